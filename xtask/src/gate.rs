@@ -1,0 +1,96 @@
+//! What a change must pass, in the order in which a failure is cheapest: form, lints, tests, simulator, end to end.
+//!
+//! A step whose subject is not in the tree, or whose interpreter is not on the machine, is skipped and says so.
+
+use crate::steps::{Outcome, Steps, cargo, run};
+use crate::tidy;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const REDIS_CLIENT: &str = "redis==5.*";
+
+/// Where to run, and how much of the simulator.
+pub struct Gate {
+    pub root: PathBuf,
+    /// Worlds the simulator draws.
+    pub seeds: u32,
+}
+
+impl Gate {
+    /// Runs every step; true if none failed.
+    pub fn pass(&self, steps: &mut Steps) -> bool {
+        let root = &self.root;
+        steps.program("fmt", cargo(root).args(["fmt", "--all", "--check"]));
+        steps.step("tidy", || tidy_step(root));
+        let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        steps.program("clippy", cargo(root).args(clippy));
+        steps.program("cargo test", cargo(root).args(["test", "--workspace"]));
+        steps.program("release build", cargo(root).args(["build", "--release", "-p", "ensue"]));
+        steps.step(&format!("simulator, {} seeds", self.seeds), || simulator(root, self.seeds));
+        steps.step("end-to-end tests", || end_to_end(root));
+        steps.summary()
+    }
+}
+
+fn tidy_step(root: &Path) -> Outcome {
+    match tidy::check_tree_at(root) {
+        Err(error) => Outcome::Failed(format!("the tree could not be read: {error}")),
+        Ok(report) => {
+            print!("{report}");
+            match report.findings.len() {
+                0 => Outcome::Passed,
+                count => Outcome::Failed(format!("{count} findings, listed above")),
+            }
+        }
+    }
+}
+
+fn simulator(root: &Path, seeds: u32) -> Outcome {
+    let manifest = std::fs::read_to_string(root.join("crates/ensue/Cargo.toml")).unwrap_or_default();
+    if !manifest.contains("ensue-sim") {
+        return Outcome::Skipped("the `ensue` binary has no simulator: no dependency on ensue-sim".into());
+    }
+    run(Command::new(binary(root)).current_dir(root).args(["sim", "--seeds", &seeds.to_string()]))
+}
+
+/// Python scripts that start `ENSUE_BIN` and talk to it with the Redis client that people use.
+fn end_to_end(root: &Path) -> Outcome {
+    if !root.join("tests/e2e").is_dir() {
+        return Outcome::Skipped("there is no folder tests/e2e".into());
+    }
+    if !quiet(Command::new("python3").arg("--version")) {
+        return Outcome::Skipped("python3 is not installed".into());
+    }
+    let venv = target(root).join("venv");
+    if let Outcome::Failed(why) = install(root, &venv) {
+        return Outcome::Failed(why);
+    }
+    let mut pytest = Command::new(venv.join("bin/pytest"));
+    run(pytest.current_dir(root).args(["-q", "tests/e2e"]).env("ENSUE_BIN", binary(root)))
+}
+
+/// Makes the virtual environment, unless a complete one is there.
+fn install(root: &Path, venv: &Path) -> Outcome {
+    if quiet(Command::new(venv.join("bin/python")).args(["-c", "import redis, pytest"])) {
+        return Outcome::Passed;
+    }
+    let made = run(Command::new("python3").current_dir(root).args(["-m", "venv"]).arg(venv));
+    if made != Outcome::Passed {
+        return made;
+    }
+    let mut pip = Command::new(venv.join("bin/pip"));
+    run(pip.current_dir(root).args(["install", "-q", REDIS_CLIENT, "pytest"]))
+}
+
+fn binary(root: &Path) -> PathBuf {
+    target(root).join("release/ensue")
+}
+
+/// Where cargo builds: its variable, relative to the workspace, or `target`.
+fn target(root: &Path) -> PathBuf {
+    root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+fn quiet(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}

@@ -1,0 +1,8 @@
+//! What the development commands are made of: `steps` runs programs one after the other, `gate` is the list of steps
+//! a change must pass, `tidy` reads the tree and says what is out of place.
+//!
+//! Nothing here is part of the product.
+
+pub mod gate;
+pub mod steps;
+pub mod tidy;

@@ -1,0 +1,65 @@
+//! `cargo xtask <command>`: the one door to everything a developer or a continuous integration machine runs.
+
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use xtask::gate::Gate;
+use xtask::steps::{Steps, cargo};
+use xtask::tidy;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  test          everything that must pass before a commit: fmt, tidy, clippy, tests, simulator, end-to-end tests
+  ci            the same, with more seeds of the simulator
+  tidy          only the checks of the tree's form
+  sim [args]    the simulator, release build: `cargo xtask sim --seed 42`
+";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<bool> {
+    let root = root()?;
+    let mut arguments = std::env::args().skip(1);
+    let command = arguments.next().unwrap_or_default();
+    let rest: Vec<String> = arguments.collect();
+    match command.as_str() {
+        "test" => Ok(Gate { root, seeds: 200 }.pass(&mut Steps::new())),
+        "ci" => Ok(Gate { root, seeds: 1000 }.pass(&mut Steps::new())),
+        "tidy" => tidy_only(&root),
+        "sim" => sim(&root, &rest),
+        "" | "help" | "-h" | "--help" => {
+            print!("{USAGE}");
+            Ok(true)
+        }
+        other => bail!("no command `{other}`\n\n{USAGE}"),
+    }
+}
+
+fn tidy_only(root: &Path) -> Result<bool> {
+    let report = tidy::check_tree_at(root).context("reading the tree")?;
+    print!("{report}");
+    Ok(report.findings.is_empty())
+}
+
+fn sim(root: &Path, arguments: &[String]) -> Result<bool> {
+    let mut command = cargo(root);
+    command.args(["run", "--release", "-p", "ensue", "--", "sim"]).args(arguments);
+    Ok(command.status().context("starting cargo")?.success())
+}
+
+/// The workspace: the parent of this package's folder, as cargo names it now or as it was when this was built.
+fn root() -> Result<PathBuf> {
+    let package = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").into());
+    let root = Path::new(&package).parent().context("the xtask package has no parent folder")?;
+    Ok(root.to_path_buf())
+}

@@ -1,0 +1,128 @@
+//! Steps that run one after the other: a line before each, the time it took after it, and a summary at the end.
+//!
+//! The output of a program that a step runs goes straight through. The first failure stops everything that follows.
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How one step ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Passed,
+    Failed(String),
+    /// It did not run, and why.
+    Skipped(String),
+}
+
+struct Done {
+    name: String,
+    outcome: Outcome,
+    elapsed: Duration,
+}
+
+/// The steps taken so far.
+pub struct Steps {
+    done: Vec<Done>,
+    started: Instant,
+    colour: bool,
+}
+
+impl Default for Steps {
+    fn default() -> Steps {
+        Steps::new()
+    }
+}
+
+impl Steps {
+    pub fn new() -> Steps {
+        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        Steps { done: Vec::new(), started: Instant::now(), colour }
+    }
+
+    /// Runs one step, unless an earlier one failed.
+    pub fn step(&mut self, name: &str, work: impl FnOnce() -> Outcome) {
+        if self.failed() {
+            return;
+        }
+        println!("{} {name}", self.paint("1;36", "==>"));
+        let started = Instant::now();
+        let outcome = work();
+        let elapsed = started.elapsed();
+        match &outcome {
+            Outcome::Passed => println!("{} {name}: {}", self.paint("32", "  passed"), seconds(elapsed)),
+            Outcome::Failed(why) => println!("{} {name}: {why}", self.paint("31", "  failed")),
+            Outcome::Skipped(why) => println!("{} {name}: {why}", self.paint("33", "  skipped")),
+        }
+        self.done.push(Done { name: name.into(), outcome, elapsed });
+    }
+
+    /// A step that is one program.
+    pub fn program(&mut self, name: &str, command: &mut Command) {
+        self.step(name, || run(command));
+    }
+
+    /// Prints what happened; true if nothing failed.
+    pub fn summary(&self) -> bool {
+        println!();
+        for Done { name, outcome, elapsed } in &self.done {
+            let (colour, word, note) = match outcome {
+                Outcome::Passed => ("32", "passed ", seconds(*elapsed)),
+                Outcome::Failed(why) => ("31", "FAILED ", why.clone()),
+                Outcome::Skipped(why) => ("33", "skipped", why.clone()),
+            };
+            println!("  {} {name}: {note}", self.paint(colour, word));
+        }
+        let total = seconds(self.started.elapsed());
+        if self.failed() {
+            println!(
+                "{} after {total}; the steps after the failed one did not run",
+                self.paint("1;31", "FAILED")
+            );
+        } else {
+            let skipped = self.done.iter().filter(|done| matches!(done.outcome, Outcome::Skipped(_))).count();
+            let verdict =
+                if skipped == 0 { "all passed".into() } else { format!("passed, {skipped} skipped") };
+            println!("{} in {total}", self.paint("1;32", &verdict));
+        }
+        !self.failed()
+    }
+
+    fn failed(&self) -> bool {
+        self.done.iter().any(|done| matches!(done.outcome, Outcome::Failed(_)))
+    }
+
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.into() }
+    }
+}
+
+/// Runs a program to its end, its output going where ours goes.
+pub fn run(command: &mut Command) -> Outcome {
+    match command.status() {
+        Ok(status) if status.success() => Outcome::Passed,
+        Ok(status) => Outcome::Failed(format!("`{}` ended with {status}", spelled(command))),
+        Err(error) => Outcome::Failed(format!("`{}` did not start: {error}", spelled(command))),
+    }
+}
+
+/// The cargo that runs this program, in the workspace.
+pub fn cargo(root: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root);
+    command
+}
+
+fn spelled(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let words = std::iter::once(program).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+fn seconds(elapsed: Duration) -> String {
+    format!("{:.1} s", elapsed.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests;

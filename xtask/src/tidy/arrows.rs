@@ -1,0 +1,63 @@
+//! Which crate of the workspace may see which. Arrows point one way; an edge that is not in the table fails.
+
+use super::Report;
+use super::manifest;
+use super::tree::Tree;
+
+const BELOW_NODE: &[&str] = &["ensue-types", "ensue-resp", "ensue-wire", "ensue-protocol", "ensue-store"];
+const NODE_AND_BELOW: &[&str] =
+    &["ensue-types", "ensue-resp", "ensue-wire", "ensue-protocol", "ensue-store", "ensue-node"];
+
+/// A crate, and what it may depend on.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("ensue-types", &[]),
+    ("ensue-resp", &["ensue-types"]),
+    ("ensue-wire", &["ensue-types"]),
+    ("ensue-protocol", &["ensue-types"]),
+    ("ensue-store", &["ensue-types"]),
+    ("ensue-check", &["ensue-types"]),
+    ("ensue-node", BELOW_NODE),
+    ("ensue-server", NODE_AND_BELOW),
+    (
+        "ensue-sim",
+        &[
+            "ensue-types",
+            "ensue-resp",
+            "ensue-wire",
+            "ensue-protocol",
+            "ensue-store",
+            "ensue-node",
+            "ensue-check",
+        ],
+    ),
+    ("ensue-client", &["ensue-types", "ensue-resp"]),
+    ("ensue-bench", &["ensue-types", "ensue-resp", "ensue-client"]),
+    ("xtask", &[]),
+];
+
+/// The binary that puts everything together.
+const TOP: &str = "ensue";
+
+pub fn check(tree: &Tree, report: &mut Report) {
+    let packages = tree.packages();
+    for package in packages.iter().filter(|package| *package != TOP) {
+        let folder = if package == "xtask" { package.clone() } else { format!("crates/{package}") };
+        let path = format!("{folder}/Cargo.toml");
+        let text = tree.text(&path).unwrap_or_default();
+        let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| name == package) else {
+            let message =
+                format!("`{package}` has no row in the table of arrows: add one in xtask/src/tidy/arrows.rs");
+            report.find(&path, 1, message);
+            continue;
+        };
+        for edge in manifest::dependencies(text) {
+            let name = edge.name.as_str();
+            if packages.iter().any(|package| package == name) && !allowed.contains(&name) {
+                let message = format!(
+                    "`{package}` may not depend on `{name}`: move the code down to what both see, or pass it as a value"
+                );
+                report.find(&path, edge.line, message);
+            }
+        }
+    }
+}
