@@ -1,0 +1,213 @@
+//! The table of commands: what each is called, how many arguments it takes, where its keys stand, who answers it.
+//!
+//! A name or a whole command arrives; a row of the table leaves. Every other module asks this table and keeps no list
+//! of its own: the session to route, `COMMAND` to describe, the documentation to say what two datacenters converge
+//! to. It does not read options, and does not evaluate anything.
+
+mod table;
+
+use bytes::Bytes;
+use std::ops::BitOr;
+
+pub use table::TABLE;
+
+/// One row: everything that is known of a command without reading its arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandSpec {
+    /// In lower case.
+    pub name: &'static str,
+    /// Arguments with the name, as Redis counts: exactly this many, or at least `-arity` if negative.
+    pub arity: i16,
+    /// What kind of command this is.
+    pub flags: Flags,
+    /// Place of the first key; 0 if there is none.
+    pub first_key: i16,
+    /// Place of the last key; negative counts from the end.
+    pub last_key: i16,
+    /// From one key to the next.
+    pub step: i16,
+    /// Who answers.
+    pub route: Route,
+    /// The group that the documentation lists it under.
+    pub group: &'static str,
+    /// The version of Redis, or of Ensue for its own commands, that had it first.
+    pub since: &'static str,
+    /// What it does, in a few words.
+    pub summary: &'static str,
+    /// What concurrent use in two datacenters converges to.
+    pub concurrency: &'static str,
+    /// Names of what may stand at argument 1, in lower case and sorted; empty if it is no container.
+    pub subcommands: &'static [&'static str],
+}
+
+/// Who answers a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// The session that received it.
+    Session,
+    /// The owner of the one key at argument 1.
+    Key,
+    /// The owners of its keys: each gets the same command with its own keys, and the answers are combined.
+    Split(Combine),
+    /// Every partition of the datacenter.
+    Everywhere,
+    /// The owners of two keys, one after the other, coordinated by the session.
+    Rename,
+}
+
+/// How the answers to the parts of a split command become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combine {
+    /// An array with one element a key, in the order of the keys.
+    Gather,
+    /// The sum of integers.
+    Sum,
+    /// `OK` if all are.
+    AllOk,
+}
+
+/// A set of properties of a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u16);
+
+impl Flags {
+    /// No property.
+    pub const NONE: Flags = Flags(0);
+    /// May change data.
+    pub const WRITE: Flags = Flags(1);
+    /// Reads data and changes none.
+    pub const READONLY: Flags = Flags(1 << 1);
+    /// May make data grow, so it is refused when memory is short.
+    pub const DENYOOM: Flags = Flags(1 << 2);
+    /// For those who operate the server.
+    pub const ADMIN: Flags = Flags(1 << 3);
+    /// Not for scripts.
+    pub const NOSCRIPT: Flags = Flags(1 << 4);
+    /// Answered while the store is still being loaded.
+    pub const LOADING: Flags = Flags(1 << 5);
+    /// Answered while the data may be old.
+    pub const STALE: Flags = Flags(1 << 6);
+    /// Takes constant time, or near it.
+    pub const FAST: Flags = Flags(1 << 7);
+    /// Answered before authentication.
+    pub const NO_AUTH: Flags = Flags(1 << 8);
+    /// Answered while the server is busy with a long command.
+    pub const ALLOW_BUSY: Flags = Flags(1 << 9);
+    /// Not recorded as slow.
+    pub const SKIP_SLOWLOG: Flags = Flags(1 << 10);
+    /// Can take a server down when used carelessly. Not a flag of Redis, but the source of its category.
+    pub const DANGEROUS: Flags = Flags(1 << 11);
+
+    /// Whether all of the other properties are here.
+    pub const fn contains(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The properties of both.
+    pub const fn union(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// The names that `COMMAND INFO` shows, in the order of Redis.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        FLAG_NAMES.iter().filter(move |(flag, _)| self.contains(*flag)).map(|(_, name)| *name)
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+
+    fn bitor(self, other: Flags) -> Flags {
+        self.union(other)
+    }
+}
+
+const FLAG_NAMES: [(Flags, &str); 11] = [
+    (Flags::WRITE, "write"),
+    (Flags::READONLY, "readonly"),
+    (Flags::DENYOOM, "denyoom"),
+    (Flags::ADMIN, "admin"),
+    (Flags::NOSCRIPT, "noscript"),
+    (Flags::LOADING, "loading"),
+    (Flags::STALE, "stale"),
+    (Flags::SKIP_SLOWLOG, "skip_slowlog"),
+    (Flags::FAST, "fast"),
+    (Flags::NO_AUTH, "no_auth"),
+    (Flags::ALLOW_BUSY, "allow_busy"),
+];
+
+impl CommandSpec {
+    /// Whether it may change data.
+    pub fn is_write(&self) -> bool {
+        self.flags.contains(Flags::WRITE)
+    }
+}
+
+/// The row of a command, by its name in any case.
+pub fn lookup(name: &[u8]) -> Option<&'static CommandSpec> {
+    let packed = pack(name)?;
+    let index = PACKED_NAMES.binary_search(&packed).ok()?;
+    Some(&TABLE[index])
+}
+
+/// Whether a command of `count` arguments, its name among them, has as many as it takes.
+pub fn check_arity(spec: &CommandSpec, count: usize) -> bool {
+    let expected = usize::from(spec.arity.unsigned_abs());
+    if spec.arity >= 0 { count == expected } else { count >= expected }
+}
+
+/// The keys of a command, in the order in which they stand.
+pub fn keys<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> impl Iterator<Item = &'a Bytes> + use<'a> {
+    let (first, last) = key_range(spec, args.len());
+    let step = usize::from(spec.step.unsigned_abs()).max(1);
+    args.get(first..=last).unwrap_or(&[]).iter().step_by(step)
+}
+
+/// First and last place of a key; an empty range if there is none.
+fn key_range(spec: &CommandSpec, count: usize) -> (usize, usize) {
+    const NONE: (usize, usize) = (1, 0);
+    let last =
+        if spec.last_key < 0 { count as i64 + i64::from(spec.last_key) } else { i64::from(spec.last_key) };
+    let last = last.min(count as i64 - 1);
+    match (usize::try_from(spec.first_key), usize::try_from(last)) {
+        (Ok(first), Ok(last)) if first > 0 && first <= last => (first, last),
+        _ => NONE,
+    }
+}
+
+/// The names of the table as numbers, in its order: the order of numbers is that of names.
+static PACKED_NAMES: [u128; TABLE.len()] = {
+    let mut packed = [0; TABLE.len()];
+    let mut index = 0;
+    while index < TABLE.len() {
+        packed[index] = match pack(TABLE[index].name.as_bytes()) {
+            Some(name) => name,
+            None => panic!("a name of the table is too long"),
+        };
+        index += 1;
+    }
+    packed
+};
+
+/// A name in lower case as one number, first byte highest. Nothing if it is empty or longer than any command's.
+const fn pack(name: &[u8]) -> Option<u128> {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX {
+        return None;
+    }
+    let mut packed: u128 = 0;
+    let mut index = 0;
+    while index < name.len() {
+        packed = packed << 8 | name[index].to_ascii_lowercase() as u128;
+        index += 1;
+    }
+    // A zero byte must not pass for the end of a shorter name.
+    if name[name.len() - 1] == 0 {
+        return None;
+    }
+    Some(packed << (8 * (NAME_BYTES_MAX - name.len())))
+}
+
+const NAME_BYTES_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests;

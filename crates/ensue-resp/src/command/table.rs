@@ -1,0 +1,613 @@
+//! The rows of the table, sorted by name.
+//!
+//! Data only. Arity, flags, places of keys and versions are those of Redis 7.0, so that clients route and document
+//! themselves as they are used to; the last line of a row is ours. The words there use: *the later write* for the one
+//! with the higher stamp, *unseen* for what another datacenter has done and this one has not received.
+
+use super::{Combine, CommandSpec, Flags, Route};
+
+/// Every command, sorted by name.
+pub static TABLE: [CommandSpec; 81] = [
+    row("append", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "2.0.0")
+        .says(
+            "Append to a value.",
+            "The later resulting value wins whole; the appended bytes of the other are lost.",
+        ),
+    row("auth", -2, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::NO_AUTH, Flags::ALLOW_BUSY]), Route::Session)
+        .listed("connection", "1.0.0")
+        .says(
+            "Authenticate the connection.",
+            "Answered by the session alone.",
+        ),
+    row("causal", -2, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
+        .listed("causal", "0.1.0")
+        .subcommands(&["digest", "help", "merge", "session", "token", "wait"])
+        .says(
+            "Carry the causal past of a session to another connection or datacenter.",
+            "A token read in one datacenter and merged in another makes its writes visible there before the next answer.",
+        ),
+    row("client", -2, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE]), Route::Session)
+        .listed("connection", "2.4.0")
+        .subcommands(&["getname", "help", "id", "info", "kill", "list", "no-evict", "no-touch", "setinfo", "setname"])
+        .says(
+            "Name, list and close connections.",
+            "Answered by the session alone.",
+        ),
+    row("cluster", -2, flags(&[Flags::LOADING, Flags::STALE]), Route::Session)
+        .listed("cluster", "3.0.0")
+        .subcommands(&["countkeysinslot", "getkeysinslot", "help", "info", "keyslot", "links", "myid", "nodes", "shards", "slots"])
+        .says(
+            "Answer that the cluster protocol of Redis is disabled.",
+            "Answered by the session alone.",
+        ),
+    row("command", -1, flags(&[Flags::LOADING, Flags::STALE]), Route::Session)
+        .listed("server", "2.8.13")
+        .subcommands(&["count", "docs", "getkeys", "help", "info", "list"])
+        .says(
+            "Describe the commands.",
+            "Answered by the session alone.",
+        ),
+    row("config", -2, flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::DANGEROUS]), Route::Session)
+        .listed("server", "2.0.0")
+        .subcommands(&["get", "help", "resetstat", "rewrite", "set"])
+        .says(
+            "Read and change parameters of the server.",
+            "Applies to one node; parameters are not replicated.",
+        ),
+    row("dbsize", 1, flags(&[Flags::READONLY, Flags::FAST]), Route::Everywhere)
+        .listed("server", "1.0.0")
+        .says(
+            "Number of keys in the keyspace.",
+            "Counts what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("decr", 2, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "1.0.0")
+        .says(
+            "Subtract one from a counter.",
+            "Increments add up, from every datacenter, also those a concurrent SET had not seen.",
+        ),
+    row("decrby", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "1.0.0")
+        .says(
+            "Subtract an integer from a counter.",
+            "Increments add up, from every datacenter, also those a concurrent SET had not seen.",
+        ),
+    row("del", -2, flags(&[Flags::WRITE]), Route::Split(Combine::Sum))
+        .keys(1, -1, 1)
+        .listed("generic", "1.0.0")
+        .says(
+            "Delete keys.",
+            "Deletes what was seen; a later write stays, and so do unseen fields, members and increments.",
+        ),
+    row("discard", 1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY]), Route::Session)
+        .listed("transactions", "2.0.0")
+        .says(
+            "Forget the queued commands.",
+            "Answered by the session alone.",
+        ),
+    row("echo", 2, flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
+        .listed("connection", "1.0.0")
+        .says(
+            "Answer the argument.",
+            "Answered by the session alone.",
+        ),
+    row("exec", 1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::SKIP_SLOWLOG]), Route::Session)
+        .listed("transactions", "1.2.0")
+        .says(
+            "Evaluate the queued commands.",
+            "The writes become visible together in every datacenter; against concurrent ones each column is merged as by its own command.",
+        ),
+    row("exists", -2, flags(&[Flags::READONLY, Flags::FAST]), Route::Split(Combine::Sum))
+        .keys(1, -1, 1)
+        .listed("generic", "1.0.0")
+        .says(
+            "Count which of the keys exist.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("expire", -3, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("generic", "1.0.0")
+        .says(
+            "Set a deadline in seconds from now.",
+            "The later deadline setting wins, as a register of its own beside the value.",
+        ),
+    row("expireat", -3, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("generic", "1.2.0")
+        .says(
+            "Set a deadline in seconds since 1970.",
+            "The later deadline setting wins, as a register of its own beside the value.",
+        ),
+    row("expiretime", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("generic", "7.0.0")
+        .says(
+            "The deadline of a key in seconds since 1970.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("flushall", -1, flags(&[Flags::WRITE, Flags::DANGEROUS]), Route::Everywhere)
+        .listed("server", "1.0.0")
+        .says(
+            "Delete every key of every keyspace.",
+            "Deletes what this datacenter has received; unseen writes and later ones stay.",
+        ),
+    row("flushdb", -1, flags(&[Flags::WRITE, Flags::DANGEROUS]), Route::Everywhere)
+        .listed("server", "1.0.0")
+        .says(
+            "Delete every key of the keyspace.",
+            "Deletes what this datacenter has received; unseen writes and later ones stay.",
+        ),
+    row("get", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "1.0.0")
+        .says(
+            "The value of a key.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("getdel", 2, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "6.2.0")
+        .says(
+            "Answer a value and delete the key.",
+            "Both datacenters may answer the same value; a later write stays, and so do unseen increments.",
+        ),
+    row("getex", -2, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "6.2.0")
+        .says(
+            "Answer a value and set its deadline.",
+            "The later deadline setting wins, as a register of its own beside the value.",
+        ),
+    row("getrange", 4, flags(&[Flags::READONLY]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "2.4.0")
+        .says(
+            "A part of a value.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("getset", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "1.0.0")
+        .says(
+            "Set a value and answer the one before.",
+            "The later write wins. Both datacenters may answer the same value.",
+        ),
+    row("hdel", -3, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "2.0.0")
+        .says(
+            "Delete fields of a hash.",
+            "Deletes what was seen of each field; a later write stays, and so do unseen increments.",
+        ),
+    row("hello", -1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::NO_AUTH, Flags::ALLOW_BUSY]), Route::Session)
+        .listed("connection", "6.0.0")
+        .says(
+            "Handshake: choose the protocol version, authenticate, name the connection.",
+            "Answered by the session alone.",
+        ),
+    row("hexists", 3, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "2.0.0")
+        .says(
+            "Whether a field exists.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("hget", 3, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "2.0.0")
+        .says(
+            "The value of a field.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("hgetall", 2, flags(&[Flags::READONLY]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "2.0.0")
+        .says(
+            "All fields and values of a hash.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("hincrby", 4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "2.0.0")
+        .says(
+            "Add an integer to a field.",
+            "Increments of a field add up, from every datacenter, also those a concurrent HSET had not seen.",
+        ),
+    row("hincrbyfloat", 4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "2.6.0")
+        .says(
+            "Add a decimal number to a field.",
+            "Increments of a field add up, from every datacenter, also those a concurrent HSET had not seen. Decimal sums are exact.",
+        ),
+    row("hkeys", 2, flags(&[Flags::READONLY]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "2.0.0")
+        .says(
+            "All fields of a hash.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("hlen", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "2.0.0")
+        .says(
+            "The number of fields of a hash.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("hmget", -3, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "2.0.0")
+        .says(
+            "The values of several fields.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("hmset", -4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "2.0.0")
+        .says(
+            "Set fields of a hash and answer OK.",
+            "Each field is a register of its own: the later write of a field wins, other fields stay.",
+        ),
+    row("hscan", -3, flags(&[Flags::READONLY]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "2.8.0")
+        .says(
+            "Iterate over the fields of a hash.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("hset", -4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "2.0.0")
+        .says(
+            "Set fields of a hash.",
+            "Each field is a register of its own: the later write of a field wins, other fields stay.",
+        ),
+    row("hsetnx", 4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "2.0.0")
+        .says(
+            "Set a field that does not exist.",
+            "Each field is a register of its own: the later write of a field wins, other fields stay. Both datacenters may answer 1.",
+        ),
+    row("hstrlen", 3, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "3.2.0")
+        .says(
+            "The length of the value of a field.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("hvals", 2, flags(&[Flags::READONLY]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "2.0.0")
+        .says(
+            "All values of a hash.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("incr", 2, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "1.0.0")
+        .says(
+            "Add one to a counter.",
+            "Increments add up, from every datacenter, also those a concurrent SET had not seen.",
+        ),
+    row("incrby", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "1.0.0")
+        .says(
+            "Add an integer to a counter.",
+            "Increments add up, from every datacenter, also those a concurrent SET had not seen.",
+        ),
+    row("incrbyfloat", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "2.6.0")
+        .says(
+            "Add a decimal number to a counter.",
+            "Increments add up, from every datacenter, also those a concurrent SET had not seen. Decimal sums are exact.",
+        ),
+    row("info", -1, flags(&[Flags::LOADING, Flags::STALE, Flags::DANGEROUS]), Route::Session)
+        .listed("server", "1.0.0")
+        .says(
+            "Information and statistics of the server.",
+            "Answered for this datacenter.",
+        ),
+    row("keys", 2, flags(&[Flags::READONLY, Flags::DANGEROUS]), Route::Everywhere)
+        .listed("generic", "1.0.0")
+        .says(
+            "Every key that matches a pattern.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("mget", -2, flags(&[Flags::READONLY, Flags::FAST]), Route::Split(Combine::Gather))
+        .keys(1, -1, 1)
+        .listed("string", "1.0.0")
+        .says(
+            "The values of several keys.",
+            "Reads from one causally consistent snapshot of this datacenter.",
+        ),
+    row("mset", -3, flags(&[Flags::WRITE, Flags::DENYOOM]), Route::Split(Combine::AllOk))
+        .keys(1, -1, 2)
+        .listed("string", "1.0.1")
+        .says(
+            "Set several keys, visible together.",
+            "For each key the later write wins; the keys become visible together.",
+        ),
+    row("multi", 1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY]), Route::Session)
+        .listed("transactions", "1.2.0")
+        .says(
+            "Begin to queue the commands of a transaction.",
+            "Answered by the session alone.",
+        ),
+    row("persist", 2, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("generic", "2.2.0")
+        .says(
+            "Remove the deadline of a key.",
+            "Wins over earlier deadlines and loses to later ones.",
+        ),
+    row("pexpire", -3, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("generic", "2.6.0")
+        .says(
+            "Set a deadline in milliseconds from now.",
+            "The later deadline setting wins, as a register of its own beside the value.",
+        ),
+    row("pexpireat", -3, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("generic", "2.6.0")
+        .says(
+            "Set a deadline in milliseconds since 1970.",
+            "The later deadline setting wins, as a register of its own beside the value.",
+        ),
+    row("pexpiretime", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("generic", "7.0.0")
+        .says(
+            "The deadline of a key in milliseconds since 1970.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("ping", -1, flags(&[Flags::FAST]), Route::Session)
+        .listed("connection", "1.0.0")
+        .says(
+            "Answer PONG, or the argument.",
+            "Answered by the session alone.",
+        ),
+    row("psetex", 4, flags(&[Flags::WRITE, Flags::DENYOOM]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "2.6.0")
+        .says(
+            "Set a value and its deadline in milliseconds.",
+            "The later write wins. Value and deadline come from the same one.",
+        ),
+    row("pttl", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("generic", "2.6.0")
+        .says(
+            "The time a key has left, in milliseconds.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("quit", -1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::NO_AUTH, Flags::ALLOW_BUSY]), Route::Session)
+        .listed("connection", "1.0.0")
+        .says(
+            "Close the connection.",
+            "Answered by the session alone.",
+        ),
+    row("randomkey", 1, flags(&[Flags::READONLY]), Route::Everywhere)
+        .listed("generic", "1.0.0")
+        .says(
+            "Some key of the keyspace.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("rename", 3, flags(&[Flags::WRITE]), Route::Rename)
+        .keys(1, 2, 1)
+        .listed("generic", "1.0.0")
+        .says(
+            "Move a value to another key.",
+            "Copies what was seen and deletes it at the source; two concurrent ones to different targets leave both.",
+        ),
+    row("reset", 1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::NO_AUTH, Flags::ALLOW_BUSY]), Route::Session)
+        .listed("connection", "6.2.0")
+        .says(
+            "Return the connection to its first state.",
+            "Answered by the session alone. The session forgets its causal past.",
+        ),
+    row("sadd", -3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("set", "1.0.0")
+        .says(
+            "Add members to a set.",
+            "Each member is a register of its own: the later of adding and removing it wins.",
+        ),
+    row("scan", -2, flags(&[Flags::READONLY]), Route::Everywhere)
+        .listed("generic", "2.8.0")
+        .says(
+            "Iterate over the keys of the keyspace.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("scard", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("set", "1.0.0")
+        .says(
+            "The number of members of a set.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("select", 2, flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
+        .listed("connection", "1.0.0")
+        .says(
+            "Choose the keyspace of the connection.",
+            "Answered by the session alone. Each keyspace has a causal past of its own.",
+        ),
+    row("set", -3, flags(&[Flags::WRITE, Flags::DENYOOM]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "1.0.0")
+        .says(
+            "Set the value of a key.",
+            "The later write wins. Conditions are checked against what this datacenter has received, so two NX may both succeed.",
+        ),
+    row("setex", 4, flags(&[Flags::WRITE, Flags::DENYOOM]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "2.0.0")
+        .says(
+            "Set a value and its deadline in seconds.",
+            "The later write wins. Value and deadline come from the same one.",
+        ),
+    row("setnx", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "1.0.0")
+        .says(
+            "Set the value of a key that does not exist.",
+            "The later write wins. Both datacenters may answer 1.",
+        ),
+    row("setrange", 4, flags(&[Flags::WRITE, Flags::DENYOOM]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "2.2.0")
+        .says(
+            "Overwrite a part of a value.",
+            "The later resulting value wins whole; the other overwritten part is lost.",
+        ),
+    row("sismember", 3, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("set", "1.0.0")
+        .says(
+            "Whether a set has a member.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("smembers", 2, flags(&[Flags::READONLY]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("set", "1.0.0")
+        .says(
+            "All members of a set.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("smismember", -3, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("set", "6.2.0")
+        .says(
+            "Which of the members a set has.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("srem", -3, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("set", "1.0.0")
+        .says(
+            "Remove members from a set.",
+            "Each member is a register of its own: the later of adding and removing it wins.",
+        ),
+    row("sscan", -3, flags(&[Flags::READONLY]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("set", "2.8.0")
+        .says(
+            "Iterate over the members of a set.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("strlen", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "2.2.0")
+        .says(
+            "The length of a value.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("time", 1, flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
+        .listed("server", "2.6.0")
+        .says(
+            "The server's wall clock.",
+            "Answered by the session alone. Clocks of two datacenters may differ.",
+        ),
+    row("touch", -2, flags(&[Flags::READONLY, Flags::FAST]), Route::Split(Combine::Sum))
+        .keys(1, -1, 1)
+        .listed("generic", "3.2.1")
+        .says(
+            "Count which of the keys exist; there is no access time to alter.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("ttl", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("generic", "1.0.0")
+        .says(
+            "The time a key has left, in seconds.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("type", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("generic", "1.0.0")
+        .says(
+            "The type of the value of a key.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("unlink", -2, flags(&[Flags::WRITE, Flags::FAST]), Route::Split(Combine::Sum))
+        .keys(1, -1, 1)
+        .listed("generic", "4.0.0")
+        .says(
+            "Delete keys; the same as DEL.",
+            "Deletes what was seen; a later write stays, and so do unseen fields, members and increments.",
+        ),
+    row("unwatch", 1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY]), Route::Session)
+        .listed("transactions", "2.2.0")
+        .says(
+            "Forget the watched keys, of which there are none.",
+            "Answered by the session alone.",
+        ),
+    row("watch", -2, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY]), Route::Session)
+        .keys(1, -1, 1)
+        .listed("transactions", "2.2.0")
+        .says(
+            "Refused: a check against every datacenter would wait for them all.",
+            "Refused by name, because a concurrent write elsewhere could not be noticed in time.",
+        ),
+];
+
+/// A row without keys and words.
+const fn row(name: &'static str, arity: i16, flags: Flags, route: Route) -> CommandSpec {
+    CommandSpec {
+        name,
+        arity,
+        flags,
+        first_key: 0,
+        last_key: 0,
+        step: 0,
+        route,
+        group: "",
+        since: "",
+        summary: "",
+        concurrency: "",
+        subcommands: &[],
+    }
+}
+
+const fn flags(all: &[Flags]) -> Flags {
+    let mut union = Flags::NONE;
+    let mut index = 0;
+    while index < all.len() {
+        union = union.union(all[index]);
+        index += 1;
+    }
+    union
+}
+
+impl CommandSpec {
+    const fn keys(mut self, first: i16, last: i16, step: i16) -> CommandSpec {
+        self.first_key = first;
+        self.last_key = last;
+        self.step = step;
+        self
+    }
+
+    const fn listed(mut self, group: &'static str, since: &'static str) -> CommandSpec {
+        self.group = group;
+        self.since = since;
+        self
+    }
+
+    const fn subcommands(mut self, names: &'static [&'static str]) -> CommandSpec {
+        self.subcommands = names;
+        self
+    }
+
+    const fn says(mut self, summary: &'static str, concurrency: &'static str) -> CommandSpec {
+        self.summary = summary;
+        self.concurrency = concurrency;
+        self
+    }
+}

@@ -1,0 +1,97 @@
+//! The table agrees with itself, and finds what it holds.
+
+use super::*;
+
+fn args(words: &str) -> Vec<Bytes> {
+    words.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()
+}
+
+#[test]
+fn rows_are_sorted_and_spelt_in_lower_case() {
+    for pair in TABLE.windows(2) {
+        assert!(pair[0].name < pair[1].name, "{} and {}", pair[0].name, pair[1].name);
+    }
+    for spec in &TABLE {
+        assert!(spec.name.bytes().all(|byte| byte.is_ascii_lowercase()), "{}", spec.name);
+        assert!(spec.subcommands.is_sorted(), "{}", spec.name);
+    }
+}
+
+#[test]
+fn rows_are_consistent() {
+    for spec in &TABLE {
+        let name = spec.name;
+        assert!(spec.arity != 0, "{name}");
+        let routed = matches!(spec.route, Route::Key | Route::Split(_) | Route::Rename);
+        assert!(!routed || spec.first_key == 1, "{name} has no key to be routed by");
+        assert!(spec.first_key == 0 || spec.step > 0, "{name}");
+        assert!(spec.first_key == 0 || spec.arity.unsigned_abs() > spec.first_key.unsigned_abs(), "{name}");
+        assert_eq!(spec.route == Route::Key, (spec.first_key, spec.last_key) == (1, 1), "{name}");
+        if matches!(spec.route, Route::Split(_)) {
+            assert_eq!(spec.last_key, -1, "{name}");
+        }
+        let (write, read) = (spec.is_write(), spec.flags.contains(Flags::READONLY));
+        if spec.route == Route::Session {
+            assert!(!write && !read, "{name} touches data but has no owner");
+        } else {
+            assert!(write != read, "{name} must either write or read");
+        }
+        assert!(!spec.flags.contains(Flags::DENYOOM) || write, "{name}");
+        for words in [spec.group, spec.since, spec.summary, spec.concurrency] {
+            assert!(!words.is_empty(), "{name}");
+        }
+        assert!(spec.summary.ends_with('.') && spec.concurrency.ends_with('.'), "{name}");
+    }
+}
+
+#[test]
+fn lookup_in_any_case() {
+    for spec in &TABLE {
+        assert_eq!(lookup(spec.name.as_bytes()).map(|found| found.name), Some(spec.name));
+        let upper = spec.name.to_ascii_uppercase();
+        assert_eq!(lookup(upper.as_bytes()).map(|found| found.name), Some(spec.name));
+    }
+    assert_eq!(lookup(b"hSeT").map(|found| found.name), Some("hset"));
+    for unknown in
+        [&b""[..], b"g", b"ge", b"gets", b"get\0", b"\0get", b"get ", b"\0", &[b'a'; 17], &[b'a'; 99]]
+    {
+        assert!(lookup(unknown).is_none(), "{unknown:?}");
+    }
+}
+
+#[test]
+fn arity() {
+    let fits = |words: &str| {
+        let args = args(words);
+        check_arity(lookup(&args[0]).expect("a known command"), args.len())
+    };
+    assert!(fits("get a") && fits("set a b") && fits("set a b nx") && fits("del a b c"));
+    assert!(!fits("get") && !fits("get a b") && !fits("set a") && !fits("del"));
+}
+
+#[test]
+fn keys_by_place() {
+    let keys_of = |words: &str| {
+        let args = args(words);
+        let found: Vec<String> = keys(lookup(&args[0]).expect("a known command"), &args)
+            .map(|key| String::from_utf8_lossy(key).into_owned())
+            .collect();
+        found.join(" ")
+    };
+    assert_eq!(keys_of("get a"), "a");
+    assert_eq!(keys_of("set a b ex 10"), "a");
+    assert_eq!(keys_of("del a b a"), "a b a");
+    assert_eq!(keys_of("mset a 1 b 2"), "a b");
+    assert_eq!(keys_of("mset a 1 b"), "a b");
+    assert_eq!(keys_of("rename a b"), "a b");
+    assert_eq!(keys_of("rename a"), "a");
+    assert_eq!(keys_of("ping a"), "");
+    assert_eq!(keys_of("get"), "");
+    assert_eq!(keys_of("del"), "");
+}
+
+#[test]
+fn flags_have_names() {
+    let names: Vec<&str> = lookup(b"incr").expect("a known command").flags.names().collect();
+    assert_eq!(names, ["write", "denyoom", "fast"]);
+}

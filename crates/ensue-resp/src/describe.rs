@@ -1,0 +1,291 @@
+//! The answers of `COMMAND`, from the table alone.
+//!
+//! The arguments of a `COMMAND` arrive, the answer leaves, in the shapes of Redis 7.0. What the table does not hold,
+//! such as the arguments of each option, is left out, which clients expect of older servers. It promises the same
+//! order everywhere: that of the table.
+
+use crate::command::{self, CommandSpec, Flags, Route, TABLE};
+use crate::{Combine, CommandError, glob};
+use bytes::Bytes;
+use ensue_types::Reply;
+
+/// Answers `COMMAND` and its subcommands; the first argument is the name itself.
+pub fn command(args: &[Bytes]) -> Reply {
+    let Some(subcommand) = args.get(1) else { return all() };
+    let rest = &args[2..];
+    let name = subcommand.to_ascii_lowercase();
+    let answer = match (name.as_slice(), rest) {
+        (b"count", []) => Ok(count()),
+        (b"info", _) => Ok(info(rest)),
+        (b"docs", _) => Ok(docs(rest)),
+        (b"list", _) => list(rest),
+        (b"getkeys", [_, _, ..]) => get_keys(rest),
+        (b"help", []) => Ok(help()),
+        (b"count", _) => Err(CommandError::wrong_arity("command|count")),
+        (b"getkeys", _) => Err(CommandError::wrong_arity("command|getkeys")),
+        (b"help", _) => Err(CommandError::wrong_arity("command|help")),
+        _ => Err(CommandError::unknown_subcommand("command", subcommand)),
+    };
+    answer.unwrap_or_else(|error| error.reply())
+}
+
+/// `COMMAND`: a row for every command.
+pub fn all() -> Reply {
+    Reply::Array(TABLE.iter().map(describe).collect())
+}
+
+/// `COMMAND COUNT`.
+pub fn count() -> Reply {
+    Reply::Integer(TABLE.len() as i64)
+}
+
+/// `COMMAND INFO`: a row for each name, nil for what is none; every command if no name is given.
+pub fn info(names: &[Bytes]) -> Reply {
+    if names.is_empty() {
+        return all();
+    }
+    Reply::Array(names.iter().map(|name| find(name).map_or(Reply::Nil, |found| found.describe())).collect())
+}
+
+/// `COMMAND DOCS`: a map from name to documentation; names of no command are passed over.
+pub fn docs(names: &[Bytes]) -> Reply {
+    if names.is_empty() {
+        return Reply::Map(TABLE.iter().map(|spec| (text(spec.name), document(spec))).collect());
+    }
+    let entries = names.iter().filter_map(|name| find(name)).map(|found| match found {
+        Found::Command(spec) => (text(spec.name), document(spec)),
+        Found::Subcommand(spec, subcommand) => {
+            (text(full_name(spec, subcommand)), document_subcommand(spec, subcommand))
+        }
+    });
+    Reply::Map(entries.collect())
+}
+
+/// `COMMAND LIST`, all or by one filter.
+pub fn list(filter: &[Bytes]) -> Result<Reply, CommandError> {
+    let word = |index: usize, expected: &str| filter[index].eq_ignore_ascii_case(expected.as_bytes());
+    let accepts: Box<dyn Fn(&CommandSpec) -> bool + '_> = match filter {
+        [] => Box::new(|_| true),
+        [_, _, wanted] if word(0, "FILTERBY") => {
+            if word(1, "PATTERN") {
+                Box::new(move |spec| glob::matches(&wanted.to_ascii_lowercase(), spec.name.as_bytes()))
+            } else if word(1, "ACLCAT") {
+                Box::new(move |spec| {
+                    categories(spec)
+                        .iter()
+                        .any(|category| category.as_bytes()[1..].eq_ignore_ascii_case(wanted))
+                })
+            } else if word(1, "MODULE") {
+                Box::new(|_| false)
+            } else {
+                return Err(CommandError::Syntax);
+            }
+        }
+        _ => return Err(CommandError::Syntax),
+    };
+    Ok(Reply::Array(TABLE.iter().filter(|spec| accepts(spec)).map(|spec| text(spec.name)).collect()))
+}
+
+/// `COMMAND GETKEYS`: the keys of a whole command, which is not evaluated.
+pub fn get_keys(args: &[Bytes]) -> Result<Reply, CommandError> {
+    let spec = args.first().and_then(|name| command::lookup(name)).ok_or(CommandError::InvalidCommand)?;
+    if spec.first_key == 0 {
+        return Err(CommandError::NoKeyArguments);
+    }
+    if !command::check_arity(spec, args.len()) {
+        return Err(CommandError::InvalidCommandArity);
+    }
+    Ok(Reply::Array(command::keys(spec, args).cloned().map(Reply::Bulk).collect()))
+}
+
+/// `COMMAND HELP`.
+pub fn help() -> Reply {
+    Reply::Array(HELP.iter().map(|line| Reply::Status((*line).into())).collect())
+}
+
+/// What a name of `COMMAND INFO` stands for.
+#[derive(Clone, Copy)]
+enum Found {
+    Command(&'static CommandSpec),
+    Subcommand(&'static CommandSpec, &'static str),
+}
+
+impl Found {
+    fn describe(self) -> Reply {
+        match self {
+            Found::Command(spec) => describe(spec),
+            Found::Subcommand(spec, subcommand) => describe_subcommand(spec, subcommand),
+        }
+    }
+}
+
+/// Finds `get` or `config|get`.
+fn find(name: &[u8]) -> Option<Found> {
+    let mut parts = name.splitn(2, |&byte| byte == b'|');
+    let spec = command::lookup(parts.next()?)?;
+    let Some(subcommand) = parts.next() else { return Some(Found::Command(spec)) };
+    let known = spec.subcommands.iter().find(|known| known.as_bytes().eq_ignore_ascii_case(subcommand))?;
+    Some(Found::Subcommand(spec, known))
+}
+
+/// The ten elements of a row.
+fn describe(spec: &'static CommandSpec) -> Reply {
+    let subcommands = spec.subcommands.iter().map(|name| describe_subcommand(spec, name));
+    // A container is described by its subcommands, and has no flag and only one category of its own.
+    let container = !spec.subcommands.is_empty() && spec.arity <= -2;
+    let (flags, categories) =
+        if container { (Flags::NONE, vec!["@slow"]) } else { (spec.flags, categories(spec)) };
+    Reply::Array(vec![
+        text(spec.name),
+        Reply::Integer(i64::from(spec.arity)),
+        words(flags.names()),
+        Reply::Integer(i64::from(spec.first_key)),
+        Reply::Integer(i64::from(spec.last_key)),
+        Reply::Integer(i64::from(spec.step)),
+        words(categories),
+        Reply::Set(tips(spec).iter().map(|tip| text(*tip)).collect()),
+        Reply::Set(key_specs(spec)),
+        Reply::Array(subcommands.collect()),
+    ])
+}
+
+fn describe_subcommand(spec: &CommandSpec, subcommand: &str) -> Reply {
+    Reply::Array(vec![
+        text(full_name(spec, subcommand)),
+        Reply::Integer(SUBCOMMAND_ARITY),
+        words(spec.flags.names()),
+        Reply::Integer(0),
+        Reply::Integer(0),
+        Reply::Integer(0),
+        words(categories(spec)),
+        Reply::Set(Vec::new()),
+        Reply::Set(Vec::new()),
+        Reply::Array(Vec::new()),
+    ])
+}
+
+fn document(spec: &CommandSpec) -> Reply {
+    let mut entries = vec![
+        (text("summary"), text(spec.summary)),
+        (text("since"), text(spec.since)),
+        (text("group"), text(spec.group)),
+        (text("concurrency"), text(spec.concurrency)),
+    ];
+    if !spec.subcommands.is_empty() {
+        let subcommands = spec
+            .subcommands
+            .iter()
+            .map(|name| (text(full_name(spec, name)), document_subcommand(spec, name)));
+        entries.push((text("subcommands"), Reply::Map(subcommands.collect())));
+    }
+    Reply::Map(entries)
+}
+
+fn document_subcommand(spec: &CommandSpec, subcommand: &str) -> Reply {
+    let summary = format!("{} Here: {}.", spec.summary, subcommand.to_ascii_uppercase());
+    Reply::Map(vec![
+        (text("summary"), text(summary)),
+        (text("since"), text(spec.since)),
+        (text("group"), text(spec.group)),
+    ])
+}
+
+/// The categories that access rules name, in the order of Redis.
+fn categories(spec: &CommandSpec) -> Vec<&'static str> {
+    let flags = spec.flags;
+    let admin = flags.contains(Flags::ADMIN);
+    let all = [
+        (spec.group == "generic" || spec.route == Route::Everywhere, "@keyspace"),
+        (flags.contains(Flags::READONLY), "@read"),
+        (flags.contains(Flags::WRITE), "@write"),
+        (spec.group == "set", "@set"),
+        (spec.group == "hash", "@hash"),
+        (spec.group == "string", "@string"),
+        (admin, "@admin"),
+        (flags.contains(Flags::FAST), "@fast"),
+        (!flags.contains(Flags::FAST), "@slow"),
+        (admin || flags.contains(Flags::DANGEROUS), "@dangerous"),
+        (spec.group == "connection" || spec.name == "command", "@connection"),
+        (spec.group == "transactions", "@transaction"),
+    ];
+    all.iter().filter(|(applies, _)| *applies).map(|(_, name)| *name).collect()
+}
+
+/// What a client that routes by itself should know.
+fn tips(spec: &CommandSpec) -> &'static [&'static str] {
+    match (spec.route, spec.name) {
+        (Route::Split(Combine::Gather), _) => &["request_policy:multi_shard"],
+        (Route::Split(Combine::Sum), _) => &["request_policy:multi_shard", "response_policy:agg_sum"],
+        (Route::Split(Combine::AllOk), _) => &["request_policy:multi_shard", "response_policy:all_succeeded"],
+        (_, "ping" | "flushall" | "flushdb") => {
+            &["request_policy:all_shards", "response_policy:all_succeeded"]
+        }
+        (_, "dbsize") => &["request_policy:all_shards", "response_policy:agg_sum"],
+        (_, "keys") => &["request_policy:all_shards", "nondeterministic_output_order"],
+        (_, "randomkey") => &["request_policy:all_shards", "nondeterministic_output"],
+        (_, "scan") => &["nondeterministic_output", "request_policy:special"],
+        (_, "info") => &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
+        (_, "time" | "ttl" | "pttl" | "hscan" | "sscan") => &["nondeterministic_output"],
+        (_, "command" | "hgetall" | "hkeys" | "hvals" | "smembers") => &["nondeterministic_output_order"],
+        _ => &[],
+    }
+}
+
+/// Where the keys stand, for clients that do not read the three numbers.
+fn key_specs(spec: &CommandSpec) -> Vec<Reply> {
+    if spec.first_key == 0 {
+        return Vec::new();
+    }
+    let flags = if spec.is_write() { ["RW", "update"] } else { ["RO", "access"] };
+    let last = if spec.last_key < 0 { spec.last_key } else { spec.last_key - spec.first_key };
+    let begin = map([("index", Reply::Integer(i64::from(spec.first_key)))]);
+    let range = map([
+        ("lastkey", Reply::Integer(i64::from(last))),
+        ("keystep", Reply::Integer(i64::from(spec.step))),
+        ("limit", Reply::Integer(0)),
+    ]);
+    vec![map([
+        ("flags", words(flags)),
+        ("begin_search", map([("type", text("index")), ("spec", begin)])),
+        ("find_keys", map([("type", text("range")), ("spec", range)])),
+    ])]
+}
+
+fn full_name(spec: &CommandSpec, subcommand: &str) -> String {
+    format!("{}|{}", spec.name, subcommand)
+}
+
+fn text(words: impl Into<Bytes>) -> Reply {
+    Reply::Bulk(words.into())
+}
+
+fn words(names: impl IntoIterator<Item = &'static str>) -> Reply {
+    Reply::Set(names.into_iter().map(|name| Reply::Status(name.into())).collect())
+}
+
+fn map<const N: usize>(entries: [(&'static str, Reply); N]) -> Reply {
+    Reply::Map(entries.into_iter().map(|(key, value)| (text(key), value)).collect())
+}
+
+/// At least the container's name and its own.
+const SUBCOMMAND_ARITY: i64 = -2;
+
+const HELP: [&str; 14] = [
+    "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "(no subcommand)",
+    "    Return details about all commands.",
+    "COUNT",
+    "    Return the number of commands.",
+    "LIST [FILTERBY (MODULE <name>|ACLCAT <category>|PATTERN <pattern>)]",
+    "    Return the names of commands.",
+    "INFO [<command-name> ...]",
+    "    Return details about the named commands, or about all.",
+    "DOCS [<command-name> ...]",
+    "    Return documentation of the named commands, or of all.",
+    "GETKEYS <full-command>",
+    "    Return the keys of a full command.",
+    "HELP",
+];
+
+#[cfg(test)]
+mod tests;

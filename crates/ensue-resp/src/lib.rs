@@ -1,0 +1,23 @@
+//! The Redis protocol as pure functions: bytes to commands, commands to typed requests, answers to bytes.
+//!
+//! What a client sent arrives as bytes in a buffer, however it was cut; what leaves is a [`Request`] for the owner of
+//! a key, or the bytes of a [`Reply`](ensue_types::Reply). The same bytes give the same result in every datacenter,
+//! and no bytes make it panic. It deliberately opens no socket, reads no clock, and knows no store: it decides what a
+//! command says and never what it does.
+
+pub mod command;
+pub mod decode;
+pub mod describe;
+pub mod encode;
+pub mod error;
+pub mod glob;
+pub mod number;
+pub mod parse;
+pub mod request;
+
+pub use command::{Combine, CommandSpec, Flags, Route, check_arity, keys, lookup};
+pub use decode::{Decoder, decode};
+pub use encode::{ProtocolVersion, encode};
+pub use error::{CommandError, ParseError};
+pub use parse::{ParseLimits, Parser};
+pub use request::Request;

@@ -1,0 +1,283 @@
+//! From the bytes of a connection to commands, however the bytes were cut on their way.
+//!
+//! Bytes arrive in a buffer that the caller fills; commands leave as slices of that buffer, without a copy. The
+//! parser promises: any split of the same bytes gives the same commands and the same error; nothing is allocated
+//! because a client announced it, only because it arrived; bytes are looked at once, however slowly an argument
+//! arrives. After an error the parser stays failed, because the framing is lost.
+//!
+//! As in Redis, the two bytes after a bulk string are skipped unread, and so is the byte after a header's `\r`. The
+//! parser does not know command names, and does not detach small arguments from the big buffer that they point into:
+//! whoever keeps an argument for long should copy it.
+
+mod inline;
+
+use crate::{ParseError, number};
+use bytes::{Buf, Bytes, BytesMut};
+use ensue_types::{Args, limits};
+
+/// How much one command may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseLimits {
+    /// Longest argument.
+    pub bulk_bytes_max: usize,
+    /// Most arguments, with the command's name.
+    pub arguments_max: usize,
+    /// Longest inline command, and longest line of a header.
+    pub inline_bytes_max: usize,
+    /// All arguments of one command together: it must fit a frame between nodes.
+    pub command_bytes_max: usize,
+    /// Whether a refusal is to say that authentication would help.
+    pub authenticated: bool,
+}
+
+impl ParseLimits {
+    /// For a connection that has not authenticated where a password is set.
+    pub fn before_auth() -> ParseLimits {
+        ParseLimits {
+            bulk_bytes_max: limits::BULK_BYTES_BEFORE_AUTH_MAX,
+            arguments_max: limits::ARGUMENTS_BEFORE_AUTH_MAX,
+            authenticated: false,
+            ..ParseLimits::default()
+        }
+    }
+
+    fn refuse_arguments(&self, count: i64) -> Option<ParseError> {
+        match usize::try_from(count) {
+            Ok(count) if count <= self.arguments_max => None,
+            Ok(count) if !self.authenticated && count <= limits::ARGUMENTS_MAX => {
+                Some(ParseError::UnauthenticatedMultibulkLength)
+            }
+            _ => Some(ParseError::InvalidMultibulkLength),
+        }
+    }
+
+    fn refuse_bulk(&self, length: i64) -> Option<ParseError> {
+        match usize::try_from(length) {
+            Ok(length) if length <= self.bulk_bytes_max => None,
+            Ok(length) if !self.authenticated && length <= limits::BULK_BYTES_MAX => {
+                Some(ParseError::UnauthenticatedBulkLength)
+            }
+            _ => Some(ParseError::InvalidBulkLength),
+        }
+    }
+}
+
+impl Default for ParseLimits {
+    fn default() -> ParseLimits {
+        ParseLimits {
+            bulk_bytes_max: limits::BULK_BYTES_MAX,
+            arguments_max: limits::ARGUMENTS_MAX,
+            inline_bytes_max: limits::INLINE_BYTES_MAX,
+            command_bytes_max: 2 * limits::BULK_BYTES_MAX,
+            authenticated: true,
+        }
+    }
+}
+
+/// The state between two arrivals of bytes. One a connection.
+#[derive(Clone, Debug)]
+pub struct Parser {
+    limits: ParseLimits,
+    /// The arguments of the present command that have arrived whole.
+    args: Args,
+    /// How many are still to come; zero between commands.
+    missing: usize,
+    /// The announced length of the argument that is arriving.
+    bulk: Option<usize>,
+    /// Announced bytes of the present command so far.
+    command_bytes: usize,
+    /// Bytes at the front of the buffer that are known to hold no end of line.
+    scanned: usize,
+    failed: Option<ParseError>,
+}
+
+impl Parser {
+    /// A parser for a connection that has sent nothing yet.
+    pub fn new(limits: ParseLimits) -> Parser {
+        Parser {
+            limits,
+            args: Args::new(),
+            missing: 0,
+            bulk: None,
+            command_bytes: 0,
+            scanned: 0,
+            failed: None,
+        }
+    }
+
+    /// Changes the limits for every header read from now on: after `AUTH`, or after `RESET`.
+    pub fn set_limits(&mut self, limits: ParseLimits) {
+        self.limits = limits;
+    }
+
+    /// Bytes that the buffer must hold at the least before [`Parser::next`] can give more than it did.
+    ///
+    /// A hint for the next read; a caller should not allocate it before the bytes come.
+    pub fn wanted_bytes(&self) -> usize {
+        self.bulk.map_or(1, |length| length + TERMINATOR_BYTES)
+    }
+
+    /// Takes the next whole command off the front of the buffer, or nothing if it has not arrived.
+    ///
+    /// The caller may append to the buffer between two calls and must not change it otherwise.
+    pub fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<Args>, ParseError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let result = self.advance(buffer);
+        if let Err(error) = result {
+            self.failed = Some(error);
+            self.args = Args::new();
+        }
+        result
+    }
+
+    fn advance(&mut self, buffer: &mut BytesMut) -> Result<Option<Args>, ParseError> {
+        while self.missing == 0 {
+            match buffer.first() {
+                None => return Ok(None),
+                Some(b'*') => {
+                    if !self.begin_command(buffer)? {
+                        return Ok(None);
+                    }
+                }
+                Some(_) => match self.inline_command(buffer)? {
+                    None => return Ok(None),
+                    Some(args) if args.is_empty() => {}
+                    Some(args) => return Ok(Some(args)),
+                },
+            }
+        }
+        self.arguments(buffer)
+    }
+
+    /// Reads `*<count>`. A count of zero or less is a command without a word: it is skipped.
+    fn begin_command(&mut self, buffer: &mut BytesMut) -> Result<bool, ParseError> {
+        let Some(header) = self.header(buffer, ParseError::TooBigMultibulkCount)? else {
+            return Ok(false);
+        };
+        let count = header.number.ok_or(ParseError::InvalidMultibulkLength)?;
+        if count > 0 {
+            if let Some(error) = self.limits.refuse_arguments(count) {
+                return Err(error);
+            }
+            self.missing = count as usize;
+            self.args = Args::with_capacity(self.missing.min(ARGUMENTS_RESERVED_MAX));
+            self.command_bytes = 0;
+        }
+        buffer.advance(header.length);
+        Ok(true)
+    }
+
+    fn arguments(&mut self, buffer: &mut BytesMut) -> Result<Option<Args>, ParseError> {
+        while self.missing > 0 {
+            let length = match self.bulk {
+                Some(length) => length,
+                None => match self.begin_bulk(buffer)? {
+                    Some(length) => length,
+                    None => return Ok(None),
+                },
+            };
+            if buffer.len() < length + TERMINATOR_BYTES {
+                self.bulk = Some(length);
+                return Ok(None);
+            }
+            self.bulk = None;
+            let argument = if length == 0 { Bytes::new() } else { buffer.split_to(length).freeze() };
+            buffer.advance(TERMINATOR_BYTES);
+            self.args.push(argument);
+            self.missing -= 1;
+        }
+        Ok(Some(std::mem::take(&mut self.args)))
+    }
+
+    /// Reads `$<length>` of the next argument.
+    fn begin_bulk(&mut self, buffer: &mut BytesMut) -> Result<Option<usize>, ParseError> {
+        match buffer.first() {
+            None => return Ok(None),
+            Some(b'$') => {}
+            Some(&got) => return Err(ParseError::ExpectedBulk { got }),
+        }
+        let Some(header) = self.header(buffer, ParseError::TooBigBulkCount)? else {
+            return Ok(None);
+        };
+        let length = header.number.ok_or(ParseError::InvalidBulkLength)?;
+        if let Some(error) = self.limits.refuse_bulk(length) {
+            return Err(error);
+        }
+        let length = length as usize;
+        self.command_bytes += length;
+        if self.command_bytes > self.limits.command_bytes_max {
+            return Err(ParseError::TooBigRequest);
+        }
+        buffer.advance(header.length);
+        Ok(Some(length))
+    }
+
+    /// Finds the end of the header at the front of the buffer and reads the number in it.
+    fn header(&mut self, buffer: &[u8], endless: ParseError) -> Result<Option<Header>, ParseError> {
+        // Almost every header has one or two digits.
+        match *buffer {
+            [_, digit @ b'0'..=b'9', b'\r', _, ..] => {
+                self.scanned = 0;
+                return Ok(Some(Header { number: Some(i64::from(digit - b'0')), length: 4 }));
+            }
+            [_, tens @ b'1'..=b'9', digit @ b'0'..=b'9', b'\r', _, ..] => {
+                self.scanned = 0;
+                let number = i64::from(tens - b'0') * 10 + i64::from(digit - b'0');
+                return Ok(Some(Header { number: Some(number), length: 5 }));
+            }
+            _ => {}
+        }
+        let Some(end) = self.find(b'\r', buffer, endless)? else { return Ok(None) };
+        if buffer.len() < end + TERMINATOR_BYTES {
+            self.scanned = end;
+            return Ok(None);
+        }
+        self.scanned = 0;
+        Ok(Some(Header { number: number::parse_i64(&buffer[1..end]), length: end + TERMINATOR_BYTES }))
+    }
+
+    fn inline_command(&mut self, buffer: &mut BytesMut) -> Result<Option<Args>, ParseError> {
+        let Some(end) = self.find(b'\n', buffer, ParseError::TooBigInline)? else { return Ok(None) };
+        self.scanned = 0;
+        let line = buffer.split_to(end).freeze();
+        buffer.advance(1);
+        let args = inline::split(&line)?;
+        match self.limits.refuse_arguments(args.len() as i64) {
+            Some(error) => Err(error),
+            None => Ok(Some(args)),
+        }
+    }
+
+    /// Looks for a byte within the longest line allowed; where it stands must not depend on how the line arrived.
+    fn find(&mut self, byte: u8, buffer: &[u8], endless: ParseError) -> Result<Option<usize>, ParseError> {
+        let longest = self.limits.inline_bytes_max;
+        let window = &buffer[..buffer.len().min(longest + 1)];
+        let from = self.scanned.min(window.len());
+        match window[from..].iter().position(|&found| found == byte) {
+            Some(offset) => Ok(Some(from + offset)),
+            None if buffer.len() > longest => Err(endless),
+            None => {
+                self.scanned = window.len();
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// A line `*<number>` or `$<number>`.
+struct Header {
+    /// Nothing if the text is no number.
+    number: Option<i64>,
+    /// Bytes of the line, with its end.
+    length: usize,
+}
+
+/// `\r\n`.
+const TERMINATOR_BYTES: usize = 2;
+/// Room for the arguments of nearly every command; the announced count is no reason to reserve more.
+const ARGUMENTS_RESERVED_MAX: usize = 8;
+
+#[cfg(test)]
+mod tests;
