@@ -1,0 +1,183 @@
+//! The files of one partition on a simulated disk: what the operating system holds, and what a power failure leaves.
+//!
+//! Assumed of the medium: an answered `Sync`, `Replace`, `Truncate` or `Delete` survives everything; of appended
+//! bytes that were not synced, any 512-byte sectors may survive a power failure, the others read as zeroes or
+//! are beyond the end. A killed process loses nothing that was carried out.
+
+use crate::random::Random;
+use crate::seed::DiskOptions;
+use bytes::Bytes;
+use ensue_store::disk::{DiskDone, DiskOp, FileName};
+use std::collections::BTreeMap;
+
+const SECTOR: usize = 512;
+
+#[derive(Clone, Debug, Default)]
+struct File {
+    bytes: Vec<u8>,
+    /// This much from the start survives a power failure.
+    synced: usize,
+    /// The name itself does.
+    named: bool,
+}
+
+/// When an operation is carried out, and for a sync when it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    pub run_at: u64,
+    pub synced_at: u64,
+}
+
+/// The directory of one partition.
+#[derive(Debug, Default)]
+pub struct Disk {
+    files: BTreeMap<FileName, File>,
+    /// Operations are carried out in order.
+    ready_at: u64,
+    /// The last sync ends then.
+    sync_ends_at: u64,
+    /// Lengths that running syncs will make durable.
+    syncing: Vec<(FileName, usize)>,
+}
+
+impl Disk {
+    /// Plans an operation: appends pass running syncs, everything else waits for them.
+    pub fn plan(&mut self, now: u64, op: &DiskOp, options: &DiskOptions, random: &mut Random) -> Times {
+        let short = random.between(options.append_us.0, options.append_us.1);
+        let long = random.between(options.sync_us.0, options.sync_us.1);
+        let mut run_at = self.ready_at.max(now + short);
+        match op {
+            DiskOp::Append { .. } => {}
+            DiskOp::Sync { .. } => self.sync_ends_at = self.sync_ends_at.max(run_at + long),
+            DiskOp::Replace { .. } | DiskOp::Truncate { .. } | DiskOp::Delete { .. } => {
+                run_at = run_at.max(self.sync_ends_at) + long;
+            }
+            DiskOp::List | DiskOp::Read { .. } => run_at = run_at.max(self.sync_ends_at),
+        }
+        self.ready_at = run_at;
+        Times { run_at, synced_at: self.sync_ends_at }
+    }
+
+    /// Carries an operation out. A sync only begins here and has no answer yet.
+    pub fn run(&mut self, op: DiskOp) -> Option<DiskDone> {
+        Some(match op {
+            DiskOp::List => DiskDone::Listed {
+                files: self.files.iter().map(|(&name, file)| (name, file.bytes.len() as u64)).collect(),
+            },
+            DiskOp::Append { file, bytes } => {
+                self.files.entry(file).or_default().bytes.extend_from_slice(&bytes);
+                DiskDone::Appended { file }
+            }
+            DiskOp::Sync { file } => {
+                let length = self.files.get(&file).map_or(0, |f| f.bytes.len());
+                self.syncing.push((file, length));
+                return None;
+            }
+            DiskOp::Replace { file, bytes } => {
+                let (bytes, synced) = (bytes.to_vec(), bytes.len());
+                self.files.insert(file, File { bytes, synced, named: true });
+                DiskDone::Replaced { file }
+            }
+            DiskOp::Read { file, offset, length } => {
+                let bytes = self.files.get(&file).map_or(&[][..], |f| f.bytes.as_slice());
+                let start = bytes.len().min(offset as usize);
+                let end = bytes.len().min(start + length as usize);
+                DiskDone::Read { file, offset, bytes: Bytes::copy_from_slice(&bytes[start..end]) }
+            }
+            DiskOp::Truncate { file, length } => {
+                let entry = self.files.entry(file).or_default();
+                entry.bytes.truncate(length as usize);
+                entry.synced = entry.bytes.len();
+                entry.named = true;
+                DiskDone::Truncated { file }
+            }
+            DiskOp::Delete { file } => {
+                self.files.remove(&file);
+                DiskDone::Deleted { file }
+            }
+        })
+    }
+
+    /// The oldest running sync of this file is over.
+    pub fn sync_done(&mut self, file: FileName) -> DiskDone {
+        if let Some(index) = self.syncing.iter().position(|(name, _)| *name == file) {
+            let (_, length) = self.syncing.remove(index);
+            if let Some(entry) = self.files.get_mut(&file) {
+                entry.synced = entry.synced.max(length.min(entry.bytes.len()));
+                entry.named = true;
+            }
+        }
+        DiskDone::Synced { file }
+    }
+
+    /// The process is gone; what was not carried out never will be.
+    pub fn kill(&mut self, now: u64) {
+        self.ready_at = now;
+        self.sync_ends_at = now;
+        self.syncing.clear();
+    }
+
+    /// The power is gone. True if a tail was torn.
+    pub fn lose_power(&mut self, now: u64, random: &mut Random) -> bool {
+        self.kill(now);
+        let mut torn = false;
+        let mut gone = Vec::new();
+        for (&name, file) in &mut self.files {
+            if !file.named && random.chance(500) {
+                gone.push(name);
+                continue;
+            }
+            torn |= tear(file, random);
+            file.synced = file.bytes.len();
+            file.named = true;
+        }
+        for name in gone {
+            self.files.remove(&name);
+        }
+        torn
+    }
+
+    /// Cuts the last bytes off a file, as a crash in the middle of a write would: for scripts.
+    pub fn tear_last(&mut self, bytes: usize) {
+        let newest = self.files.iter_mut().rev().find(|(name, _)| matches!(name, FileName::Segment(_)));
+        if let Some((_, file)) = newest {
+            let length = file.bytes.len().saturating_sub(bytes);
+            file.bytes.truncate(length);
+            file.synced = file.synced.min(length);
+        }
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> usize {
+        self.files.values().map(|file| file.bytes.len()).sum()
+    }
+}
+
+/// Decides what remains of the bytes that were not synced.
+fn tear(file: &mut File, random: &mut Random) -> bool {
+    let loose = file.bytes.len() - file.synced;
+    if loose == 0 {
+        return false;
+    }
+    let kept = file.synced + random.index(loose + 1);
+    match random.below(4) {
+        0 => file.bytes.truncate(file.synced),
+        1 => {}
+        2 => file.bytes.truncate(kept),
+        _ => {
+            file.bytes.truncate(kept);
+            let mut start = file.synced;
+            while start < kept {
+                let end = kept.min((start / SECTOR + 1) * SECTOR);
+                if random.chance(400) {
+                    file.bytes[start..end].fill(0);
+                }
+                start = end;
+            }
+        }
+    }
+    file.bytes.len() > file.synced
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! What survives a kill, what survives a power failure, and the order of operations.
+
+use super::{Disk, SECTOR};
+use crate::random::Random;
+use crate::seed::DiskOptions;
+use bytes::Bytes;
+use ensue_store::disk::{DiskDone, DiskOp, FileName};
+
+const LOG: FileName = FileName::Segment(0);
+
+fn append(text: &[u8]) -> DiskOp {
+    DiskOp::Append { file: LOG, bytes: Bytes::copy_from_slice(text) }
+}
+
+fn content(disk: &mut Disk, file: FileName) -> Vec<u8> {
+    match disk.run(DiskOp::Read { file, offset: 0, length: 1 << 20 }) {
+        Some(DiskDone::Read { bytes, .. }) => bytes.to_vec(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_kill_keeps_what_was_carried_out() {
+    let mut disk = Disk::default();
+    disk.run(append(b"one"));
+    disk.kill(5);
+    assert_eq!(content(&mut disk, LOG), b"one");
+}
+
+#[test]
+fn a_power_failure_keeps_what_was_synced_and_any_sectors_after_it() {
+    let mut kinds = [0; 3];
+    for seed in 0..300 {
+        let mut disk = Disk::default();
+        disk.run(append(&[7; 1000]));
+        assert_eq!(disk.run(DiskOp::Sync { file: LOG }), None);
+        disk.run(append(&[8; 2000]));
+        assert_eq!(disk.sync_done(LOG), DiskDone::Synced { file: LOG });
+        disk.lose_power(9, &mut Random::stream(seed, "disk"));
+        let bytes = content(&mut disk, LOG);
+        assert_eq!(&bytes[..1000], &[7; 1000]);
+        assert!(bytes.len() <= 3000);
+        for sector in bytes.get(2 * SECTOR..).unwrap_or_default().chunks(SECTOR) {
+            assert!(sector.iter().all(|&b| b == sector[0]) && [0, 8].contains(&sector[0]));
+        }
+        kinds[0] += u32::from(bytes.len() == 1000);
+        kinds[1] += u32::from(bytes.len() == 3000);
+        kinds[2] += u32::from(bytes[1000..].contains(&0));
+    }
+    assert!(kinds.iter().all(|&k| k > 10), "{kinds:?}");
+}
+
+#[test]
+fn a_sync_that_did_not_end_promises_nothing() {
+    let lost = (0..50).any(|seed| {
+        let mut disk = Disk::default();
+        disk.run(append(b"text"));
+        disk.run(DiskOp::Sync { file: LOG });
+        disk.lose_power(1, &mut Random::stream(seed, "disk"));
+        content(&mut disk, LOG).is_empty()
+    });
+    assert!(lost);
+}
+
+#[test]
+fn replace_is_atomic_and_durable_and_waits_for_syncs() {
+    let options = DiskOptions { append_us: (1, 3), sync_us: (100, 200) };
+    let mut random = Random::stream(1, "disk");
+    let mut disk = Disk::default();
+    let sync = disk.plan(0, &DiskOp::Sync { file: LOG }, &options, &mut random);
+    let passing = disk.plan(0, &append(b"x"), &options, &mut random);
+    let replace = DiskOp::Replace { file: FileName::Superblock, bytes: Bytes::from_static(b"s") };
+    let waiting = disk.plan(0, &replace, &options, &mut random);
+    assert!(passing.run_at < sync.synced_at && waiting.run_at > sync.synced_at);
+    disk.run(replace);
+    disk.lose_power(1, &mut random);
+    assert_eq!(content(&mut disk, FileName::Superblock), b"s");
+}

@@ -1,0 +1,187 @@
+//! What clients did and saw: the only thing, beside liveness and marks, that a run is judged by.
+//!
+//! A session here is one lineage of causality on one connection: a client that reconnects begins a new session, and
+//! one that shows a token in another place begins a new session whose first operation merges the old one's past.
+
+use ensue_types::{Args, DatacenterId};
+use std::collections::BTreeMap;
+
+/// A session, by its place in the history.
+pub type SessionIndex = usize;
+/// An operation, by its place in the history: one command, or one transaction.
+pub type OperationIndex = usize;
+
+/// A place that holds one value: a key, or a column of a key. Interned by the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location(pub usize);
+
+/// What an operation writes at a location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// A value that nothing else ever writes there: the operation's own index tells it apart.
+    Value,
+    Nothing,
+    /// Adds a power of two that nothing else ever adds there.
+    Bit(u32),
+}
+
+/// What an operation read at a location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    Nothing,
+    /// The value that this operation wrote.
+    Value(OperationIndex),
+    /// Some value, but the answer does not say which.
+    Something,
+    /// The sum of the powers of two added.
+    Bits(u64),
+}
+
+/// How an operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    /// Nobody knows whether its writes took effect.
+    Unknown,
+    /// It had no effect.
+    Refused,
+}
+
+/// One operation.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    pub session: SessionIndex,
+    /// Its place in its session, from 1.
+    pub number: u32,
+    pub datacenter: DatacenterId,
+    pub commands: Vec<Args>,
+    pub invoked_us: u64,
+    pub answered_us: u64,
+    pub outcome: Outcome,
+    /// All its reads see one state. Otherwise each is a read of its own.
+    pub snapshot: bool,
+    /// The past of this operation is added to the session's.
+    pub merges: Option<OperationIndex>,
+    pub reads: Vec<(Location, Seen)>,
+    /// After it is done: only what took effect.
+    pub writes: Vec<(Location, Written)>,
+}
+
+/// Everything.
+#[derive(Debug, Default)]
+pub struct History {
+    pub operations: Vec<Operation>,
+    /// The operations of each session, in its order.
+    pub sessions: Vec<Vec<OperationIndex>>,
+    pub locations: Vec<String>,
+    names: BTreeMap<String, Location>,
+    /// A write that changed the value of another one instead of replacing it (`APPEND`): learnt from its value.
+    pub built_on: BTreeMap<OperationIndex, OperationIndex>,
+    /// All additions to each counter.
+    pub adds: BTreeMap<Location, Vec<OperationIndex>>,
+}
+
+impl History {
+    pub fn session(&mut self) -> SessionIndex {
+        self.sessions.push(Vec::new());
+        self.sessions.len() - 1
+    }
+
+    /// The location of this name, such as `r1` or `h0/f3`.
+    pub fn location(&mut self, name: &str) -> Location {
+        if let Some(&location) = self.names.get(name) {
+            return location;
+        }
+        let location = Location(self.locations.len());
+        self.locations.push(name.to_owned());
+        self.names.insert(name.to_owned(), location);
+        location
+    }
+
+    /// The index that the next operation gets.
+    pub fn next(&self) -> OperationIndex {
+        self.operations.len()
+    }
+
+    /// An operation is sent. Until it is answered its outcome is unknown.
+    pub fn invoke(
+        &mut self,
+        session: SessionIndex,
+        datacenter: DatacenterId,
+        at: u64,
+        commands: Vec<Args>,
+        writes: Vec<(Location, Written)>,
+    ) -> OperationIndex {
+        let index = self.operations.len();
+        self.sessions[session].push(index);
+        for &(location, written) in &writes {
+            if matches!(written, Written::Bit(_)) {
+                self.adds.entry(location).or_default().push(index);
+            }
+        }
+        self.operations.push(Operation {
+            session,
+            number: self.sessions[session].len() as u32,
+            datacenter,
+            commands,
+            invoked_us: at,
+            answered_us: u64::MAX,
+            outcome: Outcome::Unknown,
+            snapshot: true,
+            merges: None,
+            reads: Vec::new(),
+            writes,
+        });
+        index
+    }
+
+    pub fn name(&self, location: Location) -> &str {
+        &self.locations[location.0]
+    }
+
+    /// One line about an operation, for the report of a violation.
+    pub fn describe(&self, index: OperationIndex) -> String {
+        let operation = &self.operations[index];
+        let commands: Vec<String> = operation.commands.iter().map(words).collect();
+        let reads: Vec<String> = operation
+            .reads
+            .iter()
+            .map(|(location, seen)| format!("{}={}", self.name(*location), show(*seen)))
+            .collect();
+        let merges = operation.merges.map(|m| format!(" merges #{m}")).unwrap_or_default();
+        let end = match operation.answered_us {
+            u64::MAX => "?".to_owned(),
+            at => at.to_string(),
+        };
+        format!(
+            "#{index} session {} op {} in {} [{}..{end} us] {:?}{merges}: {} -> {}",
+            operation.session,
+            operation.number,
+            operation.datacenter,
+            operation.invoked_us,
+            operation.outcome,
+            commands.join("; "),
+            reads.join(" "),
+        )
+    }
+}
+
+fn words(args: &Args) -> String {
+    let words: Vec<String> = args
+        .iter()
+        .map(|word| match word.len() {
+            0..=60 => String::from_utf8_lossy(word).into_owned(),
+            length => format!("<{length} bytes>"),
+        })
+        .collect();
+    words.join(" ")
+}
+
+fn show(seen: Seen) -> String {
+    match seen {
+        Seen::Nothing => "nil".to_owned(),
+        Seen::Value(writer) => format!("#{writer}"),
+        Seen::Something => "something".to_owned(),
+        Seen::Bits(bits) => format!("{bits:#b}"),
+    }
+}

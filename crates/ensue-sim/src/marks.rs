@@ -1,0 +1,148 @@
+//! Marks: how often each rare thing happened. A thing that never happens in many runs is not tested at all.
+
+use ensue_node::{Trace, TransactionStep};
+use ensue_types::DatacenterId;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Something worth counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    DependencyWaited,
+    DuplicateDropped,
+    SecondRound,
+    ReadRestarted,
+    CommitCheck,
+    LosingWriteInTransaction,
+    TornTail,
+    TombstonesCollected,
+    Checkpointed,
+    Restarted,
+    Killed,
+    PowerLost,
+    PowerTore,
+    ConnectionCut,
+    DatacentersCut,
+    Flapped,
+    Lagged,
+    ClockJumped,
+    SessionMoved,
+    PastMerged,
+    ErrorAnswer,
+    PeerRefused,
+    Digest,
+    Crash { step: TransactionStep, remote: bool },
+}
+
+const STEPS: [TransactionStep; 5] = [
+    TransactionStep::Begun,
+    TransactionStep::Voted,
+    TransactionStep::Decided,
+    TransactionStep::Committed,
+    TransactionStep::Completed,
+];
+
+impl Mark {
+    /// Every mark that must occur in a thousand seeds.
+    pub fn required() -> Vec<Mark> {
+        let mut marks = vec![
+            Mark::DependencyWaited,
+            Mark::DuplicateDropped,
+            Mark::SecondRound,
+            Mark::ReadRestarted,
+            Mark::CommitCheck,
+            Mark::LosingWriteInTransaction,
+            Mark::TornTail,
+            Mark::TombstonesCollected,
+            Mark::Checkpointed,
+            Mark::Restarted,
+            Mark::Killed,
+            Mark::PowerLost,
+            Mark::PowerTore,
+            Mark::ConnectionCut,
+            Mark::DatacentersCut,
+            Mark::Flapped,
+            Mark::Lagged,
+            Mark::ClockJumped,
+            Mark::SessionMoved,
+            Mark::PastMerged,
+            Mark::ErrorAnswer,
+            Mark::Digest,
+        ];
+        for remote in [false, true] {
+            marks.extend(STEPS.iter().map(|&step| Mark::Crash { step, remote }));
+        }
+        marks
+    }
+
+    /// What a trace event counts as.
+    pub fn of_trace(trace: &Trace, _datacenter: DatacenterId) -> Option<Mark> {
+        Some(match trace {
+            Trace::DependencyWaited { .. } => Mark::DependencyWaited,
+            Trace::DuplicateDropped { .. } => Mark::DuplicateDropped,
+            Trace::SecondRound { .. } => Mark::SecondRound,
+            Trace::ReadRestarted { .. } => Mark::ReadRestarted,
+            Trace::CommitCheck { .. } => Mark::CommitCheck,
+            Trace::LosingWrite { .. } => Mark::LosingWriteInTransaction,
+            Trace::TornTail { .. } => Mark::TornTail,
+            Trace::TombstonesCollected { .. } => Mark::TombstonesCollected,
+            Trace::Checkpointed { .. } => Mark::Checkpointed,
+            Trace::Refused { .. } => Mark::PeerRefused,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Mark::Crash { step, remote } = self {
+            return write!(f, "crash at {step:?} {}", if *remote { "elsewhere" } else { "at the origin" });
+        }
+        let mut words = String::new();
+        for letter in format!("{self:?}").chars() {
+            if letter.is_ascii_uppercase() && !words.is_empty() {
+                words.push(' ');
+            }
+            words.push(letter.to_ascii_lowercase());
+        }
+        write!(f, "{words}")
+    }
+}
+
+/// Counts of marks.
+#[derive(Clone, Debug, Default)]
+pub struct Marks {
+    counts: BTreeMap<Mark, u64>,
+}
+
+impl Marks {
+    pub fn add(&mut self, mark: Mark) {
+        *self.counts.entry(mark).or_insert(0) += 1;
+    }
+
+    pub fn join(&mut self, other: &Marks) {
+        for (&mark, count) in &other.counts {
+            *self.counts.entry(mark).or_insert(0) += count;
+        }
+    }
+
+    pub fn count(&self, mark: Mark) -> u64 {
+        self.counts.get(&mark).copied().unwrap_or(0)
+    }
+
+    /// Required marks that never occurred.
+    pub fn missing(&self) -> Vec<Mark> {
+        Mark::required().into_iter().filter(|&mark| self.count(mark) == 0).collect()
+    }
+}
+
+impl fmt::Display for Marks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut marks = Mark::required();
+        marks.extend(self.counts.keys().filter(|mark| !Mark::required().contains(mark)));
+        for mark in marks {
+            writeln!(f, "{:>12}  {mark}", self.count(mark))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! Connections between cores of different processes: ordered and lossless while up, broken as connections break.
+//!
+//! A break loses what is in flight: each end still receives a prefix of what was sent to it, then learns that the
+//! connection is down, each at its own time; what is sent after the break is lost silently. A connection comes back
+//! only after both ends have seen it go. Cores of one process share memory and never lose a message.
+
+use crate::random::Random;
+use crate::seed::LinkOptions;
+use crate::shape::{Shape, Site};
+use std::collections::BTreeMap;
+
+/// When one end of a connection learns of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndNews {
+    pub site: Site,
+    pub peer: Site,
+    pub at: u64,
+    pub up: bool,
+}
+
+/// How a connection breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Break {
+    /// Both ends notice soon.
+    Prompt,
+    /// Messages vanish, and the ends notice after timeouts of their own.
+    Silent,
+}
+
+#[derive(Debug, Default)]
+struct Direction {
+    /// No later message may arrive before this.
+    last_arrival: u64,
+    /// After a break: what arrives until then still arrives.
+    cutoff: u64,
+    /// Extra delay while this direction is slow.
+    lag: u64,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    up: bool,
+    epoch: u32,
+    /// Both ends have seen the last break by then.
+    settled_at: u64,
+    /// When the lower and the higher site get their latest news of this connection.
+    news_at: [u64; 2],
+    /// Reasons why it cannot be up.
+    blocks: u32,
+    /// From the lower site to the higher, and back.
+    directions: [Direction; 2],
+}
+
+/// All connections of the world.
+pub struct Network {
+    shape: Shape,
+    options: LinkOptions,
+    lines: BTreeMap<(Site, Site), Line>,
+    random: Random,
+}
+
+impl Network {
+    pub fn new(shape: Shape, options: LinkOptions, random: Random) -> Network {
+        let sites = || (0..shape.sites()).map(Site);
+        let lines = sites()
+            .flat_map(|a| sites().map(move |b| (a, b)))
+            .filter(|(a, b)| a < b)
+            .map(|pair| (pair, Line::default()))
+            .collect();
+        Network { shape, options, lines, random }
+    }
+
+    /// When a message sent now arrives, and the life of the connection it travels on; nothing if it is lost.
+    pub fn send(&mut self, now: u64, from: Site, to: Site) -> Option<(u64, u32)> {
+        let delay = self.delay(from, to);
+        if from == to {
+            return Some((now + 1, 0));
+        }
+        let shared = self.shape.process(from) == self.shape.process(to);
+        let (line, index) = self.line(from, to)?;
+        if !shared && !line.up {
+            return None;
+        }
+        let direction = &mut line.directions[index];
+        let arrival = (now + delay + direction.lag).max(direction.last_arrival);
+        direction.last_arrival = arrival;
+        Some((arrival, line.epoch))
+    }
+
+    /// Whether a message that reaches its end now is still received.
+    pub fn receives(&mut self, now: u64, from: Site, to: Site, epoch: u32) -> bool {
+        if self.shape.process(from) == self.shape.process(to) {
+            return true;
+        }
+        match self.line(from, to) {
+            Some((line, index)) => line.epoch == epoch && (line.up || now <= line.directions[index].cutoff),
+            None => false,
+        }
+    }
+
+    /// Breaks a connection, if it is up.
+    pub fn sever(&mut self, now: u64, a: Site, b: Site, how: Break) -> Vec<EndNews> {
+        let patience = match how {
+            Break::Prompt => 1_000,
+            Break::Silent => 300_000,
+        };
+        let notice = [self.random.below(patience), self.random.below(patience)];
+        let partly = [self.random.chance(500), self.random.chance(500)];
+        let delay = self.delay(a, b);
+        let Some((line, index)) = self.line(a, b) else { return Vec::new() };
+        if !line.up {
+            return Vec::new();
+        }
+        line.up = false;
+        let mut news = Vec::new();
+        for (end, (site, peer, toward)) in [(a, b, 1 - index), (b, a, index)].into_iter().enumerate() {
+            line.directions[toward].cutoff = if partly[end] { now + delay / 2 } else { now };
+            let soonest = line.directions[toward].cutoff.max(line.news_at[usize::from(site > peer)]) + 1;
+            let at = soonest + notice[end];
+            line.news_at[usize::from(site > peer)] = at;
+            line.settled_at = line.settled_at.max(at).max(now + delay + 1);
+            news.push(EndNews { site, peer, at, up: false });
+        }
+        news
+    }
+
+    /// Connects, if nothing is in the way; otherwise says when to try again, if that is only a question of time.
+    pub fn connect(&mut self, now: u64, a: Site, b: Site) -> Result<Vec<EndNews>, Option<u64>> {
+        let delay = self.delay(a, b);
+        let late = self.random.between(0, delay);
+        let Some((line, index)) = self.line(a, b) else { return Err(None) };
+        if line.up || line.blocks > 0 {
+            return Err(None);
+        }
+        if now <= line.settled_at {
+            return Err(Some(line.settled_at + 1));
+        }
+        line.up = true;
+        line.epoch += 1;
+        line.directions[index].last_arrival = now + late;
+        line.directions[1 - index].last_arrival = now;
+        line.news_at[index] = now;
+        line.news_at[1 - index] = now + late;
+        Ok(vec![
+            EndNews { site: a, peer: b, at: now, up: true },
+            EndNews { site: b, peer: a, at: now + late, up: true },
+        ])
+    }
+
+    /// Adds or removes one reason why these two cannot be connected. True if none is left.
+    pub fn block(&mut self, a: Site, b: Site, blocked: bool) -> bool {
+        match self.line(a, b) {
+            Some((line, _)) => {
+                line.blocks = if blocked { line.blocks + 1 } else { line.blocks.saturating_sub(1) };
+                line.blocks == 0
+            }
+            None => false,
+        }
+    }
+
+    /// Makes one direction slower by so much; 0 makes it as fast as it was.
+    pub fn lag(&mut self, from: Site, to: Site, extra: u64) {
+        if let Some((line, index)) = self.line(from, to) {
+            line.directions[index].lag = extra;
+        }
+    }
+
+    /// Sets the delay between two datacenters.
+    pub fn set_delay(&mut self, a: usize, b: usize, delay_us: u64) {
+        self.options.delay_us[a][b] = delay_us;
+        self.options.delay_us[b][a] = delay_us;
+    }
+
+    /// Nothing is in the way of any connection, and nothing is slow, any more.
+    pub fn heal_everything(&mut self) {
+        for line in self.lines.values_mut() {
+            line.blocks = 0;
+            line.directions.iter_mut().for_each(|direction| direction.lag = 0);
+        }
+    }
+
+    pub fn is_up(&self, a: Site, b: Site) -> bool {
+        let line = self.lines.get(&(a.min(b), a.max(b)));
+        self.shape.process(a) == self.shape.process(b) || line.is_some_and(|line| line.up)
+    }
+
+    fn delay(&mut self, from: Site, to: Site) -> u64 {
+        let (a, b) = (self.shape.datacenter(from), self.shape.datacenter(to));
+        if a == b {
+            return self.random.between(self.options.local_us.0, self.options.local_us.1);
+        }
+        let jitter = self.random.below(self.options.jitter_us + 1);
+        self.options.delay_us[usize::from(a.0)][usize::from(b.0)] + jitter
+    }
+
+    fn line(&mut self, from: Site, to: Site) -> Option<(&mut Line, usize)> {
+        let line = self.lines.get_mut(&(from.min(to), from.max(to)))?;
+        Some((line, usize::from(from > to)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

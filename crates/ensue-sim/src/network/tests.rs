@@ -1,0 +1,77 @@
+//! Order, loss by prefix, and the order of the news about a connection.
+
+use super::{Break, Network};
+use crate::random::Random;
+use crate::seed::LinkOptions;
+use crate::shape::{Shape, Site};
+
+const A: Site = Site(0);
+const B: Site = Site(1);
+
+fn network(seed: u64) -> Network {
+    let shape = Shape { datacenters: 2, cores: 1, partitions: 1, one_process: false };
+    let options =
+        LinkOptions { local_us: (5, 9), delay_us: vec![vec![0, 10_000], vec![10_000, 0]], jitter_us: 3_000 };
+    Network::new(shape, options, Random::stream(seed, "network"))
+}
+
+#[test]
+fn messages_keep_their_order() {
+    let mut network = network(1);
+    assert_eq!(network.send(0, A, B), None);
+    network.connect(1, A, B).unwrap();
+    let mut last = 0;
+    for now in 2..500 {
+        let (at, epoch) = network.send(now, A, B).unwrap();
+        assert!(at >= last && at >= now + 10_000);
+        assert!(network.receives(at, A, B, epoch));
+        last = at;
+    }
+}
+
+#[test]
+fn a_break_delivers_a_prefix_then_tells_both_ends() {
+    for seed in 0..200 {
+        let mut network = network(seed);
+        network.connect(1, A, B).unwrap();
+        let sent: Vec<_> = (2..40).map(|i| network.send(i * 500, A, B).unwrap()).collect();
+        let news = network.sever(20_000, A, B, Break::Silent);
+        assert_eq!(news.len(), 2);
+        assert_eq!(network.send(20_001, A, B), None);
+        let down_at_b = news.iter().find(|n| n.site == B).unwrap().at;
+        let mut lost = false;
+        for (at, epoch) in sent {
+            let arrives = network.receives(at, A, B, epoch);
+            if at > 20_000 {
+                assert!(!(lost && arrives), "not a prefix");
+                assert!(!arrives || at < down_at_b, "a message after the news");
+                lost |= !arrives;
+            }
+        }
+        let last = news.iter().map(|n| n.at).max().unwrap();
+        let again = network.connect(20_002, A, B).unwrap_err().unwrap();
+        assert!(again > last, "back before both ends saw it go");
+        assert!(network.connect(again, A, B).is_ok());
+    }
+}
+
+#[test]
+fn a_message_never_overtakes_the_news_that_its_connection_is_up() {
+    for seed in 0..100 {
+        let mut network = network(seed);
+        let news = network.connect(1, A, B).unwrap();
+        let (at, _) = network.send(1, A, B).unwrap();
+        assert!(at >= news[1].at);
+    }
+}
+
+#[test]
+fn a_block_holds_until_it_is_lifted() {
+    let mut network = network(1);
+    network.block(A, B, true);
+    network.block(A, B, true);
+    assert_eq!(network.connect(5, A, B), Err(None));
+    assert!(!network.block(A, B, false));
+    assert!(network.block(A, B, false));
+    assert!(network.connect(5, A, B).is_ok());
+}

@@ -1,0 +1,74 @@
+//! Judges a history against causal+ consistency, with true causality computed from what clients did and saw.
+//!
+//! On a run's end: each operation gets its causal past, a vector with one entry a session (`past`). Then every read is
+//! checked against the past it has, the values of its own snapshot included (`registers`, `counters`), the order in
+//! which values replace each other must be one order for all observers (`order`), and the final state of every
+//! datacenter must be the same, and hold every acknowledged write that nothing replaced (`finals`).
+
+mod counters;
+mod finals;
+mod order;
+mod past;
+mod registers;
+mod writes;
+
+pub use finals::Final;
+
+use crate::history::History;
+use past::Pasts;
+use std::fmt;
+use writes::Writes;
+
+/// What was promised and not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Short and stable: tables and scripts name violations by it.
+    pub property: &'static str,
+    /// The whole story.
+    pub words: String,
+}
+
+impl Violation {
+    pub fn new(property: &'static str, words: impl Into<String>) -> Violation {
+        Violation { property, words: words.into() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n{}", self.property, self.words)
+    }
+}
+
+/// Names of the properties, with their numbers in `reliability.md`.
+pub mod property {
+    pub const THIN_AIR: &str = "P13 a value is returned that nobody wrote";
+    pub const CYCLE: &str = "P5 a value is returned before its own causal past";
+    pub const STALE: &str = "P1/P2/P5 a read returns what its causal past had replaced";
+    pub const SNAPSHOT: &str = "P9/P10 the reads of a transaction do not fit together";
+    pub const ORDER: &str = "P7/P13 no single order of the writes explains the reads";
+    pub const COUNTER: &str = "P11 a counter is wrong";
+    pub const CONVERGENCE: &str = "P8 datacenters differ after quiescence";
+    pub const LOST: &str = "P12 an acknowledged write is lost";
+    pub const PRIVATE: &str = "P1 a session alone with its keys sees something else than it did";
+    pub const AVAILABILITY: &str = "P14 a healthy datacenter does not serve";
+    pub const PROGRESS: &str = "P15 no progress after everything healed";
+    pub const TOMBSTONES: &str = "P18 tombstones stay for ever";
+    pub const PROTOCOL: &str = "the server breaks the Redis protocol";
+    pub const STOPPED: &str = "a partition stopped without a disk fault";
+    pub const PANIC: &str = "an invariant of the server is broken";
+}
+
+/// Judges everything. The first violation found, in a fixed order of the checks.
+pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
+    writes::thin_air(history)?;
+    let pasts = Pasts::compute(history)?;
+    let writes = Writes::collect(history);
+    registers::check(history, &pasts, &writes)?;
+    counters::check(history, &pasts, &writes)?;
+    finals::check(history, &pasts, &writes, finals)?;
+    order::check(history, &pasts, &writes, finals)
+}
+
+#[cfg(test)]
+mod tests;

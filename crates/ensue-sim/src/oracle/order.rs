@@ -1,0 +1,156 @@
+//! Arbitration: there must be one order of all writes that contains causality and explains every read.
+//!
+//! Whoever has w' in the past and reads w at the same place has seen that w' comes before w. These edges and
+//! causality together must have no cycle (Biswas and Enea, OOPSLA'19, for causal convergence). An operation may take
+//! effect with several stamps, so its writes are nodes of their own between its beginning and its end.
+
+use super::finals::{Final, everything};
+use super::past::{Pasts, join};
+use super::registers::before;
+use super::writes::Writes;
+use super::{Violation, property};
+use crate::history::{History, Location, OperationIndex, Outcome, Seen};
+use std::collections::BTreeMap;
+
+struct Graph {
+    /// Begin and end of operation i are nodes 2i and 2i + 1; writes follow.
+    edges: Vec<Vec<usize>>,
+    writes: BTreeMap<(OperationIndex, Location), usize>,
+}
+
+pub(super) fn check(
+    history: &History,
+    pasts: &Pasts,
+    writes: &Writes,
+    finals: &[Final],
+) -> Result<(), Violation> {
+    let mut graph = Graph::of_writes(history, writes);
+    graph.add_causality(history, pasts);
+    for (index, operation) in history.operations.iter().enumerate() {
+        if operation.outcome != Outcome::Done {
+            continue;
+        }
+        let mut past = before(history, pasts, operation);
+        if operation.snapshot {
+            for &(_, seen) in &operation.reads {
+                if let Seen::Value(writer) = seen {
+                    if writer != index {
+                        join(&mut past, pasts.of(writer));
+                    }
+                }
+            }
+        }
+        for &(location, seen) in &operation.reads {
+            graph.add_read(writes, location, seen, &past);
+        }
+    }
+    for one in finals {
+        for &(location, seen) in &one.values {
+            graph.add_read(writes, location, seen, &everything(history));
+        }
+    }
+    match graph.cycle() {
+        None => Ok(()),
+        Some(cycle) => Err(Violation::new(property::ORDER, graph.describe(history, &cycle))),
+    }
+}
+
+impl Graph {
+    fn of_writes(history: &History, writes: &Writes) -> Graph {
+        let mut graph =
+            Graph { edges: vec![Vec::new(); 2 * history.operations.len()], writes: BTreeMap::new() };
+        for (&location, sessions) in &writes.certain {
+            for write in sessions.values().flatten() {
+                let node = graph.edges.len();
+                graph.edges.push(vec![2 * write.operation + 1]);
+                graph.edges[2 * write.operation].push(node);
+                graph.writes.insert((write.operation, location), node);
+            }
+        }
+        graph
+    }
+
+    /// From each session's latest writing operation in the past of a writing operation to that operation.
+    fn add_causality(&mut self, history: &History, pasts: &Pasts) {
+        let mut writers: Vec<OperationIndex> = self.writes.keys().map(|(operation, _)| *operation).collect();
+        writers.dedup();
+        let mut by_session: Vec<Vec<(u32, OperationIndex)>> = vec![Vec::new(); history.sessions.len()];
+        for &writer in &writers {
+            let operation = &history.operations[writer];
+            by_session[operation.session].push((operation.number, writer));
+        }
+        for &writer in &writers {
+            let past = pasts.of(writer);
+            for (session, list) in by_session.iter().enumerate() {
+                let own = history.operations[writer].session == session;
+                let bound = if own { past[session].saturating_sub(1) } else { past[session] };
+                let count = list.partition_point(|&(number, _)| number <= bound);
+                if let Some(&(_, earlier)) = count.checked_sub(1).and_then(|at| list.get(at)) {
+                    self.edges[2 * earlier + 1].push(2 * writer);
+                }
+            }
+        }
+    }
+
+    fn add_read(&mut self, writes: &Writes, location: Location, seen: Seen, past: &[u32]) {
+        let Seen::Value(writer) = seen else { return };
+        let Some(&to) = self.writes.get(&(writer, location)) else { return };
+        for write in writes.latest(location, past) {
+            if write.operation == writer {
+                continue;
+            }
+            if let Some(&from) = self.writes.get(&(write.operation, location)) {
+                self.edges[from].push(to);
+            }
+        }
+    }
+
+    /// Depth first without recursion; the nodes of the first cycle found.
+    fn cycle(&self) -> Option<Vec<usize>> {
+        let mut state = vec![0u8; self.edges.len()];
+        for root in 0..self.edges.len() {
+            if state[root] != 0 {
+                continue;
+            }
+            let mut path = vec![(root, 0)];
+            state[root] = 1;
+            while let Some((node, next)) = path.pop() {
+                let Some(&target) = self.edges[node].get(next) else {
+                    state[node] = 2;
+                    continue;
+                };
+                path.push((node, next + 1));
+                match state[target] {
+                    0 => {
+                        state[target] = 1;
+                        path.push((target, 0));
+                    }
+                    1 => {
+                        let start = path.iter().position(|&(n, _)| n == target).unwrap_or(0);
+                        return Some(path[start..].iter().map(|&(n, _)| n).collect());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        None
+    }
+
+    fn describe(&self, history: &History, cycle: &[usize]) -> String {
+        let mut lines =
+            vec!["each of these comes before the next, and the last before the first:".to_owned()];
+        for node in cycle {
+            let write = self.writes.iter().find(|(_, n)| *n == node);
+            let line = match write {
+                Some(((operation, location), _)) => {
+                    format!("write at {}: {}", history.name(*location), history.describe(*operation))
+                }
+                None => history.describe(node / 2),
+            };
+            if lines.last() != Some(&line) {
+                lines.push(line);
+            }
+        }
+        lines.join("\n")
+    }
+}

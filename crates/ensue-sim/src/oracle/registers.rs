@@ -1,0 +1,123 @@
+//! Reads of values: nothing that the reader's past has replaced may be returned.
+//!
+//! A value w is replaced in a past V if V includes a write w' at the same place with w in the past of w'. An empty
+//! answer is the initial state or any delete, and legal if one of these is not replaced in V. For the reads of a
+//! transaction V includes the past of every value that it returns.
+
+use super::past::{Pasts, covers, join};
+use super::writes::Writes;
+use super::{Violation, property};
+use crate::history::{History, Location, Operation, OperationIndex, Outcome, Seen, Written};
+
+pub(super) fn check(history: &History, pasts: &Pasts, writes: &Writes) -> Result<(), Violation> {
+    for (index, operation) in history.operations.iter().enumerate() {
+        if operation.outcome == Outcome::Done && !operation.reads.is_empty() {
+            check_operation(history, pasts, writes, index, operation)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_operation(
+    history: &History,
+    pasts: &Pasts,
+    writes: &Writes,
+    index: OperationIndex,
+    operation: &Operation,
+) -> Result<(), Violation> {
+    let before = before(history, pasts, operation);
+    let mut whole = before.clone();
+    for &(_, seen) in &operation.reads {
+        if let Seen::Value(writer) = seen {
+            if writer != index {
+                join(&mut whole, pasts.of(writer));
+            }
+        }
+    }
+    for &(location, seen) in &operation.reads {
+        if seen == Seen::Value(index) {
+            continue;
+        }
+        let mut alone = before.clone();
+        if let Seen::Value(writer) = seen {
+            join(&mut alone, pasts.of(writer));
+        }
+        if let Some(by) = replaced(history, pasts, writes, (location, seen), &alone, operation.answered_us) {
+            return Err(report(history, property::STALE, (index, location), by));
+        }
+        if operation.snapshot {
+            if let Some(by) =
+                replaced(history, pasts, writes, (location, seen), &whole, operation.answered_us)
+            {
+                return Err(report(history, property::SNAPSHOT, (index, location), by));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The session's past before an operation, a merge that it makes included.
+pub(super) fn before(history: &History, pasts: &Pasts, operation: &Operation) -> Vec<u32> {
+    let mut past = match operation.number {
+        0 | 1 => vec![0; history.sessions.len()],
+        number => pasts.of(history.sessions[operation.session][number as usize - 2]).to_vec(),
+    };
+    if let Some(merged) = operation.merges {
+        join(&mut past, pasts.of(merged));
+    }
+    past
+}
+
+/// A write in the past that replaced what was read, if there is one.
+pub(super) fn replaced(
+    history: &History,
+    pasts: &Pasts,
+    writes: &Writes,
+    (location, seen): (Location, Seen),
+    past: &[u32],
+    answered_us: u64,
+) -> Option<OperationIndex> {
+    match seen {
+        Seen::Value(writer) => writes
+            .latest(location, past)
+            .map(|write| write.operation)
+            .find(|&other| other != writer && pasts.contains(history, other, writer)),
+        Seen::Nothing => {
+            let values: Vec<OperationIndex> = writes
+                .latest(location, past)
+                .filter(|write| write.written == Written::Value)
+                .map(|write| write.operation)
+                .collect();
+            let deletes = writes.deletes.get(&location).into_iter().flatten();
+            let explained = deletes
+                .filter(|&&delete| history.operations[delete].invoked_us <= answered_us)
+                .any(|&delete| {
+                    let replaced = |&value: &OperationIndex| {
+                        value != delete && covers(pasts.of(value), &history.operations[delete])
+                    };
+                    !values.iter().any(replaced)
+                });
+            if explained { None } else { values.first().copied() }
+        }
+        Seen::Something | Seen::Bits(_) => None,
+    }
+}
+
+fn report(
+    history: &History,
+    property: &'static str,
+    (reader, location): (OperationIndex, Location),
+    by: OperationIndex,
+) -> Violation {
+    let mut lines =
+        vec![format!("at {}:", history.name(location)), format!("read      {}", history.describe(reader))];
+    for &(at, seen) in &history.operations[reader].reads {
+        if let Seen::Value(writer) = seen {
+            if writer != reader {
+                lines.push(format!("{:<9} {}", history.name(at), history.describe(writer)));
+            }
+        }
+    }
+    lines.push(format!("replaced  {}", history.describe(by)));
+    Violation::new(property, lines.join("\n"))
+}

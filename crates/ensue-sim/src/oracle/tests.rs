@@ -1,0 +1,336 @@
+//! Hand-made histories: each anomaly must be flagged by name, and each legal oddity must pass.
+
+use super::{Final, Violation, judge, property};
+use crate::history::{History, OperationIndex, Outcome, Seen, SessionIndex, Written};
+use ensue_types::DatacenterId;
+
+#[derive(Default)]
+struct Maker {
+    history: History,
+    time: u64,
+}
+
+impl Maker {
+    fn sessions<const N: usize>(&mut self) -> [SessionIndex; N] {
+        std::array::from_fn(|_| self.history.session())
+    }
+
+    fn operation(
+        &mut self,
+        session: SessionIndex,
+        reads: &[(&str, Seen)],
+        writes: &[(&str, Written)],
+    ) -> OperationIndex {
+        self.time += 10;
+        let reads = reads.iter().map(|&(name, seen)| (self.history.location(name), seen)).collect();
+        let writes = writes.iter().map(|&(name, written)| (self.history.location(name), written)).collect();
+        let index = self.history.invoke(session, DatacenterId(0), self.time, Vec::new(), writes);
+        let operation = &mut self.history.operations[index];
+        operation.reads = reads;
+        operation.outcome = Outcome::Done;
+        operation.answered_us = self.time + 5;
+        index
+    }
+
+    fn write(&mut self, session: SessionIndex, names: &[&str]) -> OperationIndex {
+        let writes: Vec<_> = names.iter().map(|&name| (name, Written::Value)).collect();
+        self.operation(session, &[], &writes)
+    }
+
+    fn delete(&mut self, session: SessionIndex, name: &str) -> OperationIndex {
+        self.operation(session, &[(name, Seen::Something)], &[(name, Written::Nothing)])
+    }
+
+    fn read(&mut self, session: SessionIndex, reads: &[(&str, Option<OperationIndex>)]) -> OperationIndex {
+        let reads: Vec<_> =
+            reads.iter().map(|&(name, writer)| (name, writer.map_or(Seen::Nothing, Seen::Value))).collect();
+        self.operation(session, &reads, &[])
+    }
+
+    fn add(&mut self, session: SessionIndex, bit: u32, bits: u64) -> OperationIndex {
+        self.operation(session, &[("c", Seen::Bits(bits))], &[("c", Written::Bit(bit))])
+    }
+
+    fn sum(&mut self, session: SessionIndex, bits: u64) -> OperationIndex {
+        self.operation(session, &[("c", Seen::Bits(bits))], &[])
+    }
+
+    fn lose(&mut self, index: OperationIndex) {
+        self.history.operations[index].outcome = Outcome::Unknown;
+        self.history.operations[index].answered_us = u64::MAX;
+    }
+
+    fn end(&mut self, datacenter: u8, values: &[(&str, Seen)]) -> Final {
+        let answers = values.iter().map(|(name, seen)| ((*name).to_owned(), format!("{seen:?}"))).collect();
+        let values = values.iter().map(|&(name, seen)| (self.history.location(name), seen)).collect();
+        Final { datacenter: DatacenterId(datacenter), values, answers }
+    }
+
+    fn judge(&self) -> Option<&'static str> {
+        self.judge_with(&[])
+    }
+
+    fn judge_with(&self, finals: &[Final]) -> Option<&'static str> {
+        judge(&self.history, finals).err().map(|Violation { property, .. }| property)
+    }
+}
+
+#[test]
+fn reading_your_own_write_and_missing_it() {
+    let mut m = Maker::default();
+    let [a] = m.sessions();
+    let w = m.write(a, &["x"]);
+    m.read(a, &[("x", Some(w))]);
+    assert_eq!(m.judge(), None);
+    m.read(a, &[("x", None)]);
+    assert_eq!(m.judge(), Some(property::STALE));
+}
+
+#[test]
+fn a_concurrent_write_may_win_over_your_own() {
+    let mut m = Maker::default();
+    let [a, b] = m.sessions();
+    let mine = m.write(a, &["x"]);
+    let other = m.write(b, &["x"]);
+    m.read(a, &[("x", Some(mine))]);
+    m.read(a, &[("x", Some(other))]);
+    m.read(b, &[("x", Some(other))]);
+    assert_eq!(m.judge(), None);
+    m.read(a, &[("x", Some(mine))]);
+    assert_eq!(m.judge(), Some(property::ORDER));
+}
+
+#[test]
+fn two_sessions_that_see_opposite_orders() {
+    let mut m = Maker::default();
+    let [a, b, c, d] = m.sessions();
+    let (v, w) = (m.write(a, &["x"]), m.write(b, &["x"]));
+    m.read(c, &[("x", Some(v))]);
+    m.read(c, &[("x", Some(w))]);
+    m.read(d, &[("x", Some(w))]);
+    assert_eq!(m.judge(), None);
+    m.read(d, &[("x", Some(v))]);
+    assert_eq!(m.judge(), Some(property::ORDER));
+}
+
+#[test]
+fn an_effect_without_its_cause() {
+    let mut m = Maker::default();
+    let [alice, bob, carol] = m.sessions();
+    let photo = m.write(alice, &["photo"]);
+    m.read(bob, &[("photo", Some(photo))]);
+    let comment = m.write(bob, &["comment"]);
+    m.read(carol, &[("photo", None)]);
+    m.read(carol, &[("comment", Some(comment))]);
+    m.read(carol, &[("photo", Some(photo))]);
+    assert_eq!(m.judge(), None);
+    let [dave] = m.sessions();
+    m.read(dave, &[("comment", Some(comment))]);
+    m.read(dave, &[("photo", None)]);
+    assert_eq!(m.judge(), Some(property::STALE));
+}
+
+#[test]
+fn a_snapshot_whose_parts_do_not_fit() {
+    let mut m = Maker::default();
+    let [a, b] = m.sessions();
+    let x1 = m.write(a, &["x"]);
+    let x2 = m.write(a, &["x"]);
+    let y = m.write(a, &["y"]);
+    m.read(b, &[("x", Some(x1)), ("y", None)]);
+    m.read(b, &[("x", Some(x2)), ("y", Some(y))]);
+    assert_eq!(m.judge(), None);
+    let torn = m.read(b, &[("x", Some(x1)), ("y", Some(y))]);
+    assert_eq!(m.judge(), Some(property::STALE));
+    let [c] = m.sessions();
+    m.history.sessions[b].pop();
+    m.history.operations[torn].session = c;
+    m.history.operations[torn].number = 1;
+    m.history.sessions[c].push(torn);
+    assert_eq!(m.judge(), Some(property::SNAPSHOT));
+    // Reads that stand for themselves are fine each: the older one came first.
+    m.history.operations[torn].snapshot = false;
+    assert_eq!(m.judge(), None);
+}
+
+#[test]
+fn a_torn_write_transaction() {
+    let mut m = Maker::default();
+    let [a, b] = m.sessions();
+    let before = m.write(a, &["x", "y"]);
+    let after = m.write(a, &["x", "y"]);
+    m.read(b, &[("x", Some(before)), ("y", Some(before))]);
+    m.read(b, &[("x", Some(after)), ("y", Some(after))]);
+    assert_eq!(m.judge(), None);
+    let [c] = m.sessions();
+    m.read(c, &[("x", Some(after)), ("y", Some(before))]);
+    assert_eq!(m.judge(), Some(property::SNAPSHOT));
+}
+
+#[test]
+fn a_torn_write_transaction_over_a_concurrent_value() {
+    let mut m = Maker::default();
+    let [a, b, c, d] = m.sessions();
+    let other = m.write(a, &["y"]);
+    let both = m.write(b, &["x", "y"]);
+    m.read(c, &[("x", Some(both)), ("y", Some(other))]);
+    assert_eq!(m.judge(), None, "the single write may be the later one");
+    m.read(d, &[("y", Some(other))]);
+    m.read(d, &[("y", Some(both))]);
+    assert_eq!(m.judge(), Some(property::ORDER));
+}
+
+#[test]
+fn values_out_of_thin_air() {
+    let mut m = Maker::default();
+    let [a] = m.sessions();
+    m.read(a, &[("x", Some(77))]);
+    assert_eq!(m.judge(), Some(property::THIN_AIR));
+    let mut m = Maker::default();
+    let [a, b] = m.sessions();
+    let w = m.write(a, &["x"]);
+    m.read(b, &[("y", Some(w))]);
+    assert_eq!(m.judge(), Some(property::THIN_AIR));
+    let mut m = Maker::default();
+    let [a] = m.sessions();
+    m.sum(a, 4);
+    assert_eq!(m.judge(), Some(property::THIN_AIR));
+}
+
+#[test]
+fn a_cycle_of_causes() {
+    let mut m = Maker::default();
+    let [a, b] = m.sessions();
+    let first = m.read(a, &[]);
+    let x = m.write(a, &["x"]);
+    m.read(b, &[("x", Some(x))]);
+    let y = m.write(b, &["y"]);
+    let location = m.history.location("y");
+    m.history.operations[first].reads = vec![(location, Seen::Value(y))];
+    m.history.operations[first].answered_us = u64::MAX - 1;
+    assert_eq!(m.judge(), Some(property::CYCLE));
+}
+
+#[test]
+fn deletes_explain_empty_answers_only_where_they_can() {
+    let mut m = Maker::default();
+    let [a, b] = m.sessions();
+    let w = m.write(a, &["x"]);
+    m.read(b, &[("x", Some(w))]);
+    m.delete(b, "x");
+    m.read(a, &[("x", None)]);
+    assert_eq!(m.judge(), None);
+    m.read(b, &[("x", Some(w))]);
+    assert_eq!(m.judge(), Some(property::STALE), "a deleted value came back");
+    let mut m = Maker::default();
+    let [a, b] = m.sessions();
+    m.write(a, &["x"]);
+    m.delete(a, "x");
+    let again = m.write(a, &["x"]);
+    m.read(b, &[("x", Some(again))]);
+    m.read(b, &[("x", None)]);
+    assert_eq!(m.judge(), Some(property::STALE), "the only delete was replaced");
+}
+
+#[test]
+fn a_delete_of_unknown_outcome_explains_but_replaces_nothing() {
+    let mut m = Maker::default();
+    let [a, b, c] = m.sessions();
+    let w = m.write(a, &["x"]);
+    m.read(b, &[("x", Some(w))]);
+    let delete = m.delete(b, "x");
+    m.lose(delete);
+    m.read(a, &[("x", Some(w))]);
+    m.read(c, &[("x", None)]);
+    m.read(a, &[("x", None)]);
+    assert_eq!(m.judge(), None);
+}
+
+#[test]
+fn a_token_carries_the_past() {
+    for lost in [false, true] {
+        let mut m = Maker::default();
+        let [a, moved] = m.sessions();
+        let w = m.write(a, &["x"]);
+        let token = m.read(a, &[]);
+        let merge = m.read(moved, &[]);
+        m.history.operations[merge].merges = Some(token);
+        m.read(moved, &[("x", if lost { None } else { Some(w) })]);
+        assert_eq!(m.judge(), lost.then_some(property::STALE));
+    }
+}
+
+#[test]
+fn a_write_of_unknown_outcome_counts_once_it_is_seen() {
+    let mut m = Maker::default();
+    let [a, b] = m.sessions();
+    let old = m.write(a, &["x"]);
+    let lost = m.write(a, &["x"]);
+    m.lose(lost);
+    m.read(b, &[("x", Some(old))]);
+    let end = m.end(0, &[("x", Seen::Value(old))]);
+    assert_eq!(m.judge_with(std::slice::from_ref(&end)), None);
+    m.read(b, &[("x", Some(lost))]);
+    assert_eq!(m.judge_with(&[end]), Some(property::LOST));
+    m.read(b, &[("x", Some(old))]);
+    assert_eq!(m.judge(), Some(property::STALE));
+}
+
+#[test]
+fn counters_include_the_past_exactly_once() {
+    let mut m = Maker::default();
+    let [a, b, c] = m.sessions();
+    m.add(a, 0, 0b1);
+    m.add(b, 1, 0b11);
+    let x = m.write(b, &["x"]);
+    m.sum(c, 0b1);
+    assert_eq!(m.judge(), None);
+    let [d] = m.sessions();
+    m.read(d, &[("x", Some(x))]);
+    m.sum(d, 0b10);
+    assert_eq!(m.judge(), Some(property::COUNTER), "the addition of a lies in the past of b's");
+    let mut m = Maker::default();
+    let [a] = m.sessions();
+    m.add(a, 3, 0b1_0000);
+    assert_eq!(m.judge(), Some(property::THIN_AIR), "counted twice");
+}
+
+#[test]
+fn appended_pieces_carry_their_past() {
+    let mut m = Maker::default();
+    let [a, b, c] = m.sessions();
+    let x = m.write(a, &["x"]);
+    let first = m.write(a, &["log"]);
+    let second = m.write(b, &["log"]);
+    m.history.built_on.insert(second, first);
+    m.read(c, &[("log", Some(second))]);
+    m.read(c, &[("x", Some(x))]);
+    assert_eq!(m.judge(), None);
+    m.history.operations.last_mut().unwrap().reads[0].1 = Seen::Nothing;
+    assert_eq!(m.judge(), Some(property::STALE));
+}
+
+#[test]
+fn the_end_must_agree_and_hold_what_was_acknowledged() {
+    let mut m = Maker::default();
+    let [a, b] = m.sessions();
+    let old = m.write(a, &["x"]);
+    let new = m.write(a, &["x"]);
+    let other = m.write(b, &["x"]);
+    m.add(a, 0, 1);
+    let ends = |m: &mut Maker, one, two| {
+        [m.end(0, &[("x", one), ("c", Seen::Bits(1))]), m.end(1, &[("x", two), ("c", Seen::Bits(1))])]
+    };
+    let good = ends(&mut m, Seen::Value(other), Seen::Value(other));
+    assert_eq!(m.judge_with(&good), None);
+    let apart = ends(&mut m, Seen::Value(other), Seen::Value(new));
+    assert_eq!(m.judge_with(&apart), Some(property::CONVERGENCE));
+    let lost = ends(&mut m, Seen::Value(old), Seen::Value(old));
+    assert_eq!(m.judge_with(&lost), Some(property::LOST));
+    let gone = ends(&mut m, Seen::Nothing, Seen::Nothing);
+    assert_eq!(m.judge_with(&gone), Some(property::LOST));
+    let uncounted = [m.end(0, &[("c", Seen::Bits(0))])];
+    assert_eq!(m.judge_with(&uncounted), Some(property::LOST));
+    m.read(b, &[("x", Some(new))]);
+    assert_eq!(m.judge_with(&good), Some(property::ORDER), "the winner was seen to lose");
+}

@@ -1,0 +1,137 @@
+//! Which writes there are at each location, and which of them certainly took effect.
+
+use crate::history::{History, Location, OperationIndex, Outcome, Seen, SessionIndex, Written};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Violation, property};
+
+/// One write at one location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Write {
+    pub(super) operation: OperationIndex,
+    pub(super) number: u32,
+    pub(super) written: Written,
+}
+
+/// The writes of one location that certainly took effect: by session, in its order.
+pub(super) type BySession = BTreeMap<SessionIndex, Vec<Write>>;
+
+/// All writes, by location.
+#[derive(Default)]
+pub(super) struct Writes {
+    /// Values and deletes.
+    pub(super) certain: BTreeMap<Location, BySession>,
+    /// Additions.
+    pub(super) added: BTreeMap<Location, Vec<Write>>,
+    /// Deletes that may have taken effect, the certain ones included.
+    pub(super) deletes: BTreeMap<Location, Vec<OperationIndex>>,
+    /// Operations of unknown outcome that some read has seen.
+    pub(super) observed: BTreeSet<OperationIndex>,
+}
+
+impl Writes {
+    pub(super) fn collect(history: &History) -> Writes {
+        let mut writes = Writes { observed: observed(history), ..Writes::default() };
+        for operations in &history.sessions {
+            for &index in operations {
+                writes.add(history, index);
+            }
+        }
+        writes
+    }
+
+    fn add(&mut self, history: &History, index: OperationIndex) {
+        let operation = &history.operations[index];
+        let certain = operation.outcome == Outcome::Done || self.observed.contains(&index);
+        for &(location, written) in &operation.writes {
+            let write = Write { operation: index, number: operation.number, written };
+            let deletes = written == Written::Nothing;
+            if deletes && operation.outcome != Outcome::Refused {
+                self.deletes.entry(location).or_default().push(index);
+            }
+            match written {
+                Written::Bit(_) if certain => self.added.entry(location).or_default().push(write),
+                // That one write of an operation was seen does not say that its delete found something.
+                Written::Nothing if operation.outcome != Outcome::Done => {}
+                Written::Value | Written::Nothing if certain => {
+                    let sessions = self.certain.entry(location).or_default();
+                    sessions.entry(operation.session).or_default().push(write);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// For each session its latest write at a location that a past includes.
+    pub(super) fn latest(&self, location: Location, past: &[u32]) -> impl Iterator<Item = Write> + '_ {
+        let past = past.to_vec();
+        self.certain.get(&location).into_iter().flatten().filter_map(move |(&session, writes)| {
+            let count = writes.partition_point(|write| write.number <= past[session]);
+            count.checked_sub(1).map(|index| writes[index])
+        })
+    }
+}
+
+/// Operations of unknown outcome whose writes somebody saw.
+fn observed(history: &History) -> BTreeSet<OperationIndex> {
+    let mut observed: BTreeSet<OperationIndex> = history.built_on.values().copied().collect();
+    for operation in &history.operations {
+        for &(location, seen) in &operation.reads {
+            match seen {
+                Seen::Value(writer) => {
+                    observed.insert(writer);
+                }
+                Seen::Bits(bits) => {
+                    for &index in history.adds.get(&location).into_iter().flatten() {
+                        if bit_of(history, index, location).is_some_and(|bit| bits >> bit & 1 == 1) {
+                            observed.insert(index);
+                        }
+                    }
+                }
+                Seen::Nothing | Seen::Something => {}
+            }
+        }
+    }
+    observed
+}
+
+/// The power of two that an operation adds at a location.
+pub(super) fn bit_of(history: &History, index: OperationIndex, location: Location) -> Option<u32> {
+    history.operations[index].writes.iter().find_map(|&(at, written)| match written {
+        Written::Bit(bit) if at == location => Some(bit),
+        _ => None,
+    })
+}
+
+/// Every value and every addition that was read must have been written before the answer.
+pub(super) fn thin_air(history: &History) -> Result<(), Violation> {
+    for (reader, operation) in history.operations.iter().enumerate() {
+        for &(location, seen) in &operation.reads {
+            let fine = match seen {
+                Seen::Value(writer) => history.operations.get(writer).is_some_and(|source| {
+                    source.invoked_us <= operation.answered_us
+                        && source.outcome != Outcome::Refused
+                        && source.writes.iter().any(|&(at, w)| at == location && w == Written::Value)
+                }),
+                Seen::Bits(bits) => bits & !known_bits(history, location, operation.answered_us) == 0,
+                Seen::Nothing | Seen::Something => true,
+            };
+            if !fine {
+                let words = format!("at {}: {}", history.name(location), history.describe(reader));
+                return Err(Violation::new(property::THIN_AIR, words));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The additions that may be in a sum at a time.
+pub(super) fn known_bits(history: &History, location: Location, until: u64) -> u64 {
+    let adds = history.adds.get(&location).into_iter().flatten();
+    adds.filter(|&&index| {
+        let operation = &history.operations[index];
+        operation.invoked_us <= until && operation.outcome != Outcome::Refused
+    })
+    .filter_map(|&index| bit_of(history, index, location))
+    .fold(0, |bits, bit| bits | 1 << bit)
+}

@@ -1,0 +1,147 @@
+//! Quiescence: everything is healed, nobody asks any more, and all datacenters must become one.
+
+use super::Run;
+use crate::event::ConnectionId;
+use crate::marks::Mark;
+use crate::oracle::{Final, Violation, property};
+use crate::reply::{Answer, Answers};
+use crate::shape::Site;
+use crate::workload::Workload;
+use crate::workload::command::args;
+use crate::workload::finals::Questions;
+use crate::world::Happening;
+use ensue_types::{Args, CoreId, DatacenterId};
+
+/// Everything must be everywhere, and every tombstone gone, this long after all was healed.
+const SETTLE_US_MAX: u64 = 60_000_000;
+const LOOK_AGAIN_US: u64 = 200_000;
+/// A fresh session's questions are all answered within this time.
+const ANSWER_US_MAX: u64 = 10_000_000;
+
+impl Run {
+    /// Waits for convergence, reads everything everywhere, and judges the whole history.
+    pub(super) fn settle(&mut self, workload: &mut Workload) -> Result<(), Violation> {
+        let restless = self.come_to_rest(workload)?;
+        let finals = self.read_everything(workload);
+        match finals {
+            // What the history says explains more than "it does not come to rest".
+            Ok(finals) => self.judge(workload, &finals)?,
+            Err(violation) => {
+                self.judge(workload, &[])?;
+                return Err(violation);
+            }
+        }
+        restless.map_or(Ok(()), Err)
+    }
+
+    /// Looks again and again until all digests agree and no tombstone is left. What is wrong, if time runs out.
+    fn come_to_rest(&mut self, workload: &mut Workload) -> Result<Option<Violation>, Violation> {
+        let deadline = self.world.now() + SETTLE_US_MAX;
+        loop {
+            let looked = self.look(workload)?;
+            let Some(wrong) = looked else { return Ok(None) };
+            if self.world.now() > deadline {
+                return Ok(Some(wrong));
+            }
+            self.idle(workload, LOOK_AGAIN_US)?;
+        }
+    }
+
+    fn look(&mut self, workload: &mut Workload) -> Result<Option<Violation>, Violation> {
+        let mut digests = Vec::new();
+        let mut tombstones = 0;
+        for datacenter in 0..self.world.options.shape.datacenters {
+            let commands = vec![args("CAUSAL DIGEST"), args("INFO")];
+            let answers = match self.ask(workload, DatacenterId(datacenter), commands)? {
+                Ok(answers) => answers,
+                Err(violation) => return Ok(Some(violation)),
+            };
+            if answers[0].error().is_none() {
+                self.marks.add(Mark::Digest);
+            }
+            digests.push(answers[0].to_string());
+            tombstones += tombstones_of(&answers[1]);
+        }
+        if digests.iter().any(|digest| *digest != digests[0]) {
+            return Ok(Some(Violation::new(
+                property::CONVERGENCE,
+                format!("digests: {}", digests.join(" | ")),
+            )));
+        }
+        if tombstones > 0 {
+            return Ok(Some(Violation::new(property::TOMBSTONES, format!("{tombstones} are left"))));
+        }
+        Ok(None)
+    }
+
+    fn read_everything(&mut self, workload: &mut Workload) -> Result<Vec<Final>, Violation> {
+        let questions = Questions::new(workload, self.world.now());
+        let mut finals = Vec::new();
+        for datacenter in 0..self.world.options.shape.datacenters {
+            let datacenter = DatacenterId(datacenter);
+            let answers = self.ask(workload, datacenter, questions.texts())??;
+            finals.push(questions.read(datacenter, &answers)?);
+        }
+        Ok(finals)
+    }
+
+    /// Asks a fresh session. The inner error: no answer in time.
+    fn ask(
+        &mut self,
+        workload: &mut Workload,
+        datacenter: DatacenterId,
+        commands: Vec<Args>,
+    ) -> Result<Result<Vec<Answer>, Violation>, Violation> {
+        let site: Site = self.world.options.shape.site(datacenter, CoreId(0));
+        let connection = self.world.connect(site);
+        let count = commands.len();
+        self.world.send(connection, commands);
+        let answers = self.collect(workload, connection, count)?;
+        self.world.close(connection);
+        if answers.len() < count {
+            let words =
+                format!("{datacenter} answered {} of {count} commands of a fresh session", answers.len());
+            return Ok(Err(Violation::new(property::PROGRESS, words)));
+        }
+        Ok(Ok(answers))
+    }
+
+    fn collect(
+        &mut self,
+        workload: &mut Workload,
+        wanted: ConnectionId,
+        count: usize,
+    ) -> Result<Vec<Answer>, Violation> {
+        let mut incoming = Answers::default();
+        let mut answers = Vec::new();
+        let until = self.world.now() + ANSWER_US_MAX;
+        while answers.len() < count {
+            match self.world.step(until) {
+                None => break,
+                Some(Happening::Answer { connection, bytes, .. }) if connection == wanted => {
+                    incoming.extend(&bytes);
+                    let wrong = |why| Violation::new(property::PROTOCOL, why);
+                    while let Some(answer) = incoming.pop().map_err(wrong)? {
+                        answers.push(answer);
+                    }
+                }
+                Some(other) => self.on_happening(workload, other, false)?,
+            }
+        }
+        Ok(answers)
+    }
+
+    fn idle(&mut self, workload: &mut Workload, length_us: u64) -> Result<(), Violation> {
+        let until = self.world.now() + length_us;
+        while let Some(happening) = self.world.step(until) {
+            self.on_happening(workload, happening, false)?;
+        }
+        Ok(())
+    }
+}
+
+fn tombstones_of(info: &Answer) -> u64 {
+    let text = info.text().unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("ensue_tombstones:"));
+    line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,103 @@
+//! Scenarios as text: what clients say, what breaks when, and what must come of it. `docs/simulator.md` has the words.
+//!
+//! A script runs in a calm world. It fails at the first line whose answer is not the expected one. A line
+//! `break RULE` promises that the same script fails when that rule is broken.
+
+pub mod parse;
+pub mod play;
+
+use crate::seed::Options;
+use ensue_types::{Rule, Rules};
+use parse::{Line, Step};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// A parsed script.
+#[derive(Debug)]
+pub struct Script {
+    pub options: Options,
+    pub lines: Vec<Line>,
+    /// The rules without which the script must fail.
+    pub breaks: Vec<Rule>,
+}
+
+impl Script {
+    /// Reads a script. The error names the line.
+    pub fn parse(text: &str) -> Result<Script, String> {
+        parse::script(text)
+    }
+
+    /// Plays it with these rules. The error names the line that did not hold.
+    pub fn play(&self, rules: Rules, print: bool) -> Result<(), String> {
+        let mut options = self.options.clone();
+        options.rules = rules;
+        let played = catch_unwind(AssertUnwindSafe(|| play::play(options, &self.lines, print)));
+        played.unwrap_or_else(|_| Err("a node broke an invariant of its own and stopped".to_owned()))
+    }
+
+    /// Plays it as it is and with each rule broken that it names.
+    pub fn check(&self, print: bool) -> Result<(), String> {
+        self.play(Rules::default(), print)?;
+        for &rule in &self.breaks {
+            if self.play(Rules::breaking(rule), false).is_ok() {
+                return Err(format!("still holds when the rule {} is broken", rule.name()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All scripts at a path, a file or a directory, in the order of their names.
+pub fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+    if path.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(files(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "txt") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Plays the scripts at a path and says how each went; with `rules`, only under these. The exit code.
+pub fn run_files(path: &Path, rules: Option<Rules>, print: bool) -> i32 {
+    let scripts = match files(path) {
+        Ok(scripts) => scripts,
+        Err(error) => {
+            eprintln!("{}: {error}", path.display());
+            return 2;
+        }
+    };
+    let mut failed = 0;
+    for path in &scripts {
+        let outcome = std::fs::read_to_string(path).map_err(|error| error.to_string()).and_then(|text| {
+            let script = Script::parse(&text)?;
+            match rules {
+                Some(rules) => script.play(rules, print),
+                None => script.check(print),
+            }
+        });
+        match outcome {
+            Ok(()) => println!("holds   {}", path.display()),
+            Err(why) => {
+                failed += 1;
+                println!("FAILS   {}: {why}", path.display());
+            }
+        }
+    }
+    i32::from(failed > 0)
+}
+
+/// The steps of a script with their line numbers, for tests.
+pub fn steps(script: &Script) -> impl Iterator<Item = &Step> {
+    script.lines.iter().map(|line| &line.step)
+}
+
+#[cfg(test)]
+mod tests;

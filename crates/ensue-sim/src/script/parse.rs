@@ -1,0 +1,331 @@
+//! The words of the scenario language, one step a line.
+
+use super::Script;
+use crate::seed::Options;
+use crate::shape::Shape;
+use crate::world::{Aim, Hold};
+use ensue_node::{AppendFsync, TransactionStep};
+use ensue_types::{DatacenterId, PartitionId, Rule, Rules, partition_of};
+use std::collections::BTreeMap;
+
+/// A step and where it stands.
+#[derive(Clone, Debug)]
+pub struct Line {
+    pub number: usize,
+    pub text: String,
+    pub step: Step,
+}
+
+/// A core, or all cores, of a datacenter: `dc1`, `dc1.0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub datacenter: DatacenterId,
+    pub core: Option<u16>,
+}
+
+/// A command of a named client.
+#[derive(Clone, Debug)]
+pub struct Say {
+    pub place: Place,
+    pub client: String,
+    pub words: Vec<String>,
+    pub wanted: Option<Wanted>,
+}
+
+/// What an answer must look like.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    /// One of these texts, as `Answer` shows them.
+    OneOf(Vec<String>),
+    /// Anything; the text of the answer is kept under this name.
+    Keep(String),
+}
+
+/// What a line does.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Says it, and waits for the answer.
+    Say(Say),
+    /// Says it and goes on at once.
+    Send(Say),
+    /// Waits for the answer to what was sent.
+    Await {
+        client: String,
+        wanted: Wanted,
+    },
+    /// What was sent has no answer yet.
+    Silent {
+        client: String,
+    },
+    /// Says it again and again until the answer is right, for so long.
+    Eventually {
+        within_us: u64,
+        say: Say,
+    },
+    /// Says it again and again; the answer must be right every time.
+    Always {
+        for_us: u64,
+        say: Say,
+    },
+    Run(u64),
+    At(u64),
+    Cut(Place, Place),
+    Heal(Place, Place),
+    Slow(Place, Place, u64),
+    Delay(Place, Place, u64),
+    Kill(Place),
+    Power(Place),
+    Restart(Place),
+    Tear {
+        place: Place,
+        partition: PartitionId,
+        bytes: usize,
+    },
+    Hold(Hold),
+    Release(Hold),
+    Aim(Aim),
+    Clock {
+        place: Place,
+        by_ms: i64,
+    },
+    /// The figure of all cores together is this.
+    Figure {
+        name: String,
+        value: u64,
+        within_us: u64,
+    },
+    /// All digests are equal within this time.
+    Converge(u64),
+}
+
+pub(super) fn script(text: &str) -> Result<Script, String> {
+    let shape = Shape { datacenters: 2, cores: 2, partitions: 2, one_process: false };
+    let options = Options::calm(shape, 20_000, Rules::default());
+    let mut parser = Parser { options, names: BTreeMap::new(), breaks: Vec::new() };
+    let mut lines = Vec::new();
+    for (index, raw) in text.lines().enumerate() {
+        let text = raw.split(" #").next().unwrap_or_default().trim();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        match parser.line(text) {
+            Ok(Some(step)) => lines.push(Line { number: index + 1, text: text.to_owned(), step }),
+            Ok(None) => {}
+            Err(why) => return Err(format!("line {}: {why}: {text}", index + 1)),
+        }
+    }
+    Ok(Script { options: parser.options, lines, breaks: parser.breaks })
+}
+
+struct Parser {
+    options: Options,
+    /// Names of keys, and the keys that they stand for.
+    names: BTreeMap<String, String>,
+    breaks: Vec<Rule>,
+}
+
+impl Parser {
+    fn line(&mut self, text: &str) -> Result<Option<Step>, String> {
+        let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let step = match (first, words.as_slice()) {
+            ("cluster", settings) => return self.cluster(settings).map(|()| None),
+            ("name", [name, "partition", partition]) => return self.name(name, partition).map(|()| None),
+            ("break", [rule]) => {
+                let found = Rule::ALL.into_iter().find(|r| r.name() == *rule);
+                self.breaks.push(found.ok_or("no such rule")?);
+                return Ok(None);
+            }
+            ("send", _) => Step::Send(self.say(rest)?),
+            ("expect", _) => Step::Say(self.say(rest)?),
+            ("await", [client, "->", ..]) => {
+                let wanted = rest.split_once("->").map_or("", |(_, wanted)| wanted);
+                Step::Await { client: (*client).to_owned(), wanted: self.wanted(wanted)? }
+            }
+            ("silent", [client]) => Step::Silent { client: (*client).to_owned() },
+            ("eventually" | "always", [time, ..]) => {
+                let say = self.say(rest.trim_start().trim_start_matches(time))?;
+                let time = micros(time)?;
+                match first {
+                    "eventually" => Step::Eventually { within_us: time, say },
+                    _ => Step::Always { for_us: time, say },
+                }
+            }
+            ("run", [time]) => Step::Run(micros(time)?),
+            ("at", [time]) => Step::At(micros(time)?),
+            ("cut", [a, b]) => Step::Cut(self.place(a)?, self.place(b)?),
+            ("heal", [a, b]) => Step::Heal(self.place(a)?, self.place(b)?),
+            ("slow", [a, b, time]) => Step::Slow(self.place(a)?, self.place(b)?, micros(time)?),
+            ("delay", [a, b, time]) => Step::Delay(self.place(a)?, self.place(b)?, micros(time)?),
+            ("kill", [place]) => Step::Kill(self.place(place)?),
+            ("power", [place]) => Step::Power(self.place(place)?),
+            ("restart", [place]) => Step::Restart(self.place(place)?),
+            ("tear", [place, partition, bytes]) => Step::Tear {
+                place: self.place(place)?,
+                partition: self.partition(partition)?,
+                bytes: bytes.parse().map_err(|_| "no number of bytes")?,
+            },
+            ("hold", [partition, way]) => Step::Hold(self.hold(partition, way)?),
+            ("release", [partition, way]) => Step::Release(self.hold(partition, way)?),
+            ("crash", words) => Step::Aim(aim(words)?),
+            ("clock", [place, by]) => Step::Clock { place: self.place(place)?, by_ms: millis(by)? },
+            ("figure", [name, value, "within", time]) => Step::Figure {
+                name: (*name).to_owned(),
+                value: value.parse().map_err(|_| "no number")?,
+                within_us: micros(time)?,
+            },
+            ("converge", ["within", time]) => Step::Converge(micros(time)?),
+            _ => Step::Say(self.say(text)?),
+        };
+        Ok(Some(step))
+    }
+
+    fn cluster(&mut self, settings: &[&str]) -> Result<(), String> {
+        let mut shape = self.options.shape;
+        let mut delay_us = 20_000;
+        for setting in settings {
+            let (name, value) = setting.split_once('=').ok_or("a setting needs `=`")?;
+            let number = || value.parse::<u16>().map_err(|_| format!("no number: {value}"));
+            match name {
+                "datacenters" => shape.datacenters = number()? as u8,
+                "partitions" => shape.partitions = number()?,
+                "cores" => shape.cores = number()?,
+                "one_process" => shape.one_process = value == "yes",
+                "delay" => delay_us = micros(value)?,
+                "protocol" => self.options.protocol = value.to_owned(),
+                "fsync" => {
+                    self.options.append_fsync = match value {
+                        "always" => AppendFsync::Always,
+                        "everysec" => AppendFsync::EverySecond,
+                        _ => AppendFsync::No,
+                    }
+                }
+                _ => self.tune(name, value)?,
+            }
+        }
+        let calm = Options::calm(shape, delay_us, Rules::default());
+        self.options.shape = shape;
+        self.options.links = calm.links;
+        Ok(())
+    }
+
+    fn tune(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let number: u64 = value.parse().map_err(|_| format!("no number: {value}"))?;
+        let tuning = &mut self.options.tuning;
+        match name {
+            "request_timeout_ms" => tuning.request_timeout_ms = number,
+            "read_transaction_timeout_ms" => tuning.read_transaction_timeout_ms = number,
+            "read_mark_ms" => tuning.read_mark_ms = number,
+            "context_operations_max" => tuning.context_operations_max = number as usize,
+            "stream_batch_entries" => tuning.stream_batch_entries = number as usize,
+            "collect_interval_ms" => tuning.collect_interval_ms = number,
+            "acknowledge_interval_ms" => tuning.acknowledge_interval_ms = number,
+            "checkpoint_bytes" => tuning.checkpoint_bytes = number,
+            "segment_bytes" => tuning.segment_bytes = number,
+            "clock_bound_ms" => self.options.clock.bound_ms = number,
+            _ => return Err(format!("unknown setting {name}")),
+        }
+        Ok(())
+    }
+
+    /// Finds a key that begins with the name and lies in the partition.
+    fn name(&mut self, name: &str, partition: &str) -> Result<(), String> {
+        let partition = self.partition(partition.trim_start_matches('p'))?;
+        let partitions = self.options.shape.partitions;
+        let key = (0..10_000)
+            .map(|n| format!("{name}~{n}"))
+            .find(|key| partition_of(key.as_bytes(), partitions) == partition)
+            .ok_or("no key in this partition")?;
+        self.names.insert(name.to_owned(), key);
+        Ok(())
+    }
+
+    fn say(&self, text: &str) -> Result<Say, String> {
+        let (who, rest) = text.split_once(':').ok_or("neither a step nor a client's command")?;
+        let (command, wanted) = match rest.rsplit_once("->") {
+            Some((command, wanted)) => (command, Some(self.wanted(wanted)?)),
+            None => (rest, None),
+        };
+        let mut who = who.split_whitespace();
+        let place = self.place(who.next().ok_or("no datacenter")?)?;
+        let client = who.next().ok_or("no client")?.to_owned();
+        let word = |word: &str| self.names.get(word).cloned().unwrap_or_else(|| word.to_owned());
+        let words: Vec<String> = command.split_whitespace().map(word).collect();
+        if words.is_empty() { Err("no command".to_owned()) } else { Ok(Say { place, client, words, wanted }) }
+    }
+
+    fn wanted(&self, text: &str) -> Result<Wanted, String> {
+        let text = text.trim();
+        match text.strip_prefix('$') {
+            Some(name) => Ok(Wanted::Keep(name.to_owned())),
+            None => Ok(Wanted::OneOf(text.split(" | ").map(|one| one.trim().to_owned()).collect())),
+        }
+    }
+
+    fn place(&self, word: &str) -> Result<Place, String> {
+        let (datacenter, core) = match word.split_once('.') {
+            Some((datacenter, core)) => (datacenter, Some(core.parse().map_err(|_| "no core")?)),
+            None => (word, None),
+        };
+        let number: u8 = datacenter.strip_prefix("dc").and_then(|n| n.parse().ok()).ok_or("no datacenter")?;
+        let inside = (1..=self.options.shape.datacenters).contains(&number)
+            && core.is_none_or(|core| core < self.options.shape.cores);
+        if inside {
+            Ok(Place { datacenter: DatacenterId(number - 1), core })
+        } else {
+            Err("no such place".to_owned())
+        }
+    }
+
+    fn partition(&self, word: &str) -> Result<PartitionId, String> {
+        let number = word.trim_start_matches('p').parse().map_err(|_| "no partition")?;
+        if number < self.options.shape.partitions {
+            Ok(PartitionId(number))
+        } else {
+            Err("no such partition".to_owned())
+        }
+    }
+
+    fn hold(&self, partition: &str, way: &str) -> Result<Hold, String> {
+        let (from, to) = way.split_once("->").ok_or("a way is dc1->dc2")?;
+        Ok(Hold {
+            partition: self.partition(partition)?,
+            from: self.place(from)?.datacenter,
+            to: self.place(to)?.datacenter,
+        })
+    }
+}
+
+/// `begun at origin kill`, `voted elsewhere power`, `decided at origin kill skip 3`.
+fn aim(words: &[&str]) -> Result<Aim, String> {
+    let step = match words.first() {
+        Some(&"begun") => TransactionStep::Begun,
+        Some(&"voted") => TransactionStep::Voted,
+        Some(&"decided") => TransactionStep::Decided,
+        Some(&"committed") => TransactionStep::Committed,
+        Some(&"completed") => TransactionStep::Completed,
+        _ => return Err("no step of a transaction".to_owned()),
+    };
+    let skip = match words.iter().position(|word| *word == "skip") {
+        Some(at) => words.get(at + 1).and_then(|n| n.parse().ok()).ok_or("skip how many?")?,
+        None => 0,
+    };
+    Ok(Aim { step, remote: words.contains(&"elsewhere"), skip, power: words.contains(&"power") })
+}
+
+fn micros(word: &str) -> Result<u64, String> {
+    let (number, factor) = if let Some(number) = word.strip_suffix("us") {
+        (number, 1)
+    } else if let Some(number) = word.strip_suffix("ms") {
+        (number, 1_000)
+    } else if let Some(number) = word.strip_suffix('s') {
+        (number, 1_000_000)
+    } else {
+        return Err(format!("no time: {word}"));
+    };
+    number.parse::<u64>().map(|n| n * factor).map_err(|_| format!("no time: {word}"))
+}
+
+fn millis(word: &str) -> Result<i64, String> {
+    word.trim_end_matches("ms").parse().map_err(|_| format!("no time: {word}"))
+}

@@ -1,0 +1,301 @@
+//! Plays a script in a world of its own.
+
+use super::parse::{Line, Place, Say, Step, Wanted};
+use crate::event::{Alarm, ConnectionId};
+use crate::network::Break;
+use crate::reply::{Answer, Answers};
+use crate::seed::Options;
+use crate::shape::{ProcessId, Site};
+use crate::workload::command::args;
+use crate::workload::model::normal;
+use crate::world::{Happening, World};
+use bytes::Bytes;
+use ensue_types::{Args, CoreId, DatacenterId};
+use std::collections::{BTreeMap, VecDeque};
+
+/// An answer that was waited for comes within this time.
+const ANSWER_US_MAX: u64 = 5_000_000;
+const AGAIN_US: u64 = 1_000;
+/// Until every partition has read its log for the first time.
+const START_US_MAX: u64 = 2_000_000;
+
+struct Speaker {
+    connection: ConnectionId,
+    incoming: Answers,
+    asked: VecDeque<Args>,
+    answers: VecDeque<Answer>,
+}
+
+struct Player {
+    world: World,
+    speakers: BTreeMap<(DatacenterId, String), Speaker>,
+    kept: BTreeMap<String, Vec<u8>>,
+    probes: u64,
+}
+
+pub(super) fn play(options: Options, lines: &[Line], print: bool) -> Result<(), String> {
+    let mut world = World::new(options);
+    world.print = print;
+    let mut player = Player { world, speakers: BTreeMap::new(), kept: BTreeMap::new(), probes: 0 };
+    player.start()?;
+    for line in lines {
+        player.step(&line.step).map_err(|why| format!("line {}: {}: {why}", line.number, line.text))?;
+    }
+    if !player.world.aims.is_empty() {
+        return Err("a crash was aimed at a step that was never taken".to_owned());
+    }
+    Ok(())
+}
+
+impl Player {
+    fn start(&mut self) -> Result<(), String> {
+        let deadline = self.world.now() + START_US_MAX;
+        for datacenter in 0..self.world.options.shape.datacenters {
+            while self.world.healthy_since(DatacenterId(datacenter)).is_none() {
+                if self.world.now() >= deadline {
+                    return Err("a datacenter does not start".to_owned());
+                }
+                self.run(AGAIN_US);
+            }
+        }
+        self.run(200_000);
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        match step {
+            Step::Say(say) => {
+                self.say(say)?;
+                let wanted = say.wanted.clone().unwrap_or(Wanted::OneOf(vec!["any".to_owned()]));
+                self.hear((say.place.datacenter, say.client.clone()), &wanted)
+            }
+            Step::Send(say) => self.say(say),
+            Step::Await { client, wanted } => self.hear(self.key_of(client)?, wanted),
+            Step::Silent { client } => {
+                let speaker = self.speakers.get(&self.key_of(client)?);
+                match speaker.and_then(|s| s.answers.front()) {
+                    None => Ok(()),
+                    Some(answer) => Err(format!("answered {answer}")),
+                }
+            }
+            Step::Eventually { within_us, say } => self.repeat(say, *within_us, true),
+            Step::Always { for_us, say } => self.repeat(say, *for_us, false),
+            Step::Figure { name, value, within_us } => self.figure(name, *value, *within_us),
+            Step::Converge(within_us) => self.converge(*within_us),
+            other => {
+                self.act(other);
+                Ok(())
+            }
+        }
+    }
+
+    fn act(&mut self, step: &Step) {
+        match *step {
+            Step::Run(time) => self.run(time),
+            Step::At(time) => self.run(time.saturating_sub(self.world.now())),
+            Step::Cut(a, b) => self.pairs(a, b, |world, a, b| world.cut(a, b, Break::Prompt)),
+            Step::Heal(a, b) => self.pairs(a, b, World::heal),
+            Step::Slow(a, b, time) => self.pairs(a, b, |world, a, b| world.network.lag(a, b, time)),
+            Step::Delay(a, b, time) => {
+                let (a, b) = (usize::from(a.datacenter.0), usize::from(b.datacenter.0));
+                self.world.network.set_delay(a, b, time);
+            }
+            Step::Kill(place) => self.processes(place, World::kill),
+            Step::Power(place) => self.processes(place, |world, process| {
+                world.lose_power(process);
+            }),
+            Step::Restart(place) => self.processes(place, World::start),
+            Step::Tear { place, partition, bytes } => self.world.tear(place.datacenter, partition, bytes),
+            Step::Hold(hold) => self.world.hold(hold),
+            Step::Release(hold) => self.world.release(hold),
+            Step::Aim(aim) => self.world.aims.push(aim),
+            Step::Clock { place, by_ms } => {
+                self.processes(place, |world, process| world.jump_clock(process, by_ms));
+            }
+            _ => {}
+        }
+    }
+
+    fn run(&mut self, time: u64) {
+        let until = self.world.now() + time;
+        self.world.alarm(until, Alarm::Pause);
+        while let Some(happening) = self.world.step(until) {
+            self.on_happening(happening);
+        }
+    }
+
+    fn on_happening(&mut self, happening: Happening) {
+        match happening {
+            Happening::Answer { connection, bytes, .. } => {
+                let found = self.speakers.values_mut().find(|speaker| speaker.connection == connection);
+                let Some(speaker) = found else { return };
+                speaker.incoming.extend(&bytes);
+                while let Ok(Some(answer)) = speaker.incoming.pop() {
+                    let asked = speaker.asked.pop_front().unwrap_or_default();
+                    speaker.answers.push_back(normal(&asked, answer));
+                }
+            }
+            Happening::Hangup { connection } => {
+                self.speakers.retain(|_, speaker| speaker.connection != connection);
+            }
+            Happening::Struck { .. } | Happening::Trace { .. } | Happening::Alarm(_) => {}
+        }
+    }
+
+    fn say(&mut self, say: &Say) -> Result<(), String> {
+        let key = (say.place.datacenter, say.client.clone());
+        let site = self.world.options.shape.site(say.place.datacenter, CoreId(say.place.core.unwrap_or(0)));
+        let mut command: Args = Vec::new();
+        for word in &say.words {
+            command.push(match word.strip_prefix('$') {
+                Some(name) => Bytes::from(self.kept.get(name).ok_or("nothing kept under this name")?.clone()),
+                None => Bytes::from(word.clone()),
+            });
+        }
+        let world = &mut self.world;
+        let speaker = self.speakers.entry(key).or_insert_with(|| Speaker {
+            connection: world.connect(site),
+            incoming: Answers::default(),
+            asked: VecDeque::new(),
+            answers: VecDeque::new(),
+        });
+        speaker.asked.push_back(command.clone());
+        world.send(speaker.connection, vec![command]);
+        Ok(())
+    }
+
+    fn answer(&mut self, key: &(DatacenterId, String)) -> Result<Answer, String> {
+        let deadline = self.world.now() + ANSWER_US_MAX;
+        loop {
+            let Some(speaker) = self.speakers.get_mut(key) else {
+                return Ok(Answer::Error("the connection is lost".to_owned()));
+            };
+            if let Some(answer) = speaker.answers.pop_front() {
+                return Ok(answer);
+            }
+            match self.world.step(deadline) {
+                Some(happening) => self.on_happening(happening),
+                None => return Err("no answer".to_owned()),
+            }
+        }
+    }
+
+    fn hear(&mut self, key: (DatacenterId, String), wanted: &Wanted) -> Result<(), String> {
+        let answer = self.answer(&key)?;
+        match wanted {
+            Wanted::Keep(name) => {
+                let bytes = answer.bytes().ok_or_else(|| format!("answered {answer}"))?;
+                self.kept.insert(name.clone(), bytes.to_vec());
+                Ok(())
+            }
+            Wanted::OneOf(texts) if texts.iter().any(|text| matches(text, &answer)) => Ok(()),
+            Wanted::OneOf(_) => Err(format!("answered {answer}")),
+        }
+    }
+
+    fn repeat(&mut self, say: &Say, time: u64, until_right: bool) -> Result<(), String> {
+        let deadline = self.world.now() + time;
+        let wanted = say.wanted.clone().ok_or("no answer is named")?;
+        loop {
+            self.say(say)?;
+            let heard = self.hear((say.place.datacenter, say.client.clone()), &wanted);
+            let over = self.world.now() >= deadline;
+            match heard {
+                Ok(()) if until_right || over => return Ok(()),
+                Err(why) if !until_right || over => return Err(why),
+                _ => self.run(AGAIN_US),
+            }
+        }
+    }
+
+    fn probe(&mut self, datacenter: DatacenterId, core: u16, text: &str) -> Result<Answer, String> {
+        self.probes += 1;
+        let place = Place { datacenter, core: Some(core) };
+        let client = format!("probe {}", self.probes);
+        let words = args(text).iter().map(|w| String::from_utf8_lossy(w).into_owned()).collect();
+        self.say(&Say { place, client: client.clone(), words, wanted: None })?;
+        let answer = self.answer(&(datacenter, client.clone()))?;
+        if let Some(speaker) = self.speakers.remove(&(datacenter, client)) {
+            self.world.close(speaker.connection);
+        }
+        Ok(answer)
+    }
+
+    fn figure(&mut self, name: &str, value: u64, within_us: u64) -> Result<(), String> {
+        let deadline = self.world.now() + within_us;
+        loop {
+            let mut sum = 0;
+            for datacenter in 0..self.world.options.shape.datacenters {
+                let info = self.probe(DatacenterId(datacenter), 0, "INFO")?;
+                let text = info.text().unwrap_or_default().to_owned();
+                let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name}:")));
+                sum += line.and_then(|n| n.trim().parse::<u64>().ok()).ok_or("no such figure in INFO")?;
+            }
+            if sum == value {
+                return Ok(());
+            }
+            if self.world.now() >= deadline {
+                return Err(format!("is {sum}"));
+            }
+            self.run(10 * AGAIN_US);
+        }
+    }
+
+    fn converge(&mut self, within_us: u64) -> Result<(), String> {
+        let deadline = self.world.now() + within_us;
+        loop {
+            let mut digests = Vec::new();
+            for datacenter in 0..self.world.options.shape.datacenters {
+                digests.push(self.probe(DatacenterId(datacenter), 0, "CAUSAL DIGEST")?.to_string());
+            }
+            if digests.iter().all(|digest| *digest == digests[0] && !digest.starts_with("error")) {
+                return Ok(());
+            }
+            if self.world.now() >= deadline {
+                return Err(digests.join(" | "));
+            }
+            self.run(10 * AGAIN_US);
+        }
+    }
+
+    fn key_of(&self, client: &str) -> Result<(DatacenterId, String), String> {
+        let found = self.speakers.keys().find(|(_, name)| name == client).cloned();
+        found.ok_or_else(|| "this client has said nothing, or its connection is lost".to_owned())
+    }
+
+    fn sites(&self, place: Place) -> Vec<Site> {
+        let shape = self.world.options.shape;
+        let all = |core: &u16| place.core.is_none_or(|wanted| wanted == *core);
+        (0..shape.cores).filter(all).map(|core| shape.site(place.datacenter, CoreId(core))).collect()
+    }
+
+    fn pairs(&mut self, a: Place, b: Place, action: impl Fn(&mut World, Site, Site)) {
+        for from in self.sites(a) {
+            for to in self.sites(b) {
+                action(&mut self.world, from, to);
+            }
+        }
+    }
+
+    fn processes(&mut self, place: Place, action: impl Fn(&mut World, ProcessId)) {
+        let shape = self.world.options.shape;
+        let mut processes: Vec<ProcessId> = self.sites(place).into_iter().map(|s| shape.process(s)).collect();
+        processes.dedup();
+        for process in processes {
+            action(&mut self.world, process);
+        }
+    }
+}
+
+/// `any`, `error`, or the text itself; quotes around a bulk string may be left out.
+fn matches(text: &str, answer: &Answer) -> bool {
+    let shown = answer.to_string();
+    match text {
+        "any" => true,
+        "error" => answer.error().is_some(),
+        _ => match (text.strip_prefix("error "), answer.error()) {
+            (Some(beginning), Some(error)) => error.starts_with(beginning),
+            _ => shown == text || shown == format!("\"{text}\""),
+        },
+    }
+}

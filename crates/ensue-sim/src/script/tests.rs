@@ -1,0 +1,49 @@
+//! Words of the language, and what is refused.
+
+use super::parse::Step;
+use super::{Script, steps};
+use ensue_types::{DatacenterId, PartitionId, Rule, partition_of};
+
+#[test]
+fn a_script_is_read() {
+    let text = "
+        # a comment
+        cluster datacenters=3 partitions=2 cores=2 fsync=always delay=5ms
+        break second-round
+        name x partition 1
+        dc1 alice: SET x 1 -> OK      # and another comment
+        send dc2.1 bob: GET x
+        await bob -> 1 | nil
+        eventually 500ms dc3 carol: GET x -> \"1\"
+        hold p1 dc1->dc2
+        slow dc1.0 dc1.1 3ms
+        crash voted elsewhere power skip 2
+        clock dc1 -40ms
+        figure ensue_tombstones 0 within 2s
+        converge within 1s
+    ";
+    let script = Script::parse(text).unwrap();
+    assert_eq!(script.breaks, [Rule::SecondRound]);
+    assert_eq!(script.lines.len(), 10);
+    let steps: Vec<&Step> = steps(&script).collect();
+    let Step::Say(say) = steps[0] else { panic!("{:?}", steps[0]) };
+    assert_eq!(say.words[0], "SET");
+    assert_eq!(partition_of(say.words[1].as_bytes(), 2), PartitionId(1));
+    assert!(matches!(steps[3], Step::Eventually { within_us: 500_000, .. }));
+    assert!(matches!(steps[4], Step::Hold(hold) if hold.to == DatacenterId(1)));
+    assert!(matches!(steps[6], Step::Aim(aim) if aim.remote && aim.power && aim.skip == 2));
+}
+
+#[test]
+fn nonsense_is_refused_with_its_line() {
+    for (text, why) in [
+        ("\ndc9 alice: GET x", "line 2: no such place"),
+        ("break the-law", "line 1: no such rule"),
+        ("run fast", "line 1: no time"),
+        ("cluster colour=red", "line 1: no number"),
+        ("sing", "line 1: neither"),
+    ] {
+        let error = Script::parse(text).unwrap_err();
+        assert!(error.starts_with(why), "{error}");
+    }
+}

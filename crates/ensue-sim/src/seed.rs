@@ -1,0 +1,262 @@
+//! One seed draws the whole world: shape, bounds, delays, clocks, faults and workload.
+//!
+//! Bounds are shrunk so that what is rare in production is common here; `Display` prints every option.
+
+use crate::random::Random;
+use crate::shape::Shape;
+use ensue_node::{AppendFsync, Tuning};
+use ensue_types::Rules;
+use std::fmt;
+
+/// Delays of connections, in microseconds.
+#[derive(Clone, Debug)]
+pub struct LinkOptions {
+    /// Least and most within a datacenter.
+    pub local_us: (u64, u64),
+    /// Between two datacenters, by their numbers.
+    pub delay_us: Vec<Vec<u64>>,
+    pub jitter_us: u64,
+}
+
+/// Least and most times of disk work, in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct DiskOptions {
+    pub append_us: (u64, u64),
+    pub sync_us: (u64, u64),
+}
+
+/// How wrong clocks are.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockOptions {
+    /// No clock is further from true time than this.
+    pub bound_ms: u64,
+    pub drift_ppm: u64,
+    pub jump_ms: u64,
+}
+
+/// What breaks, as weights of the kinds of faults, and how often.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FaultOptions {
+    /// Mean time between two faults; 0 is a world without.
+    pub interval_ms: u64,
+    pub cut_datacenters: u64,
+    pub cut_one_connection: u64,
+    pub flap: u64,
+    pub lag: u64,
+    pub kill: u64,
+    pub power: u64,
+    pub clock_jump: u64,
+    pub disconnect_client: u64,
+    /// A fault lasts this long at most.
+    pub duration_ms_max: u64,
+    /// Crashes aimed at steps of write transactions.
+    pub aimed: u64,
+}
+
+/// What clients do.
+#[derive(Clone, Debug, Default)]
+pub struct WorkloadOptions {
+    pub clients: usize,
+    pub operations: u64,
+    pub think_us_max: u64,
+    /// Times in a thousand that a client sends several requests at once.
+    pub pipeline: u64,
+    /// Times in a thousand that a client moves to another core, with its token.
+    pub move_rate: u64,
+    pub merge_rate: u64,
+    pub merge_timeout_ms: u64,
+    /// Keys of each class.
+    pub keys: usize,
+    /// Weights of the operations, in the order of `workload::mix::KINDS`.
+    pub mix: Vec<u64>,
+}
+
+/// Everything about one run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub seed: u64,
+    pub protocol: String,
+    pub rules: Rules,
+    pub shape: Shape,
+    pub append_fsync: AppendFsync,
+    pub tuning: Tuning,
+    pub links: LinkOptions,
+    pub disk: DiskOptions,
+    pub clock: ClockOptions,
+    /// Longest turn: inputs that come within it share one `TurnEnd`.
+    pub turn_us_max: u64,
+    pub faults: FaultOptions,
+    pub workload: WorkloadOptions,
+}
+
+impl Options {
+    /// The world of a seed.
+    pub fn draw(seed: u64, rules: Rules) -> Options {
+        let random = &mut Random::stream(seed, "options");
+        let shape = draw_shape(random);
+        let append_fsync = random.pick(&[
+            AppendFsync::Always,
+            AppendFsync::Always,
+            AppendFsync::EverySecond,
+            AppendFsync::EverySecond,
+            AppendFsync::No,
+        ]);
+        Options {
+            seed,
+            protocol: "eiger".to_owned(),
+            rules,
+            shape,
+            append_fsync,
+            tuning: draw_tuning(&mut Random::stream(seed, "tuning")),
+            links: draw_links(&mut Random::stream(seed, "links"), shape),
+            disk: draw_disk(random),
+            clock: ClockOptions {
+                bound_ms: random.pick(&[0, 5, 50, 500, 500]),
+                drift_ppm: random.pick(&[0, 20, 200]),
+                jump_ms: random.pick(&[5, 50, 400]),
+            },
+            turn_us_max: random.pick(&[0, 0, 10, 100, 500]),
+            faults: draw_faults(&mut Random::stream(seed, "faults of options"), append_fsync),
+            workload: draw_workload(&mut Random::stream(seed, "workload of options")),
+        }
+    }
+}
+
+impl Options {
+    /// A calm world for scripts: equal delays, true clocks, no faults, the usual bounds with shorter intervals.
+    pub fn calm(shape: Shape, delay_us: u64, rules: Rules) -> Options {
+        let count = usize::from(shape.datacenters);
+        let tuning = Tuning {
+            collect_interval_ms: 20,
+            acknowledge_interval_ms: 5,
+            request_timeout_ms: 2_000,
+            ..Tuning::default()
+        };
+        Options {
+            seed: 1,
+            protocol: "eiger".to_owned(),
+            rules,
+            shape,
+            append_fsync: AppendFsync::EverySecond,
+            tuning,
+            links: LinkOptions {
+                local_us: (20, 20),
+                delay_us: vec![vec![delay_us; count]; count],
+                jitter_us: 0,
+            },
+            disk: DiskOptions { append_us: (1, 1), sync_us: (200, 200) },
+            clock: ClockOptions { bound_ms: 0, drift_ppm: 0, jump_ms: 0 },
+            turn_us_max: 0,
+            faults: FaultOptions::default(),
+            workload: WorkloadOptions::default(),
+        }
+    }
+}
+
+fn draw_shape(random: &mut Random) -> Shape {
+    let datacenters = random.pick(&[2, 3, 3, 3]);
+    let cores = random.pick(&[1, 2, 2]);
+    let partitions = random.between(2, 4) as u16;
+    Shape { datacenters, cores, partitions, one_process: random.chance(400) }
+}
+
+fn draw_tuning(random: &mut Random) -> Tuning {
+    let read_transaction_timeout_ms = random.skewed(50, 2_000);
+    let segment_bytes = random.skewed(4 << 10, 64 << 10);
+    Tuning {
+        read_transaction_timeout_ms,
+        read_mark_ms: 2 * read_transaction_timeout_ms,
+        request_timeout_ms: random.between(500, 3_000),
+        context_operations_max: random.skewed(2, 64) as usize,
+        stream_window_bytes: random.skewed(1 << 10, 256 << 10) as usize,
+        stream_batch_entries: random.between(1, 32) as usize,
+        stream_memory_bytes: random.skewed(1 << 10, 256 << 10) as usize,
+        segment_bytes,
+        checkpoint_bytes: random.skewed(segment_bytes, 8 * segment_bytes),
+        collect_interval_ms: random.between(20, 200),
+        acknowledge_interval_ms: random.between(5, 50),
+        clock_ahead_ms_max: 60_000,
+        clock_persist_ahead_ms: random.skewed(20, 5_000),
+    }
+}
+
+fn draw_links(random: &mut Random, shape: Shape) -> LinkOptions {
+    let count = usize::from(shape.datacenters);
+    let mut delay_us = vec![vec![0; count]; count];
+    for (a, b) in (0..count).flat_map(|a| (0..a).map(move |b| (a, b))) {
+        let most = random.pick(&[3_000, 20_000, 80_000]);
+        let delay = random.between(1_000, most);
+        delay_us[a][b] = delay;
+        delay_us[b][a] = delay;
+    }
+    let low = random.between(5, 40);
+    LinkOptions {
+        local_us: (low, low + random.skewed(1, 600)),
+        delay_us,
+        jitter_us: random.pick(&[0, 500, 5_000, 20_000]),
+    }
+}
+
+fn draw_disk(random: &mut Random) -> DiskOptions {
+    let sync = random.skewed(50, 3_000);
+    DiskOptions { append_us: (1, random.between(2, 20)), sync_us: (sync, sync + random.skewed(1, 4_000)) }
+}
+
+fn draw_faults(random: &mut Random, append_fsync: AppendFsync) -> FaultOptions {
+    let mut sometimes = |weight| if random.chance(650) { weight } else { 0 };
+    let (cut_datacenters, cut_one_connection, flap, lag) =
+        (sometimes(3), sometimes(3), sometimes(2), sometimes(4));
+    let (kill, power) = (sometimes(3), sometimes(3));
+    let (clock_jump, disconnect_client) = (sometimes(2), sometimes(1));
+    FaultOptions {
+        interval_ms: random.pick(&[0, 60, 150, 400]),
+        cut_datacenters,
+        cut_one_connection,
+        flap,
+        lag,
+        kill,
+        power: if append_fsync == AppendFsync::Always { power } else { 0 },
+        clock_jump,
+        disconnect_client,
+        duration_ms_max: random.pick(&[20, 100, 400, 1_500]),
+        aimed: if random.chance(600) { random.between(1, 3) } else { 0 },
+    }
+}
+
+fn draw_workload(random: &mut Random) -> WorkloadOptions {
+    let mix = crate::workload::mix::KINDS
+        .iter()
+        .map(|(_, weight)| if random.chance(850) { random.between(1, 2 * weight) } else { 0 })
+        .collect();
+    WorkloadOptions {
+        clients: random.between(4, 12) as usize,
+        operations: random.between(400, 2_000),
+        think_us_max: random.pick(&[2_000, 10_000, 30_000, 80_000]),
+        pipeline: random.pick(&[0, 50, 200]),
+        move_rate: random.pick(&[0, 5, 20, 50]),
+        merge_rate: random.pick(&[0, 10, 30]),
+        merge_timeout_ms: random.between(100, 2_000),
+        keys: random.between(2, 6) as usize,
+        mix,
+    }
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed            {}", self.seed)?;
+        writeln!(f, "cluster         {}", self.shape)?;
+        writeln!(f, "protocol        {}", self.protocol)?;
+        match self.rules.broken() {
+            Some(rule) => writeln!(f, "broken rule     {}", rule.name())?,
+            None => writeln!(f, "broken rule     none")?,
+        }
+        writeln!(f, "appendfsync     {:?}", self.append_fsync)?;
+        writeln!(f, "tuning          {:?}", self.tuning)?;
+        writeln!(f, "links           {:?}", self.links)?;
+        writeln!(f, "disk            {:?}", self.disk)?;
+        writeln!(f, "clock           {:?}", self.clock)?;
+        writeln!(f, "turn_us_max     {}", self.turn_us_max)?;
+        writeln!(f, "faults          {:?}", self.faults)?;
+        write!(f, "workload        {:?}", self.workload)
+    }
+}

@@ -1,0 +1,440 @@
+//! Clients that send real commands to simulated nodes and write down what they did and saw.
+//!
+//! A client has one request outstanding, or several sent at once; it thinks, asks again, moves to another core with
+//! its token, or shows a token of another client. When its connection is lost, or a command fails, it begins a new
+//! session: what was not answered has an unknown outcome, and stands last in its session.
+
+pub mod client;
+pub mod command;
+pub mod finals;
+pub mod keys;
+pub mod mix;
+pub mod model;
+mod private;
+
+use crate::event::{Alarm, ConnectionId};
+use crate::history::{History, Outcome};
+use crate::marks::{Mark, Marks};
+use crate::oracle::{Violation, property};
+use crate::random::Random;
+use crate::reply::Answer;
+use crate::shape::Site;
+use crate::world::World;
+use bytes::Bytes;
+use client::{Client, Purpose, Relic, Request, Token};
+use command::{Command, Expect};
+use ensue_types::Args;
+use keys::Keys;
+use mix::{Draft, Drawer, KINDS};
+use std::collections::BTreeMap;
+
+/// Within a healthy datacenter every answer comes within this time.
+const HEALTHY_ANSWER_US: u64 = 1_500_000;
+
+/// All clients of a run.
+pub struct Workload {
+    pub history: History,
+    pub keys: Keys,
+    pub relics: Vec<Relic>,
+    clients: Vec<Client>,
+    connections: BTreeMap<ConnectionId, usize>,
+    /// Tokens that clients left for others.
+    board: Vec<Token>,
+    random: Random,
+    /// Operations still to be issued.
+    budget: u64,
+    stopping: bool,
+    slack_ms: u64,
+}
+
+impl Workload {
+    /// Clients that connect, one after another, from the beginning on.
+    pub fn new(world: &mut World) -> Workload {
+        let options = world.options.clone();
+        let mut workload = Workload {
+            history: History::default(),
+            keys: Keys::new(options.workload.keys),
+            relics: Vec::new(),
+            clients: Vec::new(),
+            connections: BTreeMap::new(),
+            board: Vec::new(),
+            random: Random::stream(options.seed, "workload"),
+            budget: options.workload.operations,
+            stopping: false,
+            slack_ms: 2 * options.clock.bound_ms + options.tuning.clock_persist_ahead_ms + 100,
+        };
+        for index in 0..options.workload.clients {
+            let session = workload.history.session();
+            workload.clients.push(Client {
+                site: Site(workload.random.index(options.shape.sites())),
+                connection: None,
+                session,
+                incoming: Default::default(),
+                waiting: Default::default(),
+                token: None,
+                prefix: format!("k{session}-"),
+                model: Default::default(),
+                model_uncertain: false,
+                expiring: None,
+            });
+            let at = 1_000 + workload.random.below(20_000);
+            world.alarm(at, Alarm::Client(index));
+        }
+        workload
+    }
+
+    /// Whether everything was issued and answered, or has an unknown outcome.
+    pub fn is_idle(&self) -> bool {
+        (self.budget == 0 || self.stopping) && self.clients.iter().all(|client| client.waiting.is_empty())
+    }
+
+    /// From now on nothing new is asked.
+    pub fn stop(&mut self) {
+        self.stopping = true;
+    }
+
+    /// A request that a healthy datacenter, or after long any running core, should have answered by now.
+    pub fn overdue(&self, world: &mut World, patience_us: u64) -> Option<Violation> {
+        let now = world.now();
+        for client in &self.clients {
+            let Some(request) = client.waiting.front() else { continue };
+            let datacenter = world.options.shape.datacenter(client.site);
+            let extra = match request.purpose {
+                Purpose::Merge { .. } => world.options.workload.merge_timeout_ms * 1_000,
+                _ => 0,
+            };
+            let healthy = world.healthy_since(datacenter);
+            let from = request.invoked_us.max(healthy.unwrap_or(u64::MAX));
+            let late = now > from.saturating_add(HEALTHY_ANSWER_US + extra)
+                || now > request.invoked_us + patience_us + extra;
+            if late {
+                let words = format!("no answer: {}", self.history.describe(request.operation));
+                return Some(Violation::new(property::AVAILABILITY, words));
+            }
+        }
+        None
+    }
+
+    /// A client has thought enough.
+    pub fn on_alarm(&mut self, world: &mut World, index: usize) {
+        if self.stopping || self.budget == 0 || !self.clients[index].waiting.is_empty() {
+            return;
+        }
+        if self.clients[index].connection.is_none() {
+            let connection = world.connect(self.clients[index].site);
+            self.clients[index].connection = Some(connection);
+            self.connections.insert(connection, index);
+            if let Some(token) = self.clients[index].token.take() {
+                return self.merge(world, index, token, true);
+            }
+        }
+        let options = world.options.workload.clone();
+        if self.random.chance(options.move_rate) {
+            let site = Site(self.random.index(world.options.shape.sites()));
+            return self.token(world, index, Some(site));
+        }
+        if self.random.chance(options.merge_rate) {
+            if self.board.is_empty() || self.random.chance(500) {
+                return self.token(world, index, None);
+            }
+            let token = self.board[self.random.index(self.board.len())].clone();
+            return self.merge(world, index, token, false);
+        }
+        let count = if self.random.chance(options.pipeline) { self.random.between(2, 5) } else { 1 };
+        let mut commands = Vec::new();
+        for _ in 0..count {
+            commands.extend(self.work(world, index));
+        }
+        self.send(world, index, commands);
+    }
+
+    /// Bytes from a server.
+    pub fn on_answer(
+        &mut self,
+        world: &mut World,
+        marks: &mut Marks,
+        connection: ConnectionId,
+        bytes: &[u8],
+    ) -> Result<(), Violation> {
+        let Some(&index) = self.connections.get(&connection) else { return Ok(()) };
+        self.clients[index].incoming.extend(bytes);
+        loop {
+            let client = &mut self.clients[index];
+            let popped = client.incoming.pop().map_err(|why| Violation::new(property::PROTOCOL, why))?;
+            let Some(answer) = popped else { return Ok(()) };
+            let Some(request) = client.waiting.front_mut() else {
+                return Err(Violation::new(property::PROTOCOL, format!("unasked answer {answer}")));
+            };
+            request.answers.push(answer);
+            request.missing -= 1;
+            if request.missing > 0 {
+                continue;
+            }
+            if let Some(request) = client.waiting.pop_front() {
+                if !self.finish(world, marks, index, request)? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// A connection is lost: the client begins anew elsewhere.
+    pub fn on_hangup(&mut self, world: &mut World, connection: ConnectionId) {
+        if let Some(index) = self.connections.remove(&connection) {
+            let client = &mut self.clients[index];
+            client.connection = None;
+            self.begin_anew(world, index);
+        }
+    }
+
+    /// Closes the connection of some client.
+    pub fn disconnect_one(&mut self, world: &mut World) {
+        let index = self.random.index(self.clients.len());
+        if let Some(connection) = self.clients[index].connection.take() {
+            world.close(connection);
+            self.connections.remove(&connection);
+            self.begin_anew(world, index);
+        }
+    }
+
+    /// Every client's private keys, those in use included.
+    pub fn relics(&mut self) -> Vec<Relic> {
+        for index in 0..self.clients.len() {
+            self.bury(index);
+        }
+        std::mem::take(&mut self.relics)
+    }
+
+    fn work(&mut self, world: &World, index: usize) -> Vec<Args> {
+        if self.budget == 0 {
+            return Vec::new();
+        }
+        self.budget -= 1;
+        let kind = KINDS[self.random.weighted(&world.options.workload.mix)].0;
+        let mut drawer = Drawer {
+            history: &mut self.history,
+            keys: &mut self.keys,
+            random: &mut self.random,
+            now_us: world.now(),
+            slack_ms: self.slack_ms,
+        };
+        let draft = drawer.draft(kind, &mut self.clients[index]);
+        self.enqueue(world, index, draft, Purpose::Work)
+    }
+
+    fn token(&mut self, world: &mut World, index: usize, to: Option<Site>) {
+        let draft =
+            Draft { commands: vec![Command::new("CAUSAL TOKEN", Expect::Anything)], ..Draft::default() };
+        let commands = self.enqueue(world, index, draft, Purpose::Token { to });
+        self.send(world, index, commands);
+    }
+
+    fn merge(&mut self, world: &mut World, index: usize, token: Token, own: bool) {
+        let timeout = world.options.workload.merge_timeout_ms;
+        let mut args = command::args("CAUSAL MERGE");
+        args.push(Bytes::from(token.text));
+        args.extend(command::args(&format!("TIMEOUT {timeout}")));
+        let draft = Draft { commands: vec![Command { args, expect: Expect::Ok }], ..Draft::default() };
+        let commands = self.enqueue(world, index, draft, Purpose::Merge { own });
+        if let Some(request) = self.clients[index].waiting.back() {
+            self.history.operations[request.operation].merges = Some(token.operation);
+        }
+        self.send(world, index, commands);
+    }
+
+    fn enqueue(&mut self, world: &World, index: usize, draft: Draft, purpose: Purpose) -> Vec<Args> {
+        let client = &mut self.clients[index];
+        let mut commands: Vec<Args> = draft.commands.iter().map(|command| command.args.clone()).collect();
+        if draft.multi {
+            commands.insert(0, command::args("MULTI"));
+            commands.push(command::args("EXEC"));
+        }
+        let datacenter = world.options.shape.datacenter(client.site);
+        let operation =
+            self.history.invoke(client.session, datacenter, world.now(), commands.clone(), draft.writes);
+        self.history.operations[operation].snapshot = !draft.mixed;
+        client.waiting.push_back(Request {
+            operation,
+            purpose,
+            commands: draft.commands,
+            multi: draft.multi,
+            total: draft.total,
+            expiring: draft.expiring,
+            private: draft.private,
+            invoked_us: world.now(),
+            missing: commands.len(),
+            answers: Vec::new(),
+        });
+        commands
+    }
+
+    fn send(&mut self, world: &mut World, index: usize, commands: Vec<Args>) {
+        if let Some(connection) = self.clients[index].connection {
+            if !commands.is_empty() {
+                world.send(connection, commands);
+            }
+        }
+    }
+
+    /// A whole answer. False if the client left the connection over it.
+    fn finish(
+        &mut self,
+        world: &mut World,
+        marks: &mut Marks,
+        index: usize,
+        request: Request,
+    ) -> Result<bool, Violation> {
+        match request.results() {
+            Err(error) => {
+                marks.add(Mark::ErrorAnswer);
+                self.check_availability(world, &request, &error)?;
+                self.unknown(index, request);
+                self.leave(world, index);
+                Ok(false)
+            }
+            Ok(results) => {
+                self.learn(world, index, &request, &results)?;
+                let goes_on = self.follow(world, marks, index, request, &results);
+                if goes_on && self.clients[index].waiting.is_empty() {
+                    self.think(world, index);
+                }
+                Ok(goes_on)
+            }
+        }
+    }
+
+    fn learn(
+        &mut self,
+        world: &World,
+        index: usize,
+        request: &Request,
+        results: &[Answer],
+    ) -> Result<(), Violation> {
+        let now = world.now();
+        for (command, answer) in request.commands.iter().zip(results) {
+            let mut command = command.clone();
+            if let Expect::Members(members) = &mut command.expect {
+                let key = String::from_utf8_lossy(&command.args[1]).into_owned();
+                members.clone_from(self.keys.members.entry(key).or_default());
+            }
+            let finding = command.interpret(answer, request.invoked_us, now).map_err(|mut violation| {
+                violation.words += &format!("\n{}", self.history.describe(request.operation));
+                violation
+            })?;
+            finding.record(&mut self.history, request.operation);
+        }
+        let operation = &mut self.history.operations[request.operation];
+        operation.outcome = Outcome::Done;
+        operation.answered_us = now;
+        if let Some((key, amount)) = &request.total {
+            self.keys.totals.entry(key.clone()).or_default().acknowledged += amount;
+        }
+        if let Some(mut expiring) = request.expiring.clone() {
+            expiring.gone_after_us = now + (expiring.ms + expiring.slack_ms) * 1_000;
+            self.keys.expiring.push((expiring.key.clone(), expiring.gone_after_us));
+            self.clients[index].expiring = Some(expiring);
+        }
+        Ok(())
+    }
+
+    /// What a token or a merge leads to. False if the client leaves its connection.
+    fn follow(
+        &mut self,
+        world: &mut World,
+        marks: &mut Marks,
+        index: usize,
+        request: Request,
+        results: &[Answer],
+    ) -> bool {
+        match request.purpose {
+            Purpose::Work => true,
+            Purpose::Merge { own } => {
+                marks.add(if own { Mark::SessionMoved } else { Mark::PastMerged });
+                true
+            }
+            Purpose::Token { to } => {
+                let Some(text) = results.first().and_then(Answer::bytes) else { return true };
+                let token = Token { operation: request.operation, text: text.to_vec() };
+                let Some(site) = to else {
+                    self.board.push(token);
+                    return true;
+                };
+                if let Some(connection) = self.clients[index].connection.take() {
+                    world.close(connection);
+                    self.connections.remove(&connection);
+                }
+                let client = &mut self.clients[index];
+                client.token = Some(token);
+                client.site = site;
+                client.session = self.history.session();
+                client.incoming = Default::default();
+                self.think(world, index);
+                false
+            }
+        }
+    }
+
+    fn check_availability(
+        &mut self,
+        world: &mut World,
+        request: &Request,
+        error: &Answer,
+    ) -> Result<(), Violation> {
+        let operation = &self.history.operations[request.operation];
+        let healthy = world.healthy_since(operation.datacenter);
+        if healthy.is_none_or(|since| since > request.invoked_us)
+            || matches!(request.purpose, Purpose::Merge { .. })
+        {
+            return Ok(());
+        }
+        let words = format!("answered {error}: {}", self.history.describe(request.operation));
+        Err(Violation::new(property::AVAILABILITY, words))
+    }
+
+    fn unknown(&mut self, index: usize, request: Request) {
+        if let Some((key, amount)) = request.total {
+            self.keys.totals.entry(key).or_default().unknown.push(amount);
+        }
+        self.clients[index].model_uncertain |= request.private;
+    }
+
+    fn leave(&mut self, world: &mut World, index: usize) {
+        if let Some(connection) = self.clients[index].connection.take() {
+            world.close(connection);
+            self.connections.remove(&connection);
+        }
+        self.begin_anew(world, index);
+    }
+
+    /// A new session, with private keys of its own, at a core drawn anew.
+    fn begin_anew(&mut self, world: &mut World, index: usize) {
+        while let Some(request) = self.clients[index].waiting.pop_front() {
+            self.unknown(index, request);
+        }
+        self.bury(index);
+        let session = self.history.session();
+        let client = &mut self.clients[index];
+        client.session = session;
+        client.incoming = Default::default();
+        client.token = None;
+        client.prefix = format!("k{session}-");
+        client.expiring = None;
+        client.site = Site(self.random.index(world.options.shape.sites()));
+        let at = world.now() + self.random.between(1_000, 50_000);
+        world.alarm(at, Alarm::Client(index));
+    }
+
+    fn bury(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        let prefix = client.prefix.clone();
+        let model = std::mem::take(&mut client.model);
+        let certain = !std::mem::take(&mut client.model_uncertain);
+        self.relics.push(Relic { prefix, model, certain });
+    }
+
+    fn think(&mut self, world: &mut World, index: usize) {
+        let most = world.options.workload.think_us_max;
+        let at = world.now() + self.random.skewed(1, most);
+        world.alarm(at, Alarm::Client(index));
+    }
+}

@@ -1,0 +1,105 @@
+//! One client: a connection, a session of the history, and what it waits for.
+
+use super::command::Command;
+use super::model::Model;
+use crate::event::ConnectionId;
+use crate::history::{OperationIndex, SessionIndex};
+use crate::reply::{Answer, Answers};
+use crate::shape::Site;
+use std::collections::VecDeque;
+
+/// A key with a deadline, of one client.
+#[derive(Clone, Debug)]
+pub struct Expiring {
+    pub key: String,
+    pub value: String,
+    pub ms: u64,
+    pub slack_ms: u64,
+    pub sure_until_us: u64,
+    /// Known when the command is answered.
+    pub gone_after_us: u64,
+}
+
+/// What a request is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    Work,
+    /// Asks for the token; with it the client goes to this core, or adds its past to the board for others.
+    Token {
+        to: Option<Site>,
+    },
+    /// Shows a token: the session's own of before, or another's.
+    Merge {
+        own: bool,
+    },
+}
+
+/// One operation on its way.
+#[derive(Debug)]
+pub struct Request {
+    pub operation: OperationIndex,
+    pub purpose: Purpose,
+    pub commands: Vec<Command>,
+    pub multi: bool,
+    pub total: Option<(String, i64)>,
+    pub expiring: Option<Expiring>,
+    pub private: bool,
+    pub invoked_us: u64,
+    /// Answers that are still to come, and those that came.
+    pub missing: usize,
+    pub answers: Vec<Answer>,
+}
+
+/// A token and the operation whose past it carries.
+#[derive(Clone, Debug)]
+pub struct Token {
+    pub operation: OperationIndex,
+    pub text: Vec<u8>,
+}
+
+/// A client.
+#[derive(Debug)]
+pub struct Client {
+    pub site: Site,
+    pub connection: Option<ConnectionId>,
+    pub session: SessionIndex,
+    pub incoming: Answers,
+    pub waiting: VecDeque<Request>,
+    /// Shown first on the next connection.
+    pub token: Option<Token>,
+    /// Keys that begin so are this client's alone.
+    pub prefix: String,
+    pub model: Model,
+    /// An operation on private keys has an unknown outcome.
+    pub model_uncertain: bool,
+    pub expiring: Option<Expiring>,
+}
+
+/// Private keys that are no longer used, and their certain content.
+#[derive(Debug)]
+pub struct Relic {
+    pub prefix: String,
+    pub model: Model,
+    pub certain: bool,
+}
+
+impl Request {
+    /// The answers to the commands themselves: the content of `EXEC`'s for a transaction.
+    pub fn results(&self) -> Result<Vec<Answer>, Answer> {
+        if let Some(error) = self.answers.iter().find(|answer| answer.error().is_some()) {
+            return Err(error.clone());
+        }
+        if !self.multi {
+            return Ok(self.answers.clone());
+        }
+        match self.answers.last() {
+            Some(Answer::Array(items)) if items.len() == self.commands.len() => {
+                match items.iter().find(|item| item.error().is_some()) {
+                    Some(error) => Err(error.clone()),
+                    None => Ok(items.clone()),
+                }
+            }
+            other => Err(Answer::Error(format!("EXEC answered {other:?}"))),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! A command of a client, and what its answer says about the history.
+
+use super::model::normal;
+use crate::history::{History, Location, OperationIndex, Seen, Written};
+use crate::oracle::{Violation, property};
+use crate::reply::Answer;
+use bytes::Bytes;
+use ensue_types::Args;
+
+/// What an answer means.
+#[derive(Clone, Debug)]
+pub enum Expect {
+    /// `OK`.
+    Ok,
+    /// Any answer but an error of the protocol.
+    Anything,
+    Integer,
+    /// The value of a location, or nil.
+    Value(Location),
+    /// The values of several, in order.
+    Values(Vec<Location>),
+    /// As `Value`, for a value made of pieces of all its writers.
+    Pieces(Location),
+    /// 1 if there was something to delete; 0 if there was nothing.
+    Deleted(Location),
+    /// 1 if nothing was there and the value was written; 0 if something was there.
+    WrittenIfMissing(Location),
+    /// A sum of powers of two.
+    Sum(Location),
+    /// The fields of a hash, by name.
+    Fields(Vec<(String, Location)>),
+    /// The members of a set, by name, each with the operation that adds it.
+    Members(Vec<(String, Location, OperationIndex)>),
+    /// Exactly this.
+    Exactly(Answer),
+    /// This value as long as the deadline has surely not come; nil once it surely has.
+    Expiring {
+        value: String,
+        sure_until_us: u64,
+        gone_after_us: u64,
+    },
+}
+
+/// A command and the meaning of its answer.
+#[derive(Clone, Debug)]
+pub struct Command {
+    pub args: Args,
+    pub expect: Expect,
+}
+
+/// What an answer says.
+#[derive(Clone, Debug, Default)]
+pub struct Finding {
+    pub reads: Vec<(Location, Seen)>,
+    /// Writes of the command that did not take place.
+    pub not_written: Vec<Location>,
+    /// Values that were built on others: writer, and the one before it.
+    pub chain: Vec<(OperationIndex, OperationIndex)>,
+}
+
+/// Words split at blanks.
+pub fn args(text: &str) -> Args {
+    text.split_whitespace().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()
+}
+
+impl Command {
+    pub fn new(text: &str, expect: Expect) -> Command {
+        Command { args: args(text), expect }
+    }
+
+    /// What an answer means that is no error.
+    pub fn interpret(
+        &self,
+        answer: &Answer,
+        invoked_us: u64,
+        answered_us: u64,
+    ) -> Result<Finding, Violation> {
+        let mut finding = Finding::default();
+        let wrong = || Violation::new(property::PROTOCOL, format!("{} answered {answer}", self.text()));
+        match &self.expect {
+            Expect::Anything => {}
+            Expect::Ok if *answer == Answer::Status("OK".to_owned()) => {}
+            Expect::Integer if matches!(answer, Answer::Integer(_)) => {}
+            Expect::Value(location) => finding.reads.push((*location, value(answer).ok_or_else(wrong)?)),
+            Expect::Values(locations) => match answer {
+                Answer::Array(items) if items.len() == locations.len() => {
+                    for (item, location) in items.iter().zip(locations) {
+                        finding.reads.push((*location, value(item).ok_or_else(wrong)?));
+                    }
+                }
+                _ => return Err(wrong()),
+            },
+            Expect::Pieces(location) => pieces(answer, *location, &mut finding).ok_or_else(wrong)?,
+            Expect::Deleted(location) | Expect::WrittenIfMissing(location) => {
+                let deletes = matches!(self.expect, Expect::Deleted(_));
+                let something = match answer {
+                    Answer::Integer(number @ (0 | 1)) => (*number == 1) == deletes,
+                    _ => return Err(wrong()),
+                };
+                finding.reads.push((*location, if something { Seen::Something } else { Seen::Nothing }));
+                if something != deletes {
+                    finding.not_written.push(*location);
+                }
+            }
+            Expect::Sum(location) => finding.reads.push((*location, sum(answer).ok_or_else(wrong)?)),
+            Expect::Fields(fields) => read_fields(answer, fields, &mut finding).ok_or_else(wrong)?,
+            Expect::Members(members) => read_members(answer, members, &mut finding).ok_or_else(wrong)?,
+            Expect::Exactly(exact) => {
+                let found = normal(&self.args, answer.clone());
+                if found != *exact {
+                    let words = format!("{} answered {found} instead of {exact}", self.text());
+                    return Err(Violation::new(property::PRIVATE, words));
+                }
+            }
+            Expect::Expiring { value, sure_until_us, gone_after_us } => {
+                let present = answer.text() == Some(value);
+                let early = !present && answered_us < *sure_until_us;
+                let late = *answer != Answer::Nil && invoked_us > *gone_after_us;
+                if early || late || (!present && *answer != Answer::Nil) {
+                    let words = format!(
+                        "{} answered {answer} between {invoked_us} and {answered_us} us; the value {value} lasts \
+                         at least until {sure_until_us} and at most until {gone_after_us}",
+                        self.text()
+                    );
+                    return Err(Violation::new(property::PRIVATE, words));
+                }
+            }
+            Expect::Ok | Expect::Integer => return Err(wrong()),
+        }
+        Ok(finding)
+    }
+
+    pub fn text(&self) -> String {
+        self.args.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Finding {
+    /// Adds what was found to an operation of the history.
+    pub fn record(self, history: &mut History, index: OperationIndex) {
+        for (writer, before) in self.chain {
+            history.built_on.insert(writer, before);
+        }
+        let operation = &mut history.operations[index];
+        operation.reads.extend(self.reads);
+        let not_written = self.not_written;
+        operation
+            .writes
+            .retain(|(location, w)| matches!(w, Written::Bit(_)) || !not_written.contains(location));
+    }
+}
+
+/// The value that an operation writes.
+pub fn value_of(index: OperationIndex) -> String {
+    format!("v{index}")
+}
+
+fn writer_of(text: &str) -> Option<OperationIndex> {
+    text.strip_prefix('v')?.parse().ok()
+}
+
+fn value(answer: &Answer) -> Option<Seen> {
+    match answer {
+        Answer::Nil => Some(Seen::Nothing),
+        // What is no value of ours was written by nobody; the oracle says so.
+        _ => Some(Seen::Value(writer_of(answer.text()?).unwrap_or(OperationIndex::MAX))),
+    }
+}
+
+fn pieces(answer: &Answer, location: Location, finding: &mut Finding) -> Option<()> {
+    if *answer == Answer::Nil {
+        finding.reads.push((location, Seen::Nothing));
+        return Some(());
+    }
+    let writers: Vec<OperationIndex> = answer
+        .text()?
+        .split_terminator(',')
+        .map(|piece| writer_of(piece).unwrap_or(OperationIndex::MAX))
+        .collect();
+    for pair in writers.windows(2) {
+        finding.chain.push((pair[1], pair[0]));
+    }
+    finding.reads.push((location, Seen::Value(*writers.last()?)));
+    Some(())
+}
+
+fn sum(answer: &Answer) -> Option<Seen> {
+    match answer {
+        Answer::Nil => Some(Seen::Bits(0)),
+        Answer::Integer(number) => u64::try_from(*number).ok().map(Seen::Bits),
+        _ => answer.text()?.parse().ok().map(Seen::Bits),
+    }
+}
+
+fn read_fields(answer: &Answer, fields: &[(String, Location)], finding: &mut Finding) -> Option<()> {
+    let Answer::Array(items) = answer else { return None };
+    for pair in items.chunks(2) {
+        fields.iter().find(|(name, _)| pair[0].text() == Some(name))?;
+    }
+    for (name, location) in fields {
+        let found = items.chunks(2).find(|pair| pair[0].text() == Some(name));
+        let seen = match found {
+            Some(pair) => value(pair.get(1)?)?,
+            None => Seen::Nothing,
+        };
+        finding.reads.push((*location, seen));
+    }
+    Some(())
+}
+
+fn read_members(
+    answer: &Answer,
+    members: &[(String, Location, OperationIndex)],
+    finding: &mut Finding,
+) -> Option<()> {
+    let Answer::Array(items) = answer else { return None };
+    for item in items {
+        members.iter().find(|(name, ..)| item.text() == Some(name))?;
+    }
+    for (name, location, adder) in members {
+        let present = items.iter().any(|item| item.text() == Some(name));
+        finding.reads.push((*location, if present { Seen::Value(*adder) } else { Seen::Nothing }));
+    }
+    Some(())
+}

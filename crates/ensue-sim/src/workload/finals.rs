@@ -1,0 +1,113 @@
+//! What a fresh session asks in every datacenter after quiescence, and what the answers must be.
+
+use super::Workload;
+use super::client::Relic;
+use super::command::{Command, Expect};
+use super::keys::{Keys, Total};
+use super::model::normal;
+use crate::history::Location;
+use crate::oracle::{Final, Violation, property};
+use crate::reply::Answer;
+use ensue_types::DatacenterId;
+
+/// Every question of the end.
+pub struct Questions {
+    pub commands: Vec<Command>,
+    totals: Vec<(String, Total)>,
+}
+
+impl Questions {
+    pub fn new(workload: &mut Workload, now_us: u64) -> Questions {
+        let mut commands = Vec::new();
+        let count = workload.keys.count;
+        let names: Vec<String> =
+            ["r", "d"].iter().flat_map(|class| (0..count).map(move |k| format!("{class}{k}"))).collect();
+        for name in names {
+            let location = workload.history.location(&name);
+            commands.push(Command::new(&format!("GET {name}"), Expect::Value(location)));
+        }
+        for name in ["a0", "a1"] {
+            let location = workload.history.location(name);
+            commands.push(Command::new(&format!("GET {name}"), Expect::Pieces(location)));
+        }
+        for name in ["h0", "h1"] {
+            let fields = Keys::fields(&mut workload.history, name);
+            commands.push(Command::new(&format!("HGETALL {name}"), Expect::Fields(fields)));
+        }
+        for name in ["s0", "s1"] {
+            let members = workload.keys.members.get(name).cloned().unwrap_or_default();
+            commands.push(Command::new(&format!("SMEMBERS {name}"), Expect::Members(members)));
+        }
+        commands.extend(workload.keys.sums.iter().map(sum));
+        for name in ["m0", "m1"] {
+            commands.push(Command::new(&format!("GET {name}"), Expect::Anything));
+        }
+        // Keys whose deadline may not have come yet everywhere are left to the digest.
+        for (key, gone_after_us) in &workload.keys.expiring {
+            if *gone_after_us < now_us {
+                commands.push(Command::new(&format!("GET {key}"), Expect::Exactly(Answer::Nil)));
+            }
+        }
+        for relic in workload.relics() {
+            commands.extend(private(&relic));
+        }
+        let totals = workload.keys.totals.iter().map(|(key, total)| (key.clone(), total.clone())).collect();
+        Questions { commands, totals }
+    }
+
+    /// The questions about totals come last.
+    pub fn texts(&self) -> Vec<ensue_types::Args> {
+        let totals = self.totals.iter().map(|(key, _)| super::command::args(&format!("GET {key}")));
+        self.commands.iter().map(|command| command.args.clone()).chain(totals).collect()
+    }
+
+    /// What the answers of a datacenter say.
+    pub fn read(&self, datacenter: DatacenterId, answers: &[Answer]) -> Result<Final, Violation> {
+        let mut values: Vec<(Location, crate::history::Seen)> = Vec::new();
+        let mut texts = Vec::new();
+        let mut answers = answers.iter();
+        for (command, answer) in self.commands.iter().zip(&mut answers) {
+            if answer.error().is_some() {
+                let words = format!("after quiescence {datacenter} answers {answer} to {}", command.text());
+                return Err(Violation::new(property::AVAILABILITY, words));
+            }
+            let found = command.interpret(answer, u64::MAX, u64::MAX).map_err(|mut violation| {
+                violation.words += &format!(" (in {datacenter} after quiescence)");
+                violation
+            })?;
+            values.extend(found.reads);
+            let shown = normal(&command.args, answer.clone()).to_string();
+            texts.push((command.text(), shown));
+        }
+        for ((key, total), answer) in self.totals.iter().zip(answers) {
+            let value = answer.text().unwrap_or("0").parse().unwrap_or(i64::MIN);
+            if !total.allows(value) {
+                let words = format!("{key} is finally {answer} in {datacenter}, expected {total:?}");
+                return Err(Violation::new(property::COUNTER, words));
+            }
+            texts.push((format!("GET {key}"), answer.to_string()));
+        }
+        Ok(Final { datacenter, values, answers: texts })
+    }
+}
+
+fn sum(((key, field), &location): (&(String, Option<String>), &Location)) -> Command {
+    let text = match field {
+        Some(field) => format!("HGET {key} {field}"),
+        None => format!("GET {key}"),
+    };
+    Command::new(&text, Expect::Sum(location))
+}
+
+fn private(relic: &Relic) -> Vec<Command> {
+    relic
+        .model
+        .whole()
+        .into_iter()
+        .map(|(words, answer)| {
+            let args = super::command::args(&words.join(" "));
+            let answer = normal(&args, answer);
+            Command { args, expect: if relic.certain { Expect::Exactly(answer) } else { Expect::Anything } }
+        })
+        .collect()
+}

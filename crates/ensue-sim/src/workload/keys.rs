@@ -1,0 +1,103 @@
+//! The keys of a run, few and shared, and what has to be remembered about them.
+
+use crate::history::{History, Location, OperationIndex};
+use std::collections::BTreeMap;
+
+/// Additions of distinct powers of two that fit one counter.
+const BITS: u32 = 60;
+
+/// A counter to which distinct powers of two are added, replaced by the next when they are used up.
+#[derive(Clone, Debug)]
+struct BitCounter {
+    generation: u32,
+    used: u32,
+}
+
+/// A counter to which anything is added; its final value must be the sum of what was acknowledged.
+#[derive(Clone, Debug, Default)]
+pub struct Total {
+    pub acknowledged: i64,
+    pub unknown: Vec<i64>,
+}
+
+/// Keys shared by all clients.
+pub struct Keys {
+    pub count: usize,
+    counters: BTreeMap<String, BitCounter>,
+    /// Every bit counter that was used: key, field, location.
+    pub sums: BTreeMap<(String, Option<String>), Location>,
+    /// Members ever added to each set, in the order of invocation.
+    pub members: BTreeMap<String, Vec<(String, Location, OperationIndex)>>,
+    pub totals: BTreeMap<String, Total>,
+    /// Keys whose deadline was acknowledged, and when it has surely come everywhere.
+    pub expiring: Vec<(String, u64)>,
+}
+
+/// A power of two nobody else adds, and where.
+pub struct Addition {
+    pub key: String,
+    pub field: Option<String>,
+    pub bit: u32,
+    pub location: Location,
+}
+
+impl Keys {
+    pub fn new(count: usize) -> Keys {
+        Keys {
+            count,
+            counters: BTreeMap::new(),
+            sums: BTreeMap::new(),
+            members: BTreeMap::new(),
+            totals: BTreeMap::new(),
+            expiring: Vec::new(),
+        }
+    }
+
+    /// The fields that shared hashes have.
+    pub fn fields(history: &mut History, key: &str) -> Vec<(String, Location)> {
+        (0..4).map(|f| (format!("f{f}"), history.location(&format!("{key}/f{f}")))).collect()
+    }
+
+    /// Draws the next power of two of a counter.
+    pub fn addition(&mut self, history: &mut History, slot: &str, hash: bool) -> Addition {
+        let counter = self.counters.entry(slot.to_owned()).or_insert(BitCounter { generation: 0, used: 0 });
+        if counter.used == BITS {
+            *counter = BitCounter { generation: counter.generation + 1, used: 0 };
+        }
+        let bit = counter.used;
+        counter.used += 1;
+        let (key, field, location) = self.sum(history, slot, hash);
+        Addition { key, field, bit, location }
+    }
+
+    /// The counter in use.
+    pub fn sum(
+        &mut self,
+        history: &mut History,
+        slot: &str,
+        hash: bool,
+    ) -> (String, Option<String>, Location) {
+        let generation = self.counters.get(slot).map_or(0, |counter| counter.generation);
+        let (key, field) = match hash {
+            true => (slot.to_owned(), Some(format!("g{generation}"))),
+            false => (format!("{slot}g{generation}"), None),
+        };
+        let name = field.as_ref().map_or(key.clone(), |field| format!("{key}/{field}"));
+        let location = history.location(&name);
+        self.sums.insert((key.clone(), field.clone()), location);
+        (key, field, location)
+    }
+}
+
+impl Total {
+    /// Whether a final value is the acknowledged sum and some of what is unknown.
+    pub fn allows(&self, value: i64) -> bool {
+        if self.unknown.len() > 16 {
+            return true;
+        }
+        (0..1u32 << self.unknown.len()).any(|chosen| {
+            let some = self.unknown.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 1);
+            self.acknowledged + some.map(|(_, amount)| amount).sum::<i64>() == value
+        })
+    }
+}

@@ -1,0 +1,376 @@
+//! What clients ask, drawn one request at a time from weights of the seed.
+
+use super::client::{Client, Expiring};
+use super::command::{Command, Expect, args, value_of};
+use super::keys::Keys;
+use crate::history::{History, Location, Written};
+use crate::random::Random;
+
+/// A kind of request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Get,
+    GetSeveral,
+    Set,
+    SetSeveral,
+    ReadTransaction,
+    WriteTransaction,
+    MixedTransaction,
+    Delete,
+    SetIfMissing,
+    Exchange,
+    Append,
+    AppendRead,
+    Add,
+    Sum,
+    FieldSet,
+    FieldRead,
+    FieldsRead,
+    FieldDelete,
+    MemberAdd,
+    MemberDelete,
+    MembersRead,
+    Expire,
+    ExpireRead,
+    Private,
+    PrivateTransaction,
+    Total,
+    Mixed,
+}
+
+/// Every kind with its usual weight.
+pub const KINDS: [(Kind, u64); 27] = [
+    (Kind::Get, 16),
+    (Kind::GetSeveral, 12),
+    (Kind::Set, 14),
+    (Kind::SetSeveral, 9),
+    (Kind::ReadTransaction, 6),
+    (Kind::WriteTransaction, 6),
+    (Kind::MixedTransaction, 3),
+    (Kind::Delete, 5),
+    (Kind::SetIfMissing, 2),
+    (Kind::Exchange, 2),
+    (Kind::Append, 3),
+    (Kind::AppendRead, 2),
+    (Kind::Add, 6),
+    (Kind::Sum, 5),
+    (Kind::FieldSet, 4),
+    (Kind::FieldRead, 3),
+    (Kind::FieldsRead, 4),
+    (Kind::FieldDelete, 2),
+    (Kind::MemberAdd, 4),
+    (Kind::MemberDelete, 2),
+    (Kind::MembersRead, 3),
+    (Kind::Expire, 2),
+    (Kind::ExpireRead, 2),
+    (Kind::Private, 8),
+    (Kind::PrivateTransaction, 3),
+    (Kind::Total, 3),
+    (Kind::Mixed, 2),
+];
+
+/// A request before it is sent.
+#[derive(Debug, Default)]
+pub struct Draft {
+    pub commands: Vec<Command>,
+    /// Within `MULTI` and `EXEC`.
+    pub multi: bool,
+    /// Reads beside writes: each read stands for itself.
+    pub mixed: bool,
+    pub writes: Vec<(Location, Written)>,
+    /// An addition to a counter whose total is checked at the end.
+    pub total: Option<(String, i64)>,
+    pub expiring: Option<Expiring>,
+    /// Touches keys that only this client has.
+    pub private: bool,
+}
+
+/// What drawing a request needs.
+pub struct Drawer<'a> {
+    pub history: &'a mut History,
+    pub keys: &'a mut Keys,
+    pub random: &'a mut Random,
+    pub now_us: u64,
+    /// Deadlines are this uncertain, to either side.
+    pub slack_ms: u64,
+}
+
+impl Drawer<'_> {
+    pub fn draft(&mut self, kind: Kind, client: &mut Client) -> Draft {
+        let mut draft = Draft::default();
+        match kind {
+            Kind::Get => self.read_one(&mut draft),
+            Kind::GetSeveral => self.read_several(&mut draft),
+            Kind::Set => self.write(&mut draft, 1),
+            Kind::SetSeveral => {
+                let count = self.random.between(2, 4);
+                self.write(&mut draft, count);
+            }
+            Kind::ReadTransaction => self.read_transaction(&mut draft),
+            Kind::WriteTransaction => self.write_transaction(&mut draft),
+            Kind::MixedTransaction => self.mixed_transaction(&mut draft),
+            Kind::Delete => self.delete(&mut draft),
+            Kind::SetIfMissing => self.conditional(&mut draft, "SETNX"),
+            Kind::Exchange => self.conditional(&mut draft, "GETSET"),
+            Kind::Append | Kind::AppendRead => self.append(&mut draft, kind),
+            Kind::Add | Kind::Sum => self.bits(&mut draft, kind),
+            Kind::FieldSet | Kind::FieldRead | Kind::FieldsRead | Kind::FieldDelete => {
+                self.hash(&mut draft, kind);
+            }
+            Kind::MemberAdd | Kind::MemberDelete | Kind::MembersRead => self.set(&mut draft, kind),
+            Kind::Expire => self.expire(&mut draft),
+            Kind::ExpireRead => self.expire_read(&mut draft, client),
+            Kind::Private => super::private::single(self.random, &mut draft, client),
+            Kind::PrivateTransaction => super::private::transaction(self.random, &mut draft, client),
+            Kind::Total => self.total(&mut draft),
+            Kind::Mixed => self.anything_goes(&mut draft),
+        }
+        draft
+    }
+
+    /// A shared register: one that is never deleted, or one that is.
+    fn register(&mut self) -> (String, Location) {
+        let class = if self.random.chance(700) { "r" } else { "d" };
+        self.key(class, self.keys.count)
+    }
+
+    fn registers(&mut self, count: u64) -> Vec<(String, Location)> {
+        let mut keys: Vec<(String, Location)> = (0..count).map(|_| self.register()).collect();
+        keys.sort();
+        keys.dedup();
+        keys
+    }
+
+    fn key(&mut self, class: &str, count: usize) -> (String, Location) {
+        let name = format!("{class}{}", self.random.index(count));
+        let location = self.history.location(&name);
+        (name, location)
+    }
+
+    fn read_one(&mut self, draft: &mut Draft) {
+        let (key, location) = self.register();
+        draft.commands.push(Command::new(&format!("GET {key}"), Expect::Value(location)));
+    }
+
+    fn read_several(&mut self, draft: &mut Draft) {
+        let count = self.random.between(2, 5);
+        let (names, locations): (Vec<_>, Vec<_>) = self.registers(count).into_iter().unzip();
+        let text = format!("MGET {}", names.join(" "));
+        draft.commands.push(Command::new(&text, Expect::Values(locations)));
+    }
+
+    fn write(&mut self, draft: &mut Draft, count: u64) {
+        let value = value_of(self.history.next());
+        let keys = self.registers(count);
+        let name = if keys.len() == 1 && self.random.chance(700) { "SET" } else { "MSET" };
+        let pairs: Vec<String> = keys.iter().map(|(key, _)| format!("{key} {value}")).collect();
+        draft.commands.push(Command::new(&format!("{name} {}", pairs.join(" ")), Expect::Ok));
+        draft.writes.extend(keys.iter().map(|&(_, location)| (location, Written::Value)));
+    }
+
+    fn read_transaction(&mut self, draft: &mut Draft) {
+        draft.multi = true;
+        let count = self.random.between(2, 4);
+        for (key, location) in self.registers(count) {
+            draft.commands.push(Command::new(&format!("GET {key}"), Expect::Value(location)));
+        }
+        if self.random.chance(300) {
+            self.hash(draft, Kind::FieldsRead);
+        }
+        if self.random.chance(200) {
+            self.bits(draft, Kind::Sum);
+        }
+    }
+
+    fn write_transaction(&mut self, draft: &mut Draft) {
+        draft.multi = true;
+        let value = value_of(self.history.next());
+        let count = self.random.between(2, 4);
+        for (key, location) in self.registers(count) {
+            if key.starts_with('d') && self.random.chance(300) {
+                draft.commands.push(Command::new(&format!("DEL {key}"), Expect::Deleted(location)));
+                draft.writes.push((location, Written::Nothing));
+            } else {
+                draft.commands.push(Command::new(&format!("SET {key} {value}"), Expect::Ok));
+                draft.writes.push((location, Written::Value));
+            }
+        }
+        // What a delete found is a read of its own, at the moment of the write.
+        draft.mixed = draft.writes.iter().any(|(_, written)| *written == Written::Nothing);
+        if self.random.chance(300) {
+            self.hash(draft, Kind::FieldSet);
+        }
+        if self.random.chance(200) {
+            self.bits(draft, Kind::Add);
+            draft.mixed = true;
+        }
+    }
+
+    fn mixed_transaction(&mut self, draft: &mut Draft) {
+        draft.multi = true;
+        draft.mixed = true;
+        let value = value_of(self.history.next());
+        let count = self.random.between(2, 4);
+        for (index, (key, location)) in self.registers(count).into_iter().enumerate() {
+            if index % 2 == 0 {
+                draft.commands.push(Command::new(&format!("GET {key}"), Expect::Value(location)));
+            } else {
+                draft.commands.push(Command::new(&format!("SET {key} {value}"), Expect::Ok));
+                draft.writes.push((location, Written::Value));
+            }
+        }
+    }
+
+    fn delete(&mut self, draft: &mut Draft) {
+        let (key, location) = self.key("d", self.keys.count);
+        draft.commands.push(Command::new(&format!("DEL {key}"), Expect::Deleted(location)));
+        draft.writes.push((location, Written::Nothing));
+    }
+
+    fn conditional(&mut self, draft: &mut Draft, name: &str) {
+        let (key, location) = self.key("d", self.keys.count);
+        let value = value_of(self.history.next());
+        let expect = match name {
+            "SETNX" => Expect::WrittenIfMissing(location),
+            _ => Expect::Value(location),
+        };
+        draft.commands.push(Command::new(&format!("{name} {key} {value}"), expect));
+        draft.writes.push((location, Written::Value));
+    }
+
+    fn append(&mut self, draft: &mut Draft, kind: Kind) {
+        let (key, location) = self.key("a", 2);
+        if kind == Kind::AppendRead {
+            draft.commands.push(Command::new(&format!("GET {key}"), Expect::Pieces(location)));
+            return;
+        }
+        let value = value_of(self.history.next());
+        let command = if self.random.chance(100) {
+            Command::new(&format!("SET {key} {value},"), Expect::Ok)
+        } else {
+            Command::new(&format!("APPEND {key} {value},"), Expect::Integer)
+        };
+        draft.commands.push(command);
+        draft.writes.push((location, Written::Value));
+    }
+
+    fn bits(&mut self, draft: &mut Draft, kind: Kind) {
+        let hash = self.random.chance(300);
+        let slot = if hash { "hc".to_owned() } else { format!("c{}", self.random.index(3)) };
+        if kind == Kind::Sum {
+            let (key, field, location) = self.keys.sum(self.history, &slot, hash);
+            let text = match field {
+                Some(field) => format!("HGET {key} {field}"),
+                None => format!("GET {key}"),
+            };
+            draft.commands.push(Command::new(&text, Expect::Sum(location)));
+            return;
+        }
+        let addition = self.keys.addition(self.history, &slot, hash);
+        let (key, amount) = (addition.key, 1u64 << addition.bit);
+        let text = match addition.field {
+            Some(field) => format!("HINCRBY {key} {field} {amount}"),
+            None if amount == 1 => format!("INCR {key}"),
+            None => format!("INCRBY {key} {amount}"),
+        };
+        draft.commands.push(Command::new(&text, Expect::Sum(addition.location)));
+        draft.writes.push((addition.location, Written::Bit(addition.bit)));
+    }
+
+    fn hash(&mut self, draft: &mut Draft, kind: Kind) {
+        let key = format!("h{}", self.random.index(2));
+        let fields = Keys::fields(self.history, &key);
+        let (field, location) = fields[self.random.index(fields.len())].clone();
+        let value = value_of(self.history.next());
+        let (text, expect, written) = match kind {
+            Kind::FieldSet => (format!("HSET {key} {field} {value}"), Expect::Integer, Some(Written::Value)),
+            Kind::FieldRead => (format!("HGET {key} {field}"), Expect::Value(location), None),
+            Kind::FieldDelete => {
+                (format!("HDEL {key} {field}"), Expect::Deleted(location), Some(Written::Nothing))
+            }
+            _ => (format!("HGETALL {key}"), Expect::Fields(fields), None),
+        };
+        draft.commands.push(Command::new(&text, expect));
+        draft.writes.extend(written.map(|written| (location, written)));
+    }
+
+    fn set(&mut self, draft: &mut Draft, kind: Kind) {
+        let key = format!("s{}", self.random.index(2));
+        let known = self.keys.members.entry(key.clone()).or_default();
+        match kind {
+            Kind::MemberAdd => {
+                let member = value_of(self.history.next());
+                let location = self.history.location(&format!("{key}/{member}"));
+                known.push((member.clone(), location, self.history.next()));
+                draft.commands.push(Command::new(&format!("SADD {key} {member}"), Expect::Integer));
+                draft.writes.push((location, Written::Value));
+            }
+            Kind::MemberDelete if !known.is_empty() => {
+                // Recent members are wanted: old ones are mostly gone.
+                let recent = known.len() - known.len().min(6);
+                let at = recent + self.random.index(known.len() - recent);
+                let (member, location, _) = known[at].clone();
+                draft.commands.push(Command::new(&format!("SREM {key} {member}"), Expect::Deleted(location)));
+                draft.writes.push((location, Written::Nothing));
+            }
+            // Which members there can be is known when the answer comes.
+            _ => draft.commands.push(Command::new(&format!("SMEMBERS {key}"), Expect::Members(Vec::new()))),
+        }
+    }
+
+    fn expire(&mut self, draft: &mut Draft) {
+        let key = format!("e{}", self.history.next());
+        let value = value_of(self.history.next());
+        let ms = self.random.skewed(20, 8_000);
+        if self.random.chance(500) {
+            draft.commands.push(Command::new(&format!("SET {key} {value} PX {ms}"), Expect::Ok));
+        } else {
+            draft.commands.push(Command::new(&format!("SET {key} {value}"), Expect::Ok));
+            draft.commands.push(Command::new(
+                &format!("PEXPIRE {key} {ms}"),
+                Expect::Exactly(crate::reply::Answer::Integer(1)),
+            ));
+            draft.multi = true;
+        }
+        let sure_until_us = self.now_us + ms.saturating_sub(self.slack_ms) * 1_000;
+        draft.expiring = Some(Expiring {
+            key,
+            value,
+            ms,
+            slack_ms: self.slack_ms,
+            sure_until_us,
+            gone_after_us: u64::MAX,
+        });
+    }
+
+    fn expire_read(&mut self, draft: &mut Draft, client: &Client) {
+        let Some(expiring) = &client.expiring else { return self.read_one(draft) };
+        let expect = Expect::Expiring {
+            value: expiring.value.clone(),
+            sure_until_us: expiring.sure_until_us,
+            gone_after_us: expiring.gone_after_us,
+        };
+        draft.commands.push(Command { args: args(&format!("GET {}", expiring.key)), expect });
+    }
+
+    fn total(&mut self, draft: &mut Draft) {
+        let key = format!("n{}", self.random.index(2));
+        let amount = self.random.around_zero(20);
+        let (name, size) = if amount < 0 { ("DECRBY", -amount) } else { ("INCRBY", amount) };
+        draft.commands.push(Command::new(&format!("{name} {key} {size}"), Expect::Integer));
+        draft.total = Some((key, amount));
+    }
+
+    /// Values, additions and deletes of one key by everyone: only convergence is checked.
+    fn anything_goes(&mut self, draft: &mut Draft) {
+        let key = format!("m{}", self.random.index(2));
+        let number = self.random.below(100);
+        let text = match self.random.below(6) {
+            0 => format!("SET {key} {number}"),
+            1 => format!("DEL {key}"),
+            2 => format!("GET {key}"),
+            _ => format!("INCRBY {key} {number}"),
+        };
+        draft.commands.push(Command::new(&text, Expect::Anything));
+    }
+}

@@ -1,0 +1,201 @@
+//! A miniature of Redis for keys that one client has to itself: with nobody else writing, every answer is certain.
+
+use crate::reply::Answer;
+use ensue_types::Args;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Row {
+    Text(String),
+    Hash(BTreeMap<String, String>),
+    Set(BTreeSet<String>),
+}
+
+/// The rows of one client's private keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Model {
+    rows: BTreeMap<String, Row>,
+    /// Every key ever touched, with the command that shows it whole.
+    touched: BTreeMap<String, &'static str>,
+}
+
+impl Model {
+    /// Carries out a command and says what a server must answer. Unknown commands have no certain answer.
+    pub fn apply(&mut self, args: &Args) -> Option<Answer> {
+        let words: Vec<String> = args.iter().map(|w| String::from_utf8_lossy(w).into_owned()).collect();
+        let (name, rest) = words.split_first()?;
+        let key = rest.first()?.clone();
+        let name = name.to_ascii_uppercase();
+        let show = match name.as_bytes().first()? {
+            b'H' => "HGETALL",
+            b'S' if matches!(name.as_str(), "SADD" | "SREM" | "SMEMBERS" | "SISMEMBER") => "SMEMBERS",
+            _ => "GET",
+        };
+        if name != "DEL" {
+            self.touched.insert(key.clone(), show);
+        }
+        match show {
+            "HGETALL" => self.hash(&name, key, &rest[1..]),
+            "SMEMBERS" => self.set(&name, key, &rest[1..]),
+            _ => self.text(&name, key, &rest[1..]),
+        }
+    }
+
+    /// For every key the command that shows it whole and its answer.
+    pub fn whole(&self) -> Vec<(Vec<&str>, Answer)> {
+        let answer = |key: &String, show: &str| match (self.rows.get(key), show) {
+            (Some(Row::Text(text)), _) => bulk(text),
+            (Some(Row::Hash(fields)), _) => pairs(fields),
+            (Some(Row::Set(members)), _) => Answer::Array(members.iter().map(|m| bulk(m)).collect()),
+            (None, "GET") => Answer::Nil,
+            (None, _) => Answer::Array(Vec::new()),
+        };
+        self.touched.iter().map(|(key, &show)| (vec![show, key.as_str()], answer(key, show))).collect()
+    }
+
+    fn text(&mut self, name: &str, key: String, rest: &[String]) -> Option<Answer> {
+        let present = match self.rows.get(&key) {
+            Some(Row::Text(text)) => Some(text.clone()),
+            Some(_) if name == "DEL" => Some(String::new()),
+            Some(_) => return None,
+            None => None,
+        };
+        let answer = present.as_ref().map_or(Answer::Nil, |text| bulk(text));
+        let number = present.as_deref().unwrap_or("0").parse::<i64>();
+        let mut put = |text: String| self.rows.insert(key.clone(), Row::Text(text));
+        Some(match name {
+            "GET" => answer,
+            "SET" => {
+                put(rest.first()?.clone());
+                Answer::Status("OK".to_owned())
+            }
+            "SETNX" if present.is_some() => Answer::Integer(0),
+            "SETNX" => {
+                put(rest.first()?.clone());
+                Answer::Integer(1)
+            }
+            "GETSET" => {
+                put(rest.first()?.clone());
+                answer
+            }
+            "APPEND" => {
+                let text = present.unwrap_or_default() + rest.first()?;
+                put(text.clone());
+                Answer::Integer(text.len() as i64)
+            }
+            "INCRBY" | "DECRBY" => {
+                let by: i64 = rest.first()?.parse().ok()?;
+                let sum = number.ok()? + if name == "INCRBY" { by } else { -by };
+                put(sum.to_string());
+                Answer::Integer(sum)
+            }
+            "STRLEN" => Answer::Integer(present.map_or(0, |text| text.len() as i64)),
+            "DEL" => Answer::Integer(i64::from(self.rows.remove(&key).is_some())),
+            _ => return None,
+        })
+    }
+
+    fn hash(&mut self, name: &str, key: String, rest: &[String]) -> Option<Answer> {
+        let row = self.rows.entry(key.clone()).or_insert_with(|| Row::Hash(BTreeMap::new()));
+        let Row::Hash(fields) = row else { return None };
+        let answer = match name {
+            "HSET" => {
+                let new = fields.insert(rest.first()?.clone(), rest.get(1)?.clone()).is_none();
+                Answer::Integer(i64::from(new))
+            }
+            "HGET" => fields.get(rest.first()?).map_or(Answer::Nil, |value| bulk(value)),
+            "HDEL" => Answer::Integer(i64::from(fields.remove(rest.first()?).is_some())),
+            "HLEN" => Answer::Integer(fields.len() as i64),
+            "HINCRBY" => {
+                let field = fields.entry(rest.first()?.clone()).or_insert_with(|| "0".to_owned());
+                let sum = field.parse::<i64>().ok()? + rest.get(1)?.parse::<i64>().ok()?;
+                *field = sum.to_string();
+                Answer::Integer(sum)
+            }
+            "HGETALL" => pairs(fields),
+            _ => return None,
+        };
+        if fields.is_empty() {
+            self.rows.remove(&key);
+        }
+        Some(answer)
+    }
+
+    fn set(&mut self, name: &str, key: String, rest: &[String]) -> Option<Answer> {
+        let row = self.rows.entry(key.clone()).or_insert_with(|| Row::Set(BTreeSet::new()));
+        let Row::Set(members) = row else { return None };
+        let answer = match name {
+            "SADD" => Answer::Integer(i64::from(members.insert(rest.first()?.clone()))),
+            "SREM" => Answer::Integer(i64::from(members.remove(rest.first()?))),
+            "SISMEMBER" => Answer::Integer(i64::from(members.contains(rest.first()?))),
+            "SMEMBERS" => Answer::Array(members.iter().map(|m| bulk(m)).collect()),
+            _ => return None,
+        };
+        if members.is_empty() {
+            self.rows.remove(&key);
+        }
+        Some(answer)
+    }
+}
+
+/// An answer whose order is not promised, in an order of its own: members sorted, or fields with their values.
+pub fn normal(args: &Args, answer: Answer) -> Answer {
+    let name = args.first().map(|name| name.to_ascii_uppercase()).unwrap_or_default();
+    match (name.as_slice(), answer) {
+        (b"SMEMBERS", Answer::Array(mut items)) => {
+            items.sort_by_key(Answer::to_string);
+            Answer::Array(items)
+        }
+        (b"HGETALL", Answer::Array(items)) => {
+            let mut pairs: Vec<&[Answer]> = items.chunks(2).collect();
+            pairs.sort_by_key(|pair| pair[0].to_string());
+            Answer::Array(pairs.concat())
+        }
+        (_, answer) => answer,
+    }
+}
+
+fn bulk(text: &str) -> Answer {
+    Answer::Bulk(text.as_bytes().to_vec())
+}
+
+fn pairs(fields: &BTreeMap<String, String>) -> Answer {
+    Answer::Array(fields.iter().flat_map(|(field, value)| [bulk(field), bulk(value)]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Model, normal};
+    use crate::workload::command::args;
+
+    #[test]
+    fn answers_as_redis_does() {
+        let mut model = Model::default();
+        let script = [
+            ("SET k a", "OK"),
+            ("SETNX k b", "0"),
+            ("APPEND k b", "2"),
+            ("GETSET k 5", "\"ab\""),
+            ("INCRBY k 3", "8"),
+            ("DECRBY k 10", "-2"),
+            ("DEL k", "1"),
+            ("GET k", "nil"),
+            ("HSET h f x", "1"),
+            ("HSET h f y", "0"),
+            ("HINCRBY h n 2", "2"),
+            ("HGETALL h", "[\"f\" \"y\" \"n\" \"2\"]"),
+            ("HDEL h f", "1"),
+            ("SADD s b", "1"),
+            ("SADD s a", "1"),
+            ("SREM s c", "0"),
+            ("SMEMBERS s", "[\"a\" \"b\"]"),
+        ];
+        for (command, answer) in script {
+            assert_eq!(model.apply(&args(command)).unwrap().to_string(), answer, "{command}");
+        }
+        let whole: Vec<String> = model.whole().iter().map(|(c, a)| format!("{} {a}", c.join(" "))).collect();
+        assert_eq!(whole, ["HGETALL h [\"n\" \"2\"]", "GET k nil", "SMEMBERS s [\"a\" \"b\"]"]);
+        let shuffled = model.apply(&args("SMEMBERS s")).unwrap();
+        assert_eq!(normal(&args("SMEMBERS s"), shuffled.clone()), shuffled);
+    }
+}

@@ -1,0 +1,53 @@
+//! Requests on keys that one client has to itself, whose answers a model knows in advance.
+
+use super::client::Client;
+use super::command::{Command, Expect, args};
+use super::mix::Draft;
+use crate::random::Random;
+
+pub(super) fn single(random: &mut Random, draft: &mut Draft, client: &mut Client) {
+    let text = draw(random, &client.prefix);
+    push(draft, client, &text);
+}
+
+pub(super) fn transaction(random: &mut Random, draft: &mut Draft, client: &mut Client) {
+    draft.multi = true;
+    for _ in 0..random.between(2, 4) {
+        let text = draw(random, &client.prefix);
+        push(draft, client, &text);
+    }
+}
+
+fn push(draft: &mut Draft, client: &mut Client, text: &str) {
+    let args = args(text);
+    if let Some(answer) = client.model.apply(&args) {
+        let expect = Expect::Exactly(super::model::normal(&args, answer));
+        draft.commands.push(Command { args, expect });
+        draft.private = true;
+    }
+}
+
+fn draw(random: &mut Random, prefix: &str) -> String {
+    let slot = random.below(3);
+    let number = random.below(50);
+    let part = random.below(3);
+    match random.below(20) {
+        0 | 1 => format!("SET {prefix}t{slot} {number}"),
+        2 | 3 => format!("GET {prefix}t{slot}"),
+        4 | 5 => format!("INCRBY {prefix}t{slot} {number}"),
+        6 => format!("DECRBY {prefix}t{slot} {number}"),
+        7 => format!("DEL {prefix}t{slot}"),
+        8 => format!("APPEND {prefix}t{slot} {part}"),
+        9 => format!("SETNX {prefix}t{slot} {number}"),
+        10 => format!("GETSET {prefix}t{slot} {number}"),
+        11 => format!("HSET {prefix}h{slot} f{part} {number}"),
+        12 => format!("HINCRBY {prefix}h{slot} f{part} {number}"),
+        13 => format!("HDEL {prefix}h{slot} f{part}"),
+        14 => format!("HGETALL {prefix}h{slot}"),
+        15 => format!("HGET {prefix}h{slot} f{part}"),
+        16 => format!("SADD {prefix}s{slot} m{part}"),
+        17 => format!("SREM {prefix}s{slot} m{part}"),
+        18 => format!("SMEMBERS {prefix}s{slot}"),
+        _ => format!("STRLEN {prefix}t{slot}"),
+    }
+}

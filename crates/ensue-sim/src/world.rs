@@ -1,0 +1,268 @@
+//! The simulated world: virtual time, and nodes that meet nothing but the world's network, disks, clocks and clients.
+//!
+//! `step` carries out one event and says what of it the driver may care about. The driver (a seeded run or a script)
+//! connects clients, orders alarms, and breaks things; the world never decides anything of that kind itself, except
+//! for crashes that were aimed in advance at a step of a transaction.
+
+mod drive;
+mod faults;
+mod process;
+
+use crate::audit::Audit;
+use crate::clock::Clock;
+use crate::disk::Disk;
+use crate::event::{Alarm, ConnectionId, Event, Queue};
+use crate::network::Network;
+use crate::random::Random;
+use crate::seed::Options;
+use crate::shape::{ProcessId, Site};
+use ensue_node::{Node, Trace, TransactionStep};
+use ensue_types::{Args, DatacenterId, PartitionId, SessionId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What the driver is told.
+#[derive(Debug)]
+pub enum Happening {
+    Answer {
+        connection: ConnectionId,
+        bytes: Vec<u8>,
+        answered: u32,
+    },
+    /// The connection is closed, by the server or by its death.
+    Hangup {
+        connection: ConnectionId,
+    },
+    Alarm(Alarm),
+    Trace {
+        site: Site,
+        trace: Trace,
+    },
+    /// An aimed crash was carried out.
+    Struck {
+        process: ProcessId,
+        aim: Aim,
+    },
+}
+
+/// A crash that waits for its step of a write transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aim {
+    pub step: TransactionStep,
+    /// Whether the transaction comes from another datacenter.
+    pub remote: bool,
+    /// So many such steps pass unharmed.
+    pub skip: u32,
+    pub power: bool,
+}
+
+/// Holds back what one partition of a datacenter sends to another datacenter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hold {
+    pub partition: PartitionId,
+    pub from: DatacenterId,
+    pub to: DatacenterId,
+}
+
+struct Core {
+    node: Option<Node>,
+    turn_open: bool,
+    /// The timer that is scheduled.
+    timer: Option<u64>,
+    ready: BTreeSet<PartitionId>,
+}
+
+struct Process {
+    alive: bool,
+    boot: u32,
+    boot_id: u64,
+    clock: Clock,
+    monotonic_offset_us: u64,
+}
+
+struct Connection {
+    site: Site,
+    boot: u32,
+    session: SessionId,
+    open: bool,
+    last_to_server: u64,
+    last_to_client: u64,
+}
+
+/// The world.
+pub struct World {
+    pub options: Options,
+    pub network: Network,
+    pub audit: Audit,
+    /// Print each event, one line.
+    pub print: bool,
+    pub aims: Vec<Aim>,
+    now: u64,
+    queue: Queue,
+    cores: Vec<Core>,
+    processes: Vec<Process>,
+    disks: BTreeMap<(DatacenterId, PartitionId), Disk>,
+    connections: BTreeMap<ConnectionId, Connection>,
+    sessions: BTreeMap<(Site, SessionId), ConnectionId>,
+    holds: BTreeMap<Hold, Vec<(Site, Site, u32, ensue_wire::Envelope)>>,
+    happenings: VecDeque<Happening>,
+    /// When the latest trouble within each datacenter is over.
+    trouble_us: Vec<u64>,
+    turns: Random,
+    disk_random: Random,
+    client_random: Random,
+}
+
+impl World {
+    /// A world in which every process has just been started for the first time.
+    pub fn new(options: Options) -> World {
+        let seed = options.seed;
+        let shape = options.shape;
+        let mut clocks = Random::stream(seed, "clocks");
+        let core = |_| Core { node: None, turn_open: false, timer: None, ready: BTreeSet::new() };
+        let process = |_| Process {
+            alive: false,
+            boot: 0,
+            boot_id: clocks.bits(),
+            clock: Clock {
+                offset_ms: clocks.around_zero(options.clock.bound_ms),
+                drift_ppm: clocks.around_zero(options.clock.drift_ppm),
+            },
+            monotonic_offset_us: clocks.below(1 << 40),
+        };
+        let processes = (0..shape.processes()).map(process).collect();
+        let mut world = World {
+            network: Network::new(shape, options.links.clone(), Random::stream(seed, "network")),
+            audit: Audit::default(),
+            print: false,
+            aims: Vec::new(),
+            now: 0,
+            queue: Queue::default(),
+            cores: (0..shape.sites()).map(core).collect(),
+            processes,
+            disks: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            holds: BTreeMap::new(),
+            happenings: VecDeque::new(),
+            trouble_us: vec![0; usize::from(shape.datacenters)],
+            turns: Random::stream(seed, "turns"),
+            disk_random: Random::stream(seed, "disk"),
+            client_random: Random::stream(seed, "client links"),
+            options,
+        };
+        for process in 0..shape.processes() {
+            world.start(ProcessId(process));
+        }
+        world
+    }
+
+    /// Virtual microseconds since the beginning.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// What happened next; nothing once no event is left at or before `until`, and then it is that time.
+    pub fn step(&mut self, until: u64) -> Option<Happening> {
+        loop {
+            if let Some(happening) = self.happenings.pop_front() {
+                return Some(happening);
+            }
+            match self.queue.next_at() {
+                Some(at) if at <= until => {}
+                _ => {
+                    self.now = self.now.max(until);
+                    return None;
+                }
+            }
+            if let Some((at, event)) = self.queue.pop() {
+                self.now = self.now.max(at);
+                self.audit.event(self.now, 0, &event);
+                if self.print {
+                    println!("{:>12} {event:?}", self.now);
+                }
+                self.carry_out(event);
+            }
+        }
+    }
+
+    /// Orders a wake-up call.
+    pub fn alarm(&mut self, at: u64, alarm: Alarm) {
+        self.queue.push(at.max(self.now), Event::Alarm(alarm));
+    }
+
+    /// Opens a connection to a core. If the core is down, it is closed again at once.
+    pub fn connect(&mut self, site: Site) -> ConnectionId {
+        let id = ConnectionId(self.connections.len() as u64 + 1);
+        let process = &self.processes[self.options.shape.process(site).0];
+        let session = SessionId(id.0);
+        let (boot, alive) = (process.boot, process.alive);
+        let (last_to_server, last_to_client) = (self.now, self.now);
+        let connection = Connection { site, boot, session, open: alive, last_to_server, last_to_client };
+        self.connections.insert(id, connection);
+        if !alive {
+            self.queue.push(self.now + 100, Event::Hangup { connection: id });
+            return id;
+        }
+        self.sessions.insert((site, session), id);
+        let address = format!("10.0.0.{}:{}", site.0, 40_000 + id.0);
+        let local_address = format!("10.0.1.{}:6379", site.0);
+        self.reach_server(id, ensue_node::Input::ClientConnected { session, address, local_address });
+        id
+    }
+
+    /// Sends commands on a connection.
+    pub fn send(&mut self, id: ConnectionId, commands: Vec<Args>) {
+        if let Some(connection) = self.connections.get(&id) {
+            let session = connection.session;
+            self.reach_server(id, ensue_node::Input::ClientCommands { session, commands });
+        }
+    }
+
+    /// Closes a connection from the client's side.
+    pub fn close(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get(&id) {
+            let session = connection.session;
+            self.reach_server(id, ensue_node::Input::ClientGone { session });
+        }
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.open = false;
+            self.sessions.remove(&(connection.site, connection.session));
+        }
+    }
+
+    /// Since when every core of a datacenter runs, has read its logs and is connected to its neighbours.
+    pub fn healthy_since(&mut self, datacenter: DatacenterId) -> Option<u64> {
+        let shape = self.options.shape;
+        let sites: Vec<Site> =
+            (0..shape.sites()).map(Site).filter(|&site| shape.datacenter(site) == datacenter).collect();
+        let ready = sites.iter().all(|&site| {
+            self.processes[shape.process(site).0].alive
+                && self.cores[site.0].ready.len() == shape.partitions_of(site).len()
+        });
+        let connected = || sites.iter().all(|&a| sites.iter().all(|&b| a >= b || self.network.is_up(a, b)));
+        let since = self.trouble_us[usize::from(datacenter.0)];
+        (ready && connected() && since <= self.now).then_some(since)
+    }
+
+    /// Something happened within a datacenter that excuses errors until then.
+    fn trouble(&mut self, site: Site, until: u64) {
+        let datacenter = usize::from(self.options.shape.datacenter(site).0);
+        self.trouble_us[datacenter] = self.trouble_us[datacenter].max(until);
+    }
+
+    pub fn is_alive(&self, process: ProcessId) -> bool {
+        self.processes[process.0].alive
+    }
+
+    fn reach_server(&mut self, id: ConnectionId, input: ensue_node::Input) {
+        let delay = self.client_random.between(5, 60);
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        if !connection.open {
+            return;
+        }
+        let at = connection.last_to_server.max(self.now + delay);
+        connection.last_to_server = at;
+        let (site, boot) = (connection.site, connection.boot);
+        self.queue.push(at, Event::Client { site, boot, input: Box::new(input) });
+    }
+}

@@ -1,0 +1,237 @@
+//! How the world drives a node: one input, its outputs carried out in order, then the end of the turn.
+
+use super::{Aim, Happening, Hold, World};
+use crate::event::{ConnectionId, Event};
+use crate::shape::Site;
+use ensue_node::{Input, Output, Trace};
+use ensue_store::disk::{DiskDone, DiskOp};
+use ensue_types::{PartitionId, SessionId};
+use ensue_wire::{Address, Envelope};
+
+impl World {
+    pub(super) fn carry_out(&mut self, event: Event) {
+        match event {
+            Event::Deliver { from, to, epoch, envelope } => {
+                let held = self.hold_of(&envelope).is_some_and(|hold| self.holds.contains_key(&hold));
+                if held {
+                    self.keep_back(from, to, epoch, *envelope);
+                } else if self.network.receives(self.now, from, to, epoch) {
+                    self.give(to, Input::Message(*envelope));
+                }
+            }
+            Event::LinkEnd { site, peer, up, boot } if boot == self.boot_of(site) => {
+                self.link_end(site, peer, up);
+            }
+            Event::Reconnect { a, b } => self.try_connect(a, b),
+            Event::DiskRun { site, boot, partition, op } if boot == self.boot_of(site) => {
+                self.disk_run(site, partition, op);
+            }
+            Event::DiskSynced { site, boot, partition, file } if boot == self.boot_of(site) => {
+                let datacenter = self.options.shape.datacenter(site);
+                if let (true, Some(disk)) =
+                    (self.cores[site.0].node.is_some(), self.disks.get_mut(&(datacenter, partition)))
+                {
+                    let done = disk.sync_done(file);
+                    self.give(site, Input::Disk { partition, done });
+                }
+            }
+            Event::Timer { site, boot, at }
+                if boot == self.boot_of(site) && self.cores[site.0].timer == Some(at) =>
+            {
+                self.cores[site.0].timer = None;
+                self.timer(site);
+            }
+            Event::TurnEnd { site, boot } if boot == self.boot_of(site) => self.end_turn(site),
+            Event::Client { site, boot, input } if boot == self.boot_of(site) => self.give(site, *input),
+            Event::Answer { connection, bytes, answered } => {
+                self.happenings.push_back(Happening::Answer { connection, bytes, answered });
+            }
+            Event::Hangup { connection } => self.happenings.push_back(Happening::Hangup { connection }),
+            Event::Alarm(alarm) => self.happenings.push_back(Happening::Alarm(alarm)),
+            _ => {}
+        }
+    }
+
+    /// Gives one input to a node and carries out what it asks; opens a turn if none is open.
+    pub(super) fn give(&mut self, site: Site, input: Input) {
+        let now = self.clock_of(site);
+        let Some(node) = self.cores[site.0].node.as_mut() else { return };
+        node.on_input(now, input);
+        self.drain(site);
+        let longest = self.options.turn_us_max;
+        let core = &mut self.cores[site.0];
+        if core.node.is_some() && !core.turn_open {
+            core.turn_open = true;
+            let length = if self.turns.chance(500) { 0 } else { self.turns.between(0, longest) };
+            let boot = self.boot_of(site);
+            self.queue.push(self.now + length, Event::TurnEnd { site, boot });
+        }
+    }
+
+    fn end_turn(&mut self, site: Site) {
+        let now = self.clock_of(site);
+        let Some(node) = self.cores[site.0].node.as_mut() else { return };
+        node.on_input(now, Input::TurnEnd);
+        self.cores[site.0].turn_open = false;
+        self.drain(site);
+    }
+
+    /// Carries out a node's outputs until there is none, or until an aimed crash has taken the node.
+    pub(super) fn drain(&mut self, site: Site) {
+        while let Some(output) = self.cores[site.0].node.as_mut().and_then(|node| node.next_output()) {
+            self.audit.event(self.now, 1 + site.0 as u64, &output);
+            if self.print {
+                println!("{:>12}   core {} {output:?}", self.now, site.0);
+            }
+            match output {
+                Output::Reply { session, bytes, answered } => self.answer(site, session, bytes, answered),
+                Output::Disconnect { session } => self.disconnect(site, session),
+                Output::Send { datacenter, core, envelope } => {
+                    let to = self.options.shape.site(datacenter, core);
+                    self.transmit(site, to, envelope);
+                }
+                Output::Disk { partition, op } => self.disk_plan(site, partition, op),
+                Output::Trace(trace) => self.trace(site, trace),
+                Output::Stopped => {}
+            }
+        }
+        self.schedule_timer(site);
+    }
+
+    pub(super) fn transmit(&mut self, from: Site, to: Site, envelope: Envelope) {
+        if let Some((at, epoch)) = self.network.send(self.now, from, to) {
+            self.queue.push(at, Event::Deliver { from, to, epoch, envelope: Box::new(envelope) });
+        }
+    }
+
+    /// The time is often no longer the one that the node waits for.
+    fn timer(&mut self, site: Site) {
+        let now = self.clock_of(site).monotonic_us;
+        let due = self.cores[site.0].node.as_ref().and_then(|node| node.next_timer());
+        if due.is_some_and(|due| due <= now) {
+            self.give(site, Input::Timer);
+        } else {
+            self.schedule_timer(site);
+        }
+    }
+
+    fn schedule_timer(&mut self, site: Site) {
+        let Some(node) = self.cores[site.0].node.as_ref() else { return };
+        let Some(due) = node.next_timer() else { return };
+        let monotonic = self.clock_of(site).monotonic_us;
+        let at = self.now + due.saturating_sub(monotonic).max(1);
+        let core = &mut self.cores[site.0];
+        if core.timer.is_none_or(|set| set > at) {
+            core.timer = Some(at);
+            let boot = self.boot_of(site);
+            self.queue.push(at, Event::Timer { site, boot, at });
+        }
+    }
+
+    fn trace(&mut self, site: Site, trace: Trace) {
+        if let Trace::PartitionReady { partition, .. } = trace {
+            self.cores[site.0].ready.insert(partition);
+            self.trouble(site, self.now);
+        }
+        if let Trace::PartitionStopped { partition, .. } = trace {
+            self.cores[site.0].ready.remove(&partition);
+        }
+        let aim = self.aim_at(site, &trace);
+        self.happenings.push_back(Happening::Trace { site, trace });
+        if let Some(aim) = aim {
+            let process = self.options.shape.process(site);
+            if aim.power {
+                self.lose_power(process);
+            } else {
+                self.kill(process);
+            }
+            self.happenings.push_back(Happening::Struck { process, aim });
+        }
+    }
+
+    fn aim_at(&mut self, site: Site, trace: &Trace) -> Option<Aim> {
+        let Trace::TransactionStep { transaction, step, .. } = trace else { return None };
+        let remote = transaction.datacenter != self.options.shape.datacenter(site);
+        let index = self.aims.iter().position(|aim| aim.step == *step && aim.remote == remote)?;
+        if self.aims[index].skip > 0 {
+            self.aims[index].skip -= 1;
+            return None;
+        }
+        Some(self.aims.remove(index))
+    }
+
+    fn answer(&mut self, site: Site, session: SessionId, bytes: Vec<u8>, answered: u32) {
+        let Some((connection, at)) = self.reach_client(site, session) else { return };
+        self.queue.push(at, Event::Answer { connection, bytes, answered });
+    }
+
+    fn disconnect(&mut self, site: Site, session: SessionId) {
+        let Some((connection, at)) = self.reach_client(site, session) else { return };
+        self.sessions.remove(&(site, session));
+        if let Some(state) = self.connections.get_mut(&connection) {
+            state.open = false;
+        }
+        self.queue.push(at, Event::Hangup { connection });
+    }
+
+    fn reach_client(&mut self, site: Site, session: SessionId) -> Option<(ConnectionId, u64)> {
+        let delay = self.client_random.between(5, 60);
+        let id = *self.sessions.get(&(site, session))?;
+        let connection = self.connections.get_mut(&id)?;
+        let at = connection.last_to_client.max(self.now + delay);
+        connection.last_to_client = at;
+        Some((id, at))
+    }
+
+    fn disk_plan(&mut self, site: Site, partition: PartitionId, op: DiskOp) {
+        let key = (self.options.shape.datacenter(site), partition);
+        let boot = self.boot_of(site);
+        let disk = self.disks.entry(key).or_default();
+        let times = disk.plan(self.now, &op, &self.options.disk, &mut self.disk_random);
+        if let DiskOp::Sync { file } = op {
+            self.queue.push(times.run_at, Event::DiskRun { site, boot, partition, op });
+            self.queue.push(times.synced_at, Event::DiskSynced { site, boot, partition, file });
+        } else {
+            self.queue.push(times.run_at, Event::DiskRun { site, boot, partition, op });
+        }
+    }
+
+    fn disk_run(&mut self, site: Site, partition: PartitionId, op: DiskOp) {
+        if self.cores[site.0].node.is_none() {
+            return;
+        }
+        let key = (self.options.shape.datacenter(site), partition);
+        let done: Option<DiskDone> = self.disks.get_mut(&key).and_then(|disk| disk.run(op));
+        if let Some(done) = done {
+            self.give(site, Input::Disk { partition, done });
+        }
+    }
+
+    fn try_connect(&mut self, a: Site, b: Site) {
+        let shape = self.options.shape;
+        let alive = |site| self.processes[shape.process(site).0].alive;
+        if !alive(a) || !alive(b) {
+            return;
+        }
+        match self.network.connect(self.now, a, b) {
+            Ok(news) => self.tell_ends(news),
+            Err(Some(again)) => self.queue.push(again, Event::Reconnect { a, b }),
+            Err(None) => {}
+        }
+    }
+
+    fn hold_of(&self, envelope: &Envelope) -> Option<Hold> {
+        match envelope.from {
+            Address::Partition { datacenter, partition } if datacenter != envelope.to.datacenter() => {
+                Some(Hold { partition, from: datacenter, to: envelope.to.datacenter() })
+            }
+            _ => None,
+        }
+    }
+
+    fn keep_back(&mut self, from: Site, to: Site, epoch: u32, envelope: Envelope) {
+        if let Some(kept) = self.hold_of(&envelope).and_then(|hold| self.holds.get_mut(&hold)) {
+            kept.push((from, to, epoch, envelope));
+        }
+    }
+}

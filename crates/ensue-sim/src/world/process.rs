@@ -1,0 +1,185 @@
+//! Processes of the world: how they start, and the two ways in which they die.
+
+use super::World;
+use crate::event::Event;
+use crate::network::{Break, EndNews};
+use crate::shape::{ProcessId, Site};
+use ensue_node::{Input, Node, NodeConfig};
+use ensue_types::{DatacenterId, Now, limits};
+
+impl World {
+    /// Starts a process that is not running.
+    pub fn start(&mut self, id: ProcessId) {
+        if self.processes[id.0].alive {
+            return;
+        }
+        self.processes[id.0].alive = true;
+        self.processes[id.0].boot += 1;
+        let sites = self.options.shape.sites_of(id);
+        for &site in &sites {
+            let config = self.config(site);
+            let now = self.clock_of(site);
+            self.cores[site.0].node = Some(Node::new(config, now));
+        }
+        for &site in &sites {
+            self.drain(site);
+            for &peer in &sites {
+                if peer != site {
+                    self.tell_link(site, peer, true);
+                }
+            }
+        }
+        for &site in &sites {
+            self.reconnect_all(site);
+        }
+    }
+
+    /// `kill -9`: memory and work not yet carried out are gone, files stay.
+    pub fn kill(&mut self, id: ProcessId) {
+        self.die(id);
+        let now = self.now;
+        for site in self.options.shape.sites_of(id) {
+            self.disks_of(site).for_each(|disk| disk.kill(now));
+        }
+    }
+
+    /// The power fails: what was not synced may be gone too. True if a log's tail was torn.
+    pub fn lose_power(&mut self, id: ProcessId) -> bool {
+        self.die(id);
+        self.processes[id.0].boot_id = self.processes[id.0].boot_id.wrapping_add(1);
+        let now = self.now;
+        let mut random = self.disk_random.clone();
+        let mut torn = false;
+        for site in self.options.shape.sites_of(id) {
+            self.disks_of(site).for_each(|disk| torn |= disk.lose_power(now, &mut random));
+        }
+        self.disk_random = random;
+        torn
+    }
+
+    /// Cuts bytes off the newest log segment of a partition of a process that is not running.
+    pub fn tear(&mut self, datacenter: DatacenterId, partition: ensue_types::PartitionId, bytes: usize) {
+        if let Some(disk) = self.disks.get_mut(&(datacenter, partition)) {
+            disk.tear_last(bytes);
+        }
+    }
+
+    /// A machine's clock jumps.
+    pub fn jump_clock(&mut self, id: ProcessId, by_ms: i64) {
+        let bound = self.options.clock.bound_ms as i64;
+        self.processes[id.0].clock.jump(by_ms, bound);
+    }
+
+    fn die(&mut self, id: ProcessId) {
+        if !self.processes[id.0].alive {
+            return;
+        }
+        self.processes[id.0].alive = false;
+        let sites = self.options.shape.sites_of(id);
+        for &site in &sites {
+            self.trouble(site, self.now);
+            let core = &mut self.cores[site.0];
+            core.node = None;
+            core.turn_open = false;
+            core.timer = None;
+            core.ready.clear();
+            for other in 0..self.cores.len() {
+                let news = self.network.sever(self.now, site, Site(other), Break::Prompt);
+                self.tell_ends(news);
+            }
+        }
+        for (&connection, state) in &mut self.connections {
+            if state.open && sites.contains(&state.site) {
+                state.open = false;
+                self.sessions.remove(&(state.site, state.session));
+                let at = state.last_to_client.max(self.now + 50);
+                self.queue.push(at, Event::Hangup { connection });
+            }
+        }
+    }
+
+    /// What both of a node's clocks show now.
+    pub(super) fn clock_of(&self, site: Site) -> Now {
+        let process = &self.processes[self.options.shape.process(site).0];
+        Now {
+            monotonic_us: self.now + process.monotonic_offset_us + 1,
+            wall_ms: process.clock.wall_ms(self.now),
+        }
+    }
+
+    pub(super) fn boot_of(&self, site: Site) -> u32 {
+        self.processes[self.options.shape.process(site).0].boot
+    }
+
+    /// Asks for a new connection to every core of every other process.
+    pub(super) fn reconnect_all(&mut self, site: Site) {
+        for peer in 0..self.cores.len() {
+            self.reconnect(site, Site(peer));
+        }
+    }
+
+    pub(super) fn reconnect(&mut self, a: Site, b: Site) {
+        if self.options.shape.process(a) != self.options.shape.process(b) {
+            let at = self.now + self.turns.between(50, 3_000);
+            self.queue.push(at, Event::Reconnect { a, b });
+        }
+    }
+
+    pub(super) fn tell_ends(&mut self, news: Vec<EndNews>) {
+        for EndNews { site, peer, at, up } in news {
+            if self.options.shape.datacenter(site) == self.options.shape.datacenter(peer) {
+                self.trouble(site, at);
+            }
+            let boot = self.boot_of(site);
+            self.queue.push(at, Event::LinkEnd { site, peer, up, boot });
+        }
+    }
+
+    fn tell_link(&mut self, site: Site, peer: Site, up: bool) {
+        let boot = self.boot_of(site);
+        self.queue.push(self.now, Event::LinkEnd { site, peer, up, boot });
+    }
+
+    fn disks_of(&mut self, site: Site) -> impl Iterator<Item = &mut crate::disk::Disk> {
+        let datacenter = self.options.shape.datacenter(site);
+        let partitions = self.options.shape.partitions_of(site);
+        self.disks
+            .iter_mut()
+            .filter(move |((d, p), _)| *d == datacenter && partitions.contains(p))
+            .map(|(_, disk)| disk)
+    }
+
+    fn config(&self, site: Site) -> NodeConfig {
+        let shape = self.options.shape;
+        let process = &self.processes[shape.process(site).0];
+        let mut boot_id = [0; 16];
+        boot_id[..8].copy_from_slice(&process.boot_id.to_le_bytes());
+        NodeConfig {
+            topology: shape.topology(shape.datacenter(site)),
+            core: shape.core(site),
+            protocols: vec![self.options.protocol.clone(); usize::from(limits::KEYSPACES)],
+            append_fsync: self.options.append_fsync,
+            password: None,
+            maxmemory: 0,
+            replication_backlog_max: 1 << 30,
+            boot: process.boot,
+            boot_id,
+            directives: Vec::new(),
+            info: Vec::new(),
+            tuning: self.options.tuning.clone(),
+            rules: self.options.rules,
+        }
+    }
+
+    /// Gives a link's news to its node, and asks for a new connection after a loss.
+    pub(super) fn link_end(&mut self, site: Site, peer: Site, up: bool) {
+        let shape = self.options.shape;
+        let (datacenter, core) = (shape.datacenter(peer), shape.core(peer));
+        let input =
+            if up { Input::LinkUp { datacenter, core } } else { Input::LinkDown { datacenter, core } };
+        self.give(site, input);
+        if !up {
+            self.reconnect(site, peer);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Whole-cluster tests: every scenario file holds, and fails with each rule broken that it names; seeds repeat to the
+//! last event; a handful of seeds is clean.
+
+use ensue_sim::Options;
+use ensue_sim::cli::run_seed;
+use ensue_sim::script::{Script, files};
+use ensue_types::Rules;
+use std::path::Path;
+
+#[test]
+fn every_scenario_holds() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let scripts = files(&root).unwrap();
+    assert!(scripts.len() >= 20, "only {} scenarios", scripts.len());
+    let mut failures = Vec::new();
+    for path in scripts {
+        let text = std::fs::read_to_string(&path).unwrap();
+        if let Err(why) = Script::parse(&text).and_then(|script| script.check(false)) {
+            failures.push(format!("{}: {why}", path.display()));
+        }
+    }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+#[test]
+fn a_seed_repeats_to_the_last_event() {
+    for seed in [3, 4] {
+        let (once, again) =
+            (run_seed(seed, Rules::default(), false), run_seed(seed, Rules::default(), false));
+        assert_eq!((once.hash, once.events, once.operations), (again.hash, again.events, again.operations));
+    }
+}
+
+#[test]
+fn a_handful_of_seeds_is_clean() {
+    for seed in 0..20 {
+        let report = run_seed(seed, Rules::default(), false);
+        if let Some(violation) = report.violation {
+            panic!("{}\n{violation}", Options::draw(seed, Rules::default()));
+        }
+    }
+}
