@@ -1,0 +1,25 @@
+//! Layouts of dependency checks.
+
+use super::reader::Reader;
+use super::tag;
+use super::writer::Writer;
+use crate::error::Malformed;
+use crate::message::Message;
+
+pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
+    match message {
+        Message::CheckDependencies { check, dependencies } => w.u64(*check).dependencies(dependencies),
+        Message::DependenciesMet { check } => w.u64(*check),
+        other => unreachable!("no dependency check: {:#06x}", tag::tag_of(other)),
+    };
+}
+
+pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
+    Ok(match tag {
+        tag::CHECK_DEPENDENCIES => {
+            Message::CheckDependencies { check: r.u64()?, dependencies: r.dependencies()? }
+        }
+        tag::DEPENDENCIES_MET => Message::DependenciesMet { check: r.u64()? },
+        tag => return Err(Malformed::UnknownMessage { tag }),
+    })
+}

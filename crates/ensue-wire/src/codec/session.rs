@@ -1,0 +1,87 @@
+//! Layouts of what sessions and partitions say to each other about commands.
+
+use super::reader::Reader;
+use super::tag;
+use super::writer::Writer;
+use crate::error::Malformed;
+use crate::message::{AtValues, FirstValues, Message};
+
+pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
+    match message {
+        Message::Execute { request, keyspace, context, commands } => {
+            w.request(*request).keyspace(*keyspace).context(context).commands(commands)
+        }
+        Message::Executed { request, context, replies } => {
+            w.request(*request).context(context).replies(replies)
+        }
+        Message::ReadFirst { request, keyspace, commands } => {
+            w.request(*request).keyspace(*keyspace).commands(commands)
+        }
+        Message::ReadFirstDone { request, latest_valid, values } => {
+            w.request(*request).time(*latest_valid).option(values.as_ref(), |w, values| {
+                w.replies(&values.replies).time(values.earliest_valid).opaque(&values.seen);
+            })
+        }
+        Message::ReadAt { request, keyspace, commands, at } => {
+            w.request(*request).keyspace(*keyspace).commands(commands).time(*at)
+        }
+        Message::ReadAtDone { request, values } => {
+            w.request(*request).option(values.as_ref(), |w, values| {
+                w.replies(&values.replies).opaque(&values.seen);
+            })
+        }
+        Message::Transact { request, keyspace, context, parts } => {
+            w.request(*request).keyspace(*keyspace).context(context).parts(parts)
+        }
+        Message::Transacted { request, context, replies } => {
+            w.request(*request).context(context).placed_replies(replies)
+        }
+        Message::Refused { request, reply } => w.request(*request).reply(reply),
+        other => unreachable!("no message of a session: {:#06x}", tag::tag_of(other)),
+    };
+}
+
+pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
+    Ok(match tag {
+        tag::EXECUTE => Message::Execute {
+            request: r.request()?,
+            keyspace: r.keyspace()?,
+            context: r.context()?,
+            commands: r.commands()?,
+        },
+        tag::EXECUTED => {
+            Message::Executed { request: r.request()?, context: r.context()?, replies: r.replies()? }
+        }
+        tag::READ_FIRST => {
+            Message::ReadFirst { request: r.request()?, keyspace: r.keyspace()?, commands: r.commands()? }
+        }
+        tag::READ_FIRST_DONE => Message::ReadFirstDone {
+            request: r.request()?,
+            latest_valid: r.time()?,
+            values: r.option(|r| {
+                Ok(FirstValues { replies: r.replies()?, earliest_valid: r.time()?, seen: r.opaque()? })
+            })?,
+        },
+        tag::READ_AT => Message::ReadAt {
+            request: r.request()?,
+            keyspace: r.keyspace()?,
+            commands: r.commands()?,
+            at: r.time()?,
+        },
+        tag::READ_AT_DONE => Message::ReadAtDone {
+            request: r.request()?,
+            values: r.option(|r| Ok(AtValues { replies: r.replies()?, seen: r.opaque()? }))?,
+        },
+        tag::TRANSACT => Message::Transact {
+            request: r.request()?,
+            keyspace: r.keyspace()?,
+            context: r.context()?,
+            parts: r.parts()?,
+        },
+        tag::TRANSACTED => {
+            Message::Transacted { request: r.request()?, context: r.context()?, replies: r.placed_replies()? }
+        }
+        tag::REFUSED => Message::Refused { request: r.request()?, reply: r.reply()? },
+        tag => return Err(Malformed::UnknownMessage { tag }),
+    })
+}

@@ -1,0 +1,63 @@
+//! Layouts of replication streams. An entry is the log's own record and opaque here.
+
+use super::reader::Reader;
+use super::tag;
+use super::writer::Writer;
+use crate::error::Malformed;
+use crate::limits;
+use crate::message::{Message, StreamAcknowledge};
+use ensue_types::DatacenterId;
+
+const ENTRY_BYTES_MIN: usize = 4;
+const WATERMARK_BYTES: usize = 1 + 2 + 8;
+
+pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
+    match message {
+        Message::StreamResume { incarnation, received } => w.incarnation(*incarnation).position(*received),
+        Message::StreamEntries { incarnation, first, entries } => {
+            w.incarnation(*incarnation).position(*first).list(limits::ENTRIES, entries, |w, entry| {
+                w.bytes(limits::ENTRY_BYTES, entry);
+            })
+        }
+        Message::StreamAcknowledge(acknowledge) => write_acknowledge(w, acknowledge),
+        other => unreachable!("no message of a stream: {:#06x}", tag::tag_of(other)),
+    };
+}
+
+pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
+    Ok(match tag {
+        tag::STREAM_RESUME => {
+            Message::StreamResume { incarnation: r.incarnation()?, received: r.position()? }
+        }
+        tag::STREAM_ENTRIES => Message::StreamEntries {
+            incarnation: r.incarnation()?,
+            first: r.position()?,
+            entries: r.list(limits::ENTRIES, ENTRY_BYTES_MIN, |r| r.bytes(limits::ENTRY_BYTES))?,
+        },
+        tag::STREAM_ACKNOWLEDGE => Message::StreamAcknowledge(read_acknowledge(r)?),
+        tag => return Err(Malformed::UnknownMessage { tag }),
+    })
+}
+
+fn write_acknowledge<'w, 'o>(
+    w: &'w mut Writer<'o>,
+    StreamAcknowledge { incarnation, received, synced, applied, end }: &StreamAcknowledge,
+) -> &'w mut Writer<'o> {
+    w.incarnation(*incarnation).position(*received).position(*synced);
+    w.list(limits::WATERMARKS, applied, |w, (origin, incarnation, position)| {
+        w.u8(origin.0).incarnation(*incarnation).position(*position);
+    });
+    w.position(*end)
+}
+
+fn read_acknowledge(r: &mut Reader<'_>) -> Result<StreamAcknowledge, Malformed> {
+    Ok(StreamAcknowledge {
+        incarnation: r.incarnation()?,
+        received: r.position()?,
+        synced: r.position()?,
+        applied: r.list(limits::WATERMARKS, WATERMARK_BYTES, |r| {
+            Ok((DatacenterId(r.u8()?), r.incarnation()?, r.position()?))
+        })?,
+        end: r.position()?,
+    })
+}

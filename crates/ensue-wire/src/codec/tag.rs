@@ -1,0 +1,83 @@
+//! The number of each message on the wire. A number is never used again for anything else.
+//!
+//! The high byte is the family, which is also the module that knows the layout.
+
+use crate::message::Message;
+
+/// Messages whose layouts stand in one module.
+pub(super) enum Family {
+    Session,
+    Control,
+    Dependency,
+    Transaction,
+    Stream,
+}
+
+impl Family {
+    pub(super) fn of(tag: u16) -> Option<Family> {
+        match tag >> 8 {
+            1 => Some(Family::Session),
+            2 => Some(Family::Control),
+            3 => Some(Family::Dependency),
+            4 => Some(Family::Transaction),
+            5 => Some(Family::Stream),
+            _ => None,
+        }
+    }
+}
+
+/// Declares the tags, the list of all, and the exhaustive table from message to tag.
+macro_rules! tags {
+    ($($tag:ident = $number:literal => $variant:ident),+ $(,)?) => {
+        $(pub(super) const $tag: u16 = $number;)+
+
+        #[cfg(test)]
+        pub(crate) const ALL: &[(u16, &str)] = &[$(($number, stringify!($variant))),+];
+
+        /// The tag of a message.
+        pub(crate) fn tag_of(message: &Message) -> u16 {
+            match message {
+                $(Message::$variant { .. } => $tag,)+
+            }
+        }
+    };
+}
+
+tags! {
+    EXECUTE = 0x0101 => Execute,
+    EXECUTED = 0x0102 => Executed,
+    READ_FIRST = 0x0103 => ReadFirst,
+    READ_FIRST_DONE = 0x0104 => ReadFirstDone,
+    READ_AT = 0x0105 => ReadAt,
+    READ_AT_DONE = 0x0106 => ReadAtDone,
+    TRANSACT = 0x0107 => Transact,
+    TRANSACTED = 0x0108 => Transacted,
+    REFUSED = 0x0109 => Refused,
+
+    AWAIT_REPLICAS = 0x0201 => AwaitReplicas,
+    REPLICAS_REACHED = 0x0202 => ReplicasReached,
+    COUNT_REPLICAS = 0x0203 => CountReplicas,
+    CONTEXT_FETCH = 0x0204 => ContextFetch,
+    CONTEXT_FETCHED = 0x0205 => ContextFetched,
+    CONTEXT_MERGE = 0x0206 => ContextMerge,
+    CONTEXT_MERGED = 0x0207 => ContextMerged,
+    SURVEY = 0x0208 => Survey,
+    SURVEYED = 0x0209 => Surveyed,
+    CORE_QUERY = 0x020a => CoreQuery,
+    CORE_ANSWER = 0x020b => CoreAnswer,
+
+    CHECK_DEPENDENCIES = 0x0301 => CheckDependencies,
+    DEPENDENCIES_MET = 0x0302 => DependenciesMet,
+
+    PREPARE = 0x0401 => Prepare,
+    VOTE = 0x0402 => Vote,
+    COMMIT = 0x0403 => Commit,
+    COMMITTED = 0x0404 => Committed,
+    NOTIFY = 0x0405 => Notify,
+    COMMIT_CHECK = 0x0406 => CommitCheck,
+    COMMIT_CHECKED = 0x0407 => CommitChecked,
+
+    STREAM_RESUME = 0x0501 => StreamResume,
+    STREAM_ENTRIES = 0x0502 => StreamEntries,
+    STREAM_ACKNOWLEDGE = 0x0503 => StreamAcknowledge,
+}

@@ -1,0 +1,57 @@
+//! Layouts of what the participants of a write transaction say to each other.
+
+use super::reader::Reader;
+use super::tag;
+use super::writer::Writer;
+use crate::error::Malformed;
+use crate::message::Message;
+
+pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
+    match message {
+        Message::Prepare { transaction, keyspace, part } => {
+            w.operation(*transaction).keyspace(*keyspace).option(part.as_ref(), |w, part| {
+                w.part(part);
+            })
+        }
+        Message::Vote { transaction } => w.operation(*transaction),
+        Message::Commit { transaction, decision } => w.operation(*transaction).decision(decision),
+        Message::Committed { transaction, replies, seen } => {
+            w.operation(*transaction).placed_replies(replies).opaque(seen)
+        }
+        Message::Notify { transaction } => w.operation(*transaction),
+        Message::CommitCheck { check, transaction, at } => w.u64(*check).operation(*transaction).time(*at),
+        Message::CommitChecked { check, transaction, decision } => {
+            w.u64(*check).operation(*transaction).option(decision.as_ref(), |w, decision| {
+                w.decision(decision);
+            })
+        }
+        other => unreachable!("no message of a transaction: {:#06x}", tag::tag_of(other)),
+    };
+}
+
+pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
+    Ok(match tag {
+        tag::PREPARE => Message::Prepare {
+            transaction: r.operation()?,
+            keyspace: r.keyspace()?,
+            part: r.option(Reader::part)?,
+        },
+        tag::VOTE => Message::Vote { transaction: r.operation()? },
+        tag::COMMIT => Message::Commit { transaction: r.operation()?, decision: r.decision()? },
+        tag::COMMITTED => Message::Committed {
+            transaction: r.operation()?,
+            replies: r.placed_replies()?,
+            seen: r.opaque()?,
+        },
+        tag::NOTIFY => Message::Notify { transaction: r.operation()? },
+        tag::COMMIT_CHECK => {
+            Message::CommitCheck { check: r.u64()?, transaction: r.operation()?, at: r.time()? }
+        }
+        tag::COMMIT_CHECKED => Message::CommitChecked {
+            check: r.u64()?,
+            transaction: r.operation()?,
+            decision: r.option(Reader::decision)?,
+        },
+        tag => return Err(Malformed::UnknownMessage { tag }),
+    })
+}

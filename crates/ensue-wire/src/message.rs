@@ -1,0 +1,164 @@
+//! The whole conversation between cores, nodes and datacenters, as one enum.
+//!
+//! A message to a partition on the same core, on another core and on another node is the same value; only the last
+//! is ever encoded. Messages are protocol-neutral: contexts and dependencies are opaque bytes.
+
+use bytes::Bytes;
+use ensue_types::{
+    Args, Context, CoreId, DatacenterId, Dependency, Incarnation, KeyspaceId, LogicalTime, OperationId, Opaque, Part,
+    PartitionId, Position, Reply, RequestId, Stamp,
+};
+
+/// Where a message comes from or goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Address {
+    Partition { datacenter: DatacenterId, partition: PartitionId },
+    /// The sessions of one core.
+    Core { datacenter: DatacenterId, core: CoreId },
+}
+
+impl Address {
+    pub fn datacenter(self) -> DatacenterId {
+        match self {
+            Address::Partition { datacenter, .. } | Address::Core { datacenter, .. } => datacenter,
+        }
+    }
+}
+
+/// A message on its way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Envelope {
+    pub from: Address,
+    pub to: Address,
+    /// The sender's logical time; the receiver's clock moves past it (Eiger, section 3.3).
+    pub time: LogicalTime,
+    pub message: Message,
+}
+
+/// A named context's key: sessions of one datacenter that share one past.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextName {
+    pub keyspace: KeyspaceId,
+    pub name: Bytes,
+}
+
+/// Everything that is ever said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    // Session to partition, and back.
+    /// Evaluate these commands, all of this partition, in order; writes among them are stamped and logged.
+    Execute { request: RequestId, keyspace: KeyspaceId, context: Context, commands: Vec<Args> },
+    /// The answers to `Execute`, in order, and the session's context after them.
+    Executed { request: RequestId, context: Context, replies: Vec<Reply> },
+    /// First round of a read transaction over several partitions (Eiger, section 4.1).
+    ReadFirst { request: RequestId, keyspace: KeyspaceId, commands: Vec<Args> },
+    /// Answer to `ReadFirst`: the newest values and how long they have been and still are valid. Without values when
+    /// an undecided write transaction covers a location (section 5.4).
+    ReadFirstDone { request: RequestId, latest_valid: LogicalTime, values: Option<FirstValues> },
+    /// Second round: the values at one logical time (section 4.2).
+    ReadAt { request: RequestId, keyspace: KeyspaceId, commands: Vec<Args>, at: LogicalTime },
+    /// Answer to `ReadAt`; nothing if the versions of that time are gone, and the transaction must start again.
+    ReadAtDone { request: RequestId, values: Option<AtValues> },
+    /// Coordinate this write transaction over several partitions (section 5.1).
+    Transact { request: RequestId, keyspace: KeyspaceId, context: Context, parts: Vec<Part> },
+    /// Answer to `Transact`: the replies by their places, and the session's context after it.
+    Transacted { request: RequestId, context: Context, replies: Vec<(u32, Reply)> },
+    /// The request cannot be served now; the reply says why, as a typed error.
+    Refused { request: RequestId, reply: Reply },
+    /// Tell me when this many datacenters, this one included, have durably applied these operations (`CAUSAL WAIT`).
+    AwaitReplicas { request: RequestId, dependencies: Vec<Dependency>, datacenters: u8 },
+    /// How many had when the wanted number was reached.
+    ReplicasReached { request: RequestId, datacenters: u8 },
+    /// How many have now: asked when the wait is over.
+    CountReplicas { request: RequestId, dependencies: Vec<Dependency> },
+    /// Reads a shared context (`CAUSAL SESSION`), kept by the partition that owns its name.
+    ContextFetch { request: RequestId, context: ContextName },
+    ContextFetched { request: RequestId, context: Context },
+    /// Adds to a shared context.
+    ContextMerge { request: RequestId, name: ContextName, context: Context },
+    ContextMerged { request: RequestId },
+    /// Figures of a partition for `INFO` and `ensue status`.
+    Survey { request: RequestId },
+    Surveyed { request: RequestId, figures: Vec<(String, i64)> },
+    /// A question to all sessions of a core (`CLIENT LIST`, connection counts).
+    CoreQuery { request: RequestId, query: CoreQuery },
+    CoreAnswer { request: RequestId, text: Bytes, figures: Vec<(String, i64)> },
+
+    // Partition, or a session that merges a token, to the partition a dependency names.
+    /// Tell me when these have been applied here (section 3.1). The answer comes when all of them are.
+    CheckDependencies { check: u64, dependencies: Vec<Dependency> },
+    DependenciesMet { check: u64 },
+
+    // Between the participants of a write transaction within a datacenter. A local one is named by its coordinator and
+    // its number there, a replicated one by its operation: the datacenter in the id tells them apart.
+    /// Vote for your part. A local part comes along; a replicated one came by its own stream.
+    Prepare { transaction: OperationId, keyspace: KeyspaceId, part: Option<Part> },
+    /// The participant is prepared; the envelope's time is below the commit time. Sent again after a restart, it also
+    /// asks whether the transaction has been decided.
+    Vote { transaction: OperationId },
+    /// The transaction is visible from this time on.
+    Commit { transaction: OperationId, decision: Decision },
+    /// The participant has logged its part; replies to its commands and what they saw come along.
+    Committed { transaction: OperationId, replies: Vec<(u32, Reply)>, seen: Opaque },
+    /// A replicated part arrived and its own dependencies are met (section 5.3).
+    Notify { transaction: OperationId },
+    /// Had the transaction committed at this past time (section 5.4)?
+    CommitCheck { check: u64, transaction: OperationId, at: LogicalTime },
+    /// The decision if there is one; otherwise it will commit after the time asked about.
+    CommitChecked { check: u64, transaction: OperationId, decision: Option<Decision> },
+
+    // The same partition of two datacenters.
+    /// Send your stream from the position after this one.
+    StreamResume { incarnation: Incarnation, received: Position },
+    /// Entries at consecutive positions, the first of which is given.
+    StreamEntries { incarnation: Incarnation, first: Position, entries: Vec<Bytes> },
+    /// What the receiver has of the sender's stream, and of every stream.
+    StreamAcknowledge(StreamAcknowledge),
+}
+
+/// What a coordinator decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// When the transaction becomes visible in this datacenter.
+    pub at: LogicalTime,
+    /// The name under which others depend on it: the place of its `Transaction` entry at its origin.
+    pub operation: OperationId,
+    /// Its arbitration time, the same in every datacenter.
+    pub stamp: Stamp,
+}
+
+/// First-round values of one partition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FirstValues {
+    pub replies: Vec<Reply>,
+    /// The highest earliest valid time of the locations read.
+    pub earliest_valid: LogicalTime,
+    /// What the protocol wants remembered of these reads.
+    pub seen: Opaque,
+}
+
+/// Second-round values of one partition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AtValues {
+    pub replies: Vec<Reply>,
+    pub seen: Opaque,
+}
+
+/// Positions that a receiver reports: the sender forgets only below what every datacenter has synced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamAcknowledge {
+    pub incarnation: Incarnation,
+    pub received: Position,
+    pub synced: Position,
+    /// For each origin the watermark below which everything is durably applied at the receiver, its own included.
+    pub applied: Vec<(DatacenterId, Incarnation, Position)>,
+    /// The end of the receiver's own stream when it said this.
+    pub end: Position,
+}
+
+/// A question to all sessions of a core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CoreQuery {
+    ClientList,
+    Figures,
+}

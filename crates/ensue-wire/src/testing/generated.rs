@@ -1,0 +1,265 @@
+//! Envelopes of any shape within the limits, for properties.
+
+use crate::message::{
+    Address, AtValues, ContextName, CoreQuery, Decision, Envelope, FirstValues, Message, StreamAcknowledge,
+};
+use bytes::Bytes;
+use ensue_types::{
+    Args, Context, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime, Opaque,
+    OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+pub(crate) fn envelope() -> impl Strategy<Value = Envelope> {
+    (address(), address(), time(), message()).prop_map(|(from, to, time, message)| Envelope {
+        from,
+        to,
+        time,
+        message,
+    })
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    prop_oneof![session(), answers(), control(), transaction(), stream()]
+}
+
+fn session() -> BoxedStrategy<Message> {
+    let asked = (request(), keyspace(), context(), commands());
+    prop_oneof![
+        asked.prop_map(|(request, keyspace, context, commands)| Message::Execute {
+            request,
+            keyspace,
+            context,
+            commands
+        }),
+        (request(), keyspace(), commands()).prop_map(|(request, keyspace, commands)| Message::ReadFirst {
+            request,
+            keyspace,
+            commands
+        }),
+        (request(), keyspace(), commands(), time()).prop_map(|(request, keyspace, commands, at)| {
+            Message::ReadAt { request, keyspace, commands, at }
+        }),
+        (request(), keyspace(), context(), vec(part(), 0..4)).prop_map(
+            |(request, keyspace, context, parts)| Message::Transact { request, keyspace, context, parts }
+        ),
+    ]
+    .boxed()
+}
+
+fn answers() -> BoxedStrategy<Message> {
+    let first = (vec(reply(), 0..4), time(), opaque())
+        .prop_map(|(replies, earliest_valid, seen)| FirstValues { replies, earliest_valid, seen });
+    let at = (vec(reply(), 0..4), opaque()).prop_map(|(replies, seen)| AtValues { replies, seen });
+    prop_oneof![
+        (request(), context(), vec(reply(), 0..4))
+            .prop_map(|(request, context, replies)| Message::Executed { request, context, replies }),
+        (request(), time(), option::of(first)).prop_map(|(request, latest_valid, values)| {
+            Message::ReadFirstDone { request, latest_valid, values }
+        }),
+        (request(), option::of(at)).prop_map(|(request, values)| Message::ReadAtDone { request, values }),
+        (request(), context(), placed_replies())
+            .prop_map(|(request, context, replies)| Message::Transacted { request, context, replies }),
+        (request(), reply()).prop_map(|(request, reply)| Message::Refused { request, reply }),
+    ]
+    .boxed()
+}
+
+fn control() -> BoxedStrategy<Message> {
+    prop_oneof![
+        (request(), dependencies(), any::<u8>()).prop_map(|(request, dependencies, datacenters)| {
+            Message::AwaitReplicas { request, dependencies, datacenters }
+        }),
+        (request(), any::<u8>())
+            .prop_map(|(request, datacenters)| Message::ReplicasReached { request, datacenters }),
+        (request(), dependencies())
+            .prop_map(|(request, dependencies)| Message::CountReplicas { request, dependencies }),
+        (request(), context_name()).prop_map(|(request, context)| Message::ContextFetch { request, context }),
+        (request(), context()).prop_map(|(request, context)| Message::ContextFetched { request, context }),
+        (request(), context_name(), context()).prop_map(|(request, name, context)| Message::ContextMerge {
+            request,
+            name,
+            context
+        }),
+        request().prop_map(|request| Message::ContextMerged { request }),
+        request().prop_map(|request| Message::Survey { request }),
+        (request(), figures()).prop_map(|(request, figures)| Message::Surveyed { request, figures }),
+        (request(), prop_oneof![Just(CoreQuery::ClientList), Just(CoreQuery::Figures)])
+            .prop_map(|(request, query)| Message::CoreQuery { request, query }),
+        (request(), string(), figures()).prop_map(|(request, text, figures)| Message::CoreAnswer {
+            request,
+            text,
+            figures
+        }),
+        (any::<u64>(), dependencies())
+            .prop_map(|(check, dependencies)| Message::CheckDependencies { check, dependencies }),
+        any::<u64>().prop_map(|check| Message::DependenciesMet { check }),
+    ]
+    .boxed()
+}
+
+fn transaction() -> BoxedStrategy<Message> {
+    prop_oneof![
+        (operation(), keyspace(), option::of(part()))
+            .prop_map(|(transaction, keyspace, part)| Message::Prepare { transaction, keyspace, part }),
+        operation().prop_map(|transaction| Message::Vote { transaction }),
+        (operation(), decision())
+            .prop_map(|(transaction, decision)| Message::Commit { transaction, decision }),
+        (operation(), placed_replies(), opaque())
+            .prop_map(|(transaction, replies, seen)| Message::Committed { transaction, replies, seen }),
+        operation().prop_map(|transaction| Message::Notify { transaction }),
+        (any::<u64>(), operation(), time()).prop_map(|(check, transaction, at)| Message::CommitCheck {
+            check,
+            transaction,
+            at
+        }),
+        (any::<u64>(), operation(), option::of(decision())).prop_map(|(check, transaction, decision)| {
+            Message::CommitChecked { check, transaction, decision }
+        }),
+    ]
+    .boxed()
+}
+
+fn stream() -> BoxedStrategy<Message> {
+    let watermark = (any::<u8>().prop_map(DatacenterId), incarnation(), position());
+    let acknowledge = (incarnation(), position(), position(), vec(watermark, 0..20), position()).prop_map(
+        |(incarnation, received, synced, applied, end)| StreamAcknowledge {
+            incarnation,
+            received,
+            synced,
+            applied,
+            end,
+        },
+    );
+    prop_oneof![
+        (incarnation(), position())
+            .prop_map(|(incarnation, received)| Message::StreamResume { incarnation, received }),
+        (incarnation(), position(), vec(string(), 0..8))
+            .prop_map(|(incarnation, first, entries)| Message::StreamEntries { incarnation, first, entries }),
+        acknowledge.prop_map(Message::StreamAcknowledge),
+    ]
+    .boxed()
+}
+
+fn reply() -> impl Strategy<Value = Reply> {
+    let leaf = prop_oneof![
+        text().prop_map(|text| Reply::Status(text.into())),
+        text().prop_map(|text| Reply::Error(text.into())),
+        any::<i64>().prop_map(Reply::Integer),
+        string().prop_map(Reply::Bulk),
+        string().prop_map(Reply::Verbatim),
+        Just(Reply::Nil),
+        Just(Reply::NilArray),
+        // Everything but NaN, which equals nothing.
+        any::<f64>().prop_map(Reply::Double),
+        any::<bool>().prop_map(Reply::Boolean),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Reply::Array),
+            vec(inner.clone(), 0..4).prop_map(Reply::Set),
+            vec((inner.clone(), inner), 0..4).prop_map(Reply::Map),
+        ]
+    })
+}
+
+fn address() -> impl Strategy<Value = Address> {
+    (any::<bool>(), any::<u8>(), any::<u16>()).prop_map(|(is_core, datacenter, number)| {
+        let datacenter = DatacenterId(datacenter);
+        if is_core {
+            Address::Core { datacenter, core: CoreId(number) }
+        } else {
+            Address::Partition { datacenter, partition: PartitionId(number) }
+        }
+    })
+}
+
+fn request() -> impl Strategy<Value = RequestId> {
+    (any::<u16>(), any::<u32>(), any::<u64>(), any::<u64>()).prop_map(|(core, boot, session, sequence)| {
+        RequestId { core: CoreId(core), boot, session: SessionId(session), sequence }
+    })
+}
+
+fn operation() -> impl Strategy<Value = OperationId> {
+    (any::<u8>(), incarnation(), any::<u16>(), position()).prop_map(
+        |(datacenter, incarnation, partition, position)| OperationId {
+            datacenter: DatacenterId(datacenter),
+            incarnation,
+            partition: PartitionId(partition),
+            position,
+        },
+    )
+}
+
+fn dependencies() -> impl Strategy<Value = Vec<Dependency>> {
+    let extent = prop_oneof![Just(Extent::Exact), Just(Extent::Through)];
+    vec((operation(), extent).prop_map(|(operation, extent)| Dependency { operation, extent }), 0..6)
+}
+
+fn decision() -> impl Strategy<Value = Decision> {
+    let stamp = (time(), any::<u8>(), any::<u16>()).prop_map(|(time, datacenter, partition)| Stamp {
+        time,
+        datacenter: DatacenterId(datacenter),
+        partition: PartitionId(partition),
+    });
+    (time(), operation(), stamp).prop_map(|(at, operation, stamp)| Decision { at, operation, stamp })
+}
+
+fn args() -> impl Strategy<Value = Args> {
+    vec(string(), 0..5)
+}
+
+fn commands() -> impl Strategy<Value = Vec<Args>> {
+    vec(args(), 0..4)
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    (any::<u16>(), vec((any::<u32>(), args()), 0..4))
+        .prop_map(|(partition, commands)| Part { partition: PartitionId(partition), commands })
+}
+
+fn placed_replies() -> impl Strategy<Value = Vec<(u32, Reply)>> {
+    vec((any::<u32>(), reply()), 0..4)
+}
+
+fn figures() -> impl Strategy<Value = Vec<(String, i64)>> {
+    vec((text(), any::<i64>()), 0..4)
+}
+
+fn context_name() -> impl Strategy<Value = ContextName> {
+    (keyspace(), string()).prop_map(|(keyspace, name)| ContextName { keyspace, name })
+}
+
+fn context() -> impl Strategy<Value = Context> {
+    (time(), opaque()).prop_map(|(time, facts)| Context { time, facts })
+}
+
+fn opaque() -> impl Strategy<Value = Opaque> {
+    vec(any::<u8>(), 0..40).prop_map(Opaque)
+}
+
+fn string() -> impl Strategy<Value = Bytes> {
+    vec(any::<u8>(), 0..40).prop_map(Bytes::from)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    vec(any::<char>(), 0..12).prop_map(|letters| letters.into_iter().collect())
+}
+
+fn keyspace() -> impl Strategy<Value = KeyspaceId> {
+    any::<u8>().prop_map(KeyspaceId)
+}
+
+fn time() -> impl Strategy<Value = LogicalTime> {
+    any::<u64>().prop_map(LogicalTime)
+}
+
+fn incarnation() -> impl Strategy<Value = Incarnation> {
+    any::<u16>().prop_map(Incarnation)
+}
+
+fn position() -> impl Strategy<Value = Position> {
+    any::<u64>().prop_map(Position)
+}

@@ -1,0 +1,217 @@
+//! Fixed envelopes, at least one of every message and one of every alternative inside. Golden files hold their bytes,
+//! so a sample is never changed: a new one is added.
+
+use crate::message::{
+    Address, AtValues, ContextName, CoreQuery, Decision, Envelope, FirstValues, Message, StreamAcknowledge,
+};
+use bytes::Bytes;
+use ensue_types::{
+    Args, Context, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime, Opaque,
+    OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
+};
+
+pub(crate) fn envelopes() -> Vec<(&'static str, Envelope)> {
+    let mut all = session();
+    all.extend(control());
+    all.extend(dependency());
+    all.extend(transaction());
+    all.extend(stream());
+    all.into_iter().map(|(name, message)| (name, between(name, message))).collect()
+}
+
+/// Every kind of reply, nested as well.
+pub(crate) fn every_reply() -> Vec<Reply> {
+    vec![
+        Reply::OK,
+        Reply::Status("QUEUED".into()),
+        Reply::error("ERR syntax error"),
+        Reply::Integer(-42),
+        Reply::bulk(&b"v\x00\xff"[..]),
+        Reply::Verbatim(Bytes::from_static(b"# Server")),
+        Reply::Nil,
+        Reply::NilArray,
+        Reply::Array(vec![Reply::Integer(1), Reply::Array(vec![]), Reply::Set(vec![Reply::Nil])]),
+        Reply::Map(vec![(Reply::bulk("field"), Reply::Map(vec![]))]),
+        Reply::Set(vec![Reply::bulk("a"), Reply::bulk("b")]),
+        Reply::Double(-0.5),
+        Reply::Boolean(false),
+        Reply::Boolean(true),
+    ]
+}
+
+/// Within a datacenter from a session to a partition; between datacenters from partition to partition.
+fn between(name: &str, message: Message) -> Envelope {
+    let to = Address::Partition { datacenter: DatacenterId(2), partition: PartitionId(0x0304) };
+    let from = if name.starts_with("stream") {
+        Address::Partition { datacenter: DatacenterId(1), partition: PartitionId(0x0304) }
+    } else {
+        Address::Core { datacenter: DatacenterId(2), core: CoreId(0x0506) }
+    };
+    Envelope { from, to, time: LogicalTime(0x0102_0304_0506_0708), message }
+}
+
+fn session() -> Vec<(&'static str, Message)> {
+    let request = request();
+    let keyspace = KeyspaceId(3);
+    vec![
+        ("execute", Message::Execute { request, keyspace, context: context(), commands: commands() }),
+        ("executed", Message::Executed { request, context: context(), replies: every_reply() }),
+        ("read-first", Message::ReadFirst { request, keyspace, commands: commands() }),
+        (
+            "read-first-done",
+            Message::ReadFirstDone {
+                request,
+                latest_valid: LogicalTime(77),
+                values: Some(FirstValues {
+                    replies: vec![Reply::Nil],
+                    earliest_valid: LogicalTime(66),
+                    seen: opaque(),
+                }),
+            },
+        ),
+        (
+            "read-first-done-without-values",
+            Message::ReadFirstDone { request, latest_valid: LogicalTime(77), values: None },
+        ),
+        ("read-at", Message::ReadAt { request, keyspace, commands: commands(), at: LogicalTime(70) }),
+        (
+            "read-at-done",
+            Message::ReadAtDone {
+                request,
+                values: Some(AtValues { replies: vec![Reply::bulk("old")], seen: Opaque::default() }),
+            },
+        ),
+        ("read-at-done-without-values", Message::ReadAtDone { request, values: None }),
+        (
+            "transact",
+            Message::Transact { request, keyspace, context: Context::default(), parts: vec![part(), part()] },
+        ),
+        ("transacted", Message::Transacted { request, context: context(), replies: placed_replies() }),
+        ("refused", Message::Refused { request, reply: Reply::error("TRYAGAIN starting") }),
+    ]
+}
+
+fn control() -> Vec<(&'static str, Message)> {
+    let request = request();
+    let name = ContextName { keyspace: KeyspaceId(3), name: Bytes::from_static(b"cart:17") };
+    let figures = vec![("keys".to_owned(), 12), ("lag_ms".to_owned(), -1)];
+    vec![
+        ("await-replicas", Message::AwaitReplicas { request, dependencies: dependencies(), datacenters: 2 }),
+        ("replicas-reached", Message::ReplicasReached { request, datacenters: 3 }),
+        ("count-replicas", Message::CountReplicas { request, dependencies: dependencies() }),
+        ("context-fetch", Message::ContextFetch { request, context: name.clone() }),
+        ("context-fetched", Message::ContextFetched { request, context: context() }),
+        ("context-merge", Message::ContextMerge { request, name, context: context() }),
+        ("context-merged", Message::ContextMerged { request }),
+        ("survey", Message::Survey { request }),
+        ("surveyed", Message::Surveyed { request, figures: figures.clone() }),
+        ("core-query-client-list", Message::CoreQuery { request, query: CoreQuery::ClientList }),
+        ("core-query-figures", Message::CoreQuery { request, query: CoreQuery::Figures }),
+        (
+            "core-answer",
+            Message::CoreAnswer { request, text: Bytes::from_static(b"id=7 addr=::1\n"), figures },
+        ),
+    ]
+}
+
+fn dependency() -> Vec<(&'static str, Message)> {
+    vec![
+        ("check-dependencies", Message::CheckDependencies { check: 9, dependencies: dependencies() }),
+        ("dependencies-met", Message::DependenciesMet { check: 9 }),
+    ]
+}
+
+fn transaction() -> Vec<(&'static str, Message)> {
+    let transaction = operation(5);
+    let (check, at) = (9, LogicalTime(70));
+    vec![
+        ("prepare", Message::Prepare { transaction, keyspace: KeyspaceId(3), part: Some(part()) }),
+        ("prepare-replicated", Message::Prepare { transaction, keyspace: KeyspaceId(3), part: None }),
+        ("vote", Message::Vote { transaction }),
+        ("commit", Message::Commit { transaction, decision: decision() }),
+        ("committed", Message::Committed { transaction, replies: placed_replies(), seen: opaque() }),
+        ("notify", Message::Notify { transaction }),
+        ("commit-check", Message::CommitCheck { check, transaction, at }),
+        ("commit-checked", Message::CommitChecked { check, transaction, decision: Some(decision()) }),
+        ("commit-checked-undecided", Message::CommitChecked { check, transaction, decision: None }),
+    ]
+}
+
+fn stream() -> Vec<(&'static str, Message)> {
+    let incarnation = Incarnation(0x0708);
+    let entries = vec![Bytes::from_static(b"entry one"), Bytes::new(), Bytes::from_static(b"three")];
+    vec![
+        ("stream-resume", Message::StreamResume { incarnation, received: Position(1000) }),
+        ("stream-entries", Message::StreamEntries { incarnation, first: Position(1001), entries }),
+        (
+            "stream-acknowledge",
+            Message::StreamAcknowledge(StreamAcknowledge {
+                incarnation,
+                received: Position(1003),
+                synced: Position(1002),
+                applied: vec![
+                    (DatacenterId(0), Incarnation(1), Position(50)),
+                    (DatacenterId(1), incarnation, Position(1001)),
+                ],
+                end: Position(2000),
+            }),
+        ),
+    ]
+}
+
+fn request() -> RequestId {
+    RequestId {
+        core: CoreId(0x0506),
+        boot: 0x1112_1314,
+        session: SessionId(0x2122_2324_2526_2728),
+        sequence: 0x3132_3334_3536_3738,
+    }
+}
+
+fn opaque() -> Opaque {
+    Opaque(vec![0xc0, 0xff, 0xee])
+}
+
+fn context() -> Context {
+    Context { time: LogicalTime(55), facts: opaque() }
+}
+
+fn args(words: &[&'static str]) -> Args {
+    words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect()
+}
+
+fn commands() -> Vec<Args> {
+    vec![args(&["SET", "key", ""]), args(&["GET", "key"])]
+}
+
+fn part() -> Part {
+    Part {
+        partition: PartitionId(0x0304),
+        commands: vec![(0, args(&["SET", "a", "1"])), (2, args(&["PING"]))],
+    }
+}
+
+fn placed_replies() -> Vec<(u32, Reply)> {
+    vec![(0, Reply::OK), (2, Reply::Integer(7))]
+}
+
+fn operation(position: u64) -> OperationId {
+    OperationId {
+        datacenter: DatacenterId(1),
+        incarnation: Incarnation(0x0708),
+        partition: PartitionId(0x0304),
+        position: Position(position),
+    }
+}
+
+fn dependencies() -> Vec<Dependency> {
+    vec![
+        Dependency { operation: operation(5), extent: Extent::Exact },
+        Dependency { operation: operation(6), extent: Extent::Through },
+    ]
+}
+
+fn decision() -> Decision {
+    let stamp = Stamp { time: LogicalTime(80), datacenter: DatacenterId(1), partition: PartitionId(0x0304) };
+    Decision { at: LogicalTime(81), operation: operation(5), stamp }
+}
