@@ -5,16 +5,22 @@
 
 use bytes::Bytes;
 use ensue_types::{
-    Args, Context, CoreId, DatacenterId, Dependency, Incarnation, KeyspaceId, LogicalTime, OperationId, Opaque, Part,
-    PartitionId, Position, Reply, RequestId, Stamp,
+    Args, Context, CoreId, DatacenterId, Dependency, Incarnation, KeyspaceId, LogicalTime, Opaque,
+    OperationId, Part, PartitionId, Position, Reply, RequestId, Stamp,
 };
 
 /// Where a message comes from or goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Address {
-    Partition { datacenter: DatacenterId, partition: PartitionId },
+    Partition {
+        datacenter: DatacenterId,
+        partition: PartitionId,
+    },
     /// The sessions of one core.
-    Core { datacenter: DatacenterId, core: CoreId },
+    Core {
+        datacenter: DatacenterId,
+        core: CoreId,
+    },
 }
 
 impl Address {
@@ -47,71 +53,177 @@ pub struct ContextName {
 pub enum Message {
     // Session to partition, and back.
     /// Evaluate these commands, all of this partition, in order; writes among them are stamped and logged.
-    Execute { request: RequestId, keyspace: KeyspaceId, context: Context, commands: Vec<Args> },
+    Execute {
+        request: RequestId,
+        keyspace: KeyspaceId,
+        context: Context,
+        commands: Vec<Args>,
+    },
     /// The answers to `Execute`, in order, and the session's context after them.
-    Executed { request: RequestId, context: Context, replies: Vec<Reply> },
+    Executed {
+        request: RequestId,
+        context: Context,
+        replies: Vec<Reply>,
+    },
     /// First round of a read transaction over several partitions (Eiger, section 4.1).
-    ReadFirst { request: RequestId, keyspace: KeyspaceId, commands: Vec<Args> },
+    ReadFirst {
+        request: RequestId,
+        keyspace: KeyspaceId,
+        commands: Vec<Args>,
+    },
     /// Answer to `ReadFirst`: the newest values and how long they have been and still are valid. Without values when
     /// an undecided write transaction covers a location (section 5.4).
-    ReadFirstDone { request: RequestId, latest_valid: LogicalTime, values: Option<FirstValues> },
+    ReadFirstDone {
+        request: RequestId,
+        latest_valid: LogicalTime,
+        values: Option<FirstValues>,
+    },
     /// Second round: the values at one logical time (section 4.2).
-    ReadAt { request: RequestId, keyspace: KeyspaceId, commands: Vec<Args>, at: LogicalTime },
+    ReadAt {
+        request: RequestId,
+        keyspace: KeyspaceId,
+        commands: Vec<Args>,
+        at: LogicalTime,
+    },
     /// Answer to `ReadAt`; nothing if the versions of that time are gone, and the transaction must start again.
-    ReadAtDone { request: RequestId, values: Option<AtValues> },
+    ReadAtDone {
+        request: RequestId,
+        values: Option<AtValues>,
+    },
     /// Coordinate this write transaction over several partitions (section 5.1).
-    Transact { request: RequestId, keyspace: KeyspaceId, context: Context, parts: Vec<Part> },
+    Transact {
+        request: RequestId,
+        keyspace: KeyspaceId,
+        context: Context,
+        parts: Vec<Part>,
+    },
     /// Answer to `Transact`: the replies by their places, and the session's context after it.
-    Transacted { request: RequestId, context: Context, replies: Vec<(u32, Reply)> },
+    Transacted {
+        request: RequestId,
+        context: Context,
+        replies: Vec<(u32, Reply)>,
+    },
     /// The request cannot be served now; the reply says why, as a typed error.
-    Refused { request: RequestId, reply: Reply },
+    Refused {
+        request: RequestId,
+        reply: Reply,
+    },
     /// Tell me when this many datacenters, this one included, have durably applied these operations (`CAUSAL WAIT`).
-    AwaitReplicas { request: RequestId, dependencies: Vec<Dependency>, datacenters: u8 },
+    AwaitReplicas {
+        request: RequestId,
+        dependencies: Vec<Dependency>,
+        datacenters: u8,
+    },
     /// How many had when the wanted number was reached.
-    ReplicasReached { request: RequestId, datacenters: u8 },
+    ReplicasReached {
+        request: RequestId,
+        datacenters: u8,
+    },
     /// How many have now: asked when the wait is over.
-    CountReplicas { request: RequestId, dependencies: Vec<Dependency> },
+    CountReplicas {
+        request: RequestId,
+        dependencies: Vec<Dependency>,
+    },
     /// Reads a shared context (`CAUSAL SESSION`), kept by the partition that owns its name.
-    ContextFetch { request: RequestId, context: ContextName },
-    ContextFetched { request: RequestId, context: Context },
+    ContextFetch {
+        request: RequestId,
+        context: ContextName,
+    },
+    ContextFetched {
+        request: RequestId,
+        context: Context,
+    },
     /// Adds to a shared context.
-    ContextMerge { request: RequestId, name: ContextName, context: Context },
-    ContextMerged { request: RequestId },
+    ContextMerge {
+        request: RequestId,
+        name: ContextName,
+        context: Context,
+    },
+    ContextMerged {
+        request: RequestId,
+    },
     /// Figures of a partition for `INFO` and `ensue status`.
-    Survey { request: RequestId },
-    Surveyed { request: RequestId, figures: Vec<(String, i64)> },
+    Survey {
+        request: RequestId,
+    },
+    Surveyed {
+        request: RequestId,
+        figures: Vec<(String, i64)>,
+    },
     /// A question to all sessions of a core (`CLIENT LIST`, connection counts).
-    CoreQuery { request: RequestId, query: CoreQuery },
-    CoreAnswer { request: RequestId, text: Bytes, figures: Vec<(String, i64)> },
+    CoreQuery {
+        request: RequestId,
+        query: CoreQuery,
+    },
+    CoreAnswer {
+        request: RequestId,
+        text: Bytes,
+        figures: Vec<(String, i64)>,
+    },
 
     // Partition, or a session that merges a token, to the partition a dependency names.
     /// Tell me when these have been applied here (section 3.1). The answer comes when all of them are.
-    CheckDependencies { check: u64, dependencies: Vec<Dependency> },
-    DependenciesMet { check: u64 },
+    CheckDependencies {
+        check: u64,
+        dependencies: Vec<Dependency>,
+    },
+    DependenciesMet {
+        check: u64,
+    },
 
     // Between the participants of a write transaction within a datacenter. A local one is named by its coordinator and
     // its number there, a replicated one by its operation: the datacenter in the id tells them apart.
     /// Vote for your part. A local part comes along; a replicated one came by its own stream.
-    Prepare { transaction: OperationId, keyspace: KeyspaceId, part: Option<Part> },
+    Prepare {
+        transaction: OperationId,
+        keyspace: KeyspaceId,
+        part: Option<Part>,
+    },
     /// The participant is prepared; the envelope's time is below the commit time. Sent again after a restart, it also
     /// asks whether the transaction has been decided.
-    Vote { transaction: OperationId },
+    Vote {
+        transaction: OperationId,
+    },
     /// The transaction is visible from this time on.
-    Commit { transaction: OperationId, decision: Decision },
+    Commit {
+        transaction: OperationId,
+        decision: Decision,
+    },
     /// The participant has logged its part; replies to its commands and what they saw come along.
-    Committed { transaction: OperationId, replies: Vec<(u32, Reply)>, seen: Opaque },
+    Committed {
+        transaction: OperationId,
+        replies: Vec<(u32, Reply)>,
+        seen: Opaque,
+    },
     /// A replicated part arrived and its own dependencies are met (section 5.3).
-    Notify { transaction: OperationId },
+    Notify {
+        transaction: OperationId,
+    },
     /// Had the transaction committed at this past time (section 5.4)?
-    CommitCheck { check: u64, transaction: OperationId, at: LogicalTime },
+    CommitCheck {
+        check: u64,
+        transaction: OperationId,
+        at: LogicalTime,
+    },
     /// The decision if there is one; otherwise it will commit after the time asked about.
-    CommitChecked { check: u64, transaction: OperationId, decision: Option<Decision> },
+    CommitChecked {
+        check: u64,
+        transaction: OperationId,
+        decision: Option<Decision>,
+    },
 
     // The same partition of two datacenters.
     /// Send your stream from the position after this one.
-    StreamResume { incarnation: Incarnation, received: Position },
+    StreamResume {
+        incarnation: Incarnation,
+        received: Position,
+    },
     /// Entries at consecutive positions, the first of which is given.
-    StreamEntries { incarnation: Incarnation, first: Position, entries: Vec<Bytes> },
+    StreamEntries {
+        incarnation: Incarnation,
+        first: Position,
+        entries: Vec<Bytes>,
+    },
     /// What the receiver has of the sender's stream, and of every stream.
     StreamAcknowledge(StreamAcknowledge),
 }

@@ -19,7 +19,8 @@ impl World {
         for &site in &sites {
             let config = self.config(site);
             let now = self.clock_of(site);
-            self.cores[site.0].node = Some(Node::new(config, now));
+            let node = Node::new(config, now).expect("the simulator names protocols that exist");
+            self.cores[site.0].node = Some(node);
         }
         for &site in &sites {
             self.drain(site);
@@ -155,6 +156,7 @@ impl World {
         let mut boot_id = [0; 16];
         boot_id[..8].copy_from_slice(&process.boot_id.to_le_bytes());
         NodeConfig {
+            cluster: 1,
             topology: shape.topology(shape.datacenter(site)),
             core: shape.core(site),
             protocols: vec![self.options.protocol.clone(); usize::from(limits::KEYSPACES)],

@@ -1,0 +1,129 @@
+//! Which operations of which streams have been applied here, and who waits for one that has not.
+//!
+//! An operation is applied when it is visible or has lost arbitration, never before its own dependencies (traps 1, 2).
+//! Entries of one stream may be applied out of order (trap 16): the set is a watermark plus what stands above it.
+
+use ensue_types::{DatacenterId, Dependency, Extent, Incarnation, Position, Rule, Rules};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What has been applied of one datacenter's stream of this partition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AppliedSet {
+    pub incarnation: Incarnation,
+    /// Everything at or below is applied.
+    pub watermark: Position,
+    /// What is applied above the watermark.
+    pub above: BTreeSet<Position>,
+}
+
+impl AppliedSet {
+    pub fn contains(&self, position: Position) -> bool {
+        position <= self.watermark || self.above.contains(&position)
+    }
+
+    /// Adds a position; says whether it was new.
+    pub fn insert(&mut self, position: Position) -> bool {
+        if self.contains(position) {
+            return false;
+        }
+        self.above.insert(position);
+        while self.above.remove(&self.watermark.next()) {
+            self.watermark = self.watermark.next();
+        }
+        true
+    }
+
+    /// The highest applied position.
+    pub fn highest(&self) -> Position {
+        self.above.last().copied().unwrap_or(self.watermark)
+    }
+}
+
+/// The applied sets of all streams of this partition, with those who wait for them. `W` names a waiter.
+#[derive(Debug)]
+pub struct Applied<W> {
+    sets: BTreeMap<DatacenterId, AppliedSet>,
+    exact: BTreeMap<(DatacenterId, Position), Vec<W>>,
+    through: BTreeMap<(DatacenterId, Position), Vec<W>>,
+    rules: Rules,
+}
+
+impl<W> Applied<W> {
+    pub fn new(rules: Rules) -> Applied<W> {
+        Applied { sets: BTreeMap::new(), exact: BTreeMap::new(), through: BTreeMap::new(), rules }
+    }
+
+    pub fn set(&self, datacenter: DatacenterId) -> Option<&AppliedSet> {
+        self.sets.get(&datacenter)
+    }
+
+    pub fn sets(&self) -> impl Iterator<Item = (DatacenterId, &AppliedSet)> {
+        self.sets.iter().map(|(datacenter, set)| (*datacenter, set))
+    }
+
+    pub fn restore(&mut self, datacenter: DatacenterId, set: AppliedSet) {
+        self.sets.insert(datacenter, set);
+    }
+
+    /// Everything of a stream up to here is applied: the own stream, whose entries are applied by being logged.
+    pub fn through(&mut self, datacenter: DatacenterId, incarnation: Incarnation, watermark: Position) {
+        let set = self.sets.entry(datacenter).or_default();
+        set.incarnation = incarnation;
+        set.watermark = watermark;
+    }
+
+    pub fn contains(&self, datacenter: DatacenterId, position: Position) -> bool {
+        self.sets.get(&datacenter).is_some_and(|set| set.contains(position))
+    }
+
+    /// Whether a dependency on a stream of this partition is met.
+    pub fn meets(&self, dependency: &Dependency) -> bool {
+        let operation = dependency.operation;
+        let Some(set) = self.sets.get(&operation.datacenter) else {
+            return operation.position == Position(0);
+        };
+        if operation.incarnation < set.incarnation {
+            // Everything of an earlier incarnation that could be had has been had.
+            return true;
+        }
+        if operation.incarnation > set.incarnation {
+            return false;
+        }
+        match dependency.extent {
+            Extent::Exact if !self.rules.hold(Rule::CheckTheVeryOperation) => {
+                operation.position <= set.highest()
+            }
+            Extent::Exact => set.contains(operation.position),
+            Extent::Through => operation.position <= set.watermark,
+        }
+    }
+
+    /// Waits until a dependency is met.
+    pub fn wait(&mut self, dependency: &Dependency, waiter: W) {
+        let place = (dependency.operation.datacenter, dependency.operation.position);
+        match dependency.extent {
+            Extent::Exact => self.exact.entry(place).or_default().push(waiter),
+            Extent::Through => self.through.entry(place).or_default().push(waiter),
+        }
+    }
+
+    /// Marks a position applied; hands out those whose wait is over. Says nothing twice.
+    pub fn insert(
+        &mut self,
+        datacenter: DatacenterId,
+        incarnation: Incarnation,
+        position: Position,
+    ) -> Vec<W> {
+        let set = self.sets.entry(datacenter).or_default();
+        set.incarnation = set.incarnation.max(incarnation);
+        set.insert(position);
+        let watermark = set.watermark;
+        let mut woken = self.exact.remove(&(datacenter, position)).unwrap_or_default();
+        while let Some((&place, _)) =
+            self.through.range((datacenter, Position(0))..=(datacenter, watermark)).next()
+        {
+            woken.extend(self.through.remove(&place).unwrap_or_default());
+        }
+        woken
+    }
+}

@@ -1,0 +1,155 @@
+//! Redis commands, evaluated by the owner of their keys.
+//!
+//! A request arrives with a desk, the view of the owner's rows at one logical time; an answer leaves, and the effects
+//! are merged at the desk. It promises Redis' own answers and errors, and that a command which fails or does nothing
+//! has no effects. Commands whose answer tells nothing of the past do not look at it, because what is looked at
+//! becomes a causal dependency. Part of a split command is the same command with fewer keys. `FLUSHALL` belongs to
+//! the partition and `RENAME` to the session: neither is evaluated here.
+
+mod counter;
+mod digest;
+mod fingerprint;
+mod hashes;
+mod keys;
+mod sets;
+mod strings;
+mod walk;
+
+pub(crate) use digest::digest;
+
+use crate::evaluate::{Evaluation, Halt};
+use bytes::Bytes;
+use ensue_resp::request::HashSetAnswer;
+use ensue_resp::{CommandError, Request, number};
+use ensue_store::cell::Content;
+use ensue_store::row::{Gone, Kind};
+use ensue_types::{Column, Decimal, Reply};
+
+/// Evaluates a request. Errors of the command are answers; what escapes is only a past that is no longer known.
+pub(crate) fn run(request: &Request, desk: &mut Evaluation<'_>) -> Result<Reply, Gone> {
+    match evaluate(request, desk) {
+        Ok(reply) | Err(Halt::Error(reply)) => Ok(reply),
+        Err(Halt::WrongType) => {
+            Ok(Reply::error("WRONGTYPE Operation against a key holding the wrong kind of value"))
+        }
+        Err(Halt::Gone) => Err(Gone),
+    }
+}
+
+fn evaluate(request: &Request, desk: &mut Evaluation<'_>) -> Result<Reply, Halt> {
+    use Request::*;
+    match request {
+        Delete { keys } => keys::delete(desk, keys),
+        Exists { keys } | Touch { keys } => keys::exist(desk, keys),
+        Type { key } => keys::kind(desk, key),
+        Expire { key, deadline, condition } => keys::expire(desk, key, *deadline, *condition),
+        Lifetime { key, form } => keys::lifetime(desk, key, *form),
+        Persist { key } => keys::persist(desk, key),
+        Rename { .. } => Err(CommandError::NotAnOwnersCommand("rename").into()),
+        Flush { .. } => Err(CommandError::NotAnOwnersCommand("flushall").into()),
+        Scan { options, type_name } => Ok(walk::scan(desk, options, type_name.as_ref())),
+        Keys { pattern } => Ok(walk::keys(desk, pattern)),
+        RandomKey => Ok(walk::random_key(desk)),
+        Size => Ok(walk::size(desk)),
+        Get { key } => strings::get(desk, key),
+        Set { key, value, condition, expiry, get } => {
+            let set = strings::Set { value, condition: *condition, expiry: *expiry, get: *get };
+            set.apply(desk, key)
+        }
+        SetIfAbsent { key, value } => strings::set_new(desk, key, value),
+        GetDelete { key } => strings::get_and_delete(desk, key),
+        GetExpire { key, expiry } => strings::get_and_expire(desk, key, *expiry),
+        GetMany { keys } => strings::get_many(desk, keys),
+        SetMany { pairs } => Ok(strings::set_many(desk, pairs)),
+        Append { key, value } => strings::append(desk, key, value),
+        Length { key } => strings::length(desk, key),
+        GetRange { key, start, end } => strings::get_range(desk, key, *start, *end),
+        SetRange { key, offset, value } => strings::set_range(desk, key, *offset, value),
+        IncrementBy { key, amount } => counter::add_integer(desk, key, Column::Text, *amount),
+        IncrementByFloat { key, amount } => counter::add_decimal(desk, key, Column::Text, *amount),
+        SetAdd { key, members } => sets::add(desk, key, members),
+        SetRemove { key, members } => sets::remove(desk, key, members),
+        SetMembers { key } => sets::members(desk, key),
+        SetContains { key, member } => sets::contains(desk, key, member),
+        SetContainsMany { key, members } => sets::contain_many(desk, key, members),
+        SetLength { key } => sets::length(desk, key),
+        SetScan { key, options } => walk::scan_columns(desk, key, Kind::Set, options),
+        hash => evaluate_hash(hash, desk),
+    }
+}
+
+fn evaluate_hash(request: &Request, desk: &mut Evaluation<'_>) -> Result<Reply, Halt> {
+    use Request::*;
+    match request {
+        HashSet { key, pairs, answer: HashSetAnswer::Added } => hashes::set(desk, key, pairs),
+        HashSet { key, pairs, answer: HashSetAnswer::Ok } => hashes::set_blindly(desk, key, pairs),
+        HashSetIfAbsent { key, field, value } => hashes::set_new(desk, key, field, value),
+        HashGet { key, field } => hashes::get(desk, key, field),
+        HashGetMany { key, fields } => hashes::get_many(desk, key, fields),
+        HashGetAll { key, part } => hashes::get_all(desk, key, *part),
+        HashDelete { key, fields } => hashes::delete(desk, key, fields),
+        HashExists { key, field } => hashes::exists(desk, key, field),
+        HashLength { key } => hashes::length(desk, key),
+        HashFieldLength { key, field } => hashes::field_length(desk, key, field),
+        HashIncrementBy { key, field, amount } => {
+            counter::add_integer(desk, key, Column::Field(field.clone()), *amount)
+        }
+        HashIncrementByFloat { key, field, amount } => {
+            counter::add_decimal(desk, key, Column::Field(field.clone()), *amount)
+        }
+        HashScan { key, options } => walk::scan_columns(desk, key, Kind::Hash, options),
+        _ => unreachable!("`evaluate` has an arm for every other request"),
+    }
+}
+
+impl From<CommandError> for Halt {
+    fn from(error: CommandError) -> Halt {
+        Halt::Error(error.reply())
+    }
+}
+
+/// After columns were deleted: a row without a shown column is gone, with its deadline and whatever it hid.
+fn leave_no_empty_row(desk: &mut Evaluation<'_>, key: &Bytes, kind: Kind) {
+    if desk.keyspace().row(key).is_some_and(|row| row.live_count(kind) == 0) {
+        desk.clear_row(key, |_| true);
+    }
+}
+
+/// What a client sees of a content; nothing if there is none.
+fn text_of(content: Content) -> Option<Bytes> {
+    match content {
+        Content::Nothing => None,
+        Content::Bytes(text) => Some(text),
+        Content::Number(number) => Some(decimal_text(number)),
+    }
+}
+
+fn decimal_text(number: Decimal) -> Bytes {
+    match number.as_integer() {
+        Some(integer) => number::i64_bytes(integer),
+        None => Bytes::from(number.to_string()),
+    }
+}
+
+fn bulk_or_nil(content: Content) -> Reply {
+    text_of(content).map_or(Reply::Nil, Reply::Bulk)
+}
+
+/// The name of a field or a member.
+fn name_of(column: Column) -> Bytes {
+    match column {
+        Column::Field(name) | Column::Member(name) => name,
+        Column::Text | Column::Deadline => Bytes::new(),
+    }
+}
+
+fn integer(count: usize) -> Reply {
+    Reply::Integer(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+fn flag(is_set: bool) -> Reply {
+    Reply::Integer(i64::from(is_set))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! One number for what a partition shows: equal in two datacenters exactly if they show the same, but for chance.
+//!
+//! A keyspace and a logical time arrive. The sum does not depend on the order of rows, nor on tombstones, stamps,
+//! hidden columns or how a counter is held. It reads every row and observes nothing.
+
+use crate::command::fingerprint::Fingerprint;
+use crate::evaluate::shown_kind;
+use ensue_store::cell::Content;
+use ensue_store::keyspace::Keyspace;
+use ensue_store::row::{Kind, Row};
+use ensue_types::{Column, LogicalTime, Rules};
+
+/// The digest of all that is shown at a time.
+pub(crate) fn digest(keyspace: &Keyspace, at: LogicalTime) -> u64 {
+    let rules = keyspace.rules();
+    let mut sum: u64 = 0;
+    for row in keyspace.rows() {
+        if let Some(kind) = shown_kind(row, at, rules) {
+            sum = sum.wrapping_add(row_digest(row, kind, at, rules));
+        }
+    }
+    sum
+}
+
+fn row_digest(row: &Row, kind: Kind, at: LogicalTime, rules: Rules) -> u64 {
+    let key = Fingerprint::new().part(row.key());
+    let mut sum: u64 = 0;
+    if let Ok(Some(deadline_ms)) = row.deadline_at(at, rules) {
+        sum = key.word(3).word(deadline_ms).finish();
+    }
+    for (column, cell) in row.cells().filter(|(column, _)| Kind::of(column) == Some(kind)) {
+        let Some((_, state)) = cell.at(at) else { continue };
+        let named = match column {
+            Column::Text | Column::Deadline => key.word(0),
+            Column::Field(name) => key.word(1).part(name),
+            Column::Member(name) => key.word(2).part(name),
+        };
+        let whole = match state.content(rules) {
+            Content::Nothing => continue,
+            Content::Bytes(value) => named.part(&value),
+            // As text, because a number that a client has read and written back is the same number.
+            Content::Number(number) => named.part(number.to_string().as_bytes()),
+        };
+        sum = sum.wrapping_add(whole.finish());
+    }
+    sum
+}

@@ -1,0 +1,112 @@
+//! Commands on hashes: rows whose columns are fields.
+//!
+//! Fields merge one by one, so writes to different fields in different datacenters all stay. Counters in fields are
+//! in `counter`, walks over a large hash in `walk`.
+
+use crate::command::{bulk_or_nil, flag, integer, leave_no_empty_row, name_of, text_of};
+use crate::evaluate::{Evaluation, Halt};
+use bytes::Bytes;
+use ensue_resp::request::HashPart;
+use ensue_store::cell::Content;
+use ensue_store::row::Kind;
+use ensue_types::{Column, Reply};
+
+/// `HSET`: answers how many fields are new.
+pub(super) fn set(desk: &mut Evaluation<'_>, key: &Bytes, fields: &[(Bytes, Bytes)]) -> Result<Reply, Halt> {
+    let mut added = 0;
+    for (name, value) in fields {
+        let column = Column::Field(name.clone());
+        if desk.content(key, &column)? == Content::Nothing {
+            added += 1;
+        }
+        desk.begin_write(key);
+        desk.put(key, column, value.clone());
+    }
+    Ok(integer(added))
+}
+
+/// `HMSET`: looks at the first field only, for the kind of the row.
+pub(super) fn set_blindly(
+    desk: &mut Evaluation<'_>,
+    key: &Bytes,
+    fields: &[(Bytes, Bytes)],
+) -> Result<Reply, Halt> {
+    if let Some((name, _)) = fields.first() {
+        desk.content(key, &Column::Field(name.clone()))?;
+        desk.begin_write(key);
+    }
+    for (name, value) in fields {
+        desk.put(key, Column::Field(name.clone()), value.clone());
+    }
+    Ok(Reply::OK)
+}
+
+/// `HSETNX`.
+pub(super) fn set_new(
+    desk: &mut Evaluation<'_>,
+    key: &Bytes,
+    name: &Bytes,
+    value: &Bytes,
+) -> Result<Reply, Halt> {
+    let column = Column::Field(name.clone());
+    if desk.content(key, &column)? != Content::Nothing {
+        return Ok(Reply::Integer(0));
+    }
+    desk.begin_write(key);
+    desk.put(key, column, value.clone());
+    Ok(Reply::Integer(1))
+}
+
+/// `HGET`.
+pub(super) fn get(desk: &mut Evaluation<'_>, key: &Bytes, name: &Bytes) -> Result<Reply, Halt> {
+    Ok(bulk_or_nil(desk.content(key, &Column::Field(name.clone()))?))
+}
+
+/// `HMGET`.
+pub(super) fn get_many(desk: &mut Evaluation<'_>, key: &Bytes, names: &[Bytes]) -> Result<Reply, Halt> {
+    let values = names.iter().map(|name| get(desk, key, name));
+    Ok(Reply::Array(values.collect::<Result<_, _>>()?))
+}
+
+/// `HGETALL`, `HKEYS`, `HVALS`.
+pub(super) fn get_all(desk: &mut Evaluation<'_>, key: &Bytes, part: HashPart) -> Result<Reply, Halt> {
+    let columns = desk.columns(key, Kind::Hash)?.into_iter();
+    Ok(match part {
+        HashPart::Fields => Reply::Array(columns.map(|(column, _)| Reply::Bulk(name_of(column))).collect()),
+        HashPart::Values => Reply::Array(columns.map(|(_, content)| bulk_or_nil(content)).collect()),
+        HashPart::FieldsAndValues => {
+            let pair = |(column, content)| (Reply::Bulk(name_of(column)), bulk_or_nil(content));
+            Reply::Map(columns.map(pair).collect())
+        }
+    })
+}
+
+/// `HDEL`: answers how many were there.
+pub(super) fn delete(desk: &mut Evaluation<'_>, key: &Bytes, names: &[Bytes]) -> Result<Reply, Halt> {
+    let mut deleted = 0;
+    for name in names {
+        if desk.delete(key, Column::Field(name.clone()))? {
+            deleted += 1;
+        }
+    }
+    if deleted > 0 {
+        leave_no_empty_row(desk, key, Kind::Hash);
+    }
+    Ok(integer(deleted))
+}
+
+/// `HEXISTS`.
+pub(super) fn exists(desk: &mut Evaluation<'_>, key: &Bytes, name: &Bytes) -> Result<Reply, Halt> {
+    Ok(flag(desk.content(key, &Column::Field(name.clone()))? != Content::Nothing))
+}
+
+/// `HLEN`.
+pub(super) fn length(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
+    Ok(integer(desk.count(key, Kind::Hash)?))
+}
+
+/// `HSTRLEN`.
+pub(super) fn field_length(desk: &mut Evaluation<'_>, key: &Bytes, name: &Bytes) -> Result<Reply, Halt> {
+    let content = desk.content(key, &Column::Field(name.clone()))?;
+    Ok(integer(text_of(content).unwrap_or_default().len()))
+}

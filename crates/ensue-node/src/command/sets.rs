@@ -1,0 +1,62 @@
+//! Commands on sets: rows whose columns are members, each with an empty value.
+//!
+//! A member that one datacenter adds while another removes a different one is in the set; the same member, added and
+//! removed at once, goes by stamp. Walks over a large set are in `walk`.
+
+use crate::command::{flag, integer, leave_no_empty_row, name_of};
+use crate::evaluate::{Evaluation, Halt};
+use bytes::Bytes;
+use ensue_store::cell::Content;
+use ensue_store::row::Kind;
+use ensue_types::{Column, Reply};
+
+/// `SADD`: answers how many are new. A member that is there is put again, so that a later add beats an earlier
+/// remove that has not arrived yet.
+pub(super) fn add(desk: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Result<Reply, Halt> {
+    let mut added = 0;
+    for member in members {
+        let column = Column::Member(member.clone());
+        if desk.content(key, &column)? == Content::Nothing {
+            added += 1;
+        }
+        desk.begin_write(key);
+        desk.put(key, column, Bytes::new());
+    }
+    Ok(integer(added))
+}
+
+/// `SREM`: answers how many were there.
+pub(super) fn remove(desk: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Result<Reply, Halt> {
+    let mut removed = 0;
+    for member in members {
+        if desk.delete(key, Column::Member(member.clone()))? {
+            removed += 1;
+        }
+    }
+    if removed > 0 {
+        leave_no_empty_row(desk, key, Kind::Set);
+    }
+    Ok(integer(removed))
+}
+
+/// `SMEMBERS`.
+pub(super) fn members(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
+    let columns = desk.columns(key, Kind::Set)?;
+    Ok(Reply::Set(columns.into_iter().map(|(column, _)| Reply::Bulk(name_of(column))).collect()))
+}
+
+/// `SISMEMBER`.
+pub(super) fn contains(desk: &mut Evaluation<'_>, key: &Bytes, member: &Bytes) -> Result<Reply, Halt> {
+    Ok(flag(desk.content(key, &Column::Member(member.clone()))? != Content::Nothing))
+}
+
+/// `SMISMEMBER`.
+pub(super) fn contain_many(desk: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Result<Reply, Halt> {
+    let answers = members.iter().map(|member| contains(desk, key, member));
+    Ok(Reply::Array(answers.collect::<Result<_, _>>()?))
+}
+
+/// `SCARD`.
+pub(super) fn length(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
+    Ok(integer(desk.count(key, Kind::Set)?))
+}

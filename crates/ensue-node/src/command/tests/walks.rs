@@ -1,0 +1,135 @@
+//! Walks: complete while things change, and steady in what they ask of a client.
+
+use super::{Datacenter, check, show};
+use ensue_types::Reply;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+#[test]
+fn whole_partition() {
+    check(
+        "DBSIZE => 0
+         RANDOMKEY => nil
+         KEYS * => []
+         SCAN 0 => [\"0\" []]
+         SET one 1 => OK
+         SET two 2 PX 5 => OK
+         HSET three f v => 1
+         SADD four m => 1
+         DBSIZE => 4
+         KEYS *o* => [\"one\" \"two\" \"four\"]
+         SCAN 0 COUNT 2 => [\"2\" [\"one\" \"two\"]]
+         SCAN 2 COUNT 2 => [\"0\" [\"three\" \"four\"]]
+         SCAN 0 TYPE hash => [\"0\" [\"three\"]]
+         SCAN 0 TYPE STRING MATCH t* => [\"0\" [\"two\"]]
+         SCAN 0 TYPE zset => [\"0\" []]
+         SCAN 999999 => [\"0\" []]
+         + 5
+         DBSIZE => 3
+         KEYS * => [\"one\" \"three\" \"four\"]
+         DEL three four => 2
+         RANDOMKEY => \"one\"
+         DEL one => 1
+         RANDOMKEY => nil",
+    );
+}
+
+#[test]
+fn small_rows_are_returned_whole() {
+    check(
+        "HSCAN h 0 => [\"0\" []]
+         HSET h a 1 b 2 ab 3 => 3
+         HSCAN h 0 COUNT 1 => [\"0\" [\"a\" \"1\" \"ab\" \"3\" \"b\" \"2\"]]
+         HSCAN h 0 MATCH a* => [\"0\" [\"a\" \"1\" \"ab\" \"3\"]]
+         SADD m x y => 2
+         SSCAN m 0 => [\"0\" [\"x\" \"y\"]]
+         SSCAN m 0 MATCH z => [\"0\" []]
+         SSCAN m x => -ERR invalid cursor",
+    );
+}
+
+/// The cursor and the elements of a page.
+fn page(reply: Reply) -> (String, Vec<String>) {
+    let Reply::Array(parts) = reply else { panic!("a page is an array") };
+    let [Reply::Bulk(cursor), Reply::Array(items)] = &parts[..] else { panic!("a cursor and elements") };
+    let items = items.iter().map(|item| match item {
+        Reply::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => panic!("an element is a bulk string, not {}", show(other)),
+    });
+    (String::from_utf8_lossy(cursor).into_owned(), items.collect())
+}
+
+#[test]
+fn random_keys_differ() {
+    let mut datacenter = Datacenter::new(0);
+    for number in 0..50 {
+        datacenter.run(&format!("SET k{number} v"));
+    }
+    let picked: BTreeSet<_> = (0..200).map(|_| show(&datacenter.run("RANDOMKEY"))).collect();
+    assert!(picked.len() > 25, "{picked:?}");
+}
+
+/// Walks with `begin`, changing things between pages; answers everything that was returned, and the pages.
+fn walk(
+    datacenter: &mut Datacenter,
+    begin: &str,
+    end: &str,
+    changes: &[String],
+) -> (BTreeSet<String>, usize) {
+    let mut cursor = "0".to_owned();
+    let mut seen = BTreeSet::new();
+    let mut changes = changes.iter();
+    for pages in 1..10_000 {
+        let (next, items) = page(datacenter.run(&format!("{begin} {cursor} {end}")));
+        seen.extend(items);
+        if next == "0" {
+            return (seen, pages);
+        }
+        assert_ne!(next, cursor, "a walk goes on");
+        cursor = next;
+        for change in changes.by_ref().take(7) {
+            datacenter.run(change);
+        }
+    }
+    panic!("a walk ends");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_walk_returns_what_stays(
+        steady in 1_usize..1500,
+        count in 1_usize..200,
+        changes in prop::collection::vec((any::<bool>(), 0_usize..1000), 0..400),
+    ) {
+        for (add, remove, begin) in [("SADD k", "SREM k", "SSCAN k"), ("SADD", "DEL", "SCAN")] {
+            let mut datacenter = Datacenter::new(0);
+            let member = if begin == "SCAN" { " m" } else { "" };
+            for number in 0..steady {
+                datacenter.run(&format!("{add} steady{number}{member}"));
+                datacenter.run(&format!("{add} fleeting{number}{member}"));
+            }
+            let changes: Vec<_> = changes.iter().map(|(adds, number)| match adds {
+                true => format!("{add} fleeting{number}{member}"),
+                false => format!("{remove} fleeting{number}"),
+            }).collect();
+            let (seen, _) = walk(&mut datacenter, begin, &format!("COUNT {count}"), &changes);
+            for number in 0..steady {
+                let name = format!("steady{number}");
+                prop_assert!(seen.contains(&name), "{begin} {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_walk_over_a_large_row_is_bounded() {
+    let mut datacenter = Datacenter::new(0);
+    for number in 0..20_000 {
+        datacenter.run(&format!("SADD k {number}"));
+    }
+    let (seen, pages) = walk(&mut datacenter, "SSCAN k", "COUNT 1", &[]);
+    assert_eq!(seen.len(), 20_000);
+    assert!(pages <= 130, "{pages}");
+}

@@ -1,0 +1,132 @@
+//! What a node is told before it starts: where it stands in the cluster, and how it shall behave.
+//!
+//! Plain values. Reading them from files, flags and the environment is the server's work.
+
+use ensue_types::{CoreId, DatacenterId, KeyspaceId, PartitionId, Rules, limits};
+
+/// The static shape of the cluster, the same knowledge on every core.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    /// The datacenter of this core.
+    pub datacenter: DatacenterId,
+    /// Partitions of the keyspace, the same number in every datacenter.
+    pub partitions: u16,
+    /// For each datacenter its name and which of its cores owns each partition.
+    pub datacenters: Vec<DatacenterTopology>,
+}
+
+/// One datacenter's share of the topology.
+#[derive(Clone, Debug)]
+pub struct DatacenterTopology {
+    pub name: String,
+    /// Cores of all its nodes together.
+    pub cores: u16,
+    /// The core that owns each partition, by partition number.
+    pub placement: Vec<CoreId>,
+}
+
+impl Topology {
+    /// The core that owns a partition in a datacenter.
+    pub fn owner(&self, datacenter: DatacenterId, partition: PartitionId) -> CoreId {
+        self.datacenters[usize::from(datacenter.0)].placement[usize::from(partition.0)]
+    }
+
+    /// Every datacenter but this core's.
+    pub fn others(&self) -> impl Iterator<Item = DatacenterId> + '_ {
+        (0..self.datacenters.len() as u8).map(DatacenterId).filter(|&d| d != self.datacenter)
+    }
+}
+
+/// When the log is synced, as Redis names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AppendFsync {
+    /// Before outputs leave.
+    Always,
+    /// Once a second, in the background.
+    #[default]
+    EverySecond,
+    /// Every thirty seconds, and when a checkpoint ends.
+    No,
+}
+
+/// Bounds that the simulator shrinks to make rare paths common.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    pub read_transaction_timeout_ms: u64,
+    pub read_mark_ms: u64,
+    pub request_timeout_ms: u64,
+    pub context_operations_max: usize,
+    pub stream_window_bytes: usize,
+    pub stream_batch_entries: usize,
+    pub stream_memory_bytes: usize,
+    pub segment_bytes: u64,
+    /// Log bytes since the last checkpoint that make the next one begin.
+    pub checkpoint_bytes: u64,
+    /// How often tombstones that can no longer matter are looked for.
+    pub collect_interval_ms: u64,
+    /// How often a changed applied position is told to every datacenter.
+    pub acknowledge_interval_ms: u64,
+    pub clock_ahead_ms_max: u64,
+    pub clock_persist_ahead_ms: u64,
+}
+
+impl Default for Tuning {
+    fn default() -> Tuning {
+        Tuning {
+            read_transaction_timeout_ms: limits::READ_TRANSACTION_TIMEOUT_MS,
+            read_mark_ms: limits::READ_MARK_MS,
+            request_timeout_ms: limits::REQUEST_TIMEOUT_MS,
+            context_operations_max: limits::CONTEXT_OPERATIONS_MAX,
+            stream_window_bytes: limits::STREAM_WINDOW_BYTES,
+            stream_batch_entries: limits::STREAM_BATCH_ENTRIES,
+            stream_memory_bytes: limits::STREAM_MEMORY_BYTES,
+            segment_bytes: limits::SEGMENT_BYTES,
+            checkpoint_bytes: 4 * limits::SEGMENT_BYTES,
+            collect_interval_ms: 1_000,
+            acknowledge_interval_ms: 50,
+            clock_ahead_ms_max: limits::CLOCK_AHEAD_MS_MAX,
+            clock_persist_ahead_ms: limits::CLOCK_PERSIST_AHEAD_MS,
+        }
+    }
+}
+
+/// Everything a core's node needs to know.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// Names the cluster: data of another one is refused. A hash of its configured name.
+    pub cluster: u128,
+    pub topology: Topology,
+    pub core: CoreId,
+    /// The protocol of each keyspace, by name; `ensue_protocol::by_name` knows them.
+    pub protocols: Vec<String>,
+    pub append_fsync: AppendFsync,
+    pub password: Option<String>,
+    /// Bytes of rows that this core's partitions may hold before local writes are refused; 0 is no bound.
+    pub maxmemory: u64,
+    /// Bytes of log not yet synced everywhere, a partition, before local writes are refused.
+    pub replication_backlog_max: u64,
+    /// Differs between two runs of the process, so that late answers to an earlier run are dropped.
+    pub boot: u32,
+    /// Identifies this boot of the machine: a log without a clean mark is complete only within one boot.
+    pub boot_id: [u8; 16],
+    /// Answers to `CONFIG GET`, and lines of `INFO` that only the process knows.
+    pub directives: Vec<(String, String)>,
+    pub info: Vec<(String, String)>,
+    pub tuning: Tuning,
+    pub rules: Rules,
+}
+
+impl NodeConfig {
+    /// Partitions that this core owns.
+    pub fn own_partitions(&self) -> impl Iterator<Item = PartitionId> + '_ {
+        let local = &self.topology.datacenters[usize::from(self.topology.datacenter.0)];
+        (0..self.topology.partitions)
+            .map(PartitionId)
+            .filter(|p| local.placement[usize::from(p.0)] == self.core)
+    }
+
+    /// The protocol name of a keyspace.
+    pub fn protocol(&self, keyspace: KeyspaceId) -> &str {
+        &self.protocols[usize::from(keyspace.0)]
+    }
+}

@@ -1,0 +1,345 @@
+//! The desk at which an owner evaluates commands: reads of rows at one logical time, and the effects of writes.
+//!
+//! Arrives: a keyspace, a logical time, and, for writes, a stamp. Promises: every location that was looked at is in
+//! `Observed` (how long it has been valid, and which operations made it), and every effect is merged into the
+//! keyspace at once, so that later commands of one transaction see earlier ones. It does not know Redis commands.
+
+use bytes::Bytes;
+use ensue_store::cell::{Cell, Content, State, Write};
+use ensue_store::keyspace::Keyspace;
+use ensue_store::row::{Gone, Kind, Row};
+use ensue_types::{Column, Decimal, Effect, LogicalTime, OperationId, Reply, RowEffect, Rule, Rules, Tally};
+use std::collections::BTreeMap;
+
+/// Effects of one write before a search among them needs an index.
+const EFFECTS_SEARCHED: usize = 16;
+
+/// What was looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// All of it has been valid since then (EVT).
+    pub earliest_valid: LogicalTime,
+    /// The operations that made it.
+    pub operations: Vec<OperationId>,
+}
+
+impl Observed {
+    fn see(&mut self, since: LogicalTime, state: &State, rules: Rules) {
+        self.valid_since(since);
+        if !rules.hold(Rule::TombstonesAreSeen) && !state.is_live(rules) {
+            return;
+        }
+        for operation in state.operations() {
+            if self.operations.last() != Some(&operation) {
+                self.operations.push(operation);
+            }
+        }
+    }
+
+    fn valid_since(&mut self, since: LogicalTime) {
+        self.earliest_valid = self.earliest_valid.max(since);
+    }
+}
+
+/// Why a command stops.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Halt {
+    /// The row holds another kind of value.
+    WrongType,
+    /// The past that a second round asks for is no longer known.
+    Gone,
+    /// The command's own error.
+    Error(Reply),
+}
+
+impl From<Gone> for Halt {
+    fn from(_: Gone) -> Halt {
+        Halt::Gone
+    }
+}
+
+/// The effects of one write, folded: one base change and one addition a column at most.
+#[derive(Debug)]
+pub struct Writer {
+    pub write: Write,
+    pub effects: Vec<RowEffect>,
+    index: BTreeMap<(Bytes, Column, bool), usize>,
+}
+
+impl Writer {
+    pub fn new(write: Write) -> Writer {
+        Writer { write, effects: Vec::new(), index: BTreeMap::new() }
+    }
+
+    fn push(&mut self, change: RowEffect) {
+        let adds = matches!(change.effect, Effect::Add { .. });
+        if self.effects.len() < EFFECTS_SEARCHED {
+            let same = self.effects.iter_mut().find(|e| {
+                e.key == change.key
+                    && e.column == change.column
+                    && matches!(e.effect, Effect::Add { .. }) == adds
+            });
+            match same {
+                Some(earlier) => *earlier = change,
+                None => self.effects.push(change),
+            }
+            return;
+        }
+        if self.index.is_empty() {
+            for (at, e) in self.effects.iter().enumerate() {
+                let adds = matches!(e.effect, Effect::Add { .. });
+                self.index.insert((e.key.clone(), e.column.clone(), adds), at);
+            }
+        }
+        match self.index.get(&(change.key.clone(), change.column.clone(), adds)) {
+            Some(&at) => self.effects[at] = change,
+            None => {
+                let name = (change.key.clone(), change.column.clone(), adds);
+                self.index.insert(name, self.effects.len());
+                self.effects.push(change);
+            }
+        }
+    }
+}
+
+/// One evaluation.
+pub struct Evaluation<'a> {
+    keyspace: &'a mut Keyspace,
+    at: LogicalTime,
+    writer: Option<&'a mut Writer>,
+    pub observed: Observed,
+}
+
+impl<'a> Evaluation<'a> {
+    /// Reads at a logical time, past or present.
+    pub fn reading(keyspace: &'a mut Keyspace, at: LogicalTime) -> Evaluation<'a> {
+        Evaluation { keyspace, at, writer: None, observed: Observed::default() }
+    }
+
+    /// Reads and writes at the writer's time, which is the present.
+    pub fn writing(keyspace: &'a mut Keyspace, writer: &'a mut Writer) -> Evaluation<'a> {
+        Evaluation { keyspace, at: writer.write.at, writer: Some(writer), observed: Observed::default() }
+    }
+
+    /// The logical time of the evaluation; its physical part is the time that `EXPIRE` counts from.
+    pub fn at(&self) -> LogicalTime {
+        self.at
+    }
+
+    /// All rows, for commands that walk the keyspace. Those take no part in snapshots and observe nothing.
+    pub fn keyspace(&self) -> &Keyspace {
+        self.keyspace
+    }
+
+    /// Whether a row shows anything at this time, without observing it: for walks over the keyspace.
+    pub fn shows(&self, row: &Row) -> Option<Kind> {
+        shown_kind(row, self.at, self.keyspace.rules())
+    }
+
+    /// The kind of a row, or nothing if it is absent.
+    pub fn kind(&mut self, key: &[u8]) -> Result<Option<Kind>, Halt> {
+        let Some(row) = present(self.keyspace, &mut self.observed, key, self.at)? else { return Ok(None) };
+        let rules = self.keyspace.rules();
+        let kind = row.kind_at(self.at, rules)?;
+        observe_row(&mut self.observed, row, self.at, rules)?;
+        Ok(kind)
+    }
+
+    /// The content of one column if the row is of the column's kind, or absent.
+    pub fn content(&mut self, key: &[u8], column: &Column) -> Result<Content, Halt> {
+        let Some(row) = present(self.keyspace, &mut self.observed, key, self.at)? else {
+            return Ok(Content::Nothing);
+        };
+        let rules = self.keyspace.rules();
+        // Where every column is of the asked kind, live or dead, the others have no say.
+        let asked = Kind::of(column);
+        if row.is_mixed() || row.cells().next().is_none_or(|(first, _)| Kind::of(first) != asked) {
+            observe_row(&mut self.observed, row, self.at, rules)?;
+            if row.kind_at(self.at, rules)?.is_some_and(|shown| Some(shown) != asked) {
+                return Err(Halt::WrongType);
+            }
+        }
+        match row.cell(column) {
+            None => {
+                self.observed.valid_since(self.keyspace.absent_since());
+                if self.keyspace.absent_since() > self.at { Err(Halt::Gone) } else { Ok(Content::Nothing) }
+            }
+            Some(cell) => {
+                let (since, state) = cell.at(self.at).ok_or(Gone)?;
+                self.observed.see(since, state, rules);
+                Ok(state.content(rules))
+            }
+        }
+    }
+
+    /// Every live column of a row of this kind, in column order.
+    pub fn columns(&mut self, key: &[u8], kind: Kind) -> Result<Vec<(Column, Content)>, Halt> {
+        let Some(row) = present(self.keyspace, &mut self.observed, key, self.at)? else {
+            return Ok(Vec::new());
+        };
+        let rules = self.keyspace.rules();
+        observe_row(&mut self.observed, row, self.at, rules)?;
+        if row.kind_at(self.at, rules)?.is_some_and(|shown| shown != kind) {
+            return Err(Halt::WrongType);
+        }
+        let mut columns = Vec::new();
+        for (column, cell) in row.cells().filter(|(column, _)| Kind::of(column) == Some(kind)) {
+            let (_, state) = cell.at(self.at).ok_or(Gone)?;
+            let content = state.content(rules);
+            if content != Content::Nothing {
+                columns.push((column.clone(), content));
+            }
+        }
+        Ok(columns)
+    }
+
+    /// How many live columns a row of this kind has.
+    pub fn count(&mut self, key: &[u8], kind: Kind) -> Result<usize, Halt> {
+        let rules = self.keyspace.rules();
+        let Some(row) = present(self.keyspace, &mut self.observed, key, self.at)? else { return Ok(0) };
+        if row.since() > self.at || row.is_mixed() {
+            return Ok(self.columns(key, kind)?.len());
+        }
+        let count = row.live_count(kind);
+        let other = row.kind(self.keyspace.rules()).is_some_and(|shown| shown != kind);
+        observe_row(&mut self.observed, row, self.at, rules)?;
+        if other { Err(Halt::WrongType) } else { Ok(count) }
+    }
+
+    /// The deadline of a row that is there, in milliseconds since 1970.
+    pub fn deadline(&mut self, key: &[u8]) -> Result<Option<u64>, Halt> {
+        let Some(row) = present(self.keyspace, &mut self.observed, key, self.at)? else { return Ok(None) };
+        Ok(row.deadline_at(self.at, self.keyspace.rules())?)
+    }
+
+    /// Makes a row ready for a write: if its deadline has passed, its old columns are deleted in the same step, and
+    /// so is a deadline that outlived its columns. Every write command calls this before its first change.
+    pub fn begin_write(&mut self, key: &Bytes) {
+        let rules = self.keyspace.rules();
+        let Some(row) = self.keyspace.row(key) else { return };
+        let Ok(Some(deadline)) = row.deadline_at(self.at, rules) else { return };
+        if deadline <= self.at.ms() || row.kind(rules).is_none() {
+            let live = live_columns(row, rules);
+            for column in live {
+                self.delete_column(key, column);
+            }
+        }
+    }
+
+    /// Sets a column. The additions seen are covered, those not seen survive on top.
+    pub fn put(&mut self, key: &Bytes, column: Column, value: Bytes) {
+        let seen = self.state(key, &column).map(State::seen).unwrap_or_default();
+        self.change(RowEffect { key: key.clone(), column, effect: Effect::Put { value, seen } });
+    }
+
+    /// Deletes one live column; says whether it was there. Observes it if the answer depends on it.
+    pub fn delete(&mut self, key: &Bytes, column: Column) -> Result<bool, Halt> {
+        let was = self.content(key, &column)? != Content::Nothing;
+        if was {
+            self.delete_column(key, column);
+        }
+        Ok(was)
+    }
+
+    /// Deletes the live columns and the deadline, those that the filter names, without observing them.
+    pub fn clear_row(&mut self, key: &Bytes, doomed: impl Fn(&Column) -> bool) {
+        let rules = self.keyspace.rules();
+        let Some(row) = self.keyspace.row(key) else { return };
+        for column in live_columns(row, rules).into_iter().filter(|column| doomed(column)) {
+            self.delete_column(key, column);
+        }
+    }
+
+    /// Adds to a counter; the caller has read it and knows that it is a number.
+    pub fn add(&mut self, key: &Bytes, column: Column, amount: Decimal) {
+        let writer = self.writer.as_ref().expect("only writes add");
+        let (origin, stamp) = (writer.write.origin, writer.write.stamp);
+        let state = self.state(key, &column);
+        // A base that this very write has set over an addition of its own covers every addition of this stamp.
+        let covered =
+            state.is_some_and(|s| s.counter.iter().flat_map(|c| &c.seen).any(|seen| seen.stamp == stamp));
+        let tally = match state.and_then(|state| state.tally(origin)) {
+            Some(tally) => tally.sum.checked_add(amount).map(|sum| Tally { series: tally.series, sum }),
+            None => Some(Tally { series: stamp, sum: amount }),
+        };
+        match tally.filter(|_| !covered) {
+            Some(tally) => self.change(RowEffect { key: key.clone(), column, effect: Effect::Add { tally } }),
+            // Nor can an addition be counted at the end of the running sum's range: the total becomes the base.
+            None => {
+                let total = state.map_or(Decimal::ZERO, |state| number(state, self.keyspace.rules()));
+                let total = Decimal(total.0.saturating_add(amount.0));
+                self.put(key, column, Bytes::from(total.to_string()));
+            }
+        }
+    }
+
+    fn delete_column(&mut self, key: &Bytes, column: Column) {
+        let seen = self.state(key, &column).map(State::seen).unwrap_or_default();
+        self.change(RowEffect { key: key.clone(), column, effect: Effect::Delete { seen } });
+    }
+
+    fn change(&mut self, change: RowEffect) {
+        let writer = self.writer.as_mut().expect("commands that write are evaluated with a writer");
+        self.keyspace.apply(&change, &writer.write);
+        writer.push(change);
+    }
+
+    fn state(&self, key: &[u8], column: &Column) -> Option<&State> {
+        self.keyspace.row(key)?.cell(column).map(Cell::state)
+    }
+}
+
+/// The kind that a row shows at a time; nothing if it is absent, or if that time is no longer known.
+pub fn shown_kind(row: &Row, at: LogicalTime, rules: Rules) -> Option<Kind> {
+    let deadline = row.deadline_at(at, rules).ok()?;
+    if deadline.is_some_and(|deadline| deadline <= at.ms()) {
+        return None;
+    }
+    row.kind_at(at, rules).ok()?
+}
+
+/// The value of a counter; zero for what is no number.
+fn number(state: &State, rules: Rules) -> Decimal {
+    match state.content(rules) {
+        Content::Nothing => Decimal::ZERO,
+        Content::Number(number) => number,
+        Content::Bytes(text) => Decimal::parse(&text).unwrap_or_default(),
+    }
+}
+
+/// The row, unless it is absent at that time; its absence is observed.
+fn present<'k>(
+    keyspace: &'k Keyspace,
+    observed: &mut Observed,
+    key: &[u8],
+    at: LogicalTime,
+) -> Result<Option<&'k Row>, Halt> {
+    let Some(row) = keyspace.row(key) else {
+        observed.valid_since(keyspace.absent_since());
+        return if keyspace.absent_since() > at { Err(Halt::Gone) } else { Ok(None) };
+    };
+    let Some(cell) = row.cell(&Column::Deadline) else { return Ok(Some(row)) };
+    let (since, state) = cell.at(at).ok_or(Gone)?;
+    observed.see(since, state, keyspace.rules());
+    match row.deadline_at(at, keyspace.rules())? {
+        Some(deadline) if deadline <= at.ms() => {
+            observed.valid_since(LogicalTime::from_ms(deadline));
+            Ok(None)
+        }
+        _ => Ok(Some(row)),
+    }
+}
+
+/// Observes all of a row: what is shown depends on every column, the deleted ones too (trap 18).
+fn observe_row(observed: &mut Observed, row: &Row, at: LogicalTime, rules: Rules) -> Result<(), Halt> {
+    for (_, cell) in row.cells() {
+        let (since, state) = cell.at(at).ok_or(Gone)?;
+        observed.see(since, state, rules);
+    }
+    Ok(())
+}
+
+fn live_columns(row: &Row, rules: Rules) -> Vec<Column> {
+    let live = row.all_cells().filter(|(_, cell)| cell.state().is_live(rules));
+    live.map(|(column, _)| column.clone()).collect()
+}

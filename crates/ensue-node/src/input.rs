@@ -1,0 +1,52 @@
+//! Everything that can happen to a node, as one closed enum.
+
+use ensue_store::disk::DiskDone;
+use ensue_types::{Args, CoreId, DatacenterId, PartitionId, SessionId};
+use ensue_wire::Envelope;
+
+/// One input. Each is run to completion; outputs are then drained.
+#[derive(Debug)]
+pub enum Input {
+    /// A client connected; `address` is shown in `CLIENT LIST`.
+    ClientConnected {
+        session: SessionId,
+        address: String,
+        local_address: String,
+    },
+    /// Commands of one client, in the order in which it sent them.
+    ClientCommands {
+        session: SessionId,
+        commands: Vec<Args>,
+    },
+    /// The client's bytes were no Redis protocol: it gets this error after the answers before it, then is disconnected.
+    ClientBroke {
+        session: SessionId,
+        error: String,
+    },
+    /// The client is gone; what it asked goes on, unanswered.
+    ClientGone {
+        session: SessionId,
+    },
+    /// From another core, node or datacenter.
+    Message(Envelope),
+    /// A link to another core is up, both ways. What was asked before over an earlier link is asked again.
+    LinkUp {
+        datacenter: DatacenterId,
+        core: CoreId,
+    },
+    LinkDown {
+        datacenter: DatacenterId,
+        core: CoreId,
+    },
+    /// The answer to an `Output::Disk`, in the order of the operations, syncs apart.
+    Disk {
+        partition: PartitionId,
+        done: DiskDone,
+    },
+    /// The time that `Node::next_timer` named has come.
+    Timer,
+    /// Every input of this turn has been given: gather the log records of the turn into one append a partition.
+    TurnEnd,
+    /// Stop accepting commands, sync, write the clean mark; `Output::Stopped` follows when that is done.
+    Shutdown,
+}

@@ -1,0 +1,26 @@
+//! The machines composed: sessions, router, partitions, streams, visibility, transactions and recovery.
+//!
+//! One `Node` a core, the same value in the server and in the simulator. Inputs go in by `Node::on_input`, outputs
+//! come out by `Node::next_output`; nothing here does I/O, reads a clock, or waits.
+
+mod applied;
+mod command;
+pub mod config;
+mod evaluate;
+pub mod input;
+pub mod node;
+mod order;
+mod outbox;
+pub mod output;
+mod partition;
+mod router;
+mod session;
+mod stream;
+pub mod trace;
+mod transaction;
+
+pub use config::{AppendFsync, DatacenterTopology, NodeConfig, Topology, Tuning};
+pub use input::Input;
+pub use node::{Node, UnknownProtocol};
+pub use output::Output;
+pub use trace::{Trace, TransactionStep};

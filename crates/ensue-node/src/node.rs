@@ -1,0 +1,191 @@
+//! One core's node: its sessions, its partitions, and the one door for inputs and outputs.
+//!
+//! A message to a partition or a core goes the same way wherever that is: `router` finds the core, and what is ours comes
+//! back in by the same door. An input is run until nothing inside has anything left to say to anything inside.
+
+use crate::config::NodeConfig;
+use crate::partition::{Partition, Protocols};
+use crate::router::Router;
+use crate::session::{SessionOutput, Sessions};
+use crate::{Input, Output};
+use ensue_types::{CoreId, DatacenterId, Now, PartitionId};
+use ensue_wire::{Address, Envelope};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// The logic of one core.
+pub struct Node {
+    config: Arc<NodeConfig>,
+    sessions: Sessions,
+    partitions: BTreeMap<PartitionId, Partition>,
+    router: Router,
+    inbox: VecDeque<Envelope>,
+    outputs: VecDeque<Output>,
+    stopping: bool,
+    stopped: bool,
+}
+
+/// The configuration names a protocol that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("keyspace {keyspace}: there is no protocol '{name}'")]
+pub struct UnknownProtocol {
+    pub keyspace: usize,
+    pub name: String,
+}
+
+/// The protocols that a configuration names, by keyspace.
+pub fn protocols(config: &NodeConfig) -> Result<Protocols, UnknownProtocol> {
+    let bound = config.tuning.context_operations_max;
+    let each = config.protocols.iter().enumerate().map(|(keyspace, name)| {
+        ensue_protocol::by_name(name, bound).ok_or_else(|| UnknownProtocol { keyspace, name: name.clone() })
+    });
+    Ok(Arc::new(each.collect::<Result<Vec<_>, _>>()?))
+}
+
+impl Node {
+    /// A node that has not read its disks yet; its first outputs are the disk operations that do.
+    pub fn new(config: NodeConfig, now: Now) -> Result<Node, UnknownProtocol> {
+        let protocols = protocols(&config)?;
+        let config = Arc::new(config);
+        let owned: Vec<PartitionId> = config.own_partitions().collect();
+        let partition = |id| (id, Partition::new(id, config.clone(), protocols.clone(), now));
+        let mut node = Node {
+            sessions: Sessions::new(config.clone(), protocols.clone()),
+            partitions: owned.into_iter().map(partition).collect(),
+            router: Router::default(),
+            inbox: VecDeque::new(),
+            outputs: VecDeque::new(),
+            stopping: false,
+            stopped: false,
+            config: config.clone(),
+        };
+        for partition in node.partitions.values_mut() {
+            partition.start();
+        }
+        node.gather();
+        Ok(node)
+    }
+
+    /// Takes one input and runs it to completion.
+    pub fn on_input(&mut self, now: Now, input: Input) {
+        match input {
+            Input::ClientConnected { session, address, local_address } => {
+                self.sessions.on_connected(now, session, address, local_address);
+            }
+            Input::ClientCommands { session, commands } => self.sessions.on_commands(now, session, commands),
+            Input::ClientBroke { session, error } => self.sessions.on_broke(now, session, error),
+            Input::ClientGone { session } => self.sessions.on_gone(session),
+            Input::Message(envelope) => self.route(envelope),
+            Input::LinkUp { datacenter, core } => self.on_link_up(now, datacenter, core),
+            Input::LinkDown { datacenter, core } => self.on_link_down(now, datacenter, core),
+            Input::Disk { partition, done } => {
+                if let Some(partition) = self.partitions.get_mut(&partition) {
+                    partition.on_disk(now, done);
+                }
+            }
+            Input::Timer => {
+                self.sessions.on_timer(now);
+                self.partitions.values_mut().for_each(|partition| partition.on_timer(now));
+            }
+            Input::TurnEnd => self.partitions.values_mut().for_each(Partition::on_turn_end),
+            Input::Shutdown => self.shut_down(),
+        }
+        self.run(now);
+    }
+
+    /// The next output, oldest first; drain until empty after each input.
+    pub fn next_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When the next `Input::Timer` is due, in microseconds of `Now::monotonic_us`.
+    pub fn next_timer(&self) -> Option<u64> {
+        let partitions = self.partitions.values().filter_map(Partition::next_timer);
+        partitions.chain(self.sessions.next_timer()).min()
+    }
+
+    /// Delivers messages inside until there are none.
+    fn run(&mut self, now: Now) {
+        self.gather();
+        while let Some(envelope) = self.inbox.pop_front() {
+            match envelope.to {
+                Address::Partition { partition, .. } => {
+                    if let Some(partition) = self.partitions.get_mut(&partition) {
+                        partition.on_message(now, envelope);
+                    }
+                }
+                Address::Core { .. } => self.sessions.on_message(now, envelope),
+            }
+            self.gather();
+        }
+    }
+
+    /// Collects what sessions and partitions have said.
+    fn gather(&mut self) {
+        while let Some(output) = self.sessions.next_output() {
+            match output {
+                SessionOutput::Reply { session, bytes, answered } => {
+                    self.outputs.push_back(Output::Reply { session, bytes, answered });
+                }
+                SessionOutput::Disconnect { session } => {
+                    self.outputs.push_back(Output::Disconnect { session })
+                }
+                SessionOutput::Trace(trace) => self.outputs.push_back(Output::Trace(trace)),
+                SessionOutput::Send(envelope) => self.route(envelope),
+            }
+        }
+        let mut released = Vec::new();
+        for (&id, partition) in &mut self.partitions {
+            while let Some(op) = partition.disk.pop_front() {
+                self.outputs.push_back(Output::Disk { partition: id, op });
+            }
+            while let Some(trace) = partition.traces.pop_front() {
+                self.outputs.push_back(Output::Trace(trace));
+            }
+            while let Some(envelope) = partition.outbox.next() {
+                released.push(envelope);
+            }
+        }
+        released.into_iter().for_each(|envelope| self.route(envelope));
+        self.finish_stopping();
+    }
+
+    /// Ours comes back in; the rest goes to the core that owns it.
+    fn route(&mut self, envelope: Envelope) {
+        let (datacenter, core) = self.router.locate(&self.config, envelope.to);
+        if datacenter == self.config.topology.datacenter && core == self.config.core {
+            self.inbox.push_back(envelope);
+        } else {
+            self.outputs.push_back(Output::Send { datacenter, core, envelope });
+        }
+    }
+
+    fn on_link_up(&mut self, now: Now, datacenter: DatacenterId, core: CoreId) {
+        let topology = self.config.topology.clone();
+        let owns = |partition: PartitionId| topology.owner(datacenter, partition) == core;
+        self.partitions.values_mut().for_each(|partition| partition.on_link_up(now, datacenter, &owns));
+    }
+
+    fn on_link_down(&mut self, now: Now, datacenter: DatacenterId, core: CoreId) {
+        let topology = self.config.topology.clone();
+        let owns = |partition: PartitionId| topology.owner(datacenter, partition) == core;
+        self.partitions.values_mut().for_each(|partition| partition.on_link_down(now, datacenter, &owns));
+        if datacenter == topology.datacenter {
+            self.sessions.on_link_down(now, core);
+        }
+    }
+
+    fn shut_down(&mut self) {
+        self.sessions.on_shutdown();
+        self.partitions.values_mut().for_each(Partition::shut_down);
+        self.stopping = true;
+    }
+
+    /// The disk operations of the shutdown stand before this output: who carries them out in order is done.
+    fn finish_stopping(&mut self) {
+        if self.stopping && !self.stopped {
+            self.stopped = true;
+            self.outputs.push_back(Output::Stopped);
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Everything a node can ask of its surroundings, as one closed enum. The order of outputs is the order of effects.
+
+use ensue_store::disk::DiskOp;
+use ensue_types::{CoreId, DatacenterId, PartitionId, SessionId};
+use ensue_wire::Envelope;
+
+/// One output.
+#[derive(Debug)]
+pub enum Output {
+    /// Encoded answers to `answered` commands of a client.
+    Reply { session: SessionId, bytes: Vec<u8>, answered: u32 },
+    /// Close this connection after what was written to it.
+    Disconnect { session: SessionId },
+    /// To another core, of this node or another, of this datacenter or another.
+    Send { datacenter: DatacenterId, core: CoreId, envelope: Envelope },
+    /// Disk work of a partition, in order.
+    Disk { partition: PartitionId, op: DiskOp },
+    /// Something worth telling the operator or the simulator.
+    Trace(crate::trace::Trace),
+    /// The node has shut down cleanly.
+    Stopped,
+}

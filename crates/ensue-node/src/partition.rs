@@ -1,0 +1,371 @@
+//! The owner of one partition: it stamps, logs, applies and answers, and nobody else touches its rows.
+//!
+//! Arrives: messages from sessions, from the other partitions of this datacenter, and from the same partition of the
+//! others; disk answers; the time. Promises: outputs leave in order, after the log records that they rest on. One file a
+//! noun below: `execute` commands, `snapshot` reads at past times, `intake` what other datacenters wrote, `persistence`
+//! the log and checkpoints, `collect` what may be forgotten, `survey` figures.
+
+mod checkpoint;
+mod collect;
+mod execute;
+mod intake;
+mod persistence;
+mod recover;
+mod replicas;
+mod snapshot;
+mod survey;
+
+pub(crate) use execute::Execution;
+pub(crate) use persistence::Needed;
+pub use recover::Stage;
+
+use crate::applied::Applied;
+use crate::config::NodeConfig;
+use crate::order::RowOrder;
+use crate::outbox::Outbox;
+use crate::stream::receiver::Receiver;
+use crate::stream::sender::Sender;
+use crate::trace::Trace;
+use crate::transaction::Transactions;
+use collect::Collector;
+use ensue_protocol::Protocol;
+use ensue_store::disk::DiskOp;
+use ensue_store::keyspace::Keyspace;
+use ensue_types::{
+    Context, DatacenterId, HybridClock, Incarnation, KeyspaceId, LogicalTime, Now, OperationId, Opaque, PartitionId,
+    Position, Rule, limits,
+};
+use ensue_wire::{Address, ContextName, Envelope, Message};
+use intake::Intake;
+use persistence::Persistence;
+use snapshot::Snapshots;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// The protocols of all keyspaces, by keyspace number.
+pub type Protocols = Arc<Vec<Box<dyn Protocol>>>;
+
+/// Work that waits for its turn in its rows.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// A command of a session, or the commands of a `MULTI` over this partition alone.
+    Commands(Box<Execution>),
+    /// This partition's part of a local write transaction.
+    LocalPart(OperationId),
+    /// This partition's part of a replicated write transaction, at this place of its origin's stream.
+    ReplicatedPart(DatacenterId, Position),
+    /// A replicated write of this partition alone.
+    Entry(DatacenterId, Position),
+}
+
+/// Who waits for an operation to be applied here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiter {
+    /// A received entry.
+    Entry(DatacenterId, Position),
+    /// A dependency check that came from elsewhere, by its number here.
+    Ask(u64),
+}
+
+/// One partition.
+pub struct Partition {
+    pub(crate) id: PartitionId,
+    pub(crate) datacenter: DatacenterId,
+    pub(crate) config: Arc<NodeConfig>,
+    pub(crate) protocols: Protocols,
+    pub(crate) now: Now,
+    pub(crate) clock: HybridClock,
+    pub(crate) incarnation: Incarnation,
+    /// The end of this partition's own stream.
+    pub(crate) position: Position,
+    pub(crate) rows: Vec<Keyspace>,
+    pub(crate) order: RowOrder<Work>,
+    pub(crate) applied: Applied<Waiter>,
+    pub(crate) intake: Intake,
+    pub(crate) transactions: Transactions,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) senders: BTreeMap<DatacenterId, Sender>,
+    pub(crate) receivers: BTreeMap<DatacenterId, Receiver>,
+    /// Streams that brought something that could not be taken yet.
+    paused: BTreeSet<DatacenterId>,
+    pub(crate) persistence: Persistence,
+    pub(crate) collector: Collector,
+    /// Contexts that sessions share by name.
+    pub(crate) contexts: BTreeMap<(KeyspaceId, bytes::Bytes), Context>,
+    pub(crate) replica_waits: Vec<replicas::ReplicaWait>,
+    pub(crate) outbox: Outbox,
+    pub(crate) disk: VecDeque<DiskOp>,
+    pub(crate) traces: VecDeque<Trace>,
+    pub(crate) stage: Stage,
+    /// Messages that came before the log was read.
+    early: VecDeque<Envelope>,
+    /// Bytes of rows above which local writes are refused; 0 is no bound.
+    pub(crate) memory_max: u64,
+    next_number: u64,
+}
+
+impl Partition {
+    /// A partition that has not read its log; its first disk operations do.
+    pub fn new(id: PartitionId, config: Arc<NodeConfig>, protocols: Protocols, now: Now) -> Partition {
+        let others: Vec<DatacenterId> = config.topology.others().collect();
+        Partition {
+            id,
+            datacenter: config.topology.datacenter,
+            now,
+            clock: HybridClock::default(),
+            incarnation: Incarnation(1),
+            position: Position(0),
+            rows: (0..limits::KEYSPACES).map(|_| Keyspace::new(config.rules)).collect(),
+            order: RowOrder::default(),
+            applied: Applied::new(config.rules),
+            intake: Intake::default(),
+            transactions: Transactions::default(),
+            snapshots: Snapshots::default(),
+            senders: others.iter().map(|&d| (d, Sender::default())).collect(),
+            paused: BTreeSet::new(),
+            receivers: others.iter().map(|&d| (d, Receiver::default())).collect(),
+            persistence: Persistence::new(&config.tuning),
+            collector: Collector::default(),
+            contexts: BTreeMap::new(),
+            replica_waits: Vec::new(),
+            outbox: Outbox::default(),
+            disk: VecDeque::new(),
+            traces: VecDeque::new(),
+            stage: Stage::reading(&config.tuning),
+            early: VecDeque::new(),
+            memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
+            next_number: 0,
+            config,
+            protocols,
+        }
+    }
+
+    /// Takes one message.
+    pub fn on_message(&mut self, now: Now, envelope: Envelope) {
+        self.now = now;
+        match &self.stage {
+            Stage::Reading(_) => return self.early.push_back(envelope),
+            Stage::Stopped(reason) => {
+                let reason = reason.clone();
+                return self.refuse(&envelope, &reason);
+            }
+            Stage::Serving => {}
+        }
+        if !self.observe(envelope.time) {
+            if let Message::StreamEntries { .. } = envelope.message {
+                return self.pause(envelope.from.datacenter());
+            }
+        }
+        self.dispatch(envelope);
+        self.settle();
+    }
+
+    fn dispatch(&mut self, envelope: Envelope) {
+        let from = envelope.from;
+        match envelope.message {
+            Message::Execute { request, keyspace, context, commands } => {
+                self.on_execute(from, request, keyspace, context, commands);
+            }
+            Message::ReadFirst { request, keyspace, commands } => {
+                self.on_read_first(from, request, keyspace, commands);
+            }
+            Message::ReadAt { request, keyspace, commands, at } => {
+                self.on_read_at(from, request, keyspace, commands, at);
+            }
+            Message::Transact { request, keyspace, context, parts } => {
+                self.on_transact(from, request, keyspace, context, parts);
+            }
+            Message::AwaitReplicas { request, dependencies, datacenters } => {
+                self.on_await_replicas(from, request, dependencies, datacenters);
+            }
+            Message::CountReplicas { request, dependencies } => {
+                let datacenters = self.replicas(&dependencies);
+                self.send(from, Message::ReplicasReached { request, datacenters });
+            }
+            Message::ContextFetch { request, context } => self.on_context_fetch(from, request, context),
+            Message::ContextMerge { request, name, context } => {
+                self.on_context_merge(from, request, name, context);
+            }
+            Message::Survey { request } => {
+                let figures = self.survey();
+                self.send(from, Message::Surveyed { request, figures });
+            }
+            Message::CheckDependencies { check, dependencies } => {
+                self.on_check_dependencies(from, check, dependencies);
+            }
+            Message::DependenciesMet { check } => self.on_dependencies_met(check),
+            Message::Prepare { transaction, keyspace, part } => {
+                self.on_prepare(transaction, keyspace, part);
+            }
+            Message::Vote { transaction } => self.on_vote(from, transaction),
+            Message::Commit { transaction, decision } => self.on_commit(transaction, decision),
+            Message::Committed { transaction, replies, seen } => {
+                self.on_committed(from, transaction, replies, seen);
+            }
+            Message::Notify { transaction } => self.on_notify(from, transaction),
+            Message::CommitCheck { check, transaction, at } => {
+                self.on_commit_check(from, check, transaction, at);
+            }
+            Message::CommitChecked { check, transaction, decision } => {
+                self.on_commit_checked(check, transaction, decision);
+            }
+            Message::StreamResume { incarnation, received } => {
+                self.on_stream_resume(from.datacenter(), incarnation, received);
+            }
+            Message::StreamEntries { incarnation, first, entries } => {
+                self.on_stream_entries(from.datacenter(), incarnation, first, entries);
+            }
+            Message::StreamAcknowledge(acknowledge) => {
+                self.on_stream_acknowledge(from.datacenter(), &acknowledge, envelope.time);
+            }
+            // Answers to sessions never come to a partition; a peer that sends one is wrong.
+            _ => self.trace(Trace::Refused { what: "a message that no partition takes" }),
+        }
+    }
+
+    /// Executes what has become ready, until nothing is.
+    pub(crate) fn settle(&mut self) {
+        while let Some((at, work)) = self.order.pop_ready() {
+            match work {
+                Work::Commands(execution) => self.resume_execution(*execution, at),
+                Work::LocalPart(transaction) => self.execute_local_part(transaction),
+                Work::ReplicatedPart(origin, position) => self.apply_entry(origin, position, at),
+                Work::Entry(origin, position) => self.apply_entry(origin, position, at),
+            }
+        }
+    }
+
+    /// The link to another core is up: everything asked over an earlier one is asked again.
+    pub fn on_link_up(&mut self, now: Now, datacenter: DatacenterId, owns: &dyn Fn(PartitionId) -> bool) {
+        self.now = now;
+        if !matches!(self.stage, Stage::Serving) {
+            return;
+        }
+        if datacenter == self.datacenter {
+            self.ask_dependencies_again(owns);
+            self.ask_transactions_again(owns);
+            self.ask_coordinators_again(owns);
+        } else if owns(self.id) {
+            self.resume_stream(datacenter);
+        }
+    }
+
+    pub fn on_link_down(&mut self, now: Now, datacenter: DatacenterId, owns: &dyn Fn(PartitionId) -> bool) {
+        self.now = now;
+        if datacenter != self.datacenter && owns(self.id) {
+            if let Some(sender) = self.senders.get_mut(&datacenter) {
+                sender.on_link_down();
+            }
+        }
+    }
+
+    /// Begins to serve: what came early is taken now.
+    pub(crate) fn take_early(&mut self) {
+        for envelope in std::mem::take(&mut self.early) {
+            self.on_message(self.now, envelope);
+        }
+    }
+
+    /// Sends once the log as it stands now is durable enough.
+    pub(crate) fn send(&mut self, to: Address, message: Message) {
+        let rests_on =
+            if self.config.rules.hold(Rule::OutputsAfterLog) { self.persistence.log_end() } else { 0 };
+        let envelope = Envelope { from: self.address(), to, time: self.clock.latest(), message };
+        self.outbox.send(rests_on, envelope);
+    }
+
+    pub(crate) fn send_local(&mut self, partition: PartitionId, message: Message) {
+        self.send(Address::Partition { datacenter: self.datacenter, partition }, message);
+    }
+
+    pub(crate) fn trace(&mut self, trace: Trace) {
+        self.traces.push_back(trace);
+    }
+
+    pub(crate) fn address(&self) -> Address {
+        Address::Partition { datacenter: self.datacenter, partition: self.id }
+    }
+
+    pub(crate) fn protocol(&self, keyspace: KeyspaceId) -> &dyn Protocol {
+        self.protocols[usize::from(keyspace.0)].as_ref()
+    }
+
+    pub(crate) fn keyspace(&mut self, keyspace: KeyspaceId) -> &mut Keyspace {
+        &mut self.rows[usize::from(keyspace.0)]
+    }
+
+    /// A number that this partition has not used since it started.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number
+    }
+
+    /// Moves the clock past a time that a message carried, unless it is absurdly far ahead (trap 31).
+    pub(crate) fn observe(&mut self, time: LogicalTime) -> bool {
+        if time.ms() > self.now.wall_ms + self.config.tuning.clock_ahead_ms_max {
+            self.trace(Trace::Refused { what: "a time too far ahead of this machine's clock" });
+            return false;
+        }
+        if self.config.rules.hold(Rule::StampAboveThePast) {
+            self.clock.observe(time);
+        }
+        true
+    }
+
+    /// A new logical time, above every promise made so far (trap 4).
+    pub(crate) fn tick(&mut self) -> LogicalTime {
+        let now = self.now;
+        if self.config.rules.hold(Rule::TickPastPromises) { self.clock.tick(now) } else { self.clock.read(now) }
+    }
+
+    /// The present time, as a promise: nothing will become visible at or before it that is not visible now.
+    pub(crate) fn promise(&mut self) -> LogicalTime {
+        self.clock.read(self.now)
+    }
+
+    /// The operations that some datacenter may not have applied yet: the rest need not be remembered.
+    pub(crate) fn unstable(&self, operations: &[OperationId]) -> Vec<OperationId> {
+        if self.senders.is_empty() {
+            return Vec::new();
+        }
+        operations.iter().copied().filter(|operation| !self.is_stable(operation)).collect()
+    }
+
+    /// Whether every other datacenter has durably applied an operation, as far as this partition knows.
+    fn is_stable(&self, operation: &OperationId) -> bool {
+        operation.partition == self.id
+            && self.senders.values().all(|sender| {
+                let (incarnation, position) = sender.applied(operation.datacenter);
+                (incarnation, position) >= (operation.incarnation, operation.position)
+                    && incarnation == operation.incarnation
+            })
+    }
+
+    /// What the protocol wants remembered of these operations.
+    pub(crate) fn facts_of(&self, keyspace: KeyspaceId, operations: &[OperationId]) -> Opaque {
+        let mut facts = Opaque::default();
+        self.protocol(keyspace).observe(&mut facts, &self.unstable(operations));
+        facts
+    }
+
+    fn on_context_fetch(&mut self, from: Address, request: ensue_types::RequestId, name: ContextName) {
+        let context = self.contexts.get(&(name.keyspace, name.name)).cloned().unwrap_or_default();
+        self.send(from, Message::ContextFetched { request, context });
+    }
+
+    fn on_context_merge(
+        &mut self,
+        from: Address,
+        request: ensue_types::RequestId,
+        name: ContextName,
+        context: Context,
+    ) {
+        let protocol = self.protocols[usize::from(name.keyspace.0)].as_ref();
+        let shared = self.contexts.entry((name.keyspace, name.name)).or_default();
+        shared.time = shared.time.max(context.time);
+        if protocol.join(&mut shared.facts, &context.facts).is_err() {
+            self.trace(Trace::Refused { what: "a context that the protocol cannot read" });
+        }
+        self.send(from, Message::ContextMerged { request });
+    }
+}

@@ -1,0 +1,144 @@
+//! Checkpoints: the rows written aside while writes go on, so that the log before them may go.
+//!
+//! A checkpoint walks the slots of every keyspace in slices. A row visited late may hold what the log has later; merging
+//! the log on top does no harm. It begins its replay at the oldest record that anyone still needs: one that a restart
+//! needs, or one that some datacenter has not synced.
+
+use super::Partition;
+use crate::trace::Trace;
+use ensue_store::checkpoint::CheckpointWriter;
+use ensue_store::disk::DiskDone;
+use ensue_store::image::{self, PartitionImage, StreamImage};
+use ensue_store::log::Lsn;
+use ensue_types::{DatacenterId, KeyspaceId};
+
+/// Rows of one slice: a turn is held up no longer than this takes.
+const SLICE_ROWS: usize = 512;
+/// Bytes that may wait for the disk before the next slice.
+const QUEUED_BYTES_MAX: usize = 1 << 20;
+
+/// Where the walk over the rows stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Walk {
+    keyspace: usize,
+    slot: usize,
+    done: bool,
+    finished: bool,
+}
+
+impl Partition {
+    /// Begins a checkpoint when the log has grown enough, and lets go of segments that nobody needs.
+    pub(super) fn begin_checkpoint_in_time(&mut self) {
+        self.move_stream_floor();
+        let grown = self.persistence.log_end().saturating_sub(self.persistence.checkpointed_end.0);
+        if self.persistence.writer.is_some() || grown < self.config.tuning.checkpoint_bytes {
+            return;
+        }
+        let Some(superblock) = &self.persistence.superblock else { return };
+        let Some(log) = &self.persistence.log else { return };
+        let here = log.batch_start();
+        let start =
+            self.persistence.oldest_needed().unwrap_or(here).min(self.persistence.stream_floor).min(here);
+        let mut writer = CheckpointWriter::begin(superblock, start, start);
+        writer.item(image::PARTITION, &self.image().encode());
+        self.persistence.checkpointed_end = log.end();
+        self.persistence.writer = Some((writer, Walk::default()));
+    }
+
+    /// Where the first own entry stands that some datacenter has not synced.
+    fn move_stream_floor(&mut self) {
+        let synced = self.synced_everywhere();
+        let Some(log) = &self.persistence.log else { return };
+        let floor = if synced >= self.position {
+            log.batch_start()
+        } else {
+            self.persistence.tail.index().batch_before(self.incarnation, synced.next()).unwrap_or(log.first())
+        };
+        self.persistence.stream_floor = self.persistence.stream_floor.max(floor);
+    }
+
+    fn image(&self) -> PartitionImage {
+        let datacenters = (0..self.config.topology.datacenters.len() as u8).map(DatacenterId);
+        let streams = datacenters.map(|datacenter| {
+            let applied = self.applied.set(datacenter).cloned().unwrap_or_default();
+            let receiver = self.receivers.get(&datacenter);
+            StreamImage {
+                datacenter,
+                applied_incarnation: applied.incarnation,
+                watermark: applied.watermark,
+                above: applied.above.into_iter().collect(),
+                received_incarnation: receiver.map(|r| r.incarnation).unwrap_or_default(),
+                received: receiver.map(|r| r.received()).unwrap_or_default(),
+            }
+        });
+        PartitionImage {
+            clock: self.clock.latest(),
+            position: self.position,
+            begun: self.transactions.begun,
+            streams: streams.collect(),
+            flushed: self.rows.iter().map(|rows| rows.flushed()).collect(),
+        }
+    }
+
+    /// Writes the next slice, if the disk has kept up.
+    pub(super) fn continue_checkpoint(&mut self) {
+        let Some((mut writer, mut walk)) = self.persistence.writer.take() else { return };
+        if writer.queued_bytes() < QUEUED_BYTES_MAX && !walk.done {
+            self.write_slice(&mut writer, &mut walk);
+        }
+        let synced = self.persistence.log.as_ref().map_or(Lsn(0), |log| log.synced());
+        if walk.done && !walk.finished {
+            if synced >= writer.place().log_start {
+                writer.finish(synced);
+                walk.finished = true;
+            } else {
+                self.begin_sync();
+            }
+        }
+        while let Some(op) = writer.take_op() {
+            self.disk.push_back(op);
+        }
+        self.persistence.writer = Some((writer, walk));
+    }
+
+    fn write_slice(&mut self, writer: &mut CheckpointWriter, walk: &mut Walk) {
+        let Some(rows) = self.rows.get(walk.keyspace) else {
+            walk.done = true;
+            return;
+        };
+        let keyspace = KeyspaceId(walk.keyspace as u8);
+        let (slice, next) = rows.rows_from(walk.slot, SLICE_ROWS);
+        for row in slice {
+            for (column, cell) in row.all_cells() {
+                for item in image::column_items(keyspace, row.key(), column, cell) {
+                    writer.item(image::EFFECT, &item);
+                }
+            }
+        }
+        match next {
+            Some(slot) => walk.slot = slot,
+            None => *walk = Walk { keyspace: walk.keyspace + 1, ..Walk::default() },
+        }
+    }
+
+    /// A disk answer that may be the checkpoint's.
+    pub(super) fn on_checkpoint_disk(&mut self, done: &DiskDone) {
+        let Some((writer, _)) = &mut self.persistence.writer else { return };
+        let Some(superblock) = &mut self.persistence.superblock else { return };
+        let durable = writer.on_done(done, superblock);
+        while let Some(op) = writer.take_op() {
+            self.disk.push_back(op);
+        }
+        if durable {
+            let place = writer.place();
+            self.persistence.writer = None;
+            self.trace(Trace::Checkpointed { partition: self.id, number: place.number });
+            if let Some(log) = &mut self.persistence.log {
+                log.on_checkpoint(place.log_start);
+                self.disk.extend(log.drop_before(place.log_start));
+                let first = log.first();
+                self.persistence.tail.index_mut().drop_before(first);
+            }
+        }
+    }
+}

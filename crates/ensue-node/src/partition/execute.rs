@@ -1,0 +1,403 @@
+//! Commands of sessions: evaluated by the owner, stamped above their past, logged, answered.
+//!
+//! A batch is executed command by command; a read that meets an undecided transaction asks its coordinator, a write
+//! that meets one waits for its turn in the row. The session's context goes along with the batch and comes back.
+
+use super::{Partition, Work};
+use crate::command;
+use crate::evaluate::{Evaluation, Observed, Writer};
+use crate::order::RowName;
+use bytes::Bytes;
+use ensue_resp::{CommandSpec, Flags, Request};
+use ensue_store::cell::Write;
+use ensue_store::entry::{Change, Entry};
+use ensue_store::layout;
+use ensue_types::{
+    Args, Column, Context, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Reply,
+    RequestId, RowEffect, Rule, Stamp,
+};
+use ensue_wire::{Address, Message};
+use std::collections::VecDeque;
+
+/// A batch on its way through this partition.
+#[derive(Debug)]
+pub(crate) struct Execution {
+    pub from: Address,
+    pub request: RequestId,
+    pub keyspace: KeyspaceId,
+    pub context: Context,
+    pub commands: VecDeque<Args>,
+    pub replies: Vec<Reply>,
+    /// All commands are one write at one logical time, each with its place: a `MULTI` over this partition alone.
+    pub atomic: Option<Vec<u32>>,
+}
+
+/// What became of one command.
+enum Step {
+    Done(Reply),
+    /// The batch waits; it has been put where it will be taken up again.
+    Parked,
+}
+
+impl Partition {
+    pub(super) fn on_execute(
+        &mut self,
+        from: Address,
+        request: RequestId,
+        keyspace: KeyspaceId,
+        context: Context,
+        commands: Vec<Args>,
+    ) {
+        self.observe(context.time);
+        let replies = Vec::with_capacity(commands.len());
+        let commands = VecDeque::from(commands);
+        self.advance(Execution { from, request, keyspace, context, commands, replies, atomic: None });
+    }
+
+    /// A write transaction over this partition alone: one entry, one time, no votes.
+    pub(crate) fn execute_atomically(&mut self, mut execution: Execution) {
+        if let Some(refusal) = self.write_refusal(true) {
+            return self
+                .send(execution.from, Message::Refused { request: execution.request, reply: refusal });
+        }
+        let rows = self.rows_of(execution.keyspace, execution.commands.iter());
+        let at = self.tick();
+        if self.must_wait(&rows) {
+            self.order.insert(at, true, rows, Work::Commands(Box::new(execution)));
+            return;
+        }
+        self.finish_atomic(&mut execution, at);
+    }
+
+    /// A write's turn has come, at the time it drew when it arrived.
+    pub(super) fn resume_execution(&mut self, mut execution: Execution, at: LogicalTime) {
+        if execution.atomic.is_some() {
+            return self.finish_atomic(&mut execution, at);
+        }
+        if let Some(args) = execution.commands.pop_front() {
+            let reply = match Request::parse(&args) {
+                Ok(request) => self.write(&mut execution, at, &request),
+                Err(error) => error.reply(),
+            };
+            execution.replies.push(reply);
+        }
+        self.advance(execution);
+    }
+
+    /// Executes commands until the batch is done or has to wait.
+    pub(super) fn advance(&mut self, mut execution: Execution) {
+        while let Some(args) = execution.commands.pop_front() {
+            match self.step(&mut execution, args) {
+                Step::Done(reply) => execution.replies.push(reply),
+                Step::Parked => {
+                    // The batch itself was moved into what it waits for.
+                    return;
+                }
+            }
+        }
+        execution.context.time = execution.context.time.max(self.clock.latest());
+        let Execution { from, request, context, replies, .. } = execution;
+        self.send(from, Message::Executed { request, context, replies });
+    }
+
+    fn step(&mut self, execution: &mut Execution, args: Args) -> Step {
+        let Some(spec) = ensue_resp::lookup(&args[0]) else {
+            return Step::Done(Reply::error("ERR unknown command"));
+        };
+        match spec.name {
+            "flushdb" | "flushall" => return Step::Done(self.flush(execution)),
+            "causal" => return Step::Done(self.digest(execution.keyspace)),
+            _ => {}
+        }
+        let request = match Request::parse_as(spec, &args) {
+            Ok(request) => request,
+            Err(error) => return Step::Done(error.reply()),
+        };
+        if spec.flags.contains(Flags::WRITE) {
+            return self.step_write(execution, spec, args, &request);
+        }
+        let busy = !self.order.is_idle() && {
+            let rows = self.rows_of(execution.keyspace, std::iter::once(&args));
+            self.must_wait(&rows) && !self.protocol(execution.keyspace).reads_past_undecided()
+        };
+        let at = self.promise();
+        if busy && self.config.rules.hold(Rule::PendingAnswersNothing) {
+            execution.commands.push_front(args);
+            self.park_read(take(execution), at);
+            return Step::Parked;
+        }
+        Step::Done(self.read_now(execution, at, &request))
+    }
+
+    fn step_write(
+        &mut self,
+        execution: &mut Execution,
+        spec: &CommandSpec,
+        args: Args,
+        request: &Request,
+    ) -> Step {
+        if let Some(refusal) = self.write_refusal(spec.flags.contains(Flags::DENYOOM)) {
+            return Step::Done(refusal);
+        }
+        let at = self.tick();
+        if !self.order.is_idle() {
+            let rows = self.rows_of(execution.keyspace, std::iter::once(&args));
+            if self.must_wait(&rows) {
+                execution.commands.push_front(args);
+                self.order.insert(at, true, rows, Work::Commands(Box::new(take(execution))));
+                return Step::Parked;
+            }
+        }
+        Step::Done(self.write(execution, at, request))
+    }
+
+    /// Evaluates one read at a time at which its rows are settled.
+    pub(super) fn read_now(
+        &mut self,
+        execution: &mut Execution,
+        at: LogicalTime,
+        request: &Request,
+    ) -> Reply {
+        let mut desk = Evaluation::reading(&mut self.rows[usize::from(execution.keyspace.0)], at);
+        let reply = command::run(request, &mut desk);
+        let observed = desk.observed;
+        execution.context.time = execution.context.time.max(at);
+        self.remember(execution.keyspace, &mut execution.context.facts, &observed);
+        reply.unwrap_or(Reply::error("TRYAGAIN the state of that moment is no longer known"))
+    }
+
+    /// Evaluates one write command, and logs what it changes.
+    fn write(&mut self, execution: &mut Execution, at: LogicalTime, request: &Request) -> Reply {
+        let keyspace = execution.keyspace;
+        let stamp = self.stamp(at);
+        let operation = self.next_operation();
+        let (reply, effects, observed) = self.evaluate(keyspace, stamp, at, operation, request);
+        self.remember(keyspace, &mut execution.context.facts, &observed);
+        execution.context.time = execution.context.time.max(at);
+        if !effects.is_empty() {
+            let dependencies = self.protocol(keyspace).dependencies(&execution.context.facts);
+            let change = Change::Effects { keyspace, transaction: None, effects };
+            self.log_own(stamp, dependencies, change);
+            self.wrote(keyspace, &mut execution.context, operation);
+        }
+        reply
+    }
+
+    fn finish_atomic(&mut self, execution: &mut Execution, at: LogicalTime) {
+        let keyspace = execution.keyspace;
+        let places = execution.atomic.take().unwrap_or_default();
+        let stamp = self.stamp(at);
+        let operation = self.next_operation();
+        let commands = std::mem::take(&mut execution.commands);
+        let (replies, effects, observed) = self.evaluate_all(keyspace, stamp, at, operation, commands);
+        self.remember(keyspace, &mut execution.context.facts, &observed);
+        execution.context.time = execution.context.time.max(at);
+        if !effects.is_empty() {
+            let dependencies = self.protocol(keyspace).dependencies(&execution.context.facts);
+            self.log_own(stamp, dependencies, Change::Effects { keyspace, transaction: None, effects });
+            self.wrote(keyspace, &mut execution.context, operation);
+        }
+        let replies = places.into_iter().zip(replies).collect();
+        let context = std::mem::take(&mut execution.context);
+        self.send(execution.from, Message::Transacted { request: execution.request, context, replies });
+    }
+
+    /// Evaluates commands in order at one logical time; later ones see earlier ones.
+    pub(crate) fn evaluate_all(
+        &mut self,
+        keyspace: KeyspaceId,
+        stamp: Stamp,
+        at: LogicalTime,
+        operation: OperationId,
+        commands: impl IntoIterator<Item = Args>,
+    ) -> (Vec<Reply>, Vec<RowEffect>, Observed) {
+        let origin = self.datacenter;
+        let mut writer = Writer::new(Write { stamp, at, operation, origin });
+        let mut observed = Observed::default();
+        let mut replies = Vec::new();
+        for args in commands {
+            let request = match Request::parse(&args) {
+                Ok(request) => request,
+                Err(error) => {
+                    replies.push(error.reply());
+                    continue;
+                }
+            };
+            let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer);
+            let reply = command::run(&request, &mut desk);
+            observed.operations.extend(desk.observed.operations.into_iter().filter(|o| *o != operation));
+            replies
+                .push(reply.unwrap_or(Reply::error("TRYAGAIN the state of that moment is no longer known")));
+        }
+        (replies, writer.effects, observed)
+    }
+
+    fn evaluate(
+        &mut self,
+        keyspace: KeyspaceId,
+        stamp: Stamp,
+        at: LogicalTime,
+        operation: OperationId,
+        request: &Request,
+    ) -> (Reply, Vec<RowEffect>, Observed) {
+        let origin = self.datacenter;
+        let mut writer = Writer::new(Write { stamp, at, operation, origin });
+        let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer);
+        let reply = command::run(request, &mut desk);
+        let observed = desk.observed;
+        (
+            reply.unwrap_or(Reply::error("TRYAGAIN the state of that moment is no longer known")),
+            writer.effects,
+            observed,
+        )
+    }
+
+    /// Gives an own entry the next position, logs it and hands it to the streams.
+    pub(crate) fn log_own(&mut self, stamp: Stamp, dependencies: Opaque, change: Change) -> Bytes {
+        let entry = self.next_entry(stamp, dependencies, change);
+        self.persistence.log_own(self.position, &entry);
+        self.own_entry_applied();
+        entry
+    }
+
+    /// Encodes an entry at the next position of the own stream, which it takes.
+    pub(crate) fn next_entry(&mut self, stamp: Stamp, dependencies: Opaque, change: Change) -> Bytes {
+        self.position = self.position.next();
+        layout::encode_entry(&Entry { position: self.position, stamp, dependencies, change })
+    }
+
+    /// The identity of the entry that the next write would make.
+    pub(crate) fn next_operation(&self) -> OperationId {
+        OperationId {
+            datacenter: self.datacenter,
+            incarnation: self.incarnation,
+            partition: self.id,
+            position: self.position.next(),
+        }
+    }
+
+    pub(crate) fn stamp(&self, time: LogicalTime) -> Stamp {
+        Stamp { time, datacenter: self.datacenter, partition: self.id }
+    }
+
+    /// The session has read this; it counts as its past from now on.
+    pub(crate) fn remember(&self, keyspace: KeyspaceId, facts: &mut Opaque, observed: &Observed) {
+        if self.senders.is_empty()
+            || observed.operations.is_empty()
+            || !self.config.rules.hold(Rule::RememberReads)
+        {
+            return;
+        }
+        let mut operations = self.unstable(&observed.operations);
+        if !self.config.rules.hold(Rule::CounterDependencies) {
+            operations.truncate(1);
+        }
+        self.protocol(keyspace).observe(facts, &operations);
+    }
+
+    pub(crate) fn wrote(&self, keyspace: KeyspaceId, context: &mut Context, operation: OperationId) {
+        if !self.senders.is_empty() && self.config.rules.hold(Rule::RememberWrites) {
+            self.protocol(keyspace).wrote(&mut context.facts, operation);
+        }
+    }
+
+    /// The rows that commands name.
+    pub(crate) fn rows_of<'a>(
+        &self,
+        keyspace: KeyspaceId,
+        commands: impl IntoIterator<Item = &'a Args>,
+    ) -> Vec<RowName> {
+        let mut rows: Vec<RowName> = Vec::new();
+        for args in commands {
+            let Some(spec) = ensue_resp::lookup(&args[0]) else { continue };
+            for key in ensue_resp::keys(spec, args) {
+                rows.push((keyspace, key.clone()));
+            }
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    }
+
+    /// Whether something undecided, or behind it, stands in one of these rows.
+    pub(crate) fn must_wait(&self, rows: &[RowName]) -> bool {
+        self.config.rules.hold(Rule::RowsInTimeOrder)
+            && !self.order.is_idle()
+            && rows.iter().any(|(keyspace, key)| self.order.is_busy(*keyspace, key))
+    }
+
+    /// The typed error for local writes while a bound is reached. Replicated writes are never refused.
+    pub(crate) fn write_refusal(&self, grows: bool) -> Option<Reply> {
+        let backlog_max = self.config.replication_backlog_max;
+        if backlog_max > 0 && self.persistence.backlog_bytes() > backlog_max {
+            return Some(Reply::error(
+                "BACKLOG log not yet replicated everywhere exceeds 'replication-backlog-max'",
+            ));
+        }
+        if grows && self.memory_max > 0 && self.memory_bytes() > self.memory_max {
+            return Some(Reply::error("OOM command not allowed when used memory > 'maxmemory'."));
+        }
+        None
+    }
+
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.rows.iter().map(|keyspace| keyspace.bytes()).sum()
+    }
+
+    /// FLUSHDB: one record that hides every base value below its stamp, and deletes the counters it saw by name.
+    fn flush(&mut self, execution: &mut Execution) -> Reply {
+        if let Some(refusal) = self.write_refusal(false) {
+            return refusal;
+        }
+        let keyspace = execution.keyspace;
+        let at = self.tick();
+        let stamp = self.stamp(at);
+        let operation = self.next_operation();
+        let counters = self.keyspace(keyspace).counters();
+        let delete = |(key, column, seen): (Bytes, Column, _)| RowEffect {
+            key,
+            column,
+            effect: Effect::Delete { seen },
+        };
+        let effects: Vec<RowEffect> = counters.into_iter().map(delete).collect();
+        let write = Write { stamp, at, operation, origin: self.datacenter };
+        self.apply_flush(keyspace, &effects, &write);
+        let dependencies = self.protocol(keyspace).dependencies(&execution.context.facts);
+        self.log_own(stamp, dependencies, Change::Flush { keyspace, effects });
+        execution.context.time = execution.context.time.max(at);
+        self.wrote(keyspace, &mut execution.context, operation);
+        Reply::OK
+    }
+
+    pub(crate) fn apply_flush(&mut self, keyspace: KeyspaceId, effects: &[RowEffect], write: &Write) {
+        let rows = self.keyspace(keyspace);
+        for effect in effects {
+            rows.apply(effect, write);
+        }
+        rows.flush(write.stamp, write.at);
+    }
+
+    fn digest(&mut self, keyspace: KeyspaceId) -> Reply {
+        let at = self.promise();
+        let digest = command::digest(self.keyspace(keyspace), at);
+        Reply::bulk(format!("{digest:016x}"))
+    }
+
+    /// The partition that coordinates a transaction named by this id, in this datacenter.
+    pub(crate) fn coordinator_of(transaction: OperationId) -> PartitionId {
+        transaction.partition
+    }
+}
+
+/// Takes a batch out of the caller's hands.
+fn take(execution: &mut Execution) -> Execution {
+    Execution {
+        from: execution.from,
+        request: execution.request,
+        keyspace: execution.keyspace,
+        context: std::mem::take(&mut execution.context),
+        commands: std::mem::take(&mut execution.commands),
+        replies: std::mem::take(&mut execution.replies),
+        atomic: execution.atomic.take(),
+    }
+}

@@ -1,0 +1,398 @@
+//! What other datacenters wrote: received once and in order, shown when its protocol says so.
+//!
+//! On an arriving entry: log it, ask the protocol, check each dependency with the partition that it names, in this
+//! datacenter. On the last dependency met: a write of this partition alone becomes visible now; a part of a transaction
+//! notifies its coordinator. Nothing polls: an applied operation wakes those who wait for it. Received in order is not
+//! applied in order (trap 16).
+
+use super::{Needed, Partition, Waiter, Work};
+use crate::order::RowName;
+use crate::stream::receiver::Arrival;
+use crate::trace::{Trace, TransactionStep};
+use crate::transaction::ReplicatedPart;
+use bytes::Bytes;
+use ensue_protocol::Verdict;
+use ensue_store::cell::{Outcome, Write};
+use ensue_store::entry::{Change, Entry};
+use ensue_store::layout;
+use ensue_types::{
+    DatacenterId, Dependency, Incarnation, LogicalTime, OperationId, PartitionId, Position, RowEffect, Rule,
+};
+use ensue_wire::{Address, Message};
+use std::collections::BTreeMap;
+
+/// Received entries that are not applied yet, and the questions about dependencies, both ways.
+#[derive(Debug, Default)]
+pub(crate) struct Intake {
+    arrived: BTreeMap<(DatacenterId, Position), Arrived>,
+    /// Checks that this partition has asked others, by number.
+    checks: BTreeMap<u64, Check>,
+    /// Checks that others have asked this partition, by its own number.
+    asks: BTreeMap<u64, Ask>,
+    waited: u64,
+}
+
+#[derive(Debug)]
+struct Arrived {
+    incarnation: Incarnation,
+    entry: Entry,
+    /// Dependency waits and checks that are open.
+    open: usize,
+    ready: bool,
+}
+
+#[derive(Debug)]
+struct Check {
+    partition: PartitionId,
+    dependencies: Vec<Dependency>,
+    entry: (DatacenterId, Position),
+}
+
+#[derive(Debug)]
+struct Ask {
+    from: Address,
+    check: u64,
+    open: usize,
+}
+
+impl Intake {
+    /// The rows that an arrived entry changes.
+    pub fn rows(&self, origin: DatacenterId, position: Position) -> Vec<RowName> {
+        self.arrived.get(&(origin, position)).map(|arrived| rows_of(&arrived.entry)).unwrap_or_default()
+    }
+
+    /// Whether an arrived entry's own dependencies are met.
+    pub fn is_ready(&self, origin: DatacenterId, position: Position) -> bool {
+        self.arrived.get(&(origin, position)).is_some_and(|arrived| arrived.ready)
+    }
+
+    pub fn len(&self) -> usize {
+        self.arrived.len()
+    }
+
+    pub fn open_checks(&self) -> usize {
+        self.checks.len()
+    }
+
+    pub fn waited(&self) -> u64 {
+        self.waited
+    }
+}
+
+impl Partition {
+    pub(super) fn on_stream_entries(
+        &mut self,
+        origin: DatacenterId,
+        incarnation: Incarnation,
+        first: Position,
+        entries: Vec<Bytes>,
+    ) {
+        let mut position = first;
+        for bytes in entries {
+            let Some(receiver) = self.receivers.get_mut(&origin) else { return };
+            if receiver.incarnation != incarnation && receiver.received() != Position(0) {
+                return self.trace(Trace::Refused { what: "a stream of another incarnation" });
+            }
+            receiver.incarnation = incarnation;
+            match receiver.judge(position) {
+                Arrival::Next => {}
+                Arrival::Duplicate => {
+                    self.trace(Trace::DuplicateDropped { partition: self.id, origin, position });
+                    if self.config.rules.hold(Rule::ApplyOnce) {
+                        position = position.next();
+                        continue;
+                    }
+                }
+                Arrival::Gap => return self.pause(origin),
+            }
+            if !self.receive(origin, incarnation, position, bytes) {
+                return self.pause(origin);
+            }
+            position = position.next();
+        }
+        self.persistence.acknowledge_soon(origin);
+    }
+
+    /// Takes nothing more of a stream until it has been asked, a little later, to go on from what is here.
+    pub(super) fn pause(&mut self, origin: DatacenterId) {
+        self.paused.insert(origin);
+    }
+
+    /// Asks the paused streams to go on.
+    pub(super) fn resume_paused(&mut self) {
+        for origin in std::mem::take(&mut self.paused) {
+            self.resume_stream(origin);
+        }
+    }
+
+    /// Takes one entry; says whether the stream may go on.
+    fn receive(
+        &mut self,
+        origin: DatacenterId,
+        incarnation: Incarnation,
+        position: Position,
+        bytes: Bytes,
+    ) -> bool {
+        let Ok(entry) = layout::decode_entry(&bytes) else {
+            self.trace(Trace::Refused { what: "a stream entry that cannot be read" });
+            return false;
+        };
+        if entry.position != position || entry.stamp.datacenter != origin {
+            self.trace(Trace::Refused { what: "a stream entry that is not what it says" });
+            return false;
+        }
+        // A stamp too far ahead pauses its stream; it is never skipped (trap 31).
+        if !self.observe(entry.stamp.time) {
+            return false;
+        }
+        self.persistence.log_received(origin, incarnation, position, &bytes);
+        let receiver = self.receivers.get_mut(&origin).expect("looked up by the caller");
+        receiver.received_at(position);
+        self.arrive(origin, incarnation, entry);
+        true
+    }
+
+    /// An entry is here and logged: finds out what it waits for.
+    pub(crate) fn arrive(&mut self, origin: DatacenterId, incarnation: Incarnation, entry: Entry) {
+        let position = entry.position;
+        let operation = OperationId { datacenter: origin, incarnation, partition: self.id, position };
+        if let Change::Effects { keyspace, transaction: Some(transaction), .. } = entry.change {
+            let part =
+                ReplicatedPart { origin, position, keyspace, work: None, voted_at: None, decision: None };
+            self.transactions.replicated_parts.insert(transaction, part);
+            self.trace_step(transaction, TransactionStep::Begun);
+        }
+        let verdict = self.protocol(entry.keyspace()).verdict(&entry.dependencies);
+        let dependencies = match verdict {
+            Ok(Verdict::Now) => Vec::new(),
+            Ok(Verdict::After(dependencies)) if self.config.rules.hold(Rule::WaitForDependencies) => {
+                dependencies
+            }
+            Ok(Verdict::After(_)) => Vec::new(),
+            Err(_) => {
+                // Shown without what it needs it would be untrue; it stays, counted, until an operator looks.
+                self.trace(Trace::Refused { what: "dependencies that the protocol cannot read" });
+                vec![Dependency { operation, extent: ensue_types::Extent::Exact }]
+            }
+        };
+        let arrived = Arrived { incarnation, entry, open: 0, ready: false };
+        self.intake.arrived.insert((origin, position), arrived);
+        let open = self.open_checks(origin, position, dependencies);
+        if open == 0 {
+            self.on_entry_ready(origin, position);
+        } else {
+            self.intake.waited += 1;
+            self.trace(Trace::DependencyWaited { partition: self.id, origin, position });
+        }
+    }
+
+    /// Registers and asks for what is not known to be applied; says how much that is.
+    fn open_checks(
+        &mut self,
+        origin: DatacenterId,
+        position: Position,
+        dependencies: Vec<Dependency>,
+    ) -> usize {
+        let mut open = 0;
+        let mut elsewhere: BTreeMap<PartitionId, Vec<Dependency>> = BTreeMap::new();
+        for dependency in dependencies {
+            let named = dependency.operation;
+            if named.datacenter == self.datacenter {
+                continue; // Written here: applied here.
+            }
+            if named.partition != self.id {
+                elsewhere.entry(named.partition).or_default().push(dependency);
+            } else if !self.applied.meets(&dependency) {
+                self.applied.wait(&dependency, Waiter::Entry(origin, position));
+                open += 1;
+            }
+        }
+        for (partition, dependencies) in elsewhere {
+            if partition.0 >= self.config.topology.partitions {
+                self.trace(Trace::Refused { what: "a dependency on a partition that does not exist" });
+            }
+            let check = self.number();
+            let message = Message::CheckDependencies { check, dependencies: dependencies.clone() };
+            self.intake.checks.insert(check, Check { partition, dependencies, entry: (origin, position) });
+            self.send_local(partition, message);
+            open += 1;
+        }
+        if let Some(arrived) = self.intake.arrived.get_mut(&(origin, position)) {
+            arrived.open = open;
+        }
+        open
+    }
+
+    /// Another partition, or a session with a token, asks whether operations have been applied here.
+    pub(super) fn on_check_dependencies(&mut self, from: Address, check: u64, dependencies: Vec<Dependency>) {
+        let number = self.number();
+        let mut open = 0;
+        for dependency in dependencies {
+            let named = dependency.operation;
+            if named.partition != self.id {
+                self.trace(Trace::Refused { what: "a dependency check for another partition" });
+                return;
+            }
+            if named.datacenter != self.datacenter && !self.applied.meets(&dependency) {
+                self.applied.wait(&dependency, Waiter::Ask(number));
+                open += 1;
+            }
+        }
+        if open == 0 {
+            self.send(from, Message::DependenciesMet { check });
+        } else {
+            self.intake.asks.insert(number, Ask { from, check, open });
+        }
+    }
+
+    pub(super) fn on_dependencies_met(&mut self, check: u64) {
+        if let Some(check) = self.intake.checks.remove(&check) {
+            let (origin, position) = check.entry;
+            self.wake(Waiter::Entry(origin, position));
+        }
+    }
+
+    /// After a link broke: repeats the checks that went over it.
+    pub(super) fn ask_dependencies_again(&mut self, owns: &dyn Fn(PartitionId) -> bool) {
+        let again = |(number, check): (&u64, &Check)| (*number, check.partition, check.dependencies.clone());
+        let open: Vec<_> =
+            self.intake.checks.iter().filter(|(_, check)| owns(check.partition)).map(again).collect();
+        for (check, partition, dependencies) in open {
+            self.send_local(partition, Message::CheckDependencies { check, dependencies });
+        }
+    }
+
+    fn wake(&mut self, waiter: Waiter) {
+        match waiter {
+            Waiter::Entry(origin, position) => {
+                let Some(arrived) = self.intake.arrived.get_mut(&(origin, position)) else { return };
+                arrived.open = arrived.open.saturating_sub(1);
+                if arrived.open == 0 && !arrived.ready {
+                    self.on_entry_ready(origin, position);
+                }
+            }
+            Waiter::Ask(number) => {
+                let Some(ask) = self.intake.asks.get_mut(&number) else { return };
+                ask.open -= 1;
+                if ask.open == 0 {
+                    let ask = self.intake.asks.remove(&number).expect("found above");
+                    self.send(ask.from, Message::DependenciesMet { check: ask.check });
+                }
+            }
+        }
+    }
+
+    /// Everything that an entry depends on is visible here.
+    fn on_entry_ready(&mut self, origin: DatacenterId, position: Position) {
+        let Some(arrived) = self.intake.arrived.get_mut(&(origin, position)) else { return };
+        arrived.ready = true;
+        let stamp = arrived.entry.stamp;
+        match &arrived.entry.change {
+            Change::Effects { transaction: Some(transaction), .. } => {
+                let transaction = *transaction;
+                self.send_local(Self::coordinator_of(transaction), Message::Notify { transaction });
+            }
+            Change::Transaction { keyspace, participants } => {
+                let operation = OperationId {
+                    datacenter: origin,
+                    incarnation: arrived.incarnation,
+                    partition: self.id,
+                    position,
+                };
+                let announced = crate::transaction::Announced {
+                    keyspace: *keyspace,
+                    participants: participants.clone(),
+                    stamp,
+                };
+                self.on_announced(operation, announced);
+            }
+            Change::Effects { .. } | Change::Flush { .. } => {
+                let rows = rows_of(&arrived.entry);
+                let at = self.tick();
+                if self.must_wait(&rows) {
+                    self.order.insert(at, true, rows, Work::Entry(origin, position));
+                } else {
+                    self.apply_entry(origin, position, at);
+                }
+            }
+        }
+    }
+
+    /// An entry becomes visible at this time.
+    pub(super) fn apply_entry(&mut self, origin: DatacenterId, position: Position, at: LogicalTime) {
+        let Some(arrived) = self.intake.arrived.remove(&(origin, position)) else { return };
+        let Arrived { incarnation, entry, .. } = arrived;
+        let own = OperationId { datacenter: origin, incarnation, partition: self.id, position };
+        match entry.change {
+            Change::Effects { keyspace, transaction, effects } => {
+                let operation = transaction.unwrap_or(own);
+                let write = Write { stamp: entry.stamp, at, operation, origin };
+                let lost = self.apply_effects(keyspace, &effects, &write);
+                if let Some(transaction) = transaction {
+                    if lost {
+                        self.trace(Trace::LosingWrite { partition: self.id, transaction });
+                    }
+                    self.transactions.replicated_parts.remove(&transaction);
+                    self.persistence.no_longer_needed(Needed::Prepared(transaction));
+                    self.mark_applied(origin, incarnation, position, at);
+                    self.trace_step(transaction, TransactionStep::Committed);
+                    self.send_committed(transaction, Vec::new(), Default::default());
+                    return;
+                }
+            }
+            Change::Flush { keyspace, effects } => {
+                let write = Write { stamp: entry.stamp, at, operation: own, origin };
+                self.apply_flush(keyspace, &effects, &write);
+            }
+            Change::Transaction { .. } => {}
+        }
+        self.mark_applied(origin, incarnation, position, at);
+    }
+
+    pub(crate) fn apply_effects(
+        &mut self,
+        keyspace: ensue_types::KeyspaceId,
+        effects: &[RowEffect],
+        write: &Write,
+    ) -> bool {
+        let rows = self.keyspace(keyspace);
+        let mut lost = false;
+        for effect in effects {
+            lost |= rows.apply(effect, write) == Outcome::Lost;
+        }
+        lost
+    }
+
+    /// Logs that a received entry is visible, and wakes those who wait for it.
+    pub(crate) fn mark_applied(
+        &mut self,
+        origin: DatacenterId,
+        incarnation: Incarnation,
+        position: Position,
+        at: LogicalTime,
+    ) {
+        self.intake.arrived.remove(&(origin, position));
+        self.persistence.log_applied(origin, incarnation, position, at);
+        let woken = self.applied.insert(origin, incarnation, position);
+        self.trace(Trace::Applied { partition: self.id, origin, position });
+        for waiter in woken {
+            self.wake(waiter);
+        }
+    }
+
+    /// An entry of the own stream was logged: it is applied here by that.
+    pub(crate) fn own_entry_applied(&mut self) {
+        self.applied.through(self.datacenter, self.incarnation, self.position);
+    }
+}
+
+fn rows_of(entry: &Entry) -> Vec<RowName> {
+    let (Change::Effects { keyspace, effects, .. } | Change::Flush { keyspace, effects }) = &entry.change
+    else {
+        return Vec::new();
+    };
+    let mut rows: Vec<RowName> = effects.iter().map(|effect| (*keyspace, effect.key.clone())).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    rows
+}

@@ -1,0 +1,444 @@
+//! The partition's side of its log: what is appended, when it is synced, and what rests on it.
+//!
+//! All records of a turn share one append, and under `appendfsync always` one sync. What another datacenter is told to be
+//! synced or durably applied is a snapshot taken when a sync began, reported when it ended.
+
+use super::Partition;
+use crate::config::{AppendFsync, Tuning};
+use crate::trace::Trace;
+use bytes::Bytes;
+use ensue_store::checkpoint::CheckpointWriter;
+use ensue_store::disk::{DiskDone, DiskOp, FileName};
+use ensue_store::log::{Log, Lsn};
+use ensue_store::record::Record;
+use ensue_store::superblock::Superblock;
+use ensue_store::tail::{StreamReader, StreamTail, TailOptions};
+use ensue_types::{DatacenterId, Incarnation, LogicalTime, OperationId, Position, Rule};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// `appendfsync no` still syncs this often, so that the streams can be forgotten.
+const RELAXED_SYNC_US: u64 = 30_000_000;
+const EVERY_SECOND_US: u64 = 1_000_000;
+
+/// A record that a restart needs until what it began is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Needed {
+    Received(DatacenterId, Position),
+    Begun(OperationId),
+    Prepared(OperationId),
+}
+
+/// What was true of the log when a sync began.
+#[derive(Debug)]
+struct SyncSnapshot {
+    end: Lsn,
+    applied: Vec<(DatacenterId, Incarnation, Position)>,
+    received: Vec<(DatacenterId, Position)>,
+}
+
+/// The log and everything that follows it.
+pub(crate) struct Persistence {
+    pub(super) log: Option<Log>,
+    pub(super) superblock: Option<Superblock>,
+    pub(super) tail: StreamTail,
+    pub(super) writer: Option<(CheckpointWriter, super::checkpoint::Walk)>,
+    pub(super) checkpointed_end: Lsn,
+    /// Readers of old entries, one a lagging datacenter, in the order of their reads in flight.
+    readers: VecDeque<(DatacenterId, StreamReader)>,
+    reading: bool,
+    needed: BTreeMap<Needed, Lsn>,
+    snapshot: Option<SyncSnapshot>,
+    durable: BTreeMap<DatacenterId, (Incarnation, Position)>,
+    acknowledge_now: BTreeSet<DatacenterId>,
+    acknowledge_all: bool,
+    next_acknowledge_us: u64,
+    next_sync_us: u64,
+    pub(super) bound: LogicalTime,
+    pub(super) stream_floor: Lsn,
+}
+
+impl Persistence {
+    pub(super) fn new(tuning: &Tuning) -> Persistence {
+        let options = TailOptions { memory_bytes: tuning.stream_memory_bytes, ..TailOptions::default() };
+        Persistence {
+            log: None,
+            superblock: None,
+            tail: StreamTail::new(options, Incarnation(1)),
+            writer: None,
+            checkpointed_end: Lsn(0),
+            readers: VecDeque::new(),
+            reading: false,
+            needed: BTreeMap::new(),
+            snapshot: None,
+            durable: BTreeMap::new(),
+            acknowledge_now: BTreeSet::new(),
+            acknowledge_all: false,
+            next_acknowledge_us: 0,
+            next_sync_us: 0,
+            bound: LogicalTime::ZERO,
+            stream_floor: Lsn(0),
+        }
+    }
+
+    fn open(&mut self) -> &mut Log {
+        self.log.as_mut().expect("a partition serves only after its log was read")
+    }
+
+    pub(crate) fn log_end(&self) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.end().0)
+    }
+
+    /// Appends an entry of the own stream.
+    pub(crate) fn log_own(&mut self, position: Position, entry: &Bytes) {
+        self.open().append_own(entry);
+        let batch = self.open().batch_start();
+        self.tail.push(position, batch, entry.clone());
+    }
+
+    /// Appends a decision. The entry, if there is one, is of the own stream.
+    pub(crate) fn log_decided(
+        &mut self,
+        transaction: OperationId,
+        at: LogicalTime,
+        position: Position,
+        entry: &Bytes,
+    ) {
+        self.log(&Record::Decided { transaction, at, entry: Some(entry.clone()) });
+        let batch = self.open().batch_start();
+        self.tail.push(position, batch, entry.clone());
+    }
+
+    pub(crate) fn log_received(
+        &mut self,
+        origin: DatacenterId,
+        incarnation: Incarnation,
+        position: Position,
+        entry: &[u8],
+    ) {
+        self.open().append_received(origin, incarnation, entry);
+        self.note_needed(Needed::Received(origin, position));
+    }
+
+    pub(crate) fn log_applied(
+        &mut self,
+        origin: DatacenterId,
+        incarnation: Incarnation,
+        position: Position,
+        at: LogicalTime,
+    ) {
+        self.log(&Record::Applied { origin, incarnation, position, at });
+        self.needed.remove(&Needed::Received(origin, position));
+        self.acknowledge_all = true;
+    }
+
+    /// Appends any record.
+    pub(crate) fn log(&mut self, record: &Record) {
+        self.open().append(record);
+        match record {
+            Record::Prepared { transaction, .. } => self.note_needed(Needed::Prepared(*transaction)),
+            Record::Completed { transaction } => {
+                self.needed.remove(&Needed::Begun(*transaction));
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps the record just appended until what it began is done.
+    pub(crate) fn note_needed(&mut self, needed: Needed) {
+        let batch = self.open().batch_start();
+        self.needed.insert(needed, batch);
+    }
+
+    pub(super) fn restore_needed(&mut self, needed: Needed, batch: Lsn) {
+        self.needed.insert(needed, batch);
+    }
+
+    /// The same record is needed for something else from now on.
+    pub(crate) fn needed_as(&mut self, before: Needed, after: Needed) {
+        if let Some(batch) = self.needed.remove(&before) {
+            self.needed.insert(after, batch);
+        }
+    }
+
+    pub(crate) fn no_longer_needed(&mut self, needed: Needed) {
+        self.needed.remove(&needed);
+    }
+
+    /// The place from which a restart must read: the oldest record that is still needed.
+    pub(super) fn oldest_needed(&self) -> Option<Lsn> {
+        self.needed.values().min().copied()
+    }
+
+    pub(crate) fn entry_in_memory(&self, position: Position) -> Option<Bytes> {
+        self.tail.get(position).cloned()
+    }
+
+    /// Begins to read old entries for a datacenter that lags.
+    pub(crate) fn read_entries_from(&mut self, datacenter: DatacenterId, first: Position) {
+        let Some(log) = &self.log else { return };
+        let reader = StreamReader::new(log, self.tail.index(), self.tail.incarnation(), first);
+        self.readers.retain(|(reading, _)| *reading != datacenter);
+        self.readers.push_back((datacenter, reader));
+    }
+
+    /// Log bytes that some datacenter has not synced yet.
+    pub(crate) fn backlog_bytes(&self) -> u64 {
+        self.log_end()
+            .saturating_sub(self.stream_floor.0.max(self.log.as_ref().map_or(0, |log| log.first().0)))
+    }
+
+    pub(crate) fn log_bytes(&self) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.end().0 - log.first().0)
+    }
+
+    /// What has been durably applied of every stream, the own one included.
+    pub(crate) fn applied_durably(&self) -> impl Iterator<Item = (DatacenterId, Incarnation, Position)> + '_ {
+        self.durable
+            .iter()
+            .map(|(datacenter, (incarnation, position))| (*datacenter, *incarnation, *position))
+    }
+
+    pub(crate) fn acknowledge_soon(&mut self, datacenter: DatacenterId) {
+        self.acknowledge_now.insert(datacenter);
+    }
+}
+
+impl Partition {
+    /// Ends a turn: streams and acknowledgements are said, everything logged goes to disk as one append.
+    pub fn on_turn_end(&mut self) {
+        if self.persistence.log.is_none() || !matches!(self.stage, super::Stage::Serving) {
+            return;
+        }
+        self.bound_clock();
+        self.send_streams();
+        self.say_acknowledgements();
+        self.continue_checkpoint();
+        let log = self.persistence.open();
+        let mut appended = false;
+        while let Some(op) = log.take_append() {
+            self.disk.push_back(op);
+            appended = true;
+        }
+        if self.config.append_fsync == AppendFsync::Always || (appended && self.needs_sync_now()) {
+            self.begin_sync();
+        }
+        self.read_old_entries();
+    }
+
+    fn needs_sync_now(&self) -> bool {
+        self.persistence.writer.as_ref().is_some_and(|(writer, _)| {
+            self.persistence.log.as_ref().is_some_and(|log| log.synced() < writer.place().log_start)
+        })
+    }
+
+    /// The clock shows no time that a restart could show again (trap 30).
+    fn bound_clock(&mut self) {
+        let ahead = self.config.tuning.clock_persist_ahead_ms;
+        if self.clock.latest().ms() + ahead / 2 <= self.persistence.bound.ms() {
+            return;
+        }
+        let bound = LogicalTime::from_ms(self.clock.latest().ms().max(self.now.wall_ms) + ahead);
+        self.persistence.bound = bound;
+        self.persistence.log(&Record::ClockBound { bound });
+    }
+
+    fn say_acknowledgements(&mut self) {
+        let due = self.now.monotonic_us >= self.persistence.next_acknowledge_us;
+        if self.persistence.acknowledge_all && due {
+            self.persistence.acknowledge_all = false;
+            let interval = self.config.tuning.acknowledge_interval_ms * 1_000;
+            self.persistence.next_acknowledge_us = self.now.monotonic_us + interval;
+            let everyone: Vec<DatacenterId> = self.receivers.keys().copied().collect();
+            self.persistence.acknowledge_now.extend(everyone);
+        }
+        for datacenter in std::mem::take(&mut self.persistence.acknowledge_now) {
+            self.acknowledge(datacenter);
+        }
+    }
+
+    /// Begins a sync of everything appended, unless one is under way.
+    pub(super) fn begin_sync(&mut self) {
+        let log = self.persistence.open();
+        let op = log.take_sync();
+        let (end, synced) = (log.end(), log.synced());
+        if op.is_none() && synced < end {
+            return; // One is under way, or the append is yet to come.
+        }
+        if self.persistence.snapshot.is_none() {
+            let applied = self.applied.sets().map(|(d, set)| (d, set.incarnation, set.watermark)).collect();
+            let received = self.receivers.iter().map(|(d, receiver)| (*d, receiver.received())).collect();
+            self.persistence.snapshot = Some(SyncSnapshot { end, applied, received });
+        }
+        match op {
+            Some(op) => self.disk.push_back(op),
+            None => self.take_snapshot(synced),
+        }
+    }
+
+    /// What the snapshot holds is durable, if the log is synced up to its end.
+    fn take_snapshot(&mut self, synced: Lsn) {
+        let Some(snapshot) = self.persistence.snapshot.take_if(|snapshot| snapshot.end <= synced) else {
+            return;
+        };
+        for (datacenter, incarnation, position) in snapshot.applied {
+            let before = self.persistence.durable.insert(datacenter, (incarnation, position));
+            self.persistence.acknowledge_all |= before != Some((incarnation, position));
+        }
+        for (datacenter, position) in snapshot.received {
+            let Some(receiver) = self.receivers.get_mut(&datacenter) else { continue };
+            if receiver.synced() < position {
+                receiver.synced_at(position);
+                self.persistence.acknowledge_now.insert(datacenter);
+            }
+        }
+    }
+
+    /// The periodic sync of `everysec` and `no`.
+    pub(super) fn sync_in_time(&mut self) {
+        let interval = match self.config.append_fsync {
+            AppendFsync::Always => return,
+            AppendFsync::EverySecond => EVERY_SECOND_US,
+            AppendFsync::No => RELAXED_SYNC_US,
+        };
+        if self.now.monotonic_us >= self.persistence.next_sync_us {
+            self.persistence.next_sync_us = self.now.monotonic_us + interval;
+            self.begin_sync();
+        }
+    }
+
+    /// The disk answered.
+    pub fn on_disk(&mut self, now: ensue_types::Now, done: DiskDone) {
+        self.now = now;
+        if matches!(self.stage, super::Stage::Reading(_)) {
+            return self.on_recovery_disk(done);
+        }
+        if matches!(self.stage, super::Stage::Stopped(_)) {
+            return;
+        }
+        if let DiskDone::Failed { op, file, reason } = &done {
+            let file = file.map(|file| file.to_string()).unwrap_or_default();
+            return self.stop(format!("{op} of {file} failed: {reason}"));
+        }
+        match &done {
+            DiskDone::Appended { file: file @ FileName::Segment(_) } => {
+                self.persistence.open().on_appended(*file);
+                self.release();
+            }
+            DiskDone::Synced { file: file @ FileName::Segment(_) } => {
+                self.persistence.open().on_synced(*file);
+                self.on_log_synced();
+            }
+            DiskDone::Read { .. } => return self.on_old_entries(done),
+            _ => self.on_checkpoint_disk(&done),
+        }
+        self.settle();
+    }
+
+    fn on_log_synced(&mut self) {
+        let synced = self.persistence.open().synced();
+        self.take_snapshot(synced);
+        self.answer_replica_waits();
+        self.release();
+        let always = self.config.append_fsync == AppendFsync::Always;
+        if always || self.persistence.snapshot.is_some() {
+            self.begin_sync();
+        }
+    }
+
+    /// Lets go of what rested on records that are durable now.
+    pub(super) fn release(&mut self) {
+        let Some(log) = &self.persistence.log else { return };
+        let durable = match self.config.append_fsync {
+            AppendFsync::Always if self.config.rules.hold(Rule::OutputsAfterLog) => log.synced(),
+            _ => log.written(),
+        };
+        self.outbox.release(durable.0);
+    }
+
+    fn read_old_entries(&mut self) {
+        if self.persistence.reading {
+            return;
+        }
+        if let Some((datacenter, reader)) = self.persistence.readers.front_mut() {
+            let datacenter = *datacenter;
+            match reader.next_op() {
+                Some(op) => {
+                    self.persistence.reading = true;
+                    self.disk.push_back(op);
+                }
+                None => {
+                    self.persistence.readers.pop_front();
+                    self.on_entries_read(datacenter, Vec::new());
+                }
+            }
+        }
+    }
+
+    fn on_old_entries(&mut self, done: DiskDone) {
+        self.persistence.reading = false;
+        let Some((datacenter, mut reader)) = self.persistence.readers.pop_front() else { return };
+        match reader.on_done(done) {
+            Ok(entries) if entries.is_empty() && !reader.is_finished() => {
+                self.persistence.readers.push_front((datacenter, reader));
+            }
+            Ok(entries) => self.on_entries_read(datacenter, entries),
+            Err(error) => self.stop(error.to_string()),
+        }
+        self.read_old_entries();
+    }
+
+    /// The partition cannot go on: it says why, and answers with an error from now on. Nothing that rested on
+    /// unwritten records leaves (trap 55).
+    pub(super) fn stop(&mut self, reason: String) {
+        self.outbox.clear();
+        self.trace(Trace::PartitionStopped { partition: self.id, reason: reason.clone() });
+        self.stage = super::Stage::Stopped(reason);
+    }
+
+    /// Everything is synced and the superblock says so.
+    pub fn shut_down(&mut self) {
+        if self.persistence.log.is_none() || !matches!(self.stage, super::Stage::Serving) {
+            return;
+        }
+        let log = self.persistence.open();
+        while let Some(op) = log.take_append() {
+            self.disk.push_back(op);
+        }
+        while let Some(op) = log.take_sync() {
+            let DiskOp::Sync { file } = op else { break };
+            self.disk.push_back(DiskOp::Sync { file });
+            log.on_synced(file);
+        }
+        let synced = log.synced();
+        if let Some(superblock) = &mut self.persistence.superblock {
+            self.disk.push_back(superblock.mark_clean(synced));
+        }
+        self.stage = super::Stage::Stopped("the server is shutting down".to_owned());
+    }
+
+    /// When time alone will have something to do.
+    pub fn next_timer(&self) -> Option<u64> {
+        if !matches!(self.stage, super::Stage::Serving) {
+            return None;
+        }
+        let mut due = self.now.monotonic_us + 100_000;
+        if self.persistence.acknowledge_all {
+            due = due.min(self.persistence.next_acknowledge_us);
+        }
+        Some(due.max(self.now.monotonic_us + 1_000))
+    }
+
+    /// What time alone brings.
+    pub fn on_timer(&mut self, now: ensue_types::Now) {
+        self.now = now;
+        if !matches!(self.stage, super::Stage::Serving) {
+            return;
+        }
+        self.sync_in_time();
+        self.collect();
+        self.sweep_marks();
+        self.forget_old_reads();
+        self.resume_paused();
+        self.begin_checkpoint_in_time();
+    }
+}

@@ -1,0 +1,486 @@
+//! From the files back to a serving partition.
+//!
+//! Checkpoint items and log records are merged in order; what they leave unfinished is taken up again: entries received
+//! and not applied, transactions begun, voted or decided and not completed. Every part of that is idempotent.
+
+use super::Partition;
+use super::persistence::Needed;
+use crate::applied::AppliedSet;
+use crate::config::{AppendFsync, Tuning};
+use crate::trace::Trace;
+use crate::transaction::{Committing, Coordinated, Voting, VotingKind};
+use ensue_store::cell::Write;
+use ensue_store::disk::DiskDone;
+use ensue_store::entry::{Change, Entry};
+use ensue_store::image::{self, PartitionImage};
+use ensue_store::layout;
+use ensue_store::log::{LogOptions, Lsn};
+use ensue_store::record::Record;
+use ensue_store::recovery::{Finish, Recovered, RecoveredRecord, Recovery, RecoveryOptions};
+use ensue_store::superblock::{FORMAT, Superblock};
+use ensue_types::{
+    Context, DatacenterId, HybridClock, Incarnation, KeyspaceId, LogicalTime, OperationId, Part, Position,
+    Reply, Rule,
+};
+use ensue_wire::{Decision, Envelope, Message};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a partition is doing.
+pub enum Stage {
+    Reading(Option<Box<Reading>>),
+    Serving,
+    /// It cannot go on, and says why to everybody who asks.
+    Stopped(String),
+}
+
+impl Stage {
+    pub(super) fn reading(_tuning: &Tuning) -> Stage {
+        Stage::Reading(None)
+    }
+}
+
+/// A recovery under way, and what the log has left open so far.
+pub struct Reading {
+    recovery: Recovery,
+    clock: LogicalTime,
+    records: u64,
+    open: Open,
+}
+
+/// What the log began and has not ended.
+#[derive(Default)]
+struct Open {
+    received: BTreeMap<(DatacenterId, Position), (Incarnation, Entry)>,
+    begun: BTreeMap<OperationId, Begun>,
+    decided: BTreeMap<OperationId, (LogicalTime, Option<Entry>)>,
+    prepared: BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>,
+    /// The entries of replicated transactions decided and not completed: the participants' names are in them.
+    announced: BTreeMap<OperationId, Entry>,
+}
+
+struct Begun {
+    keyspace: KeyspaceId,
+    context: ensue_types::Opaque,
+    parts: Vec<Part>,
+}
+
+impl Partition {
+    /// Begins to read the disk.
+    pub fn start(&mut self) {
+        let topology = &self.config.topology;
+        let expected = Superblock {
+            format: FORMAT,
+            cluster: self.config.cluster,
+            datacenter: self.datacenter,
+            partition: self.id,
+            partitions: topology.partitions,
+            incarnation: Incarnation(1),
+            boot_id: self.config.boot_id,
+            clean: true,
+            fsync_always: self.config.append_fsync == AppendFsync::Always,
+            synced: Lsn(0),
+            checkpoint: 0,
+        };
+        let log = LogOptions { segment_bytes: self.config.tuning.segment_bytes };
+        let recovery = Recovery::new(RecoveryOptions { log, expected });
+        let reading = Reading { recovery, clock: LogicalTime::ZERO, records: 0, open: Open::default() };
+        self.stage = Stage::Reading(Some(Box::new(reading)));
+        self.read_on();
+    }
+
+    pub(super) fn on_recovery_disk(&mut self, done: DiskDone) {
+        let Stage::Reading(Some(reading)) = &mut self.stage else { return };
+        if let Err(error) = reading.recovery.on_done(done) {
+            return self.stop(error.to_string());
+        }
+        self.read_on();
+    }
+
+    fn read_on(&mut self) {
+        loop {
+            let Stage::Reading(Some(reading)) = &mut self.stage else { return };
+            let Some(item) = reading.recovery.next_item() else { break };
+            if let Err(reason) = self.take_item(item) {
+                return self.stop(reason);
+            }
+        }
+        let Stage::Reading(Some(reading)) = &mut self.stage else { return };
+        while let Some(op) = reading.recovery.next_op() {
+            self.disk.push_back(op);
+        }
+    }
+
+    fn take_item(&mut self, item: Recovered) -> Result<(), String> {
+        match item {
+            Recovered::Superblock(superblock) => {
+                self.incarnation = superblock.incarnation;
+                if !superblock.tail_complete(self.config.boot_id) {
+                    return Err("TAILLOST the machine restarted after an unclean stop under appendfsync \
+                                everysec or no: this log may have lost its last second"
+                        .to_owned());
+                }
+                Ok(())
+            }
+            Recovered::Checkpoint(_) => Ok(()),
+            Recovered::CheckpointItem { kind, bytes } => self.take_checkpoint_item(kind, &bytes),
+            Recovered::Record(recovered) => {
+                let mut reading = self.take_reading();
+                reading.records += 1;
+                let result = self.take_record(&mut reading, recovered);
+                self.stage = Stage::Reading(Some(reading));
+                result
+            }
+            Recovered::Torn(torn) => {
+                self.trace(Trace::TornTail { partition: self.id, bytes: torn.dropped_bytes });
+                Ok(())
+            }
+            Recovered::Finished(finish) => {
+                let reading = self.take_reading();
+                self.serve(*finish, *reading);
+                Ok(())
+            }
+        }
+    }
+
+    fn take_reading(&mut self) -> Box<Reading> {
+        match &mut self.stage {
+            Stage::Reading(reading) => reading.take().expect("a recovery is under way"),
+            _ => unreachable!("items come only while reading"),
+        }
+    }
+
+    fn take_checkpoint_item(&mut self, kind: u8, bytes: &bytes::Bytes) -> Result<(), String> {
+        let wrong = |error: layout::LayoutError| format!("checkpoint: {error}");
+        match kind {
+            image::PARTITION => {
+                let image = PartitionImage::decode(bytes).map_err(wrong)?;
+                self.clock.observe(image.clock);
+                self.position = self.position.max(image.position);
+                self.transactions.begun = image.begun;
+                for (rows, flushed) in self.rows.iter_mut().zip(image.flushed) {
+                    rows.restore_flushed(flushed);
+                }
+                for stream in image.streams {
+                    let set = AppliedSet {
+                        incarnation: stream.applied_incarnation,
+                        watermark: stream.watermark,
+                        above: stream.above.into_iter().collect(),
+                    };
+                    self.applied.restore(stream.datacenter, set);
+                    if let Some(receiver) = self.receivers.get_mut(&stream.datacenter) {
+                        receiver.restore(stream.received_incarnation, stream.received);
+                    }
+                }
+                Ok(())
+            }
+            image::EFFECT => {
+                let effect = image::decode_effect(bytes).map_err(wrong)?;
+                let origin = effect.operation.datacenter;
+                let (stamp, operation) = (effect.stamp, effect.operation);
+                let write = Write { stamp, at: effect.since, operation, origin };
+                self.keyspace(effect.keyspace).apply(&effect.change, &write);
+                self.clock.observe(effect.since);
+                Ok(())
+            }
+            _ => Err(format!("checkpoint: an item of unknown kind {kind}")),
+        }
+    }
+
+    fn take_record(&mut self, reading: &mut Reading, recovered: RecoveredRecord) -> Result<(), String> {
+        let wrong = |error: layout::LayoutError| format!("log at {}: {error}", recovered.lsn_end);
+        self.persistence.tail.replay(&recovered).map_err(wrong)?;
+        let batch = recovered.batch;
+        let open = &mut reading.open;
+        match recovered.record {
+            Record::Own { entry } => {
+                let entry = layout::decode_entry(&entry).map_err(wrong)?;
+                self.replay_own(entry, None);
+            }
+            Record::Begun { number, keyspace, context, parts } => {
+                self.transactions.begun = self.transactions.begun.max(number);
+                let transaction = self.local_transaction(number);
+                open.begun.insert(transaction, Begun { keyspace, context, parts });
+                self.persistence.restore_needed(Needed::Begun(transaction), batch);
+            }
+            Record::Prepared { transaction, keyspace, at, part } => {
+                reading.clock = reading.clock.max(at);
+                open.prepared.insert(transaction, (keyspace, at, part));
+                self.persistence.restore_needed(Needed::Prepared(transaction), batch);
+            }
+            Record::Decided { transaction, at, entry } => {
+                reading.clock = reading.clock.max(at);
+                let entry = entry.map(|entry| layout::decode_entry(&entry)).transpose().map_err(wrong)?;
+                self.replay_decided(open, transaction, at, entry);
+            }
+            Record::Completed { transaction } => {
+                open.begun.remove(&transaction);
+                open.decided.remove(&transaction);
+                open.announced.remove(&transaction);
+                self.persistence.no_longer_needed(Needed::Begun(transaction));
+            }
+            Record::Received { origin, incarnation, entry } => {
+                let entry = layout::decode_entry(&entry).map_err(wrong)?;
+                let position = entry.position;
+                if let Some(receiver) = self.receivers.get_mut(&origin) {
+                    if self.config.rules.hold(Rule::RememberReceivedPosition) {
+                        receiver.restore(incarnation, position);
+                    }
+                }
+                reading.clock = reading.clock.max(entry.stamp.time);
+                if !self.applied.contains(origin, position)
+                    || matches!(entry.change, Change::Transaction { .. })
+                {
+                    open.received.insert((origin, position), (incarnation, entry));
+                    self.persistence.restore_needed(Needed::Received(origin, position), batch);
+                }
+            }
+            Record::Applied { origin, incarnation, position, at } => {
+                reading.clock = reading.clock.max(at);
+                self.replay_applied(open, origin, incarnation, position, at);
+            }
+            Record::ClockBound { bound } => {
+                self.persistence.bound = self.persistence.bound.max(bound);
+            }
+        }
+        Ok(())
+    }
+
+    fn replay_own(&mut self, entry: Entry, transaction: Option<OperationId>) {
+        self.position = self.position.max(entry.position);
+        self.clock.observe(entry.stamp.time);
+        let own = OperationId {
+            datacenter: self.datacenter,
+            incarnation: self.incarnation,
+            partition: self.id,
+            position: entry.position,
+        };
+        self.replay_change(self.datacenter, entry, transaction.unwrap_or(own), None);
+    }
+
+    fn replay_change(
+        &mut self,
+        origin: DatacenterId,
+        entry: Entry,
+        operation: OperationId,
+        at: Option<LogicalTime>,
+    ) {
+        let at = at.unwrap_or(entry.stamp.time);
+        match entry.change {
+            Change::Effects { keyspace, transaction, effects } => {
+                let operation = transaction.unwrap_or(operation);
+                let write = Write { stamp: entry.stamp, at, operation, origin };
+                self.apply_effects(keyspace, &effects, &write);
+            }
+            Change::Flush { keyspace, effects } => {
+                let write = Write { stamp: entry.stamp, at, operation, origin };
+                self.apply_flush(keyspace, &effects, &write);
+            }
+            Change::Transaction { .. } => {}
+        }
+    }
+
+    fn replay_decided(
+        &mut self,
+        open: &mut Open,
+        transaction: OperationId,
+        at: LogicalTime,
+        entry: Option<Entry>,
+    ) {
+        match entry {
+            // A participant executed its part.
+            Some(entry) if matches!(entry.change, Change::Effects { .. }) => {
+                open.prepared.remove(&transaction);
+                self.persistence.no_longer_needed(Needed::Prepared(transaction));
+                self.replay_own(entry, None);
+            }
+            // A coordinator decided.
+            entry => {
+                if let Some(entry) = &entry {
+                    self.position = self.position.max(entry.position);
+                    self.clock.observe(entry.stamp.time);
+                } else {
+                    let place = (transaction.datacenter, transaction.position);
+                    if let Some((_, announced)) = open.received.remove(&place) {
+                        open.announced.insert(transaction, announced);
+                    }
+                    self.persistence
+                        .needed_as(Needed::Received(place.0, place.1), Needed::Begun(transaction));
+                    self.applied.insert(
+                        transaction.datacenter,
+                        transaction.incarnation,
+                        transaction.position,
+                    );
+                }
+                open.decided.insert(transaction, (at, entry));
+            }
+        }
+    }
+
+    fn replay_applied(
+        &mut self,
+        open: &mut Open,
+        origin: DatacenterId,
+        incarnation: Incarnation,
+        position: Position,
+        at: LogicalTime,
+    ) {
+        self.applied.insert(origin, incarnation, position);
+        self.persistence.no_longer_needed(Needed::Received(origin, position));
+        let Some((_, entry)) = open.received.remove(&(origin, position)) else { return };
+        if let Change::Effects { transaction: Some(transaction), .. } = &entry.change {
+            open.prepared.remove(transaction);
+            self.persistence.no_longer_needed(Needed::Prepared(*transaction));
+        }
+        let operation = OperationId { datacenter: origin, incarnation, partition: self.id, position };
+        if matches!(entry.change, Change::Transaction { .. }) {
+            open.announced.insert(operation, entry);
+            return;
+        }
+        self.replay_change(origin, entry, operation, Some(at));
+    }
+
+    /// Everything was read: takes up what is open, and serves.
+    fn serve(&mut self, finish: Finish, reading: Reading) {
+        let Finish { log, mut superblock, .. } = finish;
+        self.persistence.checkpointed_end = log.first();
+        self.persistence.stream_floor = log.first();
+        let always = self.config.append_fsync == AppendFsync::Always;
+        self.disk.push_back(superblock.mark_running(self.config.boot_id, always));
+        self.persistence.superblock = Some(superblock);
+        self.persistence.log = Some(log);
+        let floor = self.clock.latest().max(reading.clock);
+        let bound = if self.config.rules.hold(Rule::ClockAheadOfRestart) {
+            self.persistence.bound
+        } else {
+            LogicalTime::ZERO
+        };
+        self.clock = HybridClock::starting_at(floor.max(bound));
+        let since = self.clock.read(self.now);
+        for rows in &mut self.rows {
+            rows.forget_past(since);
+        }
+        let own =
+            AppliedSet { incarnation: self.incarnation, watermark: self.position, ..AppliedSet::default() };
+        self.applied.restore(self.datacenter, own);
+        self.release();
+        self.stage = Stage::Serving;
+        self.trace(Trace::PartitionReady { partition: self.id, records: reading.records });
+        self.take_up(reading.open);
+        self.begin_sync();
+        let others: Vec<DatacenterId> = self.receivers.keys().copied().collect();
+        for datacenter in others {
+            self.resume_stream(datacenter);
+        }
+        self.settle();
+        self.take_early();
+    }
+
+    fn take_up(&mut self, open: Open) {
+        let Open { received, begun, mut decided, prepared, announced } = open;
+        let remember = self.config.rules.hold(Rule::RememberTheVote);
+        let complete = self.config.rules.hold(Rule::CompleteAfterCrash);
+        for (transaction, begun) in begun {
+            if complete {
+                let decision = decided.remove(&transaction);
+                self.take_up_begun(transaction, begun, decision);
+            }
+        }
+        for (transaction, (at, _)) in decided {
+            if let (Some(entry), true) = (announced.get(&transaction), complete) {
+                self.take_up_decided(transaction, at, entry);
+            }
+        }
+        for ((origin, position), (incarnation, entry)) in received {
+            if !self.applied.contains(origin, position) {
+                debug_assert_eq!(entry.position, position);
+                self.arrive(origin, incarnation, entry);
+            }
+        }
+        for (transaction, (keyspace, at, part)) in prepared.into_iter().filter(|_| remember) {
+            if transaction.datacenter == self.datacenter {
+                self.await_decision(transaction, keyspace, part, at);
+                self.vote_again(transaction);
+            } else if let Some(part) = self.transactions.replicated_parts.get(&transaction) {
+                let (origin, position) = (part.origin, part.position);
+                if part.work.is_none() {
+                    self.await_replicated_decision(transaction, origin, position, at);
+                }
+                self.notify_again(transaction);
+            }
+        }
+        let asked: Vec<OperationId> = self.transactions.coordinated.keys().copied().collect();
+        for transaction in asked {
+            self.ask_participants(transaction, &|_| true);
+        }
+    }
+
+    fn take_up_begun(
+        &mut self,
+        transaction: OperationId,
+        begun: Begun,
+        decision: Option<(LogicalTime, Option<Entry>)>,
+    ) {
+        let participants: Vec<_> = begun.parts.iter().map(|part| part.partition).collect();
+        let keyspace = begun.keyspace;
+        let state = match decision {
+            Some((at, Some(entry))) => {
+                let operation = OperationId { position: entry.position, ..transaction };
+                Coordinated::Committing(Committing {
+                    decision: Decision { at, operation, stamp: entry.stamp },
+                    participants,
+                    committed: BTreeSet::new(),
+                    keyspace,
+                    replies: Vec::new(),
+                    context: Context::default(),
+                    session: None,
+                })
+            }
+            _ => {
+                let context = Context { time: LogicalTime::ZERO, facts: begun.context };
+                let kind = VotingKind::Local { parts: begun.parts, context, session: None };
+                Coordinated::Voting(Voting { keyspace, participants, votes: BTreeSet::new(), kind })
+            }
+        };
+        self.transactions.coordinated.insert(transaction, state);
+    }
+
+    fn take_up_decided(&mut self, transaction: OperationId, at: LogicalTime, entry: &Entry) {
+        let Change::Transaction { keyspace, participants } = &entry.change else { return };
+        let committing = Committing {
+            decision: Decision { at, operation: transaction, stamp: entry.stamp },
+            participants: participants.clone(),
+            committed: BTreeSet::new(),
+            keyspace: *keyspace,
+            replies: Vec::new(),
+            context: Context::default(),
+            session: None,
+        };
+        self.transactions.coordinated.insert(transaction, Coordinated::Committing(committing));
+    }
+
+    /// Answers a question that a stopped partition cannot serve. Only sessions are answered; partitions wait.
+    pub(super) fn refuse(&mut self, envelope: &Envelope, reason: &str) {
+        let request = match &envelope.message {
+            Message::Execute { request, .. }
+            | Message::ReadFirst { request, .. }
+            | Message::ReadAt { request, .. }
+            | Message::Transact { request, .. }
+            | Message::AwaitReplicas { request, .. }
+            | Message::CountReplicas { request, .. }
+            | Message::ContextFetch { request, .. }
+            | Message::ContextMerge { request, .. } => *request,
+            Message::Survey { request } => {
+                let request = *request;
+                let figures = vec![("stopped".to_owned(), 1)];
+                return self.send(envelope.from, Message::Surveyed { request, figures });
+            }
+            _ => return,
+        };
+        let words = if reason.starts_with("TAILLOST") {
+            reason.to_owned()
+        } else {
+            format!("STOPPED partition {} has stopped: {reason}", self.id)
+        };
+        self.send(envelope.from, Message::Refused { request, reply: Reply::Error(words.into()) });
+    }
+}

@@ -1,0 +1,190 @@
+//! Streams to and from the other datacenters, and who has what: resume, acknowledge, send, `CAUSAL WAIT`.
+
+use super::Partition;
+use crate::trace::Trace;
+use ensue_types::{DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Position, RequestId, Rule};
+use ensue_wire::{Address, Message, StreamAcknowledge};
+
+/// A session that waits until enough datacenters have its past.
+#[derive(Debug)]
+pub(crate) struct ReplicaWait {
+    from: Address,
+    request: RequestId,
+    dependencies: Vec<Dependency>,
+    datacenters: u8,
+    since_us: u64,
+}
+
+impl Partition {
+    /// Tells a datacenter where its stream shall go on.
+    pub(super) fn resume_stream(&mut self, datacenter: DatacenterId) {
+        let Some(receiver) = self.receivers.get(&datacenter) else { return };
+        let (incarnation, received) = (receiver.incarnation, receiver.received());
+        let to = Address::Partition { datacenter, partition: self.id };
+        self.send(to, Message::StreamResume { incarnation, received });
+        self.acknowledge(datacenter);
+    }
+
+    pub(super) fn on_stream_resume(
+        &mut self,
+        datacenter: DatacenterId,
+        incarnation: Incarnation,
+        received: Position,
+    ) {
+        let foreign = incarnation != self.incarnation && received != Position(0);
+        if foreign || received > self.position {
+            // It has what this log does not: the log lost its tail, or the peer is not what it says.
+            return self.trace(Trace::Refused { what: "a resume point beyond the own stream" });
+        }
+        if let Some(sender) = self.senders.get_mut(&datacenter) {
+            sender.on_resume(received);
+        }
+        self.send_streams();
+    }
+
+    pub(super) fn on_stream_acknowledge(
+        &mut self,
+        datacenter: DatacenterId,
+        acknowledge: &StreamAcknowledge,
+        clock: LogicalTime,
+    ) {
+        let Some(sender) = self.senders.get_mut(&datacenter) else { return };
+        if acknowledge.received > self.position {
+            return self.trace(Trace::Refused { what: "an acknowledgement beyond the own stream" });
+        }
+        sender.on_acknowledge(acknowledge, clock);
+        self.answer_replica_waits();
+        self.send_streams();
+    }
+
+    /// Sends what the windows have room for.
+    pub(super) fn send_streams(&mut self) {
+        let datacenters: Vec<DatacenterId> = self.senders.keys().copied().collect();
+        for datacenter in datacenters {
+            while self.send_batch(datacenter) {}
+        }
+    }
+
+    /// Sends one batch; says whether another may follow.
+    fn send_batch(&mut self, datacenter: DatacenterId) -> bool {
+        let tuning = &self.config.tuning;
+        let (window, batch) = (tuning.stream_window_bytes, tuning.stream_batch_entries);
+        let end = self.position;
+        let Some(sender) = self.senders.get_mut(&datacenter) else { return false };
+        let Some(first) = sender.wants(end, window) else { return false };
+        let mut entries = Vec::new();
+        let mut position = first;
+        while entries.len() < batch && sender.wants(end, window) == Some(position) {
+            let Some(entry) = self.persistence.entry_in_memory(position) else { break };
+            sender.sent(position, entry.len());
+            entries.push(entry);
+            position = position.next();
+        }
+        if entries.is_empty() {
+            sender.reading = true;
+            self.persistence.read_entries_from(datacenter, first);
+            return false;
+        }
+        let to = Address::Partition { datacenter, partition: self.id };
+        let incarnation = self.incarnation;
+        self.send(to, Message::StreamEntries { incarnation, first, entries });
+        true
+    }
+
+    /// Entries of the log that memory no longer holds have been read for a datacenter that lags.
+    pub(super) fn on_entries_read(&mut self, datacenter: DatacenterId, read: Vec<(Position, bytes::Bytes)>) {
+        let Some(sender) = self.senders.get_mut(&datacenter) else { return };
+        sender.reading = false;
+        let Some(mut next) = sender.wants(self.position, usize::MAX) else { return };
+        let first = next;
+        let mut entries = Vec::new();
+        for (position, entry) in read {
+            if position == next {
+                sender.sent(position, entry.len());
+                entries.push(entry);
+                next = next.next();
+            }
+        }
+        if !entries.is_empty() {
+            let to = Address::Partition { datacenter, partition: self.id };
+            let incarnation = self.incarnation;
+            self.send(to, Message::StreamEntries { incarnation, first, entries });
+        }
+        self.send_streams();
+    }
+
+    /// Tells a datacenter what has been received, synced and applied here.
+    pub(super) fn acknowledge(&mut self, datacenter: DatacenterId) {
+        let Some(receiver) = self.receivers.get(&datacenter) else { return };
+        let acknowledge = StreamAcknowledge {
+            incarnation: receiver.incarnation,
+            received: receiver.received(),
+            synced: receiver.synced(),
+            applied: self.persistence.applied_durably().collect(),
+            end: self.position,
+        };
+        let to = Address::Partition { datacenter, partition: self.id };
+        self.promise();
+        self.send(to, Message::StreamAcknowledge(acknowledge));
+    }
+
+    /// The position that every other datacenter has synced: below it, the log need not be kept for the streams.
+    pub(crate) fn synced_everywhere(&self) -> Position {
+        if !self.config.rules.hold(Rule::KeepUntilSynced) {
+            return self.position;
+        }
+        self.senders.values().map(|sender| sender.synced()).min().unwrap_or(self.position)
+    }
+
+    pub(super) fn on_await_replicas(
+        &mut self,
+        from: Address,
+        request: RequestId,
+        dependencies: Vec<Dependency>,
+        datacenters: u8,
+    ) {
+        let since_us = self.now.monotonic_us;
+        self.replica_waits.push(ReplicaWait { from, request, dependencies, datacenters, since_us });
+        self.answer_replica_waits();
+    }
+
+    pub(super) fn answer_replica_waits(&mut self) {
+        if self.replica_waits.is_empty() {
+            return;
+        }
+        // A wait whose session has certainly given up; no wait is longer than an hour.
+        let oldest = self.now.monotonic_us.saturating_sub(3_600_000_000);
+        let waits = std::mem::take(&mut self.replica_waits);
+        for wait in waits {
+            let datacenters = self.replicas(&wait.dependencies);
+            if datacenters >= wait.datacenters {
+                self.send(wait.from, Message::ReplicasReached { request: wait.request, datacenters });
+            } else if wait.since_us >= oldest {
+                self.replica_waits.push(wait);
+            }
+        }
+    }
+
+    /// How many datacenters, this one included, have durably applied all of these operations of this partition.
+    pub(super) fn replicas(&self, dependencies: &[Dependency]) -> u8 {
+        let has = |sender: &crate::stream::sender::Sender, dependency: &Dependency| {
+            let wanted = dependency.operation;
+            let (incarnation, position) = sender.applied(wanted.datacenter);
+            debug_assert!(matches!(dependency.extent, Extent::Exact | Extent::Through));
+            incarnation > wanted.incarnation
+                || (incarnation == wanted.incarnation && position >= wanted.position)
+        };
+        let durable = |dependency: &Dependency| {
+            self.persistence.applied_durably().any(|(origin, incarnation, position)| {
+                let wanted = dependency.operation;
+                origin == wanted.datacenter
+                    && (incarnation > wanted.incarnation
+                        || (incarnation == wanted.incarnation && position >= wanted.position))
+            })
+        };
+        let here = u8::from(dependencies.iter().all(durable));
+        let elsewhere =
+            self.senders.values().filter(|sender| dependencies.iter().all(|d| has(sender, d))).count();
+        here + elsewhere as u8
+    }
+}

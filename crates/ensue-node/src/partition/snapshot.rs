@@ -1,0 +1,224 @@
+//! Reads at logical times: both rounds of a read transaction, and reads that meet an undecided transaction (Eiger 4, 5.4).
+//!
+//! A read never waits for a writer: it asks the coordinator of each undecided transaction that may come before its time
+//! whether it did, and the coordinator answers at once.
+
+use super::Partition;
+use super::execute::Execution;
+use crate::command;
+use crate::evaluate::{Evaluation, Observed};
+use crate::order::{RowName, WorkId};
+use crate::trace::Trace;
+use ensue_resp::Request;
+use ensue_types::{Args, KeyspaceId, LogicalTime, OperationId, PartitionId, Reply, RequestId, Rule};
+use ensue_wire::{Address, AtValues, Decision, FirstValues, Message};
+use std::collections::BTreeMap;
+
+/// Reads that wait for coordinators.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshots {
+    waiting: BTreeMap<u64, WaitingRead>,
+}
+
+#[derive(Debug)]
+struct WaitingRead {
+    at: LogicalTime,
+    /// Transactions whose coordinators have not answered.
+    unanswered: Vec<OperationId>,
+    since_us: u64,
+    read: Read,
+}
+
+#[derive(Debug)]
+enum Read {
+    /// The first command of a session's batch.
+    Batch(Box<Execution>),
+    /// A share of a second round.
+    Second { from: Address, request: RequestId, keyspace: KeyspaceId, commands: Vec<Args> },
+}
+
+impl Partition {
+    /// First round: the newest values with their validity, or only the promise.
+    pub(super) fn on_read_first(
+        &mut self,
+        from: Address,
+        request: RequestId,
+        keyspace: KeyspaceId,
+        commands: Vec<Args>,
+    ) {
+        let rows = self.rows_of(keyspace, &commands);
+        let latest_valid = self.promise();
+        self.mark(&rows);
+        let pending = self.must_wait(&rows) && self.config.rules.hold(Rule::PendingAnswersNothing);
+        let values = if pending {
+            None
+        } else {
+            self.read_all(keyspace, &commands, latest_valid).map(|(replies, observed)| FirstValues {
+                replies,
+                earliest_valid: observed.earliest_valid,
+                seen: self.facts_of(keyspace, &observed.operations),
+            })
+        };
+        self.send(from, Message::ReadFirstDone { request, latest_valid, values });
+    }
+
+    /// Second round: the values at one time.
+    pub(super) fn on_read_at(
+        &mut self,
+        from: Address,
+        request: RequestId,
+        keyspace: KeyspaceId,
+        commands: Vec<Args>,
+        at: LogicalTime,
+    ) {
+        // Nothing may become visible here at or before a time that is being read.
+        self.observe(at);
+        self.ask_then_read(at, Read::Second { from, request, keyspace, commands });
+    }
+
+    /// A batch whose next command reads a row with an undecided transaction.
+    pub(super) fn park_read(&mut self, execution: Execution, at: LogicalTime) {
+        let rows = self.rows_of(execution.keyspace, execution.commands.front());
+        self.mark(&rows);
+        self.ask_then_read(at, Read::Batch(Box::new(execution)));
+    }
+
+    /// A coordinator answered.
+    pub(crate) fn on_commit_checked(
+        &mut self,
+        check: u64,
+        transaction: OperationId,
+        decision: Option<Decision>,
+    ) {
+        match decision {
+            Some(decision) => self.on_commit(transaction, decision),
+            None => {
+                let at = self.snapshots.waiting.get(&check).map(|waiting| waiting.at);
+                if let (Some(at), Some(work)) = (at, self.transactions.work_of(transaction)) {
+                    self.order.not_before(work, at);
+                }
+            }
+        }
+        if let Some(waiting) = self.snapshots.waiting.get_mut(&check) {
+            waiting.unanswered.retain(|unanswered| *unanswered != transaction);
+        }
+        self.settle();
+        self.read_what_is_answered();
+    }
+
+    /// A transaction was decided by its coordinator's own message: nobody needs to hear of it again.
+    pub(crate) fn answer_reads(&mut self, transaction: OperationId) {
+        for waiting in self.snapshots.waiting.values_mut() {
+            waiting.unanswered.retain(|unanswered| *unanswered != transaction);
+        }
+    }
+
+    /// Carries out the reads that wait for nobody any more.
+    pub(crate) fn read_what_is_answered(&mut self) {
+        let answered =
+            |(check, waiting): (&u64, &WaitingRead)| waiting.unanswered.is_empty().then_some(*check);
+        while let Some(check) = self.snapshots.waiting.iter().find_map(answered) {
+            let waiting = self.snapshots.waiting.remove(&check).expect("found above");
+            // More may have been prepared before the time, while the answers were on their way.
+            self.ask_then_read(waiting.at, waiting.read);
+        }
+    }
+
+    /// Asks the coordinators on another core again, after the link to it broke.
+    pub(super) fn ask_coordinators_again(&mut self, owns: &dyn Fn(PartitionId) -> bool) {
+        let mut again = Vec::new();
+        for (&check, waiting) in &self.snapshots.waiting {
+            for &transaction in waiting.unanswered.iter().filter(|t| owns(Self::coordinator_of(**t))) {
+                again.push((check, transaction, waiting.at));
+            }
+        }
+        for (check, transaction, at) in again {
+            let message = Message::CommitCheck { check, transaction, at };
+            self.send_local(Self::coordinator_of(transaction), message);
+        }
+    }
+
+    /// Gives up reads whose sessions have long given up.
+    pub(super) fn forget_old_reads(&mut self) {
+        let oldest = self.now.monotonic_us.saturating_sub(2_000 * self.config.tuning.request_timeout_ms);
+        self.snapshots.waiting.retain(|_, waiting| waiting.since_us >= oldest);
+    }
+
+    pub(crate) fn waiting_reads(&self) -> usize {
+        self.snapshots.waiting.len()
+    }
+
+    fn ask_then_read(&mut self, at: LogicalTime, read: Read) {
+        let rows = match &read {
+            Read::Batch(execution) => self.rows_of(execution.keyspace, execution.commands.front()),
+            Read::Second { keyspace, commands, .. } => self.rows_of(*keyspace, commands),
+        };
+        let unanswered = self.undecided_before(&rows, at);
+        if unanswered.is_empty() || !self.config.rules.hold(Rule::AskTheCoordinator) {
+            return self.carry_out(at, read);
+        }
+        let check = self.number();
+        for &transaction in &unanswered {
+            self.trace(Trace::CommitCheck { partition: self.id, transaction });
+            let message = Message::CommitCheck { check, transaction, at };
+            self.send_local(Self::coordinator_of(transaction), message);
+        }
+        let since_us = self.now.monotonic_us;
+        self.snapshots.waiting.insert(check, WaitingRead { at, unanswered, since_us, read });
+    }
+
+    fn undecided_before(&self, rows: &[RowName], at: LogicalTime) -> Vec<OperationId> {
+        let name = |work: WorkId| self.order.work(work).and_then(|work| self.transaction_name(work));
+        self.order.blockers(rows, at).into_iter().filter_map(name).collect()
+    }
+
+    fn carry_out(&mut self, at: LogicalTime, read: Read) {
+        match read {
+            Read::Batch(mut execution) => {
+                if let Some(args) = execution.commands.pop_front() {
+                    let reply = match Request::parse(&args) {
+                        Ok(request) => self.read_now(&mut execution, at, &request),
+                        Err(error) => error.reply(),
+                    };
+                    execution.replies.push(reply);
+                }
+                self.advance(*execution);
+            }
+            Read::Second { from, request, keyspace, commands } => {
+                let at =
+                    if self.config.rules.hold(Rule::ReadAtEffectiveTime) { at } else { self.clock.latest() };
+                let values = self.read_all(keyspace, &commands, at).map(|(replies, observed)| AtValues {
+                    replies,
+                    seen: self.facts_of(keyspace, &observed.operations),
+                });
+                self.send(from, Message::ReadAtDone { request, values });
+            }
+        }
+    }
+
+    fn read_all(
+        &mut self,
+        keyspace: KeyspaceId,
+        commands: &[Args],
+        at: LogicalTime,
+    ) -> Option<(Vec<Reply>, Observed)> {
+        let mut desk = Evaluation::reading(&mut self.rows[usize::from(keyspace.0)], at);
+        let mut replies = Vec::with_capacity(commands.len());
+        for args in commands {
+            replies.push(match Request::parse(args) {
+                Ok(request) => command::run(&request, &mut desk).ok()?,
+                Err(error) => error.reply(),
+            });
+        }
+        Some((replies, desk.observed))
+    }
+
+    fn mark(&mut self, rows: &[RowName]) {
+        let until = self.now.monotonic_us / 1_000 + self.config.tuning.read_mark_ms;
+        for (keyspace, key) in rows {
+            if self.protocol(*keyspace).keeps_old_versions() {
+                self.rows[usize::from(keyspace.0)].mark(key, until);
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! A run of neighbouring commands for one partition, as one message: the path of nearly every command.
+//!
+//! - Send: `Execute` with the commands, moved, and a copy of the context.
+//! - On `Executed`: the context is the one that came back; the answers go out in order.
+
+use super::exchange::Exchange;
+use super::failure::UNANSWERED;
+use super::turn::{Run, Turn};
+use ensue_types::PartitionId;
+use ensue_wire::Message;
+
+/// Waiting for `Executed`.
+pub(super) struct Batch {
+    pub(super) partition: PartitionId,
+}
+
+impl Turn<'_> {
+    pub(super) fn send_batch(&mut self, run: Run) {
+        let queue = &mut self.session.queue;
+        let commands = if run.commands == queue.len() {
+            // The whole queue goes: its buffer becomes the message's.
+            Vec::from(std::mem::take(queue))
+        } else {
+            queue.drain(..run.commands).collect()
+        };
+        self.desk.counters.commands += run.commands as u64;
+        self.ask(run.commands);
+        self.session.asked.writes = run.writes;
+        self.begin_request(Exchange::Batch(Batch { partition: run.partition }), 1);
+        let message = Message::Execute {
+            request: self.request(0),
+            keyspace: self.session.keyspace,
+            context: self.session.context().clone(),
+            commands,
+        };
+        self.send(run.partition, message);
+    }
+}
+
+impl Batch {
+    pub(super) fn on_answer(self, turn: &mut Turn<'_>, message: Message) {
+        let Message::Executed { context, mut replies, .. } = message else {
+            return turn.unexpected(Exchange::Batch(self));
+        };
+        let own = turn.session.context_mut();
+        own.time = own.time.max(context.time);
+        own.facts = context.facts;
+        // An owner answers each command; a foreign one that does not must not shift the answers to the next.
+        replies.resize(turn.session.asked.count, UNANSWERED);
+        turn.complete(replies);
+    }
+}

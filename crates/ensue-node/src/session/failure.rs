@@ -1,0 +1,47 @@
+//! Why an exchange ended without its answer, and the words for it.
+//!
+//! A read that got no answer changed nothing: `UNAVAILABLE`. A write that got none may have been made: `UNKNOWN`. A
+//! client that retries must be able to tell them apart.
+
+use ensue_types::{DatacenterId, PartitionId, Reply};
+
+/// Why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    Timeout,
+    LinkDown,
+}
+
+/// An exchange that ended without its answer.
+#[derive(Clone, Debug)]
+pub(super) enum Failure {
+    /// This partition did not answer.
+    NoAnswer { datacenter: DatacenterId, partition: PartitionId, reason: Reason },
+    /// It said why not.
+    Refused(Reply),
+}
+
+impl Failure {
+    /// The answer to one command of the exchange.
+    pub(super) fn reply(&self, may_have_written: bool) -> Reply {
+        let (datacenter, partition, reason) = match self {
+            Failure::Refused(reply) => return reply.clone(),
+            Failure::NoAnswer { datacenter, partition, reason } => (datacenter, partition, reason),
+        };
+        let what = match reason {
+            Reason::Timeout => "did not answer in time",
+            Reason::LinkDown => "became unreachable before it answered",
+        };
+        let words = if may_have_written {
+            format!(
+                "UNKNOWN partition {partition} of {datacenter} {what}: the write may or may not have been made"
+            )
+        } else {
+            format!("UNAVAILABLE partition {partition} of {datacenter} {what}")
+        };
+        Reply::Error(words.into())
+    }
+}
+
+/// An owner answered something else than what was asked.
+pub(super) const UNANSWERED: Reply = Reply::error("ERR internal error: an owner left a command unanswered");

@@ -1,0 +1,182 @@
+//! `INFO`: figures of the datacenter as lines, with the names that existing dashboards and clients look for.
+//!
+//! Figures arrive summed over all cores and partitions. Those that Redis has a line for stand in its sections; every
+//! other one stands in the section `Ensue` under its own name. Fields that mean nothing here are left out.
+
+use super::handshake::REDIS_VERSION;
+use super::survey::Purpose;
+use super::turn::Turn;
+use crate::{AppendFsync, NodeConfig};
+use ensue_types::{Args, Now, Reply};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+type Figures = BTreeMap<String, i64>;
+
+/// A section: its name in lower case, its title, and whether it needs figures.
+struct Section {
+    name: &'static str,
+    title: &'static str,
+    asks: bool,
+}
+
+const SECTIONS: [Section; 8] = [
+    Section { name: "server", title: "Server", asks: false },
+    Section { name: "clients", title: "Clients", asks: true },
+    Section { name: "memory", title: "Memory", asks: true },
+    Section { name: "persistence", title: "Persistence", asks: false },
+    Section { name: "stats", title: "Stats", asks: true },
+    Section { name: "replication", title: "Replication", asks: false },
+    Section { name: "keyspace", title: "Keyspace", asks: true },
+    Section { name: "ensue", title: "Ensue", asks: true },
+];
+
+impl Turn<'_> {
+    pub(super) fn info(&mut self, args: &Args) {
+        let mut sections: Vec<String> =
+            args[1..].iter().map(|name| String::from_utf8_lossy(name).to_ascii_lowercase()).collect();
+        if sections.iter().any(|name| matches!(name.as_str(), "all" | "default" | "everything")) {
+            sections.clear();
+        }
+        if SECTIONS.iter().any(|section| section.asks && is_wanted(&sections, section)) {
+            return self.survey(Purpose::Info(sections));
+        }
+        let text = text(&self.desk.config, self.now, &sections, &Figures::new());
+        self.reply(&Reply::Verbatim(text.into()));
+    }
+}
+
+/// The lines of these sections, of all if none is named.
+pub(super) fn text(config: &NodeConfig, now: Now, sections: &[String], figures: &Figures) -> String {
+    let mut lines = Lines { config, now, figures, text: String::new() };
+    for section in SECTIONS.iter().filter(|section| is_wanted(sections, section)) {
+        if !lines.text.is_empty() {
+            lines.text.push_str("\r\n");
+        }
+        lines.text.push_str("# ");
+        lines.text.push_str(section.title);
+        lines.text.push_str("\r\n");
+        lines.section(section.name);
+    }
+    lines.text
+}
+
+fn is_wanted(sections: &[String], section: &Section) -> bool {
+    sections.is_empty() || sections.iter().any(|name| name == section.name)
+}
+
+struct Lines<'a> {
+    config: &'a NodeConfig,
+    now: Now,
+    figures: &'a Figures,
+    text: String,
+}
+
+impl Lines<'_> {
+    fn section(&mut self, name: &str) {
+        match name {
+            "server" => self.server(),
+            "clients" => self.clients(),
+            "memory" => self.memory(),
+            "persistence" => self.persistence(),
+            "stats" => self.stats(),
+            "replication" => self.replication(),
+            "keyspace" => self.keyspace(),
+            _ => self.ensue(),
+        }
+    }
+
+    fn line(&mut self, name: &str, value: impl std::fmt::Display) {
+        // Writing to a string cannot fail.
+        let _ = write!(self.text, "{name}:{value}\r\n");
+    }
+
+    fn figure(&self, name: &str) -> i64 {
+        self.figures.get(name).copied().unwrap_or(0)
+    }
+
+    fn server(&mut self) {
+        self.line("redis_version", REDIS_VERSION);
+        self.line("server_name", "ensue");
+        self.line("ensue_version", env!("CARGO_PKG_VERSION"));
+        self.line("redis_mode", "standalone");
+        self.line("server_time_usec", self.now.wall_ms.saturating_mul(1_000));
+        for (name, value) in &self.config.info {
+            self.line(name, value);
+        }
+    }
+
+    fn clients(&mut self) {
+        self.line("connected_clients", self.figure("connected_clients"));
+        self.line("blocked_clients", self.figure("blocked_clients"));
+    }
+
+    fn memory(&mut self) {
+        self.line("used_memory", self.figure("memory_bytes"));
+        self.line("maxmemory", self.config.maxmemory);
+        self.line("maxmemory_policy", "noeviction");
+    }
+
+    fn persistence(&mut self) {
+        self.line("loading", 0);
+        self.line("aof_enabled", 1);
+        let appendfsync = match self.config.append_fsync {
+            AppendFsync::Always => "always",
+            AppendFsync::EverySecond => "everysec",
+            AppendFsync::No => "no",
+        };
+        self.line("ensue_appendfsync", appendfsync);
+    }
+
+    fn stats(&mut self) {
+        for name in STATS {
+            self.line(name, self.figure(name));
+        }
+    }
+
+    fn replication(&mut self) {
+        // Every datacenter takes writes; to a client of Redis that is a master.
+        self.line("role", "master");
+        self.line("connected_slaves", 0);
+        let topology = &self.config.topology;
+        self.line("ensue_datacenter", topology.datacenter);
+        let others: Vec<String> = topology.others().map(|datacenter| datacenter.to_string()).collect();
+        self.line("ensue_other_datacenters", others.join(","));
+        self.line("ensue_partitions", topology.partitions);
+    }
+
+    fn keyspace(&mut self) {
+        for keyspace in 0..self.config.protocols.len() {
+            let keys = self.figure(&format!("keys_{keyspace}"));
+            if keys > 0 {
+                let expires = self.figure(&format!("expires_{keyspace}"));
+                self.line(&format!("db{keyspace}"), format!("keys={keys},expires={expires},avg_ttl=0"));
+            }
+        }
+    }
+
+    fn ensue(&mut self) {
+        for (keyspace, protocol) in self.config.protocols.iter().enumerate() {
+            self.line(&format!("ensue_protocol_{keyspace}"), protocol);
+        }
+        for (name, value) in self.figures {
+            let elsewhere = name.starts_with("keys_")
+                || name.starts_with("expires_")
+                || matches!(name.as_str(), "connected_clients" | "blocked_clients" | "memory_bytes")
+                || STATS.contains(&name.as_str());
+            if !elsewhere {
+                self.line(&format!("ensue_{name}"), value);
+            }
+        }
+    }
+}
+
+/// Figures that have a line of this name in `Stats`, present or not.
+const STATS: [&str; 6] = [
+    "total_connections_received",
+    "total_commands_processed",
+    "keyspace_hits",
+    "keyspace_misses",
+    "expired_keys",
+    "evicted_keys",
+];

@@ -1,0 +1,170 @@
+//! `CAUSAL MERGE`: a session takes over a past that came from elsewhere.
+//!
+//! - Begin: decode the token, refuse what it may not hold, and ask every partition that it names to say when it has applied
+//!   the operations (`CheckDependencies`).
+//! - On the last `DependenciesMet`: the past of the token joins the session's. From here on every answer includes it.
+//! - On the timeout: `NOTYET`, naming what is missing; the session's past is as before (trap 13).
+
+use super::exchange::Exchange;
+use super::failure::{Failure, Reason};
+use super::token::Token;
+use super::turn::Turn;
+use ensue_types::{Context, Dependency, Extent, PartitionId, Reply, Rule};
+use ensue_wire::Message;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Waiting for `DependenciesMet` of every group.
+pub(super) struct TokenMerge {
+    past: Context,
+    first_check: u64,
+    groups: Vec<Group>,
+}
+
+/// The dependencies that one partition is asked about.
+struct Group {
+    partition: PartitionId,
+    dependencies: Vec<Dependency>,
+    met: bool,
+}
+
+impl Turn<'_> {
+    pub(super) fn causal_merge(&mut self, text: &[u8], timeout_ms: u64) {
+        let (past, dependencies) = match self.admit(text) {
+            Ok(admitted) => admitted,
+            Err(refusal) => return self.reply(&refusal),
+        };
+        self.ask(1);
+        if dependencies.is_empty() || !self.desk.config.rules.hold(Rule::MergeWaits) {
+            return self.take_over(past);
+        }
+        let groups: Vec<Group> = by_partition(dependencies)
+            .into_iter()
+            .map(|(partition, dependencies)| Group { partition, dependencies, met: false })
+            .collect();
+        let first_check = self.desk.begin_checks(self.session.id, groups.len() as u32);
+        for (check, group) in (first_check..).zip(&groups) {
+            let message = Message::CheckDependencies { check, dependencies: group.dependencies.clone() };
+            self.send(group.partition, message);
+        }
+        let merge = TokenMerge { past, first_check, groups };
+        self.begin_exchange(Exchange::Merge(Box::new(merge)), 0, timeout_ms);
+    }
+
+    /// Decodes a token and checks everything that it names.
+    fn admit(&self, text: &[u8]) -> Result<(Context, Vec<Dependency>), Reply> {
+        let invalid = |why: String| Reply::Error(format!("ERR invalid causal token: {why}").into());
+        let token = Token::decode(text).map_err(|error| invalid(error.to_string()))?;
+        let keyspace = self.session.keyspace;
+        if token.keyspace != keyspace {
+            let why = format!("it belongs to keyspace {}, and keyspace {} is selected", token.keyspace.0, keyspace.0);
+            return Err(invalid(why));
+        }
+        let ahead_ms = token.context.time.ms().saturating_sub(self.now.wall_ms);
+        if ahead_ms > self.desk.config.tuning.clock_ahead_ms_max {
+            let words = format!("CLOCKAHEAD the token is from {ahead_ms} milliseconds in the future of this node's clock");
+            return Err(Reply::Error(words.into()));
+        }
+        let dependencies = self
+            .desk
+            .protocol(keyspace)
+            .past(&token.context.facts)
+            .map_err(|_| invalid("its facts are not of this keyspace's protocol".to_owned()))?;
+        let topology = &self.desk.config.topology;
+        for dependency in &dependencies {
+            let operation = &dependency.operation;
+            let known = usize::from(operation.datacenter.0) < topology.datacenters.len()
+                && operation.partition.0 < topology.partitions;
+            if !known {
+                return Err(invalid(format!("it names {operation}, which this cluster does not have")));
+            }
+        }
+        Ok((token.context, dependencies))
+    }
+
+    /// The past is here: it becomes the session's.
+    fn take_over(&mut self, past: Context) {
+        self.see(past.time);
+        let keyspace = self.session.keyspace;
+        let facts = &mut self.session.context_mut().facts;
+        match self.desk.protocol(keyspace).join(facts, &past.facts) {
+            Ok(()) => self.complete(vec![Reply::OK]),
+            Err(_) => self.answer(&[Reply::error("ERR invalid causal token: its facts cannot be joined")]),
+        }
+    }
+
+    /// A partition has applied what it was asked about.
+    pub(super) fn on_dependencies_met(&mut self, check: u64) {
+        let Exchange::Merge(merge) = &mut self.session.exchange else { return };
+        let Some(index) = check.checked_sub(merge.first_check) else { return };
+        let Some(group) = merge.groups.get_mut(index as usize) else { return };
+        group.met = true;
+        if merge.groups.iter().all(|group| group.met) {
+            if let Exchange::Merge(merge) = std::mem::take(&mut self.session.exchange) {
+                let past = merge.end(self);
+                self.take_over(past);
+            }
+        }
+        self.advance();
+    }
+}
+
+impl TokenMerge {
+    pub(super) fn unanswered(&self) -> Vec<PartitionId> {
+        self.missing().map(|group| group.partition).collect()
+    }
+
+    pub(super) fn on_timeout(self, turn: &mut Turn<'_>) {
+        let words = format!(
+            "NOTYET this datacenter has not received everything the token depends on: waiting for {}",
+            self.waited_for()
+        );
+        self.end(turn);
+        turn.fail(&Failure::Refused(Reply::Error(words.into())));
+    }
+
+    pub(super) fn on_link_down(self, turn: &mut Turn<'_>, partition: PartitionId) {
+        self.end(turn);
+        turn.fail_silent(partition, Reason::LinkDown);
+    }
+
+    /// Its checks are over, whether they were answered or not.
+    fn end(self, turn: &mut Turn<'_>) -> Context {
+        turn.desk.end_checks(self.first_check, self.groups.len());
+        self.past
+    }
+
+    fn missing(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().filter(|group| !group.met)
+    }
+
+    fn waited_for(&self) -> String {
+        let missing: Vec<&Dependency> = self.missing().flat_map(|group| &group.dependencies).collect();
+        let mut text = String::new();
+        for (index, dependency) in missing.iter().take(NAMED_MAX).enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            let extent = match dependency.extent {
+                Extent::Exact => "",
+                Extent::Through => "up to ",
+            };
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{separator}{extent}{}", dependency.operation);
+        }
+        if missing.len() > NAMED_MAX {
+            let _ = write!(text, " and {} more", missing.len() - NAMED_MAX);
+        }
+        text
+    }
+}
+
+/// Dependencies by the partition that knows of them.
+pub(super) fn by_partition(dependencies: Vec<Dependency>) -> BTreeMap<PartitionId, Vec<Dependency>> {
+    let mut groups: BTreeMap<PartitionId, Vec<Dependency>> = BTreeMap::new();
+    for dependency in dependencies {
+        groups.entry(dependency.operation.partition).or_default().push(dependency);
+    }
+    groups
+}
+
+/// How many missing operations an error names.
+const NAMED_MAX: usize = 8;

@@ -1,0 +1,117 @@
+//! The same moment for none: `Execute` to several owners in parallel, their answers put together.
+//!
+//! For commands that every partition answers (`DBSIZE`, `KEYS`, `FLUSHDB`), and for commands over several keys in a
+//! keyspace whose protocol has no snapshots or no write transactions. The contexts that come back are joined, so the
+//! session depends on all that any share saw or wrote.
+
+use super::exchange::Exchange;
+use super::plan::{Answers, Plan};
+use super::rename::Renaming;
+use super::turn::Turn;
+use crate::Trace;
+use ensue_types::{Context, KeyspaceId, LogicalTime, PartitionId};
+use ensue_wire::Message;
+
+/// What the answers are for.
+pub(super) enum Then {
+    /// The client's answer.
+    Answer,
+    /// The second half of `RENAME`.
+    Rename(Renaming),
+}
+
+/// Waiting for `Executed` of every part in every keyspace.
+pub(super) struct Parallel {
+    plan: Plan,
+    then: Then,
+    answers: Answers,
+    /// The keyspace, the part, and whether it was answered: one a share.
+    shares: Vec<(KeyspaceId, usize, bool)>,
+    /// The joined contexts of the answers so far, one a keyspace.
+    contexts: Vec<(KeyspaceId, Context)>,
+}
+
+impl Turn<'_> {
+    pub(super) fn read_in_parallel(&mut self, plan: Plan, then: Then) {
+        let keyspaces = [self.session.keyspace];
+        self.execute_in_parallel(plan, &keyspaces, then);
+    }
+
+    /// Executes every part in every one of these keyspaces.
+    pub(super) fn execute_in_parallel(&mut self, plan: Plan, keyspaces: &[KeyspaceId], then: Then) {
+        if plan.writes {
+            self.session.asked.writes.mark(0);
+        }
+        let parts = plan.parts.len();
+        let shares: Vec<_> =
+            keyspaces.iter().flat_map(|&keyspace| (0..parts).map(move |part| (keyspace, part, false))).collect();
+        let messages: Vec<_> = shares
+            .iter()
+            .map(|&(keyspace, part, _)| (keyspace, plan.parts[part].partition, plan.commands_of(part)))
+            .collect();
+        let answers = plan.answers();
+        let parallel = Parallel { plan, then, answers, shares, contexts: Vec::new() };
+        self.begin_request(Exchange::Parallel(Box::new(parallel)), messages.len());
+        for (share, (keyspace, partition, commands)) in messages.into_iter().enumerate() {
+            let request = self.request(share);
+            let context = self.session.contexts[usize::from(keyspace.0)].clone();
+            self.send_in(keyspace, partition, Message::Execute { request, keyspace, context, commands });
+        }
+    }
+
+    /// All answers of a plan are here.
+    pub(super) fn finish(&mut self, plan: Plan, then: Then, answers: Answers) {
+        match then {
+            Then::Answer => self.complete(vec![plan.assemble(answers)]),
+            Then::Rename(renaming) => self.rename_write(renaming, plan.into_replies(answers)),
+        }
+    }
+}
+
+impl Parallel {
+    pub(super) fn unanswered(&self) -> Vec<PartitionId> {
+        let missing = self.shares.iter().filter(|(_, _, answered)| !answered);
+        missing.map(|&(_, part, _)| self.plan.parts[part].partition).collect()
+    }
+
+    pub(super) fn on_answer(
+        mut self: Box<Self>,
+        turn: &mut Turn<'_>,
+        share: usize,
+        time: LogicalTime,
+        message: Message,
+    ) {
+        let Message::Executed { mut context, replies, .. } = message else {
+            return turn.unexpected(Exchange::Parallel(self));
+        };
+        context.time = context.time.max(time);
+        let (keyspace, part, answered) = self.shares[share];
+        if !answered {
+            self.shares[share].2 = true;
+            self.answers.put_part(&self.plan.parts[part], replies);
+            self.join(turn, keyspace, context);
+        }
+        if self.shares.iter().any(|(_, _, answered)| !answered) {
+            turn.session.exchange = Exchange::Parallel(self);
+            return;
+        }
+        for (keyspace, context) in self.contexts {
+            let own = &mut turn.session.contexts[usize::from(keyspace.0)];
+            own.time = own.time.max(context.time);
+            own.facts = context.facts;
+        }
+        turn.finish(self.plan, self.then, self.answers);
+    }
+
+    /// Every context that comes back covers what the session had before, so the first one stands in for it.
+    fn join(&mut self, turn: &mut Turn<'_>, keyspace: KeyspaceId, context: Context) {
+        let Some((_, joined)) = self.contexts.iter_mut().find(|(of, _)| *of == keyspace) else {
+            self.contexts.push((keyspace, context));
+            return;
+        };
+        joined.time = joined.time.max(context.time);
+        if turn.desk.protocol(keyspace).join(&mut joined.facts, &context.facts).is_err() {
+            turn.desk.trace(Trace::Refused { what: "an answer carried a context that is not the protocol's" });
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! A command with keys of several owners, or a whole MULTI, cut into one part an owner, and put together again.
+//!
+//! Each command becomes pieces, one for each owner of its keys, numbered in the order of the commands: the number
+//! travels with the piece and comes back with its answer. Nothing is sent here.
+
+use super::combine::Combination;
+use super::failure::UNANSWERED;
+use ensue_resp::{Combine, CommandSpec, Request, Route};
+use ensue_types::{Args, Part, PartitionId, Reply, partition_of};
+use std::collections::BTreeMap;
+
+/// The commands, cut.
+#[derive(Debug)]
+pub(super) struct Plan {
+    partitions: u16,
+    /// One an owner, in the order in which the commands name them.
+    pub(super) parts: Vec<Part>,
+    places: BTreeMap<PartitionId, usize>,
+    pieces: Vec<Piece>,
+    commands: Vec<Planned>,
+    shape: Shape,
+    /// Whether a command among them may change something.
+    pub(super) writes: bool,
+}
+
+/// What the answers of the commands become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// There is one command: its answer.
+    Single,
+    /// The array of `EXEC`.
+    Array,
+    /// `OK`, or the first error.
+    Ok,
+}
+
+/// A part of one command for one owner.
+#[derive(Debug)]
+struct Piece {
+    command: usize,
+    /// For a command that gathers: the places of its keys among all keys.
+    places: Vec<usize>,
+}
+
+/// How the answer of one command comes about.
+#[derive(Debug)]
+enum Planned {
+    /// Known before anything is sent.
+    Ready(Reply),
+    /// What the one owner answers.
+    Whole,
+    Combined { how: Combination, keys: usize },
+}
+
+impl Plan {
+    pub(super) fn single(partitions: u16) -> Plan {
+        Plan {
+            partitions,
+            parts: Vec::new(),
+            places: BTreeMap::new(),
+            pieces: Vec::new(),
+            commands: Vec::new(),
+            shape: Shape::Single,
+            writes: false,
+        }
+    }
+
+    /// The plan of an `EXEC`.
+    pub(super) fn exec(partitions: u16) -> Plan {
+        Plan { shape: Shape::Array, ..Plan::single(partitions) }
+    }
+
+    /// A plan of several commands that the client sees as one.
+    pub(super) fn all_ok(partitions: u16) -> Plan {
+        Plan { shape: Shape::Ok, ..Plan::single(partitions) }
+    }
+
+    /// Adds a command that needs no owner.
+    pub(super) fn add_ready(&mut self, reply: Reply) {
+        self.commands.push(Planned::Ready(reply));
+    }
+
+    /// Adds a command of one key or of several.
+    pub(super) fn add(&mut self, spec: &'static CommandSpec, args: Args) {
+        match spec.route {
+            Route::Split(combine) => self.add_split(spec, combine, args),
+            // The caller has checked that the arguments are as many as the command takes.
+            _ => match args.get(1).map(|key| partition_of(key, self.partitions)) {
+                Some(owner) => {
+                    self.writes |= spec.is_write();
+                    self.add_piece(owner, Vec::new(), args);
+                    self.commands.push(Planned::Whole);
+                }
+                None => self.add_ready(UNANSWERED),
+            },
+        }
+    }
+
+    /// Adds a command for these partitions, each of which gets it whole.
+    pub(super) fn add_everywhere(
+        &mut self,
+        how: Combination,
+        writes: bool,
+        partitions: impl Iterator<Item = PartitionId>,
+        args: &Args,
+    ) {
+        self.writes |= writes;
+        let first = self.pieces.len();
+        for partition in partitions {
+            self.add_piece(partition, Vec::new(), args.clone());
+        }
+        let keys = self.pieces.len() - first;
+        self.commands.push(Planned::Combined { how, keys });
+    }
+
+    /// Adds a command at an owner without looking for its keys.
+    pub(super) fn add_at(&mut self, owner: PartitionId, writes: bool, args: Args) {
+        self.writes |= writes;
+        self.add_piece(owner, Vec::new(), args);
+        self.commands.push(Planned::Whole);
+    }
+
+    fn add_split(&mut self, spec: &'static CommandSpec, combine: Combine, args: Args) {
+        // Read as a whole first: no owner may refuse its piece when another has made its own.
+        if let Err(error) = Request::parse_as(spec, &args) {
+            return self.add_ready(error.reply());
+        }
+        self.writes |= spec.is_write();
+        let step = usize::from(spec.step.unsigned_abs()).max(1);
+        let mut split: BTreeMap<PartitionId, (Vec<usize>, Args)> = BTreeMap::new();
+        let mut order = Vec::new();
+        let mut keys = 0;
+        for group in args[1..].chunks(step) {
+            let owner = partition_of(&group[0], self.partitions);
+            let (places, piece) = split.entry(owner).or_insert_with(|| {
+                order.push(owner);
+                (Vec::new(), vec![args[0].clone()])
+            });
+            places.push(keys);
+            piece.extend_from_slice(group);
+            keys += 1;
+        }
+        for owner in order {
+            if let Some((places, piece)) = split.remove(&owner) {
+                self.add_piece(owner, places, piece);
+            }
+        }
+        self.commands.push(Planned::Combined { how: combine.into(), keys });
+    }
+
+    /// Adds a piece of the command that is pushed next.
+    fn add_piece(&mut self, owner: PartitionId, places: Vec<usize>, args: Args) {
+        let part = *self.places.entry(owner).or_insert_with(|| {
+            self.parts.push(Part { partition: owner, commands: Vec::new() });
+            self.parts.len() - 1
+        });
+        self.parts[part].commands.push((self.pieces.len() as u32, args));
+        self.pieces.push(Piece { command: self.commands.len(), places });
+    }
+
+    /// The commands of one part, copied: they are needed again if there is another round.
+    pub(super) fn commands_of(&self, part: usize) -> Vec<Args> {
+        self.parts[part].commands.iter().map(|(_, args)| args.clone()).collect()
+    }
+
+    /// Room for the answers of all pieces.
+    pub(super) fn answers(&self) -> Answers {
+        Answers(vec![None; self.pieces.len()])
+    }
+
+    /// The answer of the whole.
+    pub(super) fn assemble(self, answers: Answers) -> Reply {
+        let shape = self.shape;
+        let mut replies = self.into_replies(answers);
+        match shape {
+            Shape::Single => replies.pop().unwrap_or(UNANSWERED),
+            Shape::Array => Reply::Array(replies),
+            Shape::Ok => replies.into_iter().find(Reply::is_error).unwrap_or(Reply::OK),
+        }
+    }
+
+    /// The answer of each command.
+    pub(super) fn into_replies(self, answers: Answers) -> Vec<Reply> {
+        let mut found = self.pieces.into_iter().zip(answers.0).peekable();
+        let mut replies = Vec::with_capacity(self.commands.len());
+        for (index, planned) in self.commands.into_iter().enumerate() {
+            let mut own = Vec::new();
+            while let Some((piece, reply)) = found.next_if(|(piece, _)| piece.command == index) {
+                own.push((piece.places, reply.unwrap_or(UNANSWERED)));
+            }
+            replies.push(match planned {
+                Planned::Ready(reply) => reply,
+                Planned::Whole => own.pop().map_or(UNANSWERED, |(_, reply)| reply),
+                Planned::Combined { how, keys } => how.combine(own, keys),
+            });
+        }
+        replies
+    }
+}
+
+/// The answers of the pieces, as they come in.
+#[derive(Debug)]
+pub(super) struct Answers(Vec<Option<Reply>>);
+
+impl Answers {
+    /// The answers of one part, in the order of its commands.
+    pub(super) fn put_part(&mut self, part: &Part, replies: Vec<Reply>) {
+        for ((piece, _), reply) in part.commands.iter().zip(replies) {
+            self.put(*piece, reply);
+        }
+    }
+
+    /// The answer of one piece. One that was never sent is dropped, and an error stays: `FLUSHALL` asks an owner once
+    /// for each keyspace.
+    pub(super) fn put(&mut self, piece: u32, reply: Reply) {
+        match self.0.get_mut(piece as usize) {
+            Some(Some(earlier)) if earlier.is_error() => {}
+            Some(place) => *place = Some(reply),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Read transactions over several owners: Eiger's section 4, driven by what the protocol says of the first round.
+//!
+//! - Begin: `ReadFirst` to every owner of a key.
+//! - When all answered: ask the protocol. Consistent: answer. Otherwise `ReadAt` the time it names to the owners it names.
+//! - When the second round answered: answer. If an owner no longer knows that time, or the transaction was older than its
+//!   timeout between the rounds, begin again (4.3; trap 6), a bounded number of times.
+//! - The context takes over what the accepted shares saw, and every time that an answer carried (trap 3).
+//!
+//! A keyspace whose protocol has no snapshots reads in parallel instead (`parallel`).
+
+use super::exchange::Exchange;
+use super::failure::Failure;
+use super::parallel::Then;
+use super::plan::{Answers, Plan};
+use super::turn::Turn;
+use crate::Trace;
+use ensue_protocol::{Snapshot, Validity};
+use ensue_types::{LogicalTime, Opaque, PartitionId, Reply, Rule, limits};
+use ensue_wire::{FirstValues, Message};
+
+/// A read transaction, over all its rounds.
+pub(super) struct Reading {
+    plan: Plan,
+    then: Then,
+    begun_us: u64,
+    restarts: u32,
+}
+
+/// Waiting for `ReadFirstDone` of every part.
+pub(super) struct FirstRound {
+    reading: Reading,
+    shares: Vec<Option<FirstShare>>,
+}
+
+struct FirstShare {
+    latest_valid: LogicalTime,
+    values: Option<FirstValues>,
+}
+
+/// Waiting for `ReadAtDone` of the parts that are read again.
+pub(super) struct SecondRound {
+    reading: Reading,
+    answers: Answers,
+    seen: Vec<Opaque>,
+    /// The part that each share asks for, until it is answered.
+    asked: Vec<Option<usize>>,
+}
+
+impl Turn<'_> {
+    /// Reads the parts of a plan as of one moment, if the protocol of the keyspace can.
+    pub(super) fn read(&mut self, plan: Plan, then: Then) {
+        if plan.parts.is_empty() {
+            let answers = plan.answers();
+            return self.complete(vec![plan.assemble(answers)]);
+        }
+        if !self.desk.protocol(self.session.keyspace).capabilities().snapshot_reads {
+            return self.read_in_parallel(plan, then);
+        }
+        self.begin_first_round(Reading { plan, then, begun_us: self.now.monotonic_us, restarts: 0 });
+    }
+
+    fn begin_first_round(&mut self, reading: Reading) {
+        let parts = reading.plan.parts.len();
+        let messages: Vec<_> =
+            (0..parts).map(|part| (reading.plan.parts[part].partition, reading.plan.commands_of(part))).collect();
+        let shares = (0..parts).map(|_| None).collect();
+        self.begin_request(Exchange::FirstRound(Box::new(FirstRound { reading, shares })), parts);
+        for (share, (partition, commands)) in messages.into_iter().enumerate() {
+            let request = self.request(share);
+            self.send(partition, Message::ReadFirst { request, keyspace: self.session.keyspace, commands });
+        }
+    }
+
+    fn restart(&mut self, reading: Reading) {
+        let restarts = reading.restarts + 1;
+        self.desk.trace(Trace::ReadRestarted { session: self.session.id });
+        if restarts > limits::READ_RESTARTS_MAX {
+            return self.fail(&Failure::Refused(TRY_AGAIN));
+        }
+        self.begin_first_round(Reading { restarts, begun_us: self.now.monotonic_us, ..reading });
+    }
+
+    /// What the shares of a read saw becomes part of the session's past.
+    fn remember(&mut self, seen: Vec<Opaque>) {
+        if !self.desk.config.rules.hold(Rule::RememberReads) {
+            return;
+        }
+        let keyspace = self.session.keyspace;
+        for seen in seen {
+            if self.desk.protocol(keyspace).join(&mut self.session.context_mut().facts, &seen).is_err() {
+                self.desk.trace(Trace::Refused { what: "a share of a read saw facts that are not the protocol's" });
+            }
+        }
+    }
+
+    fn finish_reading(&mut self, reading: Reading, answers: Answers, seen: Vec<Opaque>) {
+        self.remember(seen);
+        self.finish(reading.plan, reading.then, answers);
+    }
+}
+
+impl FirstRound {
+    pub(super) fn unanswered(&self) -> Vec<PartitionId> {
+        let parts = self.reading.plan.parts.iter().zip(&self.shares);
+        parts.filter(|(_, share)| share.is_none()).map(|(part, _)| part.partition).collect()
+    }
+
+    pub(super) fn on_answer(mut self: Box<Self>, turn: &mut Turn<'_>, share: usize, message: Message) {
+        let Message::ReadFirstDone { latest_valid, values, .. } = message else {
+            return turn.unexpected(Exchange::FirstRound(self));
+        };
+        self.shares[share] = Some(FirstShare { latest_valid, values });
+        if self.shares.iter().any(Option::is_none) {
+            turn.session.exchange = Exchange::FirstRound(self);
+            return;
+        }
+        self.judge(turn);
+    }
+
+    /// All have answered: do their values belong together?
+    fn judge(self, turn: &mut Turn<'_>) {
+        let shares: Vec<FirstShare> = self.shares.into_iter().flatten().collect();
+        let validity = |share: &FirstShare| Validity {
+            earliest: share.values.as_ref().map(|values| values.earliest_valid),
+            latest: share.latest_valid,
+        };
+        let validities: Vec<Validity> = shares.iter().map(validity).collect();
+        let rules = turn.desk.config.rules;
+        let times: Vec<(usize, LogicalTime)> = if rules.hold(Rule::SecondRound) {
+            match turn.desk.protocol(turn.session.keyspace).snapshot(&validities) {
+                Snapshot::Consistent => Vec::new(),
+                Snapshot::ReadAgain { at, shares } => {
+                    turn.see(at);
+                    shares.into_iter().map(|share| (share, at)).collect()
+                }
+            }
+        } else {
+            // Broken on purpose: each share stands for itself, and a pending one is read at its own time.
+            let pending = shares.iter().enumerate().filter(|(_, share)| share.values.is_none());
+            pending.map(|(index, share)| (index, share.latest_valid)).collect()
+        };
+        if times.is_empty() {
+            let (answers, seen) = accept(&self.reading.plan, shares, &times);
+            return turn.finish_reading(self.reading, answers, seen);
+        }
+        let timeout_us = turn.desk.config.tuning.read_transaction_timeout_ms.saturating_mul(1_000);
+        if turn.now.monotonic_us.saturating_sub(self.reading.begun_us) > timeout_us {
+            return turn.restart(self.reading);
+        }
+        SecondRound::begin(turn, self.reading, shares, &times);
+    }
+}
+
+/// Takes over the values of all shares that are not read again.
+fn accept(plan: &Plan, shares: Vec<FirstShare>, again: &[(usize, LogicalTime)]) -> (Answers, Vec<Opaque>) {
+    let mut answers = plan.answers();
+    let mut seen = Vec::new();
+    for (index, (share, part)) in shares.into_iter().zip(&plan.parts).enumerate() {
+        if again.iter().any(|(again, _)| *again == index) {
+            continue;
+        }
+        if let Some(values) = share.values {
+            answers.put_part(part, values.replies);
+            seen.push(values.seen);
+        }
+    }
+    (answers, seen)
+}
+
+impl SecondRound {
+    fn begin(turn: &mut Turn<'_>, reading: Reading, shares: Vec<FirstShare>, times: &[(usize, LogicalTime)]) {
+        turn.desk.trace(Trace::SecondRound { session: turn.session.id });
+        let (answers, seen) = accept(&reading.plan, shares, times);
+        let messages: Vec<_> = times
+            .iter()
+            .map(|&(part, at)| (reading.plan.parts[part].partition, reading.plan.commands_of(part), at))
+            .collect();
+        let asked = times.iter().map(|&(part, _)| Some(part)).collect();
+        let round = SecondRound { reading, answers, seen, asked };
+        turn.begin_request(Exchange::SecondRound(Box::new(round)), times.len());
+        for (share, (partition, commands, at)) in messages.into_iter().enumerate() {
+            let request = turn.request(share);
+            turn.send(
+                partition,
+                Message::ReadAt { request, keyspace: turn.session.keyspace, commands, at },
+            );
+        }
+    }
+
+    pub(super) fn unanswered(&self) -> Vec<PartitionId> {
+        self.asked.iter().flatten().map(|&part| self.reading.plan.parts[part].partition).collect()
+    }
+
+    pub(super) fn on_answer(mut self: Box<Self>, turn: &mut Turn<'_>, share: usize, message: Message) {
+        let Message::ReadAtDone { values, .. } = message else {
+            return turn.unexpected(Exchange::SecondRound(self));
+        };
+        let Some(values) = values else { return turn.restart(self.reading) };
+        if let Some(part) = self.asked[share].take() {
+            self.answers.put_part(&self.reading.plan.parts[part], values.replies);
+            self.seen.push(values.seen);
+        }
+        if self.asked.iter().any(Option::is_some) {
+            turn.session.exchange = Exchange::SecondRound(self);
+            return;
+        }
+        turn.finish_reading(self.reading, self.answers, self.seen);
+    }
+}
+
+const TRY_AGAIN: Reply = Reply::error("TRYAGAIN the values changed too often while they were being read together");

@@ -1,0 +1,87 @@
+//! `CAUSAL WAIT`: in how many datacenters the session's past is safe.
+//!
+//! The answer is the number of datacenters, this one included, that have durably applied everything the session has
+//! read and written; the least over its dependencies.
+//!
+//! - Begin: `AwaitReplicas` to every partition that a dependency names. Nothing to depend on is safe everywhere.
+//! - On the last answer: the least of them.
+//! - On the timeout: `CountReplicas` to all, and the least of those answers.
+
+use super::exchange::Exchange;
+use super::merge::by_partition;
+use super::turn::Turn;
+use ensue_types::{Dependency, PartitionId, Reply};
+use ensue_wire::Message;
+
+/// Waiting for `ReplicasReached` of every group.
+pub(super) struct ReplicaWait {
+    groups: Vec<(PartitionId, Vec<Dependency>)>,
+    counts: Vec<Option<u8>>,
+    /// The client's time is over: each answer says how many there are now.
+    counting: bool,
+}
+
+impl Turn<'_> {
+    pub(super) fn causal_wait(&mut self, wanted: i64, timeout_ms: u64) {
+        let datacenters = self.desk.config.topology.datacenters.len() as u8;
+        // More than there are will never come: as many as there are is the truth soonest.
+        let wanted = u8::try_from(wanted).unwrap_or(datacenters).min(datacenters);
+        let past = self.desk.protocol(self.session.keyspace).past(&self.session.context().facts);
+        let groups: Vec<_> = by_partition(past.unwrap_or_default()).into_iter().collect();
+        if groups.is_empty() {
+            return self.reply(&Reply::Integer(i64::from(datacenters)));
+        }
+        self.ask(1);
+        let wait = ReplicaWait { counts: vec![None; groups.len()], groups, counting: false };
+        if wanted == 0 {
+            return self.count_replicas(wait);
+        }
+        let messages = wait.groups.clone();
+        self.begin_exchange(Exchange::Replicas(Box::new(wait)), messages.len(), timeout_ms);
+        for (share, (partition, dependencies)) in messages.into_iter().enumerate() {
+            let request = self.request(share);
+            let message = Message::AwaitReplicas { request, dependencies, datacenters: wanted };
+            self.send(partition, message);
+        }
+    }
+
+    fn count_replicas(&mut self, wait: ReplicaWait) {
+        let messages = wait.groups.clone();
+        let counts = vec![None; wait.groups.len()];
+        let wait = ReplicaWait { counting: true, counts, ..wait };
+        self.begin_request(Exchange::Replicas(Box::new(wait)), messages.len());
+        for (share, (partition, dependencies)) in messages.into_iter().enumerate() {
+            let request = self.request(share);
+            self.send(partition, Message::CountReplicas { request, dependencies });
+        }
+    }
+}
+
+impl ReplicaWait {
+    /// Whether the client's time is still running.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.counting
+    }
+
+    pub(super) fn unanswered(&self) -> Vec<PartitionId> {
+        let groups = self.groups.iter().zip(&self.counts);
+        groups.filter(|(_, count)| count.is_none()).map(|((partition, _), _)| *partition).collect()
+    }
+
+    pub(super) fn on_timeout(self, turn: &mut Turn<'_>) {
+        turn.count_replicas(self);
+    }
+
+    pub(super) fn on_answer(mut self: Box<Self>, turn: &mut Turn<'_>, share: usize, message: Message) {
+        let Message::ReplicasReached { datacenters, .. } = message else {
+            return turn.unexpected(Exchange::Replicas(self));
+        };
+        self.counts[share] = Some(datacenters);
+        if self.counts.iter().any(Option::is_none) {
+            turn.session.exchange = Exchange::Replicas(self);
+            return;
+        }
+        let least = self.counts.into_iter().flatten().min().unwrap_or(0);
+        turn.answer(&[Reply::Integer(i64::from(least))]);
+    }
+}

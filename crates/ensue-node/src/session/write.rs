@@ -1,0 +1,77 @@
+//! Writes of several owners as one write transaction: `MSET` and `DEL` over owners, and every MULTI that writes.
+//!
+//! - Send: `Transact` with all parts to the owner of the first key, who coordinates and takes part (Eiger, section 5.1).
+//! - On `Transacted`: the context is the one that came back; the answers are put together by the numbers of the pieces.
+//!
+//! A keyspace whose protocol has no write transactions executes one command in parallel, each owner's part for itself,
+//! and refuses a MULTI over several owners. A MULTI of one owner is atomic in every keyspace.
+
+use super::exchange::Exchange;
+use super::parallel::Then;
+use super::plan::Plan;
+use super::turn::Turn;
+use ensue_resp::CommandSpec;
+use ensue_types::{Args, PartitionId};
+use ensue_wire::Message;
+
+/// Waiting for `Transacted`.
+pub(super) struct WriteTransaction {
+    pub(super) coordinator: PartitionId,
+    plan: Plan,
+}
+
+impl Turn<'_> {
+    /// A command of several keys whose owners differ, or of one key if it could not join a run.
+    pub(super) fn split_command(&mut self, spec: &'static CommandSpec, args: Args) {
+        let mut plan = Plan::single(self.desk.partitions());
+        plan.add(spec, args);
+        self.ask(1);
+        if plan.writes { self.write(plan) } else { self.read(plan, Then::Answer) }
+    }
+
+    /// Writes the parts of a plan at once if the protocol of the keyspace can, and side by side otherwise.
+    pub(super) fn write(&mut self, plan: Plan) {
+        if self.has_write_transactions() {
+            return self.transact(plan);
+        }
+        let keyspaces = [self.session.keyspace];
+        self.execute_in_parallel(plan, &keyspaces, Then::Answer);
+    }
+
+    pub(super) fn has_write_transactions(&self) -> bool {
+        self.desk.protocol(self.session.keyspace).capabilities().write_transactions
+    }
+
+    /// Sends the parts of a plan as one transaction.
+    pub(super) fn transact(&mut self, mut plan: Plan) {
+        let parts = std::mem::take(&mut plan.parts);
+        let coordinator = parts.first().map(|part| part.partition).expect("a plan that writes has a part");
+        if plan.writes {
+            self.session.asked.writes.mark(0);
+        }
+        self.begin_request(Exchange::Transaction(Box::new(WriteTransaction { coordinator, plan })), 1);
+        let message = Message::Transact {
+            request: self.request(0),
+            keyspace: self.session.keyspace,
+            context: self.session.context().clone(),
+            parts,
+        };
+        self.send(coordinator, message);
+    }
+}
+
+impl WriteTransaction {
+    pub(super) fn on_answer(self: Box<Self>, turn: &mut Turn<'_>, message: Message) {
+        let Message::Transacted { context, replies, .. } = message else {
+            return turn.unexpected(Exchange::Transaction(self));
+        };
+        let own = turn.session.context_mut();
+        own.time = own.time.max(context.time);
+        own.facts = context.facts;
+        let mut answers = self.plan.answers();
+        for (piece, reply) in replies {
+            answers.put(piece, reply);
+        }
+        turn.complete(vec![self.plan.assemble(answers)]);
+    }
+}

@@ -1,0 +1,57 @@
+//! One datacenter's stream as it arrives here: what has been received, and what of that is durable.
+//!
+//! Promises: every position once, in order; a gap is never accepted, a duplicate never passed on.
+
+use ensue_types::{Incarnation, Position};
+
+/// The receiving side of a stream, from one datacenter.
+#[derive(Debug, Default)]
+pub struct Receiver {
+    pub incarnation: Incarnation,
+    received: Position,
+    synced: Position,
+}
+
+/// What an arriving position is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    Next,
+    Duplicate,
+    /// Something before it is missing.
+    Gap,
+}
+
+impl Receiver {
+    /// Judges an arriving position without taking it.
+    pub fn judge(&self, position: Position) -> Arrival {
+        match position.cmp(&self.received.next()) {
+            std::cmp::Ordering::Less => Arrival::Duplicate,
+            std::cmp::Ordering::Equal => Arrival::Next,
+            std::cmp::Ordering::Greater => Arrival::Gap,
+        }
+    }
+
+    /// The position was logged.
+    pub fn received_at(&mut self, position: Position) {
+        self.received = self.received.max(position);
+    }
+
+    /// Everything up to here is durable.
+    pub fn synced_at(&mut self, position: Position) {
+        self.synced = self.synced.max(position);
+    }
+
+    /// What recovery found: all of it was read from the disk.
+    pub fn restore(&mut self, incarnation: Incarnation, received: Position) {
+        self.incarnation = self.incarnation.max(incarnation);
+        self.received = self.received.max(received);
+    }
+
+    pub fn received(&self) -> Position {
+        self.received
+    }
+
+    pub fn synced(&self) -> Position {
+        self.synced
+    }
+}

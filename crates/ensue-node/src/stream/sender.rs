@@ -1,0 +1,101 @@
+//! One datacenter as this partition's stream sees it: what it was sent, and what it says it has.
+//!
+//! Arrives: resume points and acknowledgements. Promises: never more than a window unacknowledged, never an entry out of
+//! order. It does not read the log: it says which position is wanted next, and is handed the entries.
+
+use ensue_types::{DatacenterId, Incarnation, LogicalTime, Position};
+use ensue_wire::StreamAcknowledge;
+use std::collections::{BTreeMap, VecDeque};
+
+/// The sending side of a stream, toward one datacenter.
+#[derive(Debug, Default)]
+pub struct Sender {
+    /// The next position to send; nothing until the receiver has said where to go on.
+    next: Option<Position>,
+    in_flight: VecDeque<(Position, usize)>,
+    in_flight_bytes: usize,
+    received: Position,
+    synced: Position,
+    /// For every origin, the watermark that the datacenter has durably applied.
+    applied: BTreeMap<DatacenterId, (Incarnation, Position)>,
+    /// The end of the datacenter's own stream, and its clock, when it last spoke.
+    end: Position,
+    clock: LogicalTime,
+    /// An old part of the log is being read for it.
+    pub reading: bool,
+}
+
+impl Sender {
+    /// The receiver has everything up to `received`: go on after it.
+    pub fn on_resume(&mut self, received: Position) {
+        self.next = Some(received.next());
+        self.in_flight.clear();
+        self.in_flight_bytes = 0;
+        self.received = self.received.max(received);
+        self.reading = false;
+    }
+
+    /// The link broke: nothing is sent until the receiver says where to go on.
+    pub fn on_link_down(&mut self) {
+        self.next = None;
+        self.in_flight.clear();
+        self.in_flight_bytes = 0;
+        self.reading = false;
+    }
+
+    /// Takes an acknowledgement; positions never go back.
+    pub fn on_acknowledge(&mut self, acknowledge: &StreamAcknowledge, clock: LogicalTime) {
+        self.received = self.received.max(acknowledge.received);
+        self.synced = self.synced.max(acknowledge.synced);
+        self.end = self.end.max(acknowledge.end);
+        self.clock = self.clock.max(clock);
+        for &(origin, incarnation, position) in &acknowledge.applied {
+            let known = self.applied.entry(origin).or_default();
+            *known = (*known).max((incarnation, position));
+        }
+        while self.in_flight.front().is_some_and(|(position, _)| *position <= self.received) {
+            let (_, bytes) = self.in_flight.pop_front().expect("front was there");
+            self.in_flight_bytes -= bytes;
+        }
+    }
+
+    /// The next position to send, if the window has room and there is one up to `end`.
+    pub fn wants(&self, end: Position, window_bytes: usize) -> Option<Position> {
+        let next = self.next?;
+        let room = self.in_flight_bytes < window_bytes;
+        (room && next <= end && !self.reading).then_some(next)
+    }
+
+    /// An entry was handed to the link.
+    pub fn sent(&mut self, position: Position, bytes: usize) {
+        self.next = Some(position.next());
+        self.in_flight.push_back((position, bytes));
+        self.in_flight_bytes += bytes;
+    }
+
+    /// Whether the receiver has been heard on this link.
+    pub fn is_resumed(&self) -> bool {
+        self.next.is_some()
+    }
+
+    pub fn synced(&self) -> Position {
+        self.synced
+    }
+
+    pub fn received(&self) -> Position {
+        self.received
+    }
+
+    /// What the datacenter has durably applied of an origin's stream.
+    pub fn applied(&self, origin: DatacenterId) -> (Incarnation, Position) {
+        self.applied.get(&origin).copied().unwrap_or_default()
+    }
+
+    pub fn end(&self) -> Position {
+        self.end
+    }
+
+    pub fn clock(&self) -> LogicalTime {
+        self.clock
+    }
+}

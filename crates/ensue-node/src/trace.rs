@@ -1,0 +1,51 @@
+//! What happens inside, as one event enum: logs, counters, the simulator's marks and its hash all read these.
+
+use ensue_types::{DatacenterId, OperationId, PartitionId, Position, SessionId};
+
+/// An event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trace {
+    /// A partition has read its log and answers commands.
+    PartitionReady { partition: PartitionId, records: u64 },
+    /// A partition stopped, and why; it answers commands with an error.
+    PartitionStopped { partition: PartitionId, reason: String },
+    /// The end of a log was torn by a crash and has been cut.
+    TornTail { partition: PartitionId, bytes: u64 },
+    /// A replicated write had to wait for dependencies.
+    DependencyWaited { partition: PartitionId, origin: DatacenterId, position: Position },
+    /// A write of another datacenter became visible at a partition.
+    Applied { partition: PartitionId, origin: DatacenterId, position: Position },
+    /// An entry arrived that had been received before.
+    DuplicateDropped { partition: PartitionId, origin: DatacenterId, position: Position },
+    /// A read transaction needed its second round.
+    SecondRound { session: SessionId },
+    /// A read transaction had to start again.
+    ReadRestarted { session: SessionId },
+    /// A read asked a coordinator about an undecided transaction.
+    CommitCheck { partition: PartitionId, transaction: OperationId },
+    /// A part of a transaction lost arbitration on at least one location.
+    LosingWrite { partition: PartitionId, transaction: OperationId },
+    /// A step of a write transaction was taken at this partition: where the simulator aims its crashes.
+    TransactionStep { partition: PartitionId, transaction: OperationId, step: TransactionStep },
+    /// Tombstones that can no longer matter were removed.
+    TombstonesCollected { partition: PartitionId, count: u64 },
+    /// A checkpoint is durable.
+    Checkpointed { partition: PartitionId, number: u64 },
+    /// A peer or a clock did something that is not allowed; what came of it was dropped.
+    Refused { what: &'static str },
+}
+
+/// The five message points of a write transaction (section 5), at its origin and elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TransactionStep {
+    /// The coordinator logged it (origin), or a part arrived (elsewhere).
+    Begun,
+    /// A participant prepared and voted.
+    Voted,
+    /// The coordinator decided.
+    Decided,
+    /// A participant committed its part.
+    Committed,
+    /// The coordinator heard from every participant.
+    Completed,
+}

@@ -1,0 +1,83 @@
+//! Write transactions: two-phase commit with positive cohorts and indirection (Eiger, section 5), made to survive crashes.
+//!
+//! On `Transact` (local): log the whole write set, then ask every participant to prepare. On every vote: draw the commit
+//! time above all votes, log it with the entry that names the transaction, tell every participant. On every `Committed`:
+//! answer the session.
+//!
+//! On a replicated transaction: each participant receives its part by its own stream and, when the part's own
+//! dependencies are met, notifies the coordinator's equivalent here. When all have, and the transaction's dependencies
+//! are met, the same two phases follow, and the commit time drawn is the earliest valid time here.
+//!
+//! Where we differ from the paper:
+//! - The session sends the whole write set to the coordinator, which logs it before any participant hears of it, so that a
+//!   logged transaction can always be completed (trap 17). A participant logs its vote with its part.
+//! - The commit time is above every vote and above every time at which "not committed" was answered (traps 4, 10).
+//! - The coordinator knows the participants by name and counts them, not keys; partitions are the same everywhere (trap 12).
+//! - A participant executes its part in row order by logical time, which also evaluates commands that read to write.
+
+mod coordinator;
+mod participant;
+
+use crate::order::WorkId;
+use crate::partition::{Partition, Work};
+use ensue_types::{DatacenterId, OperationId, PartitionId, Position};
+use std::collections::BTreeMap;
+
+pub(crate) use coordinator::{Announced, Committing, Coordinated, Voting, VotingKind};
+pub(crate) use participant::{LocalPart, ReplicatedPart};
+
+/// The transactions that this partition coordinates or takes part in, until all is done.
+#[derive(Debug, Default)]
+pub(crate) struct Transactions {
+    /// By the name that the participants know: local ones by number, replicated ones by operation.
+    pub coordinated: BTreeMap<OperationId, Coordinated>,
+    pub local_parts: BTreeMap<OperationId, LocalPart>,
+    pub replicated_parts: BTreeMap<OperationId, ReplicatedPart>,
+    /// Local transactions begun by this partition in this incarnation.
+    pub begun: u64,
+}
+
+impl Transactions {
+    /// The piece of work that waits for this transaction's decision.
+    pub fn work_of(&self, transaction: OperationId) -> Option<WorkId> {
+        let local = self.local_parts.get(&transaction).map(|part| part.work);
+        local.or_else(|| self.replicated_parts.get(&transaction).and_then(|part| part.work))
+    }
+
+    /// The transaction whose part came at this place of a stream.
+    pub fn replicated_at(&self, origin: DatacenterId, position: Position) -> Option<OperationId> {
+        let here = |part: &ReplicatedPart| part.origin == origin && part.position == position;
+        self.replicated_parts.iter().find(|(_, part)| here(part)).map(|(transaction, _)| *transaction)
+    }
+
+    pub fn len(&self) -> usize {
+        self.coordinated.len() + self.local_parts.len() + self.replicated_parts.len()
+    }
+}
+
+impl Partition {
+    /// The transaction that a piece of work belongs to.
+    pub(crate) fn transaction_name(&self, work: &Work) -> Option<OperationId> {
+        match work {
+            Work::LocalPart(transaction) => Some(*transaction),
+            Work::ReplicatedPart(origin, position) => self.transactions.replicated_at(*origin, *position),
+            Work::Commands(_) | Work::Entry(..) => None,
+        }
+    }
+
+    /// After a link broke: asks the partitions behind it again for whatever they owe.
+    pub(crate) fn ask_transactions_again(&mut self, owns: &dyn Fn(PartitionId) -> bool) {
+        let coordinated: Vec<OperationId> = self.transactions.coordinated.keys().copied().collect();
+        for transaction in coordinated {
+            self.ask_participants(transaction, owns);
+        }
+        let local: Vec<OperationId> = self.transactions.local_parts.keys().copied().collect();
+        for transaction in local.into_iter().filter(|t| owns(t.partition)) {
+            self.vote_again(transaction);
+        }
+        let replicated: Vec<OperationId> = self.transactions.replicated_parts.keys().copied().collect();
+        for transaction in replicated.into_iter().filter(|t| owns(t.partition)) {
+            self.notify_again(transaction);
+        }
+    }
+}

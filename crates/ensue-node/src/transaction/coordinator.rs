@@ -1,0 +1,357 @@
+//! The coordinator: one struct a state, each consumed by the step to the next.
+
+use crate::partition::{Needed, Partition};
+use crate::trace::{Trace, TransactionStep};
+use ensue_store::entry::Change;
+use ensue_store::record::Record;
+use ensue_types::{
+    Context, DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, Part, PartitionId, Position, Reply,
+    RequestId, Rule, Stamp,
+};
+use ensue_wire::{Address, Decision, Message};
+use std::collections::BTreeSet;
+
+/// A transaction that this partition coordinates.
+#[derive(Debug)]
+pub(crate) enum Coordinated {
+    /// Replicated: parts or dependencies are still missing.
+    Arriving(Arriving),
+    /// Votes are missing.
+    Voting(Voting),
+    /// Decided; some participant has not said that its part is durable.
+    Committing(Committing),
+}
+
+/// A replicated transaction of which something is missing.
+#[derive(Debug, Default)]
+pub(crate) struct Arriving {
+    /// From its `Transaction` entry, once that has arrived and its dependencies are met.
+    pub announced: Option<Announced>,
+    pub notified: BTreeSet<PartitionId>,
+}
+
+/// What the `Transaction` entry said.
+#[derive(Clone, Debug)]
+pub(crate) struct Announced {
+    pub keyspace: KeyspaceId,
+    pub participants: Vec<PartitionId>,
+    pub stamp: Stamp,
+}
+
+/// All participants have been asked to prepare.
+#[derive(Debug)]
+pub(crate) struct Voting {
+    pub keyspace: KeyspaceId,
+    pub participants: Vec<PartitionId>,
+    pub votes: BTreeSet<PartitionId>,
+    pub kind: VotingKind,
+}
+
+/// What differs between a local and a replicated transaction.
+#[derive(Debug)]
+pub(crate) enum VotingKind {
+    Local { parts: Vec<Part>, context: Context, session: Option<(Address, RequestId)> },
+    Replicated { stamp: Stamp },
+}
+
+/// Decided; participants are being told.
+#[derive(Debug)]
+pub(crate) struct Committing {
+    pub decision: Decision,
+    pub participants: Vec<PartitionId>,
+    pub committed: BTreeSet<PartitionId>,
+    pub keyspace: KeyspaceId,
+    pub replies: Vec<(u32, Reply)>,
+    pub context: Context,
+    pub session: Option<(Address, RequestId)>,
+}
+
+impl Partition {
+    /// A session's write transaction begins.
+    pub(crate) fn on_transact(
+        &mut self,
+        from: Address,
+        request: RequestId,
+        keyspace: KeyspaceId,
+        context: Context,
+        mut parts: Vec<Part>,
+    ) {
+        self.observe(context.time);
+        if parts.len() == 1 && parts[0].partition == self.id {
+            let part = parts.remove(0);
+            let (places, commands): (Vec<u32>, Vec<_>) = part.commands.into_iter().unzip();
+            let commands = commands.into();
+            let atomic = Some(places);
+            let replies = Vec::new();
+            let execution =
+                crate::partition::Execution { from, request, keyspace, context, commands, replies, atomic };
+            return self.execute_atomically(execution);
+        }
+        if let Some(reply) = self.write_refusal(true) {
+            return self.send(from, Message::Refused { request, reply });
+        }
+        self.transactions.begun += 1;
+        let number = self.transactions.begun;
+        let transaction = self.local_transaction(number);
+        let record = Record::Begun { number, keyspace, context: context.facts.clone(), parts: parts.clone() };
+        self.persistence.log(&record);
+        self.persistence.note_needed(Needed::Begun(transaction));
+        let participants = parts.iter().map(|part| part.partition).collect();
+        let kind = VotingKind::Local { parts, context, session: Some((from, request)) };
+        let voting = Voting { keyspace, participants, votes: BTreeSet::new(), kind };
+        self.transactions.coordinated.insert(transaction, Coordinated::Voting(voting));
+        self.trace_step(transaction, TransactionStep::Begun);
+        self.ask_participants(transaction, &|_| true);
+    }
+
+    /// The name of the `number`th local transaction that this partition coordinates.
+    pub(crate) fn local_transaction(&self, number: u64) -> OperationId {
+        OperationId {
+            datacenter: self.datacenter,
+            incarnation: self.incarnation,
+            partition: self.id,
+            position: Position(number),
+        }
+    }
+
+    /// Asks the participants that have not answered, those that the filter names.
+    pub(crate) fn ask_participants(&mut self, transaction: OperationId, whom: &dyn Fn(PartitionId) -> bool) {
+        let mut messages = Vec::new();
+        match self.transactions.coordinated.get(&transaction) {
+            Some(Coordinated::Voting(voting)) => {
+                for &participant in
+                    voting.participants.iter().filter(|p| !voting.votes.contains(p) && whom(**p))
+                {
+                    let part = match &voting.kind {
+                        VotingKind::Local { parts, .. } => {
+                            parts.iter().find(|part| part.partition == participant).cloned()
+                        }
+                        VotingKind::Replicated { .. } => None,
+                    };
+                    let prepare = Message::Prepare { transaction, keyspace: voting.keyspace, part };
+                    messages.push((participant, prepare));
+                }
+            }
+            Some(Coordinated::Committing(committing)) => {
+                let decision = committing.decision;
+                let missing = committing.participants.iter().filter(|p| !committing.committed.contains(p));
+                for &participant in missing.filter(|p| whom(**p)) {
+                    messages.push((participant, Message::Commit { transaction, decision }));
+                }
+            }
+            Some(Coordinated::Arriving(_)) | None => {}
+        }
+        for (participant, message) in messages {
+            self.send_local(participant, message);
+        }
+    }
+
+    /// A participant has prepared. One that votes on a decided transaction has been away: it is told again.
+    pub(crate) fn on_vote(&mut self, from: Address, transaction: OperationId) {
+        let Address::Partition { partition, .. } = from else { return };
+        match self.transactions.coordinated.get_mut(&transaction) {
+            Some(Coordinated::Voting(voting)) => {
+                if !voting.participants.contains(&partition) {
+                    return self.trace(Trace::Refused { what: "a vote of a partition that takes no part" });
+                }
+                voting.votes.insert(partition);
+                let enough = voting.votes.len() == voting.participants.len()
+                    || !self.config.rules.hold(Rule::DecideAfterEveryVote);
+                if enough {
+                    self.decide(transaction);
+                }
+            }
+            Some(Coordinated::Committing(_)) => self.ask_participants(transaction, &|p| p == partition),
+            Some(Coordinated::Arriving(_)) | None => {}
+        }
+    }
+
+    /// Every participant has voted: the transaction commits now.
+    fn decide(&mut self, transaction: OperationId) {
+        let Some(Coordinated::Voting(voting)) = self.transactions.coordinated.remove(&transaction) else {
+            return;
+        };
+        let at = self.tick();
+        let Voting { keyspace, participants, kind, .. } = voting;
+        let committing = match kind {
+            VotingKind::Local { context, session, .. } => {
+                self.decide_local(transaction, at, keyspace, participants, context, session)
+            }
+            VotingKind::Replicated { stamp } => {
+                self.persistence.log(&Record::Decided { transaction, at, entry: None });
+                let announced = Needed::Received(transaction.datacenter, transaction.position);
+                self.persistence.needed_as(announced, Needed::Begun(transaction));
+                let decision = Decision { at, operation: transaction, stamp };
+                Committing {
+                    decision,
+                    participants,
+                    committed: BTreeSet::new(),
+                    keyspace,
+                    replies: Vec::new(),
+                    context: Context::default(),
+                    session: None,
+                }
+            }
+        };
+        let replicated = transaction.datacenter != self.datacenter;
+        self.transactions.coordinated.insert(transaction, Coordinated::Committing(committing));
+        self.trace_step(transaction, TransactionStep::Decided);
+        self.ask_participants(transaction, &|_| true);
+        if replicated {
+            // From here on a reader is led to the transaction by its participants, so dependents may be shown.
+            self.mark_applied(transaction.datacenter, transaction.incarnation, transaction.position, at);
+        }
+    }
+
+    fn decide_local(
+        &mut self,
+        transaction: OperationId,
+        at: LogicalTime,
+        keyspace: KeyspaceId,
+        participants: Vec<PartitionId>,
+        mut context: Context,
+        session: Option<(Address, RequestId)>,
+    ) -> Committing {
+        let stamp = self.stamp(at);
+        let operation = self.next_operation();
+        let dependencies = self.protocol(keyspace).dependencies(&context.facts);
+        let change = Change::Transaction { keyspace, participants: participants.clone() };
+        let entry = self.next_entry(stamp, dependencies, change);
+        self.persistence.log_decided(transaction, at, self.position, &entry);
+        self.own_entry_applied();
+        context.time = context.time.max(at);
+        self.wrote(keyspace, &mut context, operation);
+        let decision = Decision { at, operation, stamp };
+        Committing {
+            decision,
+            participants,
+            committed: BTreeSet::new(),
+            keyspace,
+            replies: Vec::new(),
+            context,
+            session,
+        }
+    }
+
+    /// A participant's part is durable.
+    pub(crate) fn on_committed(
+        &mut self,
+        from: Address,
+        transaction: OperationId,
+        replies: Vec<(u32, Reply)>,
+        seen: Opaque,
+    ) {
+        let Address::Partition { partition, .. } = from else { return };
+        let protocols = self.protocols.clone();
+        let Some(Coordinated::Committing(committing)) = self.transactions.coordinated.get_mut(&transaction)
+        else {
+            return;
+        };
+        if !committing.committed.insert(partition) {
+            return;
+        }
+        committing.replies.extend(replies);
+        let protocol = &protocols[usize::from(committing.keyspace.0)];
+        if protocol.join(&mut committing.context.facts, &seen).is_err() {
+            self.traces.push_back(Trace::Refused { what: "a context that the protocol cannot read" });
+        }
+        if committing.committed.len() == committing.participants.len() {
+            self.complete(transaction);
+        }
+    }
+
+    fn complete(&mut self, transaction: OperationId) {
+        let Some(Coordinated::Committing(done)) = self.transactions.coordinated.remove(&transaction) else {
+            return;
+        };
+        self.persistence.log(&Record::Completed { transaction });
+        self.trace_step(transaction, TransactionStep::Completed);
+        if let Some((to, request)) = done.session {
+            let Committing { context, mut replies, .. } = done;
+            replies.sort_by_key(|(place, _)| *place);
+            self.send(to, Message::Transacted { request, context, replies });
+        }
+    }
+
+    /// A reader asks whether the transaction had committed at a past time. If not, it never will have (trap 4).
+    pub(crate) fn on_commit_check(
+        &mut self,
+        from: Address,
+        check: u64,
+        transaction: OperationId,
+        at: LogicalTime,
+    ) {
+        if self.config.rules.hold(Rule::KeepTheDenial) {
+            self.clock.observe(at);
+        }
+        let decision = match self.transactions.coordinated.get(&transaction) {
+            Some(Coordinated::Committing(committing)) => Some(committing.decision),
+            _ => None,
+        };
+        self.send(from, Message::CommitChecked { check, transaction, decision });
+    }
+
+    /// A part of a replicated transaction arrived at a participant.
+    pub(crate) fn on_notify(&mut self, from: Address, transaction: OperationId) {
+        let Address::Partition { partition, .. } = from else { return };
+        if self.applied.contains(transaction.datacenter, transaction.position) {
+            return self.ask_participants(transaction, &|p| p == partition);
+        }
+        let fresh = || Coordinated::Arriving(Arriving::default());
+        match self.transactions.coordinated.entry(transaction).or_insert_with(fresh) {
+            Coordinated::Arriving(arriving) => {
+                arriving.notified.insert(partition);
+                self.prepare_when_complete(transaction);
+            }
+            // It has been away, and is asked what it was asked before.
+            Coordinated::Voting(voting) => {
+                voting.votes.remove(&partition);
+                self.ask_participants(transaction, &|p| p == partition);
+            }
+            Coordinated::Committing(_) => self.ask_participants(transaction, &|p| p == partition),
+        }
+    }
+
+    /// The `Transaction` entry has arrived and its dependencies are met.
+    pub(crate) fn on_announced(&mut self, transaction: OperationId, announced: Announced) {
+        let fresh = || Coordinated::Arriving(Arriving::default());
+        if let Coordinated::Arriving(arriving) =
+            self.transactions.coordinated.entry(transaction).or_insert_with(fresh)
+        {
+            arriving.announced = Some(announced);
+        }
+        self.prepare_when_complete(transaction);
+    }
+
+    fn prepare_when_complete(&mut self, transaction: OperationId) {
+        let Some(Coordinated::Arriving(arriving)) = self.transactions.coordinated.get(&transaction) else {
+            return;
+        };
+        let Some(announced) = arriving.announced.clone() else { return };
+        let all = announced.participants.iter().all(|p| arriving.notified.contains(p));
+        if !all && self.config.rules.hold(Rule::WaitForEveryPart) {
+            return;
+        }
+        let mut participants = announced.participants;
+        if !all {
+            participants.retain(|p| arriving.notified.contains(p));
+        }
+        if participants.is_empty() {
+            return;
+        }
+        let kind = VotingKind::Replicated { stamp: announced.stamp };
+        let voting = Voting { keyspace: announced.keyspace, participants, votes: BTreeSet::new(), kind };
+        self.transactions.coordinated.insert(transaction, Coordinated::Voting(voting));
+        self.ask_participants(transaction, &|_| true);
+    }
+
+    /// Tells the simulator where a transaction stands.
+    pub(crate) fn trace_step(&mut self, transaction: OperationId, step: TransactionStep) {
+        self.trace(Trace::TransactionStep { partition: self.id, transaction, step });
+    }
+
+    /// Where the `Transaction` entry of a replicated transaction stands in its origin's stream.
+    pub(crate) fn is_replicated(&self, transaction: OperationId) -> Option<DatacenterId> {
+        (transaction.datacenter != self.datacenter).then_some(transaction.datacenter)
+    }
+}

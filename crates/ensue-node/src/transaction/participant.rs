@@ -1,0 +1,170 @@
+//! The participant: it prepares, remembers its vote, and executes its part at the time that the coordinator decides.
+
+use crate::order::WorkId;
+use crate::partition::{Needed, Partition, Work};
+use crate::trace::TransactionStep;
+use ensue_store::entry::Change;
+use ensue_store::record::Record;
+use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, Part, Position};
+use ensue_wire::{Decision, Message};
+
+/// This partition's part of a local transaction, voted for and not yet executed.
+#[derive(Debug)]
+pub(crate) struct LocalPart {
+    pub keyspace: KeyspaceId,
+    pub part: Part,
+    pub work: WorkId,
+    pub decision: Option<Decision>,
+}
+
+/// This partition's part of a replicated transaction, arrived and not yet applied.
+#[derive(Debug)]
+pub(crate) struct ReplicatedPart {
+    pub origin: DatacenterId,
+    pub position: Position,
+    pub keyspace: KeyspaceId,
+    /// Its place in the rows, once it has voted.
+    pub work: Option<WorkId>,
+    pub voted_at: Option<LogicalTime>,
+    pub decision: Option<Decision>,
+}
+
+impl Partition {
+    /// The coordinator asks for a vote.
+    pub(crate) fn on_prepare(&mut self, transaction: OperationId, keyspace: KeyspaceId, part: Option<Part>) {
+        if self.is_replicated(transaction).is_some() {
+            return self.prepare_replicated(transaction);
+        }
+        if self.transactions.local_parts.contains_key(&transaction) {
+            return self.vote_again(transaction);
+        }
+        let Some(part) = part else { return };
+        let at = self.tick();
+        let record = Record::Prepared { transaction, keyspace, at, part: part.clone() };
+        self.persistence.log(&record);
+        self.await_decision(transaction, keyspace, part, at);
+        self.trace_step(transaction, TransactionStep::Voted);
+        self.send_local(Self::coordinator_of(transaction), Message::Vote { transaction });
+    }
+
+    /// Puts a local part into its rows, undecided from its vote on. Also what recovery does with a vote it finds.
+    pub(crate) fn await_decision(
+        &mut self,
+        transaction: OperationId,
+        keyspace: KeyspaceId,
+        part: Part,
+        at: LogicalTime,
+    ) {
+        let rows = self.rows_of(keyspace, part.commands.iter().map(|(_, args)| args));
+        let work = self.order.insert(at, false, rows, Work::LocalPart(transaction));
+        let part = LocalPart { keyspace, part, work, decision: None };
+        self.transactions.local_parts.insert(transaction, part);
+    }
+
+    fn prepare_replicated(&mut self, transaction: OperationId) {
+        let Some(part) = self.transactions.replicated_parts.get(&transaction) else {
+            // Applied before, and the coordinator has not heard of it.
+            return self.send_committed(transaction, Vec::new(), Opaque::default());
+        };
+        if part.work.is_none() {
+            let (origin, position, keyspace) = (part.origin, part.position, part.keyspace);
+            let at = self.tick();
+            let empty = Part { partition: self.id, commands: Vec::new() };
+            self.persistence.log(&Record::Prepared { transaction, keyspace, at, part: empty });
+            self.await_replicated_decision(transaction, origin, position, at);
+            self.trace_step(transaction, TransactionStep::Voted);
+        }
+        self.send_local(Self::coordinator_of(transaction), Message::Vote { transaction });
+    }
+
+    /// Puts a replicated part into its rows, undecided from its vote on.
+    pub(crate) fn await_replicated_decision(
+        &mut self,
+        transaction: OperationId,
+        origin: DatacenterId,
+        position: Position,
+        at: LogicalTime,
+    ) {
+        let rows = self.intake.rows(origin, position);
+        let work = self.order.insert(at, false, rows, Work::ReplicatedPart(origin, position));
+        if let Some(part) = self.transactions.replicated_parts.get_mut(&transaction) {
+            part.work = Some(work);
+            part.voted_at = Some(at);
+        }
+    }
+
+    pub(crate) fn vote_again(&mut self, transaction: OperationId) {
+        self.send_local(Self::coordinator_of(transaction), Message::Vote { transaction });
+    }
+
+    pub(crate) fn notify_again(&mut self, transaction: OperationId) {
+        let Some(part) = self.transactions.replicated_parts.get(&transaction) else { return };
+        let message =
+            if part.work.is_some() { Message::Vote { transaction } } else { Message::Notify { transaction } };
+        if part.work.is_some() || self.intake.is_ready(part.origin, part.position) {
+            // A coordinator that forgot needs the notice before the vote.
+            self.send_local(Self::coordinator_of(transaction), Message::Notify { transaction });
+            self.send_local(Self::coordinator_of(transaction), message);
+        }
+    }
+
+    /// The coordinator has decided, or told a reader so.
+    pub(crate) fn on_commit(&mut self, transaction: OperationId, decision: Decision) {
+        self.observe(decision.at);
+        self.place_unvoted(transaction, decision.at);
+        let work = if let Some(part) = self.transactions.local_parts.get_mut(&transaction) {
+            let first = part.decision.replace(decision).is_none();
+            first.then_some(part.work)
+        } else if let Some(part) = self.transactions.replicated_parts.get_mut(&transaction) {
+            let first = part.decision.replace(decision).is_none();
+            part.work.filter(|_| first)
+        } else {
+            // Executed before; the coordinator has not heard of it.
+            return self.send_committed(transaction, Vec::new(), Opaque::default());
+        };
+        if let Some(work) = work {
+            self.order.decide(work, decision.at);
+        }
+        self.answer_reads(transaction);
+        self.settle();
+        self.read_what_is_answered();
+    }
+
+    /// A decision reached a part that has no place in its rows: the vote came from an earlier life.
+    fn place_unvoted(&mut self, transaction: OperationId, at: LogicalTime) {
+        let Some(part) = self.transactions.replicated_parts.get(&transaction) else { return };
+        if part.work.is_none() {
+            let (origin, position) = (part.origin, part.position);
+            self.await_replicated_decision(transaction, origin, position, at);
+        }
+    }
+
+    /// The part's turn has come.
+    pub(crate) fn execute_local_part(&mut self, transaction: OperationId) {
+        let Some(mut part) = self.transactions.local_parts.remove(&transaction) else { return };
+        let decision = part.decision.take().expect("only decided work has its turn");
+        let Decision { at, operation, stamp } = decision;
+        let (places, commands): (Vec<u32>, Vec<_>) = part.part.commands.into_iter().unzip();
+        let keyspace = part.keyspace;
+        let (replies, effects, observed) = self.evaluate_all(keyspace, stamp, at, operation, commands);
+        let seen = self.facts_of(keyspace, &observed.operations);
+        let dependencies = self.protocol(keyspace).dependencies(&seen);
+        let change = Change::Effects { keyspace, transaction: Some(operation), effects };
+        let entry = self.next_entry(stamp, dependencies, change);
+        self.persistence.log_decided(transaction, at, self.position, &entry);
+        self.persistence.no_longer_needed(Needed::Prepared(transaction));
+        self.own_entry_applied();
+        self.trace_step(transaction, TransactionStep::Committed);
+        self.send_committed(transaction, places.into_iter().zip(replies).collect(), seen);
+    }
+
+    pub(crate) fn send_committed(
+        &mut self,
+        transaction: OperationId,
+        replies: Vec<(u32, ensue_types::Reply)>,
+        seen: Opaque,
+    ) {
+        let message = Message::Committed { transaction, replies, seen };
+        self.send_local(Self::coordinator_of(transaction), message);
+    }
+}

@@ -1,0 +1,93 @@
+//! Disk work as data: what the store asks of a file system, and what it is told back. Nothing here touches a disk.
+//!
+//! Operations of one partition are carried out in the order in which they were emitted, except that a `Sync` may
+//! finish after later `Append`s. Files are named relative to the partition's own directory.
+
+use bytes::Bytes;
+use std::fmt;
+
+/// A file of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileName {
+    Superblock,
+    /// A log segment, by the log position of its first byte.
+    Segment(u64),
+    /// A checkpoint, by its number.
+    Checkpoint(u64),
+}
+
+/// One request to the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiskOp {
+    /// All files of the partition's directory, which is created if it is missing.
+    List,
+    /// Appends at the end of a file, creating it; the answer comes when the operating system has the bytes.
+    Append { file: FileName, bytes: Bytes },
+    /// Makes everything appended to the file before durable, and the file's name too.
+    Sync { file: FileName },
+    /// Replaces a small file as a whole, atomically and durably: write aside, sync, rename, sync the directory.
+    Replace { file: FileName, bytes: Bytes },
+    /// Reads up to `length` bytes; fewer only at the end of the file.
+    Read { file: FileName, offset: u64, length: u32 },
+    /// Cuts a file to a length, durably.
+    Truncate { file: FileName, length: u64 },
+    /// Removes a file, durably; missing is fine.
+    Delete { file: FileName },
+}
+
+/// The answer to one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiskDone {
+    Listed {
+        files: Vec<(FileName, u64)>,
+    },
+    Appended {
+        file: FileName,
+    },
+    Synced {
+        file: FileName,
+    },
+    Replaced {
+        file: FileName,
+    },
+    Read {
+        file: FileName,
+        offset: u64,
+        bytes: Bytes,
+    },
+    Truncated {
+        file: FileName,
+    },
+    Deleted {
+        file: FileName,
+    },
+    /// The request failed. A failed append or sync poisons the partition: it stops, and is never retried.
+    Failed {
+        op: &'static str,
+        file: Option<FileName>,
+        reason: String,
+    },
+}
+
+impl fmt::Display for FileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FileName::Superblock => write!(f, "superblock"),
+            FileName::Segment(first) => write!(f, "log-{first:016x}"),
+            FileName::Checkpoint(number) => write!(f, "checkpoint-{number:08}"),
+        }
+    }
+}
+
+impl FileName {
+    /// The file of this name, if the store could have made it.
+    pub fn parse(name: &str) -> Option<FileName> {
+        if name == "superblock" {
+            return Some(FileName::Superblock);
+        }
+        if let Some(hex) = name.strip_prefix("log-") {
+            return u64::from_str_radix(hex, 16).ok().map(FileName::Segment);
+        }
+        name.strip_prefix("checkpoint-")?.parse().ok().map(FileName::Checkpoint)
+    }
+}

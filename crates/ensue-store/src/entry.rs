@@ -1,0 +1,42 @@
+//! The entry of a stream: one write of one partition, as it is logged at its origin, sent, and logged again elsewhere.
+//!
+//! An entry is encoded once, by the partition that accepted the write; every other place keeps and passes on the same
+//! bytes. This file knows what an entry means; `layout` knows its bytes.
+
+use ensue_types::{KeyspaceId, Opaque, OperationId, PartitionId, Position, RowEffect, Stamp};
+
+/// One place of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Place in the stream of (origin datacenter, partition), within the origin's incarnation.
+    pub position: Position,
+    /// Arbitration order of the effects.
+    pub stamp: Stamp,
+    /// What must be visible in a datacenter before this entry, in the keyspace's protocol's own bytes.
+    pub dependencies: Opaque,
+    pub change: Change,
+}
+
+/// What an entry changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Effects on rows of this partition. With a transaction, they are one part of it.
+    Effects { keyspace: KeyspaceId, transaction: Option<OperationId>, effects: Vec<RowEffect> },
+    /// A write transaction over several partitions was decided here; its identity is this very place. The parts stand
+    /// in the streams of the participants, this partition's own part included if it is one of them.
+    Transaction { keyspace: KeyspaceId, participants: Vec<PartitionId> },
+    /// Every base value of the keyspace in this partition with a lower stamp is gone. Additions to counters do not go
+    /// by stamp: `effects` deletes each counter that the flusher saw, with the additions it saw.
+    Flush { keyspace: KeyspaceId, effects: Vec<RowEffect> },
+}
+
+impl Entry {
+    /// The keyspace that the entry belongs to.
+    pub fn keyspace(&self) -> KeyspaceId {
+        match &self.change {
+            Change::Effects { keyspace, .. }
+            | Change::Transaction { keyspace, .. }
+            | Change::Flush { keyspace, .. } => *keyspace,
+        }
+    }
+}

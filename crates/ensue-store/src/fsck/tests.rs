@@ -1,0 +1,58 @@
+//! The check reports and changes nothing.
+
+use super::*;
+use crate::entry::{Change, Entry};
+use crate::layout::encode_entry;
+use crate::memory_disk::{MemoryDisk, options};
+use ensue_types::{KeyspaceId, Opaque, Stamp};
+
+fn run(disk: &mut MemoryDisk) -> FsckReport {
+    let mut fsck = check(options(500));
+    while let Some(op) = fsck.next_op() {
+        assert!(matches!(op, DiskOp::List | DiskOp::Read { .. }), "{op:?}");
+        fsck.on_done(disk.run(op));
+    }
+    fsck.report().expect("the check is done").clone()
+}
+
+fn filled(positions: &[u64]) -> MemoryDisk {
+    let mut disk = MemoryDisk::default();
+    let (_, mut finish) = disk.recover(&options(500)).unwrap();
+    for &position in positions {
+        let change = Change::Flush { keyspace: KeyspaceId(1), effects: vec![] };
+        let (position, dependencies) = (Position(position), Opaque::default());
+        let entry = Entry { position, stamp: Stamp::ZERO, dependencies, change };
+        finish.log.append_own(&encode_entry(&entry));
+        disk.append_all(&mut finish.log);
+        disk.sync_all(&mut finish.log);
+    }
+    disk
+}
+
+#[test]
+fn a_sound_directory() {
+    let report = run(&mut filled(&[1, 2, 3, 4, 5, 6, 7, 8, 9]));
+    assert!(report.is_sound(), "{report:?}");
+    assert_eq!(report.entries, 9);
+}
+
+#[test]
+fn a_torn_tail_is_told_and_left() {
+    let mut disk = filled(&[1, 2, 3]);
+    let file = disk.files.values_mut().last().unwrap();
+    file.data.pop();
+    let before = file.data.len();
+    let report = run(&mut disk);
+    assert!(report.is_sound());
+    assert!(report.recovery.unwrap().torn.is_some());
+    assert_eq!(disk.files.values().last().unwrap().data.len(), before);
+}
+
+#[test]
+fn a_gap_damage_and_an_empty_directory_are_told() {
+    assert_eq!(run(&mut filled(&[1, 2, 4])).problem_count, 1);
+    let mut disk = filled(&[1, 2, 3]);
+    disk.files.values_mut().last().unwrap().data[50] ^= 4;
+    assert!(run(&mut disk).error.is_some());
+    assert!(run(&mut MemoryDisk::default()).error.is_some());
+}

@@ -1,0 +1,290 @@
+//! The bytes of an entry, the same at its origin, on the wire and in the logs of all datacenters.
+//!
+//! ```text
+//!          0        1        2        3        4        5        6        7
+//!     +--------+--------+--------+--------+--------+--------+--------+--------+
+//!   0 | format | kind   |keyspace| stamp dc  | stamp partition |      zero       |
+//!     +--------+--------+--------+--------+--------+--------+--------+--------+
+//!   8 | position                                                               |
+//!  16 | stamp time                                                             |
+//!  24 | dependency bytes                  | count                              |
+//!     +-----------------------------------+------------------------------------+
+//!  32 | transaction, 16 bytes: only kind 1                                     |
+//!     | dependencies                                                           |
+//!     | kind 0, 1, 3: `count` effects   kind 2: `count` participants, u16 each |
+//!     +------------------------------------------------------------------------+
+//!
+//!  kind: 0 effects, 1 effects that are part of a transaction, 2 transaction, 3 flush
+//!
+//!  effect:
+//!     +--------+--------+-----------------+-----------------------------------+
+//!   0 | column | effect | seen tallies    | key bytes                         |
+//!   8 | name bytes                        | value bytes                       |
+//!     +-----------------------------------+-----------------------------------+
+//!  16 | key | name (field, member) | value (put) | tally (add) | seen tallies |
+//!     +-----------------------------------------------------------------------+
+//!
+//!  column: 0 text, 1 deadline, 2 field, 3 member       effect: 0 put, 1 delete, 2 add
+//!
+//!  operation, 16 bytes: datacenter u8, zero u8, incarnation u16, partition u16, zero u16, position u64
+//!  stamp, 12 bytes:     time u64, datacenter u8, zero u8, partition u16
+//!  tally, 28 bytes:     series stamp, sum i128
+//!  seen,  44 bytes:     datacenter u8, zero 3 bytes, tally, stamp
+//! ```
+//!
+//! Fixed widths: a one-column put costs 48 bytes beside key and value, and one bounds check a field.
+
+use super::{LayoutError, Reader, u64_at};
+use crate::entry::{Change, Entry};
+use bytes::Bytes;
+use ensue_types::{
+    Column, DatacenterId, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Position,
+    RowEffect, SeenTally, Stamp, Tally,
+};
+
+/// The only format of an entry so far.
+const FORMAT: u8 = 1;
+const HEADER_BYTES: usize = 32;
+const OPERATION_BYTES: usize = 16;
+const EFFECT_BYTES: usize = 16;
+const TALLY_BYTES: usize = 28;
+const SEEN_BYTES: usize = 44;
+
+const EFFECTS: u8 = 0;
+const EFFECTS_OF_TRANSACTION: u8 = 1;
+const TRANSACTION: u8 = 2;
+const FLUSH: u8 = 3;
+
+/// Encodes an entry into memory of exactly its size.
+pub fn encode_entry(entry: &Entry) -> Bytes {
+    let mut out = Vec::with_capacity(encoded_entry_bytes(entry));
+    encode_entry_into(&mut out, entry);
+    Bytes::from(out)
+}
+
+/// The size of an entry's encoding.
+pub fn encoded_entry_bytes(entry: &Entry) -> usize {
+    let body = match &entry.change {
+        Change::Effects { transaction, effects, .. } => {
+            let operation = if transaction.is_some() { OPERATION_BYTES } else { 0 };
+            operation + effects.iter().map(effect_bytes).sum::<usize>()
+        }
+        Change::Transaction { participants, .. } => 2 * participants.len(),
+        Change::Flush { effects, .. } => effects.iter().map(effect_bytes).sum(),
+    };
+    HEADER_BYTES + entry.dependencies.0.len() + body
+}
+
+fn effect_bytes(row: &RowEffect) -> usize {
+    let tail = match &row.effect {
+        Effect::Put { value, seen } => value.len() + SEEN_BYTES * seen.len(),
+        Effect::Delete { seen } => SEEN_BYTES * seen.len(),
+        Effect::Add { .. } => TALLY_BYTES,
+    };
+    EFFECT_BYTES + row.key.len() + column_name(&row.column).1.len() + tail
+}
+
+/// Appends an entry's encoding.
+pub fn encode_entry_into(out: &mut Vec<u8>, entry: &Entry) {
+    let (kind, keyspace, count) = match &entry.change {
+        Change::Effects { keyspace, transaction: None, effects } => (EFFECTS, *keyspace, effects.len()),
+        Change::Effects { keyspace, effects, .. } => (EFFECTS_OF_TRANSACTION, *keyspace, effects.len()),
+        Change::Transaction { keyspace, participants } => (TRANSACTION, *keyspace, participants.len()),
+        Change::Flush { keyspace, effects } => (FLUSH, *keyspace, effects.len()),
+    };
+    let mut header = [0; HEADER_BYTES];
+    header[0] = FORMAT;
+    header[1] = kind;
+    header[2] = keyspace.0;
+    header[3] = entry.stamp.datacenter.0;
+    header[4..6].copy_from_slice(&entry.stamp.partition.0.to_le_bytes());
+    header[8..16].copy_from_slice(&entry.position.0.to_le_bytes());
+    header[16..24].copy_from_slice(&entry.stamp.time.0.to_le_bytes());
+    header[24..28].copy_from_slice(&length_u32(entry.dependencies.0.len()).to_le_bytes());
+    header[28..32].copy_from_slice(&length_u32(count).to_le_bytes());
+    out.extend_from_slice(&header);
+    if let Change::Effects { transaction: Some(operation), .. } = &entry.change {
+        put_operation(out, operation);
+    }
+    out.extend_from_slice(&entry.dependencies.0);
+    match &entry.change {
+        Change::Effects { effects, .. } | Change::Flush { effects, .. } => {
+            effects.iter().for_each(|row| put_effect(out, row));
+        }
+        Change::Transaction { participants, .. } => {
+            participants.iter().for_each(|partition| out.extend_from_slice(&partition.0.to_le_bytes()));
+        }
+    }
+}
+
+fn put_effect(out: &mut Vec<u8>, row: &RowEffect) {
+    let (column, name) = column_name(&row.column);
+    let nothing: (&[u8], &[SeenTally]) = (&[], &[]);
+    let (effect, (value, seen)) = match &row.effect {
+        Effect::Put { value, seen } => (0, (&value[..], &seen[..])),
+        Effect::Delete { seen } => (1, (nothing.0, &seen[..])),
+        Effect::Add { .. } => (2, nothing),
+    };
+    let seen_count = u16::try_from(seen.len()).expect("one tally a datacenter, and there are at most 256");
+    let mut header = [0; EFFECT_BYTES];
+    header[0] = column;
+    header[1] = effect;
+    header[2..4].copy_from_slice(&seen_count.to_le_bytes());
+    header[4..8].copy_from_slice(&length_u32(row.key.len()).to_le_bytes());
+    header[8..12].copy_from_slice(&length_u32(name.len()).to_le_bytes());
+    header[12..16].copy_from_slice(&length_u32(value.len()).to_le_bytes());
+    out.extend_from_slice(&header);
+    out.extend_from_slice(&row.key);
+    out.extend_from_slice(name);
+    out.extend_from_slice(value);
+    if let Effect::Add { tally } = &row.effect {
+        put_tally(out, tally);
+    }
+    for tally in seen {
+        out.extend_from_slice(&[tally.datacenter.0, 0, 0, 0]);
+        put_tally(out, &tally.tally);
+        put_stamp(out, &tally.stamp);
+    }
+}
+
+fn column_name(column: &Column) -> (u8, &[u8]) {
+    match column {
+        Column::Text => (0, &[]),
+        Column::Deadline => (1, &[]),
+        Column::Field(name) => (2, name),
+        Column::Member(name) => (3, name),
+    }
+}
+
+fn put_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&stamp.time.0.to_le_bytes());
+    bytes[8] = stamp.datacenter.0;
+    bytes[10..].copy_from_slice(&stamp.partition.0.to_le_bytes());
+    out.extend_from_slice(&bytes);
+}
+
+fn put_tally(out: &mut Vec<u8>, tally: &Tally) {
+    put_stamp(out, &tally.series);
+    out.extend_from_slice(&tally.sum.0.to_le_bytes());
+}
+
+pub(super) fn put_operation(out: &mut Vec<u8>, operation: &OperationId) {
+    let mut bytes = [0; OPERATION_BYTES];
+    bytes[0] = operation.datacenter.0;
+    bytes[2..4].copy_from_slice(&operation.incarnation.0.to_le_bytes());
+    bytes[4..6].copy_from_slice(&operation.partition.0.to_le_bytes());
+    bytes[8..].copy_from_slice(&operation.position.0.to_le_bytes());
+    out.extend_from_slice(&bytes);
+}
+
+/// A length as it is stored.
+pub(super) fn length_u32(length: usize) -> u32 {
+    u32::try_from(length).expect("limits.rs bounds every length far below 4 GiB")
+}
+
+/// The position of an encoded entry, without decoding the rest.
+pub fn entry_position(bytes: &[u8]) -> Result<Position, LayoutError> {
+    if bytes.len() < HEADER_BYTES {
+        let needed = HEADER_BYTES as u64;
+        return Err(LayoutError::TooShort { what: "entry", at: 0, needed, left: bytes.len() });
+    }
+    check_format(bytes[0])?;
+    Ok(Position(u64_at(bytes, 8)))
+}
+
+fn check_format(format: u8) -> Result<(), LayoutError> {
+    if format == FORMAT {
+        return Ok(());
+    }
+    Err(LayoutError::UnknownFormat { what: "entry", format: u16::from(format), known: u16::from(FORMAT) })
+}
+
+/// Decodes an entry; its keys, names and values are slices of `bytes`.
+pub fn decode_entry(bytes: &Bytes) -> Result<Entry, LayoutError> {
+    let mut reader = Reader::new(bytes);
+    check_format(reader.u8("entry format")?)?;
+    let kind = reader.u8("entry kind")?;
+    let keyspace = KeyspaceId(reader.u8("keyspace")?);
+    let datacenter = DatacenterId(reader.u8("stamp datacenter")?);
+    let partition = PartitionId(reader.u16("stamp partition")?);
+    reader.zeros::<2>("entry")?;
+    let position = Position(reader.u64("position")?);
+    let time = LogicalTime(reader.u64("stamp time")?);
+    let dependency_bytes = reader.u32("dependency bytes")?;
+    let count = reader.u32("count")?;
+    let transaction = if kind == EFFECTS_OF_TRANSACTION { Some(reader.operation()?) } else { None };
+    let dependencies = Opaque(reader.slice("dependencies", dependency_bytes)?.to_vec());
+    let change = match kind {
+        EFFECTS | EFFECTS_OF_TRANSACTION => {
+            Change::Effects { keyspace, transaction, effects: read_effects(&mut reader, count)? }
+        }
+        FLUSH => Change::Flush { keyspace, effects: read_effects(&mut reader, count)? },
+        TRANSACTION => {
+            let count = reader.count("participants", count, 2)?;
+            let mut participants = Vec::with_capacity(count);
+            for _ in 0..count {
+                participants.push(PartitionId(reader.u16("participant")?));
+            }
+            Change::Transaction { keyspace, participants }
+        }
+        _ => return Err(LayoutError::Unknown { what: "entry kind", at: 1, value: u64::from(kind) }),
+    };
+    reader.finish("entry")?;
+    Ok(Entry { position, stamp: Stamp { time, datacenter, partition }, dependencies, change })
+}
+
+fn read_effects(reader: &mut Reader, count: u32) -> Result<Vec<RowEffect>, LayoutError> {
+    let count = reader.count("effects", count, EFFECT_BYTES as u32)?;
+    let mut effects = Vec::with_capacity(count);
+    for _ in 0..count {
+        effects.push(read_effect(reader)?);
+    }
+    Ok(effects)
+}
+
+fn read_effect(reader: &mut Reader) -> Result<RowEffect, LayoutError> {
+    let at = reader.at();
+    let unknown = |what, value| Err(LayoutError::Unknown { what, at, value });
+    let column = reader.u8("column kind")?;
+    let effect = reader.u8("effect kind")?;
+    let seen_count = reader.u16("seen tallies")?;
+    let key_bytes = reader.u32("key bytes")?;
+    let name_bytes = reader.u32("name bytes")?;
+    let value_bytes = reader.u32("value bytes")?;
+    let key = reader.slice("key", key_bytes)?;
+    let name = reader.slice("name", name_bytes)?;
+    let column = match column {
+        0 if name_bytes == 0 => Column::Text,
+        1 if name_bytes == 0 => Column::Deadline,
+        0 | 1 => return unknown("name bytes of a column without a name", u64::from(name_bytes)),
+        2 => Column::Field(name),
+        3 => Column::Member(name),
+        _ => return unknown("column kind", u64::from(column)),
+    };
+    let effect = match effect {
+        0 => {
+            let value = reader.slice("value", value_bytes)?;
+            Effect::Put { value, seen: read_seen(reader, seen_count)? }
+        }
+        1 | 2 if value_bytes != 0 => {
+            return unknown("value bytes of an effect without a value", value_bytes.into());
+        }
+        1 => Effect::Delete { seen: read_seen(reader, seen_count)? },
+        2 if seen_count == 0 => Effect::Add { tally: reader.tally()? },
+        2 => return unknown("seen tallies of an addition", u64::from(seen_count)),
+        _ => return unknown("effect kind", u64::from(effect)),
+    };
+    Ok(RowEffect { key, column, effect })
+}
+
+fn read_seen(reader: &mut Reader, count: u16) -> Result<Vec<SeenTally>, LayoutError> {
+    let count = reader.count("seen tallies", u32::from(count), SEEN_BYTES as u32)?;
+    let mut seen = Vec::with_capacity(count);
+    for _ in 0..count {
+        let datacenter = DatacenterId(reader.u8("seen datacenter")?);
+        reader.zeros::<3>("seen tally")?;
+        seen.push(SeenTally { datacenter, tally: reader.tally()?, stamp: reader.stamp()? });
+    }
+    Ok(seen)
+}

@@ -1,0 +1,197 @@
+//! The bytes of a record: a kind and its payload. The length around it belongs to the batch (`batch`).
+//!
+//! ```text
+//!  kind 1 own:       entry
+//!  kind 2 begun:     number u64, keyspace u8, zero 3, context bytes u32, parts u32, context, parts
+//!  kind 3 prepared:  transaction 16, time u64, keyspace u8, zero 3, part
+//!  kind 4 decided:   transaction 16, time u64, entry or nothing
+//!  kind 5 completed: transaction 16
+//!  kind 6 received:  datacenter u8, zero u8, incarnation u16, zero u32, entry
+//!  kind 7 applied:   datacenter u8, zero u8, incarnation u16, zero u32, position u64, time u64
+//!  kind 8 clock:     bound u64
+//!
+//!  part:    partition u16, zero u16, commands u32, then each command
+//!  command: place u32, arguments u32, then each argument: bytes u32 and the bytes
+//! ```
+
+use super::entry::{length_u32, put_operation};
+use super::{LayoutError, Reader};
+use crate::record::Record;
+use bytes::Bytes;
+use ensue_types::{DatacenterId, Incarnation, KeyspaceId, LogicalTime, Opaque, Part, PartitionId, Position};
+
+pub(crate) const OWN: u8 = 1;
+const BEGUN: u8 = 2;
+const PREPARED: u8 = 3;
+const DECIDED: u8 = 4;
+const COMPLETED: u8 = 5;
+pub(crate) const RECEIVED: u8 = 6;
+const APPLIED: u8 = 7;
+const CLOCK_BOUND: u8 = 8;
+
+/// The smallest part, and the smallest command: what a count of them needs at least.
+const PART_BYTES_MIN: u32 = 8;
+const COMMAND_BYTES_MIN: u32 = 8;
+const ARGUMENT_BYTES_MIN: u32 = 4;
+
+/// Appends a record's encoding.
+pub fn encode_record(record: &Record, out: &mut Vec<u8>) {
+    match record {
+        Record::Own { entry } => {
+            out.push(OWN);
+            out.extend_from_slice(entry);
+        }
+        Record::Begun { number, keyspace, context, parts } => {
+            out.push(BEGUN);
+            out.extend_from_slice(&number.to_le_bytes());
+            out.extend_from_slice(&[keyspace.0, 0, 0, 0]);
+            put_u32(out, context.0.len());
+            put_u32(out, parts.len());
+            out.extend_from_slice(&context.0);
+            parts.iter().for_each(|part| put_part(out, part));
+        }
+        Record::Prepared { transaction, keyspace, at, part } => {
+            out.push(PREPARED);
+            put_operation(out, transaction);
+            out.extend_from_slice(&at.0.to_le_bytes());
+            out.extend_from_slice(&[keyspace.0, 0, 0, 0]);
+            put_part(out, part);
+        }
+        Record::Decided { transaction, at, entry } => {
+            out.push(DECIDED);
+            put_operation(out, transaction);
+            out.extend_from_slice(&at.0.to_le_bytes());
+            out.extend_from_slice(entry.as_deref().unwrap_or_default());
+        }
+        Record::Completed { transaction } => {
+            out.push(COMPLETED);
+            put_operation(out, transaction);
+        }
+        Record::Received { origin, incarnation, entry } => {
+            out.push(RECEIVED);
+            out.extend_from_slice(&received_prefix(*origin, *incarnation));
+            out.extend_from_slice(entry);
+        }
+        Record::Applied { origin, incarnation, position, at } => {
+            out.push(APPLIED);
+            out.extend_from_slice(&received_prefix(*origin, *incarnation));
+            out.extend_from_slice(&position.0.to_le_bytes());
+            out.extend_from_slice(&at.0.to_le_bytes());
+        }
+        Record::ClockBound { bound } => {
+            out.push(CLOCK_BOUND);
+            out.extend_from_slice(&bound.0.to_le_bytes());
+        }
+    }
+}
+
+/// The first payload bytes of a record about another datacenter's stream.
+pub(crate) fn received_prefix(origin: DatacenterId, incarnation: Incarnation) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes[0] = origin.0;
+    bytes[2..4].copy_from_slice(&incarnation.0.to_le_bytes());
+    bytes
+}
+
+fn put_u32(out: &mut Vec<u8>, length: usize) {
+    out.extend_from_slice(&length_u32(length).to_le_bytes());
+}
+
+fn put_part(out: &mut Vec<u8>, part: &Part) {
+    out.extend_from_slice(&part.partition.0.to_le_bytes());
+    out.extend_from_slice(&[0, 0]);
+    put_u32(out, part.commands.len());
+    for (place, arguments) in &part.commands {
+        out.extend_from_slice(&place.to_le_bytes());
+        put_u32(out, arguments.len());
+        for argument in arguments {
+            put_u32(out, argument.len());
+            out.extend_from_slice(argument);
+        }
+    }
+}
+
+/// Decodes a record; entries and arguments are slices of `bytes`. The entry itself is not looked into.
+pub fn decode_record(bytes: &Bytes) -> Result<Record, LayoutError> {
+    let mut reader = Reader::new(bytes);
+    let kind = reader.u8("record kind")?;
+    let record = match kind {
+        OWN => Record::Own { entry: rest(&mut reader)? },
+        BEGUN => read_begun(&mut reader)?,
+        PREPARED => {
+            let transaction = reader.operation()?;
+            let at = LogicalTime(reader.u64("time")?);
+            let keyspace = KeyspaceId(reader.u8("keyspace")?);
+            reader.zeros::<3>("prepared record")?;
+            Record::Prepared { transaction, keyspace, at, part: read_part(&mut reader)? }
+        }
+        DECIDED => {
+            let transaction = reader.operation()?;
+            let at = LogicalTime(reader.u64("time")?);
+            let entry = rest(&mut reader)?;
+            Record::Decided { transaction, at, entry: (!entry.is_empty()).then_some(entry) }
+        }
+        COMPLETED => Record::Completed { transaction: reader.operation()? },
+        RECEIVED => {
+            let (origin, incarnation) = read_stream(&mut reader)?;
+            Record::Received { origin, incarnation, entry: rest(&mut reader)? }
+        }
+        APPLIED => {
+            let (origin, incarnation) = read_stream(&mut reader)?;
+            let position = Position(reader.u64("position")?);
+            Record::Applied { origin, incarnation, position, at: LogicalTime(reader.u64("time")?) }
+        }
+        CLOCK_BOUND => Record::ClockBound { bound: LogicalTime(reader.u64("clock bound")?) },
+        _ => return Err(LayoutError::Unknown { what: "record kind", at: 0, value: u64::from(kind) }),
+    };
+    reader.finish("record")?;
+    Ok(record)
+}
+
+fn rest(reader: &mut Reader) -> Result<Bytes, LayoutError> {
+    let length = u32::try_from(reader.left()).unwrap_or(u32::MAX);
+    reader.slice("entry", length)
+}
+
+fn read_stream(reader: &mut Reader) -> Result<(DatacenterId, Incarnation), LayoutError> {
+    let origin = DatacenterId(reader.u8("origin")?);
+    reader.zeros::<1>("stream")?;
+    let incarnation = Incarnation(reader.u16("incarnation")?);
+    reader.zeros::<4>("stream")?;
+    Ok((origin, incarnation))
+}
+
+fn read_begun(reader: &mut Reader) -> Result<Record, LayoutError> {
+    let number = reader.u64("number of the transaction")?;
+    let keyspace = KeyspaceId(reader.u8("keyspace")?);
+    reader.zeros::<3>("begun record")?;
+    let context_bytes = reader.u32("context bytes")?;
+    let part_count = reader.u32("parts")?;
+    let context = Opaque(reader.slice("context", context_bytes)?.to_vec());
+    let part_count = reader.count("parts", part_count, PART_BYTES_MIN)?;
+    let mut parts = Vec::with_capacity(part_count);
+    for _ in 0..part_count {
+        parts.push(read_part(reader)?);
+    }
+    Ok(Record::Begun { number, keyspace, context, parts })
+}
+
+fn read_part(reader: &mut Reader) -> Result<Part, LayoutError> {
+    let partition = PartitionId(reader.u16("partition of a part")?);
+    reader.zeros::<2>("part")?;
+    let command_count = reader.u32("commands")?;
+    let command_count = reader.count("commands", command_count, COMMAND_BYTES_MIN)?;
+    let mut commands = Vec::with_capacity(command_count);
+    for _ in 0..command_count {
+        let place = reader.u32("place of a command")?;
+        let argument_count = reader.u32("arguments")?;
+        let argument_count = reader.count("arguments", argument_count, ARGUMENT_BYTES_MIN)?;
+        let mut arguments = Vec::with_capacity(argument_count);
+        for _ in 0..argument_count {
+            let length = reader.u32("argument bytes")?;
+            arguments.push(reader.slice("argument", length)?);
+        }
+        commands.push((place, arguments));
+    }
+    Ok(Part { partition, commands })
+}

@@ -1,0 +1,23 @@
+//! Versions and their durability: rows in memory, the update log, checkpoints and recovery of one partition.
+//!
+//! It never calls a file system: it emits `DiskOp` and is told `DiskDone`.
+
+pub mod cell;
+pub mod checkpoint;
+pub mod disk;
+pub mod entry;
+pub mod fsck;
+pub mod image;
+pub mod keyspace;
+pub mod layout;
+pub mod log;
+pub mod record;
+pub mod recovery;
+pub mod row;
+mod scan;
+pub mod superblock;
+pub mod tail;
+mod window;
+
+#[cfg(test)]
+mod memory_disk;

@@ -1,0 +1,323 @@
+//! The log of one partition: one long sequence of bytes, cut into segment files, appended a batch at a time.
+//!
+//! Records arrive; they gather in a pending batch until `take_append` emits them as one append. The log then learns
+//! what was written (`on_appended`) and what is durable (`on_synced`). It promises that a segment is synced no later
+//! than the one after it, and that each batch says what was known to be durable when it was taken, which is what
+//! lets recovery tell a torn tail from damage. It reads nothing and recovers nothing (`recovery`), and never retries:
+//! after a failed append or sync the partition must stop (trap 55).
+
+use crate::disk::{DiskOp, FileName};
+use crate::layout::batch::{BATCH_HEADER_BYTES, BatchHeader, Seal};
+use crate::layout::{OWN, RECEIVED, encode_record, received_prefix};
+use crate::record::Record;
+use bytes::Bytes;
+use ensue_types::{DatacenterId, Incarnation, limits};
+use std::collections::VecDeque;
+use std::fmt;
+
+/// A place in the log: bytes since the log began, batch headers included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lsn(pub u64);
+
+impl fmt::Display for Lsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// Bytes of a pending batch above which it is closed, so that a reader never needs much more than this at once.
+pub const BATCH_BYTES: usize = 64 << 20;
+/// Longest record. The caller refuses larger transactions before they get here.
+pub const RECORD_BYTES_MAX: usize = 1 << 30;
+
+/// How a log is laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct LogOptions {
+    /// A new segment begins with the first batch after this many bytes.
+    pub segment_bytes: u64,
+}
+
+impl Default for LogOptions {
+    fn default() -> LogOptions {
+        LogOptions { segment_bytes: limits::SEGMENT_BYTES }
+    }
+}
+
+/// The files do not hold what was once durable, or hold what nobody wrote.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    #[error("{file} is damaged at byte {offset}: {reason}")]
+    Corrupt { file: FileName, offset: u64, reason: String },
+}
+
+/// One file of the log and the positions it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    pub first: Lsn,
+    pub end: Lsn,
+}
+
+impl Segment {
+    pub fn file(&self) -> FileName {
+        FileName::Segment(self.first.0)
+    }
+}
+
+/// What recovery found out, from which a log goes on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LogState {
+    pub(crate) segments: VecDeque<Segment>,
+    pub(crate) end: Lsn,
+    pub(crate) synced: Lsn,
+    pub(crate) incarnation: Incarnation,
+    pub(crate) checkpointed: Lsn,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Log {
+    options: LogOptions,
+    seal: Seal,
+    incarnation: Incarnation,
+    segments: VecDeque<Segment>,
+    /// Room for a header, then records; empty if there are none.
+    pending: Vec<u8>,
+    pending_records: u32,
+    /// Full batches that were pending, oldest first.
+    closed: VecDeque<ClosedBatch>,
+    /// Where the pending batch begins.
+    batch_start: Lsn,
+    /// The end of what was emitted as appends.
+    emitted: Lsn,
+    written: Lsn,
+    synced: Lsn,
+    /// The `synced` that the latest emitted batch tells of.
+    testified: Lsn,
+    appends: VecDeque<(FileName, Lsn)>,
+    sync: Option<(FileName, Lsn)>,
+    checkpointed: Lsn,
+}
+
+#[derive(Debug)]
+struct ClosedBatch {
+    bytes: Vec<u8>,
+    records: u32,
+    incarnation: Incarnation,
+}
+
+impl Log {
+    pub(crate) fn new(options: LogOptions, seal: Seal, state: LogState) -> Log {
+        Log {
+            options,
+            seal,
+            incarnation: state.incarnation,
+            segments: state.segments,
+            pending: Vec::new(),
+            pending_records: 0,
+            closed: VecDeque::new(),
+            batch_start: state.end,
+            emitted: state.end,
+            written: state.end,
+            synced: state.synced,
+            testified: state.synced,
+            appends: VecDeque::new(),
+            sync: None,
+            checkpointed: state.checkpointed,
+        }
+    }
+
+    /// Adds a record to the pending batch; the answer is the log position of its end.
+    pub fn append(&mut self, record: &Record) -> Lsn {
+        let start = self.begin_record();
+        encode_record(record, &mut self.pending);
+        self.end_record(start)
+    }
+
+    /// Adds an entry of this partition's own stream, already encoded.
+    pub fn append_own(&mut self, entry: &[u8]) -> Lsn {
+        let start = self.begin_record();
+        self.pending.push(OWN);
+        self.pending.extend_from_slice(entry);
+        self.end_record(start)
+    }
+
+    /// Adds an entry of another datacenter's stream, already encoded.
+    pub fn append_received(&mut self, origin: DatacenterId, incarnation: Incarnation, entry: &[u8]) -> Lsn {
+        let start = self.begin_record();
+        self.pending.push(RECEIVED);
+        self.pending.extend_from_slice(&received_prefix(origin, incarnation));
+        self.pending.extend_from_slice(entry);
+        self.end_record(start)
+    }
+
+    /// Adds an empty batch if something became durable that no batch tells of yet: for an idle moment. It lets the
+    /// next recovery know damage in the last synced bytes from a torn tail.
+    pub fn append_testimony(&mut self) {
+        if self.pending.is_empty() && self.synced > self.testified && self.synced == self.emitted {
+            self.pending.resize(BATCH_HEADER_BYTES, 0);
+        }
+    }
+
+    fn begin_record(&mut self) -> usize {
+        if self.pending.len() >= BATCH_BYTES {
+            self.close_batch();
+        }
+        if self.pending.is_empty() {
+            self.pending.resize(BATCH_HEADER_BYTES, 0);
+        }
+        let start = self.pending.len();
+        self.pending.extend_from_slice(&[0; 4]);
+        start
+    }
+
+    fn end_record(&mut self, start: usize) -> Lsn {
+        let length = self.pending.len() - start - 4;
+        assert!(length <= RECORD_BYTES_MAX, "a record of {length} bytes was not refused");
+        self.pending[start..start + 4].copy_from_slice(&(length as u32).to_le_bytes());
+        self.pending_records += 1;
+        self.end()
+    }
+
+    fn close_batch(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        self.batch_start = self.end();
+        let bytes = std::mem::take(&mut self.pending);
+        let records = std::mem::take(&mut self.pending_records);
+        self.closed.push_back(ClosedBatch { bytes, records, incarnation: self.incarnation });
+    }
+
+    /// The end of the log, pending records included.
+    pub fn end(&self) -> Lsn {
+        Lsn(self.batch_start.0 + self.pending.len() as u64)
+    }
+
+    /// Where the batch begins that holds the record appended last: a reader can begin there.
+    pub fn batch_start(&self) -> Lsn {
+        self.batch_start
+    }
+
+    /// The operating system has everything before this.
+    pub fn written(&self) -> Lsn {
+        self.written
+    }
+
+    /// Everything before this is durable.
+    pub fn synced(&self) -> Lsn {
+        self.synced
+    }
+
+    pub fn incarnation(&self) -> Incarnation {
+        self.incarnation
+    }
+
+    pub(crate) fn seal(&self) -> Seal {
+        self.seal
+    }
+
+    /// The files, oldest first, with what was emitted to them.
+    pub fn segments(&self) -> impl DoubleEndedIterator<Item = Segment> + '_ {
+        self.segments.iter().copied()
+    }
+
+    /// Records from here on belong to a new life of the partition.
+    pub fn begin_incarnation(&mut self, incarnation: Incarnation) {
+        assert!(incarnation > self.incarnation, "incarnations only grow");
+        self.close_batch();
+        self.incarnation = incarnation;
+    }
+
+    /// The oldest batch that was not emitted, as one append; call it until it answers nothing.
+    pub fn take_append(&mut self) -> Option<DiskOp> {
+        if self.closed.is_empty() {
+            self.close_batch();
+        }
+        let batch = self.closed.pop_front()?;
+        let last_bytes = batch.bytes.len();
+        let file = self.segment_for_next_batch();
+        let bytes = self.seal_batch(batch);
+        self.emitted = Lsn(self.emitted.0 + bytes.len() as u64);
+        self.testified = self.synced;
+        self.segments.back_mut().expect("a segment was chosen above").end = self.emitted;
+        self.appends.push_back((file, self.emitted));
+        if self.pending.capacity() == 0 {
+            // The next turn's batch is likely as large as this one's.
+            self.pending.reserve(last_bytes.min(1 << 20));
+        }
+        Some(DiskOp::Append { file, bytes })
+    }
+
+    fn segment_for_next_batch(&mut self) -> FileName {
+        let full = |segment: &Segment| segment.end.0 - segment.first.0 >= self.options.segment_bytes;
+        if self.segments.back().is_none_or(full) {
+            self.segments.push_back(Segment { first: self.emitted, end: self.emitted });
+        }
+        self.segments.back().expect("just made, if there was none").file()
+    }
+
+    fn seal_batch(&self, batch: ClosedBatch) -> Bytes {
+        let ClosedBatch { mut bytes, records, incarnation } = batch;
+        let body = &bytes[BATCH_HEADER_BYTES..];
+        let header = BatchHeader {
+            incarnation,
+            lsn: self.emitted,
+            synced: self.synced,
+            body_bytes: u32::try_from(body.len()).expect("BATCH_BYTES and one record more are below 4 GiB"),
+            records,
+            body_checksum: self.seal.checksum(body),
+        };
+        bytes[..BATCH_HEADER_BYTES].copy_from_slice(&header.encode(self.seal));
+        Bytes::from(bytes)
+    }
+
+    /// The oldest append in flight has reached the operating system.
+    pub fn on_appended(&mut self, file: FileName) -> Lsn {
+        let (expected, end) = self.appends.pop_front().expect("an append was emitted for every answer");
+        assert_eq!(expected, file, "appends are answered in order");
+        self.written = end;
+        end
+    }
+
+    /// A sync of the oldest segment that needs one, unless one is in flight.
+    pub fn take_sync(&mut self) -> Option<DiskOp> {
+        if self.sync.is_some() || self.synced == self.emitted {
+            return None;
+        }
+        let segment = *self.segments.iter().find(|segment| segment.end > self.synced)?;
+        self.sync = Some((segment.file(), segment.end));
+        Some(DiskOp::Sync { file: segment.file() })
+    }
+
+    /// The sync in flight is done: what was emitted to the file before it is durable, and so is all before the file.
+    pub fn on_synced(&mut self, file: FileName) -> Lsn {
+        let (expected, end) = self.sync.take().expect("a sync was emitted for every answer");
+        assert_eq!(expected, file, "one sync is in flight at a time");
+        self.synced = end;
+        end
+    }
+
+    /// A checkpoint that begins its replay here has become durable.
+    pub fn on_checkpoint(&mut self, log_start: Lsn) {
+        self.checkpointed = self.checkpointed.max(log_start);
+    }
+
+    /// Forgets whole segments below a position, oldest first; never what the latest checkpoint needs.
+    pub fn drop_before(&mut self, lsn: Lsn) -> Vec<DiskOp> {
+        let floor = lsn.min(self.checkpointed).min(self.synced);
+        let mut deletes = Vec::new();
+        while self.segments.len() > 1 && self.segments.front().is_some_and(|segment| segment.end <= floor) {
+            let segment = self.segments.pop_front().expect("just looked at");
+            deletes.push(DiskOp::Delete { file: segment.file() });
+        }
+        deletes
+    }
+
+    /// The log position from which records are still on disk.
+    pub fn first(&self) -> Lsn {
+        self.segments.front().map_or(self.emitted, |segment| segment.first)
+    }
+}
+
+#[cfg(test)]
+mod tests;

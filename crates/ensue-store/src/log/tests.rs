@@ -1,0 +1,113 @@
+//! Batches, segments and the three marks of the log.
+
+use super::*;
+use crate::memory_disk::{MemoryDisk, options};
+use crate::recovery::Recovered;
+use ensue_types::LogicalTime;
+
+fn empty(segment_bytes: u64) -> Log {
+    Log::new(LogOptions { segment_bytes }, Seal(9), LogState::default())
+}
+
+fn record(n: u64) -> Record {
+    Record::ClockBound { bound: LogicalTime(n) }
+}
+
+#[test]
+fn one_batch_a_turn() {
+    let mut log = empty(1 << 20);
+    let first = log.append(&record(1));
+    let second = log.append_own(b"not looked into");
+    assert_eq!(first, Lsn(40 + 4 + 9));
+    assert_eq!(second, Lsn(first.0 + 4 + 1 + 15));
+    assert_eq!(log.end(), second);
+    let Some(DiskOp::Append { file, bytes }) = log.take_append() else { panic!("an append") };
+    assert_eq!((file, bytes.len() as u64), (FileName::Segment(0), second.0));
+    assert_eq!(log.take_append(), None);
+    assert_eq!(log.written(), Lsn(0));
+    assert_eq!(log.on_appended(file), second);
+    assert_eq!(log.written(), second);
+}
+
+#[test]
+fn segments_are_synced_in_order_and_one_sync_at_a_time() {
+    let mut log = empty(100);
+    for n in 0..6 {
+        log.append(&record(n));
+        let Some(DiskOp::Append { file, .. }) = log.take_append() else { panic!("an append") };
+        log.on_appended(file);
+    }
+    assert_eq!(log.segments().count(), 3);
+    for segment in log.segments().collect::<Vec<_>>() {
+        assert_eq!(log.take_sync(), Some(DiskOp::Sync { file: segment.file() }));
+        assert_eq!(log.take_sync(), None);
+        assert_eq!(log.on_synced(segment.file()), segment.end);
+    }
+    assert_eq!(log.take_sync(), None);
+    assert_eq!(log.synced(), log.end());
+}
+
+#[test]
+fn appends_after_a_sync_began_are_not_covered_by_it() {
+    let mut log = empty(1 << 20);
+    let covered = log.append(&record(1));
+    log.take_append();
+    let sync = log.take_sync();
+    log.append(&record(2));
+    log.take_append();
+    log.on_appended(FileName::Segment(0));
+    log.on_appended(FileName::Segment(0));
+    assert_eq!(log.on_synced(FileName::Segment(0)), covered);
+    assert_eq!(log.take_sync(), sync);
+}
+
+#[test]
+fn segments_are_dropped_only_below_checkpoint_and_sync() {
+    let mut disk = MemoryDisk::default();
+    let mut log = empty(100);
+    for n in 0..6 {
+        log.append(&record(n));
+        disk.append_all(&mut log);
+    }
+    let end = log.end();
+    assert_eq!(log.drop_before(end), vec![]);
+    log.on_checkpoint(end);
+    assert_eq!(log.drop_before(end), vec![]);
+    disk.sync_all(&mut log);
+    assert_eq!(log.drop_before(end).len(), 2);
+    assert_eq!(log.segments().count(), 1);
+}
+
+#[test]
+fn a_testimony_is_one_empty_batch() {
+    let (mut disk, options) = (MemoryDisk::default(), options(1 << 20));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    finish.log.append(&record(1));
+    disk.append_all(&mut finish.log);
+    disk.sync_all(&mut finish.log);
+    let synced = finish.log.end();
+    for _ in 0..3 {
+        finish.log.append_testimony();
+        disk.append_all(&mut finish.log);
+    }
+    assert_eq!(finish.log.end().0, synced.0 + BATCH_HEADER_BYTES as u64);
+    let (items, recovered) = disk.recover(&options).unwrap();
+    assert_eq!(recovered.log.synced(), synced);
+    assert_eq!(items.iter().filter(|item| matches!(item, Recovered::Record(_))).count(), 1);
+}
+
+#[test]
+fn a_new_incarnation_begins_a_batch() {
+    let mut log = empty(1 << 20);
+    log.append(&record(1));
+    log.begin_incarnation(Incarnation(4));
+    log.append(&record(2));
+    let mut incarnations = vec![];
+    let mut lsn = Lsn(0);
+    while let Some(DiskOp::Append { bytes, .. }) = log.take_append() {
+        let header = BatchHeader::decode(&bytes, Seal(9), lsn).unwrap();
+        incarnations.push(header.incarnation.0);
+        lsn = header.end();
+    }
+    assert_eq!(incarnations, [0, 4]);
+}

@@ -1,0 +1,29 @@
+//! The record of a partition's log: everything a partition must know again after a crash.
+//!
+//! Only `Own` and `Received` carry data that other datacenters see; the rest are steps of transactions and clocks.
+
+use bytes::Bytes;
+use ensue_types::{DatacenterId, Incarnation, KeyspaceId, LogicalTime, Opaque, OperationId, Part, Position};
+
+/// One record of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// An entry of this partition's own stream, applied here. `entry` is its encoding, as the streams send it.
+    Own { entry: Bytes },
+    /// This partition coordinates a local write transaction, the `number`th of this incarnation. It holds the whole
+    /// write set, so that a logged transaction can always be completed (trap 17).
+    Begun { number: u64, keyspace: KeyspaceId, context: Opaque, parts: Vec<Part> },
+    /// This partition voted for its part of a local write transaction, at this logical time.
+    Prepared { transaction: OperationId, keyspace: KeyspaceId, at: LogicalTime, part: Part },
+    /// This coordinator decided a write transaction, local or replicated: it is visible here from this time on. Of a
+    /// local one, `entry` is the `Transaction` entry of this partition's stream, whose position names it from now on.
+    Decided { transaction: OperationId, at: LogicalTime, entry: Option<Bytes> },
+    /// Every participant reported that its part is durable: nothing will be asked about this transaction again.
+    Completed { transaction: OperationId },
+    /// An entry of another datacenter's stream arrived, in order; it is kept but may not be visible yet.
+    Received { origin: DatacenterId, incarnation: Incarnation, entry: Bytes },
+    /// A received entry became visible here, at this logical time.
+    Applied { origin: DatacenterId, incarnation: Incarnation, position: Position, at: LogicalTime },
+    /// The clock shows no time at or above this before a new bound is logged.
+    ClockBound { bound: LogicalTime },
+}

@@ -1,0 +1,346 @@
+//! Crashes, torn tails and damage at every bit. See `memory_disk` for what a crash may do.
+
+use super::*;
+use crate::checkpoint::CheckpointWriter;
+use crate::memory_disk::{MemoryDisk, Random, options};
+use ensue_types::LogicalTime;
+
+const SEGMENT: u64 = 3000;
+
+fn record(n: u64, bytes: usize) -> Record {
+    let mut entry = n.to_le_bytes().to_vec();
+    entry.resize(8 + bytes, n as u8);
+    Record::Own { entry: Bytes::from(entry) }
+}
+
+fn number(record: &Record) -> u64 {
+    let Record::Own { entry } = record else { panic!("only own records are written here") };
+    crate::layout::u64_at(entry, 0)
+}
+
+fn numbers(items: &[Recovered]) -> Vec<u64> {
+    items
+        .iter()
+        .filter_map(|item| if let Recovered::Record(r) = item { Some(number(&r.record)) } else { None })
+        .collect()
+}
+
+/// Appends batches of records with rising numbers; the answer has the count of records at the end of each batch.
+fn append(
+    disk: &mut MemoryDisk,
+    log: &mut Log,
+    next: &mut u64,
+    random: &mut Random,
+    batches: usize,
+) -> Vec<u64> {
+    let mut ends = vec![];
+    for _ in 0..batches {
+        for _ in 0..=random.below(4) {
+            log.append(&record(*next, random.below(300)));
+            *next += 1;
+        }
+        disk.append_all(log);
+        ends.push(*next);
+    }
+    ends
+}
+
+fn checkpoint(
+    disk: &mut MemoryDisk,
+    log: &mut Log,
+    superblock: &mut Superblock,
+    items: u64,
+    stop_after: usize,
+) {
+    let mut writer = CheckpointWriter::begin(superblock, log.end(), Lsn(0));
+    for item in 0..items {
+        writer.item((item % 5) as u8, &vec![item as u8; 1000]);
+    }
+    disk.sync_all(log);
+    writer.finish(log.synced());
+    let mut done = 0;
+    while let Some(op) = writer.take_op().filter(|_| done < stop_after) {
+        done += 1;
+        let answer = disk.run(op);
+        if writer.on_done(&answer, superblock) {
+            log.on_checkpoint(writer.place().log_start);
+        }
+    }
+}
+
+fn check(disk: &mut MemoryDisk, options: &RecoveryOptions) -> crate::fsck::FsckReport {
+    let mut fsck = crate::fsck::check(options.clone());
+    while let Some(op) = fsck.next_op() {
+        fsck.on_done(disk.run(op));
+    }
+    fsck.report().expect("the check is done").clone()
+}
+
+#[test]
+fn a_fresh_directory_gets_a_superblock() {
+    let (mut disk, options) = (MemoryDisk::default(), options(SEGMENT));
+    let (items, finish) = disk.recover(&options).unwrap();
+    assert!(finish.report.fresh);
+    assert!(matches!(&items[..], [Recovered::Superblock(made)] if *made == options.expected));
+    assert!(disk.files.contains_key(&FileName::Superblock));
+    assert!(!disk.recover(&options).unwrap().1.report.fresh);
+}
+
+#[test]
+fn a_crash_leaves_a_prefix_with_all_that_was_synced() {
+    for seed in 0..400 {
+        let mut random = Random(seed);
+        let (mut disk, options) = (MemoryDisk::default(), options(SEGMENT));
+        let mut next = 0;
+        for _life in 0..4 {
+            let (items, mut finish) = disk.recover(&options).unwrap();
+            assert_eq!(numbers(&items), (0..next).collect::<Vec<_>>(), "seed {seed}");
+            let log = &mut finish.log;
+            let mut ends = vec![next];
+            let batches = random.below(12);
+            ends.extend(append(&mut disk, log, &mut next, &mut random, batches));
+            if random.below(3) == 0 {
+                disk.sync_all(log)
+            } else if let Some(DiskOp::Sync { file }) = log.take_sync() {
+                disk.run(DiskOp::Sync { file });
+                log.on_synced(file);
+            }
+            let synced = log.synced();
+            let batches = random.below(12);
+            ends.extend(append(&mut disk, log, &mut next, &mut random, batches));
+            disk.crash(&mut random);
+            let (items, finish) =
+                disk.recover(&options).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            let found = numbers(&items);
+            assert_eq!(found, (0..found.len() as u64).collect::<Vec<_>>(), "seed {seed}");
+            assert!(ends.contains(&(found.len() as u64)), "seed {seed}: part of a batch");
+            assert!(finish.log.end() >= synced, "seed {seed}: {} is below {synced}", finish.log.end());
+            next = found.len() as u64;
+        }
+    }
+}
+
+#[test]
+fn torn_at_every_byte_of_the_last_batch() {
+    let mut random = Random(5);
+    let (mut disk, options) = (MemoryDisk::default(), options(1 << 20));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let mut next = 0;
+    append(&mut disk, &mut finish.log, &mut next, &mut random, 3);
+    disk.sync_all(&mut finish.log);
+    let (kept, start) = (next, finish.log.end().0 as usize);
+    append(&mut disk, &mut finish.log, &mut next, &mut random, 1);
+    let end = finish.log.end().0 as usize;
+    for length in start..end {
+        for zeros in [0, 700] {
+            let mut torn = disk.clone();
+            let data = &mut torn.files.get_mut(&FileName::Segment(0)).unwrap().data;
+            data.truncate(length);
+            data.resize(length + zeros, 0);
+            let (items, finish) = torn.recover(&options).unwrap();
+            assert_eq!(numbers(&items).len() as u64, kept);
+            assert_eq!(finish.log.end().0 as usize, start);
+            assert_eq!(torn.files[&FileName::Segment(0)].data.len(), start);
+            assert_eq!(finish.report.torn.is_some(), length + zeros > start);
+            let (_, again) = torn.recover(&options).unwrap();
+            assert_eq!(again.report.torn, None);
+        }
+    }
+}
+
+/// Everything here is known to be durable: by the checkpoint, by a later batch, or by a clean stop.
+#[test]
+fn every_flipped_bit_of_the_synced_area_is_found_and_named() {
+    for clean in [false, true] {
+        let mut random = Random(6);
+        let (mut disk, options) = (MemoryDisk::default(), options(900));
+        let (_, mut finish) = disk.recover(&options).unwrap();
+        let mut next = 0;
+        append(&mut disk, &mut finish.log, &mut next, &mut random, 2);
+        checkpoint(&mut disk, &mut finish.log, &mut finish.superblock, 3, usize::MAX);
+        let checkpointed = finish.log.end();
+        append(&mut disk, &mut finish.log, &mut next, &mut random, 5);
+        disk.sync_all(&mut finish.log);
+        let synced = finish.log.synced();
+        if clean {
+            disk.run(finish.superblock.mark_clean(synced));
+        } else {
+            append(&mut disk, &mut finish.log, &mut next, &mut random, 1);
+        }
+        let whole = numbers(&disk.clone().recover(&options).unwrap().0);
+        for (file, size) in disk.files.iter().map(|(name, file)| (*name, file.data.len())).collect::<Vec<_>>()
+        {
+            let known = match file {
+                FileName::Segment(first) => size.min((synced.0 - first.min(synced.0)) as usize),
+                _ => size,
+            };
+            for bit in 0..known * 8 {
+                let mut damaged = disk.clone();
+                damaged.files.get_mut(&file).unwrap().data[bit / 8] ^= 1 << (bit % 8);
+                match damaged.recover(&options) {
+                    Err(RecoveryError::Log(LogError::Corrupt { file: named, offset, .. })) => {
+                        assert_eq!(named, file);
+                        assert!(offset as usize <= bit / 8);
+                    }
+                    Err(RecoveryError::Format { file: named, .. }) => assert_eq!(named, file),
+                    Err(other) => panic!("{file} bit {bit}: {other}"),
+                    Ok((items, finish)) => {
+                        // A segment before the checkpoint's end is only read by those who need old entries.
+                        let before =
+                            |segment: &Segment| segment.file() == file && segment.end <= checkpointed;
+                        assert!(finish.log.segments().any(|segment| before(&segment)), "{file} bit {bit}");
+                        assert_eq!(numbers(&items), whole);
+                        let error = check(&mut damaged, &options).error.expect("the check reads everything");
+                        assert!(error.to_string().contains(&file.to_string()), "{error}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_missing_middle_segment_is_damage() {
+    let mut random = Random(7);
+    let (mut disk, options) = (MemoryDisk::default(), options(500));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let mut next = 0;
+    for _ in 0..3 {
+        append(&mut disk, &mut finish.log, &mut next, &mut random, 4);
+        disk.sync_all(&mut finish.log);
+    }
+    let segments: Vec<_> = finish.log.segments().collect();
+    assert!(segments.len() > 3);
+    for segment in &segments[..2] {
+        let mut damaged = disk.clone();
+        damaged.files.remove(&segment.file());
+        let error = damaged.recover(&options).unwrap_err();
+        assert!(error.to_string().contains("missing"), "{error}");
+    }
+}
+
+/// A crash after each step of a checkpoint leaves the state whole: items and records together say everything.
+#[test]
+fn a_crash_at_each_step_of_a_checkpoint() {
+    for seed in 0..20 {
+        for steps in 0..10 {
+            let mut random = Random(seed);
+            let (mut disk, options) = (MemoryDisk::default(), options(900));
+            let (_, mut finish) = disk.recover(&options).unwrap();
+            let mut next = 0;
+            append(&mut disk, &mut finish.log, &mut next, &mut random, 6);
+            checkpoint(&mut disk, &mut finish.log, &mut finish.superblock, next, usize::MAX);
+            let first = next;
+            append(&mut disk, &mut finish.log, &mut next, &mut random, 6);
+            disk.sync_all(&mut finish.log);
+            checkpoint(&mut disk, &mut finish.log, &mut finish.superblock, next + 600, steps);
+            disk.crash(&mut random);
+            let (items, finish) = disk.recover(&options).unwrap();
+            let made =
+                items.iter().filter(|item| matches!(item, Recovered::CheckpointItem { .. })).count() as u64;
+            match finish.report.checkpoint {
+                1 => assert_eq!((made, numbers(&items)), (first, (first..next).collect())),
+                2 => assert_eq!((made, numbers(&items)), (next + 600, vec![])),
+                other => panic!("checkpoint {other}"),
+            }
+            assert_eq!(made, finish.report.checkpoint_items);
+            let left = disk.files.keys().filter(|file| matches!(file, FileName::Checkpoint(_))).count();
+            assert_eq!(left, 1, "leftovers are deleted");
+        }
+    }
+}
+
+#[test]
+fn segments_below_the_retained_floor_are_leftovers() {
+    let mut random = Random(8);
+    let (mut disk, options) = (MemoryDisk::default(), options(500));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let mut next = 0;
+    append(&mut disk, &mut finish.log, &mut next, &mut random, 12);
+    disk.sync_all(&mut finish.log);
+    let end = finish.log.end();
+    let mut writer = CheckpointWriter::begin(&finish.superblock, end, end);
+    writer.finish(end);
+    while let Some(op) = writer.take_op() {
+        writer.on_done(&disk.run(op), &mut finish.superblock);
+    }
+    assert!(writer.is_durable());
+    let (items, recovered) = disk.recover(&options).unwrap();
+    assert!(recovered.report.leftovers_deleted > 2);
+    assert_eq!(recovered.log.segments().count(), 1);
+    assert_eq!((numbers(&items), recovered.log.end()), (vec![], end));
+}
+
+#[test]
+fn a_missing_superblock_is_not_a_fresh_directory() {
+    let mut random = Random(9);
+    let (mut disk, options) = (MemoryDisk::default(), options(500));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    append(&mut disk, &mut finish.log, &mut 0, &mut random, 1);
+    disk.files.remove(&FileName::Superblock);
+    assert!(matches!(disk.recover(&options), Err(RecoveryError::Log(_))));
+}
+
+#[test]
+fn another_partitions_directory_is_refused() {
+    let (mut disk, mut options) = (MemoryDisk::default(), options(500));
+    disk.recover(&options).unwrap();
+    options.expected.partition.0 += 1;
+    assert!(matches!(disk.recover(&options), Err(RecoveryError::Foreign { what: "partition", .. })));
+}
+
+/// A client's value that looks like a batch header must not turn a torn tail into damage.
+#[test]
+fn a_forged_header_in_a_value_is_no_testimony() {
+    use crate::layout::batch::BatchHeader;
+    let (mut disk, options) = (MemoryDisk::default(), options(1 << 20));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let mut entry = vec![0; 10];
+    let lsn = Lsn(40 + 4 + 1 + 10);
+    let (incarnation, synced) = (Incarnation(1), lsn);
+    let forged = BatchHeader { incarnation, lsn, synced, body_bytes: 0, records: 0, body_checksum: 0 };
+    entry.extend_from_slice(&forged.encode(Seal(0)));
+    entry.extend_from_slice(&[1; 100]);
+    finish.log.append_own(&entry);
+    disk.append_all(&mut finish.log);
+    disk.files.get_mut(&FileName::Segment(0)).unwrap().data.pop();
+    assert!(disk.recover(&options).unwrap().1.report.torn.is_some());
+}
+
+#[test]
+fn batches_larger_than_a_chunk_come_back() {
+    let (mut disk, options) = (MemoryDisk::default(), options(1 << 20));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    for n in 0..4 {
+        finish.log.append(&record(n, 3 << 20));
+        finish.log.append(&Record::ClockBound { bound: LogicalTime(n) });
+        disk.append_all(&mut finish.log);
+    }
+    let (items, recovered) = disk.recover(&options).unwrap();
+    assert_eq!((items.len(), recovered.log.end()), (9, finish.log.end()));
+}
+
+/// `cargo test --release -p ensue-store recovery_speed -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement"]
+fn recovery_speed() {
+    let (mut disk, options) = (MemoryDisk::default(), options(64 << 20));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    for n in 0..1_000_000 {
+        finish.log.append(&record(n, 150));
+        if n % 100 == 0 {
+            disk.append_all(&mut finish.log);
+        }
+    }
+    disk.append_all(&mut finish.log);
+    let mut recovery = Recovery::new(options);
+    let (begin, mut records) = (std::time::Instant::now(), 0);
+    while let Some(op) = recovery.next_op() {
+        recovery.on_done(disk.run(op)).unwrap();
+        while let Some(item) = recovery.next_item() {
+            records += u64::from(matches!(item, Recovered::Record(_)));
+        }
+    }
+    let (took, bytes) = (begin.elapsed(), finish.log.end().0);
+    println!("{records} records, {bytes} bytes in {took:?}");
+}

@@ -1,0 +1,159 @@
+//! The superblock: whose directory this is, how it was last used, and which checkpoint counts.
+//!
+//! It is one small file, only ever replaced as a whole, atomically and durably. A checkpoint counts from the moment
+//! in which the superblock names it; what the superblock calls synced is never cut.
+//!
+//! ```text
+//!          0        1        2        3        4        5        6        7
+//!     +--------+--------+--------+--------+--------+--------+--------+--------+
+//!   0 | magic "EnsueSup"                                                      |
+//!   8 | format          | dc     | flags  | partition       | partitions      |
+//!  16 | cluster, 16 bytes                                                     |
+//!  32 | boot id, 16 bytes                                                     |
+//!  48 | synced: the log is durable up to here, as of this writing             |
+//!  56 | checkpoint: number of the one that counts, 0 for none                 |
+//!  64 | incarnation     |      zero       | crc32 of the 68 bytes before      |
+//!     +-----------------+-----------------+-----------------------------------+
+//!  flags: 1 clean stop, 2 fsync always
+//! ```
+
+use crate::disk::{DiskOp, FileName};
+use crate::layout::batch::Seal;
+use crate::layout::{LayoutError, u16_at, u32_at, u64_at};
+use crate::log::Lsn;
+use bytes::Bytes;
+use ensue_types::{DatacenterId, Incarnation, PartitionId};
+
+pub const SUPERBLOCK_BYTES: usize = 72;
+/// The format of the whole directory: raised when any file in it changes so that an older version could not read it.
+pub const FORMAT: u16 = 1;
+const MAGIC: &[u8; 8] = b"EnsueSup";
+const CLEAN: u8 = 1;
+const FSYNC_ALWAYS: u8 = 2;
+
+/// What the directory of a partition says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Superblock {
+    pub format: u16,
+    /// The cluster's id, or a hash of its name.
+    pub cluster: u128,
+    pub datacenter: DatacenterId,
+    pub partition: PartitionId,
+    pub partitions: u16,
+    pub incarnation: Incarnation,
+    /// The machine's boot in which the partition last ran with its whole log.
+    pub boot_id: [u8; 16],
+    /// The partition stopped after a last sync, and nothing was written since.
+    pub clean: bool,
+    /// Nothing was ever promised in this run before it was synced.
+    pub fsync_always: bool,
+    /// The log is durable up to here at least.
+    pub synced: Lsn,
+    /// The checkpoint that counts; 0 for none.
+    pub checkpoint: u64,
+}
+
+impl Superblock {
+    /// Whether the log must still hold everything that was ever promised: the machine did not restart since (so what
+    /// was written to the operating system is there), or nothing unsynced was promised.
+    pub fn tail_complete(&self, boot_id_now: [u8; 16]) -> bool {
+        self.boot_id == boot_id_now || self.clean || self.fsync_always
+    }
+
+    /// The start value of the directory's checksums.
+    pub fn seal(&self) -> Seal {
+        let mut identity = [0; 19];
+        identity[..16].copy_from_slice(&self.cluster.to_le_bytes());
+        identity[16] = self.datacenter.0;
+        identity[17..].copy_from_slice(&self.partition.0.to_le_bytes());
+        Seal(crc32fast::hash(&identity))
+    }
+
+    /// Writes the superblock.
+    pub fn replace(&self) -> DiskOp {
+        DiskOp::Replace { file: FileName::Superblock, bytes: Bytes::copy_from_slice(&self.encode()) }
+    }
+
+    /// Marks the partition as running, before the first append. Only once the tail is complete or given up as a new
+    /// incarnation: from then on a restart in the same boot takes the log for whole.
+    pub fn mark_running(&mut self, boot_id: [u8; 16], fsync_always: bool) -> DiskOp {
+        self.boot_id = boot_id;
+        self.fsync_always = fsync_always;
+        self.clean = false;
+        self.replace()
+    }
+
+    /// Marks a clean stop: everything written is synced, which is up to `synced`, and nothing will be written.
+    pub fn mark_clean(&mut self, synced: Lsn) -> DiskOp {
+        self.clean = true;
+        self.synced = self.synced.max(synced);
+        self.replace()
+    }
+
+    pub fn encode(&self) -> [u8; SUPERBLOCK_BYTES] {
+        let mut out = [0; SUPERBLOCK_BYTES];
+        out[..8].copy_from_slice(MAGIC);
+        out[8..10].copy_from_slice(&self.format.to_le_bytes());
+        out[10] = self.datacenter.0;
+        out[11] = (if self.clean { CLEAN } else { 0 }) | (if self.fsync_always { FSYNC_ALWAYS } else { 0 });
+        out[12..14].copy_from_slice(&self.partition.0.to_le_bytes());
+        out[14..16].copy_from_slice(&self.partitions.to_le_bytes());
+        out[16..32].copy_from_slice(&self.cluster.to_le_bytes());
+        out[32..48].copy_from_slice(&self.boot_id);
+        out[48..56].copy_from_slice(&self.synced.0.to_le_bytes());
+        out[56..64].copy_from_slice(&self.checkpoint.to_le_bytes());
+        out[64..66].copy_from_slice(&self.incarnation.0.to_le_bytes());
+        let checksum = crc32fast::hash(&out[..SUPERBLOCK_BYTES - 4]);
+        out[SUPERBLOCK_BYTES - 4..].copy_from_slice(&checksum.to_le_bytes());
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Superblock, LayoutError> {
+        let what = "superblock";
+        let needed = SUPERBLOCK_BYTES as u64;
+        if bytes.len() < 10 || bytes[..8] != *MAGIC {
+            return Err(LayoutError::Checksum { what });
+        }
+        // The place of the checksum may differ in a later format, and the format is the more useful answer.
+        let format = u16_at(bytes, 8);
+        if bytes.len() < SUPERBLOCK_BYTES {
+            return Err(LayoutError::TooShort { what, at: 0, needed, left: bytes.len() });
+        }
+        let whole = crc32fast::hash(&bytes[..SUPERBLOCK_BYTES - 4]) == u32_at(bytes, SUPERBLOCK_BYTES - 4);
+        match (whole, format) {
+            (true, FORMAT) if bytes.len() > SUPERBLOCK_BYTES => {
+                return Err(LayoutError::Trailing { what, bytes: bytes.len() - SUPERBLOCK_BYTES });
+            }
+            (true, FORMAT) => {}
+            (false, FORMAT) => return Err(LayoutError::Checksum { what }),
+            _ => return Err(LayoutError::UnknownFormat { what, format, known: FORMAT }),
+        }
+        let mut boot_id = [0; 16];
+        boot_id.copy_from_slice(&bytes[32..48]);
+        let mut cluster = [0; 16];
+        cluster.copy_from_slice(&bytes[16..32]);
+        if bytes[11] & !(CLEAN | FSYNC_ALWAYS) != 0 {
+            return Err(LayoutError::Unknown {
+                what: "superblock flags",
+                at: 11,
+                value: u64::from(bytes[11]),
+            });
+        }
+        Ok(Superblock {
+            format,
+            cluster: u128::from_le_bytes(cluster),
+            datacenter: DatacenterId(bytes[10]),
+            partition: PartitionId(u16_at(bytes, 12)),
+            partitions: u16_at(bytes, 14),
+            incarnation: Incarnation(u16_at(bytes, 64)),
+            boot_id,
+            clean: bytes[11] & CLEAN != 0,
+            fsync_always: bytes[11] & FSYNC_ALWAYS != 0,
+            synced: Lsn(u64_at(bytes, 48)),
+            checkpoint: u64_at(bytes, 56),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! The superblock comes back, and no damaged one does.
+
+use super::*;
+use crate::memory_disk::options;
+
+#[test]
+fn comes_back() {
+    let mut superblock = options(1).expected;
+    superblock.mark_clean(Lsn(99));
+    assert_eq!(Superblock::decode(&superblock.encode()), Ok(superblock.clone()));
+    superblock.mark_running([8; 16], true);
+    assert_eq!(Superblock::decode(&superblock.encode()), Ok(superblock));
+}
+
+#[test]
+fn every_flipped_bit_and_every_cut_is_refused() {
+    let bytes = options(1).expected.encode();
+    for bit in 0..bytes.len() * 8 {
+        let mut damaged = bytes;
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert!(Superblock::decode(&damaged).is_err(), "bit {bit}");
+    }
+    for length in 0..bytes.len() {
+        assert!(Superblock::decode(&bytes[..length]).is_err(), "{length} bytes");
+    }
+}
+
+#[test]
+fn the_tail_is_complete_after_the_same_boot_a_clean_stop_or_always() {
+    let mut superblock = options(1).expected;
+    superblock.mark_running([1; 16], false);
+    assert!(superblock.tail_complete([1; 16]));
+    assert!(!superblock.tail_complete([2; 16]));
+    superblock.mark_clean(Lsn(0));
+    assert!(superblock.tail_complete([2; 16]));
+    superblock.mark_running([2; 16], true);
+    assert!(superblock.tail_complete([3; 16]));
+}
+
+#[test]
+fn encoding_has_not_changed() {
+    let hash = crc32fast::hash(&options(1).expected.encode()[..68]);
+    assert_eq!(format!("{hash:08x}"), "a1428aa0");
+}

@@ -1,0 +1,143 @@
+//! The window in memory, the index, and reading what fell out of the window.
+
+use super::*;
+use crate::entry::{Change, Entry};
+use crate::layout::encode_entry;
+use crate::memory_disk::{MemoryDisk, options};
+use crate::recovery::Recovered;
+use ensue_types::{KeyspaceId, Opaque, PartitionId, Stamp};
+
+fn entry(position: u64) -> Bytes {
+    let participants = (0..position as u16 % 50).map(PartitionId).collect();
+    let change = Change::Transaction { keyspace: KeyspaceId(0), participants };
+    encode_entry(&Entry {
+        position: Position(position),
+        stamp: Stamp::ZERO,
+        dependencies: Opaque::default(),
+        change,
+    })
+}
+
+fn tail() -> StreamTail {
+    StreamTail::new(TailOptions { memory_bytes: 2000, index_spacing_bytes: 700 }, Incarnation(1))
+}
+
+fn fill(
+    disk: &mut MemoryDisk,
+    log: &mut Log,
+    tail: &mut StreamTail,
+    positions: std::ops::RangeInclusive<u64>,
+) {
+    for position in positions {
+        log.append_own(&entry(position));
+        tail.push(Position(position), log.batch_start(), entry(position));
+        if position % 3 == 0 {
+            log.append_received(ensue_types::DatacenterId(0), Incarnation(1), &entry(position));
+            disk.append_all(log);
+        }
+    }
+    disk.append_all(log);
+}
+
+fn read(disk: &mut MemoryDisk, log: &Log, tail: &StreamTail, from: u64) -> Result<Vec<u64>, StreamReadError> {
+    let mut reader = StreamReader::new(log, tail.index(), tail.incarnation(), Position(from));
+    let mut found = vec![];
+    while let Some(op) = reader.next_op() {
+        for (position, bytes) in reader.on_done(disk.run(op))? {
+            assert_eq!(bytes, entry(position.0));
+            found.push(position.0);
+        }
+    }
+    assert!(reader.is_finished());
+    Ok(found)
+}
+
+#[test]
+fn the_window_drops_the_oldest() {
+    let mut tail = tail();
+    for position in 1..=100 {
+        tail.push(Position(position), Lsn(position * 100), entry(position));
+    }
+    let (first, next) = tail.range();
+    assert_eq!(next, Position(101));
+    assert!(first > Position(50) && first < Position(100));
+    assert_eq!(tail.get(Position(first.0 - 1)), None);
+    assert_eq!(tail.get(first), Some(&entry(first.0)));
+    assert_eq!(tail.get(Position(100)), Some(&entry(100)));
+    assert_eq!(tail.get(next), None);
+}
+
+#[test]
+fn old_entries_are_read_from_every_position() {
+    let (mut disk, options) = (MemoryDisk::default(), options(2500));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let mut tail = tail();
+    fill(&mut disk, &mut finish.log, &mut tail, 1..=200);
+    for from in 1..=201 {
+        let expected: Vec<u64> = (from..=200).collect();
+        assert_eq!(read(&mut disk, &finish.log, &tail, from), Ok(expected));
+    }
+    let encoded = Bytes::from(tail.index().encode());
+    assert_eq!(StreamIndex::decode(&encoded).unwrap(), *tail.index());
+    // The same after a restart, whose index comes from the scanned records.
+    let (items, finish) = disk.recover(&options).unwrap();
+    let mut recovered = self::tail();
+    for item in &items {
+        if let Recovered::Record(record) = item {
+            recovered.replay(record).unwrap();
+        }
+    }
+    assert_eq!(recovered.range(), tail.range());
+    assert_eq!(recovered.index(), tail.index());
+    assert_eq!(read(&mut disk, &finish.log, &recovered, 5).unwrap().len(), 196);
+}
+
+#[test]
+fn what_the_log_dropped_is_gone_and_said_so() {
+    let (mut disk, options) = (MemoryDisk::default(), options(2500));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let mut tail = tail();
+    fill(&mut disk, &mut finish.log, &mut tail, 1..=200);
+    disk.sync_all(&mut finish.log);
+    let end = finish.log.end();
+    finish.log.on_checkpoint(end);
+    for op in finish.log.drop_before(Lsn(end.0 / 2)) {
+        disk.run(op);
+    }
+    tail.index_mut().drop_before(finish.log.first());
+    let Err(StreamReadError::Gone { wanted, first }) = read(&mut disk, &finish.log, &tail, 1) else {
+        panic!("gone")
+    };
+    assert_eq!(wanted, Position(1));
+    for from in first.0..=200 {
+        assert_eq!(read(&mut disk, &finish.log, &tail, from).unwrap().len() as u64, 201 - from);
+    }
+}
+
+#[test]
+fn damage_under_a_reader_is_named() {
+    let (mut disk, options) = (MemoryDisk::default(), options(1 << 20));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let mut tail = tail();
+    fill(&mut disk, &mut finish.log, &mut tail, 1..=20);
+    disk.files.get_mut(&crate::disk::FileName::Segment(0)).unwrap().data[300] ^= 1;
+    assert!(matches!(read(&mut disk, &finish.log, &tail, 1), Err(StreamReadError::Log(_))));
+}
+
+#[test]
+fn an_earlier_incarnation_stays_readable() {
+    let (mut disk, options) = (MemoryDisk::default(), options(2500));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let mut tail = tail();
+    fill(&mut disk, &mut finish.log, &mut tail, 1..=60);
+    finish.log.begin_incarnation(Incarnation(2));
+    tail.begin_incarnation(Incarnation(2));
+    fill(&mut disk, &mut finish.log, &mut tail, 1..=30);
+    assert_eq!(read(&mut disk, &finish.log, &tail, 7).unwrap().len(), 24);
+    let mut old = StreamReader::new(&finish.log, tail.index(), Incarnation(1), Position(9));
+    let mut found = 0;
+    while let Some(op) = old.next_op() {
+        found += old.on_done(disk.run(op)).unwrap().len();
+    }
+    assert_eq!(found, 52);
+}

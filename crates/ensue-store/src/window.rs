@@ -1,0 +1,74 @@
+//! A moving view of a file that is read from front to back in chunks, however the things in it lie across them.
+//!
+//! It says which read comes next and takes the answer. What is taken out shares the memory of the chunk.
+
+use crate::disk::{DiskOp, FileName};
+use bytes::{Bytes, BytesMut};
+
+/// Bytes asked for at once.
+pub(crate) const CHUNK_BYTES: u32 = 1 << 20;
+
+#[derive(Debug)]
+pub(crate) struct Window {
+    file: FileName,
+    /// The place in the file of the first byte held.
+    offset: u64,
+    /// The file is read up to here at most.
+    end: u64,
+    held: BytesMut,
+}
+
+impl Window {
+    pub(crate) fn new(file: FileName, offset: u64, end: u64) -> Window {
+        Window { file, offset, end, held: BytesMut::new() }
+    }
+
+    pub(crate) fn file(&self) -> FileName {
+        self.file
+    }
+
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes from the offset to the end, held or not.
+    pub(crate) fn left(&self) -> u64 {
+        self.end - self.offset
+    }
+
+    pub(crate) fn held(&self) -> &[u8] {
+        &self.held
+    }
+
+    /// The next read; nothing at the end. Never more than what was listed, so a file that grows is not followed.
+    pub(crate) fn read(&self) -> Option<DiskOp> {
+        let at = self.offset + self.held.len() as u64;
+        let length = (self.end - at).min(u64::from(CHUNK_BYTES)) as u32;
+        (length > 0).then_some(DiskOp::Read { file: self.file, offset: at, length })
+    }
+
+    /// Takes the answer of the read; fewer bytes than asked mean that the file ends there.
+    pub(crate) fn feed(&mut self, offset: u64, bytes: Bytes) {
+        let at = self.offset + self.held.len() as u64;
+        assert_eq!(offset, at, "one read of a window is in flight at a time");
+        let asked = (self.end - at).min(u64::from(CHUNK_BYTES));
+        if (bytes.len() as u64) < asked {
+            self.end = at + bytes.len() as u64;
+        }
+        if self.held.is_empty() {
+            self.held = BytesMut::from(bytes);
+        } else {
+            self.held.extend_from_slice(&bytes);
+        }
+    }
+
+    /// The next bytes, which the caller has seen to be held.
+    pub(crate) fn take(&mut self, length: usize) -> Bytes {
+        self.offset += length as u64;
+        self.held.split_to(length).freeze()
+    }
+
+    pub(crate) fn skip(&mut self, length: usize) {
+        self.take(length);
+    }
+}

@@ -1,0 +1,94 @@
+//! Exact decimal arithmetic for counters: an integer count of units of 10^-17.
+//!
+//! Sums of additions from several datacenters must be the same everywhere in whichever order they are added, which
+//! floating point does not give. The range, plus or minus 1.7e21, holds every 64-bit integer.
+
+use std::fmt;
+
+/// Digits after the point, as many as Redis prints for `INCRBYFLOAT`.
+const FRACTION_DIGITS: u32 = 17;
+const UNIT: i128 = 10_i128.pow(FRACTION_DIGITS);
+
+/// An exact decimal number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Decimal(pub i128);
+
+impl Decimal {
+    pub const ZERO: Decimal = Decimal(0);
+
+    pub fn from_integer(value: i64) -> Decimal {
+        Decimal(i128::from(value) * UNIT)
+    }
+
+    /// Sum, or nothing beyond the range.
+    pub fn checked_add(self, other: Decimal) -> Option<Decimal> {
+        self.0.checked_add(other.0).map(Decimal)
+    }
+
+    /// Difference, or nothing beyond the range.
+    pub fn checked_sub(self, other: Decimal) -> Option<Decimal> {
+        self.0.checked_sub(other.0).map(Decimal)
+    }
+
+    /// The value as a 64-bit integer, if it is one.
+    pub fn as_integer(self) -> Option<i64> {
+        if self.0 % UNIT != 0 { None } else { i64::try_from(self.0 / UNIT).ok() }
+    }
+
+    /// Reads an optional sign, digits, an optional fraction and an optional exponent, if the value is exact in this
+    /// type. No blanks, no `inf`, no `nan`.
+    pub fn parse(text: &[u8]) -> Option<Decimal> {
+        let (negative, rest) = match text.split_first()? {
+            (b'-', rest) => (true, rest),
+            (b'+', rest) => (false, rest),
+            _ => (false, text),
+        };
+        let (digits, exponent) = match rest.iter().position(|b| matches!(b, b'e' | b'E')) {
+            Some(at) => (&rest[..at], std::str::from_utf8(&rest[at + 1..]).ok()?.parse::<i32>().ok()?),
+            None => (rest, 0),
+        };
+        let (whole, fraction) = match digits.iter().position(|&b| b == b'.') {
+            Some(at) => (&digits[..at], &digits[at + 1..]),
+            None => (digits, &digits[..0]),
+        };
+        if whole.is_empty() && fraction.is_empty() {
+            return None;
+        }
+        let mut mantissa: i128 = 0;
+        for byte in whole.iter().chain(fraction) {
+            if !byte.is_ascii_digit() {
+                return None;
+            }
+            mantissa = mantissa.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?;
+        }
+        let digits = i32::try_from(FRACTION_DIGITS).ok()?.checked_sub(i32::try_from(fraction.len()).ok()?)?;
+        let shift = digits.checked_add(exponent)?;
+        let units = if mantissa == 0 {
+            0
+        } else if shift >= 0 {
+            mantissa.checked_mul(10_i128.checked_pow(shift.unsigned_abs())?)?
+        } else {
+            let divisor = 10_i128.checked_pow(shift.unsigned_abs())?;
+            if mantissa % divisor != 0 {
+                return None;
+            }
+            mantissa / divisor
+        };
+        Some(Decimal(if negative { -units } else { units }))
+    }
+}
+
+impl fmt::Display for Decimal {
+    /// Without an exponent and without trailing zeroes, as `INCRBYFLOAT` answers.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let magnitude = self.0.unsigned_abs();
+        let unit = UNIT.unsigned_abs();
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let fraction = magnitude % unit;
+        if fraction == 0 {
+            return write!(f, "{sign}{}", magnitude / unit);
+        }
+        let digits = format!("{fraction:017}");
+        write!(f, "{sign}{}.{}", magnitude / unit, digits.trim_end_matches('0'))
+    }
+}

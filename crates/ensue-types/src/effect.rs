@@ -1,0 +1,62 @@
+//! What a write does to a row, after its command was evaluated: the unit that is logged, replicated and merged.
+//!
+//! Merging is commutative, associative and idempotent: values and tombstones win by stamp, tallies by their stamp
+//! within a series. Replaying an effect is therefore harmless, in any order and any number of times.
+
+use crate::{DatacenterId, Decimal, Stamp};
+use bytes::Bytes;
+
+/// The place of a value inside a row. A location of the papers is (key, column).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Column {
+    /// The one column of a string.
+    Text,
+    /// The row's deadline: a value of 8 bytes, milliseconds since 1970, little endian; a tombstone means "persists".
+    Deadline,
+    /// A field of a hash.
+    Field(Bytes),
+    /// A member of a set; its value is empty.
+    Member(Bytes),
+}
+
+/// The additions of one datacenter to one counter since the series began.
+///
+/// An addition replicates the new running sum and not its own amount, so that applying it twice counts once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Stamp at which this series began at zero. A datacenter begins a new series when it had forgotten the last one.
+    pub series: Stamp,
+    /// Sum of all additions of the series up to and with this one.
+    pub sum: Decimal,
+}
+
+/// A tally that a value or a tombstone had taken into account when it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeenTally {
+    pub datacenter: DatacenterId,
+    pub tally: Tally,
+    /// Stamp of the addition that made this sum: an addition with another stamp was not seen.
+    pub stamp: Stamp,
+}
+
+/// The tallies that a base value covers, by datacenter; empty for almost every value.
+pub type Seen = Vec<SeenTally>;
+
+/// A change to one column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The column holds this value.
+    Put { value: Bytes, seen: Seen },
+    /// The column holds nothing: a tombstone.
+    Delete { seen: Seen },
+    /// The writing datacenter's additions to this counter now amount to this tally.
+    Add { tally: Tally },
+}
+
+/// A change to one column of one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowEffect {
+    pub key: Bytes,
+    pub column: Column,
+    pub effect: Effect,
+}

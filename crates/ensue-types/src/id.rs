@@ -1,0 +1,104 @@
+//! Identifiers, one type each, so that the compiler refuses a mix-up.
+
+use bytes::Bytes;
+use std::fmt;
+
+/// A datacenter of the cluster, by its index in the configuration: `dc1` is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DatacenterId(pub u8);
+
+/// A partition of the keyspace: the unit of ownership. The same number means the same slots in every datacenter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PartitionId(pub u16);
+
+/// A keyspace, as `SELECT n` picks it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyspaceId(pub u8);
+
+/// A core of a datacenter, counted over all its nodes: node index times cores a node, plus the core's index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CoreId(pub u16);
+
+/// A client connection, unique in the process that accepted it for as long as the process lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub u64);
+
+/// One life of a partition's log. It grows by one when a partition starts without its whole log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Incarnation(pub u16);
+
+/// A place in a partition's own stream. Dense from 1 within an incarnation; 0 means "nothing yet".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position(pub u64);
+
+impl Position {
+    /// The position that follows this one.
+    pub fn next(self) -> Position {
+        Position(self.0 + 1)
+    }
+}
+
+/// A write operation, named by the place of its entry in the stream of the partition that accepted or coordinated it.
+///
+/// Partition numbers are the same everywhere, so the id is its own locator (Eiger, section 3.1): the partition of
+/// this number, in whichever datacenter one asks, knows whether the operation has been applied there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperationId {
+    pub datacenter: DatacenterId,
+    pub incarnation: Incarnation,
+    pub partition: PartitionId,
+    pub position: Position,
+}
+
+/// Something that must have been applied in a datacenter before something else may be shown there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Dependency {
+    pub operation: OperationId,
+    pub extent: Extent,
+}
+
+/// How much of a stream a dependency means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Extent {
+    /// This very operation (Eiger, section 3.1; trap 1).
+    Exact,
+    /// Every operation of the stream up to and with this one: what a context folds into when it grows too long.
+    Through,
+}
+
+/// A question of one session, unique in its datacenter while an answer may still come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId {
+    pub core: CoreId,
+    /// Differs between two runs of the same process, so that an answer to an earlier run is recognised and dropped.
+    pub boot: u32,
+    pub session: SessionId,
+    pub sequence: u64,
+}
+
+/// One command as the client sent it: its name and its arguments.
+pub type Args = Vec<Bytes>;
+
+impl fmt::Display for DatacenterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "dc{}", u16::from(self.0) + 1)
+    }
+}
+
+impl fmt::Display for PartitionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "p{}", self.0)
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl fmt::Display for OperationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}.{}", self.datacenter, self.partition, self.incarnation.0, self.position)
+    }
+}

@@ -1,0 +1,30 @@
+//! The vocabulary of Ensue: identifiers, time, versions, effects, answers and every bound.
+//!
+//! Nothing arrives here and nothing leaves: these are values. No type in this crate knows a protocol, a socket or a
+//! file, and none reads a clock. Byte layouts belong to `ensue-wire` and `ensue-store`.
+
+pub mod clock;
+pub mod context;
+pub mod decimal;
+pub mod effect;
+pub mod id;
+pub mod limits;
+pub mod part;
+pub mod reply;
+pub mod rule;
+pub mod slot;
+pub mod stamp;
+
+pub use clock::{HybridClock, LogicalTime, Now};
+pub use context::{Context, Opaque};
+pub use decimal::Decimal;
+pub use effect::{Column, Effect, RowEffect, Seen, SeenTally, Tally};
+pub use id::{
+    Args, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, OperationId, PartitionId,
+    Position, RequestId, SessionId,
+};
+pub use part::Part;
+pub use reply::Reply;
+pub use rule::{Rule, Rules};
+pub use slot::{partition_of, slot_of};
+pub use stamp::Stamp;

@@ -1,0 +1,59 @@
+//! Every bound of the system in one place, with the reason for each figure.
+
+/// Keyspaces that `SELECT` can pick, as in Redis.
+pub const KEYSPACES: u8 = 16;
+/// Datacenters of a cluster.
+pub const DATACENTERS_MAX: usize = 16;
+/// Partitions of a cluster.
+pub const PARTITIONS_MAX: u16 = 1024;
+
+/// Longest bulk string of a client: 64 MiB.
+pub const BULK_BYTES_MAX: usize = 64 << 20;
+/// Most arguments of one command, as in Redis.
+pub const ARGUMENTS_MAX: usize = 1 << 20;
+/// Longest inline command, as in Redis.
+pub const INLINE_BYTES_MAX: usize = 64 << 10;
+/// Before `AUTH`, where a password is set: few and short arguments (the lesson of CVE-2021-32675).
+pub const ARGUMENTS_BEFORE_AUTH_MAX: usize = 10;
+pub const BULK_BYTES_BEFORE_AUTH_MAX: usize = 16 << 10;
+/// Longest key: it must fit a log record beside its value.
+pub const KEY_BYTES_MAX: usize = 1 << 20;
+
+/// Commands of one connection that may wait for their answers before the connection is read again.
+pub const COMMANDS_IN_FLIGHT_MAX: usize = 2048;
+/// Bytes of answers that may wait for a slow client before the connection is read again.
+pub const CLIENT_OUTPUT_PAUSE_BYTES: usize = 1 << 20;
+/// Bytes of answers that may wait for a slow client before it is disconnected.
+pub const CLIENT_OUTPUT_BYTES_MAX: usize = 256 << 20;
+/// Commands queued by one `MULTI`.
+pub const MULTI_COMMANDS_MAX: usize = 65_536;
+
+/// Longest frame between nodes: an entry with the largest value and room for the rest.
+pub const FRAME_BYTES_MAX: usize = 192 << 20;
+/// Bytes of a stream sent and not yet acknowledged as received.
+pub const STREAM_WINDOW_BYTES: usize = 4 << 20;
+/// Entries of a stream in one message.
+pub const STREAM_BATCH_ENTRIES: usize = 512;
+/// Bytes of the log's tail that a partition keeps in memory for its streams.
+pub const STREAM_MEMORY_BYTES: usize = 8 << 20;
+
+/// Operations in a context before it folds into one watermark a stream.
+pub const CONTEXT_OPERATIONS_MAX: usize = 64;
+/// Longest token accepted from a client.
+pub const TOKEN_BYTES_MAX: usize = 64 << 10;
+/// A logical time further ahead of the wall clock than this is never adopted.
+pub const CLOCK_AHEAD_MS_MAX: u64 = 60_000;
+/// The clock is persisted this far ahead, so that a restart never shows a time again.
+pub const CLOCK_PERSIST_AHEAD_MS: u64 = 500;
+
+/// Eiger's transaction timeout: a read transaction older than this starts again (section 4.3).
+pub const READ_TRANSACTION_TIMEOUT_MS: u64 = 2_000;
+/// Old versions are kept this much longer than the timeout, for rounds in flight and clocks that differ.
+pub const READ_MARK_MS: u64 = 2 * READ_TRANSACTION_TIMEOUT_MS;
+/// A request to a partition that cannot be reached is answered with an error after this time.
+pub const REQUEST_TIMEOUT_MS: u64 = 5_000;
+/// Restarts of one read transaction before its client gets an error.
+pub const READ_RESTARTS_MAX: u32 = 16;
+
+/// Bytes of one log segment.
+pub const SEGMENT_BYTES: u64 = 64 << 20;
