@@ -323,6 +323,7 @@ fn batches_larger_than_a_chunk_come_back() {
 /// `cargo test --release -p ensue-store recovery_speed -- --ignored --nocapture`
 #[test]
 #[ignore = "a measurement"]
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::disallowed_macros)]
 fn recovery_speed() {
     let (mut disk, options) = (MemoryDisk::default(), options(64 << 20));
     let (_, mut finish) = disk.recover(&options).unwrap();
