@@ -34,9 +34,11 @@ pub enum Alarm {
 /// Something that happens at a moment.
 #[derive(Debug)]
 pub enum Event {
+    /// `boot` is the receiver's: what was on its way to an earlier life of a process never arrives.
     Deliver {
         from: Site,
         to: Site,
+        boot: u32,
         epoch: u32,
         envelope: Box<Envelope>,
     },

@@ -44,7 +44,6 @@ pub struct Workload {
     /// Operations still to be issued.
     budget: u64,
     stopping: bool,
-    slack_ms: u64,
 }
 
 impl Workload {
@@ -61,7 +60,6 @@ impl Workload {
             random: Random::stream(options.seed, "workload"),
             budget: options.workload.operations,
             stopping: false,
-            slack_ms: 2 * options.clock.bound_ms + options.tuning.clock_persist_ahead_ms + 100,
         };
         for index in 0..options.workload.clients {
             let session = workload.history.session();
@@ -216,7 +214,7 @@ impl Workload {
             keys: &mut self.keys,
             random: &mut self.random,
             now_us: world.now(),
-            slack_ms: self.slack_ms,
+            slack_ms: slack_ms(world),
         };
         let draft = drawer.draft(kind, &mut self.clients[index]);
         self.enqueue(world, index, draft, Purpose::Work)
@@ -330,7 +328,7 @@ impl Workload {
             self.keys.totals.entry(key.clone()).or_default().acknowledged += amount;
         }
         if let Some(mut expiring) = request.expiring.clone() {
-            expiring.gone_after_us = now + (expiring.ms + expiring.slack_ms) * 1_000;
+            expiring.gone_after_us = now + (expiring.ms + slack_ms(world)) * 1_000;
             self.keys.expiring.push((expiring.key.clone(), expiring.gone_after_us));
             self.clients[index].expiring = Some(expiring);
         }
@@ -437,4 +435,10 @@ impl Workload {
         let at = world.now() + self.random.skewed(1, most);
         world.alarm(at, Alarm::Client(index));
     }
+}
+
+/// How far a logical time of one core may be from that of another: clocks differ, and each restart may move one ahead.
+fn slack_ms(world: &World) -> u64 {
+    let options = &world.options;
+    2 * options.clock.bound_ms + options.tuning.clock_persist_ahead_ms * (world.restarts() + 1) + 100
 }

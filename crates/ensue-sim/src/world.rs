@@ -250,6 +250,11 @@ impl World {
         self.trouble_us[datacenter] = self.trouble_us[datacenter].max(until);
     }
 
+    /// How often processes were started again.
+    pub fn restarts(&self) -> u64 {
+        self.processes.iter().map(|process| u64::from(process.boot.saturating_sub(1))).sum()
+    }
+
     pub fn is_alive(&self, process: ProcessId) -> bool {
         self.processes[process.0].alive
     }

@@ -14,8 +14,7 @@ pub struct Expiring {
     pub key: String,
     pub value: String,
     pub ms: u64,
-    pub slack_ms: u64,
-    pub sure_until_us: u64,
+    pub invoked_us: u64,
     /// Known when the command is answered.
     pub gone_after_us: u64,
 }

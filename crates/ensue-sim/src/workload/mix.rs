@@ -332,22 +332,15 @@ impl Drawer<'_> {
             ));
             draft.multi = true;
         }
-        let sure_until_us = self.now_us + ms.saturating_sub(self.slack_ms) * 1_000;
-        draft.expiring = Some(Expiring {
-            key,
-            value,
-            ms,
-            slack_ms: self.slack_ms,
-            sure_until_us,
-            gone_after_us: u64::MAX,
-        });
+        let (invoked_us, gone_after_us) = (self.now_us, u64::MAX);
+        draft.expiring = Some(Expiring { key, value, ms, invoked_us, gone_after_us });
     }
 
     fn expire_read(&mut self, draft: &mut Draft, client: &Client) {
         let Some(expiring) = &client.expiring else { return self.read_one(draft) };
         let expect = Expect::Expiring {
             value: expiring.value.clone(),
-            sure_until_us: expiring.sure_until_us,
+            sure_until_us: expiring.invoked_us + expiring.ms.saturating_sub(self.slack_ms) * 1_000,
             gone_after_us: expiring.gone_after_us,
         };
         draft.commands.push(Command { args: args(&format!("GET {}", expiring.key)), expect });

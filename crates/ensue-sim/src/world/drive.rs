@@ -11,7 +11,7 @@ use ensue_wire::{Address, Envelope};
 impl World {
     pub(super) fn carry_out(&mut self, event: Event) {
         match event {
-            Event::Deliver { from, to, epoch, envelope } => {
+            Event::Deliver { from, to, boot, epoch, envelope } if boot == self.boot_of(to) => {
                 let held = self.hold_of(&envelope).is_some_and(|hold| self.holds.contains_key(&hold));
                 if held {
                     self.keep_back(from, to, epoch, *envelope);
@@ -100,7 +100,8 @@ impl World {
 
     pub(super) fn transmit(&mut self, from: Site, to: Site, envelope: Envelope) {
         if let Some((at, epoch)) = self.network.send(self.now, from, to) {
-            self.queue.push(at, Event::Deliver { from, to, epoch, envelope: Box::new(envelope) });
+            let boot = self.boot_of(to);
+            self.queue.push(at, Event::Deliver { from, to, boot, epoch, envelope: Box::new(envelope) });
         }
     }
 
