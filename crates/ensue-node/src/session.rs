@@ -49,9 +49,15 @@ use turn::Turn;
 #[derive(Debug, PartialEq)]
 pub(crate) enum SessionOutput {
     /// Encoded answers to `answered` commands of a client.
-    Reply { session: SessionId, bytes: Vec<u8>, answered: u32 },
+    Reply {
+        session: SessionId,
+        bytes: Vec<u8>,
+        answered: u32,
+    },
     /// Close this connection after what was written to it.
-    Disconnect { session: SessionId },
+    Disconnect {
+        session: SessionId,
+    },
     /// To a partition or a core of this datacenter.
     Send(Envelope),
     Trace(Trace),
@@ -70,7 +76,13 @@ impl Sessions {
         Sessions { sessions, desk: Desk::new(config, protocols) }
     }
 
-    pub(crate) fn on_connected(&mut self, now: Now, session: SessionId, address: String, local_address: String) {
+    pub(crate) fn on_connected(
+        &mut self,
+        now: Now,
+        session: SessionId,
+        address: String,
+        local_address: String,
+    ) {
         let keyspaces = self.desk.protocols.len();
         let authenticated = self.desk.config.password.is_none();
         let addresses = [address, local_address];
@@ -80,6 +92,7 @@ impl Sessions {
         self.sessions.insert(session, Box::new(fresh));
     }
 
+    /// Commands in the order of the client, who waits for no more answers than the listener lets it.
     pub(crate) fn on_commands(&mut self, now: Now, session: SessionId, commands: Vec<Args>) {
         self.with(now, session, |turn| {
             if turn.session.life != Life::Open {
@@ -106,7 +119,6 @@ impl Sessions {
         self.desk.connected.remove(&session);
         if let Some(leaving) = self.sessions.get_mut(&session) {
             leaving.life = Life::Gone;
-            leaving.multi = None;
         }
         self.remove_finished(session);
     }
@@ -196,7 +208,8 @@ impl Sessions {
         match query {
             CoreQuery::ClientList => {
                 for id in self.in_order() {
-                    if let Some(session) = self.sessions.get(&id).filter(|session| session.life == Life::Open) {
+                    if let Some(session) = self.sessions.get(&id).filter(|session| session.life == Life::Open)
+                    {
                         text.push_str(&client::line(session, now));
                         text.push('\n');
                     }

@@ -76,7 +76,8 @@ impl Turn<'_> {
 
     fn no_causality(&self) -> Reply {
         let (keyspace, protocol) = (self.session.keyspace, self.desk.protocol(self.session.keyspace).name());
-        let words = format!("ERR keyspace {} uses protocol {protocol}, which carries no causality", keyspace.0);
+        let words =
+            format!("ERR keyspace {} uses protocol {protocol}, which carries no causality", keyspace.0);
         Reply::Error(words.into())
     }
 

@@ -69,7 +69,8 @@ impl Turn<'_> {
         if !word.eq_ignore_ascii_case(b"id") {
             return Reply::error("ERR only CLIENT KILL ID <client-id> is supported");
         }
-        let Some(id) = number::parse_i64(id).and_then(|id| u64::try_from(id).ok()).filter(|&id| id > 0) else {
+        let Some(id) = number::parse_i64(id).and_then(|id| u64::try_from(id).ok()).filter(|&id| id > 0)
+        else {
             return Reply::error("ERR client-id should be greater than 0");
         };
         let id = SessionId(id);

@@ -17,11 +17,16 @@ pub(super) enum Combination {
     /// One array after the other.
     Concatenate,
     /// The first that is not nil, beginning at this piece.
-    First { start: usize },
+    First {
+        start: usize,
+    },
     /// The wrapping sum of hexadecimal numbers.
     Digest,
     /// The cursor and keys of one partition: the cursor becomes one over all partitions.
-    Scan { partition: u16, partitions: u16 },
+    Scan {
+        partition: u16,
+        partitions: u16,
+    },
 }
 
 impl From<Combine> for Combination {
@@ -44,7 +49,9 @@ impl Combination {
             Combination::Gather => gather(pieces, keys),
             Combination::Sum => Reply::Integer(pieces.iter().map(|(_, reply)| integer(reply)).sum()),
             Combination::AllOk => Reply::OK,
-            Combination::Concatenate => Reply::Array(pieces.into_iter().flat_map(|(_, r)| items(r)).collect()),
+            Combination::Concatenate => {
+                Reply::Array(pieces.into_iter().flat_map(|(_, r)| items(r)).collect())
+            }
             Combination::First { start } => {
                 let (before, after) = pieces.split_at(start.min(pieces.len()));
                 let found = after.iter().chain(before).find(|(_, reply)| *reply != Reply::Nil);

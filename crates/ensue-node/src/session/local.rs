@@ -54,10 +54,7 @@ impl Turn<'_> {
     fn time(&self) -> Reply {
         let ms = self.now.wall_ms;
         let microseconds = (ms % 1_000) * 1_000;
-        Reply::Array(vec![
-            Reply::bulk((ms / 1_000).to_string()),
-            Reply::bulk(microseconds.to_string()),
-        ])
+        Reply::Array(vec![Reply::bulk((ms / 1_000).to_string()), Reply::bulk(microseconds.to_string())])
     }
 
     fn select(&mut self, args: &Args) {
@@ -92,10 +89,12 @@ impl Turn<'_> {
                 self.desk.counters = Default::default();
                 Reply::OK
             }
-            (b"rewrite", []) => {
-                Reply::error("ERR CONFIG REWRITE is not supported: the configuration is only read, at the start")
+            (b"rewrite", []) => Reply::error(
+                "ERR CONFIG REWRITE is not supported: the configuration is only read, at the start",
+            ),
+            (b"help", []) => {
+                Reply::Array(CONFIG_HELP.iter().map(|&line| Reply::Status(line.into())).collect())
             }
-            (b"help", []) => Reply::Array(CONFIG_HELP.iter().map(|&line| Reply::Status(line.into())).collect()),
             (b"get", _) => CommandError::wrong_arity("config|get").reply(),
             (b"set", _) => CommandError::wrong_arity("config|set").reply(),
             (b"resetstat", _) => CommandError::wrong_arity("config|resetstat").reply(),

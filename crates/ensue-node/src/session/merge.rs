@@ -57,12 +57,17 @@ impl Turn<'_> {
         let token = Token::decode(text).map_err(|error| invalid(error.to_string()))?;
         let keyspace = self.session.keyspace;
         if token.keyspace != keyspace {
-            let why = format!("it belongs to keyspace {}, and keyspace {} is selected", token.keyspace.0, keyspace.0);
+            let why = format!(
+                "it belongs to keyspace {}, and keyspace {} is selected",
+                token.keyspace.0, keyspace.0
+            );
             return Err(invalid(why));
         }
         let ahead_ms = token.context.time.ms().saturating_sub(self.now.wall_ms);
         if ahead_ms > self.desk.config.tuning.clock_ahead_ms_max {
-            let words = format!("CLOCKAHEAD the token is from {ahead_ms} milliseconds in the future of this node's clock");
+            let words = format!(
+                "CLOCKAHEAD the token is from {ahead_ms} milliseconds in the future of this node's clock"
+            );
             return Err(Reply::Error(words.into()));
         }
         let dependencies = self

@@ -72,7 +72,9 @@ impl Turn<'_> {
             (_, "causal") => "a transaction has one causal past",
             _ => "only commands on keys, PING, ECHO and TIME can be queued",
         };
-        Some(Reply::Error(format!("ERR {} inside MULTI is refused: {reason}", spec.name.to_uppercase()).into()))
+        Some(Reply::Error(
+            format!("ERR {} inside MULTI is refused: {reason}", spec.name.to_uppercase()).into(),
+        ))
     }
 
     fn queue_in_multi(&mut self, spec: &'static CommandSpec, args: Args) {

@@ -27,6 +27,7 @@ pub(super) struct Parallel {
     answers: Answers,
     /// The keyspace, the part, and whether it was answered: one a share.
     shares: Vec<(KeyspaceId, usize, bool)>,
+    missing: usize,
     /// The joined contexts of the answers so far, one a keyspace.
     contexts: Vec<(KeyspaceId, Context)>,
 }
@@ -43,14 +44,16 @@ impl Turn<'_> {
             self.session.asked.writes.mark(0);
         }
         let parts = plan.parts.len();
-        let shares: Vec<_> =
-            keyspaces.iter().flat_map(|&keyspace| (0..parts).map(move |part| (keyspace, part, false))).collect();
+        let shares: Vec<_> = keyspaces
+            .iter()
+            .flat_map(|&keyspace| (0..parts).map(move |part| (keyspace, part, false)))
+            .collect();
         let messages: Vec<_> = shares
             .iter()
             .map(|&(keyspace, part, _)| (keyspace, plan.parts[part].partition, plan.commands_of(part)))
             .collect();
         let answers = plan.answers();
-        let parallel = Parallel { plan, then, answers, shares, contexts: Vec::new() };
+        let parallel = Parallel { plan, then, answers, missing: shares.len(), shares, contexts: Vec::new() };
         self.begin_request(Exchange::Parallel(Box::new(parallel)), messages.len());
         for (share, (keyspace, partition, commands)) in messages.into_iter().enumerate() {
             let request = self.request(share);
@@ -88,10 +91,11 @@ impl Parallel {
         let (keyspace, part, answered) = self.shares[share];
         if !answered {
             self.shares[share].2 = true;
+            self.missing -= 1;
             self.answers.put_part(&self.plan.parts[part], replies);
             self.join(turn, keyspace, context);
         }
-        if self.shares.iter().any(|(_, _, answered)| !answered) {
+        if self.missing > 0 {
             turn.session.exchange = Exchange::Parallel(self);
             return;
         }
@@ -111,7 +115,8 @@ impl Parallel {
         };
         joined.time = joined.time.max(context.time);
         if turn.desk.protocol(keyspace).join(&mut joined.facts, &context.facts).is_err() {
-            turn.desk.trace(Trace::Refused { what: "an answer carried a context that is not the protocol's" });
+            turn.desk
+                .trace(Trace::Refused { what: "an answer carried a context that is not the protocol's" });
         }
     }
 }

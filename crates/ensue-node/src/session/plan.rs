@@ -49,7 +49,10 @@ enum Planned {
     Ready(Reply),
     /// What the one owner answers.
     Whole,
-    Combined { how: Combination, keys: usize },
+    Combined {
+        how: Combination,
+        keys: usize,
+    },
 }
 
 impl Plan {

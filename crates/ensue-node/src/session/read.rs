@@ -51,7 +51,7 @@ impl Turn<'_> {
     pub(super) fn read(&mut self, plan: Plan, then: Then) {
         if plan.parts.is_empty() {
             let answers = plan.answers();
-            return self.complete(vec![plan.assemble(answers)]);
+            return self.answer(&[plan.assemble(answers)]);
         }
         if !self.desk.protocol(self.session.keyspace).capabilities().snapshot_reads {
             return self.read_in_parallel(plan, then);
@@ -61,8 +61,9 @@ impl Turn<'_> {
 
     fn begin_first_round(&mut self, reading: Reading) {
         let parts = reading.plan.parts.len();
-        let messages: Vec<_> =
-            (0..parts).map(|part| (reading.plan.parts[part].partition, reading.plan.commands_of(part))).collect();
+        let messages: Vec<_> = (0..parts)
+            .map(|part| (reading.plan.parts[part].partition, reading.plan.commands_of(part)))
+            .collect();
         let shares = (0..parts).map(|_| None).collect();
         self.begin_request(Exchange::FirstRound(Box::new(FirstRound { reading, shares })), parts);
         for (share, (partition, commands)) in messages.into_iter().enumerate() {
@@ -88,7 +89,9 @@ impl Turn<'_> {
         let keyspace = self.session.keyspace;
         for seen in seen {
             if self.desk.protocol(keyspace).join(&mut self.session.context_mut().facts, &seen).is_err() {
-                self.desk.trace(Trace::Refused { what: "a share of a read saw facts that are not the protocol's" });
+                self.desk.trace(Trace::Refused {
+                    what: "a share of a read saw facts that are not the protocol's",
+                });
             }
         }
     }
@@ -180,10 +183,7 @@ impl SecondRound {
         turn.begin_request(Exchange::SecondRound(Box::new(round)), times.len());
         for (share, (partition, commands, at)) in messages.into_iter().enumerate() {
             let request = turn.request(share);
-            turn.send(
-                partition,
-                Message::ReadAt { request, keyspace: turn.session.keyspace, commands, at },
-            );
+            turn.send(partition, Message::ReadAt { request, keyspace: turn.session.keyspace, commands, at });
         }
     }
 
@@ -208,4 +208,5 @@ impl SecondRound {
     }
 }
 
-const TRY_AGAIN: Reply = Reply::error("TRYAGAIN the values changed too often while they were being read together");
+const TRY_AGAIN: Reply =
+    Reply::error("TRYAGAIN the values changed too often while they were being read together");

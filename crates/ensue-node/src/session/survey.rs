@@ -51,8 +51,7 @@ impl Turn<'_> {
             Purpose::ClientList(_) => CoreQuery::ClientList,
         };
         let missing = peers.iter().copied().map(Some).collect();
-        let survey =
-            Survey { purpose, missing, silent: 0, figures: BTreeMap::new(), texts: BTreeMap::new() };
+        let survey = Survey { purpose, missing, silent: 0, figures: BTreeMap::new(), texts: BTreeMap::new() };
         self.ask(1);
         self.begin_request(Exchange::Survey(Box::new(survey)), peers.len());
         for (share, peer) in peers.into_iter().enumerate() {

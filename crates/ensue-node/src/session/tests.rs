@@ -1,1 +1,234 @@
-//! Tests.
+//! The sessions of one core against partitions that say what the test tells them to.
+
+mod batch;
+mod causal;
+mod connection;
+mod everywhere;
+mod failures;
+mod multi;
+mod performance;
+mod reads;
+mod shared;
+mod tokens;
+mod writes;
+
+use super::{SessionOutput, Sessions};
+use crate::config::{DatacenterTopology, Tuning};
+use crate::{AppendFsync, NodeConfig, Topology, Trace};
+use bytes::Bytes;
+use ensue_types::{
+    Args, Context, CoreId, DatacenterId, LogicalTime, Now, Opaque, OperationId, PartitionId, Position, Reply,
+    RequestId, Rules, SessionId, partition_of,
+};
+use ensue_wire::{Address, Envelope, FirstValues, Message};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+const PARTITIONS: u16 = 4;
+const CLIENT: SessionId = SessionId(7);
+const WALL_MS: u64 = 1_700_000_000_000;
+
+/// A core with one client, and everything that it has said and nobody has looked at.
+struct World {
+    sessions: Sessions,
+    now: Now,
+    sent: VecDeque<Envelope>,
+    bytes: String,
+    answered: u32,
+    disconnected: bool,
+    traces: Vec<Trace>,
+}
+
+/// Keyspaces 0 and 1 with causality, keyspace 2 without; partitions 0 and 1 on core 0, 2 and 3 on core 1.
+fn config() -> NodeConfig {
+    let datacenter = |name: &str| DatacenterTopology {
+        name: name.into(),
+        cores: 2,
+        placement: (0..PARTITIONS).map(|partition| CoreId(partition / 2)).collect(),
+    };
+    NodeConfig {
+        cluster: 1,
+        topology: Topology {
+            datacenter: DatacenterId(0),
+            partitions: PARTITIONS,
+            datacenters: vec![datacenter("dc1"), datacenter("dc2")],
+        },
+        core: CoreId(0),
+        protocols: ["eiger", "eiger", "eventual"].map(String::from).to_vec(),
+        append_fsync: AppendFsync::default(),
+        password: None,
+        maxmemory: 0,
+        replication_backlog_max: 0,
+        boot: 3,
+        boot_id: [0; 16],
+        directives: vec![("appendonly".into(), "yes".into()), ("save".into(), String::new())],
+        info: vec![("tcp_port".into(), "6379".into())],
+        tuning: Tuning::default(),
+        rules: Rules::default(),
+    }
+}
+
+impl World {
+    fn new() -> World {
+        World::with(config())
+    }
+
+    fn with(config: NodeConfig) -> World {
+        let bound = config.tuning.context_operations_max;
+        let protocols = config.protocols.iter();
+        let protocols =
+            protocols.map(|name| ensue_protocol::by_name(name, bound).expect("the tests name known ones"));
+        let protocols = Arc::new(protocols.collect());
+        let mut world = World {
+            sessions: Sessions::new(Arc::new(config), protocols),
+            now: Now { monotonic_us: 1_000_000, wall_ms: WALL_MS },
+            sent: VecDeque::new(),
+            bytes: String::new(),
+            answered: 0,
+            disconnected: false,
+            traces: Vec::new(),
+        };
+        world.sessions.on_connected(world.now, CLIENT, "10.0.0.1:5000".into(), "10.0.0.2:6379".into());
+        world
+    }
+
+    /// Commands in one arrival, each as words between blanks.
+    fn send(&mut self, commands: &[&str]) {
+        let commands = commands.iter().map(|line| args(line)).collect();
+        self.sessions.on_commands(self.now, CLIENT, commands);
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.sessions.next_output() {
+            match output {
+                SessionOutput::Reply { session, bytes, answered } => {
+                    assert_eq!(session, CLIENT);
+                    self.bytes.push_str(&String::from_utf8(bytes).expect("the tests use text"));
+                    self.answered += answered;
+                }
+                SessionOutput::Disconnect { session } => {
+                    assert_eq!(session, CLIENT);
+                    self.disconnected = true;
+                }
+                SessionOutput::Send(envelope) => self.sent.push_back(envelope),
+                SessionOutput::Trace(trace) => self.traces.push(trace),
+            }
+        }
+    }
+
+    /// The oldest message that nobody has looked at.
+    fn next(&mut self) -> Envelope {
+        self.sent.pop_front().expect("a message was sent")
+    }
+
+    fn answer(&mut self, to: &Envelope, time: u64, message: Message) {
+        let envelope = Envelope { from: to.to, to: to.from, time: LogicalTime(time), message };
+        self.sessions.on_message(self.now, envelope);
+        self.drain();
+    }
+
+    /// What the client received since the last call, `\r\n` as `|`.
+    fn received(&mut self) -> String {
+        std::mem::take(&mut self.bytes).replace("\r\n", "|")
+    }
+
+    /// Sends one command that is answered at once.
+    fn ask(&mut self, command: &str) -> String {
+        self.send(&[command]);
+        assert!(self.sent.is_empty(), "{command} asked someone");
+        self.received()
+    }
+
+    /// Answers the oldest message, an `Execute`, with these replies and no context.
+    fn executed(&mut self, replies: Vec<Reply>) {
+        let envelope = self.next();
+        let request = request(&envelope);
+        assert!(matches!(envelope.message, Message::Execute { .. }), "{:?}", envelope.message);
+        self.answer(&envelope, 1, Message::Executed { request, context: Context::default(), replies });
+    }
+
+    fn pass_ms(&mut self, ms: u64) {
+        self.now.monotonic_us += ms * 1_000;
+        self.now.wall_ms += ms;
+        self.sessions.on_timer(self.now);
+        self.drain();
+    }
+}
+
+fn args(line: &str) -> Args {
+    line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()
+}
+
+fn bulk(text: &str) -> Reply {
+    Reply::bulk(text.to_owned())
+}
+
+/// The `number`th key that lives in a partition.
+fn key(partition: u16, number: usize) -> String {
+    let keys = (0..).map(|index| format!("k{index}"));
+    keys.filter(|key| partition_of(key.as_bytes(), PARTITIONS) == PartitionId(partition))
+        .nth(number)
+        .expect("there is no end of keys")
+}
+
+fn request(envelope: &Envelope) -> RequestId {
+    match &envelope.message {
+        Message::Execute { request, .. }
+        | Message::ReadFirst { request, .. }
+        | Message::ReadAt { request, .. }
+        | Message::Transact { request, .. }
+        | Message::AwaitReplicas { request, .. }
+        | Message::CountReplicas { request, .. }
+        | Message::ContextFetch { request, .. }
+        | Message::ContextMerge { request, .. }
+        | Message::Survey { request }
+        | Message::CoreQuery { request, .. } => *request,
+        other => panic!("{other:?} is no request"),
+    }
+}
+
+fn partition(envelope: &Envelope) -> u16 {
+    match envelope.to {
+        Address::Partition { datacenter: DatacenterId(0), partition } => partition.0,
+        other => panic!("{other:?} is no partition of this datacenter"),
+    }
+}
+
+fn executes(envelope: &Envelope) -> Vec<String> {
+    match &envelope.message {
+        Message::Execute { commands, .. }
+        | Message::ReadFirst { commands, .. }
+        | Message::ReadAt { commands, .. } => commands.iter().map(words).collect(),
+        other => panic!("{other:?} has no commands"),
+    }
+}
+
+fn words(args: &Args) -> String {
+    let words: Vec<_> = args.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    words.join(" ")
+}
+
+/// Facts of the protocol that name these operations.
+fn facts(operations: &[(u8, u16, u64)]) -> Opaque {
+    let protocol = ensue_protocol::by_name("eiger", 64).expect("known");
+    let operations: Vec<OperationId> = operations
+        .iter()
+        .map(|&(datacenter, partition, position)| OperationId {
+            datacenter: DatacenterId(datacenter),
+            partition: PartitionId(partition),
+            position: Position(position),
+            ..OperationId::default()
+        })
+        .collect();
+    let mut facts = Opaque::default();
+    protocol.observe(&mut facts, &operations);
+    facts
+}
+
+/// A first round's answer with values valid from and to these times, which saw one operation.
+fn first(envelope: &Envelope, from: u64, to: u64, replies: Vec<Reply>) -> Message {
+    let seen = facts(&[(0, partition(envelope), from)]);
+    let values = FirstValues { replies, earliest_valid: LogicalTime(from), seen };
+    Message::ReadFirstDone { request: request(envelope), latest_valid: LogicalTime(to), values: Some(values) }
+}

@@ -7,12 +7,12 @@
 //!
 //! Answers are encoded in the order of the commands and leave together when the turn ends.
 
+use super::SessionOutput;
 use super::connection::{Asked, Life, Session};
 use super::desk::Desk;
 use super::exchange::Exchange;
 use super::failure::Failure;
 use super::write_marks::{BATCH_COMMANDS_MAX, WriteMarks};
-use super::SessionOutput;
 use ensue_resp::{CommandError, CommandSpec, Route};
 use ensue_types::{Args, KeyspaceId, LogicalTime, Now, PartitionId, Reply, RequestId, partition_of};
 use ensue_wire::Message;
@@ -40,7 +40,11 @@ impl Turn<'_> {
         }
         if self.session.is_idle() {
             if let Some(error) = self.session.broke.take() {
-                ensue_resp::encode(&Reply::Error(error.into()), self.session.version, &mut self.session.bytes);
+                ensue_resp::encode(
+                    &Reply::Error(error.into()),
+                    self.session.version,
+                    &mut self.session.bytes,
+                );
                 self.close();
             }
         }
@@ -72,25 +76,29 @@ impl Turn<'_> {
     /// The longest run at the front of the queue; none if the first command is not of one partition.
     fn run(&self) -> Option<Run> {
         let partitions = self.desk.partitions();
-        let mut commands = self.session.queue.iter();
-        let (spec, partition) = single_owner(commands.next()?, partitions)?;
-        let mut run = Run { partition, commands: 1, writes: WriteMarks::default(), latest: spec.name };
-        if spec.is_write() {
-            run.writes.mark(0);
-        }
-        for args in commands.take(BATCH_COMMANDS_MAX - 1) {
-            match single_owner(args, partitions) {
-                Some((spec, owner)) if owner == partition => {
-                    if spec.is_write() {
-                        run.writes.mark(run.commands);
-                    }
-                    run.commands += 1;
-                    run.latest = spec.name;
-                }
-                _ => break,
+        let mut run: Option<Run> = None;
+        let mut bytes = 0;
+        for args in self.session.queue.iter().take(BATCH_COMMANDS_MAX) {
+            let Some((spec, owner)) = single_owner(args, partitions) else { break };
+            bytes += args.iter().map(|argument| argument.len()).sum::<usize>();
+            let run = match &mut run {
+                None => run.insert(Run {
+                    partition: owner,
+                    commands: 0,
+                    writes: WriteMarks::default(),
+                    latest: spec.name,
+                }),
+                // One command may be longer, and then travels alone.
+                Some(run) if run.partition == owner && bytes <= BATCH_BYTES_MAX => run,
+                Some(_) => break,
+            };
+            if spec.is_write() {
+                run.writes.mark(run.commands);
             }
+            run.commands += 1;
+            run.latest = spec.name;
         }
-        Some(run)
+        run
     }
 
     fn must_fetch(&self) -> bool {
@@ -294,5 +302,7 @@ fn single_owner(args: &Args, partitions: u16) -> Option<(&'static CommandSpec, P
 
 const NOAUTH: Reply = Reply::error("NOAUTH Authentication required.");
 const STOPPING: Reply = Reply::error("UNAVAILABLE this node is shutting down");
+/// Bytes of one batch: far below a frame between nodes, and short enough not to hold up other sessions.
+const BATCH_BYTES_MAX: usize = 4 << 20;
 /// A guess that spares most growing of the buffer.
 const REPLY_BYTES_EXPECTED: usize = 16;

@@ -1,0 +1,155 @@
+//! CAUSAL: tokens, what a merge waits for, and how many datacenters have a past.
+
+use super::*;
+use crate::session::token::Token;
+use ensue_types::{KeyspaceId, Rule};
+
+fn token(keyspace: u8, time_ms: u64, operations: &[(u8, u16, u64)]) -> String {
+    let context = Context { time: LogicalTime::from_ms(time_ms), facts: facts(operations) };
+    Token { keyspace: KeyspaceId(keyspace), context }.encode()
+}
+
+/// Gives the session this past.
+fn past(world: &mut World, operations: &[(u8, u16, u64)]) {
+    world.send(&[&format!("GET {}", key(0, 0))]);
+    let envelope = world.next();
+    let context = Context { time: LogicalTime(77), facts: facts(operations) };
+    let done = Message::Executed { request: request(&envelope), context, replies: vec![Reply::Nil] };
+    world.answer(&envelope, 77, done);
+    world.received();
+}
+
+fn met(world: &mut World, envelope: &Envelope, time: u64) {
+    let Message::CheckDependencies { check, .. } = envelope.message else { panic!("{:?}", envelope.message) };
+    world.answer(envelope, time, Message::DependenciesMet { check });
+}
+
+#[test]
+fn a_token_carries_the_past_of_the_selected_keyspace() {
+    let mut world = World::new();
+    past(&mut world, &[(0, 0, 4), (1, 2, 5)]);
+    let received = world.ask("CAUSAL TOKEN");
+    let text = received.split('|').nth(1).expect("a bulk string");
+    let token = Token::decode(text.as_bytes()).expect("valid");
+    assert_eq!(token.keyspace, KeyspaceId(0));
+    assert_eq!(token.context, Context { time: LogicalTime(77), facts: facts(&[(0, 0, 4), (1, 2, 5)]) });
+    assert!(world.ask("SELECT 1").starts_with("+OK"));
+    assert_ne!(world.ask("CAUSAL TOKEN"), received);
+}
+
+#[test]
+fn a_merge_waits_for_every_dependency_and_then_joins() {
+    let mut world = World::new();
+    past(&mut world, &[(0, 0, 4)]);
+    let text = token(0, WALL_MS, &[(1, 2, 5), (1, 2, 6), (1, 3, 1)]);
+    world.send(&[&format!("CAUSAL MERGE {text}"), &format!("GET {}", key(0, 0))]);
+    let (two, three) = (world.next(), world.next());
+    assert_eq!((partition(&two), partition(&three)), (2, 3));
+    met(&mut world, &three, 78);
+    met(&mut world, &three, 78);
+    assert_eq!(world.received(), "", "the same answer twice is one");
+    met(&mut world, &two, 79);
+    assert_eq!(world.received(), "+OK|");
+    match world.next().message {
+        Message::Execute { context, .. } => {
+            assert_eq!(context.facts, facts(&[(0, 0, 4), (1, 2, 5), (1, 2, 6), (1, 3, 1)]));
+            assert_eq!(context.time, LogicalTime::from_ms(WALL_MS));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_merge_that_waits_too_long_names_what_is_missing_and_changes_nothing() {
+    let mut world = World::new();
+    past(&mut world, &[(0, 0, 4)]);
+    let before = world.ask("CAUSAL TOKEN");
+    let text = token(0, WALL_MS, &[(1, 2, 5), (1, 3, 1)]);
+    world.send(&[&format!("CAUSAL MERGE {text} TIMEOUT 20")]);
+    let (two, three) = (world.next(), world.next());
+    met(&mut world, &three, 1);
+    assert!(world.sessions.next_timer().is_some_and(|due| due == world.now.monotonic_us + 20_000));
+    world.pass_ms(20);
+    assert_eq!(
+        world.received(),
+        "-NOTYET this datacenter has not received everything the token depends on: waiting for dc2/p2/0.5|"
+    );
+    assert_eq!(world.ask("CAUSAL TOKEN"), before);
+    met(&mut world, &two, 1);
+    assert_eq!(world.received(), "", "a late answer is dropped");
+}
+
+#[test]
+fn tokens_that_are_refused() {
+    let mut world = World::new();
+    let invalid = "-ERR invalid causal token: ";
+    assert!(world.ask("CAUSAL MERGE nonsense").starts_with(invalid));
+    for operations in [(2, 0, 1), (0, PARTITIONS, 1)] {
+        let text = token(0, WALL_MS, &[operations]);
+        assert!(world.ask(&format!("CAUSAL MERGE {text}")).starts_with(invalid));
+    }
+    assert!(world.ask(&format!("CAUSAL MERGE {}", token(1, WALL_MS, &[]))).starts_with(invalid));
+    let context = Context { time: LogicalTime(1), facts: Opaque(vec![9, 9]) };
+    let foreign = Token { keyspace: KeyspaceId(0), context }.encode();
+    assert!(world.ask(&format!("CAUSAL MERGE {foreign}")).starts_with(invalid));
+    let ahead = token(0, WALL_MS + 60_001, &[]);
+    assert!(world.ask(&format!("CAUSAL MERGE {ahead}")).starts_with("-CLOCKAHEAD "));
+    assert_eq!(world.ask(&format!("CAUSAL MERGE {} TIMEOUT", token(0, 1, &[]))), "-ERR syntax error|");
+    assert!(world.ask(&format!("CAUSAL MERGE {} TIMEOUT -1", token(0, 1, &[]))).starts_with("-ERR timeout"));
+    assert_eq!(world.ask(&format!("CAUSAL MERGE {}", token(0, WALL_MS, &[]))), "+OK|");
+}
+
+#[test]
+fn without_the_rule_a_merge_does_not_wait() {
+    let mut world = World::with(NodeConfig { rules: Rules::breaking(Rule::MergeWaits), ..config() });
+    let text = token(0, WALL_MS, &[(1, 2, 5)]);
+    assert_eq!(world.ask(&format!("CAUSAL MERGE {text}")), "+OK|");
+}
+
+fn reached(world: &mut World, envelope: &Envelope, datacenters: u8) {
+    let done = Message::ReplicasReached { request: request(envelope), datacenters };
+    world.answer(envelope, 1, done);
+}
+
+#[test]
+fn wait_answers_the_least_over_the_dependencies() {
+    let mut world = World::new();
+    assert_eq!(world.ask("CAUSAL WAIT 2"), ":2|", "nothing is safe everywhere");
+    past(&mut world, &[(0, 0, 4), (0, 1, 4)]);
+    world.send(&["CAUSAL WAIT 9 TIMEOUT 50"]);
+    let (zero, one) = (world.next(), world.next());
+    assert!(matches!(zero.message, Message::AwaitReplicas { datacenters: 2, .. }), "no more than there are");
+    reached(&mut world, &zero, 2);
+    reached(&mut world, &one, 2);
+    assert_eq!(world.received(), ":2|");
+}
+
+#[test]
+fn a_wait_that_ends_counts() {
+    let mut world = World::new();
+    past(&mut world, &[(0, 0, 4), (0, 1, 4)]);
+    world.send(&["CAUSAL WAIT 2 TIMEOUT 50"]);
+    let (zero, _) = (world.next(), world.next());
+    reached(&mut world, &zero, 2);
+    world.pass_ms(50);
+    let (zero, one) = (world.next(), world.next());
+    assert!(matches!(zero.message, Message::CountReplicas { .. }));
+    reached(&mut world, &zero, 2);
+    reached(&mut world, &one, 1);
+    assert_eq!(world.received(), ":1|");
+}
+
+#[test]
+fn a_keyspace_without_causality_says_so() {
+    let mut world = World::new();
+    world.send(&["SELECT 2"]);
+    world.received();
+    for command in ["TOKEN", "MERGE x", "WAIT 1", "SESSION s"] {
+        assert_eq!(
+            world.ask(&format!("CAUSAL {command}")),
+            "-ERR keyspace 2 uses protocol eventual, which carries no causality|"
+        );
+    }
+    assert!(world.ask("CAUSAL HELP").starts_with("*17|+CAUSAL <subcommand>"));
+    assert_eq!(world.ask("CAUSAL NOPE"), "-ERR unknown subcommand 'NOPE'. Try CAUSAL HELP.|");
+}

@@ -1,0 +1,202 @@
+//! The handshake, and commands about connections and the server.
+
+use super::*;
+
+fn with_password() -> World {
+    World::with(NodeConfig { password: Some("secret".into()), ..config() })
+}
+
+#[test]
+fn the_gate_before_authentication() {
+    let mut world = with_password();
+    assert_eq!(world.ask("GET a"), "-NOAUTH Authentication required.|");
+    assert_eq!(world.ask("PING"), "-NOAUTH Authentication required.|");
+    assert!(world.ask("HELLO 3").starts_with("-NOAUTH HELLO must be called"));
+    let wrong = "-WRONGPASS invalid username-password pair or user is disabled.|";
+    for command in ["AUTH secre", "AUTH secrets", "AUTH nobody secret", "HELLO 3 AUTH default wrong"] {
+        assert_eq!(world.ask(command), wrong);
+    }
+    assert_eq!(world.ask("AUTH a b c"), "-ERR syntax error|");
+    assert_eq!(world.ask("AUTH default secret"), "+OK|");
+    assert_eq!(world.ask("PING"), "+PONG|");
+    assert_eq!(world.ask("RESET"), "+RESET|");
+    assert_eq!(world.ask("PING"), "-NOAUTH Authentication required.|");
+    assert_eq!(world.ask("AUTH secret"), "+OK|");
+}
+
+#[test]
+fn auth_without_a_password() {
+    let mut world = World::new();
+    assert!(world.ask("AUTH x").starts_with("-ERR AUTH <password> called without any password configured"));
+    assert_eq!(world.ask("AUTH default anything"), "+OK|");
+}
+
+#[test]
+fn hello_in_both_versions() {
+    let mut world = World::new();
+    assert_eq!(
+        world.ask("HELLO 3 SETNAME me"),
+        "%7|$6|server|$5|ensue|$7|version|$5|7.2.4|$5|proto|:3|$2|id|:7|$4|mode|$10|standalone|$4|role|$6|master|\
+         $7|modules|*0|"
+    );
+    assert_eq!(world.ask("CLIENT GETNAME"), "$2|me|");
+    world.send(&[&format!("GET {}", key(0, 0))]);
+    world.executed(vec![Reply::Nil]);
+    assert_eq!(world.received(), "_|");
+    assert!(world.ask("HELLO 2").starts_with("*14|$6|server|"));
+    assert_eq!(world.ask("HELLO 4"), "-NOPROTO unsupported protocol version|");
+    assert_eq!(world.ask("HELLO x"), "-ERR Protocol version is not an integer or out of range|");
+    assert_eq!(world.ask("HELLO 2 NONSENSE"), "-ERR Syntax error in HELLO option 'NONSENSE'|");
+    assert!(world.ask("HELLO").starts_with("*14|"));
+}
+
+#[test]
+fn small_commands() {
+    let mut world = World::new();
+    world.send(&["PING", "PING hi", "ECHO x", "SELECT 1", "SELECT 3", "SELECT a", "TIME"]);
+    assert_eq!(
+        world.received(),
+        "+PONG|$2|hi|$1|x|+OK|-ERR DB index is out of range|-ERR value is not an integer or out of range|\
+         *2|$10|1700000000|$1|0|"
+    );
+    assert_eq!(world.ask("CLUSTER INFO"), "-ERR This instance has cluster support disabled|");
+    assert_eq!(world.ask("COMMAND COUNT"), format!(":{}|", ensue_resp::command::TABLE.len()));
+}
+
+#[test]
+fn config_commands() {
+    let mut world = World::new();
+    assert_eq!(world.ask("CONFIG GET save APPEND*"), "*4|$10|appendonly|$3|yes|$4|save|$0||");
+    assert_eq!(world.ask("CONFIG GET nothing"), "*0|");
+    assert!(
+        world
+            .ask("CONFIG SET save x")
+            .starts_with("-ERR CONFIG SET failed (possibly related to argument 'save')")
+    );
+    assert_eq!(world.ask("CONFIG RESETSTAT"), "+OK|");
+    assert!(world.ask("CONFIG REWRITE").starts_with("-ERR "));
+    assert_eq!(world.ask("CONFIG GET"), "-ERR wrong number of arguments for 'config|get' command|");
+}
+
+#[test]
+fn client_commands() {
+    let mut world = World::new();
+    assert_eq!(world.ask("CLIENT ID"), ":7|");
+    assert_eq!(world.ask("CLIENT GETNAME"), "$-1|");
+    assert_eq!(world.ask("CLIENT SETNAME app"), "+OK|");
+    assert_eq!(world.ask("CLIENT SETINFO LIB-NAME py(x)"), "+OK|");
+    assert_eq!(world.ask("CLIENT SETINFO lib-size 1"), "-ERR Unrecognized option 'lib-size'|");
+    assert_eq!(world.ask("CLIENT NO-EVICT on"), "+OK|");
+    let info = world.ask("CLIENT INFO");
+    assert!(info.contains("id=7 addr=10.0.0.1:5000 laddr=10.0.0.2:6379 fd=0 name=app "), "{info}");
+    assert!(info.contains(" lib-name=py(x) "), "{info}");
+    assert_eq!(
+        world.ask("CLIENT MAINT_NOTIFICATIONS ON"),
+        "-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP.|"
+    );
+    assert_eq!(world.ask("CLIENT SETNAME"), "-ERR wrong number of arguments for 'client|setname' command|");
+    assert_eq!(world.ask("CLIENT KILL ID 99"), ":0|");
+    assert_eq!(world.ask("CLIENT KILL ID 7"), ":1|");
+    assert!(world.disconnected);
+}
+
+#[test]
+fn quit_and_broken_framing_end_the_connection_after_the_answers() {
+    let mut world = World::new();
+    world.send(&["PING", "QUIT", "PING"]);
+    assert_eq!(world.received(), "+PONG|+OK|");
+    assert!(world.disconnected);
+
+    let mut world = World::new();
+    world.send(&[&format!("GET {}", key(0, 0))]);
+    world.sessions.on_broke(world.now, CLIENT, "ERR Protocol error: invalid bulk length".into());
+    world.drain();
+    assert_eq!((world.received().as_str(), world.disconnected), ("", false));
+    world.executed(vec![bulk("v")]);
+    assert_eq!(world.received(), "$1|v|-ERR Protocol error: invalid bulk length|");
+    assert_eq!((world.answered, world.disconnected), (1, true));
+}
+
+#[test]
+fn a_node_that_shuts_down_begins_nothing() {
+    let mut world = World::new();
+    world.send(&[&format!("GET {}", key(0, 0)), &format!("GET {}", key(1, 0))]);
+    world.sessions.on_shutdown();
+    world.executed(vec![bulk("v")]);
+    assert_eq!(world.received(), "$1|v|-UNAVAILABLE this node is shutting down|");
+}
+
+/// Answers every question of a survey; core 0's by the sessions themselves.
+fn answer_survey(world: &mut World, figures: &[(&str, i64)]) {
+    while let Some(envelope) = world.sent.pop_front() {
+        let figures: Vec<_> = figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        match &envelope.message {
+            Message::Survey { request } => {
+                let message = Message::Surveyed { request: *request, figures };
+                world.answer(&envelope, 1, message);
+            }
+            Message::CoreQuery { request, .. } if envelope.to == envelope.from => {
+                world.sessions.on_message(world.now, envelope.clone());
+                let Some(SessionOutput::Send(answer)) = world.sessions.next_output() else {
+                    panic!("{request:?}")
+                };
+                world.sessions.on_message(world.now, answer);
+                world.drain();
+            }
+            Message::CoreQuery { request, .. } => {
+                let text = "id=9 addr=x\n".into();
+                let figures = vec![("connected_clients".to_owned(), 2)];
+                world.answer(&envelope, 1, Message::CoreAnswer { request: *request, text, figures });
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn info_sums_the_figures_of_everyone() {
+    let mut world = World::new();
+    world.send(&["INFO"]);
+    assert_eq!(world.sent.len(), 6);
+    answer_survey(&mut world, &[("keys_0", 5), ("expires_0", 1), ("memory_bytes", 100), ("conflicts", 2)]);
+    let info = world.received();
+    for line in [
+        "redis_version:7.2.4|server_name:ensue|",
+        "|tcp_port:6379|",
+        "|connected_clients:3|",
+        "|used_memory:400|",
+        "|loading:0|",
+        "|total_commands_processed:1|",
+        "|role:master|",
+        "# Keyspace|db0:keys=20,expires=4,avg_ttl=0|",
+        "|ensue_conflicts:8|",
+        "|ensue_silent_peers:0|",
+    ] {
+        assert!(info.contains(line), "{line} is missing in {info}");
+    }
+    let server = world.ask("INFO server");
+    assert!(server.contains("redis_version") && !server.contains("# Clients"));
+}
+
+#[test]
+fn info_and_client_list_do_without_the_silent_ones() {
+    let mut world = World::new();
+    world.send(&["INFO clients ensue"]);
+    world.sessions.on_link_down(world.now, CoreId(1));
+    world.drain();
+    world.sent.retain(|envelope| match envelope.to {
+        Address::Partition { partition, .. } => partition.0 < 2,
+        Address::Core { core, .. } => core == CoreId(0),
+    });
+    answer_survey(&mut world, &[]);
+    let info = world.received();
+    assert!(info.contains("|connected_clients:1|") && info.contains("|ensue_silent_peers:3|"), "{info}");
+
+    world.send(&["CLIENT LIST"]);
+    answer_survey(&mut world, &[]);
+    let list = world.received();
+    assert!(list.contains("id=7 addr=10.0.0.1:5000 ") && list.contains("id=9 addr=x\n"), "{list}");
+    world.send(&["CLIENT LIST ID 9"]);
+    world.pass_ms(5_000);
+    assert_eq!(world.received(), "$0||");
+}

@@ -1,0 +1,86 @@
+//! A context that connections share by name.
+
+use super::*;
+use ensue_wire::ContextName;
+
+fn joined() -> World {
+    let mut world = World::new();
+    assert_eq!(world.ask("CAUSAL SESSION cart"), "+OK|");
+    world
+}
+
+fn fetch(world: &mut World, operations: &[(u8, u16, u64)]) {
+    let envelope = world.next();
+    let Message::ContextFetch { context: ContextName { name, .. }, .. } = &envelope.message else {
+        panic!("{:?}", envelope.message)
+    };
+    assert_eq!(name, "cart");
+    assert_eq!(partition(&envelope), partition_of(b"cart", PARTITIONS).0);
+    let context = Context { time: LogicalTime(40), facts: facts(operations) };
+    world.answer(&envelope, 41, Message::ContextFetched { request: request(&envelope), context });
+}
+
+#[test]
+fn a_step_fetches_before_and_merges_after() {
+    let mut world = joined();
+    let a = key(0, 0);
+    world.send(&[&format!("SET {a} 1"), &format!("GET {a}"), "CAUSAL SESSION", &format!("GET {a}")]);
+    fetch(&mut world, &[(1, 1, 1)]);
+    let envelope = world.next();
+    match &envelope.message {
+        Message::Execute { context, commands, .. } => {
+            assert_eq!((context.time, &context.facts), (LogicalTime(41), &facts(&[(1, 1, 1)])));
+            assert_eq!(commands.len(), 2);
+        }
+        other => panic!("{other:?}"),
+    }
+    let context = Context { time: LogicalTime(50), facts: facts(&[(0, 0, 9)]) };
+    let replies = vec![Reply::OK, bulk("1")];
+    world.answer(
+        &envelope,
+        50,
+        Message::Executed { request: request(&envelope), context: context.clone(), replies },
+    );
+    assert_eq!(world.received(), "", "not before the others can see it");
+    let envelope = world.next();
+    match &envelope.message {
+        Message::ContextMerge { context: merged, .. } => assert_eq!(*merged, context),
+        other => panic!("{other:?}"),
+    }
+    world.answer(&envelope, 1, Message::ContextMerged { request: request(&envelope) });
+    assert_eq!(world.received(), "+OK|$1|1|+OK|");
+    world.executed(vec![bulk("2")]);
+    assert_eq!(world.received(), "$1|2|", "left: no fetch and no merge");
+}
+
+#[test]
+fn a_token_and_an_exec_see_the_shared_past() {
+    let mut world = joined();
+    world.send(&["CAUSAL TOKEN"]);
+    fetch(&mut world, &[(1, 1, 1)]);
+    assert!(world.received().starts_with('$'));
+    let a = key(0, 0);
+    world.send(&["PING", "MULTI", &format!("SET {a} 1"), "EXEC"]);
+    assert_eq!(world.received(), "+PONG|+OK|+QUEUED|");
+    fetch(&mut world, &[(1, 1, 2)]);
+    assert!(matches!(world.next().message, Message::Transact { .. }));
+}
+
+#[test]
+fn what_cannot_be_shared_is_not_promised() {
+    let mut world = joined();
+    let a = key(0, 0);
+    world.send(&[&format!("GET {a}"), &format!("SET {a} 1")]);
+    world.pass_ms(5_000);
+    let partition_name = format!("{} of dc1", partition_of(b"cart", PARTITIONS));
+    let unavailable = format!("-UNAVAILABLE partition {partition_name} did not answer in time|");
+    assert_eq!(world.received(), unavailable.repeat(2), "nothing was done yet");
+    world.next();
+
+    world.send(&[&format!("GET {a}"), &format!("SET {a} 1")]);
+    fetch(&mut world, &[]);
+    world.executed(vec![Reply::Nil, Reply::OK]);
+    world.pass_ms(5_000);
+    let received = world.received();
+    assert!(received.starts_with(&unavailable) && received.contains("|-UNKNOWN partition "), "{received}");
+}

@@ -1,0 +1,43 @@
+//! Tokens as text.
+
+use super::*;
+use crate::session::token::{Token, TokenError};
+use ensue_types::KeyspaceId;
+
+fn token(length: usize) -> Token {
+    let facts = Opaque((0..length).map(|index| (index * 37) as u8).collect());
+    Token { keyspace: KeyspaceId(3), context: Context { time: LogicalTime(u64::MAX - 5), facts } }
+}
+
+#[test]
+fn every_length_survives_the_text() {
+    for length in 0..70 {
+        let text = token(length).encode();
+        assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'));
+        assert_eq!(Token::decode(text.as_bytes()), Ok(token(length)));
+    }
+}
+
+#[test]
+fn every_changed_or_missing_character_is_found() {
+    let text = token(14).encode();
+    for at in 0..text.len() {
+        for other in *b"A9-_z" {
+            let mut changed = text.clone().into_bytes();
+            if changed[at] != other {
+                changed[at] = other;
+                assert!(Token::decode(&changed).is_err());
+            }
+        }
+        assert!(Token::decode(&text.as_bytes()[..at]).is_err());
+    }
+}
+
+#[test]
+fn what_is_no_token_is_named() {
+    assert_eq!(Token::decode(b""), Err(TokenError::Length));
+    assert_eq!(Token::decode(b"*"), Err(TokenError::Length));
+    assert_eq!(Token::decode(b"ab*d"), Err(TokenError::Character));
+    assert_eq!(Token::decode(&vec![b'A'; 1 << 20]), Err(TokenError::TooLong));
+    assert_eq!(Token::decode(&[b'A'; 64]), Err(TokenError::Version));
+}

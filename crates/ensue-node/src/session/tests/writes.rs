@@ -1,0 +1,128 @@
+//! Write transactions of one command, and RENAME.
+
+use super::*;
+use ensue_types::{KeyspaceId, Part};
+
+fn transact(envelope: &Envelope) -> Vec<Part> {
+    match &envelope.message {
+        Message::Transact { parts, .. } => parts.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn part(partition: u16, commands: &[(u32, String)]) -> Part {
+    let commands = commands.iter().map(|(piece, line)| (*piece, args(line))).collect();
+    Part { partition: PartitionId(partition), commands }
+}
+
+#[test]
+fn mset_over_owners_is_one_transaction_coordinated_by_the_first_owner() {
+    let mut world = World::new();
+    let (a, b, c) = (key(2, 0), key(0, 0), key(2, 1));
+    world.send(&[&format!("MSET {a} 1 {b} 2 {c} 3")]);
+    let envelope = world.next();
+    assert_eq!(partition(&envelope), 2);
+    assert_eq!(
+        transact(&envelope),
+        [part(2, &[(0, format!("MSET {a} 1 {c} 3"))]), part(0, &[(1, format!("MSET {b} 2"))])]
+    );
+    let context = Context { time: LogicalTime(70), facts: facts(&[(0, 2, 1)]) };
+    let replies = vec![(1, Reply::OK), (0, Reply::OK)];
+    world.answer(&envelope, 70, Message::Transacted { request: request(&envelope), context, replies });
+    assert_eq!(world.received(), "+OK|");
+}
+
+#[test]
+fn del_over_owners_adds_up() {
+    let mut world = World::new();
+    world.send(&[&format!("UNLINK {} {}", key(0, 0), key(1, 0))]);
+    let envelope = world.next();
+    let replies = vec![(0, Reply::Integer(1)), (1, Reply::Integer(1))];
+    let done = Message::Transacted { request: request(&envelope), context: Context::default(), replies };
+    world.answer(&envelope, 1, done);
+    assert_eq!(world.received(), ":2|");
+}
+
+#[test]
+fn a_faulty_split_command_is_refused_whole() {
+    let mut world = World::new();
+    let command = format!("MSET {} 1 {}", key(0, 0), key(1, 0));
+    assert_eq!(world.ask(&command), "-ERR wrong number of arguments for 'mset' command|");
+}
+
+#[test]
+fn a_protocol_without_write_transactions_writes_in_parallel() {
+    let mut world = World::new();
+    world.send(&["SELECT 2", &format!("DEL {} {}", key(0, 0), key(1, 0))]);
+    assert!(
+        world
+            .sent
+            .iter()
+            .all(|envelope| { matches!(envelope.message, Message::Execute { keyspace: KeyspaceId(2), .. }) })
+    );
+    world.executed(vec![Reply::Integer(1)]);
+    world.executed(vec![Reply::error("OOM no memory")]);
+    assert_eq!(world.received(), "+OK|-OOM no memory|");
+}
+
+/// Answers the read of RENAME's source.
+fn read_source(world: &mut World, replies: Vec<Reply>) {
+    let envelope = world.next();
+    assert!(matches!(envelope.message, Message::ReadFirst { .. }));
+    let done = first(&envelope, 5, 20, replies);
+    world.answer(&envelope, 20, done);
+}
+
+const WRONG: Reply = Reply::error("WRONGTYPE");
+
+#[test]
+fn rename_reads_the_row_and_writes_it_in_one_transaction() {
+    let mut world = World::new();
+    let (source, target) = (key(0, 0), key(1, 0));
+    world.send(&[&format!("RENAME {source} {target}")]);
+    let hash = Reply::Map(vec![(bulk("f"), bulk("1")), (bulk("g"), bulk("2"))]);
+    read_source(&mut world, vec![Reply::Status("hash".into()), WRONG, hash, WRONG, Reply::Integer(99)]);
+    let envelope = world.next();
+    assert_eq!(
+        transact(&envelope),
+        [
+            part(
+                1,
+                &[
+                    (0, format!("del {target}")),
+                    (2, format!("hset {target} f 1 g 2")),
+                    (3, format!("pexpireat {target} 99"))
+                ]
+            ),
+            part(0, &[(1, format!("del {source}"))]),
+        ]
+    );
+    let replies = (0..4).map(|piece| (piece, Reply::Integer(1))).collect();
+    let done = Message::Transacted { request: request(&envelope), context: Context::default(), replies };
+    world.answer(&envelope, 1, done);
+    assert_eq!(world.received(), "+OK|");
+}
+
+#[test]
+fn rename_of_nothing_and_to_itself() {
+    let mut world = World::new();
+    let a = key(0, 0);
+    world.send(&[&format!("RENAME {a} {}", key(1, 0))]);
+    let none = vec![
+        Reply::Status("none".into()),
+        Reply::Nil,
+        Reply::Map(vec![]),
+        Reply::Set(vec![]),
+        Reply::Integer(-2),
+    ];
+    read_source(&mut world, none.clone());
+    assert_eq!(world.received(), "-ERR no such key|");
+    world.send(&[&format!("RENAME {a} {a}")]);
+    read_source(&mut world, none);
+    assert_eq!(world.received(), "-ERR no such key|");
+    world.send(&[&format!("RENAME {a} {a}")]);
+    let text = vec![Reply::Status("string".into()), bulk("v"), WRONG, WRONG, Reply::Integer(-1)];
+    read_source(&mut world, text);
+    assert_eq!(world.received(), "+OK|");
+    assert!(world.sent.is_empty());
+}
