@@ -29,7 +29,8 @@ pub enum Input {
     },
     /// From another core, node or datacenter.
     Message(Envelope),
-    /// A link to another core is up, both ways. What was asked before over an earlier link is asked again.
+    /// A link to another core is up, both ways: given for every core that can be reached, those of this process
+    /// included, once at the start and after each break. What was asked over an earlier link is asked again.
     LinkUp {
         datacenter: DatacenterId,
         core: CoreId,

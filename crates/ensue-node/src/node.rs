@@ -19,6 +19,7 @@ pub struct Node {
     sessions: Sessions,
     partitions: BTreeMap<PartitionId, Partition>,
     router: Router,
+    now: Now,
     inbox: VecDeque<Envelope>,
     outputs: VecDeque<Output>,
     stopping: bool,
@@ -53,6 +54,7 @@ impl Node {
             sessions: Sessions::new(config.clone(), protocols.clone()),
             partitions: owned.into_iter().map(partition).collect(),
             router: Router::default(),
+            now,
             inbox: VecDeque::new(),
             outputs: VecDeque::new(),
             stopping: false,
@@ -68,6 +70,7 @@ impl Node {
 
     /// Takes one input and runs it to completion.
     pub fn on_input(&mut self, now: Now, input: Input) {
+        self.now = now;
         match input {
             Input::ClientConnected { session, address, local_address } => {
                 self.sessions.on_connected(now, session, address, local_address);
@@ -155,7 +158,7 @@ impl Node {
         let (datacenter, core) = self.router.locate(&self.config, envelope.to);
         if datacenter == self.config.topology.datacenter && core == self.config.core {
             self.inbox.push_back(envelope);
-        } else {
+        } else if let Some(envelope) = self.router.park(&self.config, self.now, core, envelope) {
             self.outputs.push_back(Output::Send { datacenter, core, envelope });
         }
     }
@@ -163,7 +166,10 @@ impl Node {
     fn on_link_up(&mut self, now: Now, datacenter: DatacenterId, core: CoreId) {
         let topology = self.config.topology.clone();
         let owns = |partition: PartitionId| topology.owner(datacenter, partition) == core;
+        let ours = datacenter == topology.datacenter;
+        let waited = if ours { self.router.on_link_up(now, datacenter, core) } else { Vec::new() };
         self.partitions.values_mut().for_each(|partition| partition.on_link_up(now, datacenter, &owns));
+        waited.into_iter().for_each(|envelope| self.route(envelope));
     }
 
     fn on_link_down(&mut self, now: Now, datacenter: DatacenterId, core: CoreId) {
@@ -171,6 +177,7 @@ impl Node {
         let owns = |partition: PartitionId| topology.owner(datacenter, partition) == core;
         self.partitions.values_mut().for_each(|partition| partition.on_link_down(now, datacenter, &owns));
         if datacenter == topology.datacenter {
+            self.router.on_link_down(datacenter, core);
             self.sessions.on_link_down(now, core);
         }
     }

@@ -8,7 +8,7 @@
 //! in all of its rows. It does not execute anything.
 
 use bytes::Bytes;
-use ensue_types::{KeyspaceId, LogicalTime};
+use ensue_types::{KeyspaceId, LogicalTime, PartitionId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A row, by name.
@@ -18,10 +18,26 @@ pub type RowName = (KeyspaceId, Bytes);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkId(u64);
 
+/// A moment in a row: a logical time, and the partition that drew it, since two may draw the same.
+///
+/// The order is that of the stamps, so that additions of one datacenter get rising stamps in the order of execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment {
+    pub time: LogicalTime,
+    pub drawn_by: PartitionId,
+}
+
+impl Moment {
+    /// The first moment of a logical time.
+    pub fn first_of(time: LogicalTime) -> Moment {
+        Moment { time, drawn_by: PartitionId(0) }
+    }
+}
+
 #[derive(Debug)]
 struct Piece<W> {
     /// When it takes effect, or the lower bound of that while undecided.
-    at: LogicalTime,
+    at: Moment,
     decided: bool,
     rows: Vec<RowName>,
     work: W,
@@ -30,10 +46,10 @@ struct Piece<W> {
 /// All work that cannot be executed at once.
 #[derive(Debug)]
 pub struct RowOrder<W> {
-    rows: BTreeMap<RowName, BTreeSet<(LogicalTime, WorkId)>>,
+    rows: BTreeMap<RowName, BTreeSet<(Moment, WorkId)>>,
     pieces: BTreeMap<WorkId, Piece<W>>,
     /// Pieces whose turn may have come.
-    candidates: BTreeSet<(LogicalTime, WorkId)>,
+    candidates: BTreeSet<(Moment, WorkId)>,
     next: u64,
 }
 
@@ -59,7 +75,7 @@ impl<W> RowOrder<W> {
     }
 
     /// Adds work at a time, or at or after it if it is undecided.
-    pub fn insert(&mut self, at: LogicalTime, decided: bool, rows: Vec<RowName>, work: W) -> WorkId {
+    pub fn insert(&mut self, at: Moment, decided: bool, rows: Vec<RowName>, work: W) -> WorkId {
         let id = WorkId(self.next);
         self.next += 1;
         for row in &rows {
@@ -71,7 +87,7 @@ impl<W> RowOrder<W> {
     }
 
     /// The time of undecided work is now known.
-    pub fn decide(&mut self, id: WorkId, at: LogicalTime) {
+    pub fn decide(&mut self, id: WorkId, at: Moment) {
         self.shift(id, at);
         if let Some(piece) = self.pieces.get_mut(&id) {
             piece.decided = true;
@@ -80,9 +96,9 @@ impl<W> RowOrder<W> {
 
     /// Undecided work is now known to take effect after `at`.
     pub fn not_before(&mut self, id: WorkId, at: LogicalTime) {
-        let raise = self.pieces.get(&id).is_some_and(|piece| !piece.decided && piece.at <= at);
+        let raise = self.pieces.get(&id).is_some_and(|piece| !piece.decided && piece.at.time <= at);
         if raise {
-            self.shift(id, at.next());
+            self.shift(id, Moment::first_of(at.next()));
         }
     }
 
@@ -102,7 +118,7 @@ impl<W> RowOrder<W> {
             if piece.rows.iter().all(first) {
                 let piece = self.pieces.remove(&id).expect("found above");
                 self.unlink(&piece.rows, at, id);
-                return Some((at, piece.work));
+                return Some((at.time, piece.work));
             }
         }
         None
@@ -118,7 +134,7 @@ impl<W> RowOrder<W> {
             if !walked.insert(row) {
                 continue;
             }
-            for (_, id) in self.rows.get(row).into_iter().flatten().take_while(|(time, _)| *time <= at) {
+            for (_, id) in self.rows.get(row).into_iter().flatten().take_while(|(moment, _)| moment.time <= at) {
                 let piece = &self.pieces[id];
                 if !piece.decided {
                     found.insert(*id);
@@ -129,7 +145,7 @@ impl<W> RowOrder<W> {
         found.into_iter().collect()
     }
 
-    fn shift(&mut self, id: WorkId, at: LogicalTime) {
+    fn shift(&mut self, id: WorkId, at: Moment) {
         let Some(piece) = self.pieces.get_mut(&id) else { return };
         let (before, rows) = (piece.at, piece.rows.clone());
         piece.at = at;
@@ -141,7 +157,7 @@ impl<W> RowOrder<W> {
     }
 
     /// Takes a piece out of its rows; whoever is first there now may have its turn.
-    fn unlink(&mut self, rows: &[RowName], at: LogicalTime, id: WorkId) {
+    fn unlink(&mut self, rows: &[RowName], at: Moment, id: WorkId) {
         for row in rows {
             let Some(queue) = self.rows.get_mut(row) else { continue };
             queue.remove(&(at, id));

@@ -101,6 +101,11 @@ impl Partition {
         self.persistence.writer = Some((writer, walk));
     }
 
+    /// Whether rows are still being written aside.
+    pub(super) fn is_checkpointing(&self) -> bool {
+        self.persistence.writer.as_ref().is_some_and(|(_, walk)| !walk.done)
+    }
+
     fn write_slice(&mut self, writer: &mut CheckpointWriter, walk: &mut Walk) {
         let Some(rows) = self.rows.get(walk.keyspace) else {
             walk.done = true;

@@ -40,6 +40,10 @@ impl Partition {
         }
         self.collector.next_us = self.now.monotonic_us + 1_000 * self.config.tuning.collect_interval_ms;
         self.take_candidates();
+        if self.is_checkpointing() {
+            // A tombstone that the checkpoint has not reached must be in it: the log merged on top may hold older writes.
+            return;
+        }
         if self.collector.round.is_none() && !self.collector.candidates.is_empty() {
             self.begin_round();
         }
@@ -68,7 +72,8 @@ impl Partition {
     fn begin_round(&mut self) {
         let candidates = std::mem::take(&mut self.collector.candidates);
         let deadline_ms = candidates.iter().map(|(_, spent)| spent.deadline_ms).max().unwrap_or(0);
-        let applied = self.applied.sets().map(|(d, set)| (d, set.incarnation, set.highest())).collect();
+        let applied = self.applied.sets().map(|(d, set)| (d, set.incarnation, set.highest()));
+        let applied = applied.filter(|(_, _, position)| *position > Position(0)).collect();
         self.collector.round = Some(Round { candidates, applied, deadline_ms, reported: BTreeMap::new() });
     }
 

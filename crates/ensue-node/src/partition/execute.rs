@@ -6,7 +6,7 @@
 use super::{Partition, Work};
 use crate::command;
 use crate::evaluate::{Evaluation, Observed, Writer};
-use crate::order::RowName;
+use crate::order::{Moment, RowName};
 use bytes::Bytes;
 use ensue_resp::{CommandSpec, Flags, Request};
 use ensue_store::cell::Write;
@@ -63,7 +63,7 @@ impl Partition {
         let rows = self.rows_of(execution.keyspace, execution.commands.iter());
         let at = self.tick();
         if self.must_wait(&rows) {
-            self.order.insert(at, true, rows, Work::Commands(Box::new(execution)));
+            self.order.insert(self.moment(at), true, rows, Work::Commands(Box::new(execution)));
             return;
         }
         self.finish_atomic(&mut execution, at);
@@ -144,7 +144,7 @@ impl Partition {
             let rows = self.rows_of(execution.keyspace, std::iter::once(&args));
             if self.must_wait(&rows) {
                 execution.commands.push_front(args);
-                self.order.insert(at, true, rows, Work::Commands(Box::new(take(execution))));
+                self.order.insert(self.moment(at), true, rows, Work::Commands(Box::new(take(execution))));
                 return Step::Parked;
             }
         }
@@ -274,6 +274,11 @@ impl Partition {
             partition: self.id,
             position: self.position.next(),
         }
+    }
+
+    /// A moment that this partition drew.
+    pub(crate) fn moment(&self, time: LogicalTime) -> Moment {
+        Moment { time, drawn_by: self.id }
     }
 
     pub(crate) fn stamp(&self, time: LogicalTime) -> Stamp {

@@ -310,7 +310,7 @@ impl Partition {
                 let rows = rows_of(&arrived.entry);
                 let at = self.tick();
                 if self.must_wait(&rows) {
-                    self.order.insert(at, true, rows, Work::Entry(origin, position));
+                    self.order.insert(self.moment(at), true, rows, Work::Entry(origin, position));
                 } else {
                     self.apply_entry(origin, position, at);
                 }

@@ -19,6 +19,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// `appendfsync no` still syncs this often, so that the streams can be forgotten.
 const RELAXED_SYNC_US: u64 = 30_000_000;
 const EVERY_SECOND_US: u64 = 1_000_000;
+/// Without news, an acknowledgement still follows after this many intervals: it carries the clock, which tells others
+/// that a deadline has passed here too.
+const HEARTBEAT_INTERVALS: u64 = 20;
 
 /// A record that a restart needs until what it began is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -243,10 +246,11 @@ impl Partition {
     }
 
     fn say_acknowledgements(&mut self) {
-        let due = self.now.monotonic_us >= self.persistence.next_acknowledge_us;
-        if self.persistence.acknowledge_all && due {
+        let due_us = self.persistence.next_acknowledge_us;
+        let interval = self.config.tuning.acknowledge_interval_ms * 1_000;
+        let silent_too_long = self.now.monotonic_us >= due_us + HEARTBEAT_INTERVALS * interval;
+        if (self.persistence.acknowledge_all && self.now.monotonic_us >= due_us) || silent_too_long {
             self.persistence.acknowledge_all = false;
-            let interval = self.config.tuning.acknowledge_interval_ms * 1_000;
             self.persistence.next_acknowledge_us = self.now.monotonic_us + interval;
             let everyone: Vec<DatacenterId> = self.receivers.keys().copied().collect();
             self.persistence.acknowledge_now.extend(everyone);

@@ -50,6 +50,9 @@ pub struct Reading {
 /// What the log began and has not ended.
 #[derive(Default)]
 struct Open {
+    /// Own entries up to here are in the checkpoint. Merging them again could bring back what a tombstone deleted that
+    /// has been collected since.
+    own_floor: Position,
     received: BTreeMap<(DatacenterId, Position), (Incarnation, Entry)>,
     begun: BTreeMap<OperationId, Begun>,
     decided: BTreeMap<OperationId, (LogicalTime, Option<Entry>)>,
@@ -156,6 +159,9 @@ impl Partition {
                 let image = PartitionImage::decode(bytes).map_err(wrong)?;
                 self.clock.observe(image.clock);
                 self.position = self.position.max(image.position);
+                if let Stage::Reading(Some(reading)) = &mut self.stage {
+                    reading.open.own_floor = image.position;
+                }
                 self.transactions.begun = image.begun;
                 for (rows, flushed) in self.rows.iter_mut().zip(image.flushed) {
                     rows.restore_flushed(flushed);
@@ -194,7 +200,7 @@ impl Partition {
         match recovered.record {
             Record::Own { entry } => {
                 let entry = layout::decode_entry(&entry).map_err(wrong)?;
-                self.replay_own(entry, None);
+                self.replay_own(open, entry);
             }
             Record::Begun { number, keyspace, context, parts } => {
                 self.transactions.begun = self.transactions.begun.max(number);
@@ -245,7 +251,10 @@ impl Partition {
         Ok(())
     }
 
-    fn replay_own(&mut self, entry: Entry, transaction: Option<OperationId>) {
+    fn replay_own(&mut self, open: &Open, entry: Entry) {
+        if entry.position <= open.own_floor {
+            return;
+        }
         self.position = self.position.max(entry.position);
         self.clock.observe(entry.stamp.time);
         let own = OperationId {
@@ -254,7 +263,7 @@ impl Partition {
             partition: self.id,
             position: entry.position,
         };
-        self.replay_change(self.datacenter, entry, transaction.unwrap_or(own), None);
+        self.replay_change(self.datacenter, entry, own, None);
     }
 
     fn replay_change(
@@ -291,7 +300,7 @@ impl Partition {
             Some(entry) if matches!(entry.change, Change::Effects { .. }) => {
                 open.prepared.remove(&transaction);
                 self.persistence.no_longer_needed(Needed::Prepared(transaction));
-                self.replay_own(entry, None);
+                self.replay_own(open, entry);
             }
             // A coordinator decided.
             entry => {
@@ -376,7 +385,7 @@ impl Partition {
     }
 
     fn take_up(&mut self, open: Open) {
-        let Open { received, begun, mut decided, prepared, announced } = open;
+        let Open { received, begun, mut decided, prepared, announced, .. } = open;
         let remember = self.config.rules.hold(Rule::RememberTheVote);
         let complete = self.config.rules.hold(Rule::CompleteAfterCrash);
         for (transaction, begun) in begun {

@@ -1,6 +1,6 @@
 //! The participant: it prepares, remembers its vote, and executes its part at the time that the coordinator decides.
 
-use crate::order::WorkId;
+use crate::order::{Moment, WorkId};
 use crate::partition::{Needed, Partition, Work};
 use crate::trace::TransactionStep;
 use ensue_store::entry::Change;
@@ -56,7 +56,7 @@ impl Partition {
         at: LogicalTime,
     ) {
         let rows = self.rows_of(keyspace, part.commands.iter().map(|(_, args)| args));
-        let work = self.order.insert(at, false, rows, Work::LocalPart(transaction));
+        let work = self.order.insert(Moment::first_of(at), false, rows, Work::LocalPart(transaction));
         let part = LocalPart { keyspace, part, work, decision: None };
         self.transactions.local_parts.insert(transaction, part);
     }
@@ -86,7 +86,7 @@ impl Partition {
         at: LogicalTime,
     ) {
         let rows = self.intake.rows(origin, position);
-        let work = self.order.insert(at, false, rows, Work::ReplicatedPart(origin, position));
+        let work = self.order.insert(Moment::first_of(at), false, rows, Work::ReplicatedPart(origin, position));
         if let Some(part) = self.transactions.replicated_parts.get_mut(&transaction) {
             part.work = Some(work);
             part.voted_at = Some(at);
@@ -123,7 +123,7 @@ impl Partition {
             return self.send_committed(transaction, Vec::new(), Opaque::default());
         };
         if let Some(work) = work {
-            self.order.decide(work, decision.at);
+            self.order.decide(work, Moment { time: decision.at, drawn_by: Self::coordinator_of(transaction) });
         }
         self.answer_reads(transaction);
         self.settle();
