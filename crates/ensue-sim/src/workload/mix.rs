@@ -125,6 +125,10 @@ impl Drawer<'_> {
             Kind::Total => self.total(&mut draft),
             Kind::Mixed => self.anything_goes(&mut draft),
         }
+        if draft.commands.is_empty() {
+            draft = Draft::default();
+            self.read_one(&mut draft);
+        }
         draft
     }
 

@@ -61,7 +61,7 @@ impl Model {
             None => None,
         };
         let answer = present.as_ref().map_or(Answer::Nil, |text| bulk(text));
-        let number = present.as_deref().unwrap_or("0").parse::<i64>();
+        let number = integer(present.as_deref().unwrap_or("0"));
         let mut put = |text: String| self.rows.insert(key.clone(), Row::Text(text));
         Some(match name {
             "GET" => answer,
@@ -85,7 +85,7 @@ impl Model {
             }
             "INCRBY" | "DECRBY" => {
                 let by: i64 = rest.first()?.parse().ok()?;
-                let sum = number.ok()? + if name == "INCRBY" { by } else { -by };
+                let sum = number?.checked_add(if name == "INCRBY" { by } else { -by })?;
                 put(sum.to_string());
                 Answer::Integer(sum)
             }
@@ -108,7 +108,7 @@ impl Model {
             "HLEN" => Answer::Integer(fields.len() as i64),
             "HINCRBY" => {
                 let field = fields.entry(rest.first()?.clone()).or_insert_with(|| "0".to_owned());
-                let sum = field.parse::<i64>().ok()? + rest.get(1)?.parse::<i64>().ok()?;
+                let sum = integer(field)?.checked_add(integer(rest.get(1)?)?)?;
                 *field = sum.to_string();
                 Answer::Integer(sum)
             }
@@ -153,6 +153,11 @@ pub fn normal(args: &Args, answer: Answer) -> Answer {
         }
         (_, answer) => answer,
     }
+}
+
+/// Redis takes no integer for one that it would write otherwise, such as `05`.
+fn integer(text: &str) -> Option<i64> {
+    text.parse::<i64>().ok().filter(|number| number.to_string() == text)
 }
 
 fn bulk(text: &str) -> Answer {
