@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import statistics
@@ -42,7 +43,7 @@ COMMAND_LINES = []
 def told(words):
     """Remembers a command line for the report, and returns it."""
     line = shlex.join(map(str, words))
-    line = line.replace(binary(), "ensue").replace(tempfile.gettempdir(), "$TMPDIR")
+    line = re.sub(r"--port \d+", "--port PORT", re.sub(r"--dir \S+", "--dir DIR", line.replace(binary(), "ensue")))
     if line not in COMMAND_LINES:
         COMMAND_LINES.append(line)
     return list(map(str, words))
@@ -52,8 +53,7 @@ def told(words):
 def redis_server(directory):
     """Debian's server, with a log that is synced every second, as Ensue's is."""
     port = free_base()
-    folder = directory / f"redis-{port}"
-    folder.mkdir()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="redis-", dir=directory))
     words = ["redis-server", "--port", port, "--dir", folder, "--appendonly", "yes"]
     words += ["--appendfsync", "everysec", "--save", "", "--daemonize", "no"]
     with (folder / "log.txt").open("wb") as log:
@@ -85,8 +85,7 @@ def ensue_dev(directory, **shape):
 def ensue_server(directory, partitions, cores):
     """One datacenter, started as it would be in production."""
     port = free_base()
-    folder = directory / f"ensue-{port}"
-    folder.mkdir()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="ensue-", dir=directory))
     words = [binary(), "server", "--port", port, "--dir", folder, "--appendfsync", "everysec"]
     words += ["--partitions", partitions, "--cores", cores]
     with (folder / "log.txt").open("wb") as log:
@@ -139,7 +138,8 @@ def compare(ports, rounds, seconds, pipelines, note):
     rows = []
     for keys in KEYS:
         for pipeline in pipelines:
-            for test in ("get", "set"):
+            # SET first: GET shall find what it asks for.
+            for test in ("set", "get"):
                 if keys:
                     fill(ports, keys)
                 counts = {name: requests_for(port, test, pipeline, keys, seconds) for name, port in ports.items()}
