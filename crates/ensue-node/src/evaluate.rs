@@ -8,7 +8,10 @@ use bytes::Bytes;
 use ensue_store::cell::{Cell, Content, State, Write};
 use ensue_store::keyspace::Keyspace;
 use ensue_store::row::{Gone, Kind, Row};
-use ensue_types::{Column, Decimal, Effect, LogicalTime, OperationId, Reply, RowEffect, Rule, Rules, Tally};
+use ensue_types::{
+    Column, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Reply, RowEffect, Rule, Rules,
+    SeenTally, Stamp, Tally,
+};
 use std::collections::BTreeMap;
 
 /// Effects of one write before a search among them needs an index.
@@ -228,7 +231,13 @@ impl<'a> Evaluation<'a> {
 
     /// Sets a column. The additions seen are covered, those not seen survive on top.
     pub fn put(&mut self, key: &Bytes, column: Column, value: Bytes) {
-        let seen = self.state(key, &column).map(State::seen).unwrap_or_default();
+        let state = self.state(key, &column);
+        let mut seen = state.map(State::seen).unwrap_or_default();
+        let collected = self.keyspace.collected();
+        if collected != Stamp::ZERO && state.is_none_or(State::has_no_base) {
+            let tally = Tally { series: Stamp::ZERO, sum: Decimal::ZERO };
+            seen.push(SeenTally { datacenter: DatacenterId::EVERY, tally, stamp: collected });
+        }
         self.change(RowEffect { key: key.clone(), column, effect: Effect::Put { value, seen } });
     }
 
@@ -258,7 +267,11 @@ impl<'a> Evaluation<'a> {
         // A base that this very write has set over an addition of its own covers every addition of this stamp.
         let covered =
             state.is_some_and(|s| s.counter.iter().flat_map(|c| &c.seen).any(|seen| seen.stamp == stamp));
-        let tally = match state.and_then(|state| state.tally(origin)) {
+        // A series ends with the counter: the tombstone that covers it may be collected elsewhere at any moment, and its
+        // sum would count again.
+        let rules = self.keyspace.rules();
+        let living = state.filter(|state| state.is_live(rules));
+        let tally = match living.and_then(|state| state.tally(origin)) {
             Some(tally) => tally.sum.checked_add(amount).map(|sum| Tally { series: tally.series, sum }),
             None => Some(Tally { series: stamp, sum: amount }),
         };

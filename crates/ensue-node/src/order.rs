@@ -102,6 +102,11 @@ impl<W> RowOrder<W> {
         }
     }
 
+    /// The earliest time at which anything that waits may take effect.
+    pub fn earliest(&self) -> Option<LogicalTime> {
+        self.pieces.values().map(|piece| piece.at.time).min()
+    }
+
     /// The work itself, while it waits.
     pub fn work(&self, id: WorkId) -> Option<&W> {
         self.pieces.get(&id).map(|piece| &piece.work)

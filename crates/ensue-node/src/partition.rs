@@ -134,7 +134,8 @@ impl Partition {
             stage: Stage::reading(&config.tuning),
             early: VecDeque::new(),
             memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
-            next_number: 0,
+            // Numbers of an earlier life must not be taken for ours when they are answered late (trap 54).
+            next_number: u64::from(config.boot) << 32,
             config,
             protocols,
         }
@@ -257,6 +258,9 @@ impl Partition {
                 sender.on_link_down();
             }
         }
+        if datacenter == self.datacenter {
+            self.forget_asks(owns);
+        }
     }
 
     /// Begins to serve: what came early is taken now.
@@ -268,9 +272,14 @@ impl Partition {
 
     /// Sends once the log as it stands now is durable enough.
     pub(crate) fn send(&mut self, to: Address, message: Message) {
+        self.send_at(self.clock.latest(), to, message);
+    }
+
+    /// The same, in the name of a time that may lie below the clock.
+    pub(crate) fn send_at(&mut self, time: LogicalTime, to: Address, message: Message) {
         let rests_on =
             if self.config.rules.hold(Rule::OutputsAfterLog) { self.persistence.log_end() } else { 0 };
-        let envelope = Envelope { from: self.address(), to, time: self.clock.latest(), message };
+        let envelope = Envelope { from: self.address(), to, time, message };
         self.outbox.send(rests_on, envelope);
     }
 

@@ -138,10 +138,27 @@ impl State {
         base.into_iter().chain(self.counter.iter().flat_map(|c| &c.additions).map(|a| a.operation))
     }
 
-    /// The additions that a new base must cover.
+    /// The additions that a new base must cover: those seen here, and those that the present base had seen.
     pub fn seen(&self) -> Seen {
-        let additions = self.counter.iter().flat_map(|c| &c.additions);
-        additions.map(|a| SeenTally { datacenter: a.datacenter, tally: a.tally, stamp: a.stamp }).collect()
+        let Some(counter) = &self.counter else { return Seen::new() };
+        let mut seen = counter.seen.clone();
+        for addition in &counter.additions {
+            let datacenter = addition.datacenter;
+            let latest = SeenTally { datacenter, tally: addition.tally, stamp: addition.stamp };
+            match seen.iter_mut().find(|known| known.datacenter == datacenter) {
+                Some(known) if (known.tally.series, known.stamp) < (latest.tally.series, latest.stamp) => {
+                    *known = latest;
+                }
+                Some(_) => {}
+                None => seen.push(latest),
+            }
+        }
+        seen
+    }
+
+    /// Whether nobody has ever set the column, as far as is known here.
+    pub fn has_no_base(&self) -> bool {
+        self.base.stamp == Stamp::ZERO
     }
 
     /// The latest tally of a datacenter, if its series is known here.
@@ -202,6 +219,10 @@ impl Counter {
     /// How much of a datacenter's sum the base covers, and whether there is an addition that it does not cover.
     fn covered(&self, addition: &Addition, rules: Rules) -> (Decimal, bool) {
         let seen = self.seen.iter().find(|s| s.datacenter == addition.datacenter);
+        let every = self.seen.iter().find(|s| s.datacenter == DatacenterId::EVERY);
+        if every.is_some_and(|every| addition.stamp <= every.stamp) && rules.hold(Rule::BaseCoversSeenAdditions) {
+            return (addition.tally.sum, false);
+        }
         match seen {
             Some(_) if !rules.hold(Rule::BaseCoversSeenAdditions) => (Decimal::ZERO, true),
             // The base had seen a later addition, or a later series, than has arrived here by itself.

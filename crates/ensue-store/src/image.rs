@@ -8,7 +8,7 @@
 //! kind 0, the partition, little endian: clock u64 | position u64 | begun u64 |
 //!     streams u8, each: datacenter u8, applied incarnation u16, watermark u64, above u32 count, u64 each,
 //!                       received incarnation u16, received u64 |
-//!     keyspaces u8, each: flushed stamp (u64, u8, u16)
+//!     keyspaces u8, each: flushed stamp, collected stamp (each u64, u8, u16)
 //! kind 1, an effect: since u64 | an entry with one effect, whose `transaction` is the operation's own name
 //! ```
 
@@ -45,8 +45,9 @@ pub struct PartitionImage {
     /// Local transactions begun in this incarnation.
     pub begun: u64,
     pub streams: Vec<StreamImage>,
-    /// For each keyspace the stamp below which base values were flushed.
-    pub flushed: Vec<Stamp>,
+    /// For each keyspace the stamp below which base values were flushed, and the highest stamp of a counter's tombstone
+    /// that was collected.
+    pub bounds: Vec<(Stamp, Stamp)>,
 }
 
 impl PartitionImage {
@@ -65,8 +66,8 @@ impl PartitionImage {
             out.put_u16_le(stream.received_incarnation.0);
             out.put_u64_le(stream.received.0);
         }
-        out.put_u8(self.flushed.len() as u8);
-        for stamp in &self.flushed {
+        out.put_u8(self.bounds.len() as u8);
+        for stamp in self.bounds.iter().flat_map(|(flushed, collected)| [flushed, collected]) {
             out.put_u64_le(stamp.time.0);
             out.put_u8(stamp.datacenter.0);
             out.put_u16_le(stamp.partition.0);
@@ -108,14 +109,18 @@ impl PartitionImage {
                 received,
             });
         }
-        let mut flushed = Vec::new();
+        let mut bounds = Vec::new();
         for _ in 0..from.try_get_u8()? {
-            let time = LogicalTime(from.try_get_u64_le()?);
-            let datacenter = DatacenterId(from.try_get_u8()?);
-            flushed.push(Stamp { time, datacenter, partition: PartitionId(from.try_get_u16_le()?) });
+            bounds.push((read_stamp(from)?, read_stamp(from)?));
         }
-        Ok(PartitionImage { clock, position, begun, streams, flushed })
+        Ok(PartitionImage { clock, position, begun, streams, bounds })
     }
+}
+
+fn read_stamp(from: &mut Bytes) -> Result<Stamp, bytes::TryGetError> {
+    let time = LogicalTime(from.try_get_u64_le()?);
+    let datacenter = DatacenterId(from.try_get_u8()?);
+    Ok(Stamp { time, datacenter, partition: PartitionId(from.try_get_u16_le()?) })
 }
 
 /// The items that bring one column back.

@@ -35,6 +35,8 @@ pub struct Keyspace {
     free: Vec<u32>,
     /// Base values below this stamp were flushed.
     flushed: Stamp,
+    /// The highest stamp of a counter's tombstone that was collected.
+    collected: Stamp,
     /// What is not here has been absent at least since then.
     absent_since: LogicalTime,
     /// Rows that a first round read, with the time until which a second round may come.
@@ -99,6 +101,11 @@ impl Keyspace {
     /// A key or column that is not here has been absent at least since then.
     pub fn absent_since(&self) -> LogicalTime {
         self.absent_since
+    }
+
+    /// Every addition with a stamp up to this, to a column that is not here or has no base, was seen and deleted.
+    pub fn collected(&self) -> Stamp {
+        self.collected
     }
 
     /// Base values with stamps below this one were flushed.
@@ -227,6 +234,10 @@ impl Keyspace {
         };
         let mut freed = 0;
         for column in &doomed {
+            let state = row.cell(column).map(|cell| cell.state());
+            if let Some(state) = state.filter(|state| state.counter.is_some()) {
+                self.collected = self.collected.max(state.newest());
+            }
             freed += CELL_BYTES + column_bytes(column) + value_bytes(row, column);
             row.remove(column, rules);
         }
@@ -239,9 +250,10 @@ impl Keyspace {
         Collected::Removed
     }
 
-    /// Restores the stamp of the last flush from a checkpoint.
-    pub fn restore_flushed(&mut self, flushed: Stamp) {
+    /// Restores the stamps of the last flush and of what was collected from a checkpoint.
+    pub fn restore_bounds(&mut self, flushed: Stamp, collected: Stamp) {
         self.flushed = self.flushed.max(flushed);
+        self.collected = self.collected.max(collected);
     }
 
     fn is_marked(&self, key: &[u8]) -> bool {

@@ -40,6 +40,10 @@ pub struct SeenTally {
 }
 
 /// The tallies that a base value covers, by datacenter; empty for almost every value.
+///
+/// A writer that has collected tombstones of counters no longer knows what they covered, while another datacenter may
+/// still hold those additions. It then covers the additions of `DatacenterId::EVERY` datacenter up to a stamp, below
+/// which it has seen, and seen deleted, every addition to a column that it does not have.
 pub type Seen = Vec<SeenTally>;
 
 /// A change to one column.

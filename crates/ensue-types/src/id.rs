@@ -7,6 +7,11 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DatacenterId(pub u8);
 
+impl DatacenterId {
+    /// In a `SeenTally`: the additions of every datacenter up to the stamp. No datacenter has this number.
+    pub const EVERY: DatacenterId = DatacenterId(u8::MAX);
+}
+
 /// A partition of the keyspace: the unit of ownership. The same number means the same slots in every datacenter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PartitionId(pub u16);

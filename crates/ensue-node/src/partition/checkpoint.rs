@@ -76,7 +76,7 @@ impl Partition {
             position: self.position,
             begun: self.transactions.begun,
             streams: streams.collect(),
-            flushed: self.rows.iter().map(|rows| rows.flushed()).collect(),
+            bounds: self.rows.iter().map(|rows| (rows.flushed(), rows.collected())).collect(),
         }
     }
 

@@ -1,14 +1,14 @@
 //! Tombstones and expired rows, removed when nothing older can arrive any more (trap 14).
 //!
 //! A round takes all candidates noted so far and remembers the positions applied here then. When a datacenter reports that
-//! it has durably applied all of that, every later write of it stamps above the candidates; when this partition has
+//! it has durably applied all of that, at a time above the candidates, every later write of it stamps above them; when this partition has
 //! then applied that datacenter's stream up to where it stood at the report, nothing older is on its way. After all
 //! datacenters, the round's candidates go.
 
 use super::Partition;
 use crate::trace::Trace;
 use ensue_store::keyspace::{Collected, Spent};
-use ensue_types::{DatacenterId, Incarnation, KeyspaceId, Position, Rule};
+use ensue_types::{DatacenterId, Incarnation, KeyspaceId, LogicalTime, Position, Rule};
 use std::collections::BTreeMap;
 
 /// The candidates and the round under way.
@@ -26,8 +26,8 @@ struct Round {
     candidates: Vec<(KeyspaceId, Spent)>,
     /// What was applied here of every stream when the round began.
     applied: Vec<(DatacenterId, Incarnation, Position)>,
-    /// The latest deadline among the candidates.
-    deadline_ms: u64,
+    /// No candidate's deadline or stamp is above this.
+    latest: LogicalTime,
     /// For each datacenter that has applied all that, the end of its own stream when it said so.
     reported: BTreeMap<DatacenterId, Position>,
 }
@@ -71,10 +71,11 @@ impl Partition {
 
     fn begin_round(&mut self) {
         let candidates = std::mem::take(&mut self.collector.candidates);
-        let deadline_ms = candidates.iter().map(|(_, spent)| spent.deadline_ms).max().unwrap_or(0);
+        let ends = |spent: &Spent| spent.stamp.time.max(LogicalTime::from_ms(spent.deadline_ms).next());
+        let latest = candidates.iter().map(|(_, spent)| ends(spent)).max().unwrap_or_default();
         let applied = self.applied.sets().map(|(d, set)| (d, set.incarnation, set.highest()));
         let applied = applied.filter(|(_, _, position)| *position > Position(0)).collect();
-        self.collector.round = Some(Round { candidates, applied, deadline_ms, reported: BTreeMap::new() });
+        self.collector.round = Some(Round { candidates, applied, latest, reported: BTreeMap::new() });
     }
 
     fn advance_round(&mut self) {
@@ -84,7 +85,7 @@ impl Partition {
                 let has = |(origin, incarnation, position): &(DatacenterId, Incarnation, Position)| {
                     sender.applied(*origin) >= (*incarnation, *position)
                 };
-                let all = round.applied.iter().all(has) && sender.clock().ms() > round.deadline_ms;
+                let all = round.applied.iter().all(has) && sender.clock() > round.latest;
                 if all {
                     round.reported.entry(datacenter).or_insert(sender.end());
                 }

@@ -262,6 +262,12 @@ impl Partition {
         }
     }
 
+    /// Those behind a broken link will ask again.
+    pub(super) fn forget_asks(&mut self, owns: &dyn Fn(PartitionId) -> bool) {
+        let gone = |from: Address| matches!(from, Address::Partition { partition, .. } if owns(partition));
+        self.intake.asks.retain(|_, ask| !gone(ask.from));
+    }
+
     fn wake(&mut self, waiter: Waiter) {
         match waiter {
             Waiter::Entry(origin, position) => {

@@ -46,9 +46,11 @@ pub(crate) struct Persistence {
     pub(super) tail: StreamTail,
     pub(super) writer: Option<(CheckpointWriter, super::checkpoint::Walk)>,
     pub(super) checkpointed_end: Lsn,
-    /// Readers of old entries, one a lagging datacenter, in the order of their reads in flight.
-    readers: VecDeque<(DatacenterId, StreamReader)>,
-    reading: bool,
+    /// Readers of old entries, one a lagging datacenter, with their numbers; the first one reads.
+    readers: VecDeque<(u64, DatacenterId, StreamReader)>,
+    /// The reader whose read is in flight. It may have been given up since.
+    reading: Option<u64>,
+    readers_made: u64,
     needed: BTreeMap<Needed, Lsn>,
     snapshot: Option<SyncSnapshot>,
     durable: BTreeMap<DatacenterId, (Incarnation, Position)>,
@@ -70,7 +72,8 @@ impl Persistence {
             writer: None,
             checkpointed_end: Lsn(0),
             readers: VecDeque::new(),
-            reading: false,
+            reading: None,
+            readers_made: 0,
             needed: BTreeMap::new(),
             snapshot: None,
             durable: BTreeMap::new(),
@@ -180,8 +183,9 @@ impl Persistence {
     pub(crate) fn read_entries_from(&mut self, datacenter: DatacenterId, first: Position) {
         let Some(log) = &self.log else { return };
         let reader = StreamReader::new(log, self.tail.index(), self.tail.incarnation(), first);
-        self.readers.retain(|(reading, _)| *reading != datacenter);
-        self.readers.push_back((datacenter, reader));
+        self.readers.retain(|(_, reading, _)| *reading != datacenter);
+        self.readers_made += 1;
+        self.readers.push_back((self.readers_made, datacenter, reader));
     }
 
     /// Log bytes that some datacenter has not synced yet.
@@ -360,33 +364,37 @@ impl Partition {
     }
 
     fn read_old_entries(&mut self) {
-        if self.persistence.reading {
+        if self.persistence.reading.is_some() {
             return;
         }
-        if let Some((datacenter, reader)) = self.persistence.readers.front_mut() {
-            let datacenter = *datacenter;
-            match reader.next_op() {
-                Some(op) => {
-                    self.persistence.reading = true;
-                    self.disk.push_back(op);
-                }
-                None => {
-                    self.persistence.readers.pop_front();
-                    self.on_entries_read(datacenter, Vec::new());
-                }
+        while let Some((number, datacenter, reader)) = self.persistence.readers.front_mut() {
+            let (number, datacenter) = (*number, *datacenter);
+            if let Some(op) = reader.next_op() {
+                self.persistence.reading = Some(number);
+                self.disk.push_back(op);
+                return;
+            }
+            self.persistence.readers.pop_front();
+            // What was asked for is not written yet; the end of the next turn asks again.
+            if let Some(sender) = self.senders.get_mut(&datacenter) {
+                sender.reading = false;
             }
         }
     }
 
     fn on_old_entries(&mut self, done: DiskDone) {
-        self.persistence.reading = false;
-        let Some((datacenter, mut reader)) = self.persistence.readers.pop_front() else { return };
+        let number = self.persistence.reading.take();
+        let front = self.persistence.readers.front().map(|(number, ..)| *number);
+        if number.is_none() || number != front {
+            return self.read_old_entries();
+        }
+        let Some((number, datacenter, mut reader)) = self.persistence.readers.pop_front() else { return };
         match reader.on_done(done) {
             Ok(entries) if entries.is_empty() && !reader.is_finished() => {
-                self.persistence.readers.push_front((datacenter, reader));
+                self.persistence.readers.push_front((number, datacenter, reader));
             }
             Ok(entries) => self.on_entries_read(datacenter, entries),
-            Err(error) => self.stop(error.to_string()),
+            Err(error) => return self.stop(error.to_string()),
         }
         self.read_old_entries();
     }

@@ -163,8 +163,8 @@ impl Partition {
                     reading.open.own_floor = image.position;
                 }
                 self.transactions.begun = image.begun;
-                for (rows, flushed) in self.rows.iter_mut().zip(image.flushed) {
-                    rows.restore_flushed(flushed);
+                for (rows, (flushed, collected)) in self.rows.iter_mut().zip(image.bounds) {
+                    rows.restore_bounds(flushed, collected);
                 }
                 for stream in image.streams {
                     let set = AppliedSet {

@@ -124,8 +124,11 @@ impl Partition {
             end: self.position,
         };
         let to = Address::Partition { datacenter, partition: self.id };
-        self.promise();
-        self.send(to, Message::StreamAcknowledge(acknowledge));
+        // Every entry that is yet to come in the own stream has a higher stamp than this acknowledgement's time: what
+        // waits for a decision or its turn may have drawn, or be given, one below the clock.
+        let now = self.promise();
+        let floor = self.order.earliest().map_or(now, |earliest| now.min(LogicalTime(earliest.0.saturating_sub(1))));
+        self.send_at(floor, to, Message::StreamAcknowledge(acknowledge));
     }
 
     /// The position that every other datacenter has synced: below it, the log need not be kept for the streams.
