@@ -62,8 +62,8 @@ pub mod property {
 /// Judges everything. The first violation found, in a fixed order of the checks.
 pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
     writes::thin_air(history)?;
-    let pasts = Pasts::compute(history)?;
     let writes = Writes::collect(history);
+    let pasts = Pasts::compute(history, &writes)?;
     registers::check(history, &pasts, &writes)?;
     counters::check(history, &pasts, &writes)?;
     finals::check(history, &pasts, &writes, finals)?;

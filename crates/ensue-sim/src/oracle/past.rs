@@ -1,7 +1,8 @@
 //! The causal past of every operation: session order, what was read, and what was merged, closed under itself.
 
+use super::writes::Writes;
 use super::{Violation, property};
-use crate::history::{History, Operation, OperationIndex, Seen, Written};
+use crate::history::{History, Location, Operation, OperationIndex, Outcome, Seen, Written};
 
 /// For each operation a vector with one entry a session: how many of that session's operations lie in its past, itself
 /// and what it read included.
@@ -11,7 +12,7 @@ pub(super) struct Pasts {
 
 impl Pasts {
     /// Fails if an operation would have to lie in its own past.
-    pub(super) fn compute(history: &History) -> Result<Pasts, Violation> {
+    pub(super) fn compute(history: &History, writes: &Writes) -> Result<Pasts, Violation> {
         let mut pasts = Pasts { after: vec![Vec::new(); history.operations.len()] };
         let mut done = vec![0; history.sessions.len()];
         let mut moved = true;
@@ -19,11 +20,8 @@ impl Pasts {
             moved = false;
             for (session, operations) in history.sessions.iter().enumerate() {
                 while let Some(&index) = operations.get(done[session]) {
-                    if !pasts.try_operation(
-                        history,
-                        index,
-                        done[session].checked_sub(1).map(|i| operations[i]),
-                    ) {
+                    let previous = done[session].checked_sub(1).map(|i| operations[i]);
+                    if !pasts.try_operation(history, writes, index, previous) {
                         break;
                     }
                     done[session] += 1;
@@ -54,6 +52,7 @@ impl Pasts {
     fn try_operation(
         &mut self,
         history: &History,
+        writes: &Writes,
         index: OperationIndex,
         previous: Option<OperationIndex>,
     ) -> bool {
@@ -63,7 +62,13 @@ impl Pasts {
             None => vec![0; history.sessions.len()],
         };
         past[operation.session] = operation.number;
-        for source in sources(history, index) {
+        let mut sources = sources(history, index);
+        for &(location, seen) in &operation.reads {
+            if seen == Seen::Nothing && operation.outcome == Outcome::Done {
+                sources.extend(self.only_delete(history, writes, index, location, &past));
+            }
+        }
+        for source in sources {
             if source == index {
                 continue;
             }
@@ -74,6 +79,35 @@ impl Pasts {
         }
         self.after[index] = past;
         true
+    }
+
+    /// The delete that an empty answer must come from, if its reader's past leaves only one: the initial state has been
+    /// replaced in it, and so have all other deletes.
+    fn only_delete(
+        &self,
+        history: &History,
+        writes: &Writes,
+        reader: OperationIndex,
+        location: Location,
+        past: &[u32],
+    ) -> Option<OperationIndex> {
+        let values: Vec<OperationIndex> = writes
+            .latest(location, past)
+            .filter(|write| write.written == Written::Value && write.operation != reader)
+            .map(|write| write.operation)
+            .collect();
+        if values.is_empty() {
+            return None;
+        }
+        let own = &history.operations[reader];
+        let mut possible = writes.deletes.get(&location).into_iter().flatten().copied().filter(|&delete| {
+            let operation = &history.operations[delete];
+            let later = operation.session == own.session && operation.number >= own.number;
+            let replaced = values.iter().any(|&value| covers(&self.after[value], operation));
+            !later && !replaced && operation.invoked_us <= own.answered_us
+        });
+        let first = possible.next()?;
+        possible.next().is_none().then_some(first)
     }
 }
 
@@ -104,11 +138,7 @@ fn sources(history: &History, index: OperationIndex) -> Vec<OperationIndex> {
 }
 
 /// The operations that added these powers of two.
-fn adders(
-    history: &History,
-    location: crate::history::Location,
-    bits: u64,
-) -> impl Iterator<Item = OperationIndex> + '_ {
+fn adders(history: &History, location: Location, bits: u64) -> impl Iterator<Item = OperationIndex> + '_ {
     history.adds.get(&location).into_iter().flatten().filter_map(move |&index| {
         let bit = history.operations[index].writes.iter().find_map(|&(at, written)| match written {
             Written::Bit(bit) if at == location => Some(bit),

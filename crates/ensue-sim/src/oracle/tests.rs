@@ -233,6 +233,26 @@ fn deletes_explain_empty_answers_only_where_they_can() {
 }
 
 #[test]
+fn an_empty_answer_has_a_cause_where_only_one_delete_can_be_it() {
+    for other_delete in [false, true] {
+        let mut m = Maker::default();
+        let [alice, bob, carol, dave] = m.sessions();
+        let w = m.write(alice, &["x"]);
+        m.delete(alice, "x");
+        if other_delete {
+            let unknown = m.delete(dave, "x");
+            m.lose(unknown);
+        }
+        m.read(bob, &[("x", Some(w))]);
+        m.read(bob, &[("x", None)]);
+        let y = m.write(bob, &["y"]);
+        m.read(carol, &[("y", Some(y))]);
+        m.read(carol, &[("x", Some(w))]);
+        assert_eq!(m.judge(), (!other_delete).then_some(property::STALE));
+    }
+}
+
+#[test]
 fn a_delete_of_unknown_outcome_explains_but_replaces_nothing() {
     let mut m = Maker::default();
     let [a, b, c] = m.sessions();

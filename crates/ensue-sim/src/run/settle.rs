@@ -42,7 +42,8 @@ impl Run {
             let looked = self.look(workload)?;
             let Some(wrong) = looked else { return Ok(None) };
             if self.world.now() > deadline {
-                return Ok(Some(wrong));
+                // What never becomes visible explains every difference that follows from it.
+                return if wrong.property == property::PROGRESS { Err(wrong) } else { Ok(Some(wrong)) };
             }
             self.idle(workload, LOOK_AGAIN_US)?;
         }
@@ -50,7 +51,7 @@ impl Run {
 
     fn look(&mut self, workload: &mut Workload) -> Result<Option<Violation>, Violation> {
         let mut digests = Vec::new();
-        let mut tombstones = 0;
+        let (mut tombstones, mut waiting) = (0, 0);
         for datacenter in 0..self.world.options.shape.datacenters {
             let commands = vec![args("CAUSAL DIGEST"), args("INFO")];
             let answers = match self.ask(workload, DatacenterId(datacenter), commands)? {
@@ -61,7 +62,12 @@ impl Run {
                 self.marks.add(Mark::Digest);
             }
             digests.push(answers[0].to_string());
-            tombstones += tombstones_of(&answers[1]);
+            tombstones += figure(&answers[1], "ensue_tombstones");
+            waiting += figure(&answers[1], "ensue_waiting_entries");
+        }
+        if waiting > 0 {
+            let words = format!("{waiting} replicated entries wait for their dependencies for ever");
+            return Ok(Some(Violation::new(property::PROGRESS, words)));
         }
         if digests.iter().any(|digest| *digest != digests[0]) {
             return Ok(Some(Violation::new(
@@ -141,8 +147,9 @@ impl Run {
     }
 }
 
-fn tombstones_of(info: &Answer) -> u64 {
+/// A figure of `INFO`; nothing counts as 0.
+fn figure(info: &Answer, name: &str) -> u64 {
     let text = info.text().unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("ensue_tombstones:"));
-    line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    value.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
