@@ -109,6 +109,9 @@ impl Writer {
 pub struct Evaluation<'a> {
     keyspace: &'a mut Keyspace,
     at: LogicalTime,
+    /// The time at which rows are looked at. A write sees its rows as they are: their order has brought them to its
+    /// time, even if that lies before a restart, of which the past is no longer known.
+    view: LogicalTime,
     writer: Option<&'a mut Writer>,
     pub observed: Observed,
 }
@@ -116,12 +119,12 @@ pub struct Evaluation<'a> {
 impl<'a> Evaluation<'a> {
     /// Reads at a logical time, past or present.
     pub fn reading(keyspace: &'a mut Keyspace, at: LogicalTime) -> Evaluation<'a> {
-        Evaluation { keyspace, at, writer: None, observed: Observed::default() }
+        Evaluation { keyspace, at, view: at, writer: None, observed: Observed::default() }
     }
 
     /// Reads and writes at the writer's time, which is the present.
     pub fn writing(keyspace: &'a mut Keyspace, writer: &'a mut Writer) -> Evaluation<'a> {
-        Evaluation { keyspace, at: writer.write.at, writer: Some(writer), observed: Observed::default() }
+        Evaluation { keyspace, at: writer.write.at, view: LogicalTime::MAX, writer: Some(writer), observed: Observed::default() }
     }
 
     /// The logical time of the evaluation; its physical part is the time that `EXPIRE` counts from.
@@ -141,34 +144,34 @@ impl<'a> Evaluation<'a> {
 
     /// The kind of a row, or nothing if it is absent.
     pub fn kind(&mut self, key: &[u8]) -> Result<Option<Kind>, Halt> {
-        let Some(row) = present(self.keyspace, &mut self.observed, key, self.at)? else { return Ok(None) };
+        let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else { return Ok(None) };
         let rules = self.keyspace.rules();
-        let kind = row.kind_at(self.at, rules)?;
-        observe_row(&mut self.observed, row, self.at, rules)?;
+        let kind = row.kind_at(self.view, rules)?;
+        observe_row(&mut self.observed, row, self.view, rules)?;
         Ok(kind)
     }
 
     /// The content of one column if the row is of the column's kind, or absent.
     pub fn content(&mut self, key: &[u8], column: &Column) -> Result<Content, Halt> {
-        let Some(row) = present(self.keyspace, &mut self.observed, key, self.at)? else {
+        let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
             return Ok(Content::Nothing);
         };
         let rules = self.keyspace.rules();
         // Where every column is of the asked kind, live or dead, the others have no say.
         let asked = Kind::of(column);
         if row.is_mixed() || row.cells().next().is_none_or(|(first, _)| Kind::of(first) != asked) {
-            observe_row(&mut self.observed, row, self.at, rules)?;
-            if row.kind_at(self.at, rules)?.is_some_and(|shown| Some(shown) != asked) {
+            observe_row(&mut self.observed, row, self.view, rules)?;
+            if row.kind_at(self.view, rules)?.is_some_and(|shown| Some(shown) != asked) {
                 return Err(Halt::WrongType);
             }
         }
         match row.cell(column) {
             None => {
                 self.observed.valid_since(self.keyspace.absent_since());
-                if self.keyspace.absent_since() > self.at { Err(Halt::Gone) } else { Ok(Content::Nothing) }
+                if self.keyspace.absent_since() > self.view { Err(Halt::Gone) } else { Ok(Content::Nothing) }
             }
             Some(cell) => {
-                let (since, state) = cell.at(self.at).ok_or(Gone)?;
+                let (since, state) = cell.at(self.view).ok_or(Gone)?;
                 self.observed.see(since, state, rules);
                 Ok(state.content(rules))
             }
@@ -177,17 +180,17 @@ impl<'a> Evaluation<'a> {
 
     /// Every live column of a row of this kind, in column order.
     pub fn columns(&mut self, key: &[u8], kind: Kind) -> Result<Vec<(Column, Content)>, Halt> {
-        let Some(row) = present(self.keyspace, &mut self.observed, key, self.at)? else {
+        let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
             return Ok(Vec::new());
         };
         let rules = self.keyspace.rules();
-        observe_row(&mut self.observed, row, self.at, rules)?;
-        if row.kind_at(self.at, rules)?.is_some_and(|shown| shown != kind) {
+        observe_row(&mut self.observed, row, self.view, rules)?;
+        if row.kind_at(self.view, rules)?.is_some_and(|shown| shown != kind) {
             return Err(Halt::WrongType);
         }
         let mut columns = Vec::new();
         for (column, cell) in row.cells().filter(|(column, _)| Kind::of(column) == Some(kind)) {
-            let (_, state) = cell.at(self.at).ok_or(Gone)?;
+            let (_, state) = cell.at(self.view).ok_or(Gone)?;
             let content = state.content(rules);
             if content != Content::Nothing {
                 columns.push((column.clone(), content));
@@ -199,20 +202,20 @@ impl<'a> Evaluation<'a> {
     /// How many live columns a row of this kind has.
     pub fn count(&mut self, key: &[u8], kind: Kind) -> Result<usize, Halt> {
         let rules = self.keyspace.rules();
-        let Some(row) = present(self.keyspace, &mut self.observed, key, self.at)? else { return Ok(0) };
-        if row.since() > self.at || row.is_mixed() {
+        let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else { return Ok(0) };
+        if row.since() > self.view || row.is_mixed() {
             return Ok(self.columns(key, kind)?.len());
         }
         let count = row.live_count(kind);
         let other = row.kind(self.keyspace.rules()).is_some_and(|shown| shown != kind);
-        observe_row(&mut self.observed, row, self.at, rules)?;
+        observe_row(&mut self.observed, row, self.view, rules)?;
         if other { Err(Halt::WrongType) } else { Ok(count) }
     }
 
     /// The deadline of a row that is there, in milliseconds since 1970.
     pub fn deadline(&mut self, key: &[u8]) -> Result<Option<u64>, Halt> {
-        let Some(row) = present(self.keyspace, &mut self.observed, key, self.at)? else { return Ok(None) };
-        Ok(row.deadline_at(self.at, self.keyspace.rules())?)
+        let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else { return Ok(None) };
+        Ok(row.deadline_at(self.view, self.keyspace.rules())?)
     }
 
     /// Makes a row ready for a write: if its deadline has passed, its old columns are deleted in the same step, and
@@ -220,7 +223,7 @@ impl<'a> Evaluation<'a> {
     pub fn begin_write(&mut self, key: &Bytes) {
         let rules = self.keyspace.rules();
         let Some(row) = self.keyspace.row(key) else { return };
-        let Ok(Some(deadline)) = row.deadline_at(self.at, rules) else { return };
+        let Ok(Some(deadline)) = row.deadline_at(self.view, rules) else { return };
         if deadline <= self.at.ms() || row.kind(rules).is_none() {
             let live = live_columns(row, rules);
             for column in live {
@@ -267,11 +270,8 @@ impl<'a> Evaluation<'a> {
         // A base that this very write has set over an addition of its own covers every addition of this stamp.
         let covered =
             state.is_some_and(|s| s.counter.iter().flat_map(|c| &c.seen).any(|seen| seen.stamp == stamp));
-        // A series ends with the counter: the tombstone that covers it may be collected elsewhere at any moment, and its
-        // sum would count again.
         let rules = self.keyspace.rules();
-        let living = state.filter(|state| state.is_live(rules));
-        let tally = match living.and_then(|state| state.tally(origin)) {
+        let tally = match state.and_then(|state| state.open_tally(origin, rules)) {
             Some(tally) => tally.sum.checked_add(amount).map(|sum| Tally { series: tally.series, sum }),
             None => Some(Tally { series: stamp, sum: amount }),
         };
@@ -325,16 +325,17 @@ fn present<'k>(
     keyspace: &'k Keyspace,
     observed: &mut Observed,
     key: &[u8],
+    view: LogicalTime,
     at: LogicalTime,
 ) -> Result<Option<&'k Row>, Halt> {
     let Some(row) = keyspace.row(key) else {
         observed.valid_since(keyspace.absent_since());
-        return if keyspace.absent_since() > at { Err(Halt::Gone) } else { Ok(None) };
+        return if keyspace.absent_since() > view { Err(Halt::Gone) } else { Ok(None) };
     };
     let Some(cell) = row.cell(&Column::Deadline) else { return Ok(Some(row)) };
-    let (since, state) = cell.at(at).ok_or(Gone)?;
+    let (since, state) = cell.at(view).ok_or(Gone)?;
     observed.see(since, state, keyspace.rules());
-    match row.deadline_at(at, keyspace.rules())? {
+    match row.deadline_at(view, keyspace.rules())? {
         Some(deadline) if deadline <= at.ms() => {
             observed.valid_since(LogicalTime::from_ms(deadline));
             Ok(None)
