@@ -30,7 +30,7 @@ fn share(earliest: u64, latest: u64) -> Validity {
 fn an_empty_past_waits_for_nothing() {
     each(|protocol| {
         let context = Opaque::default();
-        assert_eq!(protocol.verdict(&protocol.dependencies(&context)), Ok(Verdict::Now));
+        assert_eq!(protocol.verdict(&protocol.dependencies(&context, &[])), Ok(Verdict::Now));
         assert_eq!(protocol.past(&context), Ok(Vec::new()));
     });
 }
@@ -40,7 +40,7 @@ fn a_causal_write_waits_for_what_its_session_read_and_wrote() {
     each(|protocol| {
         let mut context = Opaque::default();
         protocol.observe(&mut context, &[operation(0, 1, 4), operation(1, 0, 9)]);
-        let verdict = protocol.verdict(&protocol.dependencies(&context)).expect("own bytes");
+        let verdict = protocol.verdict(&protocol.dependencies(&context, &[])).expect("own bytes");
         let covered = |wanted: OperationId, verdict: &Verdict| match verdict {
             Verdict::Now => false,
             Verdict::After(list) => list.iter().any(|d| {
@@ -51,7 +51,7 @@ fn a_causal_write_waits_for_what_its_session_read_and_wrote() {
         assert_eq!(covered(operation(0, 1, 4), &verdict), protocol.capabilities().causality);
         assert_eq!(covered(operation(1, 0, 9), &verdict), protocol.capabilities().causality);
         protocol.wrote(&mut context, operation(0, 0, 7));
-        let verdict = protocol.verdict(&protocol.dependencies(&context)).expect("own bytes");
+        let verdict = protocol.verdict(&protocol.dependencies(&context, &[])).expect("own bytes");
         assert_eq!(covered(operation(0, 0, 7), &verdict), protocol.capabilities().causality);
     });
 }

@@ -77,8 +77,13 @@ impl Protocol for Eiger {
         facts::decode(context)
     }
 
-    fn dependencies(&self, context: &Opaque) -> Opaque {
-        context.clone()
+    fn dependencies(&self, context: &Opaque, observed: &[OperationId]) -> Opaque {
+        if observed.is_empty() {
+            return context.clone();
+        }
+        let mut set = facts::decode(context).unwrap_or_default();
+        facts::add(&mut set, observed.iter().copied().map(exactly), usize::MAX);
+        facts::encode(&set)
     }
 
     fn verdict(&self, dependencies: &Opaque) -> Result<Verdict, Malformed> {

@@ -33,7 +33,7 @@ impl Protocol for Eventual {
         Ok(Vec::new())
     }
 
-    fn dependencies(&self, _context: &Opaque) -> Opaque {
+    fn dependencies(&self, _context: &Opaque, _observed: &[OperationId]) -> Opaque {
         Opaque::default()
     }
 

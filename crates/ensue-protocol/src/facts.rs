@@ -67,7 +67,8 @@ pub fn add(set: &mut Vec<Dependency>, more: impl IntoIterator<Item = Dependency>
 /// Replaces a set by one watermark a stream: stronger, safe, and bounded by the number of streams.
 ///
 /// It cannot make two writes wait for each other: whatever stands in a stream at or below a position that a session
-/// has met has a lower stamp than the session's next write, and dependencies always point to lower stamps.
+/// has met has a lower stamp than the session's next write, and dependencies always point to lower stamps. What a write
+/// itself reads may have been logged after the write drew its time; that is never folded.
 fn fold(set: &mut Vec<Dependency>) {
     let mut folded: Vec<Dependency> = Vec::new();
     for dependency in set.iter() {

@@ -73,8 +73,10 @@ pub trait Protocol: Send + Sync {
     /// 1d. Context: what must have been applied somewhere before this past may be shown there.
     fn past(&self, context: &Opaque) -> Result<Vec<Dependency>, Malformed>;
 
-    /// 2. Dependencies: what a write of this session carries to the other datacenters.
-    fn dependencies(&self, context: &Opaque) -> Opaque;
+    /// 2. Dependencies: what a write of this session carries to the other datacenters. `observed` is what the write itself
+    /// read in order to write; it is carried operation by operation and never folded, because the write may have drawn
+    /// its time before other entries of those streams were logged.
+    fn dependencies(&self, context: &Opaque, observed: &[OperationId]) -> Opaque;
 
     /// 3. Visibility: when a datacenter may show a write that came from another one.
     fn verdict(&self, dependencies: &Opaque) -> Result<Verdict, Malformed>;

@@ -172,14 +172,7 @@ impl Partition {
         let stamp = self.stamp(at);
         let operation = self.next_operation();
         let (reply, effects, observed) = self.evaluate(keyspace, stamp, at, operation, request);
-        self.remember(keyspace, &mut execution.context.facts, &observed);
-        execution.context.time = execution.context.time.max(at);
-        if !effects.is_empty() {
-            let dependencies = self.protocol(keyspace).dependencies(&execution.context.facts);
-            let change = Change::Effects { keyspace, transaction: None, effects };
-            self.log_own(stamp, dependencies, change);
-            self.wrote(keyspace, &mut execution.context, operation);
-        }
+        self.log_write(&mut execution.context, keyspace, stamp, effects, &observed);
         reply
     }
 
@@ -190,16 +183,30 @@ impl Partition {
         let operation = self.next_operation();
         let commands = std::mem::take(&mut execution.commands);
         let (replies, effects, observed) = self.evaluate_all(keyspace, stamp, at, operation, commands);
-        self.remember(keyspace, &mut execution.context.facts, &observed);
-        execution.context.time = execution.context.time.max(at);
-        if !effects.is_empty() {
-            let dependencies = self.protocol(keyspace).dependencies(&execution.context.facts);
-            self.log_own(stamp, dependencies, Change::Effects { keyspace, transaction: None, effects });
-            self.wrote(keyspace, &mut execution.context, operation);
-        }
+        self.log_write(&mut execution.context, keyspace, stamp, effects, &observed);
         let replies = places.into_iter().zip(replies).collect();
         let context = std::mem::take(&mut execution.context);
         self.send(execution.from, Message::Transacted { request: execution.request, context, replies });
+    }
+
+    /// Logs what a write changed, and makes it the session's past. A write that changed nothing was a read.
+    fn log_write(
+        &mut self,
+        context: &mut Context,
+        keyspace: KeyspaceId,
+        stamp: Stamp,
+        effects: Vec<RowEffect>,
+        observed: &Observed,
+    ) {
+        context.time = context.time.max(stamp.time);
+        if effects.is_empty() {
+            return self.remember(keyspace, &mut context.facts, observed);
+        }
+        let operation = self.next_operation();
+        let observed = self.to_remember(observed);
+        let dependencies = self.protocol(keyspace).dependencies(&context.facts, &observed);
+        self.log_own(stamp, dependencies, Change::Effects { keyspace, transaction: None, effects });
+        self.wrote(keyspace, context, operation);
     }
 
     /// Evaluates commands in order at one logical time; later ones see earlier ones.
@@ -287,17 +294,25 @@ impl Partition {
 
     /// The session has read this; it counts as its past from now on.
     pub(crate) fn remember(&self, keyspace: KeyspaceId, facts: &mut Opaque, observed: &Observed) {
+        let operations = self.to_remember(observed);
+        if !operations.is_empty() {
+            self.protocol(keyspace).observe(facts, &operations);
+        }
+    }
+
+    /// The operations read that some datacenter may not have yet.
+    pub(crate) fn to_remember(&self, observed: &Observed) -> Vec<OperationId> {
         if self.senders.is_empty()
             || observed.operations.is_empty()
             || !self.config.rules.hold(Rule::RememberReads)
         {
-            return;
+            return Vec::new();
         }
         let mut operations = self.unstable(&observed.operations);
         if !self.config.rules.hold(Rule::CounterDependencies) {
             operations.truncate(1);
         }
-        self.protocol(keyspace).observe(facts, &operations);
+        operations
     }
 
     pub(crate) fn wrote(&self, keyspace: KeyspaceId, context: &mut Context, operation: OperationId) {
@@ -367,7 +382,7 @@ impl Partition {
         let effects: Vec<RowEffect> = counters.into_iter().map(delete).collect();
         let write = Write { stamp, at, operation, origin: self.datacenter };
         self.apply_flush(keyspace, &effects, &write);
-        let dependencies = self.protocol(keyspace).dependencies(&execution.context.facts);
+        let dependencies = self.protocol(keyspace).dependencies(&execution.context.facts, &[]);
         self.log_own(stamp, dependencies, Change::Flush { keyspace, effects });
         execution.context.time = execution.context.time.max(at);
         self.wrote(keyspace, &mut execution.context, operation);

@@ -214,7 +214,7 @@ impl Partition {
     ) -> Committing {
         let stamp = self.stamp(at);
         let operation = self.next_operation();
-        let dependencies = self.protocol(keyspace).dependencies(&context.facts);
+        let dependencies = self.protocol(keyspace).dependencies(&context.facts, &[]);
         let change = Change::Transaction { keyspace, participants: participants.clone() };
         let entry = self.next_entry(stamp, dependencies, change);
         self.persistence.log_decided(transaction, at, self.position, &entry);

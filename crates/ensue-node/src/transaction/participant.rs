@@ -148,7 +148,8 @@ impl Partition {
         let keyspace = part.keyspace;
         let (replies, effects, observed) = self.evaluate_all(keyspace, stamp, at, operation, commands);
         let seen = self.facts_of(keyspace, &observed.operations);
-        let dependencies = self.protocol(keyspace).dependencies(&seen);
+        let read = self.to_remember(&observed);
+        let dependencies = self.protocol(keyspace).dependencies(&Opaque::default(), &read);
         let change = Change::Effects { keyspace, transaction: Some(operation), effects };
         let entry = self.next_entry(stamp, dependencies, change);
         self.persistence.log_decided(transaction, at, self.position, &entry);
