@@ -1,0 +1,278 @@
+//! Starts a node: its directory, its sockets, then one thread a core.
+//!
+//! Everything that can fail for an operator's reason fails here, before a thread runs, with a typed error. A panic in
+//! a core, or a core that loses its poll, is a broken invariant: the process ends, and says so.
+
+use crate::bounds::STOP_MS_MAX;
+use crate::clients::Clients;
+use crate::clock::{Clock, wall_ms};
+use crate::config::{Cluster, Config, ConfigError};
+use crate::directory::{Directory, DirectoryError};
+use crate::disk::Disk;
+use crate::disk::syncer::Syncer;
+use crate::inbox::{Inbox, Mail};
+use crate::listener::{Admittance, Listener};
+use crate::log;
+use crate::peers::Peers;
+use crate::pump::{Pump, State, WAKER};
+use crate::shaper::Shaper;
+use ensue_node::{Node, NodeConfig, Tuning};
+use ensue_types::{CoreId, Rules};
+use ensue_wire::{CoreName, Hello, WIRE_VERSION_MAX, WIRE_VERSION_MIN, cluster_hash};
+use mio::net::TcpListener;
+use mio::{Poll, Waker};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// What the nodes of one process share.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    pub clock: Clock,
+    pub shaper: Arc<Shaper>,
+    /// Differs between two runs.
+    boot: u32,
+    boot_id: [u8; 16],
+}
+
+impl Machine {
+    pub fn of_this_process() -> Machine {
+        let boot = (wall_ms() as u32) ^ std::process::id().rotate_left(16);
+        Machine { clock: Clock::starting_now(), shaper: Arc::default(), boot, boot_id: boot_id() }
+    }
+}
+
+/// The kernel's name for this boot. Without one every run counts as a boot of its own, which is the safe side.
+fn boot_id() -> [u8; 16] {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: Vec<u8> = text.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
+    let mut id = [0; 16];
+    if digits.len() == 32 {
+        for (byte, pair) in id.iter_mut().zip(digits.chunks(2)) {
+            *byte = pair[0] << 4 | pair[1];
+        }
+    } else {
+        id[..8].copy_from_slice(&wall_ms().to_le_bytes());
+        id[8..12].copy_from_slice(&std::process::id().to_le_bytes());
+    }
+    id
+}
+
+/// Why a node did not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    #[error("cannot listen for {whom} on {address}: {source}")]
+    Listen { whom: &'static str, address: SocketAddr, source: io::Error },
+    #[error("the address {host}:{port} for {whom} is not one of this machine: {source}")]
+    Address { whom: &'static str, host: String, port: u16, source: io::Error },
+    #[error(transparent)]
+    Protocol(#[from] ensue_node::UnknownProtocol),
+    #[error("the machine refuses what a core needs: {0}")]
+    Machine(#[from] io::Error),
+}
+
+/// A node whose cores run.
+#[derive(Debug)]
+pub struct Running {
+    cores: Vec<(Arc<Inbox>, JoinHandle<()>)>,
+    /// Locked as long as the cores run.
+    _directory: Directory,
+}
+
+/// Starts a node.
+pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> {
+    let cluster = config.cluster()?;
+    let directory = Directory::open(&config.dir, &cluster)?;
+    let mut listener = Some(client_listener(config)?);
+    let mut polls = Vec::new();
+    let mut inboxes = Vec::new();
+    for _ in cluster.own_cores() {
+        let poll = Poll::new()?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
+        machine.shaper.watch(Arc::clone(&waker));
+        inboxes.push(Arc::new(Inbox::new(waker)));
+        polls.push(poll);
+    }
+    let mut pumps = Vec::new();
+    for (index, poll) in polls.into_iter().enumerate() {
+        let core = CoreId(cluster.own_node().first_core + index as u16);
+        let name = CoreName { datacenter: cluster.own, core };
+        let node = Node::new(node_config(config, &cluster, core, machine), machine.clock.now())?;
+        pumps.push(Pump {
+            name,
+            node,
+            clock: machine.clock,
+            poll,
+            clients: Clients::new(config.requirepass.is_some(), config.timeout_s),
+            peers: peers(config, &cluster, name, machine, &inboxes[index])?,
+            disk: disk(&directory, name, &inboxes[index])?,
+            listener: listener.take(),
+            inboxes: inboxes.clone(),
+            index,
+            first_core: CoreId(cluster.own_node().first_core),
+            state: State::default(),
+        });
+    }
+    let mut cores = Vec::new();
+    for (pump, inbox) in pumps.into_iter().zip(inboxes) {
+        cores.push((inbox, spawn(pump)?));
+    }
+    Ok(Running { cores, _directory: directory })
+}
+
+fn spawn(pump: Pump) -> io::Result<JoinHandle<()>> {
+    let name = pump.name;
+    let thread_name = format!("{}-core{}", name.datacenter, name.core.0);
+    thread::Builder::new().name(thread_name).spawn(move || {
+        let result = catch_unwind(AssertUnwindSafe(|| pump.run()));
+        match result {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => end_process(format_args!("{name} cannot wait for its sockets: {error}")),
+            Err(_) => end_process(format_args!("{name} found a broken invariant (see the panic above)")),
+        }
+    })
+}
+
+fn end_process(reason: std::fmt::Arguments<'_>) -> ! {
+    log::warning(format_args!("{reason}; the process ends, so that nothing untrue is answered"));
+    std::process::abort()
+}
+
+fn client_listener(config: &Config) -> Result<Listener, StartError> {
+    let mut sockets = Vec::new();
+    for word in &config.bind {
+        let (optional, word) = match word.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, word.as_str()),
+        };
+        let ip = match word {
+            "*" => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            _ => word.parse().unwrap_or(IpAddr::V6(Ipv6Addr::LOCALHOST)),
+        };
+        let address = SocketAddr::new(ip, config.port);
+        match TcpListener::bind(address) {
+            Ok(socket) => sockets.push(socket),
+            // An address family or an interface that may be missing is; a port that is taken is a mistake all the same.
+            Err(error) if optional && error.kind() != io::ErrorKind::AddrInUse => {
+                log::verbose(format_args!("{address} is not there: {error}"));
+            }
+            Err(source) => return Err(StartError::Listen { whom: "clients", address, source }),
+        }
+    }
+    let admittance = Admittance {
+        clients_max: config.maxclients,
+        loopback_only: config.protected_mode && config.requirepass.is_none(),
+        keepalive_s: config.tcp_keepalive_s,
+    };
+    Ok(Listener::new(sockets, admittance))
+}
+
+fn peers(
+    config: &Config,
+    cluster: &Cluster,
+    own: CoreName,
+    machine: &Machine,
+    inbox: &Arc<Inbox>,
+) -> Result<Peers, StartError> {
+    let node = cluster.own_node();
+    let port = node.port + own.core.0 - node.first_core;
+    let host = config.peer_bind.as_ref().unwrap_or(&node.host);
+    let unknown = |source| StartError::Address { whom: "peers", host: host.clone(), port, source };
+    let mut addresses = (host.as_str(), port).to_socket_addrs().map_err(unknown)?;
+    let address = addresses.next().ok_or_else(|| unknown(io::ErrorKind::AddrNotAvailable.into()))?;
+    let socket =
+        TcpListener::bind(address).map_err(|source| StartError::Listen { whom: "peers", address, source })?;
+    let hello = Hello {
+        wire_version_min: WIRE_VERSION_MIN,
+        wire_version_max: WIRE_VERSION_MAX,
+        cluster: cluster_hash(&cluster.name),
+        datacenter: own.datacenter,
+        core: own.core,
+        boot: machine.boot,
+        partitions: cluster.partitions,
+        datacenters: cluster.datacenters.len() as u8,
+        secret_proof: None,
+    };
+    let others = cluster.peers().into_iter();
+    let others = others.map(|(datacenter, core, host, port)| (CoreName { datacenter, core }, host, port));
+    let inbox = Arc::clone(inbox);
+    let resolve: crate::peers::Resolve = Arc::new(move |resolved| inbox.post(Mail::Resolved(resolved)));
+    Ok(Peers::new(others.collect(), hello, Arc::clone(&machine.shaper), socket, &resolve))
+}
+
+fn disk(directory: &Directory, core: CoreName, inbox: &Arc<Inbox>) -> io::Result<Disk> {
+    let inbox = Arc::clone(inbox);
+    let thread = format!("{}-sync{}", core.datacenter, core.core.0);
+    let syncer = Syncer::start(thread, move |partition, done| inbox.post(Mail::Synced(partition, done)))?;
+    Ok(Disk::new(directory.path().into(), syncer))
+}
+
+fn node_config(config: &Config, cluster: &Cluster, core: CoreId, machine: &Machine) -> NodeConfig {
+    NodeConfig {
+        cluster: u128::from_le_bytes(cluster_hash(&cluster.name)),
+        topology: cluster.topology(),
+        core,
+        protocols: config.protocols.clone(),
+        append_fsync: config.appendfsync,
+        password: config.requirepass.clone(),
+        maxmemory: config.maxmemory.div_ceil(u64::from(cluster.own_node().cores)),
+        replication_backlog_max: config.replication_backlog_max,
+        boot: machine.boot,
+        boot_id: machine.boot_id,
+        directives: config.directives(),
+        info: info(config, machine),
+        tuning: Tuning::default(),
+        rules: Rules::default(),
+    }
+}
+
+/// What `INFO` says of the process.
+fn info(config: &Config, machine: &Machine) -> Vec<(String, String)> {
+    let path = |path: Option<std::path::PathBuf>| path.map(|p| p.display().to_string()).unwrap_or_default();
+    let run_id: String = machine.boot_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let lines = [
+        ("os", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
+        ("arch_bits", usize::BITS.to_string()),
+        ("multiplexing_api", "epoll".into()),
+        ("process_id", std::process::id().to_string()),
+        ("run_id", format!("{run_id}{:08x}", machine.boot)),
+        ("tcp_port", config.port.to_string()),
+        ("executable", path(std::env::current_exe().ok())),
+        ("config_file", path(config.file.clone())),
+    ];
+    lines.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+}
+
+impl Running {
+    /// Asks every core to stop; [`Running::join`] waits for it.
+    pub fn shutdown(&self) {
+        for (inbox, _) in &self.cores {
+            inbox.post(Mail::Shutdown);
+        }
+    }
+
+    /// Waits until every core has stopped. False if one did not within the bound.
+    pub fn join(self) -> bool {
+        let until = Instant::now() + Duration::from_millis(STOP_MS_MAX);
+        for (_, thread) in self.cores {
+            while !thread.is_finished() {
+                if Instant::now() > until {
+                    return false;
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! Every bound of the shell in one place, with the reason for each figure. Those of the core are in `ensue-types`.
+
+/// Bytes taken from a socket in one system call.
+pub const READ_BYTES: usize = 64 << 10;
+/// Bytes taken from one socket before the others have their turn.
+pub const READ_BYTES_PER_TURN: usize = 256 << 10;
+/// Connections accepted before the connected ones have their turn.
+pub const ACCEPTS_PER_TURN: usize = 128;
+/// How long the listener rests when the process has no file descriptors left.
+pub const ACCEPT_PAUSE_US: u64 = 100_000;
+/// Rounds of disk work within a turn before the sockets have their turn.
+pub const DISK_ROUNDS_PER_TURN: usize = 64;
+/// How often idle clients, lingering connections and unfinished handshakes are looked at.
+pub const HOUSEKEEPING_US: u64 = 500_000;
+/// How long a connection that was told why it is closed may take to read it.
+pub const LINGER_US: u64 = 1_000_000;
+
+/// A buffer that grew beyond this for one big request or answer is given back when it is empty.
+pub const BUFFER_KEPT_BYTES: usize = 64 << 10;
+
+/// Bytes that may wait for one peer. The streams are windowed by the node and stay far below it.
+pub const PEER_OUTPUT_BYTES_MAX: usize = 512 << 20;
+/// Connections that have not said yet which peer they are.
+pub const STRANGERS_MAX: usize = 64;
+/// How long a handshake may take.
+pub const HANDSHAKE_US: u64 = 3_000_000;
+/// First pause before a peer is dialled again; it doubles up to the longest one.
+pub const REDIAL_US_MIN: u64 = 50_000;
+pub const REDIAL_US_MAX: u64 = 1_000_000;
+
+/// Open files of a partition.
+pub const OPEN_FILES_MAX: usize = 4;
+
+/// How long the cores may take to stop cleanly.
+pub const STOP_MS_MAX: u64 = 20_000;
+
+/// Files that may include each other in a row.
+pub const INCLUDE_DEPTH_MAX: usize = 8;
+/// Longest configuration file.
+pub const CONFIG_BYTES_MAX: u64 = 1 << 20;
+/// Cores of a node.
+pub const CORES_MAX: u16 = 256;
+
+/// Longest line on the admin port and between the processes of a dev cluster.
+pub const ADMIN_LINE_BYTES_MAX: u64 = 4 << 10;

@@ -1,0 +1,263 @@
+//! One client's connection: bytes to commands, answers to bytes, and when it ends.
+//!
+//! The socket's bytes arrive in the order sent; commands leave in batches. A client that does not read its answers is
+//! not read either, and one that asked much waits for answers before it is read on. Before a password was given,
+//! commands must be few and short; the limit is lifted when an `AUTH` or `HELLO` that was sent alone is answered
+//! without an error, and is not put back by `RESET`. Nothing that a client sends makes this panic.
+
+use crate::bounds::{BUFFER_KEPT_BYTES, READ_BYTES_PER_TURN};
+use crate::listener::Seat;
+use bytes::BytesMut;
+use ensue_resp::{ParseError, ParseLimits, Parser};
+use ensue_types::{Args, limits};
+use mio::net::TcpStream;
+use std::io::{self, Read, Write};
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) stream: TcpStream,
+    pub(crate) last_active_us: u64,
+    /// It stands in the list of clients that have work without a new event.
+    pub(crate) is_queued: bool,
+    seat: Seat,
+    input: BytesMut,
+    parser: Parser,
+    /// The buffer may hold a whole command that was not taken yet.
+    unparsed: bool,
+    output: Vec<u8>,
+    written: usize,
+    in_flight: u32,
+    /// The socket may hold bytes that were not read yet.
+    readable: bool,
+    source: Source,
+    /// It is closed when what was written has left.
+    closing: bool,
+    gate: Gate,
+}
+
+/// What may still come from the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Open,
+    /// It sends nothing more but may still read answers.
+    HalfClosed,
+    /// Its bytes were no protocol; nothing more is read.
+    Broke,
+}
+
+/// Whether the limits before authentication hold.
+#[derive(Debug)]
+enum Gate {
+    Open,
+    Closed,
+    /// This command may open the gate and is sent when everything before it was answered.
+    Held(Args),
+    /// That command was sent, and its answer decides.
+    Asked,
+}
+
+/// What became of a client in a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Stays,
+    /// It can be forgotten at once.
+    Gone,
+    /// It was told why it is closed; the socket is kept until it had time to read that.
+    Lingers,
+}
+
+impl Client {
+    pub(crate) fn new(stream: TcpStream, seat: Seat, needs_password: bool) -> Client {
+        let (parse_limits, gate) = match needs_password {
+            true => (ParseLimits::before_auth(), Gate::Closed),
+            false => (ParseLimits::default(), Gate::Open),
+        };
+        Client {
+            stream,
+            last_active_us: 0,
+            is_queued: false,
+            seat,
+            input: BytesMut::new(),
+            parser: Parser::new(parse_limits),
+            unparsed: false,
+            output: Vec::new(),
+            written: 0,
+            in_flight: 0,
+            readable: true,
+            source: Source::Open,
+            closing: false,
+            gate,
+        }
+    }
+
+    pub(crate) fn on_readable(&mut self) {
+        self.readable = true;
+    }
+
+    /// Takes what the socket and the buffer hold, as far as the bounds allow. An error ends the connection.
+    pub(crate) fn read(
+        &mut self,
+        scratch: &mut [u8],
+        commands: &mut Vec<Args>,
+    ) -> io::Result<Option<ParseError>> {
+        let mut budget = READ_BYTES_PER_TURN;
+        loop {
+            if let Err(error) = self.parse(commands) {
+                self.source = Source::Broke;
+                self.input = BytesMut::new();
+                return Ok(Some(error));
+            }
+            let may_read = self.readable && self.source == Source::Open && !self.closing;
+            if budget == 0 || self.unparsed || self.is_paused() || !may_read {
+                return Ok(None);
+            }
+            match self.stream.read(scratch) {
+                Ok(0) => {
+                    self.readable = false;
+                    self.source = Source::HalfClosed;
+                }
+                Ok(length) => {
+                    self.input.extend_from_slice(&scratch[..length]);
+                    self.unparsed = true;
+                    budget = budget.saturating_sub(length);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn parse(&mut self, commands: &mut Vec<Args>) -> Result<(), ParseError> {
+        while self.unparsed && !self.is_paused() && matches!(self.gate, Gate::Open | Gate::Closed) {
+            let Some(args) = self.parser.next(&mut self.input)? else {
+                self.unparsed = false;
+                self.give_back_input();
+                break;
+            };
+            if matches!(self.gate, Gate::Closed) && may_open_gate(&args) {
+                self.gate = Gate::Held(args);
+                break;
+            }
+            self.in_flight += 1;
+            commands.push(args);
+        }
+        if self.in_flight == 0 && matches!(self.gate, Gate::Held(_)) {
+            if let Gate::Held(args) = std::mem::replace(&mut self.gate, Gate::Asked) {
+                self.in_flight += 1;
+                commands.push(args);
+            }
+        }
+        Ok(())
+    }
+
+    fn give_back_input(&mut self) {
+        if self.input.is_empty() && self.input.capacity() > BUFFER_KEPT_BYTES {
+            self.input = BytesMut::new();
+        }
+    }
+
+    /// Answers to some of its commands. An error means that it has not read for too long.
+    pub(crate) fn reply(&mut self, bytes: Vec<u8>, answered: u32) -> Result<(), OutputFull> {
+        self.in_flight = self.in_flight.saturating_sub(answered);
+        if matches!(self.gate, Gate::Asked) && self.in_flight == 0 {
+            if bytes.first() == Some(&b'-') {
+                self.gate = Gate::Closed;
+            } else {
+                self.gate = Gate::Open;
+                self.parser.set_limits(ParseLimits::default());
+            }
+        }
+        if self.output.is_empty() {
+            self.output = bytes;
+        } else {
+            self.output.extend_from_slice(&bytes);
+        }
+        if self.output_waiting() > limits::CLIENT_OUTPUT_BYTES_MAX { Err(OutputFull) } else { Ok(()) }
+    }
+
+    /// Nothing more is read, and the connection ends when the answers have left.
+    pub(crate) fn close(&mut self) {
+        self.closing = true;
+        self.unparsed = false;
+        self.in_flight = 0;
+    }
+
+    /// Writes what the socket takes, and says what becomes of the client.
+    pub(crate) fn flush(&mut self) -> io::Result<Fate> {
+        while self.written < self.output.len() {
+            match self.stream.write(&self.output[self.written..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(length) => self.written += length,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.give_back_output();
+        let waits = self.in_flight > 0 || self.unparsed || matches!(self.gate, Gate::Held(_));
+        Ok(match self.source {
+            _ if self.output_waiting() > 0 => Fate::Stays,
+            Source::Broke if self.closing => Fate::Lingers,
+            Source::HalfClosed if !waits => Fate::Gone,
+            _ if self.closing => Fate::Gone,
+            _ => Fate::Stays,
+        })
+    }
+
+    fn give_back_output(&mut self) {
+        if self.written == self.output.len() {
+            self.written = 0;
+            self.output.clear();
+            if self.output.capacity() > BUFFER_KEPT_BYTES {
+                self.output = Vec::new();
+            }
+        } else if self.written > BUFFER_KEPT_BYTES && self.written > self.output.len() / 2 {
+            self.output.drain(..self.written);
+            self.written = 0;
+        }
+    }
+
+    /// Whether it has something to do although its socket reports nothing new.
+    pub(crate) fn has_work(&self) -> bool {
+        if self.is_paused() || self.closing || self.source == Source::Broke {
+            return false;
+        }
+        match self.gate {
+            Gate::Asked => false,
+            Gate::Held(_) => self.in_flight == 0,
+            Gate::Open | Gate::Closed => self.unparsed || self.readable,
+        }
+    }
+
+    /// The socket, when the client has no part in it any more; its seat is free then.
+    pub(crate) fn into_stream(self) -> TcpStream {
+        drop(self.seat);
+        self.stream
+    }
+
+    fn is_paused(&self) -> bool {
+        self.in_flight as usize >= limits::COMMANDS_IN_FLIGHT_MAX
+            || self.output_waiting() > limits::CLIENT_OUTPUT_PAUSE_BYTES
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.in_flight == 0 && self.output_waiting() == 0
+    }
+
+    fn output_waiting(&self) -> usize {
+        self.output.len() - self.written
+    }
+}
+
+/// A client did not read its answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OutputFull;
+
+fn may_open_gate(args: &Args) -> bool {
+    args.first().is_some_and(|name| name.eq_ignore_ascii_case(b"auth") || name.eq_ignore_ascii_case(b"hello"))
+}
+
+#[cfg(test)]
+mod tests;

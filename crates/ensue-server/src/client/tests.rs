@@ -1,0 +1,128 @@
+//! Tests of one connection over a real socket: bounds, the gate before authentication, and every way to end.
+
+use super::*;
+use std::net::{Shutdown, TcpListener};
+use std::time::{Duration, Instant};
+
+struct Pair {
+    client: Client,
+    far: std::net::TcpStream,
+    scratch: Vec<u8>,
+}
+
+impl Pair {
+    fn new(needs_password: bool) -> Pair {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let far = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (near, _) = listener.accept().unwrap();
+        near.set_nonblocking(true).unwrap();
+        let client = Client::new(TcpStream::from_std(near), Seat::for_test(), needs_password);
+        Pair { client, far, scratch: vec![0; 4096] }
+    }
+
+    /// Reads until this many commands have come, an error, or the end of patience.
+    fn read(&mut self, wanted: usize) -> (Vec<Args>, Option<ParseError>) {
+        let mut commands = Vec::new();
+        let until = Instant::now() + Duration::from_secs(5);
+        while commands.len() < wanted && Instant::now() < until {
+            self.client.on_readable();
+            let error = self.client.read(&mut self.scratch, &mut commands).unwrap();
+            if error.is_some() {
+                return (commands, error);
+            }
+        }
+        (commands, None)
+    }
+
+    fn settle(&mut self) -> Vec<Args> {
+        std::thread::sleep(Duration::from_millis(20));
+        let mut commands = Vec::new();
+        self.client.on_readable();
+        self.client.read(&mut self.scratch, &mut commands).unwrap();
+        commands
+    }
+}
+
+#[test]
+fn commands_cut_anywhere_come_out_whole() {
+    let mut pair = Pair::new(false);
+    for byte in b"*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\nPING\r\n" {
+        pair.far.write_all(&[*byte]).unwrap();
+    }
+    let (commands, error) = pair.read(2);
+    assert_eq!(error, None);
+    assert_eq!(commands, vec![vec!["ECHO".into(), "hi".into()], vec![bytes::Bytes::from("PING")]]);
+}
+
+#[test]
+fn garbage_ends_the_connection_with_a_reason() {
+    let mut pair = Pair::new(false);
+    pair.far.write_all(b"PING\r\n*1\r\n!garbage").unwrap();
+    let (commands, error) = pair.read(2);
+    assert_eq!((commands.len(), error), (1, Some(ParseError::ExpectedBulk { got: b'!' })));
+    pair.client.reply(b"+PONG\r\n-ERR\r\n".to_vec(), 1).unwrap();
+    pair.client.close();
+    assert_eq!(pair.client.flush().unwrap(), Fate::Lingers);
+    assert!(!pair.client.has_work());
+}
+
+#[test]
+fn who_asks_much_waits_for_answers() {
+    let mut pair = Pair::new(false);
+    let many = limits::COMMANDS_IN_FLIGHT_MAX + 10;
+    pair.far.write_all("PING\r\n".repeat(many).as_bytes()).unwrap();
+    let (commands, _) = pair.read(limits::COMMANDS_IN_FLIGHT_MAX);
+    assert_eq!(commands.len(), limits::COMMANDS_IN_FLIGHT_MAX);
+    assert!(pair.settle().is_empty() && !pair.client.has_work());
+    pair.client.reply(b"+PONG\r\n".repeat(4), 4).unwrap();
+    assert!(pair.client.has_work());
+    assert_eq!(pair.read(4).0.len(), 4);
+}
+
+#[test]
+fn who_does_not_read_is_not_read() {
+    let mut pair = Pair::new(false);
+    pair.client.reply(vec![b'x'; limits::CLIENT_OUTPUT_PAUSE_BYTES + 1], 0).unwrap();
+    pair.far.write_all(b"PING\r\n").unwrap();
+    assert!(pair.settle().is_empty(), "the answers wait, so no command is taken");
+    assert!(pair.client.reply(vec![b'x'; limits::CLIENT_OUTPUT_BYTES_MAX], 0).is_err());
+}
+
+#[test]
+fn a_half_closed_client_gets_its_answers() {
+    let mut pair = Pair::new(false);
+    pair.far.write_all(b"PING\r\nPING\r\n").unwrap();
+    pair.far.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(pair.read(2).0.len(), 2);
+    assert!(pair.settle().is_empty());
+    assert_eq!(pair.client.flush().unwrap(), Fate::Stays);
+    pair.client.reply(b"+PONG\r\n+PONG\r\n".to_vec(), 2).unwrap();
+    assert_eq!(pair.client.flush().unwrap(), Fate::Gone);
+    drop(pair.client);
+    let mut answers = String::new();
+    pair.far.read_to_string(&mut answers).unwrap();
+    assert_eq!(answers, "+PONG\r\n+PONG\r\n");
+}
+
+#[test]
+fn before_the_password_only_little_is_taken() {
+    let mut pair = Pair::new(true);
+    pair.far.write_all(b"*11\r\n").unwrap();
+    let (_, error) = pair.read(1);
+    assert_eq!(error, Some(ParseError::UnauthenticatedMultibulkLength));
+}
+
+#[test]
+fn the_gate_opens_when_auth_is_answered_without_an_error() {
+    let mut pair = Pair::new(true);
+    pair.far.write_all(b"PING\r\nAUTH wrong\r\nAUTH right\r\nMGET 1 2 3 4 5 6 7 8 9 10 11\r\n").unwrap();
+    assert_eq!(pair.read(1).0.len(), 1);
+    assert!(pair.settle().is_empty(), "AUTH waits for the answer before it");
+    pair.client.reply(b"-NOAUTH\r\n".to_vec(), 1).unwrap();
+    assert_eq!(pair.read(1).0[0][1], "wrong");
+    assert!(pair.settle().is_empty(), "nothing is taken while AUTH is not answered");
+    pair.client.reply(b"-WRONGPASS\r\n".to_vec(), 1).unwrap();
+    assert_eq!(pair.read(1).0[0][1], "right");
+    pair.client.reply(b"+OK\r\n".to_vec(), 1).unwrap();
+    assert_eq!(pair.read(1).0[0].len(), 12);
+}

@@ -1,0 +1,227 @@
+//! The client connections of one core: events of sockets become inputs of the node, answers become bytes on sockets.
+//!
+//! Bounded work a turn: every connection with bytes has its turn before one has a second one.
+
+use crate::bounds::{LINGER_US, READ_BYTES};
+use crate::client::{Client, Fate};
+use crate::listener::{Guest, next_session};
+use crate::log;
+use ensue_node::Input;
+use ensue_types::SessionId;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+use std::collections::VecDeque;
+use std::net::Shutdown;
+
+/// All connections of a core.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    clients: HashMap<SessionId, Client, FixedState>,
+    needs_password: bool,
+    /// An idle client is disconnected after this; zero is never.
+    timeout_us: u64,
+    /// Clients that have work although their sockets report nothing new.
+    queued: Vec<SessionId>,
+    /// Clients with new answers.
+    dirty: Vec<SessionId>,
+    /// Sockets of refused clients, with the time at which they are closed.
+    lingering: VecDeque<(u64, TcpStream)>,
+    scratch: Box<[u8]>,
+}
+
+/// More refused clients than this are not given time to read why.
+const LINGERING_MAX: usize = 1_024;
+
+impl Clients {
+    pub(crate) fn new(needs_password: bool, timeout_s: u64) -> Clients {
+        Clients {
+            clients: HashMap::default(),
+            needs_password,
+            timeout_us: timeout_s.saturating_mul(1_000_000),
+            queued: Vec::new(),
+            dirty: Vec::new(),
+            lingering: VecDeque::new(),
+            scratch: vec![0; READ_BYTES].into_boxed_slice(),
+        }
+    }
+
+    /// A client that the listener let in.
+    pub(crate) fn admit(
+        &mut self,
+        now_us: u64,
+        guest: Guest,
+        registry: &Registry,
+        inputs: &mut VecDeque<Input>,
+    ) {
+        let Guest { mut stream, address, local_address, seat } = guest;
+        let session = next_session();
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if let Err(error) = registry.register(&mut stream, token_of(session), interest) {
+            log::warning(format_args!("client {address} cannot be served: {error}"));
+            return;
+        }
+        let mut client = Client::new(stream, seat, self.needs_password);
+        client.last_active_us = now_us;
+        client.is_queued = true;
+        self.clients.insert(session, client);
+        self.queued.push(session);
+        inputs.push_back(Input::ClientConnected { session, address: address.to_string(), local_address });
+    }
+
+    /// Keeps the socket of a client that was told why it is refused, so that the words reach it.
+    pub(crate) fn linger(&mut self, now_us: u64, stream: TcpStream) {
+        // It may be gone already; then there is nothing to wait for, and the time is short.
+        let _ = stream.shutdown(Shutdown::Write);
+        if self.lingering.len() == LINGERING_MAX {
+            self.lingering.pop_front();
+        }
+        self.lingering.push_back((now_us + LINGER_US, stream));
+    }
+
+    /// A socket reported something.
+    pub(crate) fn on_event(&mut self, token: Token, readable: bool, writable: bool) {
+        let session = session_of(token);
+        let Some(client) = self.clients.get_mut(&session) else { return };
+        if readable {
+            client.on_readable();
+            if !client.is_queued {
+                client.is_queued = true;
+                self.queued.push(session);
+            }
+        }
+        if writable {
+            self.dirty.push(session);
+        }
+    }
+
+    /// Reads from everybody who has bytes.
+    pub(crate) fn read(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
+        for session in std::mem::take(&mut self.queued) {
+            let Some(client) = self.clients.get_mut(&session) else { continue };
+            client.is_queued = false;
+            let mut commands = Vec::new();
+            let result = client.read(&mut self.scratch, &mut commands);
+            if !commands.is_empty() {
+                client.last_active_us = now_us;
+                inputs.push_back(Input::ClientCommands { session, commands });
+            }
+            match result {
+                Ok(None) => self.dirty.push(session),
+                Ok(Some(error)) => inputs.push_back(Input::ClientBroke { session, error: error.to_string() }),
+                Err(error) => {
+                    log::debug(format_args!("client {}: {error}", session.0));
+                    self.remove(session, registry, inputs);
+                }
+            }
+        }
+    }
+
+    /// The node answered. A client that does not read its answers is disconnected.
+    pub(crate) fn reply(
+        &mut self,
+        session: SessionId,
+        bytes: Vec<u8>,
+        answered: u32,
+        registry: &Registry,
+        inputs: &mut VecDeque<Input>,
+    ) {
+        let Some(client) = self.clients.get_mut(&session) else { return };
+        match client.reply(bytes, answered) {
+            Ok(()) => self.dirty.push(session),
+            Err(_) => {
+                log::warning(format_args!(
+                    "client {} does not read its answers and is disconnected",
+                    session.0
+                ));
+                self.remove(session, registry, inputs);
+            }
+        }
+    }
+
+    /// The node ended the connection.
+    pub(crate) fn disconnect(&mut self, session: SessionId) {
+        if let Some(client) = self.clients.get_mut(&session) {
+            client.close();
+            self.dirty.push(session);
+        }
+    }
+
+    /// Writes the answers of this turn, and ends the connections that are over.
+    pub(crate) fn flush(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for session in dirty.drain(..) {
+            let Some(client) = self.clients.get_mut(&session) else { continue };
+            match client.flush() {
+                Ok(Fate::Stays) => {
+                    if !client.is_queued && client.has_work() {
+                        client.is_queued = true;
+                        self.queued.push(session);
+                    }
+                }
+                Ok(Fate::Lingers) => {
+                    if let Some(stream) = self.remove(session, registry, inputs) {
+                        self.linger(now_us, stream);
+                    }
+                }
+                Ok(Fate::Gone) | Err(_) => {
+                    self.remove(session, registry, inputs);
+                }
+            }
+        }
+        self.dirty = dirty;
+    }
+
+    /// Whether there is work that no event will announce.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.queued.is_empty() || !self.dirty.is_empty()
+    }
+
+    /// Disconnects idle clients and closes the sockets of refused ones.
+    pub(crate) fn clean_up(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
+        while self.lingering.front().is_some_and(|(until_us, _)| *until_us <= now_us) {
+            self.lingering.pop_front();
+        }
+        if self.timeout_us == 0 {
+            return;
+        }
+        let is_late = |client: &Client| {
+            client.is_idle() && now_us.saturating_sub(client.last_active_us) > self.timeout_us
+        };
+        let late: Vec<SessionId> =
+            self.clients.iter().filter(|(_, client)| is_late(client)).map(|(&session, _)| session).collect();
+        for session in late {
+            self.remove(session, registry, inputs);
+        }
+    }
+
+    fn remove(
+        &mut self,
+        session: SessionId,
+        registry: &Registry,
+        inputs: &mut VecDeque<Input>,
+    ) -> Option<TcpStream> {
+        let mut stream = self.clients.remove(&session)?.into_stream();
+        // Closing the socket would do the same; a lingering one must not wake the core.
+        let _ = registry.deregister(&mut stream);
+        inputs.push_back(Input::ClientGone { session });
+        Some(stream)
+    }
+}
+
+/// Tokens of clients are the even ones from here on; the pump gives the odd ones to peers.
+const FIRST_TOKEN: usize = 1 << 10;
+
+fn token_of(session: SessionId) -> Token {
+    Token(FIRST_TOKEN + 2 * session.0 as usize)
+}
+
+fn session_of(token: Token) -> SessionId {
+    SessionId(((token.0 - FIRST_TOKEN) / 2) as u64)
+}
+
+/// Whether an event belongs to a client.
+pub(crate) fn owns(token: Token) -> bool {
+    token.0 >= FIRST_TOKEN && token.0 % 2 == 0
+}

@@ -1,0 +1,173 @@
+//! The configuration of one node: redis.conf syntax, every directive also a flag and an `ENSUE_` variable.
+//!
+//! Files, flags and variables arrive; a checked [`Config`] leaves, or an error that names the file and the line. A
+//! flag wins over a variable, a variable over the file, the file over the default. It does not open sockets or
+//! directories, and it never changes after the start.
+
+pub mod cluster;
+mod directive;
+mod error;
+mod size;
+mod source;
+mod words;
+
+pub use cluster::{Cluster, Datacenter, NodeLine, NodePlace};
+pub use error::{ConfigError, Origin};
+
+use crate::log::Level;
+use directive::DIRECTIVES;
+use ensue_node::AppendFsync;
+use ensue_types::limits;
+use std::path::{Path, PathBuf};
+
+/// Everything that the server can be told.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Nodes of another cluster are refused at the handshake.
+    pub cluster_name: String,
+    /// The datacenter of this node, by name; empty means the first one.
+    pub datacenter: String,
+    /// Which of its datacenter's nodes this is.
+    pub node: usize,
+    /// Every node of the cluster; none means a cluster of this node alone.
+    pub nodes: Vec<NodeLine>,
+    pub partitions: u16,
+    /// Cores of a node whose line does not say.
+    pub cores: u16,
+    pub port: u16,
+    /// Addresses on which clients are accepted; with a leading dash, an address that may be missing.
+    pub bind: Vec<String>,
+    /// Address on which peers are accepted; none means the host of this node's line.
+    pub peer_bind: Option<String>,
+    pub protected_mode: bool,
+    pub requirepass: Option<String>,
+    pub maxclients: usize,
+    /// Seconds after which an idle client is disconnected; zero is never.
+    pub timeout_s: u64,
+    /// Seconds between probes of a silent client; zero is none.
+    pub tcp_keepalive_s: u64,
+    pub dir: PathBuf,
+    pub loglevel: Level,
+    pub appendfsync: AppendFsync,
+    /// Bytes a node; zero is no bound.
+    pub maxmemory: u64,
+    /// Bytes a partition.
+    pub replication_backlog_max: u64,
+    /// The protocol of each keyspace, by name.
+    pub protocols: Vec<String>,
+    /// The file that was read, for `INFO`.
+    pub file: Option<PathBuf>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            cluster_name: "ensue".into(),
+            datacenter: String::new(),
+            node: 0,
+            nodes: Vec::new(),
+            partitions: 16,
+            cores: 1,
+            port: 6379,
+            bind: vec!["127.0.0.1".into(), "-::1".into()],
+            peer_bind: None,
+            protected_mode: true,
+            requirepass: None,
+            maxclients: 10_000,
+            timeout_s: 0,
+            tcp_keepalive_s: 300,
+            dir: PathBuf::from("./ensue-data"),
+            loglevel: Level::Notice,
+            appendfsync: AppendFsync::EverySecond,
+            maxmemory: 0,
+            replication_backlog_max: 1 << 30,
+            protocols: vec![DEFAULT_PROTOCOL.into(); usize::from(limits::KEYSPACES)],
+            file: None,
+        }
+    }
+}
+
+/// The protocol of a keyspace for which none is named.
+pub const DEFAULT_PROTOCOL: &str = "eiger";
+
+impl Config {
+    /// Reads the file if there is one, then the variables, then the flags (`--directive value…`), and checks the whole.
+    ///
+    /// `--config FILE` among the flags names the file too.
+    pub fn load(
+        file: Option<&Path>,
+        flags: &[String],
+        variables: impl Iterator<Item = (String, String)>,
+    ) -> Result<Config, ConfigError> {
+        let mut flags = source::from_flags(flags)?;
+        let file = file.map(Path::to_path_buf).or(flags.file.take());
+        let mut config = Config { file: file.clone(), ..Config::default() };
+        let layers = [
+            match &file {
+                Some(path) => source::from_file(path)?,
+                None => Vec::new(),
+            },
+            source::from_variables(variables)?,
+            flags.settings,
+        ];
+        for directive in DIRECTIVES {
+            let named = |layer: &&Vec<source::Setting>| layer.iter().any(|s| s.is_for(directive));
+            // A layer replaces all lines of a directive that the layers below it have.
+            let Some(layer) = layers.iter().rev().find(named) else { continue };
+            for setting in layer.iter().filter(|setting| setting.is_for(directive)) {
+                setting.apply(&mut config)?;
+            }
+        }
+        config.cluster()?;
+        Ok(config)
+    }
+
+    /// The cluster that the `node` lines describe, and this node's place in it.
+    pub fn cluster(&self) -> Result<Cluster, ConfigError> {
+        Cluster::new(self)
+    }
+
+    /// Every directive with its value, one line each, as a configuration file would have them; secrets are hidden.
+    pub fn effective(&self) -> Vec<(String, String)> {
+        let mut lines = Vec::new();
+        for directive in DIRECTIVES {
+            for value in (directive.show)(self) {
+                let hidden = directive.secret && !value.is_empty();
+                lines.push((directive.name.to_string(), if hidden { HIDDEN.into() } else { value }));
+            }
+        }
+        lines
+    }
+
+    /// What `CONFIG GET` answers: one value a directive, and the names that Redis's tools ask for.
+    pub fn directives(&self) -> Vec<(String, String)> {
+        let mut answers: Vec<(String, String)> = Vec::new();
+        for (name, value) in self.effective() {
+            match answers.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, values)) => {
+                    values.push_str("; ");
+                    values.push_str(&value);
+                }
+                None => answers.push((name, value)),
+            }
+        }
+        answers.extend(COMPATIBLE.iter().map(|&(name, value)| (name.into(), value.into())));
+        answers.push(("proto-max-bulk-len".into(), limits::BULK_BYTES_MAX.to_string()));
+        answers
+    }
+}
+
+const HIDDEN: &str = "(hidden)";
+
+/// Directives of Redis that have one meaning here, and no choice.
+const COMPATIBLE: [(&str, &str); 6] = [
+    ("client-output-buffer-limit", "normal 268435456 0 0"),
+    ("cluster-enabled", "no"),
+    ("io-threads", "1"),
+    ("lazyfree-lazy-expire", "no"),
+    ("replica-read-only", "no"),
+    ("notify-keyspace-events", ""),
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! The shape of the cluster as the `node` lines say it: datacenters in order of appearance, their nodes, their cores.
+//!
+//! `node NAME HOST:PORT [cores N]`, one line a node: core `c` of the node accepts its peers on `PORT + c`. Every node
+//! of the cluster must be given the same lines in the same order; the handshake refuses a peer that was not. Placement
+//! is static: partition `p` is on core `p` modulo the number of cores of the datacenter.
+
+use super::Config;
+use super::directive::{name, number};
+use super::error::ConfigError;
+use crate::bounds::CORES_MAX;
+use ensue_node::{DatacenterTopology, Topology};
+use ensue_types::{CoreId, DatacenterId, limits};
+use std::fmt;
+
+/// One `node` line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeLine {
+    pub datacenter: String,
+    pub host: String,
+    /// Where the node's first core accepts peers.
+    pub port: u16,
+    /// None means the `cores` directive.
+    pub cores: Option<u16>,
+}
+
+impl NodeLine {
+    pub(super) fn parse(words: &[String]) -> Result<NodeLine, String> {
+        let (datacenter, address, cores) = match words {
+            [datacenter, address] => (datacenter, address, None),
+            [datacenter, address, key, cores] if key == "cores" => (datacenter, address, Some(cores)),
+            _ => return Err("write NAME HOST:PORT [cores N]".into()),
+        };
+        let (host, port) = address.rsplit_once(':').ok_or_else(|| format!("'{address}' has no port"))?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if host.is_empty() {
+            return Err(format!("'{address}' has no host"));
+        }
+        Ok(NodeLine {
+            datacenter: name(datacenter)?,
+            host: host.into(),
+            port: number(port, 1, 65_535)? as u16,
+            cores: cores.map(|cores| number(cores, 1, CORES_MAX.into())).transpose()?.map(|n| n as u16),
+        })
+    }
+}
+
+impl fmt::Display for NodeLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        write!(f, "{} {host}:{}", self.datacenter, self.port)?;
+        self.cores.map_or(Ok(()), |cores| write!(f, " cores {cores}"))
+    }
+}
+
+/// A node's place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodePlace {
+    pub host: String,
+    pub port: u16,
+    pub cores: u16,
+    /// The number of its first core, counted over the datacenter.
+    pub first_core: u16,
+}
+
+impl NodePlace {
+    pub fn has_core(&self, core: CoreId) -> bool {
+        (self.first_core..self.first_core + self.cores).contains(&core.0)
+    }
+}
+
+/// A datacenter and its nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datacenter {
+    pub name: String,
+    pub nodes: Vec<NodePlace>,
+}
+
+impl Datacenter {
+    pub fn cores(&self) -> u16 {
+        self.nodes.iter().map(|node| node.cores).sum()
+    }
+}
+
+/// The whole cluster, and this node's place in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    pub name: String,
+    pub partitions: u16,
+    pub datacenters: Vec<Datacenter>,
+    pub own: DatacenterId,
+    pub node: usize,
+}
+
+impl Cluster {
+    pub(super) fn new(config: &Config) -> Result<Cluster, ConfigError> {
+        let fails = |reason: String| Err(ConfigError::Cluster { reason });
+        let mut datacenters: Vec<Datacenter> = Vec::new();
+        for line in node_lines(config) {
+            let cores = line.cores.unwrap_or(config.cores);
+            if usize::from(line.port) + usize::from(cores) > 65_536 {
+                return fails(format!("node '{line}' has more cores than there are ports above its own"));
+            }
+            let index = datacenters.iter().position(|d| d.name == line.datacenter).unwrap_or_else(|| {
+                datacenters.push(Datacenter { name: line.datacenter.clone(), nodes: Vec::new() });
+                datacenters.len() - 1
+            });
+            let nodes = &mut datacenters[index].nodes;
+            let first_core = nodes.last().map_or(0, |last| last.first_core + last.cores);
+            if first_core + cores > CORES_MAX {
+                return fails(format!("{} has more than {CORES_MAX} cores", line.datacenter));
+            }
+            nodes.push(NodePlace { host: line.host, port: line.port, cores, first_core });
+        }
+        if datacenters.len() > limits::DATACENTERS_MAX {
+            return fails(format!("more than {} datacenters", limits::DATACENTERS_MAX));
+        }
+        let own = match config.datacenter.as_str() {
+            "" if datacenters.len() > 1 => {
+                return fails("several datacenters and no `self` directive that says which is ours".into());
+            }
+            "" => 0,
+            name => match datacenters.iter().position(|d| d.name == name) {
+                Some(index) => index,
+                None => return fails(format!("no `node` line is of our datacenter '{name}'")),
+            },
+        };
+        if config.node >= datacenters[own].nodes.len() {
+            return fails(format!("{} has no node {}", datacenters[own].name, config.node));
+        }
+        Ok(Cluster {
+            name: config.cluster_name.clone(),
+            partitions: config.partitions,
+            datacenters,
+            own: DatacenterId(own as u8),
+            node: config.node,
+        })
+    }
+
+    pub fn own_datacenter(&self) -> &Datacenter {
+        &self.datacenters[usize::from(self.own.0)]
+    }
+
+    pub fn own_node(&self) -> &NodePlace {
+        &self.own_datacenter().nodes[self.node]
+    }
+
+    /// The cores of this node, as the datacenter counts them.
+    pub fn own_cores(&self) -> impl Iterator<Item = CoreId> + use<> {
+        let node = self.own_node();
+        (node.first_core..node.first_core + node.cores).map(CoreId)
+    }
+
+    pub fn is_own_core(&self, datacenter: DatacenterId, core: CoreId) -> bool {
+        datacenter == self.own && self.own_node().has_core(core)
+    }
+
+    /// Every core of the cluster outside this node, with the host and port where it accepts peers.
+    pub fn peers(&self) -> Vec<(DatacenterId, CoreId, String, u16)> {
+        let mut peers = Vec::new();
+        for (index, datacenter) in self.datacenters.iter().enumerate() {
+            let id = DatacenterId(index as u8);
+            for node in &datacenter.nodes {
+                let cores = (node.first_core..node.first_core + node.cores).map(CoreId);
+                for core in cores.filter(|&core| !self.is_own_core(id, core)) {
+                    peers.push((id, core, node.host.clone(), node.port + core.0 - node.first_core));
+                }
+            }
+        }
+        peers
+    }
+
+    /// The same knowledge in the words of the core.
+    pub fn topology(&self) -> Topology {
+        let datacenters = self.datacenters.iter().map(|datacenter| {
+            let cores = datacenter.cores();
+            let placement = (0..self.partitions).map(|partition| CoreId(partition % cores)).collect();
+            DatacenterTopology { name: datacenter.name.clone(), cores, placement }
+        });
+        Topology { datacenter: self.own, partitions: self.partitions, datacenters: datacenters.collect() }
+    }
+}
+
+/// The lines, or the one line of a node that is alone.
+fn node_lines(config: &Config) -> Vec<NodeLine> {
+    if !config.nodes.is_empty() {
+        return config.nodes.clone();
+    }
+    let datacenter = if config.datacenter.is_empty() { "dc1".into() } else { config.datacenter.clone() };
+    // Nobody will dial it, but the port is taken all the same, so that adding a datacenter changes nothing here.
+    let port = config.port.checked_add(10_000).unwrap_or_else(|| config.port - 10_000);
+    vec![NodeLine { datacenter, host: "127.0.0.1".into(), port, cores: None }]
+}
+
+/// Checks the name of a protocol, so that a typing error is found before the start.
+pub fn known_protocol(name: &str) -> Result<String, String> {
+    if ensue_protocol::NAMES.contains(&name) {
+        return Ok(name.into());
+    }
+    Err(format!("'{name}' is no protocol; there are {}", ensue_protocol::NAMES.join(", ")))
+}

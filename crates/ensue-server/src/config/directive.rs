@@ -1,0 +1,217 @@
+//! The directives, one row each: how a value is read, and how it is shown.
+
+use super::cluster::NodeLine;
+use super::{Config, size};
+use crate::bounds::CORES_MAX;
+use crate::log::Level;
+use ensue_node::AppendFsync;
+use ensue_types::limits;
+use std::path::PathBuf;
+
+/// How many values a directive takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// One value; a later line replaces an earlier one.
+    Word,
+    /// Several values on one line; a later line replaces an earlier one.
+    Words,
+    /// Several values on each of several lines. In a variable, `;` parts the lines.
+    Lines,
+}
+
+/// One directive.
+#[derive(Debug)]
+pub(super) struct Directive {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    /// Its value is never printed.
+    pub(super) secret: bool,
+    pub(super) set: fn(&mut Config, &[String]) -> Result<(), String>,
+    /// The values of its lines.
+    pub(super) show: fn(&Config) -> Vec<String>,
+}
+
+type Set = fn(&mut Config, &[String]) -> Result<(), String>;
+type Show = fn(&Config) -> Vec<String>;
+
+const fn word(name: &'static str, set: Set, show: Show) -> Directive {
+    Directive { name, kind: Kind::Word, secret: false, set, show }
+}
+
+const fn words(name: &'static str, set: Set, show: Show) -> Directive {
+    Directive { name, kind: Kind::Words, secret: false, set, show }
+}
+
+const fn lines(name: &'static str, set: Set, show: Show) -> Directive {
+    Directive { name, kind: Kind::Lines, secret: false, set, show }
+}
+
+/// The directive of this name.
+pub(super) fn by_name(name: &str) -> Option<&'static Directive> {
+    DIRECTIVES.iter().find(|directive| directive.name == name)
+}
+
+pub(super) static DIRECTIVES: &[Directive] = &[
+    word("cluster-name", |c, v| name(&v[0]).map(|n| c.cluster_name = n), |c| one(&c.cluster_name)),
+    words("self", set_self, |c| {
+        if c.datacenter.is_empty() { Vec::new() } else { one(format!("{} {}", c.datacenter, c.node)) }
+    }),
+    lines("node", |c, v| NodeLine::parse(v).map(|n| c.nodes.push(n)), |c| shown(&c.nodes)),
+    word(
+        "partitions",
+        |c, v| number(&v[0], 1, limits::PARTITIONS_MAX.into()).map(|n| c.partitions = n as u16),
+        |c| one(c.partitions),
+    ),
+    word("cores", |c, v| number(&v[0], 1, CORES_MAX.into()).map(|n| c.cores = n as u16), |c| one(c.cores)),
+    word("port", |c, v| number(&v[0], 1, 65_535).map(|n| c.port = n as u16), |c| one(c.port)),
+    words("bind", set_bind, |c| one(c.bind.join(" "))),
+    word("peer-bind", |c, v| set_option(&mut c.peer_bind, &v[0]), |c| option(&c.peer_bind)),
+    word("protected-mode", |c, v| yes_no(&v[0]).map(|y| c.protected_mode = y), |c| said(c.protected_mode)),
+    Directive {
+        name: "requirepass",
+        kind: Kind::Word,
+        secret: true,
+        set: |c, v| set_option(&mut c.requirepass, &v[0]),
+        show: |c| option(&c.requirepass),
+    },
+    word(
+        "maxclients",
+        |c, v| number(&v[0], 1, 1_000_000).map(|n| c.maxclients = n as usize),
+        |c| one(c.maxclients),
+    ),
+    word("timeout", |c, v| number(&v[0], 0, SECONDS_MAX).map(|n| c.timeout_s = n), |c| one(c.timeout_s)),
+    word(
+        "tcp-keepalive",
+        |c, v| number(&v[0], 0, SECONDS_MAX).map(|n| c.tcp_keepalive_s = n),
+        |c| one(c.tcp_keepalive_s),
+    ),
+    word("dir", |c, v| filled(&v[0]).map(|d| c.dir = PathBuf::from(d)), |c| one(c.dir.display())),
+    word("loglevel", set_loglevel, |c| one(c.loglevel.name())),
+    word("appendfsync", set_appendfsync, |c| one(fsync_name(c.appendfsync))),
+    word("maxmemory", |c, v| size::parse(&v[0]).map(|n| c.maxmemory = n), |c| one(c.maxmemory)),
+    word(
+        "replication-backlog-max",
+        |c, v| size::parse(&v[0]).map(|n| c.replication_backlog_max = n),
+        |c| one(c.replication_backlog_max),
+    ),
+    lines("keyspace", set_keyspace, |c| {
+        c.protocols.iter().enumerate().map(|(n, protocol)| format!("{n} protocol {protocol}")).collect()
+    }),
+    word("databases", |_, v| only(&v[0], "16"), |_| one(limits::KEYSPACES)),
+    word("appendonly", |_, v| only(&v[0], "yes"), |_| one("yes")),
+    words("save", |_, v| only(&v.join(" "), ""), |_| one("")),
+    word("maxmemory-policy", |_, v| only(&v[0], "noeviction"), |_| one("noeviction")),
+    word("daemonize", |_, v| only(&v[0], "no"), |_| one("no")),
+];
+
+const SECONDS_MAX: u64 = 1 << 31;
+
+fn set_self(config: &mut Config, words: &[String]) -> Result<(), String> {
+    let (datacenter, node) = match words {
+        [datacenter] => (datacenter, "0"),
+        [datacenter, node] => (datacenter, node.as_str()),
+        _ => return Err("the name of a datacenter, and the number of a node in it".into()),
+    };
+    config.datacenter = name(datacenter)?;
+    config.node = number(node, 0, 65_535)? as usize;
+    Ok(())
+}
+
+fn set_bind(config: &mut Config, words: &[String]) -> Result<(), String> {
+    for word in words {
+        let address = word.strip_prefix('-').unwrap_or(word);
+        if address != "*" && address.parse::<std::net::IpAddr>().is_err() {
+            return Err(format!("'{word}' is no IP address"));
+        }
+    }
+    config.bind = words.to_vec();
+    Ok(())
+}
+
+fn set_loglevel(config: &mut Config, words: &[String]) -> Result<(), String> {
+    let level = Level::parse(&words[0]).ok_or("one of debug, verbose, notice, warning")?;
+    config.loglevel = level;
+    Ok(())
+}
+
+fn set_appendfsync(config: &mut Config, words: &[String]) -> Result<(), String> {
+    let modes = [AppendFsync::Always, AppendFsync::EverySecond, AppendFsync::No];
+    let mode = modes.into_iter().find(|&mode| fsync_name(mode) == words[0]);
+    config.appendfsync = mode.ok_or("one of always, everysec, no")?;
+    Ok(())
+}
+
+fn fsync_name(mode: AppendFsync) -> &'static str {
+    match mode {
+        AppendFsync::Always => "always",
+        AppendFsync::EverySecond => "everysec",
+        AppendFsync::No => "no",
+    }
+}
+
+fn set_keyspace(config: &mut Config, words: &[String]) -> Result<(), String> {
+    let [keyspace, key, protocol] = words else {
+        return Err("a number, then `protocol` and a name".into());
+    };
+    if key != "protocol" {
+        return Err(format!("'{key}' is no property of a keyspace; `protocol` is"));
+    }
+    let keyspace = number(keyspace, 0, u64::from(limits::KEYSPACES) - 1)? as usize;
+    config.protocols[keyspace] = super::cluster::known_protocol(protocol)?;
+    Ok(())
+}
+
+fn set_option(slot: &mut Option<String>, word: &str) -> Result<(), String> {
+    *slot = (!word.is_empty()).then(|| word.to_string());
+    Ok(())
+}
+
+fn only(value: &str, fixed: &str) -> Result<(), String> {
+    if value == fixed { Ok(()) } else { Err(format!("only '{fixed}' is possible here")) }
+}
+
+fn filled(word: &str) -> Result<String, String> {
+    if word.is_empty() { Err("it must not be empty".into()) } else { Ok(word.into()) }
+}
+
+/// A name that is safe in a path, in a line of `INFO`, and in a handshake.
+pub(super) fn name(word: &str) -> Result<String, String> {
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if word.is_empty() || word.len() > NAME_BYTES_MAX || !word.chars().all(good) {
+        return Err(format!("'{word}' is no name: up to {NAME_BYTES_MAX} letters, digits, '-' and '_'"));
+    }
+    Ok(word.into())
+}
+
+const NAME_BYTES_MAX: usize = 64;
+
+pub(super) fn number(word: &str, least: u64, most: u64) -> Result<u64, String> {
+    match word.parse::<u64>() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(format!("'{word}' is no number from {least} to {most}")),
+    }
+}
+
+fn yes_no(word: &str) -> Result<bool, String> {
+    match word {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(format!("'{word}' is neither yes nor no")),
+    }
+}
+
+fn said(yes: bool) -> Vec<String> {
+    one(if yes { "yes" } else { "no" })
+}
+
+fn one(value: impl ToString) -> Vec<String> {
+    vec![value.to_string()]
+}
+
+fn option(value: &Option<String>) -> Vec<String> {
+    vec![value.clone().unwrap_or_default()]
+}
+
+fn shown(values: &[impl ToString]) -> Vec<String> {
+    values.iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,44 @@
+//! What can be wrong with a configuration, with the place where it stands.
+
+use std::fmt;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Where a setting comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    File { path: PathBuf, line: usize },
+    Variable(String),
+    Flag(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Origin::Variable(name) => write!(f, "variable {name}"),
+            Origin::Flag(name) => write!(f, "flag --{name}"),
+        }
+    }
+}
+
+/// Why there is no configuration.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    #[error("cannot read the configuration file {path}: {source}")]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{path} is longer than a configuration file may be")]
+    TooLong { path: PathBuf },
+    #[error("{origin}: files include each other too deep")]
+    IncludedTooDeep { origin: Origin },
+    #[error("{origin}: {reason}")]
+    Syntax { origin: Origin, reason: &'static str },
+    #[error("{origin}: unknown directive '{name}'")]
+    Unknown { origin: Origin, name: String },
+    #[error("{origin}: '{name}': {reason}")]
+    Invalid { origin: Origin, name: &'static str, reason: String },
+    #[error("'{word}' stands where a flag such as --port should")]
+    NoFlag { word: String },
+    #[error("the cluster is not consistent: {reason}")]
+    Cluster { reason: String },
+}

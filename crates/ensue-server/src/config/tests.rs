@@ -1,0 +1,145 @@
+//! Tests of the syntax, of precedence, and of what is refused and where.
+
+use super::*;
+use crate::temporary::Temporary;
+use ensue_types::{CoreId, DatacenterId, PartitionId};
+
+struct Given {
+    folder: Temporary,
+    flags: Vec<String>,
+    variables: Vec<(String, String)>,
+}
+
+impl Given {
+    fn file(text: &str) -> Given {
+        let given = Given { folder: Temporary::new(), flags: Vec::new(), variables: Vec::new() };
+        given.write("ensue.conf", text);
+        given
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    fn flags(mut self, flags: &[&str]) -> Given {
+        self.flags = flags.iter().map(ToString::to_string).collect();
+        self
+    }
+
+    fn variable(mut self, name: &str, value: &str) -> Given {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    fn load(&self) -> Result<Config, ConfigError> {
+        let path = self.folder.path().join("ensue.conf");
+        Config::load(Some(&path), &self.flags, self.variables.clone().into_iter())
+    }
+
+    fn error(&self) -> String {
+        let folder = format!("{}/", self.folder.path().display());
+        self.load().unwrap_err().to_string().replace(&folder, "")
+    }
+}
+
+#[test]
+fn a_file_is_read_as_redis_reads_one() {
+    let given = Given::file(
+        "# a comment\n\n  PORT 7001\nbind 127.0.0.1 -::1\nrequirepass \"a b\\x21\"\nmaxmemory 100mb\n\
+         replication-backlog-max 2g\ndir 'my data'\nappendfsync always\nsave \"\"\nkeyspace 1 protocol eventual\n",
+    );
+    let config = given.load().unwrap();
+    assert_eq!(config.port, 7001);
+    assert_eq!(config.requirepass.as_deref(), Some("a b!"));
+    assert_eq!((config.maxmemory, config.replication_backlog_max), (100 << 20, 2_000_000_000));
+    assert_eq!(config.dir, PathBuf::from("my data"));
+    assert_eq!(config.appendfsync, AppendFsync::Always);
+    assert_eq!((config.protocols[0].as_str(), config.protocols[1].as_str()), ("eiger", "eventual"));
+}
+
+#[test]
+fn flags_win_over_variables_and_these_over_the_file() {
+    let file = "port 1001\ntimeout 1\nmaxclients 1\nloglevel debug\n";
+    let given = Given::file(file)
+        .variable("ENSUE_PORT", "1002")
+        .variable("ENSUE_TIMEOUT", "2")
+        .variable("ENSUE_SERVICE_HOST", "not ours")
+        .flags(&["--port", "1003", "--maxclients=3"]);
+    let config = given.load().unwrap();
+    assert_eq!((config.port, config.timeout_s, config.maxclients), (1003, 2, 3));
+    assert_eq!(config.loglevel, Level::Debug);
+}
+
+#[test]
+fn a_layer_replaces_all_lines_of_a_directive() {
+    let given = Given::file("node dc1 10.0.0.1:7000\nnode dc2 10.0.0.2:7000\nself dc2\n")
+        .variable("ENSUE_NODE", "dc2 h:1; dc3 [::1]:2 cores 4");
+    let config = given.load().unwrap();
+    let lines: Vec<String> = config.nodes.iter().map(ToString::to_string).collect();
+    assert_eq!(lines, ["dc2 h:1", "dc3 [::1]:2 cores 4"]);
+}
+
+#[test]
+fn included_files_stand_where_they_are_included() {
+    let given = Given::file("port 1\ninclude more.conf\ntimeout 3\n");
+    given.write("more.conf", "port 2\ntimeout 2\n");
+    let config = given.load().unwrap();
+    assert_eq!((config.port, config.timeout_s), (2, 3));
+    given.write("more.conf", "\nprot 2\n");
+    assert_eq!(given.error(), "more.conf:2: unknown directive 'prot'");
+    given.write("more.conf", "include more.conf");
+    assert_eq!(given.error(), "more.conf:1: files include each other too deep");
+}
+
+#[test]
+fn mistakes_are_named_with_their_place() {
+    let cases = [
+        ("prot 1", "ensue.conf:1: unknown directive 'prot'"),
+        ("\nport 70000", "ensue.conf:2: 'port': '70000' is no number from 1 to 65535"),
+        ("port", "ensue.conf:1: 'port': a value is missing"),
+        ("port 1 2", "ensue.conf:1: 'port': one value, not 2"),
+        ("dir \"open", "ensue.conf:1: a quote is not closed"),
+        (
+            "maxmemory 1x",
+            "ensue.conf:1: 'maxmemory': '1x' is no size: the units are b, k, kb, m, mb, g and gb",
+        ),
+        ("appendonly no", "ensue.conf:1: 'appendonly': only 'yes' is possible here"),
+        ("keyspace 0 protocol x", "ensue.conf:1: 'keyspace': 'x' is no protocol; there are eiger, eventual"),
+        ("node dc1 host", "ensue.conf:1: 'node': 'host' has no port"),
+        (
+            "self dc9\nnode dc1 h:1",
+            "the cluster is not consistent: no `node` line is of our datacenter 'dc9'",
+        ),
+        ("self dc1 1\nnode dc1 h:1", "the cluster is not consistent: dc1 has no node 1"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(Given::file(text).error(), expected, "{text}");
+    }
+    let given = Given::file("").flags(&["--port", "x"]);
+    assert_eq!(given.error(), "flag --port: 'port': 'x' is no number from 1 to 65535");
+    let given = Given::file("").variable("ENSUE_PORT", "tcp://10.0.0.1:6379");
+    assert!(given.error().starts_with("variable ENSUE_PORT: 'port': "));
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let config = Given::file("requirepass hush\n").load().unwrap();
+    assert!(!format!("{:?}{:?}", config.effective(), config.directives()).contains("hush"));
+    let save = config.directives().into_iter().find(|(name, _)| name == "save").unwrap();
+    assert_eq!(save.1, "");
+}
+
+#[test]
+fn partitions_are_dealt_over_all_cores_of_a_datacenter() {
+    let text = "partitions 5\ncores 2\nself dc2 1\nnode dc1 a:100\nnode dc2 b:200 cores 1\nnode dc2 c:300\n";
+    let cluster = Given::file(text).load().unwrap().cluster().unwrap();
+    assert_eq!((cluster.own, cluster.node), (DatacenterId(1), 1));
+    assert_eq!(cluster.own_cores().collect::<Vec<_>>(), [CoreId(1), CoreId(2)]);
+    let topology = cluster.topology();
+    assert_eq!(topology.owner(DatacenterId(1), PartitionId(4)), CoreId(1));
+    assert_eq!(topology.owner(DatacenterId(0), PartitionId(4)), CoreId(0));
+    let peers = cluster.peers();
+    assert_eq!(peers[1], (DatacenterId(0), CoreId(1), "a".into(), 101));
+    assert_eq!(peers[2], (DatacenterId(1), CoreId(0), "b".into(), 200));
+    assert_eq!(peers.len(), 3);
+}

@@ -1,0 +1,84 @@
+//! The data directory of a datacenter's node: `<dir>/<datacenter>/`, with one folder a partition below it.
+//!
+//! Opening it takes a lock that lasts as long as the value, so that two processes never share a partition, and checks
+//! that the data was written for this cluster. It does not look into the partitions.
+
+use crate::config::Cluster;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why the data directory cannot be used.
+#[derive(Debug, Error)]
+pub enum DirectoryError {
+    #[error("cannot use the data directory {path}: {source}")]
+    Machine { path: PathBuf, source: io::Error },
+    #[error("{path} is in use by another process")]
+    Locked { path: PathBuf },
+    #[error("{path} holds other data: it says '{found}', the configuration says '{expected}'")]
+    Other { path: PathBuf, found: String, expected: String },
+}
+
+/// A locked data directory.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    /// Holds the lock until it is closed, also when the process is killed.
+    _lock: File,
+}
+
+impl Directory {
+    pub fn open(dir: &Path, cluster: &Cluster) -> Result<Directory, DirectoryError> {
+        let path = dir.join(&cluster.own_datacenter().name);
+        let fails = |source| DirectoryError::Machine { path: path.clone(), source };
+        fs::create_dir_all(&path).map_err(fails)?;
+        let lock_path = path.join(format!("node{}.lock", cluster.node));
+        let lock = open_lock(&lock_path).map_err(fails)?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(DirectoryError::Locked { path }),
+            Err(error) => return Err(fails(error.into())),
+        }
+        check_shape(&path, cluster)?;
+        Ok(Directory { path, _lock: lock })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).truncate(false).write(true).open(path)
+}
+
+/// Writes down at the first start what the data depends on, and compares it at every later one.
+fn check_shape(path: &Path, cluster: &Cluster) -> Result<(), DirectoryError> {
+    let fails = |source| DirectoryError::Machine { path: path.into(), source };
+    let file = path.join("shape");
+    let expected = format!(
+        "ensue 1 cluster {} datacenter {} number {} partitions {}",
+        cluster.name,
+        cluster.own_datacenter().name,
+        cluster.own.0,
+        cluster.partitions
+    );
+    match fs::read_to_string(&file) {
+        Ok(found) if found.trim() == expected => Ok(()),
+        Ok(found) => {
+            let found = found.trim().chars().take(200).collect();
+            Err(DirectoryError::Other { path: path.into(), found, expected })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => write_shape(&file, &expected).map_err(fails),
+        Err(error) => Err(fails(error)),
+    }
+}
+
+fn write_shape(path: &Path, text: &str) -> io::Result<()> {
+    crate::disk::replace(path, format!("{text}\n").as_bytes())
+}
+
+#[cfg(test)]
+mod tests;

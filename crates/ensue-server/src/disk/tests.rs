@@ -1,0 +1,116 @@
+//! Tests of the executor on a real directory: every operation, their order, and failures.
+
+use super::*;
+use crate::temporary::Temporary;
+use std::sync::mpsc::{Receiver, channel};
+
+const P: PartitionId = PartitionId(7);
+const LOG: FileName = FileName::Segment(0);
+
+struct Bench {
+    disk: Disk,
+    synced: Receiver<(PartitionId, SyncDone)>,
+    folder: Temporary,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let folder = Temporary::new();
+        let (sender, synced) = channel();
+        let syncer = Syncer::start("test-sync".into(), move |partition, done| {
+            sender.send((partition, done)).unwrap();
+        });
+        Bench { disk: Disk::new(folder.path().into(), syncer.unwrap()), synced, folder }
+    }
+
+    fn run(&mut self, op: DiskOp) -> Option<DiskDone> {
+        self.disk.execute(P, op);
+        self.disk.next_done().map(|(_, done)| done)
+    }
+
+    fn wait_for_sync(&mut self) {
+        let (partition, done) = self.synced.recv().unwrap();
+        self.disk.synced(partition, done);
+    }
+}
+
+fn append(text: &'static str) -> DiskOp {
+    DiskOp::Append { file: LOG, bytes: Bytes::from_static(text.as_bytes()) }
+}
+
+#[test]
+fn a_log_is_appended_read_cut_and_deleted() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.run(DiskOp::List), Some(DiskDone::Listed { files: vec![] }));
+    assert_eq!(bench.run(append("hello ")), Some(DiskDone::Appended { file: LOG }));
+    assert_eq!(bench.run(append("world")), Some(DiskDone::Appended { file: LOG }));
+    let read = DiskOp::Read { file: LOG, offset: 6, length: 100 };
+    let bytes = Bytes::from_static(b"world");
+    assert_eq!(bench.run(read), Some(DiskDone::Read { file: LOG, offset: 6, bytes }));
+    assert_eq!(bench.run(DiskOp::Truncate { file: LOG, length: 5 }), Some(DiskDone::Truncated { file: LOG }));
+    assert_eq!(bench.run(append("!")), Some(DiskDone::Appended { file: LOG }));
+    assert_eq!(bench.run(DiskOp::List), Some(DiskDone::Listed { files: vec![(LOG, 6)] }));
+    assert_eq!(bench.run(DiskOp::Delete { file: LOG }), Some(DiskDone::Deleted { file: LOG }));
+    assert_eq!(bench.run(DiskOp::Delete { file: LOG }), Some(DiskDone::Deleted { file: LOG }));
+    assert_eq!(bench.run(DiskOp::List), Some(DiskDone::Listed { files: vec![] }));
+}
+
+#[test]
+fn a_replaced_file_has_only_the_new_content() {
+    let mut bench = Bench::new();
+    bench.run(DiskOp::List);
+    let file = FileName::Superblock;
+    for text in ["first, and long", "second"] {
+        let op = DiskOp::Replace { file, bytes: Bytes::from_static(text.as_bytes()) };
+        assert_eq!(bench.run(op), Some(DiskDone::Replaced { file }));
+        let read = DiskOp::Read { file, offset: 0, length: 4096 };
+        let bytes = Bytes::from_static(text.as_bytes());
+        assert_eq!(bench.run(read), Some(DiskDone::Read { file, offset: 0, bytes }));
+    }
+}
+
+#[test]
+fn what_must_not_overtake_a_sync_waits_for_it() {
+    let mut bench = Bench::new();
+    bench.run(DiskOp::List);
+    bench.run(append("a"));
+    assert_eq!(bench.run(DiskOp::Sync { file: LOG }), None);
+    assert_eq!(bench.run(append("b")), Some(DiskDone::Appended { file: LOG }), "appends go on");
+    let file = FileName::Superblock;
+    assert_eq!(bench.run(DiskOp::Replace { file, bytes: Bytes::from_static(b"mark") }), None);
+    assert_eq!(bench.run(append("c")), None, "order is kept behind what waits");
+    bench.wait_for_sync();
+    let done: Vec<DiskDone> = std::iter::from_fn(|| bench.disk.next_done()).map(|(_, done)| done).collect();
+    let expected =
+        vec![DiskDone::Synced { file: LOG }, DiskDone::Replaced { file }, DiskDone::Appended { file: LOG }];
+    assert_eq!(done, expected);
+    let log = bench.folder.path().join("p0007").join(LOG.to_string());
+    assert_eq!(fs::read(log).unwrap(), b"abc");
+}
+
+#[test]
+fn failures_are_answers() {
+    let mut bench = Bench::new();
+    bench.run(DiskOp::List);
+    let read = DiskOp::Read { file: LOG, offset: 0, length: 1 };
+    assert!(matches!(bench.run(read), Some(DiskDone::Failed { op: "read", file: Some(LOG), .. })));
+    let sync = DiskOp::Sync { file: LOG };
+    assert!(matches!(bench.run(sync), Some(DiskDone::Failed { op: "sync", .. })));
+    fs::remove_dir_all(bench.folder.path().join("p0007")).unwrap();
+    assert!(matches!(bench.run(append("x")), Some(DiskDone::Failed { op: "append", .. })));
+}
+
+#[test]
+fn many_files_stay_usable_with_few_open() {
+    let mut bench = Bench::new();
+    bench.run(DiskOp::List);
+    for round in 0..2 {
+        for number in 0..3 * OPEN_FILES_MAX as u64 {
+            let op = DiskOp::Append { file: FileName::Segment(number), bytes: Bytes::from_static(b"x") };
+            assert!(matches!(bench.run(op), Some(DiskDone::Appended { .. })), "round {round}");
+        }
+    }
+    assert_eq!(bench.disk.folder(P).open.len(), OPEN_FILES_MAX);
+    let Some(DiskDone::Listed { files }) = bench.run(DiskOp::List) else { panic!("no list") };
+    assert!(files.iter().all(|&(_, length)| length == 2));
+}

@@ -1,0 +1,73 @@
+//! What the threads of a node send to a core: a list under a mutex that the core swaps out once a turn.
+//!
+//! Mail of one sender arrives in order. A sender wakes the core only when the list was empty. Messages between cores
+//! of a node pass through here as values and are never encoded.
+
+use crate::disk::syncer::SyncDone;
+use crate::listener::Guest;
+use crate::peers::Resolved;
+use ensue_types::PartitionId;
+use ensue_wire::Envelope;
+use mio::Waker;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One thing for a core.
+#[derive(Debug)]
+pub(crate) enum Mail {
+    Envelope(Envelope),
+    /// A client that this core shall serve.
+    Client(Guest),
+    /// The address of a peer was looked up.
+    Resolved(Resolved),
+    Synced(PartitionId, SyncDone),
+    Shutdown,
+}
+
+/// The inbox of one core.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    mail: Mutex<Vec<Mail>>,
+    waker: Arc<Waker>,
+}
+
+impl Inbox {
+    pub(crate) fn new(waker: Arc<Waker>) -> Inbox {
+        Inbox { mail: Mutex::new(Vec::new()), waker }
+    }
+
+    pub(crate) fn post(&self, mail: Mail) {
+        self.post_all(&mut vec![mail]);
+    }
+
+    /// Posts everything in the list and leaves it empty.
+    pub(crate) fn post_all(&self, list: &mut Vec<Mail>) {
+        if list.is_empty() {
+            return;
+        }
+        let was_empty = {
+            let mut mail = self.lock();
+            let was_empty = mail.is_empty();
+            mail.append(list);
+            was_empty
+        };
+        if was_empty {
+            self.wake().expect("an eventfd of this process can be written");
+        }
+    }
+
+    /// Takes everything that has arrived; `list` must be empty, and its memory is reused.
+    pub(crate) fn take(&self, list: &mut Vec<Mail>) {
+        debug_assert!(list.is_empty(), "what was taken before has been handled");
+        std::mem::swap(&mut *self.lock(), list);
+    }
+
+    fn wake(&self) -> io::Result<()> {
+        self.waker.wake()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Mail>> {
+        // A list is whole even if a thread panicked while it held the lock; the process is about to end then anyway.
+        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,29 @@
+//! The shell around the nodes of one process: configuration, sockets, links, disks, clocks and threads.
+//!
+//! Clients, peers, files and signals arrive; inputs of [`ensue_node::Node`] leave, and its outputs are carried out. It
+//! holds no logic of the store: what a command means, what is replicated and when an answer is true are the node's
+//! decisions. One thread a core, and nothing is shared between them but inboxes.
+
+pub mod admin;
+pub mod bootstrap;
+mod bounds;
+mod client;
+mod clients;
+pub mod clock;
+pub mod config;
+mod directory;
+mod disk;
+mod inbox;
+mod link;
+mod listener;
+pub mod log;
+mod peers;
+mod pump;
+pub mod shaper;
+pub mod shutdown;
+#[cfg(test)]
+mod temporary;
+
+pub use bootstrap::{Machine, Running, StartError, start};
+pub use config::{Config, ConfigError};
+pub use shaper::{Shape, Shaper};

@@ -1,0 +1,220 @@
+//! One connection to a core of another node: a handshake, then frames both ways, in order.
+//!
+//! Frames to send are encoded at once and wait here until their time has come (a delay set by the shaper) and the
+//! socket takes them. Whatever is wrong with a peer's bytes ends the connection; the reason is a [`LinkError`]. It
+//! does not dial again and does not know which links the node needs: `peers` does.
+
+use crate::bounds::{BUFFER_KEPT_BYTES, PEER_OUTPUT_BYTES_MAX, READ_BYTES_PER_TURN};
+use bytes::BytesMut;
+use ensue_wire::{CoreName, Envelope, FrameReader, HandshakeError, Hello, WireError};
+use mio::net::TcpStream;
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use thiserror::Error;
+
+/// Why a connection ended.
+#[derive(Debug, Error)]
+pub(crate) enum LinkError {
+    #[error("the connection was closed")]
+    Closed,
+    #[error("{0}")]
+    Machine(#[from] io::Error),
+    #[error("{0}")]
+    Handshake(#[from] HandshakeError),
+    #[error("{0} is not ours to be dialled by")]
+    NotExpected(CoreName),
+    #[error("{0}")]
+    Wire(#[from] WireError),
+    #[error("it did not finish the handshake in time")]
+    Slow,
+    #[error("it does not take what is sent to it")]
+    OutputFull,
+    #[error("it connected again")]
+    Replaced,
+    #[error("the link is cut")]
+    Cut,
+}
+
+/// How far the connection has come.
+#[derive(Debug)]
+pub(crate) enum Phase {
+    /// We dialled and wait until the socket is connected.
+    Connecting,
+    /// Connected; the peer has not said who it is.
+    Greeting,
+    Up,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) stream: TcpStream,
+    pub(crate) phase: Phase,
+    /// Known from the start where we dialled, otherwise after the handshake.
+    pub(crate) peer: Option<CoreName>,
+    pub(crate) began_us: u64,
+    /// It stands in the list of links that have bytes to read.
+    pub(crate) is_queued: bool,
+    input: BytesMut,
+    frames: FrameReader,
+    output: Vec<u8>,
+    /// Bytes of the output that the socket has taken.
+    written: usize,
+    /// Bytes of the output whose time has come.
+    released: usize,
+    /// The frames behind them: when each may leave, and its length.
+    held: VecDeque<(u64, usize)>,
+    readable: bool,
+    /// The peer sends nothing more; what it sent before is still taken.
+    closed: bool,
+}
+
+impl Link {
+    pub(crate) fn new(stream: TcpStream, phase: Phase, peer: Option<CoreName>, now_us: u64) -> Link {
+        Link {
+            stream,
+            phase,
+            peer,
+            began_us: now_us,
+            is_queued: false,
+            input: BytesMut::new(),
+            frames: FrameReader::default(),
+            output: Vec::new(),
+            written: 0,
+            released: 0,
+            held: VecDeque::new(),
+            readable: true,
+            closed: false,
+        }
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        matches!(self.phase, Phase::Up)
+    }
+
+    pub(crate) fn on_readable(&mut self) {
+        self.readable = true;
+    }
+
+    /// Whether the dialled socket is connected by now.
+    pub(crate) fn is_connected(&self) -> io::Result<bool> {
+        if let Some(error) = self.stream.take_error()? {
+            return Err(error);
+        }
+        match self.stream.peer_addr() {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends our side of the handshake; it is never delayed.
+    pub(crate) fn greet(&mut self, own: &Hello) {
+        self.output.extend_from_slice(&own.encode());
+        self.released = self.output.len();
+        self.phase = Phase::Greeting;
+    }
+
+    /// Takes the peer's side of the handshake, if it has arrived, and says who it is.
+    pub(crate) fn take_greeting(&mut self, own: &Hello) -> Result<Option<CoreName>, LinkError> {
+        let Some(theirs) = Hello::next(&mut self.input)? else { return Ok(None) };
+        match self.peer {
+            Some(dialled) => ensue_wire::negotiate_dialled(own, &theirs, dialled)?,
+            None => ensue_wire::negotiate(own, &theirs)?,
+        };
+        Ok(Some(theirs.name()))
+    }
+
+    /// Encodes a message, to leave after the delay and after everything before it.
+    pub(crate) fn send(&mut self, envelope: &Envelope, now_us: u64, delay_us: u64) -> Result<(), LinkError> {
+        let before = self.output.len();
+        ensue_wire::write_envelope(envelope, &mut self.output)?;
+        let length = self.output.len() - before;
+        let due_us = (now_us + delay_us).max(self.held.back().map_or(0, |&(due_us, _)| due_us));
+        if due_us <= now_us && self.held.is_empty() {
+            self.released += length;
+        } else {
+            self.held.push_back((due_us, length));
+        }
+        if self.output.len() - self.written > PEER_OUTPUT_BYTES_MAX {
+            return Err(LinkError::OutputFull);
+        }
+        Ok(())
+    }
+
+    /// When the next frame that is held back may leave.
+    pub(crate) fn next_us(&self) -> Option<u64> {
+        self.held.front().map(|&(due_us, _)| due_us)
+    }
+
+    /// Writes what the socket takes of the frames whose time has come.
+    pub(crate) fn flush(&mut self, now_us: u64) -> Result<(), LinkError> {
+        while let Some(&(due_us, length)) = self.held.front() {
+            if due_us > now_us {
+                break;
+            }
+            self.released += length;
+            self.held.pop_front();
+        }
+        while self.written < self.released {
+            match self.stream.write(&self.output[self.written..self.released]) {
+                Ok(0) => return Err(LinkError::Closed),
+                Ok(length) => self.written += length,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.give_back_output();
+        Ok(())
+    }
+
+    fn give_back_output(&mut self) {
+        if self.written == self.output.len() {
+            self.output.clear();
+            if self.output.capacity() > BUFFER_KEPT_BYTES {
+                self.output = Vec::new();
+            }
+        } else if self.written > BUFFER_KEPT_BYTES && self.written > self.output.len() / 2 {
+            self.output.drain(..self.written);
+        } else {
+            return;
+        }
+        self.released -= self.written;
+        self.written = 0;
+    }
+
+    /// Reads what the socket holds, within the budget of a turn. True if there may be more.
+    pub(crate) fn fill(&mut self, scratch: &mut [u8]) -> Result<bool, LinkError> {
+        let mut budget = READ_BYTES_PER_TURN;
+        while self.readable && budget > 0 {
+            match self.stream.read(scratch) {
+                Ok(0) => {
+                    self.readable = false;
+                    self.closed = true;
+                }
+                Ok(length) => {
+                    self.input.extend_from_slice(&scratch[..length]);
+                    budget = budget.saturating_sub(length);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(self.readable)
+    }
+
+    /// Whether the peer has closed its side.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The next message that has arrived whole.
+    pub(crate) fn next_message(&mut self) -> Result<Option<Envelope>, LinkError> {
+        match self.frames.next(&mut self.input)? {
+            Some(body) => Ok(Some(ensue_wire::decode(&body)?)),
+            None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Tests of who is let in.
+
+use super::*;
+use std::io::Read;
+
+#[test]
+fn loopback_is_recognised_in_both_families() {
+    for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
+        assert!(is_loopback(address.parse().unwrap()), "{address}");
+    }
+    for address in ["10.0.0.1", "::2", "::ffff:10.0.0.1", "0.0.0.0"] {
+        assert!(!is_loopback(address.parse().unwrap()), "{address}");
+    }
+}
+
+#[test]
+fn one_client_too_many_is_told_so() {
+    let socket = TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
+    let admittance = Admittance { clients_max: 1, loopback_only: true, keepalive_s: 300 };
+    let mut listener = Listener::new(vec![socket], admittance);
+    let _first = std::net::TcpStream::connect(address).unwrap();
+    let mut second = std::net::TcpStream::connect(address).unwrap();
+    let (mut admitted, mut refused) = (Vec::new(), Vec::new());
+    listener.on_ready();
+    listener.accept(0, &mut admitted, &mut refused);
+    assert_eq!((admitted.len(), refused.len()), (1, 1));
+    assert_eq!(listener.next_us(), None);
+    refused.clear();
+    let mut words = String::new();
+    second.read_to_string(&mut words).unwrap();
+    assert_eq!(words, "-ERR max number of clients reached\r\n");
+    admitted.clear();
+    let _third = std::net::TcpStream::connect(address).unwrap();
+    listener.on_ready();
+    listener.accept(0, &mut admitted, &mut refused);
+    assert_eq!(admitted.len(), 1, "a seat that was left is free again");
+}

@@ -1,0 +1,127 @@
+//! Lines for the operator, on standard error: time, level, text.
+//!
+//! One level a process. A line that could repeat without end goes through a [`Throttle`]. It does not write files,
+//! rotate, or buffer: what runs the process does that.
+
+use crate::clock;
+use std::fmt;
+use std::io::Write;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// How much an operator wants to read, in Redis's words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Debug,
+    Verbose,
+    #[default]
+    Notice,
+    Warning,
+}
+
+impl Level {
+    pub const ALL: [Level; 4] = [Level::Debug, Level::Verbose, Level::Notice, Level::Warning];
+
+    /// The word in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Debug => "debug",
+            Level::Verbose => "verbose",
+            Level::Notice => "notice",
+            Level::Warning => "warning",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Level> {
+        Level::ALL.into_iter().find(|level| level.name() == name)
+    }
+}
+
+static LEVEL: AtomicU8 = AtomicU8::new(Level::Notice as u8);
+
+/// Sets the lowest level that is written, for the whole process.
+pub fn set_level(level: Level) {
+    LEVEL.store(level as u8, Ordering::Relaxed);
+}
+
+/// Whether lines of this level are written.
+pub fn is_on(level: Level) -> bool {
+    level as u8 >= LEVEL.load(Ordering::Relaxed)
+}
+
+pub fn warning(text: impl fmt::Display) {
+    write(Level::Warning, text);
+}
+
+pub fn notice(text: impl fmt::Display) {
+    write(Level::Notice, text);
+}
+
+pub fn verbose(text: impl fmt::Display) {
+    write(Level::Verbose, text);
+}
+
+pub fn debug(text: impl fmt::Display) {
+    write(Level::Debug, text);
+}
+
+fn write(level: Level, text: impl fmt::Display) {
+    if is_on(level) {
+        // A log that cannot be written is no reason to stop serving.
+        let _ =
+            writeln!(std::io::stderr().lock(), "{} {:7} {text}", Timestamp(clock::wall_ms()), level.name());
+    }
+}
+
+/// Milliseconds since 1970, shown as a date and time of day in UTC.
+#[derive(Clone, Copy, Debug)]
+pub struct Timestamp(pub u64);
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (days, ms) = (self.0 / DAY_MS, self.0 % DAY_MS);
+        let (year, month, day) = date_of(days);
+        let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", ms % 1000)
+    }
+}
+
+const DAY_MS: u64 = 86_400_000;
+
+/// Year, month and day in the Gregorian calendar of a day counted from 1970-01-01.
+fn date_of(days: u64) -> (u64, u64, u64) {
+    // Years begin in March here, so that the leap day is the last day of a year and months need no table.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    (year, month, day)
+}
+
+/// Lets one line a second through and counts the others.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Throttle {
+    next_us: u64,
+    held_back: u64,
+}
+
+impl Throttle {
+    /// Writes a warning, unless there was one within the last second.
+    pub fn warning(&mut self, monotonic_us: u64, text: impl fmt::Display) {
+        if monotonic_us < self.next_us {
+            self.held_back += 1;
+            return;
+        }
+        match std::mem::take(&mut self.held_back) {
+            0 => warning(text),
+            held_back => warning(format_args!("{text} ({held_back} more like this were not written)")),
+        }
+        self.next_us = monotonic_us + 1_000_000;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,292 @@
+//! The loop of one core: readiness of sockets, mail, timers and finished disk work become inputs of the node; its
+//! outputs become writes, mail to the other cores, and disk work.
+//!
+//! One turn: wait, read everything that arrived, give it to the node, end the turn, carry out what the node asks until
+//! it asks nothing more, then write to the sockets. It decides nothing that a client or a peer could notice, other
+//! than when a bound is reached. A panic here is a broken invariant and ends the process.
+
+use crate::bounds::{DISK_ROUNDS_PER_TURN, HOUSEKEEPING_US};
+use crate::clients::{self, Clients};
+use crate::clock::Clock;
+use crate::disk::Disk;
+use crate::inbox::{Inbox, Mail};
+use crate::listener::{Guest, Listener};
+use crate::log::{self, Throttle};
+use crate::peers::{self, Peers};
+use ensue_node::{Input, Node, Output, Trace};
+use ensue_types::{CoreId, DatacenterId};
+use ensue_wire::CoreName;
+use mio::{Events, Interest, Poll, Registry, Token};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What wakes the core from another thread.
+pub(crate) const WAKER: Token = Token(0);
+const PEER_LISTENER: Token = Token(1);
+/// The first of the tokens of the listening sockets for clients.
+const LISTENER: usize = 2;
+const EVENTS_PER_TURN: usize = 1_024;
+
+/// Everything that the loop of one core works with.
+pub(crate) struct Pump {
+    pub(crate) name: CoreName,
+    pub(crate) node: Node,
+    pub(crate) clock: Clock,
+    pub(crate) poll: Poll,
+    pub(crate) clients: Clients,
+    pub(crate) peers: Peers,
+    pub(crate) disk: Disk,
+    /// On core 0 of a node.
+    pub(crate) listener: Option<Listener>,
+    /// The inboxes of all cores of the node, in order, and the place of ours among them.
+    pub(crate) inboxes: Vec<Arc<Inbox>>,
+    pub(crate) index: usize,
+    /// The number of the node's first core.
+    pub(crate) first_core: CoreId,
+    pub(crate) state: State,
+}
+
+/// What the loop remembers between turns.
+#[derive(Default)]
+pub(crate) struct State {
+    inputs: VecDeque<Input>,
+    mail: Vec<Mail>,
+    /// For each core of the node, what goes to it at the end of the turn.
+    outgoing: Vec<Vec<Mail>>,
+    admitted: Vec<Guest>,
+    next_core: usize,
+    next_housekeeping_us: u64,
+    /// The disk had more to do than a turn allows.
+    unfinished: bool,
+    stopped: bool,
+    complaints: Throttle,
+}
+
+impl Pump {
+    /// Runs until the node has stopped and its last disk work is done.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        self.begin()?;
+        let mut events = Events::with_capacity(EVENTS_PER_TURN);
+        while !(self.state.stopped && self.disk.is_idle()) {
+            let timeout = self.timeout();
+            match self.poll.poll(&mut events, timeout) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            self.turn(&events)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        let registry = self.poll.registry();
+        registry.register(self.peers.listener(), PEER_LISTENER, Interest::READABLE)?;
+        if let Some(listener) = &mut self.listener {
+            for (index, socket) in listener.sockets().iter_mut().enumerate() {
+                registry.register(socket, Token(LISTENER + index), Interest::READABLE)?;
+            }
+        }
+        self.state.outgoing.resize_with(self.inboxes.len(), Vec::new);
+        // The cores of a node are linked from the start and for good.
+        for index in (0..self.inboxes.len()).filter(|&index| index != self.index) {
+            let core = CoreId(self.first_core.0 + index as u16);
+            self.state.inputs.push_back(Input::LinkUp { datacenter: self.name.datacenter, core });
+        }
+        self.drain();
+        self.end_turn();
+        self.write()
+    }
+
+    fn turn(&mut self, events: &Events) -> io::Result<()> {
+        let now_us = self.clock.monotonic_us();
+        self.take_mail(now_us);
+        for event in events {
+            self.take_event(event);
+        }
+        self.serve_listener(now_us);
+        let registry = self.poll.registry();
+        let inputs = &mut self.state.inputs;
+        self.peers.tend(now_us, registry, inputs);
+        self.peers.read(now_us, registry, inputs);
+        self.clients.read(now_us, registry, inputs);
+        if now_us >= self.state.next_housekeeping_us {
+            self.state.next_housekeeping_us = now_us + HOUSEKEEPING_US;
+            self.clients.clean_up(now_us, registry, inputs);
+            self.peers.clean_up(now_us, registry, inputs);
+        }
+        if self.node.next_timer().is_some_and(|due_us| due_us <= now_us) {
+            inputs.push_back(Input::Timer);
+        }
+        self.end_turn();
+        self.write()
+    }
+
+    /// How long nothing can happen without an event.
+    fn timeout(&self) -> Option<Duration> {
+        if self.state.unfinished
+            || !self.state.inputs.is_empty()
+            || self.clients.has_work()
+            || self.peers.has_work()
+        {
+            return Some(Duration::ZERO);
+        }
+        let timers = [
+            self.node.next_timer(),
+            self.peers.next_us(),
+            self.listener.as_ref().and_then(Listener::next_us),
+            Some(self.state.next_housekeeping_us),
+        ];
+        let now_us = self.clock.monotonic_us();
+        let next_us = timers.into_iter().flatten().min()?;
+        Some(Duration::from_micros(next_us.saturating_sub(now_us)))
+    }
+
+    fn take_mail(&mut self, now_us: u64) {
+        let mut mail = std::mem::take(&mut self.state.mail);
+        self.inboxes[self.index].take(&mut mail);
+        for item in mail.drain(..) {
+            match item {
+                Mail::Envelope(envelope) => self.state.inputs.push_back(Input::Message(envelope)),
+                Mail::Client(guest) => {
+                    self.clients.admit(now_us, guest, self.poll.registry(), &mut self.state.inputs);
+                }
+                Mail::Resolved(resolved) => self.peers.resolved(now_us, resolved),
+                Mail::Synced(partition, done) => self.disk.synced(partition, done),
+                Mail::Shutdown => self.state.inputs.push_back(Input::Shutdown),
+            }
+        }
+        self.state.mail = mail;
+    }
+
+    fn take_event(&mut self, event: &mio::event::Event) {
+        let token = event.token();
+        let readable = event.is_readable() || event.is_read_closed() || event.is_error();
+        let writable = event.is_writable();
+        if clients::owns(token) {
+            self.clients.on_event(token, readable, writable);
+        } else if peers::owns(token) {
+            self.peers.on_event(token, readable, writable);
+        } else if token == PEER_LISTENER {
+            self.peers.on_listener_ready();
+        } else if token != WAKER {
+            self.listener.iter_mut().for_each(Listener::on_ready);
+        }
+    }
+
+    /// Lets clients in and deals them to the cores of the node in turn.
+    fn serve_listener(&mut self, now_us: u64) {
+        let Some(listener) = &mut self.listener else { return };
+        let mut refused = Vec::new();
+        listener.accept(now_us, &mut self.state.admitted, &mut refused);
+        for stream in refused {
+            self.clients.linger(now_us, stream);
+        }
+        for guest in self.state.admitted.drain(..) {
+            let core = self.state.next_core;
+            self.state.next_core = (core + 1) % self.inboxes.len();
+            if core == self.index {
+                self.clients.admit(now_us, guest, self.poll.registry(), &mut self.state.inputs);
+            } else {
+                self.state.outgoing[core].push(Mail::Client(guest));
+            }
+        }
+    }
+
+    /// Gives the node its inputs, ends the turn, and carries out its disk work until it asks for nothing more.
+    fn end_turn(&mut self) {
+        self.feed();
+        self.state.unfinished = true;
+        for _ in 0..DISK_ROUNDS_PER_TURN {
+            self.state.inputs.push_back(Input::TurnEnd);
+            self.feed();
+            while let Some((partition, done)) = self.disk.next_done() {
+                self.state.inputs.push_back(Input::Disk { partition, done });
+            }
+            if self.state.inputs.is_empty() {
+                self.state.unfinished = false;
+                break;
+            }
+            self.feed();
+        }
+    }
+
+    fn feed(&mut self) {
+        while let Some(input) = self.state.inputs.pop_front() {
+            self.node.on_input(self.clock.now(), input);
+            self.drain();
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.node.next_output() {
+            self.carry_out(output);
+        }
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        let registry: &Registry = self.poll.registry();
+        match output {
+            Output::Reply { session, bytes, answered } => {
+                self.clients.reply(session, bytes, answered, registry, &mut self.state.inputs);
+            }
+            Output::Disconnect { session } => self.clients.disconnect(session),
+            Output::Send { datacenter, core, envelope } => match self.index_of(datacenter, core) {
+                Some(index) if index == self.index => self.state.inputs.push_back(Input::Message(envelope)),
+                Some(index) => self.state.outgoing[index].push(Mail::Envelope(envelope)),
+                None => {
+                    let now_us = self.clock.monotonic_us();
+                    let to = CoreName { datacenter, core };
+                    self.peers.send(now_us, to, &envelope, registry, &mut self.state.inputs);
+                }
+            },
+            Output::Disk { partition, op } => self.disk.execute(partition, op),
+            Output::Trace(trace) => self.tell(&trace),
+            Output::Stopped => self.state.stopped = true,
+        }
+    }
+
+    /// The place of a core in this node, if it is one of its cores.
+    fn index_of(&self, datacenter: DatacenterId, core: CoreId) -> Option<usize> {
+        let index = usize::from(core.0.checked_sub(self.first_core.0)?);
+        (datacenter == self.name.datacenter && index < self.inboxes.len()).then_some(index)
+    }
+
+    /// What the turn has produced leaves for the sockets and for the other cores.
+    fn write(&mut self) -> io::Result<()> {
+        let now_us = self.clock.monotonic_us();
+        for (index, list) in self.state.outgoing.iter_mut().enumerate() {
+            self.inboxes[index].post_all(list);
+        }
+        let registry = self.poll.registry();
+        self.peers.flush(now_us, registry, &mut self.state.inputs);
+        self.clients.flush(now_us, registry, &mut self.state.inputs);
+        Ok(())
+    }
+
+    /// Tells the operator what is worth it.
+    fn tell(&mut self, trace: &Trace) {
+        let core = self.name;
+        match trace {
+            Trace::PartitionStopped { partition, reason } => {
+                log::warning(format_args!("{core}: partition {partition} stopped: {reason}"));
+            }
+            Trace::TornTail { partition, bytes } => {
+                log::warning(format_args!(
+                    "{core}: partition {partition}: a torn tail of {bytes} bytes was cut"
+                ));
+            }
+            Trace::Refused { what } => {
+                let now_us = self.clock.monotonic_us();
+                self.state.complaints.warning(now_us, format_args!("{core}: refused: {what}"));
+            }
+            Trace::PartitionReady { partition, records } => {
+                log::notice(format_args!("{core}: partition {partition} is ready after {records} records"));
+            }
+            other if log::is_on(log::Level::Debug) => log::debug(format_args!("{core}: {other:?}")),
+            _ => {}
+        }
+    }
+}
