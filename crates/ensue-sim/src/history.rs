@@ -135,6 +135,29 @@ impl History {
         index
     }
 
+    /// The last operation of its session will never be answered. If the one before it was not answered either, nothing
+    /// says that the two took effect in their order: each may have failed, or come late. It becomes a session of its
+    /// own, behind what the session is known to have done.
+    pub fn isolate(&mut self, index: OperationIndex) {
+        let session = self.operations[index].session;
+        let known = self.sessions[session]
+            .iter()
+            .take_while(|&&operation| self.operations[operation].outcome == Outcome::Done)
+            .count();
+        if self.sessions[session].get(known) == Some(&index) || self.sessions[session].last() != Some(&index)
+        {
+            return;
+        }
+        let before = known.checked_sub(1).map(|last| self.sessions[session][last]);
+        self.sessions[session].pop();
+        let alone = self.session();
+        self.sessions[alone].push(index);
+        let operation = &mut self.operations[index];
+        operation.session = alone;
+        operation.number = 1;
+        operation.merges = operation.merges.or(before);
+    }
+
     pub fn name(&self, location: Location) -> &str {
         &self.locations[location.0]
     }

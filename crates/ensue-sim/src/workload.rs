@@ -406,7 +406,8 @@ impl Workload {
 
     /// A new session, with private keys of its own, at a core drawn anew.
     fn begin_anew(&mut self, world: &mut World, index: usize) {
-        while let Some(request) = self.clients[index].waiting.pop_front() {
+        while let Some(request) = self.clients[index].waiting.pop_back() {
+            self.history.isolate(request.operation);
             self.unknown(index, request);
         }
         self.bury(index);

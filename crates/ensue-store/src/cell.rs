@@ -161,10 +161,15 @@ impl State {
         self.base.stamp == Stamp::ZERO
     }
 
-    /// The latest tally of a datacenter, if its series is known here.
-    pub fn tally(&self, datacenter: DatacenterId) -> Option<Tally> {
-        let additions = self.counter.iter().flat_map(|c| &c.additions);
-        additions.into_iter().find(|a| a.datacenter == datacenter).map(|a| a.tally)
+    /// The latest tally of a datacenter, if its series may go on.
+    ///
+    /// A series ends with a tombstone that covers it: elsewhere the tombstone may be collected at any moment, and a sum
+    /// that went on from before it would then count as a whole.
+    pub fn open_tally(&self, datacenter: DatacenterId, rules: Rules) -> Option<Tally> {
+        let counter = self.counter.as_ref()?;
+        let addition = counter.additions.iter().find(|addition| addition.datacenter == datacenter)?;
+        let ended = self.base.value.is_none() && !counter.covered(addition, rules).1;
+        (!ended).then_some(addition.tally)
     }
 
     fn merge(&mut self, effect: &Effect, write: &Write, rules: Rules) -> Outcome {

@@ -106,23 +106,30 @@ impl Partition {
         self.persistence.writer.as_ref().is_some_and(|(_, walk)| !walk.done)
     }
 
+    /// Writes the next rows, of one or several keyspaces.
     fn write_slice(&mut self, writer: &mut CheckpointWriter, walk: &mut Walk) {
-        let Some(rows) = self.rows.get(walk.keyspace) else {
-            walk.done = true;
-            return;
-        };
-        let keyspace = KeyspaceId(walk.keyspace as u8);
-        let (slice, next) = rows.rows_from(walk.slot, SLICE_ROWS);
-        for row in slice {
-            for (column, cell) in row.all_cells() {
-                for item in image::column_items(keyspace, row.key(), column, cell) {
-                    writer.item(image::EFFECT, &item);
+        let mut left = SLICE_ROWS;
+        while left > 0 {
+            let Some(rows) = self.rows.get(walk.keyspace) else {
+                walk.done = true;
+                return;
+            };
+            let keyspace = KeyspaceId(walk.keyspace as u8);
+            let (slice, next) = rows.rows_from(walk.slot, left);
+            for row in slice {
+                for (column, cell) in row.all_cells() {
+                    for item in image::column_items(keyspace, row.key(), column, cell) {
+                        writer.item(image::EFFECT, &item);
+                    }
                 }
             }
-        }
-        match next {
-            Some(slot) => walk.slot = slot,
-            None => *walk = Walk { keyspace: walk.keyspace + 1, ..Walk::default() },
+            match next {
+                Some(slot) => {
+                    left -= (slot - walk.slot).min(left);
+                    walk.slot = slot;
+                }
+                None => *walk = Walk { keyspace: walk.keyspace + 1, ..Walk::default() },
+            }
         }
     }
 

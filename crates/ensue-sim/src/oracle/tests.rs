@@ -297,6 +297,25 @@ fn a_write_of_unknown_outcome_counts_once_it_is_seen() {
 }
 
 #[test]
+fn unanswered_neighbours_have_no_order() {
+    let mut m = Maker::default();
+    let [a, b] = m.sessions();
+    let known = m.write(a, &["z"]);
+    let first = m.write(a, &["x"]);
+    let second = m.write(a, &["y"]);
+    m.lose(first);
+    m.lose(second);
+    m.history.isolate(second);
+    m.history.isolate(first);
+    m.read(b, &[("y", Some(second))]);
+    m.read(b, &[("x", None)]);
+    m.read(b, &[("x", Some(first)), ("z", Some(known))]);
+    assert_eq!(m.judge(), None);
+    m.read(b, &[("z", None)]);
+    assert_eq!(m.judge(), Some(property::STALE));
+}
+
+#[test]
 fn counters_include_the_past_exactly_once() {
     let mut m = Maker::default();
     let [a, b, c] = m.sessions();
