@@ -19,6 +19,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// `appendfsync no` still syncs this often, so that the streams can be forgotten.
 const RELAXED_SYNC_US: u64 = 30_000_000;
 const EVERY_SECOND_US: u64 = 1_000_000;
+/// How often time alone is given a chance to do something.
+const TIMER_INTERVAL_US: u64 = 50_000;
 /// Without news, an acknowledgement still follows after this many intervals: it carries the clock, which tells others
 /// that a deadline has passed here too.
 const HEARTBEAT_INTERVALS: u64 = 20;
@@ -58,6 +60,7 @@ pub(crate) struct Persistence {
     acknowledge_all: bool,
     next_acknowledge_us: u64,
     next_sync_us: u64,
+    next_timer_us: u64,
     pub(super) bound: LogicalTime,
     pub(super) stream_floor: Lsn,
 }
@@ -81,6 +84,7 @@ impl Persistence {
             acknowledge_all: false,
             next_acknowledge_us: 0,
             next_sync_us: 0,
+            next_timer_us: 0,
             bound: LogicalTime::ZERO,
             stream_floor: Lsn(0),
         }
@@ -433,11 +437,8 @@ impl Partition {
         if !matches!(self.stage, super::Stage::Serving) {
             return None;
         }
-        let mut due = self.now.monotonic_us + 100_000;
-        if self.persistence.acknowledge_all {
-            due = due.min(self.persistence.next_acknowledge_us);
-        }
-        Some(due.max(self.now.monotonic_us + 1_000))
+        let acknowledge = self.persistence.acknowledge_all.then_some(self.persistence.next_acknowledge_us);
+        Some(acknowledge.map_or(self.persistence.next_timer_us, |due| due.min(self.persistence.next_timer_us)))
     }
 
     /// What time alone brings.
@@ -446,6 +447,8 @@ impl Partition {
         if !matches!(self.stage, super::Stage::Serving) {
             return;
         }
+        // A moment that inputs in between do not move: a busy partition needs its syncs most.
+        self.persistence.next_timer_us = now.monotonic_us + TIMER_INTERVAL_US;
         self.sync_in_time();
         self.collect();
         self.sweep_marks();
