@@ -1,0 +1,37 @@
+//! What can go wrong between a client and a server, other than an answer that says no.
+
+use ensue_resp::ParseError;
+use std::io;
+use thiserror::Error;
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    #[error("cannot connect to {address}: {source}")]
+    Connect { address: String, source: io::Error },
+    #[error("the address {address} is not known: {source}")]
+    Address { address: String, source: io::Error },
+    #[error("the connection was closed")]
+    Closed,
+    #[error("no answer in time")]
+    Timeout,
+    #[error("the connection broke: {0}")]
+    Broken(#[source] io::Error),
+    #[error("what answers there does not speak the Redis protocol: {0}")]
+    NotRedis(#[from] ParseError),
+    #[error("the server refused: {0}")]
+    Refused(String),
+}
+
+impl From<io::Error> for ClientError {
+    fn from(error: io::Error) -> ClientError {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ClientError::Timeout,
+            io::ErrorKind::ConnectionReset
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::ConnectionAborted => ClientError::Closed,
+            _ => ClientError::Broken(error),
+        }
+    }
+}
