@@ -26,4 +26,5 @@ mod temporary;
 
 pub use bootstrap::{Machine, Running, StartError, start};
 pub use config::{Config, ConfigError};
+pub use ensue_types::DatacenterId;
 pub use shaper::{Shape, Shaper};

@@ -1,0 +1,71 @@
+//! What `ensue dev` says when it is up: what runs, how to talk to it, and what to try next.
+
+use super::DevArgs;
+use super::plan::Plan;
+use crate::paint::Paint;
+use std::fmt::Write;
+use std::io::Write as _;
+
+/// Prints the greeting. `pids` has one process a datacenter, or is empty if this process serves them all.
+pub(super) fn print(args: &DevArgs, plan: &Plan, pids: &[u32], paint: Paint) {
+    let text = text(args, plan, pids, paint);
+    // Whoever closed our standard output does not want to read it.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+fn text(args: &DevArgs, plan: &Plan, pids: &[u32], paint: Paint) -> String {
+    let mut text = String::new();
+    let mut line = |words: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{words}");
+    };
+    line(format!(
+        "{} {} datacenters, {} partitions, protocol {}, appendfsync {}, data in {}",
+        paint.good("ensue dev:"),
+        args.datacenters,
+        args.partitions,
+        paint.bold(&args.protocol),
+        args.appendfsync,
+        args.dir.display()
+    ));
+    for (index, name) in plan.names().iter().enumerate() {
+        let ports = (0..args.nodes).map(|node| format!("127.0.0.1:{}", plan.client_port(index as u16, node)));
+        let ports = ports.collect::<Vec<_>>().join(" ");
+        let process = pids.get(index).map(|pid| format!("process {pid}")).unwrap_or_default();
+        line(format!("  {}  {ports}  {}", paint.bold(name), paint.dim(&process)));
+    }
+    if args.datacenters > 1 {
+        line(format!("  links delayed by {} ms each way", args.delay));
+    }
+    let first = args.port;
+    let port = if first == 7001 { String::new() } else { format!(" --port {first}") };
+    let mut section = |title: &str, commands: &[(String, &str)]| {
+        line(String::new());
+        line(paint.bold(title));
+        for (command, what) in commands {
+            line(format!("  {}  {}", paint.command(&format!("{command:<44}")), paint.dim(what)));
+        }
+    };
+    section(
+        "Talk to it",
+        &[
+            (format!("redis-cli -p {first}"), "any Redis client, on any datacenter"),
+            (format!("ensue cli -p {first} PING"), "without redis-cli"),
+        ],
+    );
+    let mut next = Vec::new();
+    if args.datacenters > 1 {
+        next.push((format!("redis-cli -p {first} SET greeting hello"), "write in dc1"));
+        next.push((format!("redis-cli -p {} GET greeting", first + 1), "read in dc2, one delay later"));
+        next.push((format!("ensue link dc1 dc2 cut{port}"), "both sides keep serving"));
+        next.push((format!("ensue link dc1 dc2 heal{port}"), "and agree again"));
+    }
+    if let Some(pid) = pids.first() {
+        next.push((format!("kill -9 {pid}"), "dc1 dies, and is started again"));
+    }
+    next.push((format!("ensue status{port}"), "who lags, by how much"));
+    next.push((format!("ensue demo{port}"), "a story told over three datacenters"));
+    section("Try next", &next);
+    line(format!("\n{}", paint.dim("Ctrl-C stops it; the data stays.")));
+    text
+}

@@ -1,0 +1,118 @@
+//! Which node of a dev cluster listens where: pure arithmetic on the flags.
+//!
+//! With `--port 7001`: node `k` (from 0) of datacenter `i` (from 0) serves clients on `7001 + 100 k + i`; cores accept
+//! peers from `17001` on, `--cores` ports a node, all first nodes before all second ones; the admin port is `18000`.
+
+use super::DevArgs;
+use anyhow::{bail, ensure};
+use ensue_server::admin::ADMIN_PORT_OFFSET;
+use ensue_server::config::NodeLine;
+use ensue_server::log::Level;
+use ensue_server::{Config, DatacenterId, Shape, Shaper};
+
+const PEER_PORT_OFFSET: u16 = 10_000;
+const NODE_PORT_STRIDE: u16 = 100;
+
+/// A dev cluster.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    args: DevArgs,
+    template: Config,
+}
+
+impl Plan {
+    pub(super) fn new(args: &DevArgs) -> anyhow::Result<Plan> {
+        let peers = u16::from(args.datacenters) * args.nodes * args.cores;
+        ensure!(
+            peers < ADMIN_PORT_OFFSET - PEER_PORT_OFFSET,
+            "{} datacenters of {} nodes of {} cores are more than a dev cluster has ports for",
+            args.datacenters,
+            args.nodes,
+            args.cores
+        );
+        let mut plan = Plan { args: args.clone(), template: Config::default() };
+        let flags = ["--appendfsync", args.appendfsync.as_str(), "--loglevel", args.loglevel.as_str()];
+        let flags: Vec<String> = flags.into_iter().map(String::from).collect();
+        let defaults = Config::load(None, &flags, std::iter::empty())?;
+        if !ensue_protocol::NAMES.contains(&args.protocol.as_str()) {
+            bail!("there is no protocol '{}'", args.protocol);
+        }
+        plan.template = Config {
+            cluster_name: "dev".into(),
+            nodes: plan.node_lines(),
+            partitions: args.partitions,
+            bind: vec!["127.0.0.1".into()],
+            dir: args.dir.clone(),
+            protocols: vec![args.protocol.clone(); defaults.protocols.len()],
+            ..defaults
+        };
+        Ok(plan)
+    }
+
+    pub(super) fn loglevel(&self) -> Level {
+        self.template.loglevel
+    }
+
+    /// The names of the datacenters, in order.
+    pub(super) fn names(&self) -> Vec<String> {
+        (1..=self.args.datacenters).map(|number| format!("dc{number}")).collect()
+    }
+
+    /// Every node as `dc1/0`, with its client port.
+    pub(super) fn addresses(&self) -> Vec<(String, u16)> {
+        let mut addresses = Vec::new();
+        for (datacenter, name) in self.names().iter().enumerate() {
+            for node in 0..self.args.nodes {
+                addresses.push((format!("{name}/{node}"), self.client_port(datacenter as u16, node)));
+            }
+        }
+        addresses
+    }
+
+    pub(super) fn client_port(&self, datacenter: u16, node: u16) -> u16 {
+        self.args.port + NODE_PORT_STRIDE * node + datacenter
+    }
+
+    fn peer_port(&self, datacenter: u16, node: u16) -> u16 {
+        let before = node * u16::from(self.args.datacenters) + datacenter;
+        self.args.port + PEER_PORT_OFFSET + before * self.args.cores
+    }
+
+    fn node_lines(&self) -> Vec<NodeLine> {
+        let mut lines = Vec::new();
+        for (datacenter, name) in self.names().iter().enumerate() {
+            for node in 0..self.args.nodes {
+                lines.push(NodeLine {
+                    datacenter: name.clone(),
+                    host: "127.0.0.1".into(),
+                    port: self.peer_port(datacenter as u16, node),
+                    cores: Some(self.args.cores),
+                });
+            }
+        }
+        lines
+    }
+
+    /// The configurations of a datacenter's nodes.
+    pub(super) fn configs(&self, datacenter: usize) -> Vec<Config> {
+        let config = |node: u16| Config {
+            datacenter: self.names()[datacenter].clone(),
+            node: usize::from(node),
+            port: self.client_port(datacenter as u16, node),
+            ..self.template.clone()
+        };
+        (0..self.args.nodes).map(config).collect()
+    }
+
+    /// Gives every link the delay of the command line.
+    pub(super) fn shape(&self, shaper: &Shaper) {
+        for one in 0..self.args.datacenters {
+            for other in one + 1..self.args.datacenters {
+                shaper.shape(DatacenterId(one), DatacenterId(other), Shape::DelayMs(self.args.delay));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

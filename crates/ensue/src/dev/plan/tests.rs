@@ -1,0 +1,59 @@
+//! Tests of the ports.
+
+use super::*;
+use clap::Parser;
+use std::collections::BTreeSet;
+
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    args: DevArgs,
+}
+
+fn plan(flags: &str) -> anyhow::Result<Plan> {
+    Plan::new(&Line::try_parse_from(format!("dev {flags}").split_whitespace())?.args)
+}
+
+#[test]
+fn the_default_is_three_datacenters_from_port_7001_on() {
+    let plan = plan("").unwrap();
+    let expected = [("dc1/0", 7001), ("dc2/0", 7002), ("dc3/0", 7003)];
+    assert_eq!(plan.addresses(), expected.map(|(name, port)| (name.to_string(), port)));
+    let lines: Vec<String> = plan.node_lines().iter().map(ToString::to_string).collect();
+    assert_eq!(lines[1], "dc2 127.0.0.1:17002 cores 1");
+}
+
+#[test]
+fn no_port_is_used_twice() {
+    let plan = plan("--datacenters 4 --nodes 3 --cores 2").unwrap();
+    let mut ports = BTreeSet::from([18_000]);
+    for (_, port) in plan.addresses() {
+        assert!(ports.insert(port));
+    }
+    for line in plan.node_lines() {
+        for core in 0..2 {
+            assert!(ports.insert(line.port + core));
+        }
+    }
+    assert_eq!(ports.len(), 1 + 12 + 24);
+    for datacenter in 0..4 {
+        for config in plan.configs(datacenter) {
+            assert_eq!(config.cluster().unwrap().own, DatacenterId(datacenter as u8));
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for flags in [
+        "--datacenters 0",
+        "--datacenters 17",
+        "--partitions 0",
+        "--nodes 0",
+        "--delay soon",
+        "--protocol x",
+        "--port 60000",
+    ] {
+        assert!(plan(flags).is_err(), "{flags}");
+    }
+}

@@ -1,0 +1,48 @@
+//! The one binary: it reads the command line and hands over to the file of the subcommand.
+
+mod cli;
+mod demo;
+mod dev;
+mod link;
+mod paint;
+mod server;
+mod status;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Ensue: an active-active, geo-replicated data store with causal+ consistency that speaks the Redis protocol
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Ensue {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Server(server::ServerArgs),
+    Dev(dev::DevArgs),
+    #[command(hide = true)]
+    DevChild(dev::ChildArgs),
+    Link(link::LinkArgs),
+    Cli(cli::CliArgs),
+    Status(status::StatusArgs),
+    Demo(demo::DemoArgs),
+}
+
+fn main() -> ExitCode {
+    let result = match Ensue::parse().command {
+        Command::Server(args) => server::run(&args),
+        Command::Dev(args) => dev::run(&args),
+        Command::DevChild(args) => dev::run_child(&args),
+        Command::Link(args) => link::run(&args),
+        Command::Cli(args) => cli::run(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Demo(args) => demo::run(&args),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("ensue: {error:#}");
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,83 @@
+//! `ensue status`: every datacenter of a dev cluster in one table, from `INFO` and `CAUSAL DIGEST`.
+
+mod report;
+
+use crate::paint::Paint;
+use ensue_client::{ClientError, Connection, Options, Reply};
+use ensue_server::admin;
+use report::{Report, Row, Seen};
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Show datacenters, lag, queues and digests of a cluster
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatusArgs {
+    /// First client port of the dev cluster, or the port of any server
+    #[arg(long, value_name = "PORT", default_value_t = 7001)]
+    port: u16,
+    /// Password of the servers
+    #[arg(short = 'a', long, value_name = "PASSWORD")]
+    password: Option<String>,
+    /// Keyspace whose digests are compared
+    #[arg(short = 'n', long, value_name = "DB", default_value_t = 0)]
+    keyspace: u8,
+}
+
+pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<ExitCode> {
+    let (nodes, links) = cluster(args.port);
+    let mut rows = Vec::new();
+    for (name, port) in nodes {
+        let seen = look(args, port).map_err(|error| error.to_string());
+        rows.push(Row { name, port, seen });
+    }
+    let reachable = rows.iter().any(|row| row.seen.is_ok());
+    print!("{}", Report { rows, links }.text(Paint::for_stdout()));
+    Ok(if reachable { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The nodes and links of the dev cluster; without an admin port the one server at this port.
+fn cluster(port: u16) -> (Vec<(String, u16)>, Vec<String>) {
+    let answer = |line| admin::ask(port, line).ok().and_then(Result::ok).unwrap_or_default();
+    let mut nodes = Vec::new();
+    for node in answer("nodes").split_whitespace() {
+        let parts =
+            node.split_once('=').and_then(|(name, address)| Some((name, address.rsplit_once(':')?.1)));
+        if let Some((name, Ok(port))) = parts.map(|(name, port)| (name, port.parse())) {
+            nodes.push((name.to_string(), port));
+        }
+    }
+    if nodes.is_empty() {
+        nodes.push((String::new(), port));
+    }
+    (nodes, answer("links").split_whitespace().map(String::from).collect())
+}
+
+fn look(args: &StatusArgs, port: u16) -> Result<Seen, ClientError> {
+    let mut connection = Connection::open(&Options {
+        password: args.password.clone(),
+        answer_timeout: Duration::from_secs(8),
+        ..Options::local(port)
+    })?;
+    let fields = match connection.call(&[b"INFO", b"everything"])? {
+        Reply::Bulk(text) | Reply::Verbatim(text) => fields(&String::from_utf8_lossy(&text)),
+        Reply::Error(words) => return Err(ClientError::Refused(words.into_owned())),
+        _ => BTreeMap::new(),
+    };
+    let keyspace = args.keyspace.to_string();
+    let digest = match connection.call(&[b"CAUSAL", b"DIGEST", keyspace.as_bytes()])? {
+        Reply::Bulk(text) => String::from_utf8_lossy(&text).into_owned(),
+        Reply::Status(text) => text.into_owned(),
+        Reply::Integer(number) => number.to_string(),
+        Reply::Error(words) => format!("({words})"),
+        other => format!("({other:?})"),
+    };
+    Ok(Seen { fields, digest })
+}
+
+/// The lines of `INFO`.
+fn fields(text: &str) -> BTreeMap<String, String> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let pairs = lines.filter_map(|line| line.trim_end().split_once(':'));
+    pairs.map(|(name, value)| (name.into(), value.into())).collect()
+}

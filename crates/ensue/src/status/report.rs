@@ -1,0 +1,215 @@
+//! What was seen of each node, as a table for people. It knows some fields of `INFO` and shows those that are there.
+
+use crate::paint::Paint;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Everything that was seen.
+pub(super) struct Report {
+    pub(super) rows: Vec<Row>,
+    /// `dc1-dc2=whole,40ms`, as the admin port says.
+    pub(super) links: Vec<String>,
+}
+
+/// One node.
+pub(super) struct Row {
+    /// `dc1/0`, or empty if nobody told.
+    pub(super) name: String,
+    pub(super) port: u16,
+    pub(super) seen: Result<Seen, String>,
+}
+
+/// What a node that answers says.
+pub(super) struct Seen {
+    pub(super) fields: BTreeMap<String, String>,
+    pub(super) digest: String,
+}
+
+const HEADINGS: [&str; 8] =
+    ["NODE", "ADDRESS", "STATE", "KEYS", "LAG OF THE OTHERS", "QUEUES", "BACKLOG", "DIGEST"];
+
+/// Fields that count what waits, and what to call them.
+const QUEUES: [(&str, &str); 6] = [
+    ("ensue_waiting_dependencies", "dependencies"),
+    ("ensue_waiting_entries", "entries"),
+    ("ensue_waiting_reads", "reads"),
+    ("ensue_waiting_rows", "rows"),
+    ("ensue_transactions", "transactions"),
+    ("blocked_clients", "clients"),
+];
+
+impl Report {
+    pub(super) fn text(&self, paint: Paint) -> String {
+        let digests: Vec<&str> =
+            self.rows.iter().filter_map(|row| Some(row.seen.as_ref().ok()?.digest.as_str())).collect();
+        let agree = digests.windows(2).all(|pair| pair[0] == pair[1]);
+        let table: Vec<[Cell; 8]> = self.rows.iter().map(|row| row.cells(agree)).collect();
+        let mut widths = HEADINGS.map(str::len);
+        for row in &table {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.text.chars().count());
+            }
+        }
+        let mut text = String::new();
+        let headings = HEADINGS.map(|heading| Cell::of(heading, Tone::Title));
+        for row in std::iter::once(&headings).chain(&table) {
+            let cells = row.iter().zip(widths).map(|(cell, width)| cell.shown(width, paint));
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+        }
+        if !self.links.is_empty() {
+            let links = self.links.iter().map(|link| shown_link(link, paint));
+            let _ = writeln!(text, "\nlinks  {}", links.collect::<Vec<_>>().join("  "));
+        }
+        if digests.len() > 1 {
+            let words = if agree {
+                paint.good("all digests are equal")
+            } else {
+                paint.notable("digests differ: writes are on their way, or a link is cut")
+            };
+            let _ = writeln!(text, "\n{words}");
+        }
+        text
+    }
+}
+
+fn shown_link(link: &str, paint: Paint) -> String {
+    let (name, state) = link.split_once('=').unwrap_or((link, ""));
+    match state.split_once(',') {
+        Some(("cut", _)) => format!("{name} {}", paint.bad("cut")),
+        Some((_, delay)) => format!("{name} {}", paint.good(delay)),
+        None => link.into(),
+    }
+}
+
+impl Row {
+    fn cells(&self, agree: bool) -> [Cell; 8] {
+        let address = Cell::of(format!("127.0.0.1:{}", self.port), Tone::Plain);
+        let seen = match &self.seen {
+            Ok(seen) => seen,
+            Err(reason) => {
+                let empty = || Cell::of("", Tone::Plain);
+                let state = Cell::of(format!("unreachable: {reason}"), Tone::Bad);
+                return [
+                    Cell::of(&self.name, Tone::Title),
+                    address,
+                    state,
+                    empty(),
+                    empty(),
+                    empty(),
+                    empty(),
+                    empty(),
+                ];
+            }
+        };
+        let name = if self.name.is_empty() { seen.field("ensue_datacenter") } else { self.name.clone() };
+        let digest = Cell::of(&seen.digest, if agree { Tone::Good } else { Tone::Notable });
+        [
+            Cell::of(name, Tone::Title),
+            address,
+            seen.state(),
+            seen.keys(),
+            seen.lag(),
+            seen.queues(),
+            seen.backlog(),
+            digest,
+        ]
+    }
+}
+
+impl Seen {
+    fn field(&self, name: &str) -> String {
+        self.fields.get(name).cloned().unwrap_or_default()
+    }
+
+    fn number(&self, name: &str) -> i64 {
+        self.fields.get(name).and_then(|value| value.parse().ok()).unwrap_or(0)
+    }
+
+    fn state(&self) -> Cell {
+        match self.number("ensue_stopped") {
+            0 => Cell::of("serving", Tone::Good),
+            count => Cell::of(format!("{count} partitions not serving"), Tone::Bad),
+        }
+    }
+
+    fn keys(&self) -> Cell {
+        let keyspaces = self.fields.iter().filter(|(name, _)| {
+            name.strip_prefix("db").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+        });
+        let counts = keyspaces
+            .filter_map(|(_, value)| value.strip_prefix("keys=")?.split(',').next()?.parse::<i64>().ok());
+        Cell::of(counts.sum::<i64>().to_string(), Tone::Plain)
+    }
+
+    /// Entries of this datacenter that each other one has not received yet; of an older server, not synced yet.
+    fn lag(&self) -> Cell {
+        let mut parts = Vec::new();
+        let mut behind = false;
+        for (name, unsynced) in &self.fields {
+            let peer = name.strip_prefix("ensue_lag_").and_then(|rest| rest.strip_suffix("_entries"));
+            let Some(peer) = peer else { continue };
+            let lag = self.fields.get(&format!("ensue_unreceived_{peer}_entries")).unwrap_or(unsynced);
+            let cut_off =
+                self.fields.get(&format!("ensue_linked_{peer}")).is_some_and(|linked| linked == "0");
+            behind |= cut_off || lag != "0";
+            parts.push(if cut_off { format!("{peer}:{lag}(no link)") } else { format!("{peer}:{lag}") });
+        }
+        Cell::of(parts.join(" "), if behind { Tone::Notable } else { Tone::Good })
+    }
+
+    fn queues(&self) -> Cell {
+        let full = QUEUES.iter().filter(|(name, _)| self.number(name) > 0);
+        let parts: Vec<String> = full.map(|(name, word)| format!("{word}:{}", self.number(name))).collect();
+        if parts.is_empty() {
+            Cell::of("empty", Tone::Good)
+        } else {
+            Cell::of(parts.join(" "), Tone::Notable)
+        }
+    }
+
+    fn backlog(&self) -> Cell {
+        let bytes = self.number("ensue_backlog_bytes");
+        let text = match bytes {
+            0..10_240 => format!("{bytes} B"),
+            10_240..10_485_760 => format!("{} kB", bytes >> 10),
+            _ => format!("{} MB", bytes >> 20),
+        };
+        Cell::of(text, Tone::Plain)
+    }
+}
+
+/// Text and how it is meant.
+struct Cell {
+    text: String,
+    tone: Tone,
+}
+
+#[derive(Clone, Copy)]
+enum Tone {
+    Plain,
+    Title,
+    Good,
+    Notable,
+    Bad,
+}
+
+impl Cell {
+    fn of(text: impl Into<String>, tone: Tone) -> Cell {
+        Cell { text: text.into(), tone }
+    }
+
+    fn shown(&self, width: usize, paint: Paint) -> String {
+        let padded = format!("{:<width$}", self.text);
+        match self.tone {
+            Tone::Plain => padded,
+            Tone::Title => paint.bold(&padded),
+            Tone::Good => paint.good(&padded),
+            Tone::Notable => paint.notable(&padded),
+            Tone::Bad => paint.bad(&padded),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! Tests of the table from made-up fields.
+
+use super::*;
+
+fn row(name: &str, port: u16, fields: &[(&str, &str)], digest: &str) -> Row {
+    let fields = fields.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    Row { name: name.into(), port, seen: Ok(Seen { fields, digest: digest.into() }) }
+}
+
+#[test]
+fn every_node_has_a_line() {
+    let report = Report {
+        rows: vec![
+            row(
+                "dc1/0",
+                7001,
+                &[
+                    ("db0", "keys=3,expires=0"),
+                    ("ensue_lag_dc2_entries", "5"),
+                    ("ensue_linked_dc2", "0"),
+                    ("ensue_backlog_bytes", "20480"),
+                ],
+                "ab",
+            ),
+            row("dc2/0", 7002, &[("ensue_waiting_entries", "2"), ("ensue_lag_dc1_entries", "0")], "cd"),
+            Row { name: "dc3/0".into(), port: 7003, seen: Err("cannot connect".into()) },
+        ],
+        links: vec!["dc1-dc2=cut,40ms".into(), "dc1-dc3=whole,40ms".into()],
+    };
+    let text = report.text(Paint::off());
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[1].contains("dc2:5(no link)") && lines[1].contains("20 kB") && lines[1].contains(" 3 "),
+        "{text}"
+    );
+    assert!(lines[2].contains("entries:2") && lines[2].ends_with("cd"), "{text}");
+    assert!(lines[3].contains("unreachable: cannot connect"), "{text}");
+    assert!(text.contains("dc1-dc2 cut  dc1-dc3 40ms") && text.contains("digests differ"), "{text}");
+}
+
+#[test]
+fn equal_digests_are_said_to_be() {
+    let report = Report { rows: vec![row("a", 1, &[], "x"), row("b", 2, &[], "x")], links: vec![] };
+    assert!(report.text(Paint::off()).contains("all digests are equal"));
+}
