@@ -24,8 +24,10 @@ START_S = 20
 STOP_S = 15
 COMMAND_S = 30
 # Far from the ports that the README uses, and below those that the system hands out by itself.
-BASES = range(11_000, 19_000, 100)
+BASES = range(11_000, 19_000, 200)
 PORTS_A_CLUSTER = 40
+# Where a cluster's other ports begin: second nodes, peers, administration.
+SECOND_NODES, PEERS, ADMIN = 100, 10_000, 10_999
 
 
 def binary():
@@ -46,12 +48,12 @@ def is_free(port):
 
 
 def free_base():
-    """The first of a row of ports of which none is taken, nor those a thousand and ten thousand above."""
+    """The first of a row of ports of which none is taken, nor the others that a cluster takes then."""
     bases = list(BASES)
     random.shuffle(bases)
     for base in bases:
         row = range(base, base + PORTS_A_CLUSTER)
-        if all(is_free(port + above) for port in row for above in (0, 1_000, 10_000)):
+        if all(is_free(port + above) for port in row for above in (0, SECOND_NODES, PEERS, ADMIN)):
             return base + 1
     raise RuntimeError("no row of free ports")
 
@@ -247,10 +249,15 @@ class Cluster:
         owners = listeners([self.process.pid, *self.children()])
         return owners.get(self.client_port(datacenter))
 
-    def other_ports(self):
-        """Ports on which the cluster listens and which are not for clients of the first nodes: peers, administration."""
-        ours = {self.client_port(datacenter) for datacenter in self.each()}
-        return sorted(set(listeners([self.process.pid, *self.children()])) - ours)
+    def peer_ports(self):
+        """Every port on which the cluster listens and which is neither for clients nor for administration."""
+        others = {self.client_port(datacenter) + SECOND_NODES * node for datacenter in self.each() for node in range(9)}
+        others.add(self.port + ADMIN)
+        return sorted(set(listeners([self.process.pid, *self.children()])) - others)
+
+    @property
+    def admin_port(self):
+        return self.port + ADMIN
 
     def memory(self):
         """Resident bytes of the cluster's processes together."""

@@ -1,17 +1,13 @@
-//! One connection, one session: commands go out, answers come back, in RESP2.
-//!
-//! It speaks only as much of the protocol as the story needs.
+//! One connection, one session, as the story needs it: words go out, text comes back, a refusal is an error.
 
-use anyhow::{bail, ensure};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use anyhow::bail;
+use ensue_client::{Connection, Options, Reply};
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 pub(super) struct Session {
-    reader: BufReader<TcpStream>,
+    connection: Connection,
 }
 
 /// What a command answers.
@@ -25,78 +21,51 @@ pub(super) enum Answer {
 
 impl Session {
     pub(super) fn connect(port: u16, keyspace: u8) -> anyhow::Result<Session> {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let mut session = Session { reader: BufReader::new(stream) };
-        session.ask(&["SELECT", &keyspace.to_string()])?;
-        Ok(session)
+        let options = Options { keyspace, answer_timeout: PATIENCE, ..Options::local(port) };
+        Ok(Session { connection: Connection::open(&options)? })
     }
 
-    /// Sends one command and waits for its answer. An error that the server answers is an error here.
+    /// Sends one command and waits for its answer.
     pub(super) fn ask(&mut self, words: &[&str]) -> anyhow::Result<Answer> {
-        self.send(&[words])?;
-        self.receive(words[0])
+        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        Answer::of(&self.connection.call(&words)?)
     }
 
     /// Sends commands as one MULTI and returns the answers of all.
     pub(super) fn transaction(&mut self, commands: &[&[&str]]) -> anyhow::Result<Vec<Answer>> {
-        let mut all: Vec<&[&str]> = vec![&["MULTI"]];
-        all.extend(commands);
-        all.push(&["EXEC"]);
-        self.send(&all)?;
-        for command in &all[..all.len() - 1] {
-            self.receive(command[0])?;
-        }
-        match self.receive("EXEC")? {
-            Answer::Many(answers) if answers.len() == commands.len() => Ok(answers),
+        let mut all: Vec<Vec<&[u8]>> = vec![vec![b"MULTI"]];
+        all.extend(commands.iter().map(|words| words.iter().map(|word| word.as_bytes()).collect()));
+        all.push(vec![b"EXEC"]);
+        let all: Vec<&[&[u8]]> = all.iter().map(Vec::as_slice).collect();
+        let replies = self.connection.pipeline(&all)?;
+        let mut answers = replies.iter().map(Answer::of).collect::<anyhow::Result<Vec<_>>>()?;
+        match answers.pop() {
+            Some(Answer::Many(answers)) if answers.len() == commands.len() => Ok(answers),
             other => bail!("EXEC answered {other:?}"),
         }
-    }
-
-    fn send(&mut self, commands: &[&[&str]]) -> anyhow::Result<()> {
-        let mut bytes = Vec::new();
-        for words in commands {
-            write!(bytes, "*{}\r\n", words.len())?;
-            for word in *words {
-                write!(bytes, "${}\r\n{word}\r\n", word.len())?;
-            }
-        }
-        self.reader.get_mut().write_all(&bytes)?;
-        Ok(())
-    }
-
-    fn receive(&mut self, command: &str) -> anyhow::Result<Answer> {
-        let mut line = String::new();
-        self.reader.read_line(&mut line)?;
-        ensure!(line.ends_with("\r\n"), "the connection was closed");
-        let (mark, rest) = line.trim_end().split_at(1);
-        Ok(match mark {
-            "+" => Answer::Text(rest.into()),
-            "-" => bail!("{command} was refused: {rest}"),
-            ":" => Answer::Integer(rest.parse()?),
-            "$" if rest.starts_with('-') => Answer::Nothing,
-            "$" => Answer::Text(self.bulk(rest.parse()?)?),
-            "*" if rest.starts_with('-') => Answer::Nothing,
-            "*" => {
-                let count: usize = rest.parse()?;
-                Answer::Many((0..count).map(|_| self.receive(command)).collect::<anyhow::Result<_>>()?)
-            }
-            _ => bail!("{command} answered what the demo does not understand: {line:?}"),
-        })
-    }
-
-    fn bulk(&mut self, length: usize) -> anyhow::Result<String> {
-        ensure!(length <= ANSWER_BYTES_MAX, "an answer of {length} bytes");
-        let mut bytes = vec![0; length + 2];
-        self.reader.read_exact(&mut bytes)?;
-        bytes.truncate(length);
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
 impl Answer {
+    fn of(reply: &Reply) -> anyhow::Result<Answer> {
+        let text = |bytes: &[u8]| Answer::Text(String::from_utf8_lossy(bytes).into_owned());
+        Ok(match reply {
+            Reply::Error(reason) => bail!("refused: {reason}"),
+            Reply::Nil | Reply::NilArray => Answer::Nothing,
+            Reply::Integer(number) => Answer::Integer(*number),
+            Reply::Status(words) => text(words.as_bytes()),
+            Reply::Bulk(bytes) | Reply::Verbatim(bytes) => text(bytes),
+            Reply::Array(replies) | Reply::Set(replies) => Answer::many(&mut replies.iter())?,
+            Reply::Map(pairs) => Answer::many(&mut pairs.iter().flat_map(|(key, value)| [key, value]))?,
+            Reply::Double(number) => text(number.to_string().as_bytes()),
+            Reply::Boolean(yes) => Answer::Integer(i64::from(*yes)),
+        })
+    }
+
+    fn many(replies: &mut dyn Iterator<Item = &Reply>) -> anyhow::Result<Answer> {
+        Ok(Answer::Many(replies.map(Answer::of).collect::<anyhow::Result<_>>()?))
+    }
+
     /// As a string; nothing is empty.
     pub(super) fn text(&self) -> String {
         match self {

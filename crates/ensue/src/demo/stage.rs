@@ -1,11 +1,13 @@
 //! The cluster that the story plays in: one that is running, or one of our own.
 //!
 //! Found or started here; a cluster that we started is stopped, and its folder removed, when the stage is dropped. A
-//! cluster that was found is left as it was, its links healed. Links are shaped by `ensue link`, as a reader would.
+//! cluster that was found is left as it was, its links healed. Links are shaped through the
+//! admin port, as `ensue link` does.
 
 use super::narrator::Narrator;
 use super::session::Session;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+use ensue_server::admin;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -52,7 +54,7 @@ impl Stage {
                 Err(error) => failure = Some(error),
             }
         }
-        Err(failure.unwrap_or_else(|| anyhow::anyhow!("no free ports for a cluster")))
+        Err(failure.unwrap_or_else(|| anyhow!("no free ports for a cluster")))
     }
 
     pub(super) fn session(&self, datacenter: usize) -> anyhow::Result<Session> {
@@ -65,16 +67,13 @@ impl Stage {
         client_port(self.port, datacenter)
     }
 
-    /// Shapes the link between two datacenters; returns the command line that does it.
+    /// Shapes the link between two datacenters; returns the command line that does the same.
     pub(super) fn link(&self, one: usize, other: usize, word: &str) -> anyhow::Result<String> {
-        let (one, other) = (format!("dc{one}"), format!("dc{other}"));
-        let port = self.port.to_string();
-        let words = ["link", &one, &other, word, "--port", &port];
-        let done = Command::new(std::env::current_exe()?).args(words).stdin(Stdio::null()).output()?;
-        if !done.status.success() {
-            bail!("`ensue {}` failed: {}", words.join(" "), String::from_utf8_lossy(&done.stderr).trim());
-        }
-        Ok(format!("ensue {}", words.join(" ")))
+        let line = format!("link dc{one} dc{other} {word}");
+        let answer = admin::ask(self.port, &line)
+            .with_context(|| format!("no dev cluster whose first port is {} can be reached", self.port))?;
+        answer.map_err(|reason| anyhow!("`ensue {line}`: {reason}"))?;
+        Ok(format!("ensue {line} --port {}", self.port))
     }
 
     pub(super) fn heal_all(&self) -> anyhow::Result<()> {
