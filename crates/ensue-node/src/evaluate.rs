@@ -8,10 +8,7 @@ use bytes::Bytes;
 use ensue_store::cell::{Cell, Content, State, Write};
 use ensue_store::keyspace::Keyspace;
 use ensue_store::row::{Gone, Kind, Row};
-use ensue_types::{
-    Column, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Reply, RowEffect, Rule, Rules,
-    SeenTally, Stamp, Tally,
-};
+use ensue_types::{Column, Decimal, Effect, LogicalTime, OperationId, Reply, RowEffect, Rule, Rules, Tally};
 use std::collections::BTreeMap;
 
 /// Effects of one write before a search among them needs an index.
@@ -124,7 +121,13 @@ impl<'a> Evaluation<'a> {
 
     /// Reads and writes at the writer's time, which is the present.
     pub fn writing(keyspace: &'a mut Keyspace, writer: &'a mut Writer) -> Evaluation<'a> {
-        Evaluation { keyspace, at: writer.write.at, view: LogicalTime::MAX, writer: Some(writer), observed: Observed::default() }
+        Evaluation {
+            keyspace,
+            at: writer.write.at,
+            view: LogicalTime::MAX,
+            writer: Some(writer),
+            observed: Observed::default(),
+        }
     }
 
     /// The logical time of the evaluation; its physical part is the time that `EXPIRE` counts from.
@@ -144,7 +147,9 @@ impl<'a> Evaluation<'a> {
 
     /// The kind of a row, or nothing if it is absent.
     pub fn kind(&mut self, key: &[u8]) -> Result<Option<Kind>, Halt> {
-        let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else { return Ok(None) };
+        let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
+            return Ok(None);
+        };
         let rules = self.keyspace.rules();
         let kind = row.kind_at(self.view, rules)?;
         observe_row(&mut self.observed, row, self.view, rules)?;
@@ -202,7 +207,9 @@ impl<'a> Evaluation<'a> {
     /// How many live columns a row of this kind has.
     pub fn count(&mut self, key: &[u8], kind: Kind) -> Result<usize, Halt> {
         let rules = self.keyspace.rules();
-        let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else { return Ok(0) };
+        let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
+            return Ok(0);
+        };
         if row.since() > self.view || row.is_mixed() {
             return Ok(self.columns(key, kind)?.len());
         }
@@ -214,7 +221,9 @@ impl<'a> Evaluation<'a> {
 
     /// The deadline of a row that is there, in milliseconds since 1970.
     pub fn deadline(&mut self, key: &[u8]) -> Result<Option<u64>, Halt> {
-        let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else { return Ok(None) };
+        let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
+            return Ok(None);
+        };
         Ok(row.deadline_at(self.view, self.keyspace.rules())?)
     }
 
@@ -234,13 +243,7 @@ impl<'a> Evaluation<'a> {
 
     /// Sets a column. The additions seen are covered, those not seen survive on top.
     pub fn put(&mut self, key: &Bytes, column: Column, value: Bytes) {
-        let state = self.state(key, &column);
-        let mut seen = state.map(State::seen).unwrap_or_default();
-        let collected = self.keyspace.collected();
-        if collected != Stamp::ZERO && state.is_none_or(State::has_no_base) {
-            let tally = Tally { series: Stamp::ZERO, sum: Decimal::ZERO };
-            seen.push(SeenTally { datacenter: DatacenterId::EVERY, tally, stamp: collected });
-        }
+        let seen = self.keyspace.seen(key, &column);
         self.change(RowEffect { key: key.clone(), column, effect: Effect::Put { value, seen } });
     }
 
@@ -287,7 +290,7 @@ impl<'a> Evaluation<'a> {
     }
 
     fn delete_column(&mut self, key: &Bytes, column: Column) {
-        let seen = self.state(key, &column).map(State::seen).unwrap_or_default();
+        let seen = self.keyspace.seen(key, &column);
         self.change(RowEffect { key: key.clone(), column, effect: Effect::Delete { seen } });
     }
 

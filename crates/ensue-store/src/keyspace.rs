@@ -3,10 +3,12 @@
 //! Rows stand in slots that never move, so that `SCAN` and checkpoints can walk them in slices while they change. It
 //! keeps past states of the rows that a read transaction has read and may read again, and nobody else's.
 
-use crate::cell::{Outcome, Write};
+use crate::cell::{Outcome, State, Write};
 use crate::row::Row;
 use bytes::Bytes;
-use ensue_types::{Column, Effect, LogicalTime, RowEffect, Rule, Rules, SeenTally, Stamp};
+use ensue_types::{
+    Column, DatacenterId, Decimal, Effect, LogicalTime, RowEffect, Rule, Rules, Seen, SeenTally, Stamp, Tally,
+};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::collections::VecDeque;
@@ -161,14 +163,28 @@ impl Keyspace {
     }
 
     /// The counters that a flush must delete by name, because their additions do not go by stamp.
-    pub fn counters(&self) -> Vec<(Bytes, Column, Vec<SeenTally>)> {
+    pub fn counters(&self) -> Vec<(Bytes, Column, Seen)> {
         let mut counters = Vec::new();
         for row in self.rows() {
             for (column, cell) in row.cells().filter(|(_, cell)| cell.state().counter.is_some()) {
-                counters.push((row.key().clone(), column.clone(), cell.state().seen()));
+                counters.push((row.key().clone(), column.clone(), self.seen_by(Some(cell.state()))));
             }
         }
         counters
+    }
+
+    /// The additions that a base written now must cover.
+    pub fn seen(&self, key: &[u8], column: &Column) -> Seen {
+        self.seen_by(self.row(key).and_then(|row| row.cell(column)).map(|cell| cell.state()))
+    }
+
+    fn seen_by(&self, state: Option<&State>) -> Seen {
+        let mut seen = state.map(State::seen).unwrap_or_default();
+        if self.collected != Stamp::ZERO && state.is_none_or(State::has_no_base) {
+            let tally = Tally { series: Stamp::ZERO, sum: Decimal::ZERO };
+            seen.push(SeenTally { datacenter: DatacenterId::EVERY, tally, stamp: self.collected });
+        }
+        seen
     }
 
     /// Keeps past states of a key until a time: a first round has read it.

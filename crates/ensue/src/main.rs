@@ -6,6 +6,7 @@ mod dev;
 mod link;
 mod paint;
 mod server;
+mod sim;
 mod status;
 
 use clap::{Parser, Subcommand};
@@ -28,6 +29,7 @@ enum Command {
     Link(link::LinkArgs),
     Cli(cli::CliArgs),
     Status(status::StatusArgs),
+    Sim(sim::SimArgs),
     Demo(demo::DemoArgs),
 }
 
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Command::Link(args) => link::run(&args),
         Command::Cli(args) => cli::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Sim(args) => sim::run(args),
         Command::Demo(args) => demo::run(&args),
     };
     result.unwrap_or_else(|error| {

@@ -1,0 +1,40 @@
+//! `ensue sim`: the simulator, on this machine's cores.
+
+use ensue_sim::cli::SimOptions;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Run the seeded simulator: whole clusters under faults, checked against the true causal graph
+#[derive(Debug, clap::Args)]
+pub(crate) struct SimArgs {
+    /// Run this many seeds
+    #[arg(long, value_name = "N")]
+    seeds: Option<u64>,
+    /// Run one seed and tell everything about it
+    #[arg(long, value_name = "N", conflicts_with = "seeds")]
+    seed: Option<u64>,
+    /// Run a scenario file, or all of a directory
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seeds", "seed"])]
+    scenario: Option<PathBuf>,
+    /// First seed of `--seeds`
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    start: u64,
+    /// Break the rule of this name, to see the anomaly that follows
+    #[arg(long = "break", value_name = "RULE")]
+    broken: Option<String>,
+    /// Break every rule in turn, and tell how soon each is caught
+    #[arg(long)]
+    breaks: bool,
+    /// Print every event of a seed, one a line
+    #[arg(long)]
+    trace: bool,
+    /// Threads; 0 means one a core
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    threads: usize,
+}
+
+pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
+    let SimArgs { seeds, seed, scenario, start, broken, breaks, trace, threads } = args;
+    let options = SimOptions { seeds, seed, scenario, start, broken, breaks, trace, threads };
+    Ok(ExitCode::from(u8::try_from(ensue_sim::cli::run(&options)).unwrap_or(2)))
+}
