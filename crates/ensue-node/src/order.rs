@@ -139,7 +139,9 @@ impl<W> RowOrder<W> {
             if !walked.insert(row) {
                 continue;
             }
-            for (_, id) in self.rows.get(row).into_iter().flatten().take_while(|(moment, _)| moment.time <= at) {
+            for (_, id) in
+                self.rows.get(row).into_iter().flatten().take_while(|(moment, _)| moment.time <= at)
+            {
                 let piece = &self.pieces[id];
                 if !piece.decided {
                     found.insert(*id);

@@ -32,8 +32,8 @@ use ensue_protocol::Protocol;
 use ensue_store::disk::DiskOp;
 use ensue_store::keyspace::Keyspace;
 use ensue_types::{
-    Context, DatacenterId, HybridClock, Incarnation, KeyspaceId, LogicalTime, Now, OperationId, Opaque, PartitionId,
-    Position, Rule, limits,
+    Context, DatacenterId, HybridClock, Incarnation, KeyspaceId, LogicalTime, Now, Opaque, OperationId,
+    PartitionId, Position, Rule, limits,
 };
 use ensue_wire::{Address, ContextName, Envelope, Message};
 use intake::Intake;
@@ -324,7 +324,11 @@ impl Partition {
     /// A new logical time, above every promise made so far (trap 4).
     pub(crate) fn tick(&mut self) -> LogicalTime {
         let now = self.now;
-        if self.config.rules.hold(Rule::TickPastPromises) { self.clock.tick(now) } else { self.clock.read(now) }
+        if self.config.rules.hold(Rule::TickPastPromises) {
+            self.clock.tick(now)
+        } else {
+            self.clock.read(now)
+        }
     }
 
     /// The present time, as a promise: nothing will become visible at or before it that is not visible now.

@@ -30,7 +30,13 @@ impl Router {
     }
 
     /// Keeps a session's request while its core is away; gives everything else back to be sent.
-    pub fn park(&mut self, config: &NodeConfig, now: Now, core: CoreId, envelope: Envelope) -> Option<Envelope> {
+    pub fn park(
+        &mut self,
+        config: &NodeConfig,
+        now: Now,
+        core: CoreId,
+        envelope: Envelope,
+    ) -> Option<Envelope> {
         let ours = config.topology.datacenter;
         let from_session = matches!(envelope.from, Address::Core { .. });
         if !from_session || envelope.to.datacenter() != ours || self.up.contains(&(ours, core)) {
@@ -49,7 +55,11 @@ impl Router {
     pub fn on_link_up(&mut self, now: Now, datacenter: DatacenterId, core: CoreId) -> Vec<Envelope> {
         self.up.insert((datacenter, core));
         let parked = self.parked.remove(&core).unwrap_or_default();
-        parked.into_iter().filter(|(until_us, _)| *until_us > now.monotonic_us).map(|(_, envelope)| envelope).collect()
+        parked
+            .into_iter()
+            .filter(|(until_us, _)| *until_us > now.monotonic_us)
+            .map(|(_, envelope)| envelope)
+            .collect()
     }
 
     pub fn on_link_down(&mut self, datacenter: DatacenterId, core: CoreId) {

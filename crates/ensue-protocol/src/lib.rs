@@ -61,33 +61,33 @@ pub trait Protocol: Send + Sync {
 
     fn capabilities(&self) -> Capabilities;
 
-    /// 1a. Context: the session has read what these operations wrote.
+    /// Question 1, context: the session has read what these operations wrote.
     fn observe(&self, context: &mut Opaque, operations: &[OperationId]);
 
-    /// 1b. Context: the session has written.
+    /// Question 1, context: the session has written.
     fn wrote(&self, context: &mut Opaque, operation: OperationId);
 
-    /// 1c. Context: the session takes over another's past: a token, a shared context, or what a share of a read saw.
+    /// Question 1, context: the session takes over another's past: a token, a shared context, or what a share of a read saw.
     fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed>;
 
-    /// 1d. Context: what must have been applied somewhere before this past may be shown there.
+    /// Question 1, context: what must have been applied somewhere before this past may be shown there.
     fn past(&self, context: &Opaque) -> Result<Vec<Dependency>, Malformed>;
 
-    /// 2. Dependencies: what a write of this session carries to the other datacenters. `observed` is what the write itself
+    /// Question 2, dependencies: what a write of this session carries to the other datacenters. `observed` is what the write itself
     /// read in order to write; it is carried operation by operation and never folded, because the write may have drawn
     /// its time before other entries of those streams were logged.
     fn dependencies(&self, context: &Opaque, observed: &[OperationId]) -> Opaque;
 
-    /// 3. Visibility: when a datacenter may show a write that came from another one.
+    /// Question 3, visibility: when a datacenter may show a write that came from another one.
     fn verdict(&self, dependencies: &Opaque) -> Result<Verdict, Malformed>;
 
-    /// 4. Choice: whether a read may return a value whose location an undecided transaction covers.
+    /// Question 4, choice: whether a read may return a value whose location an undecided transaction covers.
     fn reads_past_undecided(&self) -> bool;
 
-    /// 5. Snapshot: whether the shares of a first round belong together, and if not, what to read again.
+    /// Question 5, snapshot: whether the shares of a first round belong together, and if not, what to read again.
     fn snapshot(&self, shares: &[Validity]) -> Snapshot;
 
-    /// 6. Forgetting: whether versions overwritten while a read transaction runs are kept for its second round.
+    /// Question 6, forgetting: whether versions overwritten while a read transaction runs are kept for its second round.
     fn keeps_old_versions(&self) -> bool;
 }
 

@@ -8,8 +8,8 @@ pub const READ_BYTES_PER_TURN: usize = 256 << 10;
 pub const ACCEPTS_PER_TURN: usize = 128;
 /// How long the listener rests when the process has no file descriptors left.
 pub const ACCEPT_PAUSE_US: u64 = 100_000;
-/// Rounds of disk work within a turn before the sockets have their turn.
-pub const DISK_ROUNDS_PER_TURN: usize = 64;
+/// Rounds of outputs and disk work within a turn before the sockets have their turn.
+pub const ROUNDS_PER_TURN: usize = 64;
 /// How often idle clients, lingering connections and unfinished handshakes are looked at.
 pub const HOUSEKEEPING_US: u64 = 500_000;
 /// How long a connection that was told why it is closed may take to read it.

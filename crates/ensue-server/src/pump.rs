@@ -5,7 +5,7 @@
 //! it asks nothing more, then write to the sockets. It decides nothing that a client or a peer could notice, other
 //! than when a bound is reached. A panic here is a broken invariant and ends the process.
 
-use crate::bounds::{DISK_ROUNDS_PER_TURN, HOUSEKEEPING_US};
+use crate::bounds::{ROUNDS_PER_TURN, HOUSEKEEPING_US};
 use crate::clients::{self, Clients};
 use crate::clock::Clock;
 use crate::disk::Disk;
@@ -58,8 +58,10 @@ pub(crate) struct State {
     admitted: Vec<Guest>,
     next_core: usize,
     next_housekeeping_us: u64,
-    /// The disk had more to do than a turn allows.
+    /// The node had more to do than a turn allows.
     unfinished: bool,
+    /// The node has asked for something since this was last reset.
+    produced: bool,
     stopped: bool,
     complaints: Throttle,
 }
@@ -195,21 +197,23 @@ impl Pump {
         }
     }
 
-    /// Gives the node its inputs, ends the turn, and carries out its disk work until it asks for nothing more.
+    /// Gives the node its inputs, ends the turn, and carries out its disk work until it asks for nothing more: what the
+    /// end of a turn releases can lead to more that waits for the end of a turn.
     fn end_turn(&mut self) {
         self.feed();
         self.state.unfinished = true;
-        for _ in 0..DISK_ROUNDS_PER_TURN {
+        for _ in 0..ROUNDS_PER_TURN {
+            self.state.produced = false;
             self.state.inputs.push_back(Input::TurnEnd);
             self.feed();
             while let Some((partition, done)) = self.disk.next_done() {
                 self.state.inputs.push_back(Input::Disk { partition, done });
             }
-            if self.state.inputs.is_empty() {
+            self.feed();
+            if !self.state.produced {
                 self.state.unfinished = false;
                 break;
             }
-            self.feed();
         }
     }
 
@@ -222,6 +226,7 @@ impl Pump {
 
     fn drain(&mut self) {
         while let Some(output) = self.node.next_output() {
+            self.state.produced = true;
             self.carry_out(output);
         }
     }

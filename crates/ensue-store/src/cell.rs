@@ -225,7 +225,9 @@ impl Counter {
     fn covered(&self, addition: &Addition, rules: Rules) -> (Decimal, bool) {
         let seen = self.seen.iter().find(|s| s.datacenter == addition.datacenter);
         let every = self.seen.iter().find(|s| s.datacenter == DatacenterId::EVERY);
-        if every.is_some_and(|every| addition.stamp <= every.stamp) && rules.hold(Rule::BaseCoversSeenAdditions) {
+        if every.is_some_and(|every| addition.stamp <= every.stamp)
+            && rules.hold(Rule::BaseCoversSeenAdditions)
+        {
             return (addition.tally.sum, false);
         }
         match seen {

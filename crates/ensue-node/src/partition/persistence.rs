@@ -438,7 +438,9 @@ impl Partition {
             return None;
         }
         let acknowledge = self.persistence.acknowledge_all.then_some(self.persistence.next_acknowledge_us);
-        Some(acknowledge.map_or(self.persistence.next_timer_us, |due| due.min(self.persistence.next_timer_us)))
+        Some(
+            acknowledge.map_or(self.persistence.next_timer_us, |due| due.min(self.persistence.next_timer_us)),
+        )
     }
 
     /// What time alone brings.

@@ -3,6 +3,20 @@
 use super::{Partition, Stage};
 use ensue_types::KeyspaceId;
 
+/// Dead cells, and for each keyspace in use what it shows.
+#[derive(Default)]
+struct RowCounts {
+    tombstones: u64,
+    shown: Vec<Shown>,
+}
+
+/// Rows that a keyspace shows, and those of them with a deadline.
+struct Shown {
+    keyspace: KeyspaceId,
+    keys: u64,
+    expires: u64,
+}
+
 impl Partition {
     /// The figures, by name; all can be added up over partitions.
     pub(super) fn survey(&mut self) -> Vec<(String, i64)> {
@@ -19,11 +33,11 @@ impl Partition {
         add("waiting_rows", self.order.len() as u64);
         add("cells", self.rows.iter().map(|rows| rows.cells()).sum());
         add("stopped", u64::from(!matches!(self.stage, Stage::Serving)));
-        let (tombstones, live) = self.count_rows();
-        add("tombstones", tombstones);
-        for (keyspace, (keys, expires)) in live {
-            add(&format!("keys_{}", keyspace.0), keys);
-            add(&format!("expires_{}", keyspace.0), expires);
+        let counts = self.count_rows();
+        add("tombstones", counts.tombstones);
+        for shown in counts.shown {
+            add(&format!("keys_{}", shown.keyspace.0), shown.keys);
+            add(&format!("expires_{}", shown.keyspace.0), shown.expires);
         }
         for (datacenter, sender) in &self.senders {
             let name = &self.config.topology.datacenters[usize::from(datacenter.0)].name;
@@ -37,30 +51,29 @@ impl Partition {
         figures
     }
 
-    /// Dead cells, and for each keyspace in use its shown rows and those with a deadline.
-    fn count_rows(&mut self) -> (u64, Vec<(KeyspaceId, (u64, u64))>) {
+    /// Walks all rows: exact, and as slow as there are rows.
+    fn count_rows(&mut self) -> RowCounts {
         let at = self.promise();
         let rules = self.config.rules;
-        let mut tombstones = 0;
-        let mut live = Vec::new();
+        let mut counts = RowCounts::default();
         for (number, rows) in self.rows.iter().enumerate() {
-            let (mut keys, mut expires) = (0, 0);
+            let mut shown = Shown { keyspace: KeyspaceId(number as u8), keys: 0, expires: 0 };
             for row in rows.rows() {
                 let dead = row.all_cells().filter(|(_, cell)| !cell.state().is_live(rules)).count() as u64;
-                tombstones += dead;
+                counts.tombstones += dead;
                 let deadline = row.deadline_at(at, rules).ok().flatten();
                 let expired = deadline.is_some_and(|deadline| deadline <= at.ms());
                 if expired {
-                    tombstones += row.columns_count() as u64;
+                    counts.tombstones += row.columns_count() as u64;
                 } else if row.kind(rules).is_some() {
-                    keys += 1;
-                    expires += u64::from(deadline.is_some());
+                    shown.keys += 1;
+                    shown.expires += u64::from(deadline.is_some());
                 }
             }
-            if keys > 0 {
-                live.push((KeyspaceId(number as u8), (keys, expires)));
+            if shown.keys > 0 {
+                counts.shown.push(shown);
             }
         }
-        (tombstones, live)
+        counts
     }
 }

@@ -86,7 +86,8 @@ impl Partition {
         at: LogicalTime,
     ) {
         let rows = self.intake.rows(origin, position);
-        let work = self.order.insert(Moment::first_of(at), false, rows, Work::ReplicatedPart(origin, position));
+        let work =
+            self.order.insert(Moment::first_of(at), false, rows, Work::ReplicatedPart(origin, position));
         if let Some(part) = self.transactions.replicated_parts.get_mut(&transaction) {
             part.work = Some(work);
             part.voted_at = Some(at);
@@ -123,7 +124,8 @@ impl Partition {
             return self.send_committed(transaction, Vec::new(), Opaque::default());
         };
         if let Some(work) = work {
-            self.order.decide(work, Moment { time: decision.at, drawn_by: Self::coordinator_of(transaction) });
+            self.order
+                .decide(work, Moment { time: decision.at, drawn_by: Self::coordinator_of(transaction) });
         }
         self.answer_reads(transaction);
         self.settle();

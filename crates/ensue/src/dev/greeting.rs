@@ -32,7 +32,8 @@ fn text(args: &DevArgs, plan: &Plan, pids: &[u32], paint: Paint) -> String {
         let ports = (0..args.nodes).map(|node| format!("127.0.0.1:{}", plan.client_port(index as u16, node)));
         let ports = ports.collect::<Vec<_>>().join(" ");
         let process = pids.get(index).map(|pid| format!("process {pid}")).unwrap_or_default();
-        line(format!("  {}  {ports}  {}", paint.bold(name), paint.dim(&process)));
+        let row = format!("  {}  {ports}  {}", paint.bold(name), paint.dim(&process));
+        line(row.trim_end().into());
     }
     if args.datacenters > 1 {
         line(format!("  links delayed by {} ms each way", args.delay));
