@@ -198,7 +198,7 @@ impl Partition {
             Message::Prepare { transaction, keyspace, part } => {
                 self.on_prepare(transaction, keyspace, part);
             }
-            Message::Vote { transaction } => self.on_vote(from, transaction),
+            Message::Vote { transaction } => self.on_vote(from, envelope.time, transaction),
             Message::Commit { transaction, decision } => self.on_commit(transaction, decision),
             Message::Committed { transaction, replies, seen } => {
                 self.on_committed(from, transaction, replies, seen);

@@ -447,7 +447,7 @@ impl Partition {
             _ => {
                 let context = Context { time: LogicalTime::ZERO, facts: begun.context };
                 let kind = VotingKind::Local { parts: begun.parts, context, session: None };
-                Coordinated::Voting(Voting { keyspace, participants, votes: BTreeSet::new(), kind })
+                Coordinated::Voting(Voting { keyspace, participants, votes: BTreeMap::new(), kind })
             }
         };
         self.transactions.coordinated.insert(transaction, state);

@@ -9,7 +9,7 @@ use ensue_types::{
     RequestId, Rule, Stamp,
 };
 use ensue_wire::{Address, Decision, Message};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A transaction that this partition coordinates.
 #[derive(Debug)]
@@ -43,7 +43,8 @@ pub(crate) struct Announced {
 pub(crate) struct Voting {
     pub keyspace: KeyspaceId,
     pub participants: Vec<PartitionId>,
-    pub votes: BTreeSet<PartitionId>,
+    /// Who has voted, at which time.
+    pub votes: BTreeMap<PartitionId, LogicalTime>,
     pub kind: VotingKind,
 }
 
@@ -98,7 +99,7 @@ impl Partition {
         self.persistence.note_needed(Needed::Begun(transaction));
         let participants = parts.iter().map(|part| part.partition).collect();
         let kind = VotingKind::Local { parts, context, session: Some((from, request)) };
-        let voting = Voting { keyspace, participants, votes: BTreeSet::new(), kind };
+        let voting = Voting { keyspace, participants, votes: BTreeMap::new(), kind };
         self.transactions.coordinated.insert(transaction, Coordinated::Voting(voting));
         self.trace_step(transaction, TransactionStep::Begun);
         self.ask_participants(transaction, &|_| true);
@@ -120,7 +121,7 @@ impl Partition {
         match self.transactions.coordinated.get(&transaction) {
             Some(Coordinated::Voting(voting)) => {
                 for &participant in
-                    voting.participants.iter().filter(|p| !voting.votes.contains(p) && whom(**p))
+                    voting.participants.iter().filter(|p| !voting.votes.contains_key(p) && whom(**p))
                 {
                     let part = match &voting.kind {
                         VotingKind::Local { parts, .. } => {
@@ -147,14 +148,14 @@ impl Partition {
     }
 
     /// A participant has prepared. One that votes on a decided transaction has been away: it is told again.
-    pub(crate) fn on_vote(&mut self, from: Address, transaction: OperationId) {
+    pub(crate) fn on_vote(&mut self, from: Address, voted_at: LogicalTime, transaction: OperationId) {
         let Address::Partition { partition, .. } = from else { return };
         match self.transactions.coordinated.get_mut(&transaction) {
             Some(Coordinated::Voting(voting)) => {
                 if !voting.participants.contains(&partition) {
                     return self.trace(Trace::Refused { what: "a vote of a partition that takes no part" });
                 }
-                voting.votes.insert(partition);
+                voting.votes.insert(partition, voted_at);
                 let enough = voting.votes.len() == voting.participants.len()
                     || !self.config.rules.hold(Rule::DecideAfterEveryVote);
                 if enough {
@@ -171,8 +172,12 @@ impl Partition {
         let Some(Coordinated::Voting(voting)) = self.transactions.coordinated.remove(&transaction) else {
             return;
         };
-        let at = self.tick();
-        let Voting { keyspace, participants, kind, .. } = voting;
+        // Above every vote, and above every time at which a reader was told "not committed": the clock has seen both.
+        let mut at = self.tick();
+        let Voting { keyspace, participants, kind, votes } = voting;
+        if !self.config.rules.hold(Rule::KeepTheDenial) {
+            at = votes.values().max().map_or(at, |vote| vote.next());
+        }
         let committing = match kind {
             VotingKind::Local { context, session, .. } => {
                 self.decide_local(transaction, at, keyspace, participants, context, session)
@@ -281,9 +286,7 @@ impl Partition {
         transaction: OperationId,
         at: LogicalTime,
     ) {
-        if self.config.rules.hold(Rule::KeepTheDenial) {
-            self.clock.observe(at);
-        }
+        self.observe(at);
         let decision = match self.transactions.coordinated.get(&transaction) {
             Some(Coordinated::Committing(committing)) => Some(committing.decision),
             _ => None,
@@ -340,7 +343,7 @@ impl Partition {
             return;
         }
         let kind = VotingKind::Replicated { stamp: announced.stamp };
-        let voting = Voting { keyspace: announced.keyspace, participants, votes: BTreeSet::new(), kind };
+        let voting = Voting { keyspace: announced.keyspace, participants, votes: BTreeMap::new(), kind };
         self.transactions.coordinated.insert(transaction, Coordinated::Voting(voting));
         self.ask_participants(transaction, &|_| true);
     }
