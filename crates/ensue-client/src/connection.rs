@@ -49,7 +49,7 @@ impl Connection {
     /// Connects, authenticates if there is a password, and selects the keyspace.
     pub fn open(options: &Options) -> Result<Connection, ClientError> {
         let address = format!("{}:{}", options.host, options.port);
-        let unknown = |source| ClientError::Address { address: address.clone(), source };
+        let unknown = |error| ClientError::Address { address: address.clone(), error };
         let mut failure = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
         let candidates = (options.host.as_str(), options.port).to_socket_addrs().map_err(unknown)?;
         for candidate in candidates {
@@ -58,7 +58,7 @@ impl Connection {
                 Err(error) => failure = error,
             }
         }
-        Err(ClientError::Connect { address, source: failure })
+        Err(ClientError::Connect { address, error: failure })
     }
 
     fn begin(stream: TcpStream, options: &Options) -> Result<Connection, ClientError> {

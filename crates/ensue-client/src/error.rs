@@ -7,20 +7,27 @@ use thiserror::Error;
 /// Why there is no answer.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    #[error("cannot connect to {address}: {source}")]
-    Connect { address: String, source: io::Error },
-    #[error("the address {address} is not known: {source}")]
-    Address { address: String, source: io::Error },
+    #[error("cannot connect to {address}: {error}")]
+    Connect { address: String, error: io::Error },
+    #[error("the address {address} is not known: {error}")]
+    Address { address: String, error: io::Error },
     #[error("the connection was closed")]
     Closed,
     #[error("no answer in time")]
     Timeout,
     #[error("the connection broke: {0}")]
-    Broken(#[source] io::Error),
+    Broken(io::Error),
     #[error("what answers there does not speak the Redis protocol: {0}")]
-    NotRedis(#[from] ParseError),
+    NotRedis(ParseError),
     #[error("the server refused: {0}")]
     Refused(String),
+}
+
+// The messages hold their causes, so a cause is not given a second time as a source.
+impl From<ParseError> for ClientError {
+    fn from(error: ParseError) -> ClientError {
+        ClientError::NotRedis(error)
+    }
 }
 
 impl From<io::Error> for ClientError {

@@ -69,13 +69,13 @@ pub enum StartError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    #[error("cannot listen for {whom} on {address}: {source}")]
-    Listen { whom: &'static str, address: SocketAddr, source: io::Error },
-    #[error("the address {host}:{port} for {whom} is not one of this machine: {source}")]
-    Address { whom: &'static str, host: String, port: u16, source: io::Error },
+    #[error("cannot listen for {whom} on {address}: {error}")]
+    Listen { whom: &'static str, address: SocketAddr, error: io::Error },
+    #[error("the address {host}:{port} for {whom} is not one of this machine: {error}")]
+    Address { whom: &'static str, host: String, port: u16, error: io::Error },
     #[error(transparent)]
     Protocol(#[from] ensue_node::UnknownProtocol),
-    #[error("the machine refuses what a core needs: {0}")]
+    #[error("the machine refuses what a core needs")]
     Machine(#[from] io::Error),
 }
 
@@ -164,7 +164,7 @@ fn client_listener(config: &Config) -> Result<Listener, StartError> {
             Err(error) if optional && error.kind() != io::ErrorKind::AddrInUse => {
                 log::verbose(format_args!("{address} is not there: {error}"));
             }
-            Err(source) => return Err(StartError::Listen { whom: "clients", address, source }),
+            Err(error) => return Err(StartError::Listen { whom: "clients", address, error }),
         }
     }
     let admittance = Admittance {
@@ -185,11 +185,11 @@ fn peers(
     let node = cluster.own_node();
     let port = node.port + own.core.0 - node.first_core;
     let host = config.peer_bind.as_ref().unwrap_or(&node.host);
-    let unknown = |source| StartError::Address { whom: "peers", host: host.clone(), port, source };
+    let unknown = |error| StartError::Address { whom: "peers", host: host.clone(), port, error };
     let mut addresses = (host.as_str(), port).to_socket_addrs().map_err(unknown)?;
     let address = addresses.next().ok_or_else(|| unknown(io::ErrorKind::AddrNotAvailable.into()))?;
     let socket =
-        TcpListener::bind(address).map_err(|source| StartError::Listen { whom: "peers", address, source })?;
+        TcpListener::bind(address).map_err(|error| StartError::Listen { whom: "peers", address, error })?;
     let hello = Hello {
         wire_version_min: WIRE_VERSION_MIN,
         wire_version_max: WIRE_VERSION_MAX,

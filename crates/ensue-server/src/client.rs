@@ -30,6 +30,8 @@ pub(crate) struct Client {
     in_flight: u32,
     /// The socket may hold bytes that were not read yet.
     readable: bool,
+    /// The socket reported an end or an error, which reading will show.
+    at_end: bool,
     source: Source,
     /// It is closed when what was written has left.
     closing: bool,
@@ -85,14 +87,16 @@ impl Client {
             written: 0,
             in_flight: 0,
             readable: true,
+            at_end: false,
             source: Source::Open,
             closing: false,
             gate,
         }
     }
 
-    pub(crate) fn on_readable(&mut self) {
+    pub(crate) fn on_readable(&mut self, at_end: bool) {
         self.readable = true;
+        self.at_end |= at_end;
     }
 
     /// Takes what the socket and the buffer hold, as far as the bounds allow. An error ends the connection.
@@ -120,6 +124,8 @@ impl Client {
                 Ok(length) => {
                     self.input.extend_from_slice(&scratch[..length]);
                     self.unparsed = true;
+                    // A short read has emptied the socket, and whatever comes later is a new event.
+                    self.readable = self.at_end || length == scratch.len();
                     budget = budget.saturating_sub(length);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,

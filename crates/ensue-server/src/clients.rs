@@ -31,6 +31,15 @@ pub(crate) struct Clients {
     scratch: Box<[u8]>,
 }
 
+/// What a socket reported.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    pub(crate) readable: bool,
+    /// Reading will show an end or an error.
+    pub(crate) at_end: bool,
+    pub(crate) writable: bool,
+}
+
 /// More refused clients than this are not given time to read why.
 const LINGERING_MAX: usize = 1_024;
 
@@ -81,17 +90,17 @@ impl Clients {
     }
 
     /// A socket reported something.
-    pub(crate) fn on_event(&mut self, token: Token, readable: bool, writable: bool) {
+    pub(crate) fn on_event(&mut self, token: Token, ready: Ready) {
         let session = session_of(token);
         let Some(client) = self.clients.get_mut(&session) else { return };
-        if readable {
-            client.on_readable();
+        if ready.readable {
+            client.on_readable(ready.at_end);
             if !client.is_queued {
                 client.is_queued = true;
                 self.queued.push(session);
             }
         }
-        if writable {
+        if ready.writable {
             self.dirty.push(session);
         }
     }

@@ -13,8 +13,8 @@ use thiserror::Error;
 /// Why the data directory cannot be used.
 #[derive(Debug, Error)]
 pub enum DirectoryError {
-    #[error("cannot use the data directory {path}: {source}")]
-    Machine { path: PathBuf, source: io::Error },
+    #[error("cannot use the data directory {path}: {error}")]
+    Machine { path: PathBuf, error: io::Error },
     #[error("{path} is in use by another process")]
     Locked { path: PathBuf },
     #[error("{path} holds other data: it says '{found}', the configuration says '{expected}'")]
@@ -32,7 +32,7 @@ pub struct Directory {
 impl Directory {
     pub fn open(dir: &Path, cluster: &Cluster) -> Result<Directory, DirectoryError> {
         let path = dir.join(&cluster.own_datacenter().name);
-        let fails = |source| DirectoryError::Machine { path: path.clone(), source };
+        let fails = |error| DirectoryError::Machine { path: path.clone(), error };
         fs::create_dir_all(&path).map_err(fails)?;
         let lock_path = path.join(format!("node{}.lock", cluster.node));
         let lock = open_lock(&lock_path).map_err(fails)?;
@@ -56,7 +56,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
 
 /// Writes down at the first start what the data depends on, and compares it at every later one.
 fn check_shape(path: &Path, cluster: &Cluster) -> Result<(), DirectoryError> {
-    let fails = |source| DirectoryError::Machine { path: path.into(), source };
+    let fails = |error| DirectoryError::Machine { path: path.into(), error };
     let file = path.join("shape");
     let expected = format!(
         "ensue 1 cluster {} datacenter {} number {} partitions {}",

@@ -5,8 +5,8 @@
 //! it asks nothing more, then write to the sockets. It decides nothing that a client or a peer could notice, other
 //! than when a bound is reached. A panic here is a broken invariant and ends the process.
 
-use crate::bounds::{ROUNDS_PER_TURN, HOUSEKEEPING_US};
-use crate::clients::{self, Clients};
+use crate::bounds::{HOUSEKEEPING_US, ROUNDS_PER_TURN};
+use crate::clients::{self, Clients, Ready};
 use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::inbox::{Inbox, Mail};
@@ -165,10 +165,11 @@ impl Pump {
 
     fn take_event(&mut self, event: &mio::event::Event) {
         let token = event.token();
-        let readable = event.is_readable() || event.is_read_closed() || event.is_error();
+        let at_end = event.is_read_closed() || event.is_error();
+        let readable = event.is_readable() || at_end;
         let writable = event.is_writable();
         if clients::owns(token) {
-            self.clients.on_event(token, readable, writable);
+            self.clients.on_event(token, Ready { readable, at_end, writable });
         } else if peers::owns(token) {
             self.peers.on_event(token, readable, writable);
         } else if token == PEER_LISTENER {

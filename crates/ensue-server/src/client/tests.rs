@@ -25,7 +25,7 @@ impl Pair {
         let mut commands = Vec::new();
         let until = Instant::now() + Duration::from_secs(5);
         while commands.len() < wanted && Instant::now() < until {
-            self.client.on_readable();
+            self.client.on_readable(true);
             let error = self.client.read(&mut self.scratch, &mut commands).unwrap();
             if error.is_some() {
                 return (commands, error);
@@ -37,7 +37,7 @@ impl Pair {
     fn settle(&mut self) -> Vec<Args> {
         std::thread::sleep(Duration::from_millis(20));
         let mut commands = Vec::new();
-        self.client.on_readable();
+        self.client.on_readable(true);
         self.client.read(&mut self.scratch, &mut commands).unwrap();
         commands
     }

@@ -25,8 +25,8 @@ impl fmt::Display for Origin {
 /// Why there is no configuration.
 #[derive(Debug, Error)]
 pub enum ConfigError {
-    #[error("cannot read the configuration file {path}: {source}")]
-    Read { path: PathBuf, source: std::io::Error },
+    #[error("cannot read the configuration file {path}: {error}")]
+    Read { path: PathBuf, error: std::io::Error },
     #[error("{path} is longer than a configuration file may be")]
     TooLong { path: PathBuf },
     #[error("{origin}: files include each other too deep")]

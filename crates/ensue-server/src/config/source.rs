@@ -51,7 +51,7 @@ pub(super) fn from_file(path: &Path) -> Result<Vec<Setting>, ConfigError> {
 }
 
 fn read_file(path: &Path, depth: usize, settings: &mut Vec<Setting>) -> Result<(), ConfigError> {
-    let fails = |source| ConfigError::Read { path: path.into(), source };
+    let fails = |error| ConfigError::Read { path: path.into(), error };
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(fails)?;
     file.take(CONFIG_BYTES_MAX + 1).read_to_string(&mut text).map_err(fails)?;
