@@ -16,6 +16,8 @@ use ensue_wire::Message;
 pub(super) enum Then {
     /// The client's answer.
     Answer,
+    /// The answers of several commands of the client.
+    Each,
     /// The second half of `RENAME`.
     Rename(Renaming),
 }
@@ -66,6 +68,7 @@ impl Turn<'_> {
     pub(super) fn finish(&mut self, plan: Plan, then: Then, answers: Answers) {
         match then {
             Then::Answer => self.complete(vec![plan.assemble(answers)]),
+            Then::Each => self.complete(plan.into_replies(answers)),
             Then::Rename(renaming) => self.rename_write(renaming, plan.into_replies(answers)),
         }
     }

@@ -73,6 +73,11 @@ impl Plan {
         Plan { shape: Shape::Array, ..Plan::single(partitions) }
     }
 
+    /// The plan of several commands with an answer each.
+    pub(super) fn each(partitions: u16) -> Plan {
+        Plan::exec(partitions)
+    }
+
     /// A plan of several commands that the client sees as one.
     pub(super) fn all_ok(partitions: u16) -> Plan {
         Plan { shape: Shape::Ok, ..Plan::single(partitions) }

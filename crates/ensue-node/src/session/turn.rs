@@ -12,6 +12,8 @@ use super::connection::{Asked, Life, Session};
 use super::desk::Desk;
 use super::exchange::Exchange;
 use super::failure::Failure;
+use super::parallel::Then;
+use super::plan::Plan;
 use super::write_marks::{BATCH_COMMANDS_MAX, WriteMarks};
 use ensue_resp::{CommandError, CommandSpec, Route};
 use ensue_types::{Args, KeyspaceId, LogicalTime, Now, PartitionId, Reply, RequestId, partition_of};
@@ -59,6 +61,9 @@ impl Turn<'_> {
                 if self.must_fetch() {
                     return self.fetch_shared(run.commands);
                 }
+                if let Some(count) = self.read_run(&run) {
+                    return self.read_together(count);
+                }
                 return self.send_batch(run);
             }
         }
@@ -99,6 +104,35 @@ impl Turn<'_> {
             run.latest = spec.name;
         }
         run
+    }
+
+    /// How many neighbouring reads can be read as of one moment instead of one owner after the other.
+    fn read_run(&self, run: &Run) -> Option<usize> {
+        let queue = &self.session.queue;
+        let only_reads = run.commands < queue.len() && run.writes == WriteMarks::default();
+        if !only_reads || !self.desk.protocol(self.session.keyspace).capabilities().snapshot_reads {
+            return None;
+        }
+        let partitions = self.desk.partitions();
+        let is_read = |args: &&Args| {
+            single_owner(args, partitions)
+                .is_some_and(|(spec, _)| !spec.is_write() && spec.route == Route::Key)
+        };
+        let count = queue.iter().take(BATCH_COMMANDS_MAX).take_while(is_read).count();
+        (count > run.commands).then_some(count)
+    }
+
+    /// Reads of several owners, in whichever order they are evaluated: they see one moment.
+    fn read_together(&mut self, count: usize) {
+        let mut plan = Plan::each(self.desk.partitions());
+        for args in self.session.queue.drain(..count) {
+            if let Some(spec) = args.first().and_then(|name| ensue_resp::lookup(name)) {
+                plan.add(spec, args);
+            }
+        }
+        self.desk.counters.commands += count as u64;
+        self.ask(count);
+        self.read(plan, Then::Each);
     }
 
     fn must_fetch(&self) -> bool {

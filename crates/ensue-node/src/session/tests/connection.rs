@@ -120,10 +120,10 @@ fn quit_and_broken_framing_end_the_connection_after_the_answers() {
 #[test]
 fn a_node_that_shuts_down_begins_nothing() {
     let mut world = World::new();
-    world.send(&[&format!("GET {}", key(0, 0)), &format!("GET {}", key(1, 0))]);
+    world.send(&[&format!("SET {} v", key(0, 0)), &format!("GET {}", key(1, 0))]);
     world.sessions.on_shutdown();
-    world.executed(vec![bulk("v")]);
-    assert_eq!(world.received(), "$1|v|-UNAVAILABLE this node is shutting down|");
+    world.executed(vec![Reply::OK]);
+    assert_eq!(world.received(), "+OK|-UNAVAILABLE this node is shutting down|");
 }
 
 /// Answers every question of a survey; core 0's by the sessions themselves.
