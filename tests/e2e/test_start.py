@@ -188,6 +188,7 @@ def test_what_is_stopped_cleanly_is_there_again(dev):
         assert client.mget("from:1", "from:2", "from:3") == ["1", "2", "3"]
         assert client.get("counter") == "3"
         assert client.hlen("hash") == 3
-        client.incr("counter")
+    for datacenter in cluster.each():
+        cluster.client(datacenter).incr("counter")
     cluster.converge()
     assert cluster.client(1).get("counter") == "6"

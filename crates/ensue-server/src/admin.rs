@@ -25,6 +25,8 @@ pub const ADMIN_PORT_OFFSET: u16 = 10_999;
 /// Longest delay that a link can be given.
 pub const DELAY_MS_MAX: u32 = 60_000;
 const PATIENCE: Duration = Duration::from_secs(5);
+/// A request is one line from this machine: who does not send it at once is no one who asks.
+const LINE_PATIENCE: Duration = Duration::from_millis(200);
 
 /// A change to one link, by the numbers of its datacenters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,10 +133,14 @@ pub fn serve(
 }
 
 fn serve_one(stream: TcpStream, answer: &mut impl FnMut(&str) -> Result<String, String>) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(LINE_PATIENCE))?;
+    stream.set_write_timeout(Some(LINE_PATIENCE))?;
     let mut line = String::new();
     BufReader::new((&stream).take(ADMIN_LINE_BYTES_MAX)).read_line(&mut line)?;
+    if !line.ends_with('\n') {
+        // Nothing is done for who is gone: a change that comes late is worse than none.
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     let text = match answer(line.trim()) {
         Ok(text) => format!("ok {text}\n"),
         Err(reason) => format!("error {reason}\n"),

@@ -12,6 +12,7 @@ use ensue_resp::{CommandSpec, Flags, Request};
 use ensue_store::cell::Write;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
+use ensue_store::row::Gone;
 use ensue_types::{
     Args, Column, Context, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Reply,
     RequestId, RowEffect, Rule, Stamp,
@@ -31,6 +32,8 @@ pub(crate) struct Execution {
     /// All commands are one write at one logical time, each with its place: a `MULTI` over this partition alone.
     pub atomic: Option<Vec<u32>>,
 }
+
+const FORGOTTEN: Reply = Reply::error("TRYAGAIN the state of that moment is no longer known");
 
 /// What became of one command.
 enum Step {
@@ -126,7 +129,7 @@ impl Partition {
             self.park_read(take(execution), at);
             return Step::Parked;
         }
-        Step::Done(self.read_now(execution, at, &request))
+        Step::Done(self.read_now(execution, at, &request).unwrap_or(FORGOTTEN))
     }
 
     fn step_write(
@@ -151,19 +154,19 @@ impl Partition {
         Step::Done(self.write(execution, at, request))
     }
 
-    /// Evaluates one read at a time at which its rows are settled.
+    /// Evaluates one read at a time at which its rows are settled, unless that time has been forgotten.
     pub(super) fn read_now(
         &mut self,
         execution: &mut Execution,
         at: LogicalTime,
         request: &Request,
-    ) -> Reply {
+    ) -> Result<Reply, Gone> {
         let mut desk = Evaluation::reading(&mut self.rows[usize::from(execution.keyspace.0)], at);
-        let reply = command::run(request, &mut desk);
+        let reply = command::run(request, &mut desk)?;
         let observed = desk.observed;
         execution.context.time = execution.context.time.max(at);
         self.remember(execution.keyspace, &mut execution.context.facts, &observed);
-        reply.unwrap_or(Reply::error("TRYAGAIN the state of that moment is no longer known"))
+        Ok(reply)
     }
 
     /// Evaluates one write command, and logs what it changes.
@@ -233,8 +236,7 @@ impl Partition {
             let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer);
             let reply = command::run(&request, &mut desk);
             observed.operations.extend(desk.observed.operations.into_iter().filter(|o| *o != operation));
-            replies
-                .push(reply.unwrap_or(Reply::error("TRYAGAIN the state of that moment is no longer known")));
+            replies.push(reply.unwrap_or(FORGOTTEN));
         }
         (replies, writer.effects, observed)
     }
@@ -252,11 +254,7 @@ impl Partition {
         let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer);
         let reply = command::run(request, &mut desk);
         let observed = desk.observed;
-        (
-            reply.unwrap_or(Reply::error("TRYAGAIN the state of that moment is no longer known")),
-            writer.effects,
-            observed,
-        )
+        (reply.unwrap_or(FORGOTTEN), writer.effects, observed)
     }
 
     /// Gives an own entry the next position, logs it and hands it to the streams.

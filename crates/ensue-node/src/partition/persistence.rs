@@ -19,6 +19,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// `appendfsync no` still syncs this often, so that the streams can be forgotten.
 const RELAXED_SYNC_US: u64 = 30_000_000;
 const EVERY_SECOND_US: u64 = 1_000_000;
+/// The clock's bound is moved when it is as near as this.
+const CLOCK_MARGIN_MS: u64 = 8;
 /// How often time alone is given a chance to do something.
 const TIMER_INTERVAL_US: u64 = 50_000;
 /// Without news, an acknowledgement still follows after this many intervals: it carries the clock, which tells others
@@ -244,11 +246,14 @@ impl Partition {
 
     /// The clock shows no time that a restart could show again (trap 30).
     fn bound_clock(&mut self) {
-        let ahead = self.config.tuning.clock_persist_ahead_ms;
-        if self.clock.latest().ms() + ahead / 2 <= self.persistence.bound.ms() {
+        let latest_ms = self.clock.latest().ms();
+        if latest_ms + CLOCK_MARGIN_MS <= self.persistence.bound.ms() {
             return;
         }
-        let bound = LogicalTime::from_ms(self.clock.latest().ms().max(self.now.wall_ms) + ahead);
+        // A clock ahead of the wall moves only by counting: little is enough for it, and a partition that restarts again
+        // and again must not run away from the wall.
+        let ahead_ms = self.now.wall_ms + self.config.tuning.clock_persist_ahead_ms;
+        let bound = LogicalTime::from_ms(ahead_ms.max(latest_ms + 2 * CLOCK_MARGIN_MS));
         self.persistence.bound = bound;
         self.persistence.log(&Record::ClockBound { bound });
     }

@@ -10,6 +10,7 @@ use crate::evaluate::{Evaluation, Observed};
 use crate::order::{RowName, WorkId};
 use crate::trace::Trace;
 use ensue_resp::Request;
+use ensue_store::row::Gone;
 use ensue_types::{Args, KeyspaceId, LogicalTime, OperationId, PartitionId, Reply, RequestId, Rule};
 use ensue_wire::{Address, AtValues, Decision, FirstValues, Message};
 use std::collections::BTreeMap;
@@ -176,11 +177,12 @@ impl Partition {
         match read {
             Read::Batch(mut execution) => {
                 if let Some(args) = execution.commands.pop_front() {
-                    let reply = match Request::parse(&args) {
-                        Ok(request) => self.read_now(&mut execution, at, &request),
-                        Err(error) => error.reply(),
-                    };
-                    execution.replies.push(reply);
+                    match Request::parse(&args).map(|request| self.read_now(&mut execution, at, &request)) {
+                        Ok(Ok(reply)) => execution.replies.push(reply),
+                        Err(error) => execution.replies.push(error.reply()),
+                        // The coordinators took longer to answer than past states are kept: it is read as of now.
+                        Ok(Err(Gone)) => execution.commands.push_front(args),
+                    }
                 }
                 self.advance(*execution);
             }
