@@ -26,6 +26,9 @@ pub struct Node {
     stopped: bool,
 }
 
+/// Messages inside a core that one input may lead to: far above what a link's return with everything outstanding makes.
+const DELIVERED_MAX: u64 = 10_000_000;
+
 /// The configuration names a protocol that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("keyspace {keyspace}: there is no protocol '{name}'")]
@@ -110,7 +113,10 @@ impl Node {
     /// Delivers messages inside until there are none.
     fn run(&mut self, now: Now) {
         self.gather();
+        let mut delivered = 0;
         while let Some(envelope) = self.inbox.pop_front() {
+            delivered += 1;
+            assert!(delivered < DELIVERED_MAX, "one input makes the partitions of a core talk for ever");
             match envelope.to {
                 Address::Partition { partition, .. } => {
                     if let Some(partition) = self.partitions.get_mut(&partition) {

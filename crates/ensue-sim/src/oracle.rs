@@ -40,7 +40,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Names of the properties, with their numbers in `reliability.md`.
+/// Names of the properties; `docs/simulator.md` says how each is checked.
 pub mod property {
     pub const THIN_AIR: &str = "P13 a value is returned that nobody wrote";
     pub const CYCLE: &str = "P5 a value is returned before its own causal past";

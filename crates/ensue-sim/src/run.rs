@@ -53,6 +53,9 @@ struct Run {
     marks: Marks,
 }
 
+/// What may happen in one window of watching: thousands of times what a healthy world makes of it.
+const HAPPENINGS_MAX: u64 = 5_000_000;
+
 impl Run {
     fn complete(&mut self, workload: &mut Workload) -> Result<(), Violation> {
         while !workload.is_idle() && self.world.now() < BUSY_US_MAX {
@@ -70,7 +73,12 @@ impl Run {
     /// Lets the world go on for a while.
     fn advance(&mut self, workload: &mut Workload, faulty: bool) -> Result<(), Violation> {
         let until = self.world.now() + WATCH_US;
+        let mut happened = 0;
         while let Some(happening) = self.world.step(until) {
+            happened += 1;
+            if happened > HAPPENINGS_MAX {
+                return Err(Violation::new(property::PROGRESS, "the world talks without end"));
+            }
             self.on_happening(workload, happening, faulty)?;
         }
         let patience = self.patience_us();
