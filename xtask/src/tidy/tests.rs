@@ -314,8 +314,8 @@ fn nothing_names_one_machine() {
     let text = format!("see {}\nsee docs{}\n", concat!("/wo", "rk/main"), concat!("/wo", "rk/main"));
     let found = check_with(&[("docs/a.md", &text)], words::check);
     expect(&found, &["docs/a.md:1: `"]);
-    let lock = "source = \"registry+https://github.com/rust-lang/crates.io-index\"\nsource = \"registry+https://elsewhere\"\n";
-    expect(&check_with(&[("Cargo.lock", lock)], words::check), &["Cargo.lock:2: a package from elsewhere"]);
+    let lock = format!("{}\nsource = \"registry+https://elsewhere\"\n", words::LOCK_SOURCE);
+    expect(&check_with(&[("Cargo.lock", &lock)], words::check), &["Cargo.lock:2: a package from elsewhere"]);
 }
 
 #[test]

@@ -14,15 +14,17 @@ const LEAKS: [(&str, bool); 10] = [
     (concat!("/wo", "rk/"), true),
     (concat!("/tmp/", "target-"), true),
     (concat!("/ro", "ot/"), true),
-    (concat!("index.", "crates.io"), false),
-    (concat!("static.", "crates.io"), false),
+    (concat!("index.", "crates", ".io"), false),
+    (concat!("static.", "crates", ".io"), false),
     (concat!("pypi.", "org/simple"), false),
-    (concat!("files.", "pythonhosted.org"), false),
+    (concat!("files.", "pythonhosted", ".org"), false),
     (concat!("registry.", "npmjs.org"), false),
     (concat!("proxy.", "golang.org"), false),
     (concat!("--index", "-url"), false),
 ];
-const LOCK_SOURCE: &str = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
+/// What Cargo itself writes for the public registry.
+pub(super) const LOCK_SOURCE: &str =
+    concat!("source = \"registry+https://github.com/rust-lang/crates", ".io-index\"");
 
 pub fn check(tree: &Tree, sources: &[Source<'_>], report: &mut Report) {
     for (path, text) in tree.files() {
