@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ensue-wire", &["ensue-types"]),
     ("ensue-protocol", &["ensue-types"]),
     ("ensue-store", &["ensue-types"]),
-    ("ensue-check", &["ensue-types"]),
+    ("ensue-check", &[]),
     ("ensue-node", BELOW_NODE),
     ("ensue-server", NODE_AND_BELOW),
     (
@@ -30,7 +30,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ensue-check",
         ],
     ),
-    ("ensue-client", &["ensue-types", "ensue-resp"]),
+    ("ensue-client", &["ensue-types", "ensue-resp", "ensue-check"]),
+    ("ensue-torture", &["ensue-types", "ensue-resp", "ensue-client", "ensue-check"]),
     ("ensue-bench", &["ensue-types", "ensue-resp", "ensue-client"]),
     ("xtask", &[]),
 ];

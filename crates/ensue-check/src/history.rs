@@ -1,0 +1,88 @@
+//! What clients did and saw, in the one form that every checker here reads.
+//!
+//! A session is one lineage of causality: one client from its beginning to its end, moves with a token included. Its
+//! transactions stand in the order in which it did them. A single command is a transaction of one operation.
+//! Names are interned: keys, values, sessions and datacenters are small numbers, and the tables say what they stand for.
+
+/// A key, by its place in [`History::keys`]. Registers and counters share the table; a key is one or the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(pub u32);
+
+/// A written value, by its place in [`History::values`].
+///
+/// Values are told apart by their text, per key: the same text under two keys may or may not be the same `Value`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Value(pub u32);
+
+impl Value {
+    /// The key holds nothing: its initial state, unless a transaction wrote something first. A delete that is to be
+    /// told apart from it writes a value of its own.
+    pub const ABSENT: Value = Value(0);
+}
+
+/// A transaction, by its place in [`History::transactions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TransactionIndex(pub u32);
+
+/// A session, by its place in [`History::sessions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionIndex(pub u32);
+
+/// One step of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// The register held this.
+    Read { key: Key, value: Value },
+    /// The register now holds this. A write of [`Value::ABSENT`] is a delete that later reads cannot tell from "never".
+    Write { key: Key, value: Value },
+    /// The counter was changed by this much.
+    Add { key: Key, delta: i64 },
+    /// The counter read as this; a counter that nobody added to reads 0.
+    Count { key: Key, value: i64 },
+}
+
+/// How a transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Committed,
+    /// No answer came: its writes may have taken effect, or may yet. It has no reads.
+    Unknown,
+    /// It certainly had no effect.
+    Failed,
+}
+
+/// Operations that take effect together, in program order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    pub session: SessionIndex,
+    /// By its place in [`History::datacenters`]; nothing where the history does not say.
+    pub datacenter: Option<u16>,
+    /// Microseconds on one clock of the recorder; both 0 where the history does not say.
+    pub start_us: u64,
+    /// `u64::MAX` if no answer came.
+    pub end_us: u64,
+    pub outcome: Outcome,
+    /// Read by a fresh session after everything came to rest: compared between datacenters.
+    pub is_final: bool,
+    /// The past of these transactions belongs to this one's, beside its session's: a token was shown.
+    pub merges: Vec<TransactionIndex>,
+    pub operations: Vec<Operation>,
+}
+
+/// One session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Session {
+    pub name: String,
+    pub transactions: Vec<TransactionIndex>,
+}
+
+/// Everything that was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    pub sessions: Vec<Session>,
+    pub transactions: Vec<Transaction>,
+    pub keys: Vec<String>,
+    /// The first entry stands for [`Value::ABSENT`].
+    pub values: Vec<String>,
+    pub datacenters: Vec<String>,
+}
