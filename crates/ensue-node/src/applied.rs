@@ -40,7 +40,7 @@ impl AppliedSet {
 }
 
 /// The applied sets of all streams of this partition, with those who wait for them. `W` names a waiter.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Applied<W> {
     sets: BTreeMap<DatacenterId, AppliedSet>,
     exact: BTreeMap<(DatacenterId, Position), Vec<W>>,

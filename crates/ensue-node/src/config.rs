@@ -3,6 +3,7 @@
 //! Plain values. Reading them from files, flags and the environment is the server's work.
 
 use ensue_types::{CoreId, DatacenterId, KeyspaceId, PartitionId, Rules, limits};
+use std::fmt;
 
 /// The static shape of the cluster, the same knowledge on every core.
 #[derive(Clone, Debug)]
@@ -91,7 +92,7 @@ impl Default for Tuning {
 }
 
 /// Everything a core's node needs to know.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct NodeConfig {
     /// Names the cluster: data of another one is refused. A hash of its configured name.
     pub cluster: u128,
@@ -114,6 +115,13 @@ pub struct NodeConfig {
     pub info: Vec<(String, String)>,
     pub tuning: Tuning,
     pub rules: Rules,
+}
+
+/// Names the core only: the rest never changes, and a password does not belong into a log.
+impl fmt::Debug for NodeConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NodeConfig({} core {})", self.topology.datacenter, self.core.0)
+    }
 }
 
 impl NodeConfig {

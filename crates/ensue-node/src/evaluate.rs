@@ -59,7 +59,7 @@ impl From<Gone> for Halt {
 }
 
 /// The effects of one write, folded: one base change and one addition a column at most.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Writer {
     pub write: Write,
     pub effects: Vec<RowEffect>,

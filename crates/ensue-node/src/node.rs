@@ -13,7 +13,8 @@ use ensue_wire::{Address, Envelope};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// The logic of one core.
+/// The logic of one core: a value that can be copied, and whose `Debug` text tells all of its state.
+#[derive(Clone, Debug)]
 pub struct Node {
     config: Arc<NodeConfig>,
     sessions: Sessions,

@@ -34,7 +34,7 @@ impl Moment {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Piece<W> {
     /// When it takes effect, or the lower bound of that while undecided.
     at: Moment,
@@ -44,7 +44,7 @@ struct Piece<W> {
 }
 
 /// All work that cannot be executed at once.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RowOrder<W> {
     rows: BTreeMap<RowName, BTreeSet<(Moment, WorkId)>>,
     pieces: BTreeMap<WorkId, Piece<W>>,

@@ -7,7 +7,7 @@ use ensue_wire::Envelope;
 use std::collections::VecDeque;
 
 /// Held and released messages.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Outbox {
     held: VecDeque<(u64, Envelope)>,
     released: VecDeque<Envelope>,

@@ -46,7 +46,7 @@ use std::sync::Arc;
 pub type Protocols = Arc<Vec<Box<dyn Protocol>>>;
 
 /// Work that waits for its turn in its rows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Work {
     /// A command of a session, or the commands of a `MULTI` over this partition alone.
     Commands(Box<Execution>),
@@ -68,6 +68,7 @@ pub(crate) enum Waiter {
 }
 
 /// One partition.
+#[derive(Clone, Debug)]
 pub struct Partition {
     pub(crate) id: PartitionId,
     pub(crate) datacenter: DatacenterId,

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const PARKED_MAX: usize = 16_384;
 
 /// Placement is static, a view of the configuration; links come and go.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Router {
     up: BTreeSet<(DatacenterId, CoreId)>,
     parked: BTreeMap<CoreId, VecDeque<(u64, Envelope)>>,

@@ -46,7 +46,7 @@ use std::sync::Arc;
 use turn::Turn;
 
 /// What leaves the sessions. The order is the order of effects.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SessionOutput {
     /// Encoded answers to `answered` commands of a client.
     Reply {
@@ -64,6 +64,7 @@ pub(crate) enum SessionOutput {
 }
 
 /// The client connections of one core.
+#[derive(Clone, Debug)]
 pub(crate) struct Sessions {
     sessions: HashMap<SessionId, Box<Session>, FixedState>,
     desk: Desk,

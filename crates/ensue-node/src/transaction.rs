@@ -27,7 +27,7 @@ pub(crate) use coordinator::{Announced, Committing, Coordinated, Voting, VotingK
 pub(crate) use participant::{LocalPart, ReplicatedPart};
 
 /// The transactions that this partition coordinates or takes part in, until all is done.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Transactions {
     /// By the name that the participants know: local ones by number, replicated ones by operation.
     pub coordinated: BTreeMap<OperationId, Coordinated>,

@@ -24,6 +24,7 @@ use crate::{Capabilities, Malformed, Protocol, Snapshot, Validity, Verdict, fact
 use ensue_types::{Dependency, Extent, LogicalTime, Opaque, OperationId};
 
 /// The protocol, with its bound on contexts.
+#[derive(Debug)]
 pub struct Eiger {
     context_operations_max: usize,
 }

@@ -10,6 +10,7 @@ use crate::{Capabilities, Malformed, Protocol, Snapshot, Validity, Verdict};
 use ensue_types::{Dependency, Opaque, OperationId};
 
 /// The protocol without causality.
+#[derive(Debug)]
 pub struct Eventual;
 
 impl Protocol for Eventual {

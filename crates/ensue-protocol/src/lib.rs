@@ -12,6 +12,7 @@ pub mod facts;
 mod contract;
 
 use ensue_types::{Dependency, LogicalTime, Opaque, OperationId};
+use std::fmt;
 
 /// The bytes of a context or of dependencies are not of this protocol's layout: a broken or foreign peer, or a forged
 /// token.
@@ -55,7 +56,7 @@ pub struct Capabilities {
 }
 
 /// The six questions, in the order in which a value meets them.
-pub trait Protocol: Send + Sync {
+pub trait Protocol: fmt::Debug + Send + Sync {
     /// The name in the configuration.
     fn name(&self) -> &'static str;
 

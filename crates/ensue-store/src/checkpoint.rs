@@ -24,7 +24,7 @@ enum State {
 }
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CheckpointWriter {
     place: CheckpointPlace,
     seal: Seal,

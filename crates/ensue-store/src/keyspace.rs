@@ -30,7 +30,7 @@ pub struct Spent {
 }
 
 /// The rows of a keyspace.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Keyspace {
     table: HashTable<u32>,
     slots: Vec<Option<Row>>,
@@ -50,7 +50,7 @@ pub struct Keyspace {
 }
 
 /// Keys whose past states are kept, until when.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Marks {
     until_ms: HashTable<(Bytes, u64)>,
     queue: VecDeque<(u64, Bytes)>,

@@ -74,7 +74,7 @@ pub(crate) struct LogState {
 }
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Log {
     options: LogOptions,
     seal: Seal,
@@ -98,7 +98,7 @@ pub struct Log {
     checkpointed: Lsn,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ClosedBatch {
     bytes: Vec<u8>,
     records: u32,

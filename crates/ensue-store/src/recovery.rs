@@ -39,7 +39,7 @@ pub struct RecoveryOptions {
 }
 
 /// What recovery hands out.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Recovered {
     /// First of all: the superblock as it was found, or as it was made.
     Superblock(Superblock),
@@ -75,7 +75,7 @@ pub struct Torn {
 }
 
 /// The end of a recovery.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Finish {
     pub log: Log,
     pub superblock: Superblock,
@@ -108,7 +108,7 @@ pub enum RecoveryError {
     Format { file: FileName, error: LayoutError },
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum State {
     Listing,
     Fresh,
@@ -129,7 +129,7 @@ enum State {
 }
 
 /// An invalid place, of which it is not yet known whether it is a torn tail.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Broken {
     file: FileName,
     offset: u64,
@@ -150,7 +150,7 @@ fn corrupt(file: FileName, offset: u64, reason: String) -> RecoveryError {
 }
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Recovery {
     options: RecoveryOptions,
     /// Reads from the oldest segment on and changes nothing.

@@ -12,7 +12,7 @@ use crate::window::Window;
 use bytes::Bytes;
 
 /// The outcome of a step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Step<T> {
     Read(DiskOp),
     Found(T),
@@ -21,7 +21,7 @@ pub(crate) enum Step<T> {
     Invalid(String),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Batch {
     pub(crate) header: BatchHeader,
     pub(crate) body: Bytes,

@@ -43,7 +43,7 @@ pub fn own_entry(record: &Record) -> Option<&Bytes> {
 }
 
 /// The newest entries of the own stream, and the index of all that the log holds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct StreamTail {
     options: TailOptions,
     incarnation: Incarnation,
@@ -200,7 +200,7 @@ pub enum StreamReadError {
 /// Reads old entries of the own stream from the log, in order.
 ///
 /// It sees the log as it was written when the reader was made. The log must not be dropped under it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct StreamReader {
     seal: Seal,
     incarnation: Incarnation,

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 /// Bytes asked for at once.
 pub(crate) const CHUNK_BYTES: u32 = 1 << 20;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Window {
     file: FileName,
     /// The place in the file of the first byte held.

@@ -12,7 +12,7 @@ use ensue_types::{DatacenterId, Incarnation, KeyspaceId, LogicalTime, Position, 
 use std::collections::BTreeMap;
 
 /// The candidates and the round under way.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Collector {
     candidates: Vec<(KeyspaceId, Spent)>,
     /// Deadlines still to come, by their milliseconds.
@@ -21,7 +21,7 @@ pub(crate) struct Collector {
     next_us: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Round {
     candidates: Vec<(KeyspaceId, Spent)>,
     /// What was applied here of every stream when the round began.

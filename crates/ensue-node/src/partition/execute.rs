@@ -21,7 +21,7 @@ use ensue_wire::{Address, Message};
 use std::collections::VecDeque;
 
 /// A batch on its way through this partition.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Execution {
     pub from: Address,
     pub request: RequestId,
@@ -36,6 +36,7 @@ pub(crate) struct Execution {
 const FORGOTTEN: Reply = Reply::error("TRYAGAIN the state of that moment is no longer known");
 
 /// What became of one command.
+#[derive(Clone, Debug)]
 enum Step {
     Done(Reply),
     /// The batch waits; it has been put where it will be taken up again.

@@ -22,7 +22,7 @@ use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
 
 /// Received entries that are not applied yet, and the questions about dependencies, both ways.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Intake {
     arrived: BTreeMap<(DatacenterId, Position), Arrived>,
     /// Checks that this partition has asked others, by number.
@@ -32,7 +32,7 @@ pub(crate) struct Intake {
     waited: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Arrived {
     incarnation: Incarnation,
     entry: Entry,
@@ -41,14 +41,14 @@ struct Arrived {
     ready: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Check {
     partition: PartitionId,
     dependencies: Vec<Dependency>,
     entry: (DatacenterId, Position),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Ask {
     from: Address,
     check: u64,

@@ -36,7 +36,7 @@ pub(crate) enum Needed {
 }
 
 /// What was true of the log when a sync began.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct SyncSnapshot {
     end: Lsn,
     applied: Vec<(DatacenterId, Incarnation, Position)>,
@@ -44,6 +44,7 @@ struct SyncSnapshot {
 }
 
 /// The log and everything that follows it.
+#[derive(Clone, Debug)]
 pub(crate) struct Persistence {
     pub(super) log: Option<Log>,
     pub(super) superblock: Option<Superblock>,

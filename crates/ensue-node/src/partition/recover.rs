@@ -26,6 +26,7 @@ use ensue_wire::{Decision, Envelope, Message};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a partition is doing.
+#[derive(Clone, Debug)]
 pub enum Stage {
     Reading(Option<Box<Reading>>),
     Serving,
@@ -40,6 +41,7 @@ impl Stage {
 }
 
 /// A recovery under way, and what the log has left open so far.
+#[derive(Clone, Debug)]
 pub struct Reading {
     recovery: Recovery,
     clock: LogicalTime,
@@ -48,7 +50,7 @@ pub struct Reading {
 }
 
 /// What the log began and has not ended.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 struct Open {
     /// Own entries up to here are in the checkpoint. Merging them again could bring back what a tombstone deleted that
     /// has been collected since.
@@ -61,6 +63,7 @@ struct Open {
     announced: BTreeMap<OperationId, Entry>,
 }
 
+#[derive(Clone, Debug)]
 struct Begun {
     keyspace: KeyspaceId,
     context: ensue_types::Opaque,

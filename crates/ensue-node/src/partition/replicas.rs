@@ -6,7 +6,7 @@ use ensue_types::{DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Po
 use ensue_wire::{Address, Message, StreamAcknowledge};
 
 /// A session that waits until enough datacenters have its past.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ReplicaWait {
     from: Address,
     request: RequestId,

@@ -16,12 +16,12 @@ use ensue_wire::{Address, AtValues, Decision, FirstValues, Message};
 use std::collections::BTreeMap;
 
 /// Reads that wait for coordinators.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshots {
     waiting: BTreeMap<u64, WaitingRead>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct WaitingRead {
     at: LogicalTime,
     /// Transactions whose coordinators have not answered.
@@ -30,7 +30,7 @@ struct WaitingRead {
     read: Read,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Read {
     /// The first command of a session's batch.
     Batch(Box<Execution>),

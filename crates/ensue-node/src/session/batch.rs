@@ -10,6 +10,7 @@ use ensue_types::PartitionId;
 use ensue_wire::Message;
 
 /// Waiting for `Executed`.
+#[derive(Clone, Debug)]
 pub(super) struct Batch {
     pub(super) partition: PartitionId,
 }

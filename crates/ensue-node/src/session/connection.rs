@@ -29,6 +29,7 @@ pub(super) struct Asked {
 }
 
 /// A client connection.
+#[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) id: SessionId,
     pub(super) address: String,

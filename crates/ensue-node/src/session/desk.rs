@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// The shared part of a core's sessions.
+#[derive(Clone, Debug)]
 pub(super) struct Desk {
     pub(super) config: Arc<NodeConfig>,
     pub(super) protocols: Arc<Vec<Box<dyn Protocol>>>,

@@ -19,7 +19,7 @@ use ensue_types::{CoreId, LogicalTime, PartitionId};
 use ensue_wire::Message;
 
 /// The state of what is outstanding.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) enum Exchange {
     #[default]
     None,

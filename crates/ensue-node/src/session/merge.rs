@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Waiting for `DependenciesMet` of every group.
+#[derive(Clone, Debug)]
 pub(super) struct TokenMerge {
     past: Context,
     first_check: u64,
@@ -22,6 +23,7 @@ pub(super) struct TokenMerge {
 }
 
 /// The dependencies that one partition is asked about.
+#[derive(Clone, Debug)]
 struct Group {
     partition: PartitionId,
     dependencies: Vec<Dependency>,

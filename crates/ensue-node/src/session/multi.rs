@@ -16,7 +16,7 @@ use ensue_types::{Args, Reply, limits};
 const MULTI_BYTES_MAX: usize = limits::FRAME_BYTES_MAX / 2;
 
 /// The queued commands.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Multi {
     commands: Vec<(&'static CommandSpec, Args)>,
     bytes: usize,

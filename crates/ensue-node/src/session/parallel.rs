@@ -13,6 +13,7 @@ use ensue_types::{Context, KeyspaceId, LogicalTime, PartitionId};
 use ensue_wire::Message;
 
 /// What the answers are for.
+#[derive(Clone, Debug)]
 pub(super) enum Then {
     /// The client's answer.
     Answer,
@@ -23,6 +24,7 @@ pub(super) enum Then {
 }
 
 /// Waiting for `Executed` of every part in every keyspace.
+#[derive(Clone, Debug)]
 pub(super) struct Parallel {
     plan: Plan,
     then: Then,

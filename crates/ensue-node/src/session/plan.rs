@@ -10,7 +10,7 @@ use ensue_types::{Args, Part, PartitionId, Reply, partition_of};
 use std::collections::BTreeMap;
 
 /// The commands, cut.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Plan {
     partitions: u16,
     /// One an owner, in the order in which the commands name them.
@@ -35,7 +35,7 @@ enum Shape {
 }
 
 /// A part of one command for one owner.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Piece {
     command: usize,
     /// For a command that gathers: the places of its keys among all keys.
@@ -43,7 +43,7 @@ struct Piece {
 }
 
 /// How the answer of one command comes about.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Planned {
     /// Known before anything is sent.
     Ready(Reply),
@@ -207,7 +207,7 @@ impl Plan {
 }
 
 /// The answers of the pieces, as they come in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Answers(Vec<Option<Reply>>);
 
 impl Answers {

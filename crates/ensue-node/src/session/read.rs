@@ -19,6 +19,7 @@ use ensue_types::{LogicalTime, Opaque, PartitionId, Reply, Rule, limits};
 use ensue_wire::{FirstValues, Message};
 
 /// A read transaction, over all its rounds.
+#[derive(Clone, Debug)]
 pub(super) struct Reading {
     plan: Plan,
     then: Then,
@@ -27,17 +28,20 @@ pub(super) struct Reading {
 }
 
 /// Waiting for `ReadFirstDone` of every part.
+#[derive(Clone, Debug)]
 pub(super) struct FirstRound {
     reading: Reading,
     shares: Vec<Option<FirstShare>>,
 }
 
+#[derive(Clone, Debug)]
 struct FirstShare {
     latest_valid: LogicalTime,
     values: Option<FirstValues>,
 }
 
 /// Waiting for `ReadAtDone` of the parts that are read again.
+#[derive(Clone, Debug)]
 pub(super) struct SecondRound {
     reading: Reading,
     answers: Answers,

@@ -12,6 +12,7 @@ use ensue_resp::CommandError;
 use ensue_types::{Args, Reply, partition_of};
 
 /// A RENAME whose source is being read.
+#[derive(Clone, Debug)]
 pub(super) struct Renaming {
     source: Bytes,
     target: Bytes,
@@ -62,6 +63,7 @@ impl Turn<'_> {
 const READS: [&[u8]; 5] = [b"type", b"get", b"hgetall", b"smembers", b"pexpiretime"];
 
 /// A row, as the command that writes it.
+#[derive(Clone, Debug)]
 struct Row {
     command: &'static [u8],
     values: Vec<Bytes>,

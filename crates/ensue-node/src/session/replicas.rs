@@ -14,6 +14,7 @@ use ensue_types::{Dependency, PartitionId, Reply};
 use ensue_wire::Message;
 
 /// Waiting for `ReplicasReached` of every group.
+#[derive(Clone, Debug)]
 pub(super) struct ReplicaWait {
     groups: Vec<(PartitionId, Vec<Dependency>)>,
     counts: Vec<Option<u8>>,

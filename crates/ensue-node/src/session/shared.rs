@@ -14,11 +14,13 @@ use ensue_types::{PartitionId, Reply, partition_of};
 use ensue_wire::{ContextName, Message};
 
 /// Waiting for `ContextFetched`.
+#[derive(Clone, Debug)]
 pub(super) struct Fetch {
     pub(super) partition: PartitionId,
 }
 
 /// Waiting for `ContextMerged`, with the answers that leave then.
+#[derive(Clone, Debug)]
 pub(super) struct Share {
     pub(super) partition: PartitionId,
     replies: Vec<Reply>,

@@ -27,6 +27,7 @@ enum Peer {
 }
 
 /// Waiting for `Surveyed` and `CoreAnswer` of everyone.
+#[derive(Clone, Debug)]
 pub(super) struct Survey {
     purpose: Purpose,
     /// Who has not answered yet: one a share.

@@ -27,6 +27,7 @@ pub(super) struct Turn<'a> {
 }
 
 /// Neighbouring commands at the front of the queue that one partition can execute together.
+#[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) partition: PartitionId,
     pub(super) commands: usize,

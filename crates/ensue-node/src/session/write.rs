@@ -15,6 +15,7 @@ use ensue_types::{Args, PartitionId};
 use ensue_wire::Message;
 
 /// Waiting for `Transacted`.
+#[derive(Clone, Debug)]
 pub(super) struct WriteTransaction {
     pub(super) coordinator: PartitionId,
     plan: Plan,

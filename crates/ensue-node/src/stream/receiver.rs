@@ -5,7 +5,7 @@
 use ensue_types::{Incarnation, Position};
 
 /// The receiving side of a stream, from one datacenter.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Receiver {
     pub incarnation: Incarnation,
     received: Position,

@@ -8,7 +8,7 @@ use ensue_wire::StreamAcknowledge;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The sending side of a stream, toward one datacenter.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Sender {
     /// The next position to send; nothing until the receiver has said where to go on.
     next: Option<Position>,

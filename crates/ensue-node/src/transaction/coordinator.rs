@@ -12,7 +12,7 @@ use ensue_wire::{Address, Decision, Message};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A transaction that this partition coordinates.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Coordinated {
     /// Replicated: parts or dependencies are still missing.
     Arriving(Arriving),
@@ -23,7 +23,7 @@ pub(crate) enum Coordinated {
 }
 
 /// A replicated transaction of which something is missing.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Arriving {
     /// From its `Transaction` entry, once that has arrived and its dependencies are met.
     pub announced: Option<Announced>,
@@ -39,7 +39,7 @@ pub(crate) struct Announced {
 }
 
 /// All participants have been asked to prepare.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Voting {
     pub keyspace: KeyspaceId,
     pub participants: Vec<PartitionId>,
@@ -49,14 +49,14 @@ pub(crate) struct Voting {
 }
 
 /// What differs between a local and a replicated transaction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum VotingKind {
     Local { parts: Vec<Part>, context: Context, session: Option<(Address, RequestId)> },
     Replicated { stamp: Stamp },
 }
 
 /// Decided; participants are being told.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Committing {
     pub decision: Decision,
     pub participants: Vec<PartitionId>,

@@ -9,7 +9,7 @@ use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, Pa
 use ensue_wire::{Decision, Message};
 
 /// This partition's part of a local transaction, voted for and not yet executed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LocalPart {
     pub keyspace: KeyspaceId,
     pub part: Part,
@@ -18,7 +18,7 @@ pub(crate) struct LocalPart {
 }
 
 /// This partition's part of a replicated transaction, arrived and not yet applied.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ReplicatedPart {
     pub origin: DatacenterId,
     pub position: Position,

@@ -12,7 +12,7 @@ use crate::window::Window;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct CheckpointScan {
     pub(super) window: Window,
     seal: Seal,
