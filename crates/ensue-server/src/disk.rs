@@ -138,7 +138,10 @@ impl Disk {
         file: Option<FileName>,
         result: io::Result<DiskDone>,
     ) {
-        let done = result.unwrap_or_else(|error| DiskDone::Failed { op, file, reason: error.to_string() });
+        let done = result.unwrap_or_else(|error| {
+            let full = matches!(op, "append" | "replace") && is_full(&error);
+            DiskDone::Failed { op, file, full, reason: error.to_string() }
+        });
         self.done.push_back((partition, done));
     }
 }
@@ -229,6 +232,11 @@ impl Folder {
     fn path_of(&self, name: FileName) -> PathBuf {
         self.path.join(name.to_string())
     }
+}
+
+/// Whether an error says that there is no room, for anybody or for this user.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// What a file is called until it is complete.

@@ -2,13 +2,18 @@
 //!
 //! Assumed of the medium: an answered `Sync`, `Replace`, `Truncate` or `Delete` survives everything; of appended
 //! bytes that were not synced, any 512-byte sectors may survive a power failure, the others read as zeroes or
-//! are beyond the end. A killed process loses nothing that was carried out.
+//! are beyond the end. A killed process loses nothing that was carried out. What can go wrong beside that is told from
+//! outside: see [`Trouble`].
+
+mod trouble;
 
 use crate::random::Random;
 use crate::seed::DiskOptions;
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use std::collections::BTreeMap;
+use std::ops::Range;
+use trouble::Trouble;
 
 const SECTOR: usize = 512;
 
@@ -19,6 +24,8 @@ struct File {
     synced: usize,
     /// The name itself does.
     named: bool,
+    /// What a failed sync has dropped: it can be read until the power fails, and later syncs say nothing of it (trap 55).
+    dropped: Vec<Range<usize>>,
 }
 
 /// When an operation is carried out, and for a sync when it is over.
@@ -38,6 +45,9 @@ pub struct Disk {
     sync_ends_at: u64,
     /// Lengths that running syncs will make durable.
     syncing: Vec<(FileName, usize)>,
+    /// A replacement that is under way: a crash may find it done.
+    replacing: Option<(FileName, Bytes)>,
+    trouble: Trouble,
 }
 
 impl Disk {
@@ -54,6 +64,9 @@ impl Disk {
             }
             DiskOp::List | DiskOp::Read { .. } => run_at = run_at.max(self.sync_ends_at),
         }
+        if let DiskOp::Replace { file, bytes } = op {
+            self.replacing = Some((*file, bytes.clone()));
+        }
         self.ready_at = run_at;
         Times { run_at, synced_at: self.sync_ends_at }
     }
@@ -64,50 +77,84 @@ impl Disk {
             DiskOp::List => DiskDone::Listed {
                 files: self.files.iter().map(|(&name, file)| (name, file.bytes.len() as u64)).collect(),
             },
-            DiskOp::Append { file, bytes } => {
-                self.files.entry(file).or_default().bytes.extend_from_slice(&bytes);
-                DiskDone::Appended { file }
-            }
+            DiskOp::Append { file, bytes } => self.append(file, &bytes),
             DiskOp::Sync { file } => {
                 let length = self.files.get(&file).map_or(0, |f| f.bytes.len());
                 self.syncing.push((file, length));
                 return None;
             }
-            DiskOp::Replace { file, bytes } => {
-                let (bytes, synced) = (bytes.to_vec(), bytes.len());
-                self.files.insert(file, File { bytes, synced, named: true });
-                DiskDone::Replaced { file }
-            }
-            DiskOp::Read { file, offset, length } => {
-                let bytes = self.files.get(&file).map_or(&[][..], |f| f.bytes.as_slice());
-                let start = bytes.len().min(offset as usize);
-                let end = bytes.len().min(start + length as usize);
-                DiskDone::Read { file, offset, bytes: Bytes::copy_from_slice(&bytes[start..end]) }
-            }
+            DiskOp::Replace { file, bytes } => self.replace(file, &bytes),
+            DiskOp::Read { file, offset, length } => self.read(file, offset, length),
             DiskOp::Truncate { file, length } => {
                 let entry = self.files.entry(file).or_default();
+                self.trouble.freed(entry.bytes.len().saturating_sub(length as usize));
                 entry.bytes.truncate(length as usize);
                 entry.synced = entry.bytes.len();
                 entry.named = true;
+                for dropped in &mut entry.dropped {
+                    *dropped = dropped.start.min(entry.synced)..dropped.end.min(entry.synced);
+                }
                 DiskDone::Truncated { file }
             }
             DiskOp::Delete { file } => {
-                self.files.remove(&file);
+                let gone = self.files.remove(&file).unwrap_or_default();
+                self.trouble.freed(gone.bytes.len());
                 DiskDone::Deleted { file }
             }
         })
     }
 
+    fn append(&mut self, file: FileName, bytes: &Bytes) -> DiskDone {
+        let write = self.trouble.write(bytes.len());
+        // A file that nothing could be written to was not even made.
+        if write.taken > 0 || write.failure.is_none() {
+            self.files.entry(file).or_default().bytes.extend_from_slice(&bytes[..write.taken]);
+        }
+        write.answer("append", file).unwrap_or(DiskDone::Appended { file })
+    }
+
+    fn replace(&mut self, file: FileName, bytes: &Bytes) -> DiskDone {
+        self.replacing = None;
+        let write = self.trouble.write(bytes.len());
+        // What was written of it stands in a file aside, which is taken away again.
+        self.trouble.freed(write.taken);
+        if let Some(failed) = write.answer("replace", file) {
+            return failed;
+        }
+        self.put(file, bytes);
+        DiskDone::Replaced { file }
+    }
+
+    fn put(&mut self, file: FileName, bytes: &Bytes) {
+        let (bytes, synced) = (bytes.to_vec(), bytes.len());
+        self.files.insert(file, File { bytes, synced, named: true, dropped: Vec::new() });
+    }
+
+    fn read(&mut self, file: FileName, offset: u64, length: u32) -> DiskDone {
+        if let Some(failed) = self.trouble.read(file) {
+            return failed;
+        }
+        let bytes = self.files.get(&file).map_or(&[][..], |f| f.bytes.as_slice());
+        let start = bytes.len().min(offset as usize);
+        let end = bytes.len().min(start + length as usize);
+        DiskDone::Read { file, offset, bytes: Bytes::copy_from_slice(&bytes[start..end]) }
+    }
+
     /// The oldest running sync of this file is over.
     pub fn sync_done(&mut self, file: FileName) -> DiskDone {
+        let failed = self.trouble.sync(file);
         if let Some(index) = self.syncing.iter().position(|(name, _)| *name == file) {
             let (_, length) = self.syncing.remove(index);
             if let Some(entry) = self.files.get_mut(&file) {
-                entry.synced = entry.synced.max(length.min(entry.bytes.len()));
+                let length = length.min(entry.bytes.len());
+                if failed.is_some() && length > entry.synced {
+                    entry.dropped.push(entry.synced..length);
+                }
+                entry.synced = entry.synced.max(length);
                 entry.named = true;
             }
         }
-        DiskDone::Synced { file }
+        failed.unwrap_or(DiskDone::Synced { file })
     }
 
     /// The process is gone; what was not carried out never will be.
@@ -115,17 +162,27 @@ impl Disk {
         self.ready_at = now;
         self.sync_ends_at = now;
         self.syncing.clear();
+        self.replacing = None;
+        self.trouble.on_death();
     }
 
     /// The power is gone. True if a tail was torn.
     pub fn lose_power(&mut self, now: u64, random: &mut Random) -> bool {
+        let replacing = self.replacing.take();
         self.kill(now);
+        if let Some((file, bytes)) = replacing.filter(|_| random.chance(500)) {
+            self.put(file, &bytes);
+        }
         let mut torn = false;
         let mut gone = Vec::new();
         for (&name, file) in &mut self.files {
             if !file.named && random.chance(500) {
                 gone.push(name);
                 continue;
+            }
+            for dropped in std::mem::take(&mut file.dropped) {
+                let end = dropped.end.min(file.bytes.len());
+                file.bytes[dropped.start.min(end)..end].fill(0);
             }
             torn |= tear(file, random);
             file.synced = file.bytes.len();

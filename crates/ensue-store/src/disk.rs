@@ -1,7 +1,8 @@
 //! Disk work as data: what the store asks of a file system, and what it is told back. Nothing here touches a disk.
 //!
 //! Operations of one partition are carried out in the order in which they were emitted, except that a `Sync` may
-//! finish after later `Append`s. Files are named relative to the partition's own directory.
+//! finish after later `Append`s. Files are named relative to the partition's own directory. What a failure means is
+//! decided here, not by who carries an operation out: nothing is retried unasked.
 
 use bytes::Bytes;
 use std::fmt;
@@ -14,6 +15,8 @@ pub enum FileName {
     Segment(u64),
     /// A checkpoint, by its number.
     Checkpoint(u64),
+    /// Zeroes: room that is given up for the log when the disk is full.
+    Reserve,
 }
 
 /// One request to the disk.
@@ -61,10 +64,13 @@ pub enum DiskDone {
     Deleted {
         file: FileName,
     },
-    /// The request failed. A failed append or sync poisons the partition: it stops, and is never retried.
+    /// The request failed.
     Failed {
         op: &'static str,
         file: Option<FileName>,
+        /// There was no room for an append or a replacement: a beginning of the bytes may stand at the end of the file,
+        /// all else is as before. Any other failure leaves unknown what is durable, and is never retried (trap 55).
+        full: bool,
         reason: String,
     },
 }
@@ -75,6 +81,7 @@ impl fmt::Display for FileName {
             FileName::Superblock => write!(f, "superblock"),
             FileName::Segment(first) => write!(f, "log-{first:016x}"),
             FileName::Checkpoint(number) => write!(f, "checkpoint-{number:08}"),
+            FileName::Reserve => write!(f, "reserve"),
         }
     }
 }
@@ -82,8 +89,10 @@ impl fmt::Display for FileName {
 impl FileName {
     /// The file of this name, if the store could have made it.
     pub fn parse(name: &str) -> Option<FileName> {
-        if name == "superblock" {
-            return Some(FileName::Superblock);
+        match name {
+            "superblock" => return Some(FileName::Superblock),
+            "reserve" => return Some(FileName::Reserve),
+            _ => {}
         }
         if let Some(hex) = name.strip_prefix("log-") {
             return u64::from_str_radix(hex, 16).ok().map(FileName::Segment);

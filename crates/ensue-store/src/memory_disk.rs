@@ -64,7 +64,8 @@ impl MemoryDisk {
             }
             DiskOp::Read { file, offset, length } => {
                 let Some(found) = self.files.get(&file) else {
-                    return DiskDone::Failed { op: "read", file: Some(file), reason: "no such file".into() };
+                    let reason = "no such file".into();
+                    return DiskDone::Failed { op: "read", file: Some(file), full: false, reason };
                 };
                 let start = (offset as usize).min(found.data.len());
                 let end = (start + length as usize).min(found.data.len());

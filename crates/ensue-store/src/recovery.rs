@@ -219,7 +219,9 @@ impl Recovery {
     pub fn on_done(&mut self, done: DiskDone) -> Result<(), RecoveryError> {
         self.outstanding = self.outstanding.checked_sub(1).expect("every answer has its operation");
         match done {
-            DiskDone::Failed { op, file, reason } => return Err(RecoveryError::Disk { op, file, reason }),
+            DiskDone::Failed { op, file, reason, .. } => {
+                return Err(RecoveryError::Disk { op, file, reason });
+            }
             DiskDone::Listed { files } => self.on_listed(files)?,
             DiskDone::Read { offset, bytes, .. } => match &mut self.state {
                 State::ReadingSuperblock => self.on_superblock(&bytes)?,
@@ -255,6 +257,7 @@ impl Recovery {
         for (file, size) in files {
             match file {
                 FileName::Superblock => superblock = true,
+                FileName::Reserve => self.leftovers.push(file),
                 FileName::Checkpoint(number) => self.checkpoints.push((number, size)),
                 FileName::Segment(first) => {
                     self.segments.push(Segment { first: Lsn(first), end: Lsn(first.saturating_add(size)) });

@@ -333,7 +333,7 @@ impl Partition {
         if matches!(self.stage, super::Stage::Stopped(_)) {
             return;
         }
-        if let DiskDone::Failed { op, file, reason } = &done {
+        if let DiskDone::Failed { op, file, reason, .. } = &done {
             let file = file.map(|file| file.to_string()).unwrap_or_default();
             return self.stop(format!("{op} of {file} failed: {reason}"));
         }

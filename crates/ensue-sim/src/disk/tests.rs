@@ -76,3 +76,59 @@ fn replace_is_atomic_and_durable_and_waits_for_syncs() {
     disk.lose_power(1, &mut random);
     assert_eq!(content(&mut disk, FileName::Superblock), b"s");
 }
+
+#[test]
+fn what_a_failed_sync_dropped_is_read_until_the_power_fails() {
+    let mut disk = Disk::default();
+    disk.run(append(b"one"));
+    disk.fail_next_sync();
+    for fails in [true, false] {
+        disk.run(DiskOp::Sync { file: LOG });
+        let done = disk.sync_done(LOG);
+        assert_eq!(matches!(done, DiskDone::Failed { full: false, .. }), fails, "{done:?}");
+    }
+    assert!(disk.is_wounded());
+    disk.kill(1);
+    assert!(!disk.is_wounded(), "another process has seen no error");
+    assert_eq!(content(&mut disk, LOG), b"one");
+    disk.lose_power(2, &mut Random::stream(1, "disk"));
+    assert_eq!(content(&mut disk, LOG), [0; 3]);
+}
+
+#[test]
+fn a_full_disk_takes_a_beginning_and_what_is_given_up_makes_room() {
+    let mut disk = Disk::default();
+    let reserve = FileName::Reserve;
+    disk.run(DiskOp::Append { file: reserve, bytes: Bytes::from_static(&[0; 8]) });
+    disk.fill(3, false);
+    let full = |done| matches!(done, Some(DiskDone::Failed { op: "append", full: true, .. }));
+    assert!(full(disk.run(append(b"long"))));
+    assert_eq!(content(&mut disk, LOG), b"lon");
+    assert!(full(disk.run(DiskOp::Append { file: FileName::Segment(9), bytes: Bytes::from_static(b"x") })));
+    let Some(DiskDone::Listed { files }) = disk.run(DiskOp::List) else { panic!() };
+    assert_eq!(files.len(), 2, "a file that does not fit is not made");
+    disk.run(DiskOp::Truncate { file: LOG, length: 0 });
+    disk.run(DiskOp::Delete { file: reserve });
+    assert_eq!(disk.run(append(b"eleven byte")), Some(DiskDone::Appended { file: LOG }));
+    assert!(full(disk.run(append(b"x"))) && disk.is_full() && !disk.is_wounded());
+    disk.free();
+    assert_eq!(disk.run(append(b"x")), Some(DiskDone::Appended { file: LOG }));
+}
+
+#[test]
+fn a_write_or_a_read_fails_once_and_rot_is_one_bit() {
+    let mut disk = Disk::default();
+    disk.fail_next_write(500);
+    assert!(matches!(disk.run(append(b"long")), Some(DiskDone::Failed { full: false, .. })));
+    assert_eq!(content(&mut disk, LOG), b"lo");
+    disk.fail_next_read();
+    let read = || DiskOp::Read { file: LOG, offset: 0, length: 9 };
+    assert!(matches!(disk.run(read()), Some(DiskDone::Failed { op: "read", .. })));
+    let mut random = Random::stream(1, "rot");
+    assert_eq!(disk.rot(&mut random), None, "nothing is durable");
+    disk.run(DiskOp::Sync { file: LOG });
+    disk.sync_done(LOG);
+    let (file, offset) = disk.rot(&mut random).unwrap();
+    let bit = content(&mut disk, file)[offset as usize] ^ b"lo"[offset as usize];
+    assert_eq!(bit.count_ones(), 1);
+}

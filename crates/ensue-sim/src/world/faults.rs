@@ -1,9 +1,10 @@
-//! What can be done to the network of the world from outside.
+//! What can be done to the network and the disks of the world from outside.
 
 use super::{Hold, World};
+use crate::disk::Disk;
 use crate::network::Break;
 use crate::shape::Site;
-use ensue_types::DatacenterId;
+use ensue_types::{DatacenterId, PartitionId};
 
 impl World {
     /// Cuts every connection between two datacenters, until as many heals as cuts have come.
@@ -69,6 +70,11 @@ impl World {
                 self.transmit(from, to, envelope);
             }
         }
+    }
+
+    /// The disk of a partition, to order errors from it.
+    pub fn disk(&mut self, datacenter: DatacenterId, partition: PartitionId) -> &mut Disk {
+        self.disks.entry((datacenter, partition)).or_default()
     }
 
     fn pairs(&self, a: DatacenterId, b: DatacenterId) -> Vec<(Site, Site)> {

@@ -1,0 +1,136 @@
+//! What goes wrong on a disk, by order from outside: failing writes, syncs and reads, no room, bytes that rot.
+//!
+//! Each order is for the next operation of its kind, or until it is taken back. A disk remembers that it has answered an
+//! error, so that a partition that stops can be told from one that has no reason to.
+
+use super::{Disk, FileName};
+use crate::random::Random;
+use ensue_store::disk::DiskDone;
+
+/// What is wrong now.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    fail_sync: bool,
+    /// The next write fails, after this many of a thousand of its bytes.
+    fail_write: Option<u64>,
+    fail_read: bool,
+    /// Bytes that still fit; nothing is no bound.
+    room: Option<u64>,
+    /// What is given up is taken by others.
+    crowded: bool,
+    /// An error other than a full disk was answered to the present process, or rot is in the files.
+    wounded: bool,
+    rotten: bool,
+}
+
+/// What became of a write.
+pub(super) struct Write {
+    /// So many bytes were written.
+    pub(super) taken: usize,
+    /// Full, or broken.
+    pub(super) failure: Option<bool>,
+}
+
+impl Write {
+    pub(super) fn answer(&self, op: &'static str, file: FileName) -> Option<DiskDone> {
+        let full = self.failure?;
+        let reason = if full { "no space left on device" } else { "input/output error" }.to_owned();
+        Some(DiskDone::Failed { op, file: Some(file), full, reason })
+    }
+}
+
+impl Trouble {
+    pub(super) fn write(&mut self, length: usize) -> Write {
+        if let Some(share) = self.fail_write.take() {
+            self.wounded = true;
+            return Write { taken: length * share as usize / 1_000, failure: Some(false) };
+        }
+        let Some(room) = &mut self.room else { return Write { taken: length, failure: None } };
+        let taken = length.min(usize::try_from(*room).unwrap_or(usize::MAX));
+        *room -= taken as u64;
+        Write { taken, failure: (taken < length).then_some(true) }
+    }
+
+    pub(super) fn freed(&mut self, bytes: usize) {
+        if let (Some(room), false) = (&mut self.room, self.crowded) {
+            *room += bytes as u64;
+        }
+    }
+
+    pub(super) fn read(&mut self, file: FileName) -> Option<DiskDone> {
+        std::mem::take(&mut self.fail_read).then(|| self.broken("read", file))
+    }
+
+    pub(super) fn sync(&mut self, file: FileName) -> Option<DiskDone> {
+        std::mem::take(&mut self.fail_sync).then(|| self.broken("sync", file))
+    }
+
+    fn broken(&mut self, op: &'static str, file: FileName) -> DiskDone {
+        self.wounded = true;
+        DiskDone::Failed { op, file: Some(file), full: false, reason: "input/output error".to_owned() }
+    }
+
+    /// Errors that were ordered and not met die with the process; a full disk stays full.
+    pub(super) fn on_death(&mut self) {
+        self.fail_sync = false;
+        self.fail_write = None;
+        self.fail_read = false;
+        self.wounded = false;
+    }
+}
+
+impl Disk {
+    /// The next sync to end fails; what it should have made durable is dropped, though it can still be read.
+    pub fn fail_next_sync(&mut self) {
+        self.trouble.fail_sync = true;
+    }
+
+    /// The next append or replacement fails, after so many of a thousand of its bytes.
+    pub fn fail_next_write(&mut self, share: u64) {
+        self.trouble.fail_write = Some(share.min(1_000));
+    }
+
+    /// The next read fails.
+    pub fn fail_next_read(&mut self) {
+        self.trouble.fail_read = true;
+    }
+
+    /// Only so many bytes more fit. On a crowded disk others take what is given up.
+    pub fn fill(&mut self, room: u64, crowded: bool) {
+        self.trouble.room = Some(room);
+        self.trouble.crowded = crowded;
+    }
+
+    /// There is room again.
+    pub fn free(&mut self) {
+        self.trouble.room = None;
+    }
+
+    /// Flips one bit of what is durable in some file; says where. It stays until the file is gone.
+    pub fn rot(&mut self, random: &mut Random) -> Option<(FileName, u64)> {
+        let files: Vec<FileName> =
+            self.files.iter().filter(|(_, file)| file.synced > 0).map(|(&name, _)| name).collect();
+        let name = *files.get(random.index(files.len().max(1)))?;
+        let file = self.files.get_mut(&name)?;
+        let offset = random.index(file.synced);
+        file.bytes[offset] ^= 1 << random.below(8);
+        self.trouble.rotten = true;
+        Some((name, offset as u64))
+    }
+
+    /// Whether a partition has a reason to stop: an error was answered to it, or its files are rotten.
+    pub fn is_wounded(&self) -> bool {
+        self.trouble.wounded || self.trouble.rotten
+    }
+
+    /// Whether writes may be refused now.
+    pub fn is_full(&self) -> bool {
+        self.trouble.room.is_some()
+    }
+
+    /// Every order is taken back; what is dropped or rotten stays so.
+    pub fn calm(&mut self) {
+        let Trouble { wounded, rotten, .. } = self.trouble;
+        self.trouble = Trouble { wounded, rotten, ..Trouble::default() };
+    }
+}
