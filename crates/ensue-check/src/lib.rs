@@ -3,3 +3,4 @@
 //! A history comes in (`history`), verdicts go out. Nothing here knows Ensue: any store's clients can write one.
 
 pub mod history;
+pub mod reference;
