@@ -17,7 +17,7 @@ use crate::peers::Peers;
 use crate::pump::{Pump, State, WAKER};
 use crate::shaper::Shaper;
 use ensue_node::{Node, NodeConfig, Tuning};
-use ensue_types::{CoreId, Rules};
+use ensue_types::CoreId;
 use ensue_wire::{CoreName, Hello, WIRE_VERSION_MAX, WIRE_VERSION_MIN, cluster_hash};
 use mio::net::TcpListener;
 use mio::{Poll, Waker};
@@ -230,7 +230,7 @@ fn node_config(config: &Config, cluster: &Cluster, core: CoreId, machine: &Machi
         directives: config.directives(),
         info: info(config, machine),
         tuning: Tuning::default(),
-        rules: Rules::default(),
+        rules: config.rules,
     }
 }
 

@@ -17,7 +17,7 @@ pub use error::{ConfigError, Origin};
 use crate::log::Level;
 use directive::DIRECTIVES;
 use ensue_node::AppendFsync;
-use ensue_types::limits;
+use ensue_types::{Rules, limits};
 use std::path::{Path, PathBuf};
 
 /// Everything that the server can be told.
@@ -55,6 +55,8 @@ pub struct Config {
     pub replication_backlog_max: u64,
     /// The protocol of each keyspace, by name.
     pub protocols: Vec<String>,
+    /// All of them hold, unless this is a build that can break one on purpose (feature `breakable`).
+    pub rules: Rules,
     /// The file that was read, for `INFO`.
     pub file: Option<PathBuf>,
 }
@@ -82,6 +84,7 @@ impl Default for Config {
             maxmemory: 0,
             replication_backlog_max: 1 << 30,
             protocols: vec![DEFAULT_PROTOCOL.into(); usize::from(limits::KEYSPACES)],
+            rules: Rules::default(),
             file: None,
         }
     }

@@ -1,6 +1,7 @@
 //! The rules of the protocols by name, so that the simulator can break one and show the anomaly that follows.
 //!
-//! A running server keeps every rule: `Rules::default()` has none broken, and nothing but the simulator builds another.
+//! A server keeps every rule: `Rules::default()` has none broken. Another is built by the simulator, and by a server that
+//! was compiled to be breakable, for torture runs that must fail.
 
 /// One rule. The doc says what the code does while the rule holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

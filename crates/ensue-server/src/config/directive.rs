@@ -101,10 +101,21 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     word("appendonly", |_, v| only(&v[0], "yes"), |_| one("yes")),
     words("save", |_, v| only(&v.join(" "), ""), |_| one("")),
     word("maxmemory-policy", |_, v| only(&v[0], "noeviction"), |_| one("noeviction")),
+    #[cfg(feature = "breakable")]
+    word("break-rule", set_broken, |c| c.rules.broken().map(|rule| rule.name()).into_iter().collect()),
     word("daemonize", |_, v| only(&v[0], "no"), |_| one("no")),
 ];
 
 const SECONDS_MAX: u64 = 1 << 31;
+
+/// For a torture run that must fail: no build for use has this directive.
+#[cfg(feature = "breakable")]
+fn set_broken(config: &mut Config, words: &[String]) -> Result<(), String> {
+    use ensue_types::{Rule, Rules};
+    let rule = Rule::ALL.into_iter().find(|rule| rule.name() == words[0]);
+    config.rules = Rules::breaking(rule.ok_or("no rule of that name; `ensue sim --break help` lists them")?);
+    Ok(())
+}
 
 fn set_self(config: &mut Config, words: &[String]) -> Result<(), String> {
     let (datacenter, node) = match words {
