@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use xtask::gate::Gate;
 use xtask::steps::{Steps, cargo};
 use xtask::tidy;
@@ -14,6 +14,7 @@ usage: cargo xtask <command>
   ci            the same, with more seeds of the simulator
   tidy          only the checks of the tree's form
   sim [args]    the simulator, release build: `cargo xtask sim --seed 42`
+  torture [..]  real servers harmed under recorded clients: `cargo xtask torture --minutes 10`, `--break RULE`
 ";
 
 fn main() -> ExitCode {
@@ -37,6 +38,7 @@ fn run() -> Result<bool> {
         "ci" => Ok(Gate { root, seeds: 1000 }.pass(&mut Steps::new())),
         "tidy" => tidy_only(&root),
         "sim" => sim(&root, &rest),
+        "torture" => torture(&root, &rest),
         "" | "help" | "-h" | "--help" => {
             print!("{USAGE}");
             Ok(true)
@@ -55,6 +57,31 @@ fn sim(root: &Path, arguments: &[String]) -> Result<bool> {
     let mut command = cargo(root);
     command.args(["run", "--release", "-p", "ensue", "--", "sim"]).args(arguments);
     Ok(command.status().context("starting cargo")?.success())
+}
+
+/// Runs `ensue-torture` on a fresh build; one that can break a rule is kept apart from the one for use.
+fn torture(root: &Path, arguments: &[String]) -> Result<bool> {
+    let build = |features: &[&str]| -> Result<bool> {
+        let mut command = cargo(root);
+        command.args(["build", "--release", "-p", "ensue", "-p", "ensue-torture"]).args(features);
+        Ok(command.status().context("starting cargo")?.success())
+    };
+    let release = root.join(std::env::var("CARGO_TARGET_DIR").unwrap_or("target".into())).join("release");
+    let mut binary = release.join("ensue");
+    if arguments.iter().any(|word| word.starts_with("--break")) {
+        if !build(&["--features", "ensue/breakable"])? {
+            return Ok(false);
+        }
+        let breakable = release.join("ensue-breakable");
+        std::fs::copy(&binary, &breakable).context("keeping the breakable server apart")?;
+        binary = breakable;
+    }
+    if !build(&[])? {
+        return Ok(false);
+    }
+    let mut command = Command::new(release.join("ensue-torture"));
+    command.arg("--binary").arg(binary).arg("--dir").arg(release.with_file_name("torture")).args(arguments);
+    Ok(command.current_dir(root).status().context("starting ensue-torture")?.success())
 }
 
 /// The workspace: the parent of this package's folder, as cargo names it now or as it was when this was built.

@@ -244,7 +244,9 @@ impl Storm {
         }
         self.next = now + Duration::from_millis(self.random.between(50, 600));
         let fault = Fault::draw(self.weather, self.means, &mut self.random);
-        let taken = |other: &Fault| other.name() == fault.name() || other.victim().is_some_and(|v| Some(v) == fault.victim());
+        let taken = |other: &Fault| {
+            other.name() == fault.name() || other.victim().is_some_and(|v| Some(v) == fault.victim())
+        };
         if self.active.iter().any(|(_, other)| taken(other)) {
             return Ok(None);
         }

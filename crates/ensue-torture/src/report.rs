@@ -61,8 +61,10 @@ impl Report {
         for (name, count) in &round.faults {
             *self.faults.entry(name).or_insert(0) += count;
         }
-        let faults: Vec<String> = round.faults.iter().map(|(name, count)| format!("{count} {name}")).collect();
-        let verdict = if round.violation.is_none() { self.colour(32, "ok") } else { self.colour(31, "VIOLATED") };
+        let faults: Vec<String> =
+            round.faults.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        let verdict =
+            if round.violation.is_none() { self.colour(32, "ok") } else { self.colour(31, "VIOLATED") };
         println!(
             "round {:>3}  {verdict}  {:<10} {:>7} transactions, {:>4} errors, {:>4.1} s: {}",
             round.number,
@@ -101,7 +103,8 @@ impl Report {
         if let Some(path) = &args.record {
             let mut file = File::options().create(true).append(true).open(path);
             let file = file.as_mut().map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-            let faults: Vec<String> = self.faults.iter().map(|(name, count)| format!("{name} {count}")).collect();
+            let faults: Vec<String> =
+                self.faults.iter().map(|(name, count)| format!("{name} {count}")).collect();
             writeln!(
                 file,
                 "| {} | {} | {} | {} | {:.0} s | {} | {} | {} | {} |",

@@ -64,14 +64,21 @@ pub fn run(args: &Args) -> Result<bool> {
 /// One namespace a datacenter, or none at all where the machine does not allow them.
 fn namespaces() -> Vec<Namespace> {
     let run = std::process::id() % 10_000;
-    let made: Result<Vec<Namespace>> = (1..=DATACENTERS as u8).map(|number| Namespace::make(run, number)).collect();
+    let made: Result<Vec<Namespace>> =
+        (1..=DATACENTERS as u8).map(|number| Namespace::make(run, number)).collect();
     made.unwrap_or_else(|reason| {
         println!("no network namespaces, so packets are not dropped by the kernel: {reason:#}");
         Vec::new()
     })
 }
 
-fn play(args: &Args, cluster: &mut Cluster, weather: Weather, means: Means, number: u64) -> Result<RoundReport> {
+fn play(
+    args: &Args,
+    cluster: &mut Cluster,
+    weather: Weather,
+    means: Means,
+    number: u64,
+) -> Result<RoundReport> {
     let began = Instant::now();
     let mut random = Random::stream(args.seed.wrapping_mul(1_000_003).wrapping_add(number), "round");
     let usual = Duration::from_millis(random.between(0, 30));
@@ -102,7 +109,8 @@ fn play(args: &Args, cluster: &mut Cluster, weather: Weather, means: Means, numb
     cluster.heal()?;
     let rest = rest(cluster, &round);
     let errors = round.errors.load(Ordering::Relaxed);
-    let samples = std::mem::take(&mut *round.samples.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    let samples =
+        std::mem::take(&mut *round.samples.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     let history = round.recorder.into_history();
     let violation = judge::judge(args, &history, number, rest, weather, errors, &samples)?;
     Ok(RoundReport {
