@@ -26,7 +26,7 @@ pub struct Plan {
     pub directory: PathBuf,
     /// First of the ports; the next 400 must be free.
     pub port: u16,
-    pub protocol: String,
+    pub protocol: Option<String>,
     pub appendfsync: String,
     /// A rule that the servers break on purpose; their binary must be able to.
     pub broken: Option<String>,
@@ -101,7 +101,9 @@ impl Cluster {
         text += &format!("peer-bind {peer}\nbind {client}\nport {}\n", plan.port + own as u16);
         text += "protected-mode no\nloglevel notice\n";
         text += &format!("appendfsync {}\ndir {}\n", plan.appendfsync, directory.display());
-        text += &format!("keyspace 0 protocol {}\n", plan.protocol);
+        if let Some(protocol) = &plan.protocol {
+            text += &format!("keyspace 0 protocol {protocol}\n");
+        }
         if let Some(rule) = &plan.broken {
             text += &format!("break-rule {rule}\n");
         }

@@ -39,9 +39,9 @@ pub struct Args {
     /// First of 400 free ports
     #[arg(long, value_name = "PORT", default_value_t = 25_000)]
     port: u16,
-    /// Protocol of the keyspace
-    #[arg(long, value_name = "NAME", default_value = "eiger")]
-    protocol: String,
+    /// Protocol of the keyspace; the server's own choice unless given
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<String>,
     /// `always`, `everysec` or `no`
     #[arg(long, value_name = "WHEN", default_value = "everysec")]
     appendfsync: String,

@@ -39,7 +39,7 @@ impl Report {
     /// Says what the machine allows, because what it does not allow is not tested.
     pub fn begin(args: &Args, means: Means) -> Report {
         let said = |possible| if possible { "yes" } else { "NO, so these faults are left out" };
-        println!("seed {}, protocol {}, appendfsync {}", args.seed, args.protocol, args.appendfsync);
+        println!("seed {}, protocol {}, appendfsync {}", args.seed, protocol(args), args.appendfsync);
         println!("  kills and errors at the N-th system call (strace): {}", said(means.strace));
         println!("  packets dropped by the kernel (network namespaces): {}", said(means.namespaces));
         println!("  a full disk (a small file system in memory):        {}", said(means.small_disk));
@@ -109,7 +109,7 @@ impl Report {
                 file,
                 "| {} | {} | {} | {} | {:.0} s | {} | {} | {} | {} |",
                 args.seed,
-                args.protocol,
+                protocol(args),
                 args.appendfsync,
                 args.broken.as_deref().unwrap_or("none"),
                 self.began.elapsed().as_secs_f64(),
@@ -122,4 +122,8 @@ impl Report {
         }
         Ok(self.violation.is_none())
     }
+}
+
+fn protocol(args: &Args) -> &str {
+    args.protocol.as_deref().unwrap_or("default")
 }

@@ -1,3 +1,5 @@
+//! Wires between sockets of the test's own.
+
 use super::*;
 use std::net::Ipv4Addr;
 
