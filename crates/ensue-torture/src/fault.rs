@@ -37,7 +37,7 @@ pub enum Fault {
 }
 
 /// A group of faults that a round draws from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Weather {
     /// Links only: every datacenter must go on as if nothing were.
     Links,

@@ -54,6 +54,9 @@ pub struct Args {
     /// Break this rule in every server (needs a binary built with `--features breakable`): the run must fail
     #[arg(long = "break", value_name = "RULE")]
     broken: Option<String>,
+    /// Only this kind of faults in every round, instead of each in turn
+    #[arg(long, value_enum)]
+    weather: Option<fault::Weather>,
     /// Do not use network namespaces, even where this machine allows them
     #[arg(long)]
     loopback: bool,

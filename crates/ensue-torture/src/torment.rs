@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<bool> {
     let mut number = 0;
     while Instant::now() < end {
         number += 1;
-        let weather = Weather::ALL[(number as usize - 1) % Weather::ALL.len()];
+        let weather = args.weather.unwrap_or(Weather::ALL[(number as usize - 1) % Weather::ALL.len()]);
         let round = play(args, &mut cluster, weather, means, number)?;
         let failed = round.violation.is_some();
         report.add(round);
