@@ -5,6 +5,7 @@
 mod breaks;
 mod many;
 
+use crate::faults::Plan;
 use crate::oracle::{Violation, property};
 use crate::run::{Report, run as run_world};
 use crate::seed::Options;
@@ -69,6 +70,7 @@ pub fn run_seed(seed: u64, rules: Rules, print: bool) -> Report {
                 .unwrap_or_default();
             let place = last_panic();
             Report {
+                plan: Plan::draw(&options),
                 options,
                 violation: Some(Violation::new(property::PANIC, format!("{words}\nat {place}"))),
                 marks: Default::default(),
@@ -90,6 +92,7 @@ pub fn replay_line(report: &Report) -> String {
 fn one(seed: u64, rules: Rules, trace: bool) -> i32 {
     println!("{}", Options::draw(seed, rules));
     let report = run_seed(seed, rules, trace);
+    print!("{}", report.plan.until(report.virtual_us));
     println!("operations      {}", report.operations);
     println!("events          {}", report.events);
     println!("virtual time    {:.3} s", report.virtual_us as f64 / 1e6);

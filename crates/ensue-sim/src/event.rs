@@ -3,7 +3,7 @@
 use crate::shape::{ProcessId, Site};
 use ensue_node::Input;
 use ensue_store::disk::{DiskOp, FileName};
-use ensue_types::{DatacenterId, PartitionId};
+use ensue_types::PartitionId;
 use ensue_wire::Envelope;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -17,16 +17,11 @@ pub struct ConnectionId(pub u64);
 pub enum Alarm {
     /// A client has thought enough.
     Client(usize),
-    /// Time for the next fault.
-    Fault,
-    /// A dead process starts again.
+    /// The fault of this number in the plan strikes, or is lifted.
+    Fault(usize),
+    FaultEnds(usize),
+    /// A process that an aimed crash has killed starts again.
     Start(ProcessId),
-    /// A broken connection between two cores may come back.
-    Heal(Site, Site),
-    /// Two datacenters meet again.
-    HealDatacenters(DatacenterId, DatacenterId),
-    /// A slow direction is fast again.
-    Unlag(Site, Site),
     /// The driver only wanted to stop here.
     Pause,
 }

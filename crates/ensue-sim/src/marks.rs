@@ -17,21 +17,18 @@ pub enum Mark {
     TornTail,
     TombstonesCollected,
     Checkpointed,
-    Restarted,
-    Killed,
-    PowerLost,
     PowerTore,
-    ConnectionCut,
-    DatacentersCut,
-    Flapped,
-    Lagged,
-    ClockJumped,
     SessionMoved,
     PastMerged,
     ErrorAnswer,
     PeerRefused,
     Digest,
-    Crash { step: TransactionStep, remote: bool },
+    Crash {
+        step: TransactionStep,
+        remote: bool,
+    },
+    /// A fault of the kind of this name struck.
+    Fault(&'static str),
 }
 
 const STEPS: [TransactionStep; 5] = [
@@ -55,15 +52,7 @@ impl Mark {
             Mark::TornTail,
             Mark::TombstonesCollected,
             Mark::Checkpointed,
-            Mark::Restarted,
-            Mark::Killed,
-            Mark::PowerLost,
             Mark::PowerTore,
-            Mark::ConnectionCut,
-            Mark::DatacentersCut,
-            Mark::Flapped,
-            Mark::Lagged,
-            Mark::ClockJumped,
             Mark::SessionMoved,
             Mark::PastMerged,
             Mark::ErrorAnswer,
@@ -72,6 +61,7 @@ impl Mark {
         for remote in [false, true] {
             marks.extend(STEPS.iter().map(|&step| Mark::Crash { step, remote }));
         }
+        marks.extend(crate::faults::NAMES.map(Mark::Fault));
         marks
     }
 
@@ -97,6 +87,9 @@ impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Mark::Crash { step, remote } = self {
             return write!(f, "crash at {step:?} {}", if *remote { "elsewhere" } else { "at the origin" });
+        }
+        if let Mark::Fault(name) = self {
+            return write!(f, "fault {name}");
         }
         let mut words = String::new();
         for letter in format!("{self:?}").chars() {

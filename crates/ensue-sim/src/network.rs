@@ -8,6 +8,7 @@ use crate::random::Random;
 use crate::seed::LinkOptions;
 use crate::shape::{Shape, Site};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// When one end of a connection learns of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +28,23 @@ pub enum Break {
     Silent,
 }
 
-#[derive(Debug, Default)]
+impl Break {
+    /// As the lines of faults say it.
+    pub const NAMES: [(&str, Break); 2] = [("promptly", Break::Prompt), ("silently", Break::Silent)];
+
+    pub fn draw(random: &mut Random) -> Break {
+        random.pick(&Break::NAMES).1
+    }
+}
+
+impl fmt::Display for Break {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Break::NAMES.iter().find(|(_, how)| how == self);
+        f.write_str(name.map_or("", |(name, _)| name))
+    }
+}
+
+#[derive(Debug)]
 struct Direction {
     /// No later message may arrive before this.
     last_arrival: u64,
@@ -35,9 +52,17 @@ struct Direction {
     cutoff: u64,
     /// Extra delay while this direction is slow.
     lag: u64,
+    /// Its own chance, so that a message more or less here changes no delay elsewhere.
+    random: Random,
 }
 
-#[derive(Debug, Default)]
+impl Direction {
+    fn new(random: Random) -> Direction {
+        Direction { last_arrival: 0, cutoff: 0, lag: 0, random }
+    }
+}
+
+#[derive(Debug)]
 struct Line {
     up: bool,
     epoch: u32,
@@ -49,6 +74,25 @@ struct Line {
     blocks: u32,
     /// From the lower site to the higher, and back.
     directions: [Direction; 2],
+    /// What decides how it breaks and how it comes back.
+    random: Random,
+}
+
+impl Line {
+    fn new(seed: u64, (a, b): (Site, Site)) -> Line {
+        let random = |what: &str, from: Site, to: Site| {
+            Random::stream(seed, &format!("network {what} {} {}", from.0, to.0))
+        };
+        Line {
+            up: false,
+            epoch: 0,
+            settled_at: 0,
+            news_at: [0, 0],
+            blocks: 0,
+            directions: [Direction::new(random("messages", a, b)), Direction::new(random("messages", b, a))],
+            random: random("breaks", a, b),
+        }
+    }
 }
 
 /// All connections of the world.
@@ -56,32 +100,32 @@ pub struct Network {
     shape: Shape,
     options: LinkOptions,
     lines: BTreeMap<(Site, Site), Line>,
-    random: Random,
 }
 
 impl Network {
-    pub fn new(shape: Shape, options: LinkOptions, random: Random) -> Network {
+    pub fn new(shape: Shape, options: LinkOptions, seed: u64) -> Network {
         let sites = || (0..shape.sites()).map(Site);
         let lines = sites()
             .flat_map(|a| sites().map(move |b| (a, b)))
             .filter(|(a, b)| a < b)
-            .map(|pair| (pair, Line::default()))
+            .map(|pair| (pair, Line::new(seed, pair)))
             .collect();
-        Network { shape, options, lines, random }
+        Network { shape, options, lines }
     }
 
     /// When a message sent now arrives, and the life of the connection it travels on; nothing if it is lost.
     pub fn send(&mut self, now: u64, from: Site, to: Site) -> Option<(u64, u32)> {
-        let delay = self.delay(from, to);
         if from == to {
             return Some((now + 1, 0));
         }
+        let range = self.delay_range(from, to);
         let shared = self.shape.process(from) == self.shape.process(to);
         let (line, index) = self.line(from, to)?;
         if !shared && !line.up {
             return None;
         }
         let direction = &mut line.directions[index];
+        let delay = direction.random.between(range.0, range.1);
         let arrival = (now + delay + direction.lag).max(direction.last_arrival);
         direction.last_arrival = arrival;
         Some((arrival, line.epoch))
@@ -104,13 +148,15 @@ impl Network {
             Break::Prompt => 1_000,
             Break::Silent => 300_000,
         };
-        let notice = [self.random.below(patience), self.random.below(patience)];
-        let partly = [self.random.chance(500), self.random.chance(500)];
-        let delay = self.delay(a, b);
+        let range = self.delay_range(a, b);
         let Some((line, index)) = self.line(a, b) else { return Vec::new() };
         if !line.up {
             return Vec::new();
         }
+        let random = &mut line.random;
+        let notice = [random.below(patience), random.below(patience)];
+        let partly = [random.chance(500), random.chance(500)];
+        let delay = random.between(range.0, range.1);
         line.up = false;
         let mut news = Vec::new();
         for (end, (site, peer, toward)) in [(a, b, 1 - index), (b, a, index)].into_iter().enumerate() {
@@ -126,8 +172,7 @@ impl Network {
 
     /// Connects, if nothing is in the way; otherwise says when to try again, if that is only a question of time.
     pub fn connect(&mut self, now: u64, a: Site, b: Site) -> Result<Vec<EndNews>, Option<u64>> {
-        let delay = self.delay(a, b);
-        let late = self.random.between(0, delay);
+        let range = self.delay_range(a, b);
         let Some((line, index)) = self.line(a, b) else { return Err(None) };
         if line.up || line.blocks > 0 {
             return Err(None);
@@ -135,6 +180,7 @@ impl Network {
         if now <= line.settled_at {
             return Err(Some(line.settled_at + 1));
         }
+        let late = line.random.between(0, range.1);
         line.up = true;
         line.epoch += 1;
         line.directions[index].last_arrival = now + late;
@@ -184,13 +230,14 @@ impl Network {
         self.shape.process(a) == self.shape.process(b) || line.is_some_and(|line| line.up)
     }
 
-    fn delay(&mut self, from: Site, to: Site) -> u64 {
+    /// Least and most delay of a direction.
+    fn delay_range(&self, from: Site, to: Site) -> (u64, u64) {
         let (a, b) = (self.shape.datacenter(from), self.shape.datacenter(to));
         if a == b {
-            return self.random.between(self.options.local_us.0, self.options.local_us.1);
+            return self.options.local_us;
         }
-        let jitter = self.random.below(self.options.jitter_us + 1);
-        self.options.delay_us[usize::from(a.0)][usize::from(b.0)] + jitter
+        let least = self.options.delay_us[usize::from(a.0)][usize::from(b.0)];
+        (least, least + self.options.jitter_us)
     }
 
     fn line(&mut self, from: Site, to: Site) -> Option<(&mut Line, usize)> {

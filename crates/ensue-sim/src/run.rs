@@ -3,7 +3,7 @@
 mod settle;
 
 use crate::event::Alarm;
-use crate::faults::Faults;
+use crate::faults::{Effect, Plan};
 use crate::marks::{Mark, Marks};
 use crate::oracle::{self, Violation, property};
 use crate::seed::Options;
@@ -20,6 +20,8 @@ const WATCH_US: u64 = 100_000;
 #[derive(Clone, Debug)]
 pub struct Report {
     pub options: Options,
+    /// The faults that were planned; those after the end of the run never struck.
+    pub plan: Plan,
     pub violation: Option<Violation>,
     pub marks: Marks,
     pub hash: u64,
@@ -28,16 +30,24 @@ pub struct Report {
     pub virtual_us: u64,
 }
 
-/// Runs a world to its end.
+/// Runs a seed's world to its end, under the faults that the seed plans.
 pub fn run(options: Options, print: bool) -> Report {
+    let plan = Plan::draw(&options);
+    run_plan(options, plan, print)
+}
+
+/// Runs a world to its end under these faults.
+pub fn run_plan(options: Options, plan: Plan, print: bool) -> Report {
     let mut world = World::new(options.clone());
     world.print = print;
     let mut workload = Workload::new(&mut world);
-    let faults = Faults::new(&mut world);
-    let mut run = Run { world, faults, marks: Marks::default() };
+    let mut run = Run { world, plan, marks: Marks::default() };
+    run.order_fault(0);
     let verdict = run.complete(&mut workload);
+    run.marks.join(&run.world.marks);
     Report {
         options,
+        plan: run.plan,
         violation: verdict.err(),
         marks: run.marks,
         hash: run.world.audit.hash(),
@@ -49,7 +59,7 @@ pub fn run(options: Options, print: bool) -> Report {
 
 struct Run {
     world: World,
-    faults: Faults,
+    plan: Plan,
     marks: Marks,
 }
 
@@ -115,20 +125,40 @@ impl Run {
                     return Err(Violation::new(property::STOPPED, words));
                 }
             }
-            Happening::Struck { process, aim } => {
-                self.faults.on_struck(world, &mut self.marks, process, aim);
-            }
+            Happening::Struck { aim } => self.marks.add(Mark::Crash { step: aim.step, remote: aim.remote }),
             Happening::Alarm(alarm) => match alarm {
                 Alarm::Client(index) => workload.on_alarm(world, index),
-                Alarm::Fault if faulty => self.faults.on_alarm(world, workload, &mut self.marks),
+                Alarm::Fault(number) if faulty => self.strike(number),
+                // After the end of the faults nothing is left to lift.
+                Alarm::FaultEnds(number) if faulty => {
+                    if let Some(planned) = self.plan.faults.get(number) {
+                        planned.fault.lift(world);
+                    }
+                }
                 Alarm::Start(process) => world.start(process),
-                Alarm::Heal(a, b) if faulty => world.heal(a, b),
-                Alarm::HealDatacenters(a, b) if faulty => world.heal_datacenters(a, b),
-                Alarm::Unlag(a, b) => world.network.lag(a, b, 0),
                 _ => {}
             },
         }
         Ok(())
+    }
+
+    /// The faults of a plan strike one after another; each orders the next.
+    fn order_fault(&mut self, number: usize) {
+        if let Some(planned) = self.plan.faults.get(number) {
+            self.world.alarm(planned.at_us, Alarm::Fault(number));
+        }
+    }
+
+    fn strike(&mut self, number: usize) {
+        let Some(planned) = self.plan.faults.get(number) else { return };
+        let effect = planned.fault.strike(&mut self.world);
+        if effect != Effect::Nothing {
+            self.marks.add(Mark::Fault(planned.fault.name()));
+        }
+        if let Effect::Lasts(time_us) = effect {
+            self.world.alarm(self.world.now() + time_us, Alarm::FaultEnds(number));
+        }
+        self.order_fault(number + 1);
     }
 
     fn judge(&self, workload: &Workload, finals: &[oracle::Final]) -> Result<(), Violation> {

@@ -2,6 +2,7 @@
 //!
 //! Bounds are shrunk so that what is rare in production is common here; `Display` prints every option.
 
+use crate::faults::Fault;
 use crate::random::Random;
 use crate::shape::Shape;
 use ensue_node::{AppendFsync, Tuning};
@@ -34,23 +35,15 @@ pub struct ClockOptions {
     pub jump_ms: u64,
 }
 
-/// What breaks, as weights of the kinds of faults, and how often.
-#[derive(Clone, Copy, Debug, Default)]
+/// Which kinds of faults there are, and how often.
+#[derive(Clone, Debug, Default)]
 pub struct FaultOptions {
-    /// Mean time between two faults; 0 is a world without.
-    pub interval_ms: u64,
-    pub cut_datacenters: u64,
-    pub cut_one_connection: u64,
-    pub flap: u64,
-    pub lag: u64,
-    pub kill: u64,
-    pub power: u64,
-    pub clock_jump: u64,
-    pub disconnect_client: u64,
-    /// A fault lasts this long at most.
+    /// Mean time between two faults of a kind, by the kind's name.
+    pub intervals_ms: Vec<(&'static str, u64)>,
+    /// A fault that ends lasts this long at most.
     pub duration_ms_max: u64,
-    /// Crashes aimed at steps of write transactions.
-    pub aimed: u64,
+    /// None strikes after this time.
+    pub until_us: u64,
 }
 
 /// What clients do.
@@ -101,7 +94,8 @@ impl Options {
             AppendFsync::EverySecond,
             AppendFsync::No,
         ]);
-        Options {
+        let workload = draw_workload(&mut Random::stream(seed, "workload of options"));
+        let mut options = Options {
             seed,
             protocol: "eiger".to_owned(),
             rules,
@@ -116,9 +110,11 @@ impl Options {
                 jump_ms: random.pick(&[5, 50, 400]),
             },
             turn_us_max: random.pick(&[0, 0, 10, 100, 500]),
-            faults: draw_faults(&mut Random::stream(seed, "faults of options"), append_fsync),
-            workload: draw_workload(&mut Random::stream(seed, "workload of options")),
-        }
+            faults: FaultOptions::default(),
+            workload,
+        };
+        options.faults = draw_faults(&options);
+        options
     }
 }
 
@@ -202,25 +198,31 @@ fn draw_disk(random: &mut Random) -> DiskOptions {
     DiskOptions { append_us: (1, random.between(2, 20)), sync_us: (sync, sync + random.skewed(1, 4_000)) }
 }
 
-fn draw_faults(random: &mut Random, append_fsync: AppendFsync) -> FaultOptions {
-    let mut sometimes = |weight| if random.chance(650) { weight } else { 0 };
-    let (cut_datacenters, cut_one_connection, flap, lag) =
-        (sometimes(3), sometimes(3), sometimes(2), sometimes(4));
-    let (kill, power) = (sometimes(3), sometimes(3));
-    let (clock_jump, disconnect_client) = (sometimes(2), sometimes(1));
+/// A few kinds or many, each in or out by a chance of its own, with one mean time between any two faults. Some worlds
+/// have none at all.
+fn draw_faults(options: &Options) -> FaultOptions {
+    let random = &mut Random::stream(options.seed, "faults of options");
+    let pace_ms = random.pick(&[0, 15, 40, 100, 300]);
+    let duration_ms_max = random.pick(&[20, 100, 400, 1_500]);
+    let share = random.pick(&[150, 350, 650]);
+    let drawn = |kind: &(&'static str, u64)| {
+        Random::stream(options.seed, &format!("{} of options", kind.0)).chance(share)
+    };
+    let kinds: Vec<(&'static str, u64)> = Fault::possible(options).into_iter().filter(drawn).collect();
+    let total: u64 = kinds.iter().map(|kind| kind.1).sum();
+    let intervals_ms =
+        kinds.iter().filter(|_| pace_ms > 0).map(|&(name, weight)| (name, pace_ms * total / weight));
     FaultOptions {
-        interval_ms: random.pick(&[0, 60, 150, 400]),
-        cut_datacenters,
-        cut_one_connection,
-        flap,
-        lag,
-        kill,
-        power: if append_fsync == AppendFsync::Always { power } else { 0 },
-        clock_jump,
-        disconnect_client,
-        duration_ms_max: random.pick(&[20, 100, 400, 1_500]),
-        aimed: if random.chance(600) { random.between(1, 3) } else { 0 },
+        intervals_ms: intervals_ms.collect(),
+        duration_ms_max,
+        until_us: expected_us(&options.workload),
     }
+}
+
+/// Twice the time that the operations of a workload usually take.
+fn expected_us(workload: &WorkloadOptions) -> u64 {
+    let each_us = workload.think_us_max / 6 + 20_000;
+    2 * workload.operations * each_us / workload.clients.max(1) as u64
 }
 
 fn draw_workload(random: &mut Random) -> WorkloadOptions {

@@ -40,9 +40,6 @@ pub struct Workload {
     connections: BTreeMap<ConnectionId, usize>,
     /// Tokens that clients left for others.
     board: Vec<Token>,
-    random: Random,
-    /// Operations still to be issued.
-    budget: u64,
     stopping: bool,
 }
 
@@ -57,14 +54,17 @@ impl Workload {
             clients: Vec::new(),
             connections: BTreeMap::new(),
             board: Vec::new(),
-            random: Random::stream(options.seed, "workload"),
-            budget: options.workload.operations,
             stopping: false,
         };
+        let clients = options.workload.clients.max(1) as u64;
         for index in 0..options.workload.clients {
             let session = workload.history.session();
+            let random = &mut Random::stream(options.seed, &format!("client {index}"));
             workload.clients.push(Client {
-                site: Site(workload.random.index(options.shape.sites())),
+                random: random.clone(),
+                steps: 0,
+                budget: options.workload.operations.div_ceil(clients),
+                site: Site(random.index(options.shape.sites())),
                 connection: None,
                 session,
                 incoming: Default::default(),
@@ -75,7 +75,7 @@ impl Workload {
                 model_uncertain: false,
                 expiring: None,
             });
-            let at = 1_000 + workload.random.below(20_000);
+            let at = 1_000 + random.below(20_000);
             world.alarm(at, Alarm::Client(index));
         }
         workload
@@ -83,7 +83,8 @@ impl Workload {
 
     /// Whether everything was issued and answered, or has an unknown outcome.
     pub fn is_idle(&self) -> bool {
-        (self.budget == 0 || self.stopping) && self.clients.iter().all(|client| client.waiting.is_empty())
+        let idle = |client: &Client| client.waiting.is_empty() && (client.budget == 0 || self.stopping);
+        self.clients.iter().all(idle)
     }
 
     /// From now on nothing new is asked.
@@ -115,9 +116,11 @@ impl Workload {
 
     /// A client has thought enough.
     pub fn on_alarm(&mut self, world: &mut World, index: usize) {
-        if self.stopping || self.budget == 0 || !self.clients[index].waiting.is_empty() {
+        let client = &mut self.clients[index];
+        if self.stopping || client.budget == 0 || !client.waiting.is_empty() {
             return;
         }
+        client.next_step(world.options.seed, index);
         if self.clients[index].connection.is_none() {
             let connection = world.connect(self.clients[index].site);
             self.clients[index].connection = Some(connection);
@@ -127,18 +130,19 @@ impl Workload {
             }
         }
         let options = world.options.workload.clone();
-        if self.random.chance(options.move_rate) {
-            let site = Site(self.random.index(world.options.shape.sites()));
+        let random = &mut self.clients[index].random;
+        if random.chance(options.move_rate) {
+            let site = Site(random.index(world.options.shape.sites()));
             return self.token(world, index, Some(site));
         }
-        if self.random.chance(options.merge_rate) {
-            if self.board.is_empty() || self.random.chance(500) {
+        if random.chance(options.merge_rate) {
+            if self.board.is_empty() || random.chance(500) {
                 return self.token(world, index, None);
             }
-            let token = self.board[self.random.index(self.board.len())].clone();
+            let token = self.board[random.index(self.board.len())].clone();
             return self.merge(world, index, token, false);
         }
-        let count = if self.random.chance(options.pipeline) { self.random.between(2, 5) } else { 1 };
+        let count = if random.chance(options.pipeline) { random.between(2, 5) } else { 1 };
         let mut commands = Vec::new();
         for _ in 0..count {
             commands.extend(self.work(world, index));
@@ -185,16 +189,6 @@ impl Workload {
         }
     }
 
-    /// Closes the connection of some client.
-    pub fn disconnect_one(&mut self, world: &mut World) {
-        let index = self.random.index(self.clients.len());
-        if let Some(connection) = self.clients[index].connection.take() {
-            world.close(connection);
-            self.connections.remove(&connection);
-            self.begin_anew(world, index);
-        }
-    }
-
     /// Every client's private keys, those in use included.
     pub fn relics(&mut self) -> Vec<Relic> {
         for index in 0..self.clients.len() {
@@ -204,19 +198,22 @@ impl Workload {
     }
 
     fn work(&mut self, world: &World, index: usize) -> Vec<Args> {
-        if self.budget == 0 {
+        let client = &mut self.clients[index];
+        if client.budget == 0 {
             return Vec::new();
         }
-        self.budget -= 1;
-        let kind = KINDS[self.random.weighted(&world.options.workload.mix)].0;
+        client.budget -= 1;
+        let mut random = client.random.clone();
+        let kind = KINDS[random.weighted(&world.options.workload.mix)].0;
         let mut drawer = Drawer {
             history: &mut self.history,
             keys: &mut self.keys,
-            random: &mut self.random,
+            random: &mut random,
             now_us: world.now(),
             slack_ms: slack_ms(world),
         };
-        let draft = drawer.draft(kind, &mut self.clients[index]);
+        let draft = drawer.draft(kind, client);
+        client.random = random;
         self.enqueue(world, index, draft, Purpose::Work)
     }
 
@@ -418,8 +415,8 @@ impl Workload {
         client.token = None;
         client.prefix = format!("k{session}-");
         client.expiring = None;
-        client.site = Site(self.random.index(world.options.shape.sites()));
-        let at = world.now() + self.random.between(1_000, 50_000);
+        client.site = Site(client.random.index(world.options.shape.sites()));
+        let at = world.now() + client.random.between(1_000, 50_000);
         world.alarm(at, Alarm::Client(index));
     }
 
@@ -433,7 +430,7 @@ impl Workload {
 
     fn think(&mut self, world: &mut World, index: usize) {
         let most = world.options.workload.think_us_max;
-        let at = world.now() + self.random.skewed(1, most);
+        let at = world.now() + self.clients[index].random.skewed(1, most);
         world.alarm(at, Alarm::Client(index));
     }
 }

@@ -12,6 +12,7 @@ use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::event::{Alarm, ConnectionId, Event, Queue};
+use crate::marks::Marks;
 use crate::network::Network;
 use crate::random::Random;
 use crate::seed::Options;
@@ -39,7 +40,6 @@ pub enum Happening {
     },
     /// An aimed crash was carried out.
     Struck {
-        process: ProcessId,
         aim: Aim,
     },
 }
@@ -53,6 +53,8 @@ pub struct Aim {
     /// So many such steps pass unharmed.
     pub skip: u32,
     pub power: bool,
+    /// The process starts again after this time; never by itself if there is none.
+    pub lasts_us: Option<u64>,
 }
 
 /// Holds back what one partition of a datacenter sends to another datacenter.
@@ -65,6 +67,9 @@ pub struct Hold {
 
 struct Core {
     node: Option<Node>,
+    /// Chances of its own: how long turns are and when links come back; and the delays of its clients.
+    turns: Random,
+    client_links: Random,
     turn_open: bool,
     /// The timer that is scheduled.
     timer: Option<u64>,
@@ -96,6 +101,8 @@ pub struct World {
     /// Print each event, one line.
     pub print: bool,
     pub aims: Vec<Aim>,
+    /// What happened that is worth counting and that only the world sees.
+    pub marks: Marks,
     now: u64,
     queue: Queue,
     cores: Vec<Core>,
@@ -107,9 +114,7 @@ pub struct World {
     happenings: VecDeque<Happening>,
     /// When the latest trouble within each datacenter is over.
     trouble_us: Vec<u64>,
-    turns: Random,
-    disk_random: Random,
-    client_random: Random,
+    disk_chances: BTreeMap<(DatacenterId, PartitionId), Random>,
 }
 
 impl World {
@@ -118,7 +123,14 @@ impl World {
         let seed = options.seed;
         let shape = options.shape;
         let mut clocks = Random::stream(seed, "clocks");
-        let core = |_| Core { node: None, turn_open: false, timer: None, ready: BTreeSet::new() };
+        let core = |site| Core {
+            node: None,
+            turns: Random::stream(seed, &format!("turns {site}")),
+            client_links: Random::stream(seed, &format!("client links {site}")),
+            turn_open: false,
+            timer: None,
+            ready: BTreeSet::new(),
+        };
         let process = |_| Process {
             alive: false,
             boot: 0,
@@ -131,10 +143,11 @@ impl World {
         };
         let processes = (0..shape.processes()).map(process).collect();
         let mut world = World {
-            network: Network::new(shape, options.links.clone(), Random::stream(seed, "network")),
+            network: Network::new(shape, options.links.clone(), seed),
             audit: Audit::default(),
             print: false,
             aims: Vec::new(),
+            marks: Marks::default(),
             now: 0,
             queue: Queue::default(),
             cores: (0..shape.sites()).map(core).collect(),
@@ -145,9 +158,7 @@ impl World {
             holds: BTreeMap::new(),
             happenings: VecDeque::new(),
             trouble_us: vec![0; usize::from(shape.datacenters)],
-            turns: Random::stream(seed, "turns"),
-            disk_random: Random::stream(seed, "disk"),
-            client_random: Random::stream(seed, "client links"),
+            disk_chances: BTreeMap::new(),
             options,
         };
         for process in 0..shape.processes() {
@@ -230,6 +241,19 @@ impl World {
         }
     }
 
+    /// Breaks the open connection of this number, counted from the start again if there are fewer: the server learns that
+    /// the client is gone, and the client that the server is. False if there is none.
+    pub fn drop_client(&mut self, number: usize) -> bool {
+        let open: Vec<ConnectionId> =
+            self.connections.iter().filter(|(_, state)| state.open).map(|(&id, _)| id).collect();
+        let Some(&connection) = number.checked_rem(open.len()).and_then(|index| open.get(index)) else {
+            return false;
+        };
+        self.close(connection);
+        self.queue.push(self.now + 50, Event::Hangup { connection });
+        true
+    }
+
     /// Since when every core of a datacenter runs, has read its logs and is connected to its neighbours.
     pub fn healthy_since(&mut self, datacenter: DatacenterId) -> Option<u64> {
         let shape = self.options.shape;
@@ -260,11 +284,11 @@ impl World {
     }
 
     fn reach_server(&mut self, id: ConnectionId, input: ensue_node::Input) {
-        let delay = self.client_random.between(5, 60);
         let Some(connection) = self.connections.get_mut(&id) else { return };
         if !connection.open {
             return;
         }
+        let delay = self.cores[connection.site.0].client_links.between(5, 60);
         let at = connection.last_to_server.max(self.now + delay);
         connection.last_to_server = at;
         let (site, boot) = (connection.site, connection.boot);

@@ -1,7 +1,6 @@
 //! Order, loss by prefix, and the order of the news about a connection.
 
 use super::{Break, Network};
-use crate::random::Random;
 use crate::seed::LinkOptions;
 use crate::shape::{Shape, Site};
 
@@ -12,7 +11,7 @@ fn network(seed: u64) -> Network {
     let shape = Shape { datacenters: 2, cores: 1, partitions: 1, one_process: false };
     let options =
         LinkOptions { local_us: (5, 9), delay_us: vec![vec![0, 10_000], vec![10_000, 0]], jitter_us: 3_000 };
-    Network::new(shape, options, Random::stream(seed, "network"))
+    Network::new(shape, options, seed)
 }
 
 #[test]

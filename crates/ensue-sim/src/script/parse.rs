@@ -310,7 +310,13 @@ fn aim(words: &[&str]) -> Result<Aim, String> {
         Some(at) => words.get(at + 1).and_then(|n| n.parse().ok()).ok_or("skip how many?")?,
         None => 0,
     };
-    Ok(Aim { step, remote: words.contains(&"elsewhere"), skip, power: words.contains(&"power") })
+    Ok(Aim {
+        step,
+        remote: words.contains(&"elsewhere"),
+        skip,
+        power: words.contains(&"power"),
+        lasts_us: None,
+    })
 }
 
 fn micros(word: &str) -> Result<u64, String> {

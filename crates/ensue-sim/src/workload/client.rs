@@ -4,6 +4,7 @@ use super::command::Command;
 use super::model::Model;
 use crate::event::ConnectionId;
 use crate::history::{OperationIndex, SessionIndex};
+use crate::random::Random;
 use crate::reply::{Answer, Answers};
 use crate::shape::Site;
 use std::collections::VecDeque;
@@ -59,6 +60,11 @@ pub struct Token {
 /// A client.
 #[derive(Debug)]
 pub struct Client {
+    /// Chance of its own, begun anew with every step, so that a step more or less changes no other.
+    pub random: Random,
+    pub steps: u64,
+    /// Operations still to be issued.
+    pub budget: u64,
     pub site: Site,
     pub connection: Option<ConnectionId>,
     pub session: SessionIndex,
@@ -80,6 +86,14 @@ pub struct Relic {
     pub prefix: String,
     pub model: Model,
     pub certain: bool,
+}
+
+impl Client {
+    /// What the next step draws depends on the seed, the client and the number of the step alone.
+    pub fn next_step(&mut self, seed: u64, index: usize) {
+        self.steps += 1;
+        self.random = Random::stream(seed, &format!("client {index} step {}", self.steps));
+    }
 }
 
 impl Request {

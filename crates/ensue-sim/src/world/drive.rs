@@ -1,11 +1,12 @@
 //! How the world drives a node: one input, its outputs carried out in order, then the end of the turn.
 
 use super::{Aim, Happening, Hold, World};
-use crate::event::{ConnectionId, Event};
+use crate::event::{Alarm, ConnectionId, Event};
+use crate::random::Random;
 use crate::shape::Site;
 use ensue_node::{Input, Output, Trace};
 use ensue_store::disk::{DiskDone, DiskOp};
-use ensue_types::{PartitionId, SessionId};
+use ensue_types::{DatacenterId, PartitionId, SessionId};
 use ensue_wire::{Address, Envelope};
 
 impl World {
@@ -62,7 +63,7 @@ impl World {
         let core = &mut self.cores[site.0];
         if core.node.is_some() && !core.turn_open {
             core.turn_open = true;
-            let length = if self.turns.chance(500) { 0 } else { self.turns.between(0, longest) };
+            let length = if core.turns.chance(500) { 0 } else { core.turns.between(0, longest) };
             let boot = self.boot_of(site);
             self.queue.push(self.now + length, Event::TurnEnd { site, boot });
         }
@@ -146,7 +147,10 @@ impl World {
             } else {
                 self.kill(process);
             }
-            self.happenings.push_back(Happening::Struck { process, aim });
+            if let Some(lasts_us) = aim.lasts_us {
+                self.alarm(self.now + lasts_us, Alarm::Start(process));
+            }
+            self.happenings.push_back(Happening::Struck { aim });
         }
     }
 
@@ -176,7 +180,7 @@ impl World {
     }
 
     fn reach_client(&mut self, site: Site, session: SessionId) -> Option<(ConnectionId, u64)> {
-        let delay = self.client_random.between(5, 60);
+        let delay = self.cores[site.0].client_links.between(5, 60);
         let id = *self.sessions.get(&(site, session))?;
         let connection = self.connections.get_mut(&id)?;
         let at = connection.last_to_client.max(self.now + delay);
@@ -188,7 +192,9 @@ impl World {
         let key = (self.options.shape.datacenter(site), partition);
         let boot = self.boot_of(site);
         let disk = self.disks.entry(key).or_default();
-        let times = disk.plan(self.now, &op, &self.options.disk, &mut self.disk_random);
+        let seed = self.options.seed;
+        let chances = self.disk_chances.entry(key).or_insert_with(|| disk_chances(seed, key));
+        let times = disk.plan(self.now, &op, &self.options.disk, chances);
         if let DiskOp::Sync { file } = op {
             self.queue.push(times.run_at, Event::DiskRun { site, boot, partition, op });
             self.queue.push(times.synced_at, Event::DiskSynced { site, boot, partition, file });
@@ -235,4 +241,9 @@ impl World {
             kept.push((from, to, epoch, envelope));
         }
     }
+}
+
+/// What decides how long the operations of a partition's disk take, and what a power failure leaves of them.
+pub(super) fn disk_chances(seed: u64, (datacenter, partition): (DatacenterId, PartitionId)) -> Random {
+    Random::stream(seed, &format!("disk {datacenter} {partition}"))
 }

@@ -2,6 +2,7 @@
 
 use super::World;
 use crate::event::Event;
+use crate::marks::Mark;
 use crate::network::{Break, EndNews};
 use crate::shape::{ProcessId, Site};
 use ensue_node::{Input, Node, NodeConfig};
@@ -48,13 +49,21 @@ impl World {
     pub fn lose_power(&mut self, id: ProcessId) -> bool {
         self.die(id);
         self.processes[id.0].boot_id = self.processes[id.0].boot_id.wrapping_add(1);
-        let now = self.now;
-        let mut random = self.disk_random.clone();
+        let (now, shape) = (self.now, self.options.shape);
         let mut torn = false;
-        for site in self.options.shape.sites_of(id) {
-            self.disks_of(site).for_each(|disk| torn |= disk.lose_power(now, &mut random));
+        for site in shape.sites_of(id) {
+            for partition in shape.partitions_of(site) {
+                let key = (shape.datacenter(site), partition);
+                if let (Some(disk), Some(random)) =
+                    (self.disks.get_mut(&key), self.disk_chances.get_mut(&key))
+                {
+                    torn |= disk.lose_power(now, random);
+                }
+            }
         }
-        self.disk_random = random;
+        if torn {
+            self.marks.add(Mark::PowerTore);
+        }
         torn
     }
 
@@ -121,7 +130,7 @@ impl World {
 
     pub(super) fn reconnect(&mut self, a: Site, b: Site) {
         if self.options.shape.process(a) != self.options.shape.process(b) {
-            let at = self.now + self.turns.between(50, 3_000);
+            let at = self.now + self.cores[a.0].turns.between(50, 3_000);
             self.queue.push(at, Event::Reconnect { a, b });
         }
     }
