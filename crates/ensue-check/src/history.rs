@@ -55,6 +55,8 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
     pub session: SessionIndex,
+    /// Where its first operation stands in the file that it was read from, counted from 1; 0 if there is no file.
+    pub line: u32,
     /// By its place in [`History::datacenters`]; nothing where the history does not say.
     pub datacenter: Option<u16>,
     /// Microseconds on one clock of the recorder; both 0 where the history does not say.
@@ -67,6 +69,23 @@ pub struct Transaction {
     /// The past of these transactions belongs to this one's, beside its session's: a token was shown.
     pub merges: Vec<TransactionIndex>,
     pub operations: Vec<Operation>,
+}
+
+impl Transaction {
+    /// A committed transaction without operations, at no known place and time.
+    pub fn committed(session: SessionIndex) -> Transaction {
+        Transaction {
+            session,
+            line: 0,
+            datacenter: None,
+            start_us: 0,
+            end_us: 0,
+            outcome: Outcome::Committed,
+            is_final: false,
+            merges: Vec::new(),
+            operations: Vec::new(),
+        }
+    }
 }
 
 /// One session.
@@ -85,4 +104,28 @@ pub struct History {
     /// The first entry stands for [`Value::ABSENT`].
     pub values: Vec<String>,
     pub datacenters: Vec<String>,
+    /// The line at which a file ended before its time: what holds so far may not hold for the rest.
+    pub truncated_at_line: Option<u32>,
+}
+
+impl History {
+    pub fn transaction(&self, index: TransactionIndex) -> &Transaction {
+        &self.transactions[index.0 as usize]
+    }
+
+    pub fn session_name(&self, session: SessionIndex) -> &str {
+        &self.sessions[session.0 as usize].name
+    }
+
+    pub fn key_name(&self, key: Key) -> &str {
+        &self.keys[key.0 as usize]
+    }
+
+    pub fn value_text(&self, value: Value) -> &str {
+        &self.values[value.0 as usize]
+    }
+
+    pub fn operation_count(&self) -> usize {
+        self.transactions.iter().map(|transaction| transaction.operations.len()).sum()
+    }
 }

@@ -31,6 +31,7 @@ fn transaction(text: &str, session: u32) -> Transaction {
     };
     Transaction {
         session: SessionIndex(session),
+        line: 0,
         datacenter: Some((session % 2) as u16),
         start_us: 0,
         end_us: if outcome == Outcome::Unknown { u64::MAX } else { 0 },
