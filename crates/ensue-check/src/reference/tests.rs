@@ -178,8 +178,8 @@ fn at_rest_all_are_equal_and_newest() {
 
 #[test]
 fn too_many_possibilities_are_refused() {
-    let deletes = vec!["wx0"; 9].join(" | ");
-    let reads = vec!["rx0"; 9].join(" | ");
+    let deletes = ["wx0"; 9].join(" | ");
+    let reads = ["rx0"; 9].join(" | ");
     let wide = history(&[&deletes, &reads]);
     assert_eq!(holds(&wide, Causal), Err(TooLarge));
 }
