@@ -339,7 +339,7 @@ fn present<'k>(
     let (since, state) = cell.at(view).ok_or(Gone)?;
     observed.see(since, state, keyspace.rules());
     match row.deadline_at(view, keyspace.rules())? {
-        Some(deadline) if deadline <= at.ms() => {
+        Some(deadline) if deadline <= at.ms() && keyspace.rules().hold(Rule::GoneAtTheDeadline) => {
             observed.valid_since(LogicalTime::from_ms(deadline));
             Ok(None)
         }

@@ -42,7 +42,8 @@ pub struct UnknownProtocol {
 pub fn protocols(config: &NodeConfig) -> Result<Protocols, UnknownProtocol> {
     let bound = config.tuning.context_operations_max;
     let each = config.protocols.iter().enumerate().map(|(keyspace, name)| {
-        ensue_protocol::by_name(name, bound).ok_or_else(|| UnknownProtocol { keyspace, name: name.clone() })
+        ensue_protocol::by_name(name, bound, config.rules)
+            .ok_or_else(|| UnknownProtocol { keyspace, name: name.clone() })
     });
     Ok(Arc::new(each.collect::<Result<Vec<_>, _>>()?))
 }

@@ -244,9 +244,11 @@ impl Partition {
             return;
         }
         if datacenter == self.datacenter {
-            self.ask_dependencies_again(owns);
-            self.ask_transactions_again(owns);
-            self.ask_coordinators_again(owns);
+            if self.config.rules.hold(Rule::AskAgain) {
+                self.ask_dependencies_again(owns);
+                self.ask_transactions_again(owns);
+                self.ask_coordinators_again(owns);
+            }
         } else if owns(self.id) {
             self.resume_stream(datacenter);
         }
@@ -347,12 +349,16 @@ impl Partition {
 
     /// Whether every other datacenter has durably applied an operation, as far as this partition knows.
     fn is_stable(&self, operation: &OperationId) -> bool {
-        operation.partition == self.id
-            && self.senders.values().all(|sender| {
-                let (incarnation, position) = sender.applied(operation.datacenter);
-                (incarnation, position) >= (operation.incarnation, operation.position)
-                    && incarnation == operation.incarnation
-            })
+        let has = |sender: &Sender| {
+            let (incarnation, position) = sender.applied(operation.datacenter);
+            (incarnation, position) >= (operation.incarnation, operation.position)
+                && incarnation == operation.incarnation
+        };
+        let enough = match self.config.rules.hold(Rule::DropWhatAllHave) {
+            true => self.senders.values().all(has),
+            false => self.senders.values().any(has),
+        };
+        operation.partition == self.id && enough
     }
 
     /// What the protocol wants remembered of these operations.

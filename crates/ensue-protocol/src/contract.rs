@@ -3,11 +3,12 @@
 use crate::{NAMES, Protocol, Snapshot, Validity, Verdict, by_name};
 use ensue_types::{
     DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Opaque, OperationId, PartitionId, Position,
+    Rules,
 };
 
 fn each(check: impl Fn(&dyn Protocol)) {
     for name in NAMES {
-        let protocol = by_name(name, 8).expect("every listed name is known");
+        let protocol = by_name(name, 8, Rules::default()).expect("every listed name is known");
         assert_eq!(protocol.name(), name);
         check(protocol.as_ref());
     }
@@ -110,7 +111,7 @@ fn shares_valid_at_one_time_belong_together() {
 
 #[test]
 fn shares_without_a_common_time_are_read_again() {
-    let protocol = by_name("eiger", 8).expect("known");
+    let protocol = by_name("eiger", 8, Rules::default()).expect("known");
     // Figure 4(b): location 1 answered at 10, location 2 was overwritten at 12.
     let snapshot = protocol.snapshot(&[share(3, 10), share(12, 17), share(5, 15)]);
     assert_eq!(snapshot, Snapshot::ReadAgain { at: LogicalTime(15), shares: vec![0] });
@@ -118,7 +119,7 @@ fn shares_without_a_common_time_are_read_again() {
 
 #[test]
 fn a_pending_share_is_always_read_again() {
-    let protocol = by_name("eiger", 8).expect("known");
+    let protocol = by_name("eiger", 8, Rules::default()).expect("known");
     // Trap 8: the pending share promised 50, the other was valid from 30 to 40.
     let pending = Validity { earliest: None, latest: LogicalTime(50) };
     let snapshot = protocol.snapshot(&[pending, share(30, 40)]);

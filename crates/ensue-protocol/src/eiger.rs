@@ -21,24 +21,46 @@
 //! - A write that reads to write (`INCR`, `APPEND`) depends on what it read; the paper has only blind writes and `add`.
 
 use crate::{Capabilities, Malformed, Protocol, Snapshot, Validity, Verdict, facts};
-use ensue_types::{Dependency, Extent, LogicalTime, Opaque, OperationId};
+use ensue_types::{Dependency, Extent, LogicalTime, Opaque, OperationId, Rule, Rules};
 
 /// The protocol, with its bound on contexts.
 #[derive(Debug)]
 pub struct Eiger {
     context_operations_max: usize,
+    rules: Rules,
 }
 
 impl Eiger {
-    pub fn new(context_operations_max: usize) -> Eiger {
-        Eiger { context_operations_max }
+    pub fn new(context_operations_max: usize, rules: Rules) -> Eiger {
+        Eiger { context_operations_max, rules }
     }
 
     fn add(&self, context: &mut Opaque, more: impl IntoIterator<Item = Dependency>) {
         // A context is made by this protocol alone: what came from outside was decoded when it came in.
         let mut set = facts::decode(context).unwrap_or_default();
         facts::add(&mut set, more, self.context_operations_max);
+        if !self.rules.hold(Rule::FoldCoversAll) {
+            // Broken on purpose: what is too much is left out.
+            set.retain(|dependency| dependency.extent == Extent::Exact);
+        }
         *context = facts::encode(&set);
+    }
+
+    /// The lowest latest valid time at or above every earliest one.
+    fn effective_time(&self, shares: &[Validity]) -> LogicalTime {
+        let earliest = shares.iter().filter_map(|share| share.earliest);
+        let earliest = earliest.filter(|_| self.rules.hold(Rule::EffectiveTimeCoversAll));
+        let max_earliest = earliest.max().unwrap_or(LogicalTime::ZERO);
+        let latest = || shares.iter().map(|share| share.latest);
+        if !self.rules.hold(Rule::EqualTimesWillDo) {
+            // Broken on purpose, as figure 5 has it: the least of no times is infinite.
+            let infinite = LogicalTime(LogicalTime::MAX.0 - 1);
+            return latest().filter(|&latest| latest > max_earliest).min().unwrap_or(infinite);
+        }
+        // Every answered share's latest valid time is at or above its earliest, so the share with the highest earliest
+        // qualifies; only pending shares can leave none, and then the highest promise is the time to ask for.
+        let effective = latest().filter(|&latest| latest >= max_earliest).min();
+        effective.or_else(|| latest().max()).unwrap_or(LogicalTime::ZERO).max(max_earliest)
     }
 }
 
@@ -70,6 +92,9 @@ impl Protocol for Eiger {
             return Ok(());
         }
         let more = facts::decode(other)?;
+        if !self.rules.hold(Rule::JoinKeepsBoth) {
+            *context = Opaque::default();
+        }
         self.add(context, more);
         Ok(())
     }
@@ -79,7 +104,7 @@ impl Protocol for Eiger {
     }
 
     fn dependencies(&self, context: &Opaque, observed: &[OperationId]) -> Opaque {
-        if observed.is_empty() {
+        if observed.is_empty() || !self.rules.hold(Rule::DependOnWhatWasRead) {
             return context.clone();
         }
         let mut set = facts::decode(context).unwrap_or_default();
@@ -97,17 +122,10 @@ impl Protocol for Eiger {
     }
 
     fn snapshot(&self, shares: &[Validity]) -> Snapshot {
-        let max_earliest =
-            shares.iter().filter_map(|share| share.earliest).max().unwrap_or(LogicalTime::ZERO);
-        let latest = shares.iter().map(|share| share.latest);
-        let effective = latest.filter(|&latest| latest >= max_earliest).min();
-        // Every answered share's latest valid time is at or above its earliest, so the share with the highest earliest
-        // qualifies; only pending shares can leave none, and then the highest promise is the time to ask for.
-        let at = effective
-            .or_else(|| shares.iter().map(|share| share.latest).max())
-            .unwrap_or(LogicalTime::ZERO)
-            .max(max_earliest);
-        let again = |share: &Validity| share.earliest.is_none() || share.latest < at;
+        let at = self.effective_time(shares);
+        let pending =
+            |share: &Validity| share.earliest.is_none() && self.rules.hold(Rule::PendingIsReadAgain);
+        let again = |share: &Validity| pending(share) || share.latest < at;
         let stale: Vec<usize> = (0..shares.len()).filter(|&index| again(&shares[index])).collect();
         if stale.is_empty() { Snapshot::Consistent } else { Snapshot::ReadAgain { at, shares: stale } }
     }

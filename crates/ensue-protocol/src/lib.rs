@@ -11,7 +11,7 @@ pub mod facts;
 #[cfg(test)]
 mod contract;
 
-use ensue_types::{Dependency, LogicalTime, Opaque, OperationId};
+use ensue_types::{Dependency, LogicalTime, Opaque, OperationId, Rules};
 use std::fmt;
 
 /// The bytes of a context or of dependencies are not of this protocol's layout: a broken or foreign peer, or a forged
@@ -92,11 +92,12 @@ pub trait Protocol: fmt::Debug + Send + Sync {
     fn keeps_old_versions(&self) -> bool;
 }
 
-/// The protocol of this name. `context_operations_max` bounds contexts of the list family.
-pub fn by_name(name: &str, context_operations_max: usize) -> Option<Box<dyn Protocol>> {
+/// The protocol of this name. `context_operations_max` bounds contexts of the list family; all `rules` hold outside the
+/// simulator.
+pub fn by_name(name: &str, context_operations_max: usize, rules: Rules) -> Option<Box<dyn Protocol>> {
     match name {
         "eventual" => Some(Box::new(eventual::Eventual)),
-        "eiger" => Some(Box::new(eiger::Eiger::new(context_operations_max))),
+        "eiger" => Some(Box::new(eiger::Eiger::new(context_operations_max, rules))),
         _ => None,
     }
 }

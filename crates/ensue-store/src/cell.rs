@@ -168,7 +168,9 @@ impl State {
     pub fn open_tally(&self, datacenter: DatacenterId, rules: Rules) -> Option<Tally> {
         let counter = self.counter.as_ref()?;
         let addition = counter.additions.iter().find(|addition| addition.datacenter == datacenter)?;
-        let ended = self.base.value.is_none() && !counter.covered(addition, rules).1;
+        let ended = self.base.value.is_none()
+            && !counter.covered(addition, rules).1
+            && rules.hold(Rule::SeriesEndsWithItsDelete);
         (!ended).then_some(addition.tally)
     }
 
@@ -176,13 +178,17 @@ impl State {
         match effect {
             Effect::Put { value, seen } => self.merge_base(Some(value), seen, write, rules),
             Effect::Delete { seen } => self.merge_base(None, seen, write, rules),
-            Effect::Add { tally } => self.merge_addition(*tally, write),
+            Effect::Add { tally } => self.merge_addition(*tally, write, rules),
         }
     }
 
     fn merge_base(&mut self, value: Option<&Bytes>, seen: &Seen, write: &Write, rules: Rules) -> Outcome {
         let same_write = write.stamp == self.base.stamp;
-        if write.stamp < self.base.stamp && rules.hold(Rule::LastWriterWins) {
+        let older = match rules.hold(Rule::TiesByDatacenter) {
+            true => write.stamp < self.base.stamp,
+            false => write.stamp.time < self.base.stamp.time,
+        };
+        if older && rules.hold(Rule::LastWriterWins) {
             return Outcome::Lost;
         }
         if same_write && self.base.value.as_ref() == value && seen.is_empty() {
@@ -199,12 +205,14 @@ impl State {
         Outcome::Won
     }
 
-    fn merge_addition(&mut self, tally: Tally, write: &Write) -> Outcome {
+    fn merge_addition(&mut self, tally: Tally, write: &Write, rules: Rules) -> Outcome {
         let addition =
             Addition { datacenter: write.origin, stamp: write.stamp, operation: write.operation, tally };
         let additions = &mut self.counter.get_or_insert_default().additions;
         match additions.binary_search_by_key(&write.origin, |a| a.datacenter) {
-            Ok(at) if additions[at].is_at_least(&addition) => return Outcome::Lost,
+            Ok(at) if additions[at].is_at_least(&addition) && rules.hold(Rule::LaterAdditionCounts) => {
+                return Outcome::Lost;
+            }
             Ok(at) => additions[at] = addition,
             Err(at) => additions.insert(at, addition),
         }

@@ -124,7 +124,9 @@ impl Keyspace {
     pub fn apply(&mut self, change: &RowEffect, write: &Write) -> Outcome {
         let flushed_put;
         let effect = match &change.effect {
-            Effect::Put { seen, .. } if write.stamp < self.flushed => {
+            Effect::Put { seen, .. }
+                if write.stamp < self.flushed && self.rules.hold(Rule::FlushHidesLateWrites) =>
+            {
                 flushed_put = Effect::Delete { seen: seen.clone() };
                 &flushed_put
             }
@@ -180,7 +182,8 @@ impl Keyspace {
 
     fn seen_by(&self, state: Option<&State>) -> Seen {
         let mut seen = state.map(State::seen).unwrap_or_default();
-        if self.collected != Stamp::ZERO && state.is_none_or(State::has_no_base) {
+        let forgotten = self.collected != Stamp::ZERO && state.is_none_or(State::has_no_base);
+        if forgotten && self.rules.hold(Rule::CoverForgottenAdditions) {
             let tally = Tally { series: Stamp::ZERO, sum: Decimal::ZERO };
             seen.push(SeenTally { datacenter: DatacenterId::EVERY, tally, stamp: self.collected });
         }

@@ -3,9 +3,23 @@
 //! A server keeps every rule: `Rules::default()` has none broken. Another is built by the simulator, and by a server that
 //! was compiled to be breakable, for torture runs that must fail.
 
-/// One rule. The doc says what the code does while the rule holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
+/// Declares the rules once, as an enum and as a list.
+macro_rules! rules {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// One rule. The doc says what the code does while the rule holds, and where it comes from: a section of the Eiger
+        /// paper, or the number of a trap.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Rule {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Rule {
+            pub const ALL: [Rule; [$(Rule::$name),*].len()] = [$(Rule::$name),*];
+        }
+    };
+}
+
+rules! {
     /// A replicated write waits until its dependencies are applied (Eiger 3.1).
     WaitForDependencies,
     /// A dependency check asks for the very operation, not for "a position at least as high" (trap 1).
@@ -62,40 +76,93 @@ pub enum Rule {
     TombstonesAreSeen,
     /// Changes to one row take effect in logical-time order, behind undecided transactions that may come before.
     RowsInTimeOrder,
+
+    // Dependencies and contexts.
+    /// A dependency on another partition is checked with the owner of that partition in this datacenter (Eiger 3.1).
+    AskTheOwner,
+    /// A write that lost arbitration counts as applied, so that checks for it end (trap 2).
+    LosersAreApplied,
+    /// A dependency is dropped only when every datacenter has durably applied it (traps 5, 29).
+    DropWhatAllHave,
+    /// A context above its bound folds into watermarks that cover all of it.
+    FoldCoversAll,
+    /// Joined pasts keep what both had.
+    JoinKeepsBoth,
+    /// A write that reads to write depends on what it read, beside its session's past.
+    DependOnWhatWasRead,
+    /// The entry that names a write transaction carries its session's past (Eiger 3.2).
+    TransactionsCarryThePast,
+    /// The past of a token becomes the session's, so that its later writes carry it (trap 13).
+    TokenBecomesPast,
+    /// A token from too far ahead of this machine's clock is refused (trap 31).
+    RefuseFarTokens,
+
+    // Reads.
+    /// A share that answered without a value is always read again (trap 8).
+    PendingIsReadAgain,
+    /// The effective time is at or above every earliest valid time of the first round (Eiger 4.2).
+    EffectiveTimeCoversAll,
+    /// A latest valid time equal to the highest earliest one will do as effective time (trap 9).
+    EqualTimesWillDo,
+    /// A second round whose moment is forgotten starts again; it never gets the newest value instead (trap 6).
+    ForgottenMeansAgain,
+    /// Pipelined reads over several owners are of one moment (decision 8).
+    PipelinedReadsAreOne,
+
+    // Write transactions.
+    /// The commit time is above the clock of every vote (trap 4).
+    CommitAboveEveryVote,
+    /// A replicated part shows only at the time that its coordinator decided (trap 5).
+    PartsWaitForTheDecision,
+    /// The write set is logged before any participant hears of it (trap 17).
+    LogBeforeAsking,
+    /// A participant prepares once, however often it is asked (trap 17).
+    PrepareOnce,
+    /// A participant that has executed its part says so again when it is told again (trap 17).
+    TellAgainWhatIsDone,
+    /// What was asked over a broken connection is asked again when it is back (traps 13, 17).
+    AskAgain,
+
+    // Values.
+    /// Equal times are ordered by datacenter, then partition, the same everywhere (trap 26).
+    TiesByDatacenter,
+    /// Of a datacenter's additions the later counts, whichever arrives last (trap 16).
+    LaterAdditionCounts,
+    /// A counter's series ends with the delete that covers it.
+    SeriesEndsWithItsDelete,
+    /// A new value covers the additions of deletes that are forgotten here.
+    CoverForgottenAdditions,
+    /// A row is gone from its deadline on.
+    GoneAtTheDeadline,
+    /// A flush hides older writes that arrive after it (decision 5).
+    FlushHidesLateWrites,
+
+    // Streams and forgetting.
+    /// A stream goes on where its receiver says that it stopped.
+    ResumeWhereItStopped,
+    /// An acknowledgement's time lies below every undecided transaction of its partition.
+    AcknowledgeBelowUndecided,
+    /// A tombstone also waits here until the older writes of the others have come (trap 14).
+    CatchUpBeforeCollecting,
+
+    // Log, checkpoint and restart.
+    /// Under `appendfsync always` an answer waits for the sync, not only for the write (trap 12).
+    SyncBeforeAnswering,
+    /// A checkpoint replays from the oldest record that anyone still needs (decision 6).
+    KeepNeededRecords,
+    /// A checkpoint holds how far every stream had been received and applied.
+    CheckpointHoldsStreams,
+    /// A checkpoint holds tombstones too (trap 14).
+    CheckpointHoldsTombstones,
+    /// Own entries that a checkpoint holds are not merged again: their tombstones may be forgotten (trap 14).
+    CheckpointedIsNotReplayed,
+    /// After a restart it is known what was applied of each stream (trap 16).
+    RememberApplied,
+    /// What was received and not applied is taken up again after a restart (trap 12).
+    TakeUpWhatWaited,
 }
 
 impl Rule {
-    pub const ALL: [Rule; 28] = [
-        Rule::WaitForDependencies,
-        Rule::CheckTheVeryOperation,
-        Rule::LastWriterWins,
-        Rule::StampAboveThePast,
-        Rule::TickPastPromises,
-        Rule::DecideAfterEveryVote,
-        Rule::WaitForEveryPart,
-        Rule::PendingAnswersNothing,
-        Rule::AskTheCoordinator,
-        Rule::KeepTheDenial,
-        Rule::SecondRound,
-        Rule::ReadAtEffectiveTime,
-        Rule::KeepOldVersions,
-        Rule::RememberTheVote,
-        Rule::CompleteAfterCrash,
-        Rule::ApplyOnce,
-        Rule::RememberReceivedPosition,
-        Rule::OutputsAfterLog,
-        Rule::KeepUntilSynced,
-        Rule::KeepTombstones,
-        Rule::RememberReads,
-        Rule::RememberWrites,
-        Rule::CounterDependencies,
-        Rule::BaseCoversSeenAdditions,
-        Rule::MergeWaits,
-        Rule::ClockAheadOfRestart,
-        Rule::TombstonesAreSeen,
-        Rule::RowsInTimeOrder,
-    ];
-
     /// The name used on the command line and in tables, in words with dashes.
     pub fn name(self) -> String {
         let mut name = String::new();

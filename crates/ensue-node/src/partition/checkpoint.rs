@@ -10,7 +10,7 @@ use ensue_store::checkpoint::CheckpointWriter;
 use ensue_store::disk::DiskDone;
 use ensue_store::image::{self, PartitionImage, StreamImage};
 use ensue_store::log::Lsn;
-use ensue_types::{DatacenterId, KeyspaceId};
+use ensue_types::{DatacenterId, KeyspaceId, Rule};
 
 /// Rows of one slice: a turn is held up no longer than this takes.
 const SLICE_ROWS: usize = 512;
@@ -37,8 +37,9 @@ impl Partition {
         let Some(superblock) = &self.persistence.superblock else { return };
         let Some(log) = &self.persistence.log else { return };
         let here = log.batch_start();
-        let start =
-            self.persistence.oldest_needed().unwrap_or(here).min(self.persistence.stream_floor).min(here);
+        let needed =
+            self.persistence.oldest_needed().filter(|_| self.config.rules.hold(Rule::KeepNeededRecords));
+        let start = needed.unwrap_or(here).min(self.persistence.stream_floor).min(here);
         let mut writer = CheckpointWriter::begin(superblock, start, start);
         writer.item(image::PARTITION, &self.image().encode());
         self.persistence.checkpointed_end = log.end();
@@ -75,7 +76,7 @@ impl Partition {
             clock: self.clock.latest(),
             position: self.position,
             begun: self.transactions.begun,
-            streams: streams.collect(),
+            streams: streams.filter(|_| self.config.rules.hold(Rule::CheckpointHoldsStreams)).collect(),
             bounds: self.rows.iter().map(|rows| (rows.flushed(), rows.collected())).collect(),
         }
     }
@@ -109,6 +110,8 @@ impl Partition {
     /// Writes the next rows, of one or several keyspaces.
     fn write_slice(&mut self, writer: &mut CheckpointWriter, walk: &mut Walk) {
         let mut left = SLICE_ROWS;
+        let rules = self.config.rules;
+        let holds_dead = rules.hold(Rule::CheckpointHoldsTombstones);
         while left > 0 {
             let Some(rows) = self.rows.get(walk.keyspace) else {
                 walk.done = true;
@@ -117,7 +120,9 @@ impl Partition {
             let keyspace = KeyspaceId(walk.keyspace as u8);
             let (slice, next) = rows.rows_from(walk.slot, left);
             for row in slice {
-                for (column, cell) in row.all_cells() {
+                for (column, cell) in
+                    row.all_cells().filter(|(_, cell)| holds_dead || cell.state().is_live(rules))
+                {
                     for item in image::column_items(keyspace, row.key(), column, cell) {
                         writer.item(image::EFFECT, &item);
                     }

@@ -96,7 +96,8 @@ impl Partition {
                 let watermark = self.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
                 reported.is_some_and(|end| watermark >= *end)
             };
-            if !self.senders.iter().all(caught_up) {
+            let all = self.senders.iter().all(caught_up);
+            if !all && self.config.rules.hold(Rule::CatchUpBeforeCollecting) {
                 return;
             }
         }

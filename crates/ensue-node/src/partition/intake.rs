@@ -201,7 +201,9 @@ impl Partition {
                 continue; // Written here: applied here.
             }
             if named.partition != self.id {
-                elsewhere.entry(named.partition).or_default().push(dependency);
+                if self.config.rules.hold(Rule::AskTheOwner) {
+                    elsewhere.entry(named.partition).or_default().push(dependency);
+                }
             } else if !self.applied.meets(&dependency) {
                 self.applied.wait(&dependency, Waiter::Entry(origin, position));
                 open += 1;
@@ -325,7 +327,7 @@ impl Partition {
     }
 
     /// An entry becomes visible at this time.
-    pub(super) fn apply_entry(&mut self, origin: DatacenterId, position: Position, at: LogicalTime) {
+    pub(crate) fn apply_entry(&mut self, origin: DatacenterId, position: Position, at: LogicalTime) {
         let Some(arrived) = self.intake.arrived.remove(&(origin, position)) else { return };
         let Arrived { incarnation, entry, .. } = arrived;
         let own = OperationId { datacenter: origin, incarnation, partition: self.id, position };
@@ -334,6 +336,9 @@ impl Partition {
                 let operation = transaction.unwrap_or(own);
                 let write = Write { stamp: entry.stamp, at, operation, origin };
                 let lost = self.apply_effects(keyspace, &effects, &write);
+                if lost && transaction.is_none() && !self.config.rules.hold(Rule::LosersAreApplied) {
+                    return;
+                }
                 if let Some(transaction) = transaction {
                     if lost {
                         self.trace(Trace::LosingWrite { partition: self.id, transaction });

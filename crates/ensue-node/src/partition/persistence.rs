@@ -367,7 +367,7 @@ impl Partition {
     pub(super) fn release(&mut self) {
         let Some(log) = &self.persistence.log else { return };
         let durable = match self.config.append_fsync {
-            AppendFsync::Always if self.config.rules.hold(Rule::OutputsAfterLog) => log.synced(),
+            AppendFsync::Always if self.config.rules.hold(Rule::SyncBeforeAnswering) => log.synced(),
             _ => log.written(),
         };
         self.outbox.release(durable.0);

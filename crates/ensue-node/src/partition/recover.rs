@@ -255,7 +255,7 @@ impl Partition {
     }
 
     fn replay_own(&mut self, open: &Open, entry: Entry) {
-        if entry.position <= open.own_floor {
+        if entry.position <= open.own_floor && self.config.rules.hold(Rule::CheckpointedIsNotReplayed) {
             return;
         }
         self.position = self.position.max(entry.position);
@@ -336,7 +336,9 @@ impl Partition {
         position: Position,
         at: LogicalTime,
     ) {
-        self.applied.insert(origin, incarnation, position);
+        if self.config.rules.hold(Rule::RememberApplied) {
+            self.applied.insert(origin, incarnation, position);
+        }
         self.persistence.no_longer_needed(Needed::Received(origin, position));
         let Some((_, entry)) = open.received.remove(&(origin, position)) else { return };
         if let Change::Effects { transaction: Some(transaction), .. } = &entry.change {
@@ -403,7 +405,8 @@ impl Partition {
             }
         }
         for ((origin, position), (incarnation, entry)) in received {
-            if !self.applied.contains(origin, position) {
+            let waited = !self.applied.contains(origin, position);
+            if waited && self.config.rules.hold(Rule::TakeUpWhatWaited) {
                 debug_assert_eq!(entry.position, position);
                 self.arrive(origin, incarnation, entry);
             }

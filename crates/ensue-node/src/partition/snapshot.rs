@@ -189,7 +189,11 @@ impl Partition {
             Read::Second { from, request, keyspace, commands } => {
                 let at =
                     if self.config.rules.hold(Rule::ReadAtEffectiveTime) { at } else { self.clock.latest() };
-                let values = self.read_all(keyspace, &commands, at).map(|(replies, observed)| AtValues {
+                let mut found = self.read_all(keyspace, &commands, at);
+                if found.is_none() && !self.config.rules.hold(Rule::ForgottenMeansAgain) {
+                    found = self.read_all(keyspace, &commands, self.clock.latest());
+                }
+                let values = found.map(|(replies, observed)| AtValues {
                     replies,
                     seen: self.facts_of(keyspace, &observed.operations),
                 });

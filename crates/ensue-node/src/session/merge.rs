@@ -66,7 +66,8 @@ impl Turn<'_> {
             return Err(invalid(why));
         }
         let ahead_ms = token.context.time.ms().saturating_sub(self.now.wall_ms);
-        if ahead_ms > self.desk.config.tuning.clock_ahead_ms_max {
+        let rules = self.desk.config.rules;
+        if ahead_ms > self.desk.config.tuning.clock_ahead_ms_max && rules.hold(Rule::RefuseFarTokens) {
             let words = format!(
                 "CLOCKAHEAD the token is from {ahead_ms} milliseconds in the future of this node's clock"
             );
@@ -92,6 +93,9 @@ impl Turn<'_> {
     /// The past is here: it becomes the session's.
     fn take_over(&mut self, past: Context) {
         self.see(past.time);
+        if !self.desk.config.rules.hold(Rule::TokenBecomesPast) {
+            return self.complete(vec![Reply::OK]);
+        }
         let keyspace = self.session.keyspace;
         let facts = &mut self.session.context_mut().facts;
         match self.desk.protocol(keyspace).join(facts, &past.facts) {

@@ -76,8 +76,10 @@ impl World {
     fn with(config: NodeConfig) -> World {
         let bound = config.tuning.context_operations_max;
         let protocols = config.protocols.iter();
-        let protocols =
-            protocols.map(|name| ensue_protocol::by_name(name, bound).expect("the tests name known ones"));
+        let protocols = protocols.map(|name| {
+            ensue_protocol::by_name(name, bound, ensue_types::Rules::default())
+                .expect("the tests name known ones")
+        });
         let protocols = Arc::new(protocols.collect());
         let mut world = World {
             sessions: Sessions::new(Arc::new(config), protocols),
@@ -211,7 +213,7 @@ fn words(args: &Args) -> String {
 
 /// Facts of the protocol that name these operations.
 fn facts(operations: &[(u8, u16, u64)]) -> Opaque {
-    let protocol = ensue_protocol::by_name("eiger", 64).expect("known");
+    let protocol = ensue_protocol::by_name("eiger", 64, ensue_types::Rules::default()).expect("known");
     let operations: Vec<OperationId> = operations
         .iter()
         .map(|&(datacenter, partition, position)| OperationId {

@@ -16,7 +16,7 @@ use super::parallel::Then;
 use super::plan::Plan;
 use super::write_marks::{BATCH_COMMANDS_MAX, WriteMarks};
 use ensue_resp::{CommandError, CommandSpec, Route};
-use ensue_types::{Args, KeyspaceId, LogicalTime, Now, PartitionId, Reply, RequestId, partition_of};
+use ensue_types::{Args, KeyspaceId, LogicalTime, Now, PartitionId, Reply, RequestId, Rule, partition_of};
 use ensue_wire::Message;
 
 /// A session at work.
@@ -133,6 +133,9 @@ impl Turn<'_> {
         }
         self.desk.counters.commands += count as u64;
         self.ask(count);
+        if !self.desk.config.rules.hold(Rule::PipelinedReadsAreOne) {
+            return self.read_in_parallel(plan, Then::Each);
+        }
         self.read(plan, Then::Each);
     }
 

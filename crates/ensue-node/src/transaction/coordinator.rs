@@ -95,7 +95,9 @@ impl Partition {
         let number = self.transactions.begun;
         let transaction = self.local_transaction(number);
         let record = Record::Begun { number, keyspace, context: context.facts.clone(), parts: parts.clone() };
-        self.persistence.log(&record);
+        if self.config.rules.hold(Rule::LogBeforeAsking) {
+            self.persistence.log(&record);
+        }
         self.persistence.note_needed(Needed::Begun(transaction));
         let participants = parts.iter().map(|part| part.partition).collect();
         let kind = VotingKind::Local { parts, context, session: Some((from, request)) };
@@ -178,6 +180,9 @@ impl Partition {
         if !self.config.rules.hold(Rule::KeepTheDenial) {
             at = votes.values().max().map_or(at, |vote| vote.next());
         }
+        if !self.config.rules.hold(Rule::CommitAboveEveryVote) {
+            at = votes.values().min().map_or(at, |vote| vote.next());
+        }
         let committing = match kind {
             VotingKind::Local { context, session, .. } => {
                 self.decide_local(transaction, at, keyspace, participants, context, session)
@@ -219,7 +224,10 @@ impl Partition {
     ) -> Committing {
         let stamp = self.stamp(at);
         let operation = self.next_operation();
-        let dependencies = self.protocol(keyspace).dependencies(&context.facts, &[]);
+        let mut dependencies = self.protocol(keyspace).dependencies(&context.facts, &[]);
+        if !self.config.rules.hold(Rule::TransactionsCarryThePast) {
+            dependencies = Opaque::default();
+        }
         let change = Change::Transaction { keyspace, participants: participants.clone() };
         let entry = self.next_entry(stamp, dependencies, change);
         self.persistence.log_decided(transaction, at, self.position, &entry);

@@ -5,7 +5,7 @@ use crate::partition::{Needed, Partition, Work};
 use crate::trace::TransactionStep;
 use ensue_store::entry::Change;
 use ensue_store::record::Record;
-use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, Part, Position};
+use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, Part, Position, Rule};
 use ensue_wire::{Decision, Message};
 
 /// This partition's part of a local transaction, voted for and not yet executed.
@@ -35,7 +35,8 @@ impl Partition {
         if self.is_replicated(transaction).is_some() {
             return self.prepare_replicated(transaction);
         }
-        if self.transactions.local_parts.contains_key(&transaction) {
+        let prepared = self.transactions.local_parts.contains_key(&transaction);
+        if prepared && self.config.rules.hold(Rule::PrepareOnce) {
             return self.vote_again(transaction);
         }
         let Some(part) = part else { return };
@@ -64,17 +65,25 @@ impl Partition {
     fn prepare_replicated(&mut self, transaction: OperationId) {
         let Some(part) = self.transactions.replicated_parts.get(&transaction) else {
             // Applied before, and the coordinator has not heard of it.
-            return self.send_committed(transaction, Vec::new(), Opaque::default());
+            return self.tell_again(transaction);
         };
+        let mut early = None;
         if part.work.is_none() {
             let (origin, position, keyspace) = (part.origin, part.position, part.keyspace);
             let at = self.tick();
             let empty = Part { partition: self.id, commands: Vec::new() };
             self.persistence.log(&Record::Prepared { transaction, keyspace, at, part: empty });
-            self.await_replicated_decision(transaction, origin, position, at);
+            if self.config.rules.hold(Rule::PartsWaitForTheDecision) {
+                self.await_replicated_decision(transaction, origin, position, at);
+            } else {
+                early = Some((origin, position, at));
+            }
             self.trace_step(transaction, TransactionStep::Voted);
         }
         self.send_local(Self::coordinator_of(transaction), Message::Vote { transaction });
+        if let Some((origin, position, at)) = early {
+            self.apply_entry(origin, position, at);
+        }
     }
 
     /// Puts a replicated part into its rows, undecided from its vote on.
@@ -121,7 +130,7 @@ impl Partition {
             part.work.filter(|_| first)
         } else {
             // Executed before; the coordinator has not heard of it.
-            return self.send_committed(transaction, Vec::new(), Opaque::default());
+            return self.tell_again(transaction);
         };
         if let Some(work) = work {
             self.order
@@ -159,6 +168,12 @@ impl Partition {
         self.own_entry_applied();
         self.trace_step(transaction, TransactionStep::Committed);
         self.send_committed(transaction, places.into_iter().zip(replies).collect(), seen);
+    }
+
+    fn tell_again(&mut self, transaction: OperationId) {
+        if self.config.rules.hold(Rule::TellAgainWhatIsDone) {
+            self.send_committed(transaction, Vec::new(), Opaque::default());
+        }
     }
 
     pub(crate) fn send_committed(
