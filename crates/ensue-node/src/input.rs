@@ -5,7 +5,7 @@ use ensue_types::{Args, CoreId, DatacenterId, PartitionId, SessionId};
 use ensue_wire::Envelope;
 
 /// One input. Each is run to completion; outputs are then drained.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub enum Input {
     /// A client connected; `address` is shown in `CLIENT LIST`.
     ClientConnected {

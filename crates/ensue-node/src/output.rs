@@ -5,7 +5,7 @@ use ensue_types::{CoreId, DatacenterId, PartitionId, SessionId};
 use ensue_wire::Envelope;
 
 /// One output.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub enum Output {
     /// Encoded answers to `answered` commands of a client.
     Reply { session: SessionId, bytes: Vec<u8>, answered: u32 },

@@ -3,7 +3,7 @@
 use ensue_types::{DatacenterId, OperationId, PartitionId, Position, SessionId};
 
 /// An event.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Trace {
     /// A partition has read its log and answers commands.
     PartitionReady { partition: PartitionId, records: u64 },

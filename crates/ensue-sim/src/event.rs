@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 pub struct ConnectionId(pub u64);
 
 /// A wake-up call that whoever drives the world has ordered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Alarm {
     /// A client has thought enough.
     Client(usize),
@@ -27,7 +27,7 @@ pub enum Alarm {
 }
 
 /// Something that happens at a moment.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub enum Event {
     /// `boot` is the receiver's: what was on its way to an earlier life of a process never arrives.
     Deliver {

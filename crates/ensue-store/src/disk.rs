@@ -20,7 +20,7 @@ pub enum FileName {
 }
 
 /// One request to the disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DiskOp {
     /// All files of the partition's directory, which is created if it is missing.
     List,
@@ -39,7 +39,7 @@ pub enum DiskOp {
 }
 
 /// The answer to one request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DiskDone {
     Listed {
         files: Vec<(FileName, u64)>,

@@ -22,7 +22,7 @@ impl fmt::Debug for Opaque {
 }
 
 /// A session's past within one keyspace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Context {
     /// At or above every logical time the session has seen; the next server it meets moves its clock past this.
     pub time: LogicalTime,

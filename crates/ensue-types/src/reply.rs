@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
 
 /// An answer. RESP2 and RESP3 encode the same value differently; commands do not care.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,5 +42,22 @@ impl Reply {
 
     pub fn is_error(&self) -> bool {
         matches!(self, Reply::Error(_))
+    }
+}
+
+/// Derived but for `Double`, which hashes as its bits: what is equal only as a number (0 and -0) may hash differently.
+impl Hash for Reply {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Reply::Status(text) | Reply::Error(text) => text.hash(state),
+            Reply::Integer(number) => number.hash(state),
+            Reply::Bulk(bytes) | Reply::Verbatim(bytes) => bytes.hash(state),
+            Reply::Nil | Reply::NilArray => {}
+            Reply::Array(items) | Reply::Set(items) => items.hash(state),
+            Reply::Map(pairs) => pairs.hash(state),
+            Reply::Double(number) => number.to_bits().hash(state),
+            Reply::Boolean(truth) => truth.hash(state),
+        }
     }
 }

@@ -32,7 +32,7 @@ impl Address {
 }
 
 /// A message on its way.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Envelope {
     pub from: Address,
     pub to: Address,
@@ -42,14 +42,14 @@ pub struct Envelope {
 }
 
 /// A named context's key: sessions of one datacenter that share one past.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ContextName {
     pub keyspace: KeyspaceId,
     pub name: Bytes,
 }
 
 /// Everything that is ever said.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Message {
     // Session to partition, and back.
     /// Evaluate these commands, all of this partition, in order; writes among them are stamped and logged.
@@ -229,7 +229,7 @@ pub enum Message {
 }
 
 /// What a coordinator decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Decision {
     /// When the transaction becomes visible in this datacenter.
     pub at: LogicalTime,
@@ -240,7 +240,7 @@ pub struct Decision {
 }
 
 /// First-round values of one partition.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct FirstValues {
     pub replies: Vec<Reply>,
     /// The highest earliest valid time of the locations read.
@@ -250,14 +250,14 @@ pub struct FirstValues {
 }
 
 /// Second-round values of one partition.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct AtValues {
     pub replies: Vec<Reply>,
     pub seen: Opaque,
 }
 
 /// Positions that a receiver reports: the sender forgets only below what every datacenter has synced.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StreamAcknowledge {
     pub incarnation: Incarnation,
     pub received: Position,
@@ -269,7 +269,7 @@ pub struct StreamAcknowledge {
 }
 
 /// A question to all sessions of a core.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CoreQuery {
     ClientList,
     Figures,

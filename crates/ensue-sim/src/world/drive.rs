@@ -117,7 +117,11 @@ impl World {
         }
     }
 
+    /// As in the server, a timer that comes due within a turn waits for the turn's end.
     fn schedule_timer(&mut self, site: Site) {
+        if self.cores[site.0].turn_open {
+            return;
+        }
         let Some(node) = self.cores[site.0].node.as_ref() else { return };
         let Some(due) = node.next_timer() else { return };
         let monotonic = self.clock_of(site).monotonic_us;
