@@ -9,6 +9,7 @@ pub mod fast;
 pub mod format;
 pub mod history;
 pub mod property;
+pub mod random;
 pub mod reference;
 pub mod report;
 

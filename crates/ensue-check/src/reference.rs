@@ -78,31 +78,41 @@ pub struct TooLarge;
 /// Most ways to say who read from whom that are tried.
 pub const POSSIBILITIES_MAX: usize = 20_000;
 /// Most transactions, the initial one included, of which all total orders are tried.
-const ORDERED_MAX: usize = 7;
+const ORDERED_MAX: usize = 6;
 
-/// Whether there is a way to say who read from whom in which the history has the property.
+/// For each property, in the order of [`Property::ALL`], whether there is a way to say who read from whom in which the
+/// history has it.
 ///
 /// Reads of values that nobody wrote have no place in `wr`; they count against [`Property::Integrity`] alone.
-pub fn holds(history: &History, property: Property) -> Result<bool, TooLarge> {
-    if property == Property::Integrity {
-        return Ok(integrity(history));
-    }
-    resolved::any(history, &mut |resolved| match property {
-        Property::Integrity => true,
-        Property::ReadYourWrites => axiom(resolved, &resolved.so),
-        Property::MonotonicReads => axiom(resolved, &resolved.wr.then(&resolved.so)),
-        Property::MonotonicWrites => axiom(resolved, &resolved.so.then(&resolved.wr)),
-        Property::WritesFollowReads => {
-            let so_or_same = resolved.so.or(&Relation::identity(resolved.so.count()));
-            axiom(resolved, &resolved.wr.then(&so_or_same).then(&resolved.wr))
+pub fn judge(history: &History) -> Result<Vec<(Property, bool)>, TooLarge> {
+    let mut verdicts: Vec<(Property, bool)> = Property::ALL.map(|property| (property, false)).into();
+    resolved::for_each(history, &mut |resolved| {
+        for (property, holds) in &mut verdicts {
+            *holds = *holds || has(history, resolved, *property);
         }
-        Property::ReadAtomic => axiom(resolved, &resolved.so.or(&resolved.wr)),
-        Property::Snapshot => axiom(resolved, &resolved.wr.or(&resolved.hb.then(&resolved.wr))),
+    })?;
+    Ok(verdicts)
+}
+
+/// Whether a history has a property if the reads saw these writes.
+fn has(history: &History, resolved: &Resolved<'_>, property: Property) -> bool {
+    let Resolved { so, wr, hb, .. } = resolved;
+    match property {
+        Property::Integrity => integrity(history),
+        Property::ReadYourWrites => axiom(resolved, so),
+        Property::MonotonicReads => axiom(resolved, &wr.then(so)),
+        Property::MonotonicWrites => axiom(resolved, &so.then(wr)),
+        Property::WritesFollowReads => {
+            let so_or_same = so.or(&Relation::identity(so.count()));
+            axiom(resolved, &wr.then(&so_or_same).then(wr))
+        }
+        Property::ReadAtomic => axiom(resolved, &so.or(wr)),
+        Property::Snapshot => axiom(resolved, &wr.or(&hb.then(wr))),
         Property::Causal => causal(resolved),
-        Property::CausalConvergent => axiom(resolved, &resolved.hb),
+        Property::CausalConvergent => axiom(resolved, hb),
         Property::Counters => counters::hold(history, resolved),
         Property::Convergence => converged(history, resolved),
-    })
+    }
 }
 
 fn integrity(history: &History) -> bool {

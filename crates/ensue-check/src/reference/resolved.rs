@@ -134,11 +134,8 @@ pub(super) fn candidates(history: &History, read: &Asked) -> Vec<usize> {
         .collect()
 }
 
-/// Whether some way to settle all sources passes.
-pub(super) fn any(
-    history: &History,
-    passes: &mut dyn FnMut(&Resolved<'_>) -> bool,
-) -> Result<bool, TooLarge> {
+/// Shows every way to settle all sources.
+pub(super) fn for_each(history: &History, show: &mut dyn FnMut(&Resolved<'_>)) -> Result<(), TooLarge> {
     let choices: Vec<(Asked, Vec<usize>)> = reads(history)
         .filter(|read| matches!(read.source, Source::Others))
         .map(|read| {
@@ -154,24 +151,22 @@ pub(super) fn any(
     if possibilities > POSSIBILITIES_MAX {
         return Err(TooLarge);
     }
-    Ok(any_of(history, &choices, &mut Vec::new(), passes))
+    settle(history, &choices, &mut Vec::new(), show);
+    Ok(())
 }
 
-fn any_of(
+fn settle(
     history: &History,
     choices: &[(Asked, Vec<usize>)],
     settled: &mut Vec<Read>,
-    passes: &mut dyn FnMut(&Resolved<'_>) -> bool,
-) -> bool {
+    show: &mut dyn FnMut(&Resolved<'_>),
+) {
     let Some((read, writers)) = choices.get(settled.len()) else {
-        return passes(&Resolved::new(history, settled));
+        return show(&Resolved::new(history, settled));
     };
     for &writer in writers {
         settled.push(Read { reader: read.reader, key: read.key, value: read.value, writer });
-        if any_of(history, choices, settled, passes) {
-            return true;
-        }
+        settle(history, choices, settled, show);
         settled.pop();
     }
-    false
 }
