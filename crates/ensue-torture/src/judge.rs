@@ -1,28 +1,77 @@
-//! Judges a round: what the cluster did when it came to rest, what clients were refused, and what the checker says.
+//! Judges a round: whether the cluster came to rest, whether clients were refused without reason, and what the checker
+//! says of their history.
 
-use crate::Args;
 use crate::fault::Weather;
-use anyhow::Result;
-use ensue_check::history::History;
+use anyhow::{Context, Result};
+use ensue_check::format::Format;
+use ensue_check::report::{Overall, Violation};
+use ensue_check::{History, Options, Property, Verdict, check};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::time::Duration;
 
-/// What was broken, in words; nothing if all was kept. The history stays on disk where it was.
-pub fn judge(
-    args: &Args,
-    history: &History,
-    number: u64,
-    rest: Result<Duration>,
-    weather: Weather,
-    errors: u64,
-    samples: &[String],
-) -> Result<Option<String>> {
-    let _ = (args, history, number);
-    if let Err(error) = rest {
-        return Ok(Some(format!("{error:#}")));
+/// How a round ended, beside its history.
+#[derive(Debug)]
+pub struct End {
+    pub weather: Weather,
+    /// How long it took until all datacenters held the same, or why they never did.
+    pub rest: Result<Duration>,
+    pub errors: u64,
+    /// The first few of them.
+    pub samples: Vec<String>,
+}
+
+/// What was broken, in words; nothing if all was kept. The history is kept as a file where something was.
+pub fn judge(history: &History, end: &End, file: &Path) -> Result<Option<String>> {
+    let mut broken = Vec::new();
+    if let Err(error) = &end.rest {
+        broken.push(format!("{error:#}"));
     }
-    if errors > 0 && !weather.excuses_errors() {
-        let words = format!("P14 {errors} errors while only links were harmed:\n{}", samples.join("\n"));
-        return Ok(Some(words));
+    if end.errors > 0 && !end.weather.excuses_errors() {
+        let samples = end.samples.join("\n  ");
+        broken.push(format!("P14 {} errors while only links were harmed:\n  {samples}", end.errors));
     }
-    Ok(None)
+    let report = check(history, &Options::default());
+    for (property, verdict) in &report.verdicts {
+        match verdict {
+            Verdict::Violated(violation) => broken.push(describe(history, *property, violation)),
+            Verdict::Undecided(reason) => broken.push(format!("{property}: undecided: {reason}")),
+            Verdict::Holds | Verdict::NotApplicable(_) => {}
+        }
+    }
+    if report.overall() != Overall::Holds && broken.is_empty() {
+        broken.push("the history holds nothing that can be judged".into());
+    }
+    if broken.is_empty() {
+        return Ok(None);
+    }
+    save(history, file)?;
+    broken.push(format!("the history: ensue check {}", file.display()));
+    Ok(Some(broken.join("\n")))
+}
+
+/// Writes a history as JSON lines.
+pub fn save(history: &History, file: &Path) -> Result<()> {
+    let create = || -> Result<()> {
+        let mut output = BufWriter::new(File::create(file)?);
+        Format::Jsonl.write(history, &mut output)?;
+        Ok(output.flush()?)
+    };
+    create().with_context(|| format!("writing {}", file.display()))
+}
+
+fn describe(history: &History, property: Property, violation: &Violation) -> String {
+    let mut words = format!("{property}: {} ({})", violation.summary, violation.pattern);
+    for &index in &violation.transactions {
+        let transaction = history.transaction(index);
+        let session = history.session_name(transaction.session);
+        let place =
+            transaction.datacenter.map_or("", |place| history.datacenters[usize::from(place)].as_str());
+        words += &format!(
+            "\n  #{} {session} in {place} at {} us: {:?}",
+            index.0, transaction.start_us, transaction.operations
+        );
+    }
+    words
 }

@@ -60,6 +60,9 @@ pub struct Args {
     /// Do not use network namespaces, even where this machine allows them
     #[arg(long)]
     loopback: bool,
+    /// Keep every round's history, not only those that show a violation
+    #[arg(long)]
+    keep: bool,
     /// Append the result to this file
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,

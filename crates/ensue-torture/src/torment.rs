@@ -3,7 +3,7 @@
 use crate::Args;
 use crate::cluster::{Cluster, DATACENTERS, Plan};
 use crate::fault::{Means, Storm, Weather};
-use crate::judge;
+use crate::judge::{self, End};
 use crate::namespace::Namespace;
 use crate::random::Random;
 use crate::recorder::Recorder;
@@ -112,13 +112,17 @@ fn play(
     let samples =
         std::mem::take(&mut *round.samples.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     let history = round.recorder.into_history();
-    let violation = judge::judge(args, &history, number, rest, weather, errors, &samples)?;
+    let end = End { weather, rest, errors, samples };
+    let violation = judge::judge(&history, &end, &args.dir.join(format!("round-{number}.jsonl")))?;
+    if args.keep {
+        judge::save(&history, &args.dir.join(format!("round-{number}.jsonl")))?;
+    }
     Ok(RoundReport {
         number,
         weather,
         transactions: history.transactions.len() as u64,
         errors,
-        samples,
+        samples: end.samples,
         faults: storm.counts,
         took: began.elapsed(),
         violation,

@@ -5,9 +5,9 @@
 
 use crate::cluster::DATACENTERS;
 use crate::random::Random;
-use crate::recorder::{Entry, Recorder};
+use crate::recorder::Recorder;
 use anyhow::{Result, bail};
-use ensue_check::history::{Operation, Outcome, SessionIndex, TransactionIndex, Value};
+use ensue_check::history::{Operation, Outcome, SessionIndex, Transaction, TransactionIndex, Value};
 use ensue_client::{ClientError, Connection, Options, Reply};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -53,7 +53,7 @@ impl Round {
 
     /// Gives every register a first value, everywhere, before the clients begin.
     pub fn initialise(&self) -> Result<()> {
-        let session = self.recorder.session("init".into());
+        let session = self.recorder.session("init");
         let mut client = Client::open(self, 0, session)?;
         let keys: Vec<String> = (0..REGISTERS).map(|index| self.register(index)).collect();
         let values = keys.iter().map(|key| format!("{key}:init")).collect::<Vec<_>>();
@@ -73,7 +73,7 @@ impl Round {
         let mut past: Option<(Reply, TransactionIndex)> = None;
         while !self.is_over() {
             sessions += 1;
-            let session = self.recorder.session(format!("client {client} session {sessions}"));
+            let session = self.recorder.session(&format!("client {client} session {sessions}"));
             let outcome = Client::open(self, datacenter, session).and_then(|mut opened| {
                 if let Some((token, before)) = past.take() {
                     opened.merge(&token, before)?;
@@ -240,9 +240,11 @@ impl<'a> Client<'a> {
     fn done(&mut self, start_us: u64, outcome: Outcome, is_final: bool, operations: Vec<Operation>) {
         let end_us = if outcome == Outcome::Unknown { u64::MAX } else { self.round.recorder.now_us() };
         let merges = std::mem::take(&mut self.merges);
-        let (session, datacenter) = (self.session, self.datacenter);
-        let entry = Entry { session, datacenter, start_us, end_us, outcome, is_final, merges, operations };
-        self.last = Some(self.round.recorder.write(entry));
+        let datacenter = Some(self.datacenter as u16);
+        let empty = Transaction::committed(self.session);
+        let done =
+            Transaction { datacenter, start_us, end_us, outcome, is_final, merges, operations, ..empty };
+        self.last = Some(self.round.recorder.write(done));
     }
 }
 
@@ -250,7 +252,7 @@ impl<'a> Client<'a> {
 pub fn read_finals(round: &Round) -> Result<()> {
     let keys: Vec<String> = (0..REGISTERS).map(|index| round.register(index)).collect();
     for datacenter in 0..DATACENTERS {
-        let session = round.recorder.session(format!("final dc{}", datacenter + 1));
+        let session = round.recorder.session(&format!("final dc{}", datacenter + 1));
         let mut client = Client::open(round, datacenter, session)?;
         client.read_many(&keys, true)?;
         for counter in 0..COUNTERS {
