@@ -94,6 +94,8 @@ struct World {
     transactions: usize,
     registers: usize,
     has_counter: bool,
+    /// Each addition is another power of two, so that a sum says which ones it has.
+    adds_powers: bool,
     datacenters: usize,
     /// Most deletes that cannot be told from the initial state.
     deletes: usize,
@@ -142,6 +144,7 @@ impl World {
             transactions: 3 + chance.below(8),
             registers: chance.pick(&[1, 2, 2, 2, 3]),
             has_counter: chance.percent(35),
+            adds_powers: chance.percent(50),
             datacenters: chance.pick(&[1, 2, 2, 2, 3]),
             deletes: some(chance, 30, 2),
             repeats: some(chance, 5, 30),
@@ -192,6 +195,7 @@ struct Draft<'a> {
     world: &'a World,
     history: History,
     deletes_left: usize,
+    additions: u32,
     now_us: u64,
 }
 
@@ -202,7 +206,7 @@ impl<'a> Draft<'a> {
         keys.extend(world.counter().map(|_| "counter".into()));
         let datacenters = (1..=world.datacenters).map(|number| format!("dc{number}")).collect();
         let history = History { keys, values: vec!["nil".into()], datacenters, ..History::default() };
-        Draft { world, history, deletes_left: world.deletes, now_us: 0 }
+        Draft { world, history, deletes_left: world.deletes, additions: 0, now_us: 0 }
     }
 
     fn new_session(&mut self) -> SessionIndex {
@@ -271,7 +275,7 @@ impl<'a> Draft<'a> {
         let on_counter = chance.percent(30);
         if let (Some(key), true) = (self.world.counter(), on_counter) {
             return match is_write {
-                true => Operation::Add { key, delta: chance.pick(&[1, 2, 4, -1]) },
+                true => Operation::Add { key, delta: self.draw_delta(chance) },
                 false => Operation::Count { key, value: 0 },
             };
         }
@@ -280,6 +284,14 @@ impl<'a> Draft<'a> {
             true => Operation::Write { key, value: self.draw_value(chance) },
             false => Operation::Read { key, value: Value::ABSENT },
         }
+    }
+
+    fn draw_delta(&mut self, chance: &mut Chance) -> i64 {
+        if !self.world.adds_powers {
+            return chance.pick(&[1, 2, 4, -1, 0]);
+        }
+        self.additions += 1;
+        1 << (self.additions - 1)
     }
 
     fn draw_value(&mut self, chance: &mut Chance) -> Value {

@@ -1,19 +1,20 @@
 //! The generator is judged by the reference: a correct store has no violation, and each defect shows as what it is.
 
 use super::*;
-use crate::reference::{Property, judge};
+use crate::property::Property;
+use crate::reference::{Finding, judge};
 use std::collections::BTreeMap;
 
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 300;
 
 /// In how many of the seeds each property fails.
 fn violations(answers: Answers) -> BTreeMap<Property, u64> {
     let mut counts = BTreeMap::new();
     for seed in 0..SEEDS {
         // Whatever is too large for the reference counts as no violation.
-        let verdicts = judge(&history_with(seed, answers)).unwrap_or_default();
-        for (property, _) in verdicts.into_iter().filter(|(_, holds)| !holds) {
-            *counts.entry(property).or_default() += 1;
+        let findings = judge(&history_with(seed, answers)).map(|judgement| judgement.findings);
+        for (property, finding) in findings.unwrap_or_default() {
+            *counts.entry(property).or_default() += u64::from(finding == Finding::InNone);
         }
     }
     counts
@@ -27,7 +28,7 @@ fn the_same_seed_is_the_same_history() {
 
 #[test]
 fn a_correct_store_keeps_every_property() {
-    assert_eq!(violations(Answers::CorrectStore), BTreeMap::new());
+    assert!(violations(Answers::CorrectStore).values().all(|&count| count == 0));
 }
 
 #[test]
@@ -40,9 +41,9 @@ fn each_defect_shows() {
         (Defect::TearsTransactions, ReadAtomic),
         (Defect::ReadsElsewhere, MonotonicReads),
         (Defect::ForgetsTokens, ReadYourWrites),
-        (Defect::WrongValue, Integrity),
+        (Defect::WrongValue, ReadIntegrity),
         (Defect::Miscounts, Counters),
-        (Defect::AppliesFailures, Integrity),
+        (Defect::AppliesFailures, ReadIntegrity),
         (Defect::LosesWrites, Convergence),
     ] {
         let counts = violations(Answers::StoreWith(defect));

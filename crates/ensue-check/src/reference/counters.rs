@@ -3,25 +3,21 @@
 use super::resolved::{Resolved, transaction_of};
 use crate::history::{History, Key, Operation, Outcome, Transaction};
 
-/// Whether every counter that was read is the sum of additions as defined.
+/// Whether every counter that was read is the sum of all additions that it must have and some that it may have.
 pub(super) fn hold(history: &History, resolved: &Resolved<'_>) -> bool {
     counts(history).all(|count| {
-        let mut sure = i128::from(added_before(count.reader, count.place, count.key));
+        let mut required = own_part(&count);
         let mut possible = Vec::new();
         for adder in 1..resolved.count() {
-            let Some(transaction) = transaction_of(history, adder) else { continue };
-            let delta = i128::from(added_before(transaction, transaction.operations.len(), count.key));
-            if adder == count.node || delta == 0 || transaction.outcome == Outcome::Failed {
-                continue;
-            }
-            let past = count.reader.is_final || resolved.hb.has(adder, count.node);
-            if resolved.counts[adder] && past {
-                sure += delta;
-            } else if !begins_after(transaction, count.reader) {
-                possible.push(delta);
+            let Some(sum) = part(history, adder, &count) else { continue };
+            let is_past = count.reader.is_final || resolved.hb.has(adder, count.node);
+            if resolved.counts[adder] && is_past {
+                required += sum;
+            } else if may_be_seen(history, adder, &count) {
+                possible.push(sum);
             }
         }
-        some_subset_adds_up(&possible, i128::from(count.value) - sure)
+        subsets(&possible).any(|subset| required + total(&subset) == count.value)
     })
 }
 
@@ -31,6 +27,25 @@ pub(super) fn agree(history: &History) -> bool {
     finals().all(|a| finals().all(|b| a.key != b.key || a.value == b.value))
 }
 
+/// Who was certainly seen by whom: `(adder, reader)` for each addition that a sum shows.
+///
+/// Where all additions to a counter are distinct powers of two, at most one set of them has a given sum. A set with an
+/// addition that came too late shows nothing: the sum is wrong.
+pub(super) fn seen(history: &History) -> Vec<(usize, usize)> {
+    let mut seen = Vec::new();
+    for count in counts(history).filter(|count| has_distinct_powers(history, count.key)) {
+        let adders: Vec<(usize, i128)> = (1..=history.transactions.len())
+            .filter_map(|adder| part(history, adder, &count).map(|sum| (adder, sum)))
+            .collect();
+        let shown = count.value - own_part(&count);
+        let set = subsets(&adders).find(|subset| total_of(subset) == shown).unwrap_or_default();
+        if set.iter().all(|(adder, _)| may_be_seen(history, *adder, &count)) {
+            seen.extend(set.into_iter().map(|(adder, _)| (adder, count.node)));
+        }
+    }
+    seen
+}
+
 /// A counter that was read.
 struct Count<'a> {
     reader: &'a Transaction,
@@ -38,37 +53,71 @@ struct Count<'a> {
     /// Among the operations of its transaction.
     place: usize,
     key: Key,
-    value: i64,
+    value: i128,
 }
 
 fn counts(history: &History) -> impl Iterator<Item = Count<'_>> {
     let answered = history.transactions.iter().enumerate().filter(|(_, t)| t.outcome == Outcome::Committed);
     answered.flat_map(|(index, reader)| {
         reader.operations.iter().enumerate().filter_map(move |(place, operation)| match *operation {
-            Operation::Count { key, value } => Some(Count { reader, node: index + 1, place, key, value }),
+            Operation::Count { key, value } => {
+                Some(Count { reader, node: index + 1, place, key, value: i128::from(value) })
+            }
             _ => None,
         })
     })
 }
 
-/// What a transaction adds to a counter before this place in it.
-fn added_before(transaction: &Transaction, place: usize, key: Key) -> i64 {
-    let deltas = transaction.operations[..place].iter().map(|operation| match *operation {
-        Operation::Add { key: added, delta } if added == key => delta,
-        _ => 0,
-    });
-    deltas.sum()
+fn deltas(operations: &[Operation], key: Key) -> Vec<i128> {
+    let delta = |operation: &Operation| match *operation {
+        Operation::Add { key: added, delta } if added == key => Some(i128::from(delta)),
+        _ => None,
+    };
+    operations.iter().filter_map(delta).collect()
 }
 
-/// Whether the clock of the recorder says that one began when the other was over.
-fn begins_after(one: &Transaction, other: &Transaction) -> bool {
+/// What the reader itself had added before.
+fn own_part(count: &Count<'_>) -> i128 {
+    total(&deltas(&count.reader.operations[..count.place], count.key))
+}
+
+/// What another transaction adds; nothing if it adds nothing, or failed.
+fn part(history: &History, adder: usize, count: &Count<'_>) -> Option<i128> {
+    let transaction = transaction_of(history, adder)?;
+    let deltas = deltas(&transaction.operations, count.key);
+    let takes_part = adder != count.node && transaction.outcome != Outcome::Failed && !deltas.is_empty();
+    takes_part.then(|| total(&deltas))
+}
+
+/// Neither program order nor the clock of the recorder says that an addition came too late to be seen.
+fn may_be_seen(history: &History, adder: usize, count: &Count<'_>) -> bool {
+    let Some(transaction) = transaction_of(history, adder) else { return false };
     let is_timed = |transaction: &Transaction| (transaction.start_us, transaction.end_us) != (0, 0);
-    is_timed(one) && is_timed(other) && one.start_us > other.end_us
+    let is_later =
+        is_timed(transaction) && is_timed(count.reader) && transaction.start_us > count.reader.end_us;
+    let session = &history.sessions[count.reader.session.0 as usize].transactions;
+    let mut following = session.iter().skip_while(|index| index.0 as usize + 1 != count.node);
+    !is_later && !following.any(|index| index.0 as usize + 1 == adder)
 }
 
-fn some_subset_adds_up(deltas: &[i128], sum: i128) -> bool {
-    match deltas.split_first() {
-        None => sum == 0,
-        Some((&delta, rest)) => some_subset_adds_up(rest, sum) || some_subset_adds_up(rest, sum - delta),
-    }
+fn has_distinct_powers(history: &History, key: Key) -> bool {
+    let effective = history.transactions.iter().filter(|transaction| transaction.outcome != Outcome::Failed);
+    let all: Vec<i128> = effective.flat_map(|transaction| deltas(&transaction.operations, key)).collect();
+    let is_power = |delta: &i128| *delta > 0 && delta.count_ones() == 1;
+    all.iter().all(is_power) && (0..all.len()).all(|late| !all[..late].contains(&all[late]))
+}
+
+fn total(deltas: &[i128]) -> i128 {
+    deltas.iter().sum()
+}
+
+fn total_of(adders: &[(usize, i128)]) -> i128 {
+    adders.iter().map(|(_, sum)| sum).sum()
+}
+
+fn subsets<T: Copy>(all: &[T]) -> impl Iterator<Item = Vec<T>> {
+    let is_in = |subset: u32, place: usize| subset & (1 << place) != 0;
+    (0..1_u32 << all.len()).map(move |subset| {
+        all.iter().enumerate().filter(|(place, _)| is_in(subset, *place)).map(|(_, item)| *item).collect()
+    })
 }

@@ -4,7 +4,7 @@
 //! delete, and a value that was written twice either write: then every combination is tried.
 
 use super::relation::Relation;
-use super::{POSSIBILITIES_MAX, TooLarge};
+use super::{RESOLUTIONS_MAX, TooLarge, counters};
 use crate::history::{History, Key, Operation, Outcome, Transaction, Value};
 
 /// The transaction that wrote nothing to every key before all others. Transaction `i` of the history is node `i + 1`.
@@ -47,19 +47,21 @@ pub(super) struct Resolved<'a> {
 }
 
 impl<'a> Resolved<'a> {
-    fn new(history: &'a History, reads: &[Read]) -> Resolved<'a> {
+    fn new(history: &'a History, additions_seen: &[(usize, usize)], reads: &[Read]) -> Resolved<'a> {
         let count = history.transactions.len() + 1;
-        let so = session_order(history);
-        let wr = Relation::from(count, |a, b| reads.iter().any(|read| read.writer == a && read.reader == b));
-        let counts = (0..count).map(|node| match transaction_of(history, node) {
-            None => true,
-            Some(transaction) => match transaction.outcome {
-                Outcome::Committed => true,
-                Outcome::Unknown => reads.iter().any(|read| read.writer == node),
-                Outcome::Failed => false,
-            },
-        });
-        let counts = counts.collect();
+        let mut wr =
+            Relation::from(count, |a, b| reads.iter().any(|read| read.writer == a && read.reader == b));
+        for &(adder, reader) in additions_seen {
+            wr.add(adder, reader);
+        }
+        let counts: Vec<bool> = (0..count)
+            .map(|node| match transaction_of(history, node).map(|transaction| transaction.outcome) {
+                None | Some(Outcome::Committed) => true,
+                Some(Outcome::Unknown) => (0..count).any(|reader| wr.has(node, reader)),
+                Some(Outcome::Failed) => false,
+            })
+            .collect();
+        let so = session_order(history, &counts);
         let hb = so.or(&wr).transitive();
         Resolved { history, reads: reads.to_vec(), counts, so, wr, hb }
     }
@@ -79,7 +81,8 @@ pub(super) fn transaction_of(history: &History, node: usize) -> Option<&Transact
     node.checked_sub(1).map(|index| &history.transactions[index])
 }
 
-fn session_order(history: &History) -> Relation {
+/// What does not count keeps its place, and merges nothing.
+fn session_order(history: &History, counts: &[bool]) -> Relation {
     let mut so = Relation::empty(history.transactions.len() + 1);
     for session in &history.sessions {
         for (place, late) in session.transactions.iter().enumerate() {
@@ -90,7 +93,7 @@ fn session_order(history: &History) -> Relation {
     }
     for (index, transaction) in history.transactions.iter().enumerate() {
         so.add(INITIAL, index + 1);
-        for token in &transaction.merges {
+        for token in transaction.merges.iter().filter(|_| counts[index + 1]) {
             so.add(token.0 as usize + 1, index + 1);
         }
     }
@@ -144,29 +147,25 @@ pub(super) fn for_each(history: &History, show: &mut dyn FnMut(&Resolved<'_>)) -
         })
         .filter(|(_, writers)| !writers.is_empty())
         .collect();
-    let mut possibilities = 1_usize;
+    let mut resolutions = 1_usize;
     for (_, writers) in &choices {
-        possibilities = possibilities.saturating_mul(writers.len());
+        resolutions = resolutions.saturating_mul(writers.len());
     }
-    if possibilities > POSSIBILITIES_MAX {
+    if resolutions > RESOLUTIONS_MAX {
         return Err(TooLarge);
     }
-    settle(history, &choices, &mut Vec::new(), show);
+    let additions_seen = counters::seen(history);
+    settle(&choices, &mut Vec::new(), &mut |reads| show(&Resolved::new(history, &additions_seen, reads)));
     Ok(())
 }
 
-fn settle(
-    history: &History,
-    choices: &[(Asked, Vec<usize>)],
-    settled: &mut Vec<Read>,
-    show: &mut dyn FnMut(&Resolved<'_>),
-) {
+fn settle(choices: &[(Asked, Vec<usize>)], settled: &mut Vec<Read>, show: &mut dyn FnMut(&[Read])) {
     let Some((read, writers)) = choices.get(settled.len()) else {
-        return show(&Resolved::new(history, settled));
+        return show(settled);
     };
     for &writer in writers {
         settled.push(Read { reader: read.reader, key: read.key, value: read.value, writer });
-        settle(history, choices, settled, show);
+        settle(choices, settled, show);
         settled.pop();
     }
 }
