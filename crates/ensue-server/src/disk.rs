@@ -15,7 +15,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,7 +58,10 @@ impl Disk {
     /// Carries out an operation, or begins to. Answers come from [`Disk::next_done`].
     pub(crate) fn execute(&mut self, partition: PartitionId, op: DiskOp) {
         let folder = self.folder(partition);
-        let barrier = matches!(op, DiskOp::Replace { .. } | DiskOp::Truncate { .. } | DiskOp::Delete { .. });
+        let barrier = matches!(
+            op,
+            DiskOp::Replace { .. } | DiskOp::Rewrite { .. } | DiskOp::Truncate { .. } | DiskOp::Delete { .. }
+        );
         if !folder.waiting.is_empty() || (barrier && folder.syncs_running > 0) {
             folder.waiting.push_back(op);
             return;
@@ -109,6 +112,9 @@ impl Disk {
             DiskOp::Replace { file, bytes } => {
                 ("replace", Some(file), folder.replace(file, &bytes).map(|()| DiskDone::Replaced { file }))
             }
+            DiskOp::Rewrite { file } => {
+                ("rewrite", Some(file), folder.rewrite(file).map(|()| DiskDone::Rewritten { file }))
+            }
             DiskOp::Read { file, offset, length } => {
                 let read = folder.read(file, offset, length);
                 ("read", Some(file), read.map(|bytes| DiskDone::Read { file, offset, bytes }))
@@ -139,7 +145,7 @@ impl Disk {
         result: io::Result<DiskDone>,
     ) {
         let done = result.unwrap_or_else(|error| {
-            let full = matches!(op, "append" | "replace") && is_full(&error);
+            let full = matches!(op, "append" | "replace" | "rewrite") && is_full(&error);
             DiskDone::Failed { op, file, full, reason: error.to_string() }
         });
         self.done.push_back((partition, done));
@@ -173,6 +179,22 @@ impl Folder {
     fn replace(&mut self, name: FileName, bytes: &[u8]) -> io::Result<()> {
         self.close(name);
         replace(&self.path_of(name), bytes)
+    }
+
+    fn rewrite(&mut self, name: FileName) -> io::Result<()> {
+        self.close(name);
+        let path = self.path_of(name);
+        let mut old = File::open(&path)?;
+        // Read and written through memory: a file system that shares blocks between copies would share the bad ones.
+        replace_with(&path, |new| {
+            let mut buffer = vec![0; REWRITE_BYTES];
+            loop {
+                match old.read(&mut buffer)? {
+                    0 => return Ok(()),
+                    length => new.write_all(&buffer[..length])?,
+                }
+            }
+        })
     }
 
     fn read(&mut self, name: FileName, offset: u64, length: u32) -> io::Result<Bytes> {
@@ -242,13 +264,23 @@ fn is_full(error: &io::Error) -> bool {
 /// What a file is called until it is complete.
 const TEMPORARY: &str = ".tmp";
 
+/// Bytes of a file that are rewritten at a time.
+const REWRITE_BYTES: usize = 1 << 20;
+
 /// Replaces a file as a whole: after a crash it has the old content or the new one.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_with(path, |file| file.write_all(bytes))
+}
+
+fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(TEMPORARY);
     let mut file = File::create(&temporary)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
+    if let Err(error) = write(&mut file).and_then(|()| file.sync_all()) {
+        // What was written of it takes room that may be needed; the first error is the one to tell.
+        let _ = fs::remove_file(&temporary);
+        return Err(error);
+    }
     fs::rename(&temporary, path)?;
     sync_parent(path)
 }

@@ -59,7 +59,10 @@ impl Disk {
         match op {
             DiskOp::Append { .. } => {}
             DiskOp::Sync { .. } => self.sync_ends_at = self.sync_ends_at.max(run_at + long),
-            DiskOp::Replace { .. } | DiskOp::Truncate { .. } | DiskOp::Delete { .. } => {
+            DiskOp::Replace { .. }
+            | DiskOp::Rewrite { .. }
+            | DiskOp::Truncate { .. }
+            | DiskOp::Delete { .. } => {
                 run_at = run_at.max(self.sync_ends_at) + long;
             }
             DiskOp::List | DiskOp::Read { .. } => run_at = run_at.max(self.sync_ends_at),
@@ -84,6 +87,10 @@ impl Disk {
                 return None;
             }
             DiskOp::Replace { file, bytes } => self.replace(file, &bytes),
+            DiskOp::Rewrite { file } => {
+                let bytes = Bytes::from(self.files.get(&file).map_or(Vec::new(), |f| f.bytes.clone()));
+                self.write_anew("rewrite", file, &bytes).unwrap_or(DiskDone::Rewritten { file })
+            }
             DiskOp::Read { file, offset, length } => self.read(file, offset, length),
             DiskOp::Truncate { file, length } => {
                 let entry = self.files.entry(file).or_default();
@@ -115,14 +122,22 @@ impl Disk {
 
     fn replace(&mut self, file: FileName, bytes: &Bytes) -> DiskDone {
         self.replacing = None;
+        self.write_anew("replace", file, bytes).unwrap_or(DiskDone::Replaced { file })
+    }
+
+    /// Writes aside and renames; the answer if that fails.
+    fn write_anew(&mut self, op: &'static str, file: FileName, bytes: &Bytes) -> Option<DiskDone> {
         let write = self.trouble.write(bytes.len());
-        // What was written of it stands in a file aside, which is taken away again.
-        self.trouble.freed(write.taken);
-        if let Some(failed) = write.answer("replace", file) {
-            return failed;
+        let failed = write.answer(op, file);
+        let gone = match failed {
+            Some(_) => write.taken,
+            None => self.files.get(&file).map_or(0, |file| file.bytes.len()),
+        };
+        self.trouble.freed(gone);
+        if failed.is_none() {
+            self.put(file, bytes);
         }
-        self.put(file, bytes);
-        DiskDone::Replaced { file }
+        failed
     }
 
     fn put(&mut self, file: FileName, bytes: &Bytes) {

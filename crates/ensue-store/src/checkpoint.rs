@@ -153,6 +153,19 @@ impl CheckpointWriter {
         }
     }
 
+    /// There is no room for the checkpoint. The superblock names the one before again, if it was to name this one, and
+    /// the operation returned takes away what was written; another attempt may begin when it is answered.
+    pub fn give_up(self, superblock: &mut Superblock) -> DiskOp {
+        assert!(self.state != State::Durable, "a checkpoint that counts is not given up");
+        superblock.checkpoint = self.place.number - 1;
+        DiskOp::Delete { file: FileName::Checkpoint(self.place.number) }
+    }
+
+    /// Whether the superblock is being made to name it, which cannot be taken back.
+    pub fn is_being_named(&self) -> bool {
+        self.state == State::Naming
+    }
+
     /// Whether the checkpoint counts.
     pub fn is_durable(&self) -> bool {
         self.state == State::Durable

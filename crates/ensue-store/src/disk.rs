@@ -30,6 +30,9 @@ pub enum DiskOp {
     Sync { file: FileName },
     /// Replaces a small file as a whole, atomically and durably: write aside, sync, rename, sync the directory.
     Replace { file: FileName, bytes: Bytes },
+    /// Writes a file anew under its name, atomically and durably. What an earlier process wrote may be readable and yet
+    /// dropped by a sync that failed, which no later sync of the same bytes would tell.
+    Rewrite { file: FileName },
     /// Reads up to `length` bytes; fewer only at the end of the file.
     Read { file: FileName, offset: u64, length: u32 },
     /// Cuts a file to a length, durably.
@@ -53,6 +56,9 @@ pub enum DiskDone {
     Replaced {
         file: FileName,
     },
+    Rewritten {
+        file: FileName,
+    },
     Read {
         file: FileName,
         offset: u64,
@@ -68,7 +74,7 @@ pub enum DiskDone {
     Failed {
         op: &'static str,
         file: Option<FileName>,
-        /// There was no room for an append or a replacement: a beginning of the bytes may stand at the end of the file,
+        /// There was no room for an append, a replacement or a rewriting: a beginning of the bytes may stand at the end of the file,
         /// all else is as before. Any other failure leaves unknown what is durable, and is never retried (trap 55).
         full: bool,
         reason: String,

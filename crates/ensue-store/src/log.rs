@@ -93,9 +93,21 @@ pub struct Log {
     synced: Lsn,
     /// The `synced` that the latest emitted batch tells of.
     testified: Lsn,
-    appends: VecDeque<(FileName, Lsn)>,
+    append: Option<Append>,
+    /// Something was to be appended while another append was in flight.
+    held_back: bool,
+    /// A sealed batch that found no room.
+    refused: Option<Bytes>,
     sync: Option<(FileName, Lsn)>,
     checkpointed: Lsn,
+}
+
+/// An append in flight.
+#[derive(Clone, Debug)]
+struct Append {
+    file: FileName,
+    start: Lsn,
+    bytes: Bytes,
 }
 
 #[derive(Clone, Debug)]
@@ -120,7 +132,9 @@ impl Log {
             written: state.end,
             synced: state.synced,
             testified: state.synced,
-            appends: VecDeque::new(),
+            append: None,
+            held_back: false,
+            refused: None,
             sync: None,
             checkpointed: state.checkpointed,
         }
@@ -228,24 +242,72 @@ impl Log {
         self.incarnation = incarnation;
     }
 
-    /// The oldest batch that was not emitted, as one append; call it until it answers nothing.
+    /// The oldest batch that was not emitted, as one append; nothing while another is in flight, or was refused.
     pub fn take_append(&mut self) -> Option<DiskOp> {
+        if self.append.is_some() || self.refused.is_some() {
+            self.held_back |= !self.closed.is_empty() || !self.pending.is_empty();
+            return None;
+        }
         if self.closed.is_empty() {
             self.close_batch();
         }
         let batch = self.closed.pop_front()?;
         let last_bytes = batch.bytes.len();
-        let file = self.segment_for_next_batch();
+        self.held_back = !self.closed.is_empty();
         let bytes = self.seal_batch(batch);
-        self.emitted = Lsn(self.emitted.0 + bytes.len() as u64);
         self.testified = self.synced;
-        self.segments.back_mut().expect("a segment was chosen above").end = self.emitted;
-        self.appends.push_back((file, self.emitted));
         if self.pending.capacity() == 0 {
             // The next turn's batch is likely as large as this one's.
             self.pending.reserve(last_bytes.min(1 << 20));
         }
-        Some(DiskOp::Append { file, bytes })
+        Some(self.emit(bytes))
+    }
+
+    fn emit(&mut self, bytes: Bytes) -> DiskOp {
+        let file = self.segment_for_next_batch();
+        let start = self.emitted;
+        self.emitted = Lsn(start.0 + bytes.len() as u64);
+        self.segments.back_mut().expect("a segment was chosen above").end = self.emitted;
+        self.append = Some(Append { file, start, bytes: bytes.clone() });
+        DiskOp::Append { file, bytes }
+    }
+
+    /// Whether `take_append` was called in vain: it has something as soon as the append in flight is answered.
+    pub fn is_held_back(&self) -> bool {
+        self.held_back
+    }
+
+    /// The append in flight found no room. What of it stands in the file is to be cut off by the operation returned,
+    /// before anything else is written there; nothing is appended until `retry_append`.
+    pub fn on_append_refused(&mut self, file: FileName) -> DiskOp {
+        let append = self.append.take().expect("an append was emitted for every answer");
+        assert_eq!(append.file, file, "one append is in flight at a time");
+        let segment = self.segments.back_mut().expect("the append was for it");
+        let first = segment.first;
+        segment.end = append.start;
+        if first == append.start {
+            self.segments.pop_back();
+        }
+        self.emitted = append.start;
+        self.refused = Some(append.bytes);
+        if let Some((_, end)) = &mut self.sync {
+            *end = append.start.min(*end);
+        }
+        match append.start.0 - first.0 {
+            0 => DiskOp::Delete { file },
+            length => DiskOp::Truncate { file, length },
+        }
+    }
+
+    /// Whether a batch waits for room.
+    pub fn is_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
+    /// The batch that found no room, once more.
+    pub fn retry_append(&mut self) -> Option<DiskOp> {
+        let bytes = self.refused.take()?;
+        Some(self.emit(bytes))
     }
 
     fn segment_for_next_batch(&mut self) -> FileName {
@@ -271,12 +333,12 @@ impl Log {
         Bytes::from(bytes)
     }
 
-    /// The oldest append in flight has reached the operating system.
+    /// The append in flight has reached the operating system.
     pub fn on_appended(&mut self, file: FileName) -> Lsn {
-        let (expected, end) = self.appends.pop_front().expect("an append was emitted for every answer");
-        assert_eq!(expected, file, "appends are answered in order");
-        self.written = end;
-        end
+        let append = self.append.take().expect("an append was emitted for every answer");
+        assert_eq!(append.file, file, "one append is in flight at a time");
+        self.written = self.emitted;
+        self.written
     }
 
     /// A sync of the oldest segment that needs one, unless one is in flight.

@@ -62,6 +62,11 @@ impl MemoryDisk {
                 self.files.insert(file, MemoryFile { data: bytes.to_vec(), synced, named: true });
                 DiskDone::Replaced { file }
             }
+            DiskOp::Rewrite { file } => {
+                let found = self.files.get_mut(&file).expect("rewriting of a file");
+                found.synced = found.data.len();
+                DiskDone::Rewritten { file }
+            }
             DiskOp::Read { file, offset, length } => {
                 let Some(found) = self.files.get(&file) else {
                     let reason = "no such file".into();

@@ -54,8 +54,10 @@ fn appends_after_a_sync_began_are_not_covered_by_it() {
     log.take_append();
     let sync = log.take_sync();
     log.append(&record(2));
-    log.take_append();
+    assert_eq!(log.take_append(), None, "one append at a time");
+    assert!(log.is_held_back());
     log.on_appended(FileName::Segment(0));
+    assert!(log.take_append().is_some() && !log.is_held_back());
     log.on_appended(FileName::Segment(0));
     assert_eq!(log.on_synced(FileName::Segment(0)), covered);
     assert_eq!(log.take_sync(), sync);
@@ -104,10 +106,43 @@ fn a_new_incarnation_begins_a_batch() {
     log.append(&record(2));
     let mut incarnations = vec![];
     let mut lsn = Lsn(0);
-    while let Some(DiskOp::Append { bytes, .. }) = log.take_append() {
+    while let Some(DiskOp::Append { file, bytes }) = log.take_append() {
+        log.on_appended(file);
         let header = BatchHeader::decode(&bytes, Seal(9), lsn).unwrap();
         incarnations.push(header.incarnation.0);
         lsn = header.end();
     }
     assert_eq!(incarnations, [0, 4]);
+}
+
+#[test]
+fn an_append_that_found_no_room_is_cut_off_and_tried_again_as_it_was() {
+    let mut log = empty(60);
+    let first = log.append(&record(1));
+    let Some(DiskOp::Append { file, .. }) = log.take_append() else { panic!("an append") };
+    log.on_appended(file);
+    log.append(&record(2));
+    let again = log.take_append();
+    log.append(&record(3));
+    // The sync was ordered behind the append that fails, and proves nothing about it.
+    let sync = log.take_sync();
+    let cut = log.on_append_refused(FileName::Segment(0));
+    assert_eq!(cut, DiskOp::Truncate { file: FileName::Segment(0), length: first.0 });
+    assert!(log.is_refused() && log.take_append().is_none() && sync.is_some());
+    assert_eq!((log.on_synced(FileName::Segment(0)), log.written()), (first, first));
+    assert_eq!(log.take_sync(), None);
+    assert_eq!(log.retry_append(), again);
+    let full = log.on_appended(FileName::Segment(0));
+    // A segment that could not even be begun is not kept.
+    assert!(
+        matches!(log.take_append(), Some(DiskOp::Append { file: FileName::Segment(at), .. }) if at == full.0)
+    );
+    assert_eq!(
+        log.on_append_refused(FileName::Segment(full.0)),
+        DiskOp::Delete { file: FileName::Segment(full.0) }
+    );
+    assert_eq!(log.segments().count(), 1);
+    assert!(log.retry_append().is_some());
+    assert_eq!(log.on_appended(FileName::Segment(full.0)), log.end());
+    assert_eq!(log.segments().count(), 2);
 }
