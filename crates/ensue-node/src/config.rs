@@ -63,6 +63,8 @@ pub struct Tuning {
     pub segment_bytes: u64,
     /// Log bytes since the last checkpoint that make the next one begin.
     pub checkpoint_bytes: u64,
+    /// Kept free on the disk, a partition, for what must still be logged when it is full.
+    pub reserve_bytes: usize,
     /// How often tombstones that can no longer matter are looked for.
     pub collect_interval_ms: u64,
     /// How often a changed applied position is told to every datacenter.
@@ -83,6 +85,7 @@ impl Default for Tuning {
             stream_memory_bytes: limits::STREAM_MEMORY_BYTES,
             segment_bytes: limits::SEGMENT_BYTES,
             checkpoint_bytes: 4 * limits::SEGMENT_BYTES,
+            reserve_bytes: limits::RESERVE_BYTES,
             collect_interval_ms: 1_000,
             acknowledge_interval_ms: 50,
             clock_ahead_ms_max: limits::CLOCK_AHEAD_MS_MAX,

@@ -196,9 +196,10 @@ impl Node {
         self.stopping = true;
     }
 
-    /// The disk operations of the shutdown stand before this output: who carries them out in order is done.
+    /// No partition waits for its disk any more.
     fn finish_stopping(&mut self) {
-        if self.stopping && !self.stopped {
+        let closed = || self.partitions.values().all(Partition::is_closed);
+        if self.stopping && !self.stopped && closed() {
             self.stopped = true;
             self.outputs.push_back(Output::Stopped);
         }

@@ -39,8 +39,8 @@ impl Outbox {
     }
 
     /// Gives up everything that has not left: the partition has stopped.
-    pub fn clear(&mut self) {
-        self.held.clear();
-        self.released.clear();
+    pub fn clear(&mut self) -> Vec<Envelope> {
+        let held = std::mem::take(&mut self.held).into_iter().map(|(_, envelope)| envelope);
+        std::mem::take(&mut self.released).into_iter().chain(held).collect()
     }
 }

@@ -3,9 +3,10 @@
 //! Arrives: messages from sessions, from the other partitions of this datacenter, and from the same partition of the
 //! others; disk answers; the time. Promises: outputs leave in order, after the log records that they rest on. One file a
 //! noun below: `execute` commands, `snapshot` reads at past times, `intake` what other datacenters wrote, `persistence`
-//! the log and checkpoints, `collect` what may be forgotten, `survey` figures.
+//! the log and checkpoints, `space` a full disk, `collect` what may be forgotten, `survey` figures.
 
 mod checkpoint;
+mod closing;
 mod collect;
 mod execute;
 mod intake;
@@ -13,6 +14,7 @@ mod persistence;
 mod recover;
 mod replicas;
 mod snapshot;
+mod space;
 mod survey;
 
 pub(crate) use execute::Execution;
@@ -151,6 +153,7 @@ impl Partition {
                 let reason = reason.clone();
                 return self.refuse(&envelope, &reason);
             }
+            Stage::Closing(_) => return self.refuse(&envelope, closing::SHUTTING_DOWN),
             Stage::Serving => {}
         }
         if !self.observe(envelope.time) {
@@ -284,6 +287,11 @@ impl Partition {
             if self.config.rules.hold(Rule::OutputsAfterLog) { self.persistence.log_end() } else { 0 };
         let envelope = Envelope { from: self.address(), to, time, message };
         self.outbox.send(rests_on, envelope);
+    }
+
+    /// Sends what rests on nothing that was logged, and shows no time: what a partition says that has stopped.
+    fn send_refusal(&mut self, to: Address, message: Message) {
+        self.outbox.send(0, Envelope { from: self.address(), to, time: LogicalTime::ZERO, message });
     }
 
     pub(crate) fn send_local(&mut self, partition: PartitionId, message: Message) {

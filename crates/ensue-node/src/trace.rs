@@ -9,6 +9,10 @@ pub enum Trace {
     PartitionReady { partition: PartitionId, records: u64 },
     /// A partition stopped, and why; it answers commands with an error.
     PartitionStopped { partition: PartitionId, reason: String },
+    /// The disk is full: writes are refused, and what other datacenters send waits.
+    DiskFull { partition: PartitionId },
+    /// There is room again, and everything goes on.
+    RoomAgain { partition: PartitionId },
     /// The end of a log was torn by a crash and has been cut.
     TornTail { partition: PartitionId, bytes: u64 },
     /// A replicated write had to wait for dependencies.

@@ -169,6 +169,7 @@ fn draw_tuning(random: &mut Random) -> Tuning {
         stream_memory_bytes: random.skewed(1 << 10, 256 << 10) as usize,
         segment_bytes,
         checkpoint_bytes: random.skewed(segment_bytes, 8 * segment_bytes),
+        reserve_bytes: 64 << 10,
         collect_interval_ms: random.between(20, 200),
         acknowledge_interval_ms: random.between(5, 50),
         clock_ahead_ms_max: 60_000,

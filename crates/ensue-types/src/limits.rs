@@ -37,6 +37,11 @@ pub const STREAM_BATCH_ENTRIES: usize = 512;
 /// Bytes of the log's tail that a partition keeps in memory for its streams.
 pub const STREAM_MEMORY_BYTES: usize = 8 << 20;
 
+/// Bytes of the disk that a partition keeps for itself: days of clock bounds, and the promises of thousands of transactions.
+pub const RESERVE_BYTES: usize = 1 << 20;
+/// How often a partition whose disk is full looks for room.
+pub const FULL_DISK_RETRY_US: u64 = 1_000_000;
+
 /// Operations in a context before it folds into one watermark a stream.
 pub const CONTEXT_OPERATIONS_MAX: usize = 64;
 /// Longest token accepted from a client.

@@ -160,6 +160,16 @@ rules! {
     RememberApplied,
     /// What was received and not applied is taken up again after a restart (trap 12).
     TakeUpWhatWaited,
+
+    // A failing disk.
+    /// A partition stops when a sync of its log has failed (trap 55).
+    StopAfterAFailedSync,
+    /// What an earlier process wrote and did not sync is written anew before it is synced (trap 55).
+    RewriteTheUnsyncedTail,
+    /// A partition whose disk is full refuses writes and takes nothing from other datacenters (trap 56).
+    RefuseWhenFull,
+    /// What was written of an append that found no room is cut off before the next try (trap 56).
+    CutAPartialAppend,
 }
 
 impl Rule {

@@ -24,6 +24,14 @@ pub(crate) struct Walk {
     slot: usize,
     done: bool,
     finished: bool,
+    /// Where the log stood when the checkpoint before this one began.
+    before: Lsn,
+}
+
+impl Walk {
+    pub(super) fn checkpointed_before(&self) -> Lsn {
+        self.before
+    }
 }
 
 impl Partition {
@@ -34,6 +42,13 @@ impl Partition {
         if self.persistence.writer.is_some() || grown < self.config.tuning.checkpoint_bytes {
             return;
         }
+        if self.is_out_of_room()
+            || !self.persistence.opening.is_empty()
+            || self.persistence.room.given_up.is_some()
+            || self.now.monotonic_us < self.persistence.room.next_checkpoint_us
+        {
+            return;
+        }
         let Some(superblock) = &self.persistence.superblock else { return };
         let Some(log) = &self.persistence.log else { return };
         let here = log.batch_start();
@@ -42,8 +57,8 @@ impl Partition {
         let start = needed.unwrap_or(here).min(self.persistence.stream_floor).min(here);
         let mut writer = CheckpointWriter::begin(superblock, start, start);
         writer.item(image::PARTITION, &self.image().encode());
-        self.persistence.checkpointed_end = log.end();
-        self.persistence.writer = Some((writer, Walk::default()));
+        let before = std::mem::replace(&mut self.persistence.checkpointed_end, log.end());
+        self.persistence.writer = Some((writer, Walk { before, ..Walk::default() }));
     }
 
     /// Where the first own entry stands that some datacenter has not synced.
@@ -133,13 +148,16 @@ impl Partition {
                     left -= (slot - walk.slot).min(left);
                     walk.slot = slot;
                 }
-                None => *walk = Walk { keyspace: walk.keyspace + 1, ..Walk::default() },
+                None => *walk = Walk { keyspace: walk.keyspace + 1, slot: 0, ..*walk },
             }
         }
     }
 
     /// A disk answer that may be the checkpoint's.
     pub(super) fn on_checkpoint_disk(&mut self, done: &DiskDone) {
+        if let DiskDone::Deleted { file } = done {
+            self.persistence.room.given_up.take_if(|given_up| given_up == file);
+        }
         let Some((writer, _)) = &mut self.persistence.writer else { return };
         let Some(superblock) = &mut self.persistence.superblock else { return };
         let durable = writer.on_done(done, superblock);

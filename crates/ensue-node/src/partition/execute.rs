@@ -347,6 +347,11 @@ impl Partition {
 
     /// The typed error for local writes while a bound is reached. Replicated writes are never refused.
     pub(crate) fn write_refusal(&self, grows: bool) -> Option<Reply> {
+        if self.is_out_of_room() {
+            return Some(Reply::error(
+                "DISKFULL the disk is full: reads are answered, writes are refused until there is room",
+            ));
+        }
         let backlog_max = self.config.replication_backlog_max;
         if backlog_max > 0 && self.persistence.backlog_bytes() > backlog_max {
             return Some(Reply::error(

@@ -87,6 +87,9 @@ impl Partition {
         first: Position,
         entries: Vec<Bytes>,
     ) {
+        if self.is_out_of_room() {
+            return self.pause(origin);
+        }
         let mut position = first;
         for bytes in entries {
             let Some(receiver) = self.receivers.get_mut(&origin) else { return };
@@ -120,6 +123,9 @@ impl Partition {
 
     /// Asks the paused streams to go on.
     pub(super) fn resume_paused(&mut self) {
+        if self.is_out_of_room() {
+            return;
+        }
         for origin in std::mem::take(&mut self.paused) {
             self.resume_stream(origin);
         }

@@ -66,6 +66,9 @@ pub(crate) struct Persistence {
     next_timer_us: u64,
     pub(super) bound: LogicalTime,
     pub(super) stream_floor: Lsn,
+    /// What must be carried out before anything is appended or synced, one after the other.
+    pub(super) opening: VecDeque<DiskOp>,
+    pub(super) room: super::space::Room,
 }
 
 impl Persistence {
@@ -90,10 +93,12 @@ impl Persistence {
             next_timer_us: 0,
             bound: LogicalTime::ZERO,
             stream_floor: Lsn(0),
+            opening: VecDeque::new(),
+            room: Default::default(),
         }
     }
 
-    fn open(&mut self) -> &mut Log {
+    pub(super) fn open(&mut self) -> &mut Log {
         self.log.as_mut().expect("a partition serves only after its log was read")
     }
 
@@ -227,16 +232,22 @@ impl Partition {
         self.send_streams();
         self.say_acknowledgements();
         self.continue_checkpoint();
-        let log = self.persistence.open();
-        let mut appended = false;
-        while let Some(op) = log.take_append() {
-            self.disk.push_back(op);
-            appended = true;
-        }
+        let appended = self.write_log();
         if self.config.append_fsync == AppendFsync::Always || (appended && self.needs_sync_now()) {
             self.begin_sync();
         }
         self.read_old_entries();
+    }
+
+    /// Emits the append that is due, if none is in flight; says whether it did.
+    fn write_log(&mut self) -> bool {
+        if !self.persistence.opening.is_empty() {
+            return false;
+        }
+        let op = self.persistence.open().take_append();
+        let appended = op.is_some();
+        self.disk.extend(op);
+        appended
     }
 
     fn needs_sync_now(&self) -> bool {
@@ -276,6 +287,9 @@ impl Partition {
 
     /// Begins a sync of everything appended, unless one is under way.
     pub(super) fn begin_sync(&mut self) {
+        if !self.persistence.opening.is_empty() {
+            return;
+        }
         let log = self.persistence.open();
         let op = log.take_sync();
         let (end, synced) = (log.end(), log.synced());
@@ -327,33 +341,60 @@ impl Partition {
     /// The disk answered.
     pub fn on_disk(&mut self, now: ensue_types::Now, done: DiskDone) {
         self.now = now;
-        if matches!(self.stage, super::Stage::Reading(_)) {
-            return self.on_recovery_disk(done);
+        match self.stage {
+            super::Stage::Reading(_) => return self.on_recovery_disk(done),
+            super::Stage::Closing(_) => return self.on_closing_disk(done),
+            super::Stage::Stopped(_) => return,
+            super::Stage::Serving => {}
         }
-        if matches!(self.stage, super::Stage::Stopped(_)) {
-            return;
-        }
-        if let DiskDone::Failed { op, file, reason, .. } = &done {
-            let file = file.map(|file| file.to_string()).unwrap_or_default();
-            return self.stop(format!("{op} of {file} failed: {reason}"));
-        }
-        match &done {
-            DiskDone::Appended { file: file @ FileName::Segment(_) } => {
-                self.persistence.open().on_appended(*file);
-                self.release();
+        match done {
+            DiskDone::Failed { file: Some(file), full: true, .. } => self.on_no_room(file),
+            DiskDone::Failed { op: "sync", file: Some(file @ FileName::Segment(_)), .. }
+                if !self.config.rules.hold(Rule::StopAfterAFailedSync) =>
+            {
+                self.on_log_synced(file);
             }
-            DiskDone::Synced { file: file @ FileName::Segment(_) } => {
-                self.persistence.open().on_synced(*file);
-                self.on_log_synced();
+            DiskDone::Failed { op, file, reason, .. } => {
+                let file = file.map(|file| file.to_string()).unwrap_or_default();
+                return self.stop(format!("{op} of {file} failed: {reason}"));
             }
+            DiskDone::Appended { file: file @ FileName::Segment(_) } => self.on_log_written(file),
+            DiskDone::Appended { file: FileName::Reserve } => self.on_reserve_made(),
+            DiskDone::Synced { file: file @ FileName::Segment(_) } => self.on_log_synced(file),
             DiskDone::Read { .. } => return self.on_old_entries(done),
+            DiskDone::Rewritten { .. } | DiskDone::Replaced { .. }
+                if !self.persistence.opening.is_empty() =>
+            {
+                self.on_opened();
+            }
             _ => self.on_checkpoint_disk(&done),
         }
         self.settle();
     }
 
-    fn on_log_synced(&mut self) {
-        let synced = self.persistence.open().synced();
+    fn on_log_written(&mut self, file: FileName) {
+        let log = self.persistence.open();
+        log.on_appended(file);
+        if log.is_held_back() && self.write_log() && self.config.append_fsync == AppendFsync::Always {
+            self.begin_sync();
+        }
+        self.release();
+    }
+
+    /// The next thing that had to be on disk before the log goes on is there.
+    fn on_opened(&mut self) {
+        self.persistence.opening.pop_front();
+        match self.persistence.opening.front() {
+            Some(next) => self.disk.push_back(next.clone()),
+            None => {
+                self.begin_sync();
+                self.make_reserve();
+            }
+        }
+    }
+
+    fn on_log_synced(&mut self, file: FileName) {
+        let synced = self.persistence.open().on_synced(file);
         self.take_snapshot(synced);
         self.answer_replica_waits();
         self.release();
@@ -404,7 +445,7 @@ impl Partition {
                 self.persistence.readers.push_front((number, datacenter, reader));
             }
             Ok(entries) => self.on_entries_read(datacenter, entries),
-            Err(error) => return self.stop(error.to_string()),
+            Err(error) => return self.stop(format!("{error}{}", super::recover::ADVICE)),
         }
         self.read_old_entries();
     }
@@ -412,30 +453,12 @@ impl Partition {
     /// The partition cannot go on: it says why, and answers with an error from now on. Nothing that rested on
     /// unwritten records leaves (trap 55).
     pub(super) fn stop(&mut self, reason: String) {
-        self.outbox.clear();
+        let held = self.outbox.clear();
+        self.disk.clear();
         self.trace(Trace::PartitionStopped { partition: self.id, reason: reason.clone() });
         self.stage = super::Stage::Stopped(reason);
-    }
-
-    /// Everything is synced and the superblock says so.
-    pub fn shut_down(&mut self) {
-        if self.persistence.log.is_none() || !matches!(self.stage, super::Stage::Serving) {
-            return;
-        }
-        let log = self.persistence.open();
-        while let Some(op) = log.take_append() {
-            self.disk.push_back(op);
-        }
-        while let Some(op) = log.take_sync() {
-            let DiskOp::Sync { file } = op else { break };
-            self.disk.push_back(DiskOp::Sync { file });
-            log.on_synced(file);
-        }
-        let synced = log.synced();
-        if let Some(superblock) = &mut self.persistence.superblock {
-            self.disk.push_back(superblock.mark_clean(synced));
-        }
-        self.stage = super::Stage::Stopped("the server is shutting down".to_owned());
+        held.into_iter().for_each(|envelope| self.disavow(envelope));
+        self.take_early();
     }
 
     /// When time alone will have something to do.
@@ -457,6 +480,7 @@ impl Partition {
         }
         // A moment that inputs in between do not move: a busy partition needs its syncs most.
         self.persistence.next_timer_us = now.monotonic_us + TIMER_INTERVAL_US;
+        self.look_for_room();
         self.sync_in_time();
         self.collect();
         self.sweep_marks();

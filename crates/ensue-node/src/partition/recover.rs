@@ -4,37 +4,50 @@
 //! and not applied, transactions begun, voted or decided and not completed. Every part of that is idempotent.
 
 use super::Partition;
+use super::closing::Closing;
 use super::persistence::Needed;
 use crate::applied::AppliedSet;
 use crate::config::{AppendFsync, Tuning};
 use crate::trace::Trace;
 use crate::transaction::{Committing, Coordinated, Voting, VotingKind};
 use ensue_store::cell::Write;
-use ensue_store::disk::DiskDone;
+use ensue_store::disk::{DiskDone, DiskOp};
 use ensue_store::entry::{Change, Entry};
 use ensue_store::image::{self, PartitionImage};
 use ensue_store::layout;
-use ensue_store::log::{LogOptions, Lsn};
+use ensue_store::log::{Log, LogOptions, Lsn};
 use ensue_store::record::Record;
-use ensue_store::recovery::{Finish, Recovered, RecoveredRecord, Recovery, RecoveryOptions};
+use ensue_store::recovery::{Finish, Recovered, RecoveredRecord, Recovery, RecoveryError, RecoveryOptions};
 use ensue_store::superblock::{FORMAT, Superblock};
 use ensue_types::{
     Context, DatacenterId, HybridClock, Incarnation, KeyspaceId, LogicalTime, OperationId, Part, Position,
     Reply, Rule,
 };
 use ensue_wire::{Decision, Envelope, Message};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What a partition is doing.
 #[derive(Clone, Debug)]
 pub enum Stage {
     Reading(Option<Box<Reading>>),
     Serving,
+    /// It stops in good order.
+    Closing(Closing),
     /// It cannot go on, and says why to everybody who asks.
     Stopped(String),
 }
 
+/// What to do about damage.
+pub(super) const ADVICE: &str = "; `ensue fsck` shows all of it, `ensue recover` repairs it";
+
 impl Stage {
+    pub(super) fn closing(&self) -> Option<Closing> {
+        match self {
+            Stage::Closing(closing) => Some(*closing),
+            _ => None,
+        }
+    }
+
     pub(super) fn reading(_tuning: &Tuning) -> Stage {
         Stage::Reading(None)
     }
@@ -97,7 +110,8 @@ impl Partition {
     pub(super) fn on_recovery_disk(&mut self, done: DiskDone) {
         let Stage::Reading(Some(reading)) = &mut self.stage else { return };
         if let Err(error) = reading.recovery.on_done(done) {
-            return self.stop(error.to_string());
+            let advice = if matches!(error, RecoveryError::Log(_)) { ADVICE } else { "" };
+            return self.stop(format!("{error}{advice}"));
         }
         self.read_on();
     }
@@ -359,7 +373,9 @@ impl Partition {
         self.persistence.checkpointed_end = log.first();
         self.persistence.stream_floor = log.first();
         let always = self.config.append_fsync == AppendFsync::Always;
-        self.disk.push_back(superblock.mark_running(self.config.boot_id, always));
+        self.persistence.opening = self.opening(&superblock, &log);
+        self.persistence.opening.push_back(superblock.mark_running(self.config.boot_id, always));
+        self.disk.extend(self.persistence.opening.front().cloned());
         self.persistence.superblock = Some(superblock);
         self.persistence.log = Some(log);
         let floor = self.clock.latest().max(reading.clock);
@@ -380,13 +396,23 @@ impl Partition {
         self.stage = Stage::Serving;
         self.trace(Trace::PartitionReady { partition: self.id, records: reading.records });
         self.take_up(reading.open);
-        self.begin_sync();
         let others: Vec<DatacenterId> = self.receivers.keys().copied().collect();
         for datacenter in others {
             self.resume_stream(datacenter);
         }
         self.settle();
         self.take_early();
+    }
+
+    /// What an earlier process of this boot wrote may be in memory only, dropped by a sync that failed: a sync of today
+    /// would not tell. It is written anew before anything rests on it (trap 55).
+    fn opening(&self, superblock: &Superblock, log: &Log) -> VecDeque<DiskOp> {
+        let same_boot = superblock.boot_id == self.config.boot_id && !superblock.clean;
+        if !same_boot || !self.config.rules.hold(Rule::RewriteTheUnsyncedTail) {
+            return VecDeque::new();
+        }
+        let unsynced = log.segments().filter(|segment| segment.end > log.synced());
+        unsynced.map(|segment| DiskOp::Rewrite { file: segment.file() }).collect()
     }
 
     fn take_up(&mut self, open: Open) {
@@ -473,6 +499,17 @@ impl Partition {
         self.transactions.coordinated.insert(transaction, Coordinated::Committing(committing));
     }
 
+    /// Answers, instead of with what rested on records that are not durable, that the partition has stopped. Only
+    /// sessions are told; partitions wait.
+    pub(super) fn disavow(&mut self, answer: Envelope) {
+        let (Message::Executed { request, .. } | Message::Transacted { request, .. }) = answer.message else {
+            return;
+        };
+        let words =
+            format!("STOPPED partition {} has stopped; it is not known whether a write was kept", self.id);
+        self.send_refusal(answer.to, Message::Refused { request, reply: Reply::Error(words.into()) });
+    }
+
     /// Answers a question that a stopped partition cannot serve. Only sessions are answered; partitions wait.
     pub(super) fn refuse(&mut self, envelope: &Envelope, reason: &str) {
         let request = match &envelope.message {
@@ -487,7 +524,7 @@ impl Partition {
             Message::Survey { request } => {
                 let request = *request;
                 let figures = vec![("stopped".to_owned(), 1)];
-                return self.send(envelope.from, Message::Surveyed { request, figures });
+                return self.send_refusal(envelope.from, Message::Surveyed { request, figures });
             }
             _ => return,
         };
@@ -496,6 +533,6 @@ impl Partition {
         } else {
             format!("STOPPED partition {} has stopped: {reason}", self.id)
         };
-        self.send(envelope.from, Message::Refused { request, reply: Reply::Error(words.into()) });
+        self.send_refusal(envelope.from, Message::Refused { request, reply: Reply::Error(words.into()) });
     }
 }

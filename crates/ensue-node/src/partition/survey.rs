@@ -33,6 +33,7 @@ impl Partition {
         add("waiting_rows", self.order.len() as u64);
         add("cells", self.rows.iter().map(|rows| rows.cells()).sum());
         add("stopped", u64::from(!matches!(self.stage, Stage::Serving)));
+        add("disk_full", u64::from(self.is_out_of_room()));
         let counts = self.count_rows();
         add("tombstones", counts.tombstones);
         for shown in counts.shown {
