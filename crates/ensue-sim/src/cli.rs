@@ -27,8 +27,8 @@ pub struct SimOptions {
     pub start: u64,
     /// Break the rule of this name.
     pub broken: Option<String>,
-    /// Break every rule in turn, and say how soon each is caught.
-    pub breaks: bool,
+    /// Break these rules in turn, all of them if none is named, and say how soon each is caught.
+    pub breaks: Option<Vec<String>>,
     /// Print each event of a seed, one line.
     pub trace: bool,
     /// Threads; 0 means one a core.
@@ -39,14 +39,14 @@ pub struct SimOptions {
 pub fn run(options: &SimOptions) -> i32 {
     let rules = match &options.broken {
         None => Rules::default(),
-        Some(name) => match Rule::ALL.into_iter().find(|rule| rule.name() == *name) {
+        Some(name) => match find_rule(name) {
             Some(rule) => Rules::breaking(rule),
             None => return unknown_rule(name),
         },
     };
     quiet_panics();
-    if options.breaks {
-        return breaks::table(options);
+    if let Some(names) = &options.breaks {
+        return breaks::table(options, names);
     }
     if let Some(path) = &options.scenario {
         return crate::script::run_files(path, options.broken.is_some().then_some(rules), options.trace);
@@ -105,6 +105,10 @@ fn one(seed: u64, rules: Rules, trace: bool) -> i32 {
             1
         }
     }
+}
+
+fn find_rule(name: &str) -> Option<Rule> {
+    Rule::ALL.into_iter().find(|rule| rule.name() == *name)
 }
 
 fn unknown_rule(name: &str) -> i32 {

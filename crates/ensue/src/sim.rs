@@ -22,9 +22,9 @@ pub(crate) struct SimArgs {
     /// Break the rule of this name, to see the anomaly that follows
     #[arg(long = "break", value_name = "RULE")]
     broken: Option<String>,
-    /// Break every rule in turn, and tell how soon each is caught
-    #[arg(long)]
-    breaks: bool,
+    /// Break each of these rules in turn, or every rule, and tell how soon it is caught: at most `--seeds` seeds each
+    #[arg(long, value_name = "RULE,RULE", num_args = 0..=1, default_missing_value = "", value_delimiter = ',')]
+    breaks: Option<Vec<String>>,
     /// Print every event of a seed, one a line
     #[arg(long)]
     trace: bool,
@@ -35,6 +35,7 @@ pub(crate) struct SimArgs {
 
 pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
     let SimArgs { seeds, seed, scenario, start, broken, breaks, trace, threads } = args;
+    let breaks = breaks.map(|names| names.into_iter().filter(|name| !name.is_empty()).collect());
     let options = SimOptions { seeds, seed, scenario, start, broken, breaks, trace, threads };
     Ok(ExitCode::from(u8::try_from(ensue_sim::cli::run(&options)).unwrap_or(2)))
 }

@@ -1,13 +1,16 @@
-//! Every rule broken in turn: how many seeds it takes until somebody notices, and which property does.
+//! Rules broken in turn: how many seeds it takes until somebody notices, and which property does.
+//!
+//! Seeds of one rule run on all cores; the rules follow one another, each a row of a markdown table as soon as it is known.
 
 use super::many::threads;
-use super::{SimOptions, run_seed};
+use super::{SimOptions, find_rule, run_seed};
 use ensue_types::{Rule, Rules};
-use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-const SEEDS_MAX: u64 = 2_000;
+/// A rule that is not seen broken within so many seeds is not caught.
+const SEEDS_MAX: u64 = 10_000;
 /// Starts whose distances to the first catch give the median.
 const STARTS: u64 = 5;
 /// Seeds between two starts.
@@ -16,66 +19,107 @@ const START_DISTANCE: u64 = 1_000_000;
 struct Row {
     first: Option<u64>,
     median: Option<u64>,
+    /// What the starts were seen as, each once.
     properties: Vec<&'static str>,
 }
 
-pub(super) fn table(options: &SimOptions) -> i32 {
-    let next = AtomicUsize::new(0);
-    let rows: Mutex<BTreeMap<usize, Row>> = Mutex::new(BTreeMap::new());
-    std::thread::scope(|scope| {
-        for _ in 0..threads(options) {
-            scope.spawn(|| {
-                while let Some(&rule) = Rule::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let row = try_rule(rule, options.start);
-                    println!("{}", line(rule, &row));
-                    if let Ok(mut rows) = rows.lock() {
-                        rows.insert(rule as usize, row);
-                    }
-                }
-            });
+pub(super) fn table(options: &SimOptions, names: &[String]) -> i32 {
+    let mut rules = Vec::new();
+    for name in names {
+        match find_rule(name) {
+            Some(rule) => rules.push(rule),
+            None => return super::unknown_rule(name),
         }
-    });
-    let rows = rows.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    println!("\n| rule | first seed | median seeds | caught by |\n|---|---|---|---|");
-    for (index, row) in &rows {
-        println!("{}", line(Rule::ALL[*index], row));
     }
-    i32::from(rows.values().any(|row| row.first.is_none()))
+    if rules.is_empty() {
+        rules.extend(Rule::ALL);
+    }
+    println!("| rule | first seed | median seeds | seen as |\n|---|--:|--:|---|");
+    let mut missed = Vec::new();
+    for (index, &rule) in rules.iter().enumerate() {
+        progress(&format!("{} of {}: {}", index + 1, rules.len(), rule.name()));
+        let row = try_rule(rule, options);
+        progress("");
+        println!("{}", line(rule, &row));
+        if row.first.is_none() {
+            missed.push(rule.name());
+        }
+    }
+    println!("\n{} of {} rules caught", rules.len() - missed.len(), rules.len());
+    if !missed.is_empty() {
+        println!("not caught: {}", missed.join(", "));
+    }
+    i32::from(!missed.is_empty())
 }
 
-fn try_rule(rule: Rule, start: u64) -> Row {
+fn try_rule(rule: Rule, options: &SimOptions) -> Row {
+    let limit = options.seeds.unwrap_or(SEEDS_MAX);
     let mut row = Row { first: None, median: None, properties: Vec::new() };
     let mut distances = Vec::new();
     for attempt in 0..STARTS {
-        let from = start + attempt * START_DISTANCE;
-        let limit = if attempt == 0 { SEEDS_MAX } else { SEEDS_MAX / 4 };
-        let caught = (from..from + limit)
-            .find_map(|seed| run_seed(seed, Rules::breaking(rule), false).violation.map(|v| (seed, v)));
-        let Some((seed, violation)) = caught else {
-            if attempt == 0 {
-                return row;
+        let from = options.start + attempt * START_DISTANCE;
+        match first_caught(rule, from, limit, options) {
+            Some((seed, property)) => {
+                row.first = row.first.or((attempt == 0).then_some(seed));
+                if !row.properties.contains(&property) {
+                    row.properties.push(property);
+                }
+                distances.push(seed - from + 1);
             }
-            distances.push(limit);
-            continue;
-        };
-        row.first = row.first.or(Some(seed));
-        if !row.properties.contains(&violation.property) {
-            row.properties.push(violation.property);
+            None if attempt == 0 => return row,
+            None => distances.push(limit),
         }
-        distances.push(seed - from + 1);
     }
     distances.sort_unstable();
     row.median = distances.get(distances.len() / 2).copied();
     row
 }
 
+/// The lowest seed from `from` on that fails with the rule broken, whatever the number of threads.
+fn first_caught(rule: Rule, from: u64, limit: u64, options: &SimOptions) -> Option<(u64, &'static str)> {
+    let next = AtomicU64::new(from);
+    let end = from + limit;
+    let found: Mutex<Option<(u64, &'static str)>> = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..threads(options) {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= end {
+                        return;
+                    }
+                    let Some(violation) = run_seed(seed, Rules::breaking(rule), false).violation else {
+                        continue;
+                    };
+                    // The seeds below this one are finished by whoever has begun them.
+                    next.fetch_max(end, Ordering::Relaxed);
+                    let mut found = found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                    if found.is_none_or(|(lowest, _)| seed < lowest) {
+                        *found = Some((seed, violation.property));
+                    }
+                }
+            });
+        }
+    });
+    found.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 fn line(rule: Rule, row: &Row) -> String {
     let number = |n: Option<u64>| n.map_or("not caught".to_owned(), |n| n.to_string());
     format!(
-        "| {} | {} | {} | {} |",
+        "| `{}` | {} | {} | {} |",
         rule.name(),
         number(row.first),
         number(row.median),
         row.properties.join("; ")
     )
+}
+
+/// One line that is overwritten, for people only.
+fn progress(text: &str) {
+    let mut out = std::io::stderr();
+    if out.is_terminal() {
+        let _ = write!(out, "\r\x1b[K{text}");
+        let _ = out.flush();
+    }
 }
