@@ -14,7 +14,7 @@ fn main() {
             "--threads" => options.threads = number().unwrap_or(0) as usize,
             "--break" => options.broken = words.next(),
             "--scenario" => options.scenario = words.next().map(Into::into),
-            "--breaks" => options.breaks = true,
+            "--breaks" => options.breaks = Some(Vec::new()),
             "--trace" => options.trace = true,
             other => {
                 eprintln!("unknown option {other}");
