@@ -24,6 +24,11 @@ impl Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransactionIndex(pub u32);
 
+impl TransactionIndex {
+    /// In a report: the initial transaction, which wrote [`Value::ABSENT`] to every key before all others.
+    pub const INITIAL: TransactionIndex = TransactionIndex(u32::MAX);
+}
+
 /// A session, by its place in [`History::sessions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionIndex(pub u32);

@@ -5,6 +5,7 @@
 //! write a history.
 
 pub mod builder;
+pub mod explain;
 pub mod fast;
 pub mod format;
 pub mod history;
@@ -12,6 +13,7 @@ pub mod property;
 pub mod random;
 pub mod reference;
 pub mod report;
+mod tables;
 
 pub use fast::check;
 pub use history::History;

@@ -121,6 +121,15 @@ pub enum RelationKind {
     OlderThan { key: Key, by: TransactionIndex },
 }
 
+impl RelationKind {
+    /// Puts other places for those of transactions in it.
+    pub(crate) fn map(&mut self, place: impl Fn(TransactionIndex) -> TransactionIndex) {
+        if let RelationKind::OlderThan { by, .. } = self {
+            *by = place(*by);
+        }
+    }
+}
+
 impl Report {
     pub fn verdict(&self, property: Property) -> Option<&Verdict> {
         self.verdicts.iter().find(|(of, _)| *of == property).map(|(_, verdict)| verdict)

@@ -4,10 +4,8 @@ use super::line::{Line, Step, Text};
 use crate::builder::Builder;
 use crate::format::ReadError;
 use crate::history::{History, Key, Operation, Outcome, SessionIndex, Transaction, TransactionIndex, Value};
-use hashbrown::HashMap;
+use crate::tables::Map;
 use std::io::BufRead;
-
-type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 
 /// The version of the form that the event `history` may name.
 pub(super) const VERSION: u64 = 1;
