@@ -74,6 +74,11 @@ impl Disk {
         Times { run_at, synced_at: self.sync_ends_at }
     }
 
+    /// When everything planned so far has been carried out.
+    pub fn idle_at(&self) -> u64 {
+        self.ready_at.max(self.sync_ends_at)
+    }
+
     /// Carries an operation out. A sync only begins here and has no answer yet.
     pub fn run(&mut self, op: DiskOp) -> Option<DiskDone> {
         Some(match op {

@@ -1,5 +1,6 @@
 //! What will happen in the simulated world, and the one queue that orders it by time, then by order of scheduling.
 
+use crate::network::Break;
 use crate::shape::{ProcessId, Site};
 use ensue_node::Input;
 use ensue_store::disk::{DiskOp, FileName};
@@ -43,10 +44,31 @@ pub enum Event {
         peer: Site,
         up: bool,
         boot: u32,
+        epoch: u32,
     },
     Reconnect {
         a: Site,
         b: Site,
+    },
+    /// A connection breaks and may come back at once.
+    Flap {
+        a: Site,
+        b: Site,
+        how: Break,
+    },
+    /// A process is killed and starts again at once.
+    Restart {
+        process: ProcessId,
+    },
+    /// A core that was stopped, or is slow, has time for what waits for it.
+    Resume {
+        site: Site,
+        boot: u32,
+    },
+    /// A process that was asked to stop has done everything.
+    Exit {
+        process: ProcessId,
+        boot: u32,
     },
     DiskRun {
         site: Site,
@@ -83,6 +105,22 @@ pub enum Event {
         connection: ConnectionId,
     },
     Alarm(Alarm),
+}
+
+impl Event {
+    /// The core whose own time this event takes: a core that is stopped or busy takes it later.
+    pub fn core(&self) -> Option<Site> {
+        match self {
+            Event::Deliver { to: site, .. }
+            | Event::LinkEnd { site, .. }
+            | Event::DiskRun { site, .. }
+            | Event::DiskSynced { site, .. }
+            | Event::Timer { site, .. }
+            | Event::TurnEnd { site, .. }
+            | Event::Client { site, .. } => Some(*site),
+            _ => None,
+        }
+    }
 }
 
 struct Scheduled {

@@ -10,6 +10,7 @@ pub mod text;
 use crate::random::Random;
 use crate::seed::Options;
 use crate::world::World;
+use ensue_types::DatacenterId;
 use std::fmt;
 use text::Words;
 
@@ -119,18 +120,41 @@ macro_rules! kinds {
 kinds! {
     cut_datacenters::CutDatacenters,
     cut_connection::CutConnection,
+    isolate::Isolate,
+    split::Split,
     flap::Flap,
+    flap_datacenters::FlapDatacenters,
+    mute::Mute,
+    mute_connection::MuteConnection,
+    unheard::Unheard,
     slow_link::SlowLink,
+    delay_spike::DelaySpike,
+    shuffle::Shuffle,
+    narrow::Narrow,
     kill::Kill,
-    power_loss::PowerLoss,
-    clock_jump::ClockJump,
-    drop_client::DropClient,
+    kill_datacenter::KillDatacenter,
+    kill_everything::KillEverything,
+    crash_loop::CrashLoop,
     crash::Crash,
+    power_loss::PowerLoss,
+    restart::Restart,
+    wire_version::WireVersion,
+    pause::Pause,
+    slow_core::SlowCore,
+    clock_jump::ClockJump,
+    clock_drift::ClockDrift,
+    clock_back::ClockBack,
+    drop_client::DropClient,
+    drop_clients::DropClients,
 }
 
 /// How long a fault lasts that ends by itself.
 fn duration_us(random: &mut Random, options: &Options) -> u64 {
     random.skewed(200, 1_000 * options.faults.duration_ms_max)
+}
+
+fn draw_datacenter(random: &mut Random, options: &Options) -> DatacenterId {
+    DatacenterId(random.below(u64::from(options.shape.datacenters)) as u8)
 }
 
 #[cfg(test)]

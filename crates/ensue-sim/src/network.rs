@@ -10,13 +10,14 @@ use crate::shape::{Shape, Site};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// When one end of a connection learns of a change.
+/// When one end of a connection learns of a change, and of which life of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndNews {
     pub site: Site,
     pub peer: Site,
     pub at: u64,
     pub up: bool,
+    pub epoch: u32,
 }
 
 /// How a connection breaks.
@@ -26,11 +27,14 @@ pub enum Break {
     Prompt,
     /// Messages vanish, and the ends notice after timeouts of their own.
     Silent,
+    /// Both ends notice soon, and nothing that was on its way arrives.
+    Reset,
 }
 
 impl Break {
     /// As the lines of faults say it.
-    pub const NAMES: [(&str, Break); 2] = [("promptly", Break::Prompt), ("silently", Break::Silent)];
+    pub const NAMES: [(&str, Break); 3] =
+        [("promptly", Break::Prompt), ("silently", Break::Silent), ("losing-all", Break::Reset)];
 
     pub fn draw(random: &mut Random) -> Break {
         random.pick(&Break::NAMES).1
@@ -52,13 +56,17 @@ struct Direction {
     cutoff: u64,
     /// Extra delay while this direction is slow.
     lag: u64,
+    /// Messages are this far apart at least: a narrow link.
+    spacing: u64,
+    /// Nothing arrives before this time; what is sent meanwhile waits.
+    mute_until: u64,
     /// Its own chance, so that a message more or less here changes no delay elsewhere.
     random: Random,
 }
 
 impl Direction {
     fn new(random: Random) -> Direction {
-        Direction { last_arrival: 0, cutoff: 0, lag: 0, random }
+        Direction { last_arrival: 0, cutoff: 0, lag: 0, spacing: 0, mute_until: 0, random }
     }
 }
 
@@ -66,10 +74,10 @@ impl Direction {
 struct Line {
     up: bool,
     epoch: u32,
-    /// Both ends have seen the last break by then.
-    settled_at: u64,
     /// When the lower and the higher site get their latest news of this connection.
     news_at: [u64; 2],
+    /// The life of the connection that the lower and the higher site believe to be up; 0 if none.
+    believed: [u32; 2],
     /// Reasons why it cannot be up.
     blocks: u32,
     /// From the lower site to the higher, and back.
@@ -86,8 +94,8 @@ impl Line {
         Line {
             up: false,
             epoch: 0,
-            settled_at: 0,
             news_at: [0, 0],
+            believed: [0, 0],
             blocks: 0,
             directions: [Direction::new(random("messages", a, b)), Direction::new(random("messages", b, a))],
             random: random("breaks", a, b),
@@ -126,9 +134,21 @@ impl Network {
         }
         let direction = &mut line.directions[index];
         let delay = direction.random.between(range.0, range.1);
-        let arrival = (now + delay + direction.lag).max(direction.last_arrival);
+        let soonest = direction.last_arrival + direction.spacing;
+        let mut arrival = (now + delay + direction.lag).max(soonest);
+        if now < direction.mute_until {
+            // Behind what was on its way when the direction fell silent.
+            arrival = arrival.max(direction.mute_until + 1);
+        }
         direction.last_arrival = arrival;
         Some((arrival, line.epoch))
+    }
+
+    /// When a message may arrive that would arrive now.
+    pub fn held_until(&self, now: u64, from: Site, to: Site) -> Option<u64> {
+        let line = self.lines.get(&(from.min(to), from.max(to)))?;
+        let until = line.directions[usize::from(from > to)].mute_until;
+        (now < until).then_some(until)
     }
 
     /// Whether a message that reaches its end now is still received.
@@ -145,7 +165,7 @@ impl Network {
     /// Breaks a connection, if it is up.
     pub fn sever(&mut self, now: u64, a: Site, b: Site, how: Break) -> Vec<EndNews> {
         let patience = match how {
-            Break::Prompt => 1_000,
+            Break::Prompt | Break::Reset => 1_000,
             Break::Silent => 300_000,
         };
         let range = self.delay_range(a, b);
@@ -155,7 +175,8 @@ impl Network {
         }
         let random = &mut line.random;
         let notice = [random.below(patience), random.below(patience)];
-        let partly = [random.chance(500), random.chance(500)];
+        let lossless = how != Break::Reset;
+        let partly = [lossless && random.chance(500), lossless && random.chance(500)];
         let delay = random.between(range.0, range.1);
         line.up = false;
         let mut news = Vec::new();
@@ -164,21 +185,22 @@ impl Network {
             let soonest = line.directions[toward].cutoff.max(line.news_at[usize::from(site > peer)]) + 1;
             let at = soonest + notice[end];
             line.news_at[usize::from(site > peer)] = at;
-            line.settled_at = line.settled_at.max(at).max(now + delay + 1);
-            news.push(EndNews { site, peer, at, up: false });
+            news.push(EndNews { site, peer, at, up: false, epoch: line.epoch });
         }
         news
     }
 
-    /// Connects, if nothing is in the way; otherwise says when to try again, if that is only a question of time.
+    /// Connects, if nothing is in the way; otherwise says when to try again, if that is only a question of time. The lower
+    /// site dials, once it has seen the last break; the other may still believe in the connection of before.
     pub fn connect(&mut self, now: u64, a: Site, b: Site) -> Result<Vec<EndNews>, Option<u64>> {
         let range = self.delay_range(a, b);
         let Some((line, index)) = self.line(a, b) else { return Err(None) };
         if line.up || line.blocks > 0 {
             return Err(None);
         }
-        if now <= line.settled_at {
-            return Err(Some(line.settled_at + 1));
+        let again = line.news_at[0].max(line.directions[0].mute_until).max(line.directions[1].mute_until);
+        if now <= again {
+            return Err(Some(again + 1));
         }
         let late = line.random.between(0, range.1);
         line.up = true;
@@ -187,10 +209,39 @@ impl Network {
         line.directions[1 - index].last_arrival = now;
         line.news_at[index] = now;
         line.news_at[1 - index] = now + late;
+        let epoch = line.epoch;
         Ok(vec![
-            EndNews { site: a, peer: b, at: now, up: true },
-            EndNews { site: b, peer: a, at: now + late, up: true },
+            EndNews { site: a, peer: b, at: now, up: true, epoch },
+            EndNews { site: b, peer: a, at: now + late, up: true, epoch },
         ])
+    }
+
+    /// News of a connection has come to one of its ends: what that end is told, `true` for up. An end that still believes
+    /// in an earlier life hears of that one's end first; news of a life in which it does not believe is none.
+    pub fn news(&mut self, site: Site, peer: Site, up: bool, epoch: u32) -> &'static [bool] {
+        let Some((line, index)) = self.line(site, peer) else { return &[] };
+        let believed = line.believed[index];
+        match up {
+            true => line.believed[index] = epoch,
+            false if believed == epoch => line.believed[index] = 0,
+            false => return &[],
+        }
+        match (up, believed) {
+            (true, 0) => &[true],
+            (true, _) => &[false, true],
+            (false, _) => &[false],
+        }
+    }
+
+    /// A process has died: its end of every connection believes in nothing.
+    pub fn forget(&mut self, site: Site) {
+        for ((low, high), line) in &mut self.lines {
+            if *low == site {
+                line.believed[0] = 0;
+            } else if *high == site {
+                line.believed[1] = 0;
+            }
+        }
     }
 
     /// Adds or removes one reason why these two cannot be connected. True if none is left.
@@ -211,6 +262,21 @@ impl Network {
         }
     }
 
+    /// Keeps messages of one direction this far apart; 0 takes that away.
+    pub fn narrow(&mut self, from: Site, to: Site, spacing: u64) {
+        if let Some((line, index)) = self.line(from, to) {
+            line.directions[index].spacing = spacing;
+        }
+    }
+
+    /// Lets nothing of one direction arrive until then. The connection stays up: what is sent waits.
+    pub fn mute(&mut self, from: Site, to: Site, until: u64) {
+        if let Some((line, index)) = self.line(from, to) {
+            let direction = &mut line.directions[index];
+            direction.mute_until = direction.mute_until.max(until);
+        }
+    }
+
     /// Sets the delay between two datacenters.
     pub fn set_delay(&mut self, a: usize, b: usize, delay_us: u64) {
         self.options.delay_us[a][b] = delay_us;
@@ -221,7 +287,10 @@ impl Network {
     pub fn heal_everything(&mut self) {
         for line in self.lines.values_mut() {
             line.blocks = 0;
-            line.directions.iter_mut().for_each(|direction| direction.lag = 0);
+            for direction in &mut line.directions {
+                direction.lag = 0;
+                direction.spacing = 0;
+            }
         }
     }
 

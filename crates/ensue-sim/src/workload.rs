@@ -435,8 +435,9 @@ impl Workload {
     }
 }
 
-/// How far a logical time of one core may be from that of another: clocks differ, and each restart may move one ahead.
+/// How far a logical time of one core may be from that of another: clocks differ, drift a little beyond their bound, and
+/// each restart may move one ahead.
 fn slack_ms(world: &World) -> u64 {
     let options = &world.options;
-    2 * options.clock.bound_ms + options.tuning.clock_persist_ahead_ms * (world.restarts() + 1) + 100
+    2 * options.clock.bound_ms + options.tuning.clock_persist_ahead_ms * (world.restarts() + 1) + 350
 }

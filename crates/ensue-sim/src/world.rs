@@ -19,7 +19,12 @@ use crate::seed::Options;
 use crate::shape::{ProcessId, Site};
 use ensue_node::{Node, Trace, TransactionStep};
 use ensue_types::{Args, DatacenterId, PartitionId, SessionId};
+use ensue_wire::handshake::VersionRange;
+use ensue_wire::{WIRE_VERSION_MAX, WIRE_VERSION_MIN};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// The versions of the wire format that a process of this release speaks.
+pub const VERSIONS: VersionRange = VersionRange { min: WIRE_VERSION_MIN, max: WIRE_VERSION_MAX };
 
 /// What the driver is told.
 #[derive(Debug)]
@@ -71,6 +76,14 @@ struct Core {
     turns: Random,
     client_links: Random,
     turn_open: bool,
+    /// Nothing is taken before this time: the process is stopped, or the core is busy.
+    busy_until: u64,
+    /// How long each input takes.
+    cost_us: u64,
+    /// What came meanwhile, in order.
+    pending: VecDeque<Event>,
+    /// Asked to stop, and when the last disk operation of that is over.
+    stopped_at: Option<u64>,
     /// The timer that is scheduled.
     timer: Option<u64>,
     ready: BTreeSet<PartitionId>,
@@ -78,6 +91,12 @@ struct Core {
 
 struct Process {
     alive: bool,
+    /// Asked to stop.
+    stopping: bool,
+    /// Never starts again.
+    lost: bool,
+    /// The versions of the wire format that it speaks.
+    versions: VersionRange,
     boot: u32,
     boot_id: u64,
     clock: Clock,
@@ -128,17 +147,24 @@ impl World {
             turns: Random::stream(seed, &format!("turns {site}")),
             client_links: Random::stream(seed, &format!("client links {site}")),
             turn_open: false,
+            busy_until: 0,
+            cost_us: 0,
+            pending: VecDeque::new(),
+            stopped_at: None,
             timer: None,
             ready: BTreeSet::new(),
         };
         let process = |_| Process {
             alive: false,
+            stopping: false,
+            lost: false,
+            versions: VERSIONS,
             boot: 0,
             boot_id: clocks.bits(),
-            clock: Clock {
-                offset_ms: clocks.around_zero(options.clock.bound_ms),
-                drift_ppm: clocks.around_zero(options.clock.drift_ppm),
-            },
+            clock: Clock::new(
+                clocks.around_zero(options.clock.bound_ms),
+                clocks.around_zero(options.clock.drift_ppm),
+            ),
             monotonic_offset_us: clocks.below(1 << 40),
         };
         let processes = (0..shape.processes()).map(process).collect();
@@ -254,13 +280,26 @@ impl World {
         true
     }
 
+    /// Breaks every open connection of clients to a core. How many there were.
+    pub fn drop_clients_of(&mut self, site: Site) -> usize {
+        let open = self.connections.iter().filter(|(_, state)| state.open && state.site == site);
+        let open: Vec<ConnectionId> = open.map(|(&id, _)| id).collect();
+        for &connection in &open {
+            self.close(connection);
+            self.queue.push(self.now + 50, Event::Hangup { connection });
+        }
+        open.len()
+    }
+
     /// Since when every core of a datacenter runs, has read its logs and is connected to its neighbours.
     pub fn healthy_since(&mut self, datacenter: DatacenterId) -> Option<u64> {
         let shape = self.options.shape;
         let sites: Vec<Site> =
             (0..shape.sites()).map(Site).filter(|&site| shape.datacenter(site) == datacenter).collect();
         let ready = sites.iter().all(|&site| {
-            self.processes[shape.process(site).0].alive
+            let process = &self.processes[shape.process(site).0];
+            process.alive
+                && !process.stopping
                 && self.cores[site.0].ready.len() == shape.partitions_of(site).len()
         });
         let connected = || sites.iter().all(|&a| sites.iter().all(|&b| a >= b || self.network.is_up(a, b)));
@@ -281,6 +320,13 @@ impl World {
 
     pub fn is_alive(&self, process: ProcessId) -> bool {
         self.processes[process.0].alive
+    }
+
+    /// The datacenters that will come back whatever happens to them.
+    pub fn survivors(&self) -> Vec<DatacenterId> {
+        let shape = self.options.shape;
+        let lost = |d| shape.processes_of(d).iter().all(|process| self.processes[process.0].lost);
+        (0..shape.datacenters).map(DatacenterId).filter(|&d| !lost(d)).collect()
     }
 
     fn reach_server(&mut self, id: ConnectionId, input: ensue_node::Input) {

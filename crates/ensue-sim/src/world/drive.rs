@@ -1,16 +1,68 @@
 //! How the world drives a node: one input, its outputs carried out in order, then the end of the turn.
 
 use super::{Aim, Happening, Hold, World};
+use crate::disk::Disk;
 use crate::event::{Alarm, ConnectionId, Event};
+use crate::marks::Mark;
 use crate::random::Random;
 use crate::shape::Site;
 use ensue_node::{Input, Output, Trace};
 use ensue_store::disk::{DiskDone, DiskOp};
 use ensue_types::{DatacenterId, PartitionId, SessionId};
+use ensue_wire::handshake::{Hello, negotiate};
 use ensue_wire::{Address, Envelope};
 
 impl World {
+    /// Carries out an event, unless it is for a core that has no time for it: then it waits there.
     pub(super) fn carry_out(&mut self, event: Event) {
+        if let Event::Deliver { from, to, .. } = event {
+            if let Some(until) = self.network.held_until(self.now, from, to) {
+                return self.queue.push(until, event);
+            }
+        }
+        match event.core() {
+            Some(site) if !self.has_time(site) => self.cores[site.0].pending.push_back(event),
+            Some(site) => {
+                self.carry_out_now(event);
+                self.spend(site);
+            }
+            None => self.carry_out_now(event),
+        }
+    }
+
+    fn has_time(&self, site: Site) -> bool {
+        let core = &self.cores[site.0];
+        self.now >= core.busy_until && core.pending.is_empty()
+    }
+
+    /// An input was taken: a slow core is busy with it for a while.
+    fn spend(&mut self, site: Site) {
+        let core = &mut self.cores[site.0];
+        if core.cost_us > 0 && core.node.is_some() {
+            let until = core.busy_until.max(self.now) + core.cost_us;
+            self.occupy(site, until);
+        }
+    }
+
+    /// The core takes nothing until then.
+    pub(super) fn occupy(&mut self, site: Site, until: u64) {
+        let boot = self.boot_of(site);
+        let core = &mut self.cores[site.0];
+        core.busy_until = core.busy_until.max(until);
+        self.queue.push(core.busy_until, Event::Resume { site, boot });
+        self.trouble(site, until);
+    }
+
+    /// Takes what waits, one after another, until the core is busy again.
+    fn resume(&mut self, site: Site) {
+        while self.now >= self.cores[site.0].busy_until {
+            let Some(event) = self.cores[site.0].pending.pop_front() else { return };
+            self.carry_out_now(event);
+            self.spend(site);
+        }
+    }
+
+    fn carry_out_now(&mut self, event: Event) {
         match event {
             Event::Deliver { from, to, boot, epoch, envelope } if boot == self.boot_of(to) => {
                 let held = self.hold_of(&envelope).is_some_and(|hold| self.holds.contains_key(&hold));
@@ -20,9 +72,16 @@ impl World {
                     self.give(to, Input::Message(*envelope));
                 }
             }
-            Event::LinkEnd { site, peer, up, boot } if boot == self.boot_of(site) => {
-                self.link_end(site, peer, up);
+            Event::LinkEnd { site, peer, up, boot, epoch } if boot == self.boot_of(site) => {
+                self.link_end(site, peer, up, epoch);
             }
+            Event::Flap { a, b, how } => self.flap(a, b, how),
+            Event::Restart { process } if self.processes[process.0].alive => {
+                self.kill(process);
+                self.start(process);
+            }
+            Event::Resume { site, boot } if boot == self.boot_of(site) => self.resume(site),
+            Event::Exit { process, boot } if boot == self.processes[process.0].boot => self.kill(process),
             Event::Reconnect { a, b } => self.try_connect(a, b),
             Event::DiskRun { site, boot, partition, op } if boot == self.boot_of(site) => {
                 self.disk_run(site, partition, op);
@@ -93,7 +152,7 @@ impl World {
                 }
                 Output::Disk { partition, op } => self.disk_plan(site, partition, op),
                 Output::Trace(trace) => self.trace(site, trace),
-                Output::Stopped => {}
+                Output::Stopped => self.stopped(site),
             }
         }
         self.schedule_timer(site);
@@ -221,13 +280,52 @@ impl World {
     fn try_connect(&mut self, a: Site, b: Site) {
         let shape = self.options.shape;
         let alive = |site| self.processes[shape.process(site).0].alive;
-        if !alive(a) || !alive(b) {
+        if !alive(a) || !alive(b) || self.network.is_up(a, b) {
             return;
+        }
+        if negotiate(&self.hello(a), &self.hello(b)).is_err() {
+            self.marks.add(Mark::HandshakeRefused);
+            return self.queue.push(self.now + 20_000, Event::Reconnect { a, b });
         }
         match self.network.connect(self.now, a, b) {
             Ok(news) => self.tell_ends(news),
             Err(Some(again)) => self.queue.push(again, Event::Reconnect { a, b }),
             Err(None) => {}
+        }
+    }
+
+    /// What a core says first on a connection.
+    fn hello(&self, site: Site) -> Hello {
+        let shape = self.options.shape;
+        let process = &self.processes[shape.process(site).0];
+        Hello {
+            wire_version_min: process.versions.min,
+            wire_version_max: process.versions.max,
+            cluster: [0; 16],
+            datacenter: shape.datacenter(site),
+            core: shape.core(site),
+            boot: process.boot,
+            partitions: shape.partitions,
+            datacenters: shape.datacenters,
+            secret_proof: None,
+        }
+    }
+
+    /// A node has stopped cleanly; its process exits when every disk operation before that is carried out.
+    fn stopped(&mut self, site: Site) {
+        let shape = self.options.shape;
+        let idle = shape
+            .partitions_of(site)
+            .into_iter()
+            .filter_map(|partition| self.disks.get(&(shape.datacenter(site), partition)).map(Disk::idle_at));
+        self.cores[site.0].stopped_at = Some(idle.max().unwrap_or(0).max(self.now) + 1);
+        let process = shape.process(site);
+        let ends = shape.sites_of(process).into_iter().map(|site| self.cores[site.0].stopped_at);
+        if let Some(at) = ends.max().flatten().filter(|_| {
+            shape.sites_of(process).into_iter().all(|site| self.cores[site.0].stopped_at.is_some())
+        }) {
+            let boot = self.processes[process.0].boot;
+            self.queue.push(at, Event::Exit { process, boot });
         }
     }
 

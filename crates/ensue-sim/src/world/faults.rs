@@ -1,9 +1,10 @@
 //! What can be done to the network and the disks of the world from outside.
 
-use super::{Hold, World};
+use super::{Hold, VERSIONS, World};
 use crate::disk::Disk;
+use crate::event::Event;
 use crate::network::Break;
-use crate::shape::Site;
+use crate::shape::{ProcessId, Site};
 use ensue_types::{DatacenterId, PartitionId};
 
 impl World {
@@ -38,20 +39,57 @@ impl World {
     }
 
     /// Breaks a connection that may come back at once.
-    pub fn flap(&mut self, a: Site, b: Site) {
-        let news = self.network.sever(self.now, a, b, Break::Prompt);
+    pub fn flap(&mut self, a: Site, b: Site, how: Break) {
+        let news = self.network.sever(self.now, a, b, how);
         self.tell_ends(news);
+    }
+
+    /// The same, at a later time.
+    pub fn flap_at(&mut self, at: u64, a: Site, b: Site, how: Break) {
+        self.queue.push(at.max(self.now), Event::Flap { a, b, how });
+    }
+
+    /// Nothing that one core sends to another arrives for so long; the connection stays up.
+    pub fn mute(&mut self, from: Site, to: Site, time_us: u64) {
+        let (shape, until) = (self.options.shape, self.now + time_us);
+        if shape.process(from) == shape.process(to) {
+            return;
+        }
+        self.network.mute(from, to, until);
+        if shape.datacenter(from) == shape.datacenter(to) {
+            self.trouble(from, until);
+        }
+    }
+
+    /// A process takes no input for so long; its connections stay up.
+    pub fn pause(&mut self, process: ProcessId, time_us: u64) {
+        for site in self.options.shape.sites_of(process) {
+            self.occupy(site, self.now + time_us);
+        }
+    }
+
+    /// From now on each input takes a core so long.
+    pub fn slow_core(&mut self, site: Site, cost_us: u64) {
+        self.cores[site.0].cost_us = cost_us;
+        self.trouble(site, self.now);
     }
 
     /// No cut, no delay, no hold remains, and every process runs.
     pub fn heal_everything(&mut self) {
         self.aims.clear();
         self.network.heal_everything();
+        self.cores.iter_mut().for_each(|core| core.cost_us = 0);
+        for process in 0..self.processes.len() {
+            self.drift_clock(ProcessId(process), 0);
+        }
+        for process in 0..self.processes.len() {
+            self.restart_with(ProcessId(process), VERSIONS);
+        }
         for hold in self.holds.keys().copied().collect::<Vec<_>>() {
             self.release(hold);
         }
         for process in 0..self.processes.len() {
-            self.start(crate::shape::ProcessId(process));
+            self.start(ProcessId(process));
         }
         for site in 0..self.cores.len() {
             self.reconnect_all(Site(site));
@@ -77,7 +115,8 @@ impl World {
         self.disks.entry((datacenter, partition)).or_default()
     }
 
-    fn pairs(&self, a: DatacenterId, b: DatacenterId) -> Vec<(Site, Site)> {
+    /// Every connection between two datacenters, from a core of the first to one of the second.
+    pub fn pairs(&self, a: DatacenterId, b: DatacenterId) -> Vec<(Site, Site)> {
         let shape = self.options.shape;
         let of = |d| (0..shape.sites()).map(Site).filter(move |&site| shape.datacenter(site) == d);
         of(a).flat_map(|from| of(b).map(move |to| (from, to))).collect()

@@ -7,11 +7,12 @@ use crate::network::{Break, EndNews};
 use crate::shape::{ProcessId, Site};
 use ensue_node::{Input, Node, NodeConfig};
 use ensue_types::{DatacenterId, Now, limits};
+use ensue_wire::handshake::VersionRange;
 
 impl World {
     /// Starts a process that is not running.
     pub fn start(&mut self, id: ProcessId) {
-        if self.processes[id.0].alive {
+        if self.processes[id.0].alive || self.processes[id.0].lost {
             return;
         }
         self.processes[id.0].alive = true;
@@ -42,6 +43,41 @@ impl World {
         let now = self.now;
         for site in self.options.shape.sites_of(id) {
             self.disks_of(site).for_each(|disk| disk.kill(now));
+        }
+    }
+
+    /// Asks a process to stop cleanly, as an operator does. It exits when it has carried everything out.
+    pub fn shut_down(&mut self, id: ProcessId) {
+        for site in self.options.shape.sites_of(id) {
+            self.give(site, Input::Shutdown);
+        }
+        self.processes[id.0].stopping = true;
+    }
+
+    /// Whether it was asked to stop and has not exited.
+    pub fn is_stopping(&self, id: ProcessId) -> bool {
+        self.processes[id.0].alive && self.processes[id.0].stopping
+    }
+
+    /// Kills a process, if it runs, and starts it again at that time.
+    pub fn restart_at(&mut self, at: u64, id: ProcessId) {
+        self.queue.push(at.max(self.now), Event::Restart { process: id });
+    }
+
+    /// Kills a process that speaks other versions of the wire format than these, and starts it with these.
+    pub fn restart_with(&mut self, id: ProcessId, versions: VersionRange) {
+        if self.processes[id.0].versions != versions {
+            self.kill(id);
+            self.processes[id.0].versions = versions;
+            self.start(id);
+        }
+    }
+
+    /// A datacenter is gone and will never come back.
+    pub fn lose(&mut self, datacenter: DatacenterId) {
+        for process in self.options.shape.processes_of(datacenter) {
+            self.kill(process);
+            self.processes[process.0].lost = true;
         }
     }
 
@@ -77,7 +113,13 @@ impl World {
     /// A machine's clock jumps.
     pub fn jump_clock(&mut self, id: ProcessId, by_ms: i64) {
         let bound = self.options.clock.bound_ms as i64;
-        self.processes[id.0].clock.jump(by_ms, bound);
+        self.processes[id.0].clock.jump(self.now, by_ms, bound);
+    }
+
+    /// From now on a machine's clock runs at another pace.
+    pub fn drift_clock(&mut self, id: ProcessId, ppm: i64) {
+        let bound = self.options.clock.bound_ms as i64;
+        self.processes[id.0].clock.drift(self.now, ppm, bound);
     }
 
     fn die(&mut self, id: ProcessId) {
@@ -85,6 +127,7 @@ impl World {
             return;
         }
         self.processes[id.0].alive = false;
+        self.processes[id.0].stopping = false;
         let sites = self.options.shape.sites_of(id);
         for &site in &sites {
             self.trouble(site, self.now);
@@ -92,7 +135,11 @@ impl World {
             core.node = None;
             core.turn_open = false;
             core.timer = None;
+            core.busy_until = 0;
+            core.pending.clear();
+            core.stopped_at = None;
             core.ready.clear();
+            self.network.forget(site);
             for other in 0..self.cores.len() {
                 let news = self.network.sever(self.now, site, Site(other), Break::Prompt);
                 self.tell_ends(news);
@@ -136,18 +183,18 @@ impl World {
     }
 
     pub(super) fn tell_ends(&mut self, news: Vec<EndNews>) {
-        for EndNews { site, peer, at, up } in news {
+        for EndNews { site, peer, at, up, epoch } in news {
             if self.options.shape.datacenter(site) == self.options.shape.datacenter(peer) {
                 self.trouble(site, at);
             }
             let boot = self.boot_of(site);
-            self.queue.push(at, Event::LinkEnd { site, peer, up, boot });
+            self.queue.push(at, Event::LinkEnd { site, peer, up, boot, epoch });
         }
     }
 
     fn tell_link(&mut self, site: Site, peer: Site, up: bool) {
         let boot = self.boot_of(site);
-        self.queue.push(self.now, Event::LinkEnd { site, peer, up, boot });
+        self.queue.push(self.now, Event::LinkEnd { site, peer, up, boot, epoch: 0 });
     }
 
     fn disks_of(&mut self, site: Site) -> impl Iterator<Item = &mut crate::disk::Disk> {
@@ -183,12 +230,19 @@ impl World {
     }
 
     /// Gives a link's news to its node, and asks for a new connection after a loss.
-    pub(super) fn link_end(&mut self, site: Site, peer: Site, up: bool) {
+    pub(super) fn link_end(&mut self, site: Site, peer: Site, up: bool, epoch: u32) {
         let shape = self.options.shape;
         let (datacenter, core) = (shape.datacenter(peer), shape.core(peer));
-        let input =
-            if up { Input::LinkUp { datacenter, core } } else { Input::LinkDown { datacenter, core } };
-        self.give(site, input);
+        let shared = shape.process(site) == shape.process(peer);
+        let told = if shared { &[true] } else { self.network.news(site, peer, up, epoch) };
+        if told.len() > 1 {
+            self.marks.add(Mark::ConnectionReplaced);
+        }
+        for &up in told {
+            let input =
+                if up { Input::LinkUp { datacenter, core } } else { Input::LinkDown { datacenter, core } };
+            self.give(site, input);
+        }
         if !up {
             self.reconnect(site, peer);
         }
