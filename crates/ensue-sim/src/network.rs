@@ -21,7 +21,7 @@ pub struct EndNews {
 }
 
 /// How a connection breaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Break {
     /// Both ends notice soon.
     Prompt,
