@@ -121,7 +121,8 @@ impl Network {
         Network { shape, options, lines }
     }
 
-    /// When a message sent now arrives, and the life of the connection it travels on; nothing if it is lost.
+    /// When a message sent now arrives, and the life of the connection it travels on; nothing if it is lost: the
+    /// connection is down, or its sender still writes to the one before.
     pub fn send(&mut self, now: u64, from: Site, to: Site) -> Option<(u64, u32)> {
         if from == to {
             return Some((now + 1, 0));
@@ -129,7 +130,7 @@ impl Network {
         let range = self.delay_range(from, to);
         let shared = self.shape.process(from) == self.shape.process(to);
         let (line, index) = self.line(from, to)?;
-        if !shared && !line.up {
+        if !shared && (!line.up || line.believed[index] != line.epoch) {
             return None;
         }
         let direction = &mut line.directions[index];
@@ -222,6 +223,8 @@ impl Network {
         let Some((line, index)) = self.line(site, peer) else { return &[] };
         let believed = line.believed[index];
         match up {
+            // The news of a later life may have come first.
+            true if epoch <= believed => return &[],
             true => line.believed[index] = epoch,
             false if believed == epoch => line.believed[index] = 0,
             false => return &[],

@@ -1,6 +1,6 @@
 //! Order, loss by prefix, and the order of the news about a connection.
 
-use super::{Break, Network};
+use super::{Break, EndNews, Network};
 use crate::seed::LinkOptions;
 use crate::shape::{Shape, Site};
 
@@ -14,11 +14,20 @@ fn network(seed: u64) -> Network {
     Network::new(shape, options, seed)
 }
 
+/// Connects the two, and both have heard of it.
+fn connect(network: &mut Network, now: u64) -> Vec<EndNews> {
+    let news = network.connect(now, A, B).unwrap();
+    for one in &news {
+        assert_eq!(network.news(one.site, one.peer, true, one.epoch), [true]);
+    }
+    news
+}
+
 #[test]
 fn messages_keep_their_order() {
     let mut network = network(1);
     assert_eq!(network.send(0, A, B), None);
-    network.connect(1, A, B).unwrap();
+    connect(&mut network, 1);
     let mut last = 0;
     for now in 2..500 {
         let (at, epoch) = network.send(now, A, B).unwrap();
@@ -32,7 +41,7 @@ fn messages_keep_their_order() {
 fn a_break_delivers_a_prefix_then_tells_both_ends() {
     for seed in 0..200 {
         let mut network = network(seed);
-        network.connect(1, A, B).unwrap();
+        connect(&mut network, 1);
         let sent: Vec<_> = (2..40).map(|i| network.send(i * 500, A, B).unwrap()).collect();
         let news = network.sever(20_000, A, B, Break::Silent);
         assert_eq!(news.len(), 2);
@@ -47,18 +56,46 @@ fn a_break_delivers_a_prefix_then_tells_both_ends() {
                 lost |= !arrives;
             }
         }
-        let last = news.iter().map(|n| n.at).max().unwrap();
+        let dialler_knows = news.iter().find(|n| n.site == A).unwrap().at;
         let again = network.connect(20_002, A, B).unwrap_err().unwrap();
-        assert!(again > last, "back before both ends saw it go");
+        assert!(again > dialler_knows, "dialled before the dialler saw it go");
         assert!(network.connect(again, A, B).is_ok());
     }
+}
+
+#[test]
+fn an_end_that_missed_the_break_hears_of_it_with_the_next_connection() {
+    let mut network = network(1);
+    connect(&mut network, 1);
+    let first = network.sever(20_000, A, B, Break::Silent);
+    assert_eq!(network.news(A, B, false, first[0].epoch), [false]);
+    let again = network.connect(20_002, A, B).unwrap_err().unwrap();
+    let second = network.connect(again, A, B).unwrap();
+    assert_eq!(network.send(again, B, A), None, "still the earlier connection, as far as this end knows");
+    assert_eq!(network.news(B, A, true, second[1].epoch), [false, true]);
+    assert!(network.send(again, B, A).is_some());
+    let late: [bool; 0] = [];
+    assert_eq!(network.news(B, A, false, first[1].epoch), late, "news of a life that is long over");
+}
+
+#[test]
+fn a_mute_direction_delays_and_keeps_the_order() {
+    let mut network = network(1);
+    connect(&mut network, 1);
+    let (before, _) = network.send(1_000, A, B).unwrap();
+    network.mute(A, B, before + 50_000);
+    assert_eq!(network.held_until(before, A, B), Some(before + 50_000));
+    assert_eq!(network.held_until(before, B, A), None);
+    let (after, _) = network.send(before + 1, A, B).unwrap();
+    assert!(after > before + 50_000);
+    assert_eq!(network.held_until(after, A, B), None);
 }
 
 #[test]
 fn a_message_never_overtakes_the_news_that_its_connection_is_up() {
     for seed in 0..100 {
         let mut network = network(seed);
-        let news = network.connect(1, A, B).unwrap();
+        let news = connect(&mut network, 1);
         let (at, _) = network.send(1, A, B).unwrap();
         assert!(at >= news[1].at);
     }
