@@ -3,6 +3,7 @@
 //! The only part of the crate that knows threads and real time; neither reaches a simulated world.
 
 mod breaks;
+mod exhaust;
 mod many;
 
 use crate::faults::Plan;
@@ -33,6 +34,10 @@ pub struct SimOptions {
     pub trace: bool,
     /// Threads; 0 means one a core.
     pub threads: usize,
+    /// Visit every state of the tiny world of this name, or of all of them.
+    pub exhaust: Option<Option<String>>,
+    /// Visit no more states of one tiny world than this.
+    pub states_max: u64,
 }
 
 /// Runs the subcommand. The exit code: 0 all is well, 1 a violation, 2 the command line makes no sense.
@@ -45,6 +50,9 @@ pub fn run(options: &SimOptions) -> i32 {
         },
     };
     quiet_panics();
+    if let Some(name) = &options.exhaust {
+        return exhaust::run(name.as_deref(), rules, options.states_max);
+    }
     if let Some(names) = &options.breaks {
         return breaks::table(options, names);
     }

@@ -36,7 +36,7 @@ pub struct Times {
 }
 
 /// The directory of one partition.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Disk {
     files: BTreeMap<FileName, File>,
     /// Operations are carried out in order.

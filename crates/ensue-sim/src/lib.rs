@@ -9,6 +9,7 @@ pub mod cli;
 pub mod clock;
 pub mod disk;
 pub mod event;
+pub mod exhaust;
 pub mod faults;
 pub mod history;
 pub mod marks;

@@ -15,9 +15,12 @@ impl Opaque {
     }
 }
 
+/// All of the bytes: two contexts that differ must not look the same to whoever compares states by their text.
 impl fmt::Debug for Opaque {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Opaque({} bytes)", self.0.len())
+        f.write_str("Opaque(")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        f.write_str(")")
     }
 }
 

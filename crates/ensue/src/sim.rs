@@ -31,11 +31,18 @@ pub(crate) struct SimArgs {
     /// Threads; 0 means one a core
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
+    /// Visit every interleaving of a tiny world, or of all of them
+    #[arg(long, value_name = "CASE", num_args = 0..=1, conflicts_with_all = ["seeds", "seed", "scenario"])]
+    exhaust: Option<Option<String>>,
+    /// Most states of one tiny world
+    #[arg(long, value_name = "N", default_value_t = 20_000_000)]
+    states_max: u64,
 }
 
 pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
-    let SimArgs { seeds, seed, scenario, start, broken, breaks, trace, threads } = args;
+    let SimArgs { seeds, seed, scenario, start, broken, breaks, trace, threads, exhaust, states_max } = args;
     let breaks = breaks.map(|names| names.into_iter().filter(|name| !name.is_empty()).collect());
-    let options = SimOptions { seeds, seed, scenario, start, broken, breaks, trace, threads };
+    let options =
+        SimOptions { seeds, seed, scenario, start, broken, breaks, trace, threads, exhaust, states_max };
     Ok(ExitCode::from(u8::try_from(ensue_sim::cli::run(&options)).unwrap_or(2)))
 }

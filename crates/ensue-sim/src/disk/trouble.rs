@@ -8,7 +8,7 @@ use crate::random::Random;
 use ensue_store::disk::DiskDone;
 
 /// What is wrong now.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Trouble {
     fail_sync: bool,
     /// The next write fails, after this many of a thousand of its bytes.

@@ -1,0 +1,43 @@
+//! `ensue sim --exhaust`: every interleaving of the tiny worlds, with what was visited and how long it took.
+
+use crate::exhaust::{Case, Census, case, explore};
+use ensue_types::Rules;
+use std::time::Instant;
+
+/// Visits the case of this name, or all. The exit code: 1 if a violation was found, or if something was left out.
+pub(super) fn run(name: Option<&str>, rules: Rules, states_max: u64) -> i32 {
+    let cases = case::named(name);
+    if cases.is_empty() {
+        eprintln!("there is no such case; the cases are:");
+        case::named(None).iter().for_each(|case| eprintln!("  {:<24} {}", case.name, case.words));
+        return 2;
+    }
+    println!(
+        "{:<24} {:>10} {:>12} {:>9} {:>10} {:>6} {:>8}",
+        "case", "states", "transitions", "ends", "executions", "depth", "seconds"
+    );
+    let mut good = true;
+    let mut states = 0;
+    for case in cases {
+        let started = Instant::now();
+        let census = explore(case, rules, states_max);
+        print_line(case, &census, started.elapsed().as_secs_f64());
+        good &= census.complete && census.found.is_none();
+        states += census.states;
+    }
+    println!("{states} states");
+    i32::from(!good)
+}
+
+fn print_line(case: &Case, census: &Census, seconds: f64) {
+    println!(
+        "{:<24} {:>10} {:>12} {:>9} {:>10.2e} {:>6} {:>8.1}",
+        case.name, census.states, census.transitions, census.ends, census.executions, census.depth, seconds
+    );
+    if let Some(found) = &census.found {
+        println!("VIOLATION {}", found.violation);
+        found.steps.iter().enumerate().for_each(|(number, step)| println!("{:>4}  {step}", number + 1));
+    } else if !census.complete {
+        println!("not complete: the bound on states was reached");
+    }
+}
