@@ -76,6 +76,9 @@ pub fn check(history: &History, options: &Options) -> Report {
                 .into(),
         );
     }
+    if let (Some(doubt), true) = (&case.reads.doubtful, wanted.contains(&Property::ReadIntegrity)) {
+        report.notes.push(doubt.to_string());
+    }
     report
 }
 
@@ -135,16 +138,10 @@ impl<'a> Case<'a> {
         if !self.counters.any() {
             return Finding::NotApplicable("no counter was read".into());
         }
-        let Some(order) = order else {
-            return match &self.counters.broken {
-                Some(broken) => Finding::Violated(broken_count(index, broken)),
-                None => {
-                    let text = "what a count must show cannot be said where the causal past is cyclic".into();
-                    Finding::Undecided(Reason { text, line: 0 })
-                }
-            };
+        let Some(judged) = self.counters.judge(index, order) else {
+            let text = "the causal past is cyclic, and too long to say what a count must show".into();
+            return Finding::Undecided(Reason { text, line: 0 });
         };
-        let judged = self.counters.judge(index, order);
         self.counts_by_bounds.set(self.counts_by_bounds.get() || judged.by_bounds);
         match judged.broken {
             Some(broken) => Finding::Violated(broken_count(index, &broken)),
@@ -163,13 +160,16 @@ impl<'a> Case<'a> {
                     && count.saturating_mul(self.history.operation_count()) <= RESOLVED_OPERATIONS_MAX
             });
         let reason = self.ambiguity(&ambiguous[0]);
-        let open: Vec<usize> = (0..wanted.len())
-            .filter(|&at| wanted[at] != Property::ReadIntegrity && matches!(findings[at], Finding::Holds))
-            .collect();
+        let is_open =
+            |at: &usize| wanted[*at] != Property::ReadIntegrity && matches!(findings[*at], Finding::Holds);
+        let mut open: Vec<usize> = (0..wanted.len()).filter(is_open).collect();
         let Some(count) = count else {
             open.iter().for_each(|&at| findings[at] = Finding::Undecided(reason.clone()));
             return;
         };
+        // More edges only ever add cycles, but a past that becomes cyclic may ask for a later addition.
+        let counters = wanted.iter().position(|&property| property == Property::Counters);
+        open.extend(counters.filter(|&at| matches!(findings[at], Finding::Violated(_))));
         let properties: Vec<Property> = open.iter().map(|&at| wanted[at]).collect();
         let mut agreed: Vec<Option<Finding>> = vec![None; open.len()];
         for number in 0..count {

@@ -9,6 +9,9 @@ use std::ops::Range;
 /// Most entries of a table: 256 MiB.
 const ENTRIES_MAX: usize = 64 << 20;
 
+/// How often a cyclic past is gone through.
+const PASSES_MAX: usize = 100;
+
 /// Which edges lead into the past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Past {
@@ -52,6 +55,14 @@ pub(super) fn order(index: &Index<'_>) -> Option<Vec<u32>> {
     (order.len() == count).then_some(order)
 }
 
+/// The causal past of a block, whether there is an order or not; nothing if that takes too long.
+pub(super) fn causal(index: &Index<'_>, order: Option<&[u32]>, sessions: Range<u32>) -> Option<Clocks> {
+    match order {
+        Some(order) => Some(Clocks::compute(index, order, Past::Causal, sessions)),
+        None => Clocks::settle(index, sessions),
+    }
+}
+
 /// The table of one block of sessions.
 pub(super) struct Clocks {
     pub sessions: Range<u32>,
@@ -71,22 +82,45 @@ impl Clocks {
         let width = sessions.len();
         let mut clocks = Clocks { sessions, width, entries: vec![0; width * index.len()] };
         for &transaction in order {
-            if let Some(previous) = index.previous(transaction) {
-                clocks.join(transaction, previous);
-                clocks.include(index, transaction, previous);
-            }
-            if past == Past::Causal {
-                for &source in index.sources.of(transaction) {
-                    clocks.join(transaction, source);
-                    clocks.include(index, transaction, source);
-                }
-            }
-            for merged in index.merges(transaction) {
-                clocks.join(transaction, merged);
-                clocks.include(index, transaction, merged);
-            }
+            clocks.visit(index, past, transaction);
         }
         clocks
+    }
+
+    /// The table of a cyclic causal past: goes through all transactions until nothing changes, which is given up after a
+    /// while.
+    pub fn settle(index: &Index<'_>, sessions: Range<u32>) -> Option<Clocks> {
+        let width = sessions.len();
+        let mut clocks = Clocks { sessions, width, entries: vec![0; width * index.len()] };
+        for _ in 0..PASSES_MAX {
+            let mut is_changed = false;
+            for transaction in 0..index.len() as u32 {
+                let before = clocks.of(transaction).to_vec();
+                clocks.visit(index, Past::Causal, transaction);
+                is_changed |= before != clocks.of(transaction);
+            }
+            if !is_changed {
+                return Some(clocks);
+            }
+        }
+        None
+    }
+
+    fn visit(&mut self, index: &Index<'_>, past: Past, transaction: u32) {
+        if let Some(previous) = index.previous(transaction) {
+            self.join(transaction, previous);
+            self.include(index, transaction, previous);
+        }
+        if past == Past::Causal {
+            for &source in index.sources.of(transaction) {
+                self.join(transaction, source);
+                self.include(index, transaction, source);
+            }
+        }
+        for merged in index.merges(transaction) {
+            self.join(transaction, merged);
+            self.include(index, transaction, merged);
+        }
     }
 
     /// By session, from the first of the block: how many of its transactions lie in the past of this one.

@@ -1,10 +1,10 @@
 //! Final reads: whether they agree, and whether none returns what had been overwritten.
 
-use super::clocks::{Clocks, Past};
+use super::clocks::{self, Clocks};
 use super::index::Index;
 use super::reads::INITIAL;
 use super::{Evidence, Finding};
-use crate::history::{History, Operation, Outcome, TransactionIndex};
+use crate::history::{Key, Operation, Outcome, TransactionIndex, Value};
 use crate::report::{Pattern, Reason, Relation, RelationKind};
 use crate::tables::{Map, Set};
 
@@ -16,15 +16,16 @@ pub(super) fn judge(index: &Index<'_>, order: Option<&[u32]>) -> Finding {
     if !history.transactions.iter().any(|transaction| is_final(&transaction)) {
         return Finding::NotApplicable("the history has no final reads".into());
     }
-    if let Some(evidence) = diverged(history) {
+    if let Some(evidence) = diverged(index) {
         return Finding::Violated(evidence);
     }
-    let Some(order) = order else {
-        let text = "what is newest cannot be said where the causal past is cyclic".into();
-        return Finding::Undecided(Reason { text, line: 0 });
-    };
-    if let Some(evidence) = stale(index, order) {
-        return Finding::Violated(evidence);
+    match stale(index, order) {
+        Some(Some(evidence)) => return Finding::Violated(evidence),
+        Some(None) => {}
+        None => {
+            let text = "the causal past is cyclic, and too long to say what is newest in it".into();
+            return Finding::Undecided(Reason { text, line: 0 });
+        }
     }
     let committed = history.transactions.iter().filter(|of| of.outcome == Outcome::Committed);
     let used: Set<Option<u16>> = committed.map(|transaction| transaction.datacenter).collect();
@@ -46,7 +47,8 @@ enum Content {
     Counter(i64),
 }
 
-fn diverged(history: &History) -> Option<Evidence> {
+fn diverged(index: &Index<'_>) -> Option<Evidence> {
+    let history = index.history;
     let mut first: Map<(u32, bool), (Content, u32)> = Map::default();
     for (reader, transaction) in history.transactions.iter().enumerate() {
         if !transaction.is_final || transaction.outcome != Outcome::Committed {
@@ -54,7 +56,9 @@ fn diverged(history: &History) -> Option<Evidence> {
         }
         for operation in &transaction.operations {
             let (key, content) = match *operation {
-                Operation::Read { key, value } => (key, Content::Register(value.0)),
+                Operation::Read { key, value } if returned(index, reader as u32, key, value) => {
+                    (key, Content::Register(value.0))
+                }
                 Operation::Count { key, value } => (key, Content::Counter(value)),
                 _ => continue,
             };
@@ -71,7 +75,23 @@ fn diverged(history: &History) -> Option<Evidence> {
     None
 }
 
-fn stale(index: &Index<'_>, order: &[u32]) -> Option<Evidence> {
+/// Whether the read is an external one whose write is known.
+fn returned(index: &Index<'_>, reader: u32, key: Key, value: Value) -> bool {
+    index.reads_of(reader).iter().filter(|read| read.key == key.0).any(|read| match read.writer {
+        INITIAL => value == Value::ABSENT,
+        writer => {
+            let operations = &index.history.transactions[writer as usize].operations;
+            let last = operations.iter().rev().find_map(|operation| match *operation {
+                Operation::Write { key: written, value } if written == key => Some(value),
+                _ => None,
+            });
+            last == Some(value)
+        }
+    })
+}
+
+/// Nothing if it cannot be said; else what shows that a final read is stale, if one is.
+fn stale(index: &Index<'_>, order: Option<&[u32]>) -> Option<Option<Evidence>> {
     let history = index.history;
     let mut targets: Map<(u32, u32), u32> = Map::default();
     for read in index.reads.iter().filter(|read| history.transactions[read.reader as usize].is_final) {
@@ -83,11 +103,11 @@ fn stale(index: &Index<'_>, order: &[u32]) -> Option<Evidence> {
     for &(key, writer, reader) in targets.iter().filter(|target| target.1 == INITIAL) {
         if let Some(group) = index.writes.groups(key).first() {
             let newer = index.writes.transactions[group.start as usize];
-            return Some(stale_read(index, (key, writer, reader), newer));
+            return Some(Some(stale_read(index, (key, writer, reader), newer)));
         }
     }
     for block in Clocks::blocks(index) {
-        let clocks = Clocks::compute(index, order, Past::Causal, block);
+        let clocks = clocks::causal(index, order, block)?;
         for &(key, writer, reader) in targets.iter().filter(|target| target.1 != INITIAL) {
             let session = index.session[writer as usize];
             let position = index.position[writer as usize];
@@ -100,12 +120,12 @@ fn stale(index: &Index<'_>, order: &[u32]) -> Option<Evidence> {
                     .iter()
                     .find(|&&newer| clocks.entry(newer, session).is_some_and(|known| known > position));
                 if let Some(&newer) = newer {
-                    return Some(stale_read(index, (key, writer, reader), newer));
+                    return Some(Some(stale_read(index, (key, writer, reader), newer)));
                 }
             }
         }
     }
-    None
+    Some(None)
 }
 
 fn stale_read(index: &Index<'_>, (key, writer, reader): (u32, u32, u32), newer: u32) -> Evidence {
@@ -116,7 +136,7 @@ fn stale_read(index: &Index<'_>, (key, writer, reader): (u32, u32, u32), newer: 
         evidence.relations.push(Relation {
             from: TransactionIndex(writer),
             to: TransactionIndex(reader),
-            kind: RelationKind::ReadsFrom(crate::history::Key(key)),
+            kind: RelationKind::ReadsFrom(Key(key)),
             on_cycle: true,
         });
         evidence.add_path(index, crate::Property::Convergence, writer, newer, true);

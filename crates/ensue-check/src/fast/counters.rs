@@ -2,7 +2,7 @@
 
 mod sums;
 
-use super::clocks::{Clocks, Past};
+use super::clocks::{self, Clocks};
 use super::index::{Index, Keyed, KeyedEntry};
 use crate::history::{History, Operation, Outcome, Transaction};
 use crate::report::Pattern;
@@ -148,16 +148,18 @@ impl<'a> Counters<'a> {
         Ok(bits)
     }
 
-    /// What must be in every count, now that the past is known.
-    pub fn judge(&self, index: &Index<'_>, order: &[u32]) -> CountsJudged {
-        let mut judged = CountsJudged { broken: self.broken.clone(), by_bounds: false };
+    /// What must be in every count, now that the past is known; nothing if the past is cyclic and too long.
+    pub fn judge(&self, index: &Index<'_>, order: Option<&[u32]>) -> Option<CountsJudged> {
+        // In a cyclic past even a later addition may be one that a count must show, so the bits alone do not decide.
+        let broken = self.broken.clone().filter(|_| order.is_some());
+        let mut judged = CountsJudged { broken, by_bounds: false };
         if self.counts.is_empty() || judged.broken.is_some() {
-            return judged;
+            return Some(judged);
         }
         let sums = Sums::new(self, index);
         let mut known: Vec<Known> = self.counts.iter().map(|count| self.begin(count)).collect();
         for block in Clocks::blocks(index) {
-            let clocks = Clocks::compute(index, order, Past::Causal, block);
+            let clocks = clocks::causal(index, order, block)?;
             for (count, known) in self.counts.iter().zip(&mut known) {
                 sums.add_block(self, index, &clocks, count, known);
             }
@@ -171,7 +173,7 @@ impl<'a> Counters<'a> {
                 }
             }
         }
-        judged
+        Some(judged)
     }
 
     fn begin(&self, count: &Count) -> Known {

@@ -44,6 +44,8 @@ pub(super) struct Reads {
     pub broken: Option<BrokenRead>,
     /// Why read integrity cannot be decided, though nothing is broken.
     pub unsure: Option<Reason>,
+    /// A read whose value somebody else wrote too, in a way that nobody may see.
+    pub doubtful: Option<Reason>,
     /// There was a read of a register at all, internal ones included.
     pub any: bool,
 }
@@ -113,7 +115,7 @@ impl Reads {
                 if let Some(wrong) =
                     found.and_then(|found| found.wrong).filter(|wrong| wrong.writer != reader)
                 {
-                    self.may_be_wrong(history, asked, wrong);
+                    self.doubt(history, asked, wrong);
                 }
             }
             (Some(writer), mut more) => {
@@ -142,17 +144,17 @@ impl Reads {
         }
     }
 
-    fn may_be_wrong(&mut self, history: &History, asked: Asked, wrong: Wrong) {
+    fn doubt(&mut self, history: &History, asked: Asked, wrong: Wrong) {
         let line = history.transactions[asked.reader as usize].line;
         let what = match wrong.pattern {
             Pattern::AbortedRead => "a failed transaction",
             _ => "an intermediate write",
         };
         let text = format!(
-            "a read of `{}` may have seen the value of {what}, which was also written properly",
+            "a read of `{}` is taken to be of a proper write, but {what} had the same value",
             history.keys[asked.key as usize]
         );
-        self.unsure.get_or_insert(Reason { text, line });
+        self.doubtful.get_or_insert(Reason { text, line });
     }
 
     fn break_with(&mut self, broken: BrokenRead) {

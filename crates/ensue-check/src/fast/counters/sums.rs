@@ -125,12 +125,11 @@ impl Sums {
             least: required.other_negative + possible.negative - required.negative,
             most: required.other_positive + possible.positive - required.positive,
         };
-        // A final transaction takes everybody else's additions in, but of its own only what stands before the count.
-        if index.history.transactions[count.reader as usize].is_final
-            && group.session == index.session[count.reader as usize]
-        {
+        // A transaction may be in its own past if that is cyclic, and a final one takes everything in: but of what it
+        // adds itself only what stands before the count is in it.
+        if group.session == index.session[count.reader as usize] {
             let own = counters.adders.end_before(group, index.position[count.reader as usize]);
-            if own < group.end && counters.adders.transactions[own as usize] == count.reader {
+            if own < required_end && counters.adders.transactions[own as usize] == count.reader {
                 places.required -= counters.units[own as usize];
             }
         }
