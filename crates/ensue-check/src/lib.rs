@@ -4,6 +4,7 @@
 //! judged is in `property`, and defined in `docs/checking.md`. Nothing here knows Ensue: any store's clients can
 //! write a history.
 
+pub mod agreement;
 pub mod builder;
 pub mod explain;
 pub mod fast;

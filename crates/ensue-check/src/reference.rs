@@ -33,6 +33,15 @@ pub struct Judgement {
     pub findings: Vec<(Property, Finding)>,
     /// How many ways there are to say which writes the reads saw.
     pub resolutions: usize,
+    /// In how many of them the causal past is cyclic.
+    pub cyclic: usize,
+}
+
+impl Judgement {
+    pub fn of(&self, property: Property) -> Finding {
+        let found = self.findings.iter().find(|(of, _)| *of == property);
+        found.map(|(_, finding)| *finding).expect("every property is judged")
+    }
 }
 
 /// The history has more resolutions than are tried here.
@@ -46,10 +55,11 @@ const ORDERED_MAX: usize = 6;
 
 /// Judges every property in every resolution.
 pub fn judge(history: &History) -> Result<Judgement, TooLarge> {
-    let mut resolutions = 0;
+    let (mut resolutions, mut cyclic) = (0, 0);
     let mut holding = [0; Property::ALL.len()];
     resolved::for_each(history, &mut |resolved| {
         resolutions += 1;
+        cyclic += usize::from(!resolved.hb.is_acyclic());
         for (place, property) in Property::ALL.into_iter().enumerate() {
             holding[place] += usize::from(holds(history, resolved, property));
         }
@@ -60,7 +70,7 @@ pub fn judge(history: &History) -> Result<Judgement, TooLarge> {
         _ => Finding::InSome,
     };
     let findings = Property::ALL.into_iter().zip(holding.map(finding)).collect();
-    Ok(Judgement { findings, resolutions })
+    Ok(Judgement { findings, resolutions, cyclic })
 }
 
 /// Whether a history has a property if the reads saw these writes.
@@ -122,9 +132,11 @@ fn causal(resolved: &Resolved<'_>) -> bool {
 
 fn converged(history: &History, resolved: &Resolved<'_>) -> bool {
     let is_final = |node: usize| resolved::transaction_of(history, node).is_some_and(|t| t.is_final);
-    let finals: Vec<&resolved::Read> = resolved.reads.iter().filter(|read| is_final(read.reader)).collect();
+    // Values are compared wherever they come from, and be it from nowhere.
+    let finals: Vec<resolved::Asked> =
+        resolved::reads(history).filter(|read| is_final(read.reader)).collect();
     let agree = finals.iter().all(|a| finals.iter().all(|b| a.key != b.key || a.value == b.value));
-    let newest = finals.iter().all(|read| {
+    let newest = resolved.reads.iter().filter(|read| is_final(read.reader)).all(|read| {
         !(0..resolved.count())
             .any(|other| resolved.writes(other, read.key) && resolved.hb.has(read.writer, other))
     });

@@ -11,6 +11,7 @@ pub(super) fn hold(history: &History, resolved: &Resolved<'_>) -> bool {
         for adder in 1..resolved.count() {
             let Some(sum) = part(history, adder, &count) else { continue };
             let is_past = count.reader.is_final || resolved.hb.has(adder, count.node);
+            let is_past = is_past && !follows(history, adder, &count);
             if resolved.counts[adder] && is_past {
                 required += sum;
             } else if may_be_seen(history, adder, &count) {
@@ -95,9 +96,14 @@ fn may_be_seen(history: &History, adder: usize, count: &Count<'_>) -> bool {
     let is_timed = |transaction: &Transaction| (transaction.start_us, transaction.end_us) != (0, 0);
     let is_later =
         is_timed(transaction) && is_timed(count.reader) && transaction.start_us > count.reader.end_us;
+    !is_later && !follows(history, adder, count)
+}
+
+/// An addition comes after the count in its own session.
+fn follows(history: &History, adder: usize, count: &Count<'_>) -> bool {
     let session = &history.sessions[count.reader.session.0 as usize].transactions;
     let mut following = session.iter().skip_while(|index| index.0 as usize + 1 != count.node);
-    !is_later && !following.any(|index| index.0 as usize + 1 == adder)
+    following.any(|index| index.0 as usize + 1 == adder)
 }
 
 fn has_distinct_powers(history: &History, key: Key) -> bool {
