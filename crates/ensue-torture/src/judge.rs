@@ -3,8 +3,8 @@
 
 use crate::fault::Weather;
 use anyhow::{Context, Result};
+use ensue_check::explain::lines;
 use ensue_check::format::Format;
-use ensue_check::history::Operation;
 use ensue_check::report::{Overall, Violation};
 use ensue_check::{History, Options, Property, Verdict, check};
 use std::fs::File;
@@ -63,33 +63,6 @@ pub fn save(history: &History, file: &Path) -> Result<()> {
 }
 
 fn describe(history: &History, property: Property, violation: &Violation) -> String {
-    let mut words = format!("{property}: {} ({})", violation.summary, violation.pattern);
-    for &index in &violation.transactions {
-        let transaction = history.transaction(index);
-        let session = history.session_name(transaction.session);
-        let place =
-            transaction.datacenter.map_or("", |place| history.datacenters[usize::from(place)].as_str());
-        let operations: Vec<String> =
-            transaction.operations.iter().map(|operation| tell(history, *operation)).collect();
-        words += &format!(
-            "\n  #{} {session} in {place} at {} us: {}",
-            index.0,
-            transaction.start_us,
-            operations.join(", ")
-        );
-    }
-    words
-}
-
-fn tell(history: &History, operation: Operation) -> String {
-    match operation {
-        Operation::Read { key, value } => {
-            format!("reads {} = {}", history.key_name(key), history.value_text(value))
-        }
-        Operation::Write { key, value } => {
-            format!("writes {} = {}", history.key_name(key), history.value_text(value))
-        }
-        Operation::Add { key, delta } => format!("adds {delta} to {}", history.key_name(key)),
-        Operation::Count { key, value } => format!("counts {} = {value}", history.key_name(key)),
-    }
+    let lines = lines(history, violation).join("\n  ");
+    format!("{property}: {} ({})\n  {lines}", violation.summary, violation.pattern)
 }
