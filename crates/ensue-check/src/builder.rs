@@ -1,7 +1,10 @@
 //! Makes a history: names come in as text and become numbers, transactions are added in the order of their sessions.
 
-use crate::history::{History, Key, Operation, Session, SessionIndex, Transaction, TransactionIndex, Value};
+use crate::history::{
+    History, Key, LeftOut, Operation, Session, SessionIndex, Transaction, TransactionIndex, Value,
+};
 use hashbrown::HashTable;
+use std::collections::BTreeSet;
 use std::hash::BuildHasher;
 
 /// Seeded alike in every run, so that the same file gives the same report.
@@ -20,6 +23,7 @@ pub struct Builder {
     /// How many sessions a name has had.
     sessions_of_name: Vec<u32>,
     datacenters: Places,
+    left_out: BTreeSet<Option<String>>,
 }
 
 impl Default for Builder {
@@ -40,6 +44,7 @@ impl Builder {
             session_names: Vec::new(),
             sessions_of_name: Vec::new(),
             datacenters: Places::default(),
+            left_out: BTreeSet::new(),
         }
     }
 
@@ -127,6 +132,13 @@ impl Builder {
     /// The recording stopped here before it was complete.
     pub fn truncated_at(&mut self, line: u32) {
         self.history.truncated_at_line = Some(line);
+    }
+
+    /// The operations on a key cannot be told; each key counts once.
+    pub fn leave_out(&mut self, left_out: LeftOut) {
+        if self.left_out.insert(left_out.key.clone()) {
+            self.history.left_out.push(left_out);
+        }
     }
 
     pub fn history(&self) -> &History {

@@ -54,13 +54,7 @@ pub fn check(history: &History, options: &Options) -> Report {
     let mut report = Report::default();
     for (&property, finding) in wanted.iter().zip(findings) {
         let verdict = match finding {
-            Finding::Holds => match history.truncated_at_line {
-                Some(line) => Verdict::Undecided(Reason {
-                    text: "it holds as far as the history goes, but the recording broke off".into(),
-                    line,
-                }),
-                None => Verdict::Holds,
-            },
+            Finding::Holds => incomplete(history).map_or(Verdict::Holds, Verdict::Undecided),
             Finding::Violated(evidence) => {
                 Verdict::Violated(Box::new(case.explain(property, evidence, options)))
             }
@@ -80,6 +74,22 @@ pub fn check(history: &History, options: &Options) -> Report {
         report.notes.push(doubt.to_string());
     }
     report
+}
+
+/// Why what holds for a history need not hold for what clients did.
+fn incomplete(history: &History) -> Option<Reason> {
+    if let Some(line) = history.truncated_at_line {
+        let text = "it holds as far as the history goes, but the recording broke off".into();
+        return Some(Reason { text, line });
+    }
+    let first = history.left_out.first()?;
+    let key = first.key.as_ref().map_or("all keys are".into(), |key| format!("`{key}` is"));
+    let others = match history.left_out.len() {
+        1 => String::new(),
+        count => format!(", and {} more", count - 1),
+    };
+    let text = format!("it holds for the rest, but {key} left out ({}){others}", first.reason);
+    Some(Reason { text, line: first.line })
 }
 
 /// Whether one property is violated, without an explanation.

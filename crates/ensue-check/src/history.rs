@@ -111,6 +111,18 @@ pub struct History {
     pub datacenters: Vec<String>,
     /// The line at which a file ended before its time: what holds so far may not hold for the rest.
     pub truncated_at_line: Option<u32>,
+    /// What clients did and the history cannot say. What holds for the rest may not hold for all.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A key whose operations are not in the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Nothing if it may be any key.
+    pub key: Option<String>,
+    pub reason: String,
+    /// Where the file says so; 0 if there is none.
+    pub line: u32,
 }
 
 impl History {

@@ -132,11 +132,9 @@ fn causal(resolved: &Resolved<'_>) -> bool {
 
 fn converged(history: &History, resolved: &Resolved<'_>) -> bool {
     let is_final = |node: usize| resolved::transaction_of(history, node).is_some_and(|t| t.is_final);
-    // Values are compared wherever they come from, and be it from nowhere.
-    let finals: Vec<resolved::Asked> =
-        resolved::reads(history).filter(|read| is_final(read.reader)).collect();
+    let finals: Vec<&resolved::Read> = resolved.reads.iter().filter(|read| is_final(read.reader)).collect();
     let agree = finals.iter().all(|a| finals.iter().all(|b| a.key != b.key || a.value == b.value));
-    let newest = resolved.reads.iter().filter(|read| is_final(read.reader)).all(|read| {
+    let newest = finals.iter().all(|read| {
         !(0..resolved.count())
             .any(|other| resolved.writes(other, read.key) && resolved.hb.has(read.writer, other))
     });

@@ -3,6 +3,7 @@
 //! A line that cannot be read is an error that names line and column. A last line that breaks off makes the history
 //! truncated, which is no error: what can be said of the rest is said.
 
+mod elements;
 mod line;
 mod reader;
 mod writer;

@@ -11,7 +11,6 @@ pub(super) fn hold(history: &History, resolved: &Resolved<'_>) -> bool {
         for adder in 1..resolved.count() {
             let Some(sum) = part(history, adder, &count) else { continue };
             let is_past = count.reader.is_final || resolved.hb.has(adder, count.node);
-            let is_past = is_past && !follows(history, adder, &count);
             if resolved.counts[adder] && is_past {
                 required += sum;
             } else if may_be_seen(history, adder, &count) {

@@ -31,6 +31,7 @@ pub(super) struct Asked {
 pub(super) struct Read {
     pub(super) reader: usize,
     pub(super) key: Key,
+    pub(super) value: Value,
     pub(super) writer: usize,
 }
 
@@ -163,7 +164,7 @@ fn settle(choices: &[(Asked, Vec<usize>)], settled: &mut Vec<Read>, show: &mut d
         return show(settled);
     };
     for &writer in writers {
-        settled.push(Read { reader: read.reader, key: read.key, writer });
+        settled.push(Read { reader: read.reader, key: read.key, value: read.value, writer });
         settle(choices, settled, show);
         settled.pop();
     }

@@ -37,6 +37,11 @@ pub(super) struct Line<'a> {
     /// Of the event `end`.
     #[serde(default)]
     pub transactions: Option<u64>,
+    /// Of the event `left-out`.
+    #[serde(borrow, default)]
+    pub key: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub reason: Option<Text<'a>>,
 }
 
 /// An operation: one of the four words, and what belongs to it.

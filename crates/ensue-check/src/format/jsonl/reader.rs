@@ -1,9 +1,12 @@
 //! Lines to a history.
 
+use super::elements;
 use super::line::{Line, Step, Text};
 use crate::builder::Builder;
 use crate::format::ReadError;
-use crate::history::{History, Key, Operation, Outcome, SessionIndex, Transaction, TransactionIndex, Value};
+use crate::history::{
+    History, Key, LeftOut, Operation, Outcome, SessionIndex, Transaction, TransactionIndex, Value,
+};
 use crate::tables::Map;
 use std::io::BufRead;
 
@@ -102,8 +105,14 @@ impl Reader {
                     return Err(self.wrong(&message));
                 }
             }
+            "left-out" => {
+                let reason = line.reason.as_ref().map_or("the file gives no reason", |reason| &*reason.0);
+                let key = line.key.as_ref().map(|key| key.0.to_string());
+                self.builder.leave_out(LeftOut { key, reason: reason.into(), line: self.line });
+            }
             other => {
-                let message = format!("unknown event `{other}`: expected `session`, `history` or `end`");
+                let message =
+                    format!("unknown event `{other}`: expected `session`, `history`, `left-out` or `end`");
                 return Err(self.wrong(&message));
             }
         }
@@ -269,7 +278,9 @@ impl Reader {
             };
             self.builder.transaction_mut(index).merges.push(merged);
         }
-        Ok(self.builder.finish())
+        let mut history = self.builder.finish();
+        elements::settle(&mut history);
+        Ok(history)
     }
 
     fn wrong(&self, message: &str) -> ReadError {

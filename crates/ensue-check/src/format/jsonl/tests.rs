@@ -97,7 +97,7 @@ fn what_is_wrong_is_named_with_its_place() {
     check_error(
         "\n{\"session\":\"a\",\"operation\":[]}\n",
         expect![
-            "line 2, column 26: unknown field `operation`, expected one of `event`, `session`, `transaction`, `token`, `merges`, `datacenter`, `start`, `end`, `status`, `final`, `operations`, `version`, `transactions`"
+            "line 2, column 26: unknown field `operation`, expected one of `event`, `session`, `transaction`, `token`, `merges`, `datacenter`, `start`, `end`, `status`, `final`, `operations`, `version`, `transactions`, `key`, `reason`"
         ],
     );
     check_error(

@@ -22,6 +22,10 @@ pub fn write(history: &History, output: &mut dyn Write) -> Result<(), WriteError
         let name = is_merged[index].then_some(index);
         write_transaction(history, transaction, name, output)?;
     }
+    for left_out in &history.left_out {
+        let key = left_out.key.as_ref().map_or(String::new(), |key| format!(r#""key":{},"#, quoted(key)));
+        writeln!(output, r#"{{"event":"left-out",{key}"reason":{}}}"#, quoted(&left_out.reason))?;
+    }
     if history.truncated_at_line.is_none() {
         let count = history.transactions.len();
         writeln!(output, r#"{{"event":"end","transactions":{count}}}"#)?;
