@@ -1,6 +1,7 @@
 //! Histories as text: which forms there are, and what can be wrong with a file.
 
 pub mod jsonl;
+pub mod plume;
 
 use crate::history::History;
 use std::io::{self, BufRead, Write};
@@ -10,6 +11,8 @@ use std::io::{self, BufRead, Write};
 pub enum Format {
     /// JSON lines, our own; nothing is lost in it.
     Jsonl,
+    /// The text form of Plume, which other checkers read; registers only.
+    Plume,
 }
 
 /// Why a file is not a history.
@@ -31,11 +34,12 @@ pub enum WriteError {
 }
 
 impl Format {
-    pub const ALL: [Format; 1] = [Format::Jsonl];
+    pub const ALL: [Format; 2] = [Format::Jsonl, Format::Plume];
 
     pub fn name(self) -> &'static str {
         match self {
             Format::Jsonl => "jsonl",
+            Format::Plume => "plume",
         }
     }
 
@@ -46,12 +50,14 @@ impl Format {
     pub fn read(self, input: &mut dyn BufRead) -> Result<History, ReadError> {
         match self {
             Format::Jsonl => jsonl::read(input),
+            Format::Plume => plume::read(input),
         }
     }
 
     pub fn write(self, history: &History, output: &mut dyn Write) -> Result<(), WriteError> {
         match self {
             Format::Jsonl => jsonl::write(history, output),
+            Format::Plume => plume::write(history, output),
         }
     }
 }

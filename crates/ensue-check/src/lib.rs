@@ -6,9 +6,11 @@
 
 pub mod agreement;
 pub mod builder;
+pub mod draw;
 pub mod explain;
 pub mod fast;
 pub mod format;
+pub mod generate;
 pub mod history;
 pub mod property;
 pub mod random;

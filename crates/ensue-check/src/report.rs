@@ -1,6 +1,6 @@
 //! What a checker says: one verdict a property, and what a violation consists of.
 
-use crate::history::{Key, TransactionIndex};
+use crate::history::{History, Key, TransactionIndex};
 use crate::property::Property;
 use std::fmt;
 
@@ -162,6 +162,47 @@ pub enum Overall {
     Holds,
     Violated,
     Undecided,
+}
+
+/// The report as one JSON object, for programs.
+pub fn json(history: &History, report: &Report) -> String {
+    let verdicts: Vec<serde_json::Value> = report
+        .verdicts
+        .iter()
+        .map(|(property, verdict)| {
+            let mut object = serde_json::json!({ "property": property.name(), "verdict": verdict.word() });
+            match verdict {
+                Verdict::Holds => {}
+                Verdict::Violated(violation) => {
+                    object["pattern"] = violation.pattern.to_string().into();
+                    object["summary"] = violation.summary.as_str().into();
+                    let lines = violation.transactions.iter().map(|&of| history.transaction(of).line);
+                    object["lines"] = lines.collect();
+                    object["explanation"] = crate::explain::lines(history, violation).into();
+                }
+                Verdict::Undecided(reason) => {
+                    object["reason"] = reason.text.as_str().into();
+                    object["line"] = reason.line.into();
+                }
+                Verdict::NotApplicable(why) => object["reason"] = why.as_str().into(),
+            }
+            object
+        })
+        .collect();
+    let overall = match report.overall() {
+        Overall::Holds => "holds",
+        Overall::Violated => "violated",
+        Overall::Undecided => "undecided",
+    };
+    serde_json::json!({
+        "overall": overall,
+        "operations": history.operation_count(),
+        "transactions": history.transactions.len(),
+        "sessions": history.sessions.len(),
+        "verdicts": verdicts,
+        "notes": report.notes,
+    })
+    .to_string()
 }
 
 impl Verdict {

@@ -1,5 +1,6 @@
 //! The one binary: it reads the command line and hands over to the file of the subcommand.
 
+mod check;
 mod cli;
 mod demo;
 mod dev;
@@ -30,6 +31,7 @@ enum Command {
     Cli(cli::CliArgs),
     Status(status::StatusArgs),
     Sim(sim::SimArgs),
+    Check(check::CheckArgs),
     Demo(demo::DemoArgs),
 }
 
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Command::Cli(args) => cli::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Sim(args) => sim::run(args),
+        Command::Check(args) => check::run(&args),
         Command::Demo(args) => demo::run(&args),
     };
     result.unwrap_or_else(|error| {

@@ -43,6 +43,8 @@ struct Count {
     own: i128,
     /// The bits that it shows, where the key is exact and the count is explained.
     shown: Option<u64>,
+    /// Those of them that came too late, unless they turn out to be in the past.
+    late: u64,
 }
 
 /// All counters of a history, as far as they do not depend on who read from whom.
@@ -86,7 +88,9 @@ impl<'a> Counters<'a> {
             let count = counters.counts[at];
             if counters.is_exact[count.key as usize] {
                 match counters.read_bits(&owners.by_bit, &places, count) {
-                    Ok(shown) => counters.counts[at].shown = Some(shown),
+                    Ok((shown, late)) => {
+                        (counters.counts[at].shown, counters.counts[at].late) = (Some(shown), late);
+                    }
                     Err(broken) => {
                         counters.broken.get_or_insert(broken);
                     }
@@ -100,13 +104,13 @@ impl<'a> Counters<'a> {
         !self.counts.is_empty()
     }
 
-    /// The bits of a count, each with its owner; the owners become edges.
+    /// The bits of a count, and those of them that came too late. If none did, their owners become edges.
     fn read_bits(
         &mut self,
         by_bit: &Map<(u32, u32), (u32, u64)>,
         places: &[(u32, u32)],
         count: Count,
-    ) -> Result<u64, BrokenCount> {
+    ) -> Result<(u64, u64), BrokenCount> {
         let reader = &self.history.transactions[count.reader as usize];
         let wrong = |adder, why: &str| BrokenCount {
             pattern: Pattern::CounterOutOfBounds,
@@ -121,6 +125,7 @@ impl<'a> Counters<'a> {
             return Err(wrong(None, "it is less than what its own transaction had added"));
         };
         let mut left = bits;
+        let mut late = 0;
         let mut adders = Vec::new();
         while left != 0 {
             let bit = left.trailing_zeros();
@@ -132,27 +137,26 @@ impl<'a> Counters<'a> {
             }
             let (session, position) = places[adder as usize];
             let own = places[count.reader as usize];
-            if session == own.0 && position >= own.1 {
-                return Err(wrong(Some(adder), "it shows what its own session added only later"));
+            if adder == count.reader {
+                return Err(wrong(Some(adder), "it shows what its own transaction added only later"));
             }
-            if self.history.transactions[adder as usize].start_us > end_of(reader) {
-                return Err(wrong(
-                    Some(adder),
-                    "it shows an addition that began after the count was answered",
-                ));
+            if session == own.0 && position > own.1
+                || self.history.transactions[adder as usize].start_us > end_of(reader)
+            {
+                late |= unit;
             }
             adders.push(adder);
             left &= !unit;
         }
-        self.seen.extend(adders.into_iter().map(|adder| Seen { reader: count.reader, adder }));
-        Ok(bits)
+        if late == 0 {
+            self.seen.extend(adders.into_iter().map(|adder| Seen { reader: count.reader, adder }));
+        }
+        Ok((bits, late))
     }
 
     /// What must be in every count, now that the past is known; nothing if the past is cyclic and too long.
     pub fn judge(&self, index: &Index<'_>, order: Option<&[u32]>) -> Option<CountsJudged> {
-        // In a cyclic past even a later addition may be one that a count must show, so the bits alone do not decide.
-        let broken = self.broken.clone().filter(|_| order.is_some());
-        let mut judged = CountsJudged { broken, by_bounds: false };
+        let mut judged = CountsJudged { broken: self.broken.clone(), by_bounds: false };
         if self.counts.is_empty() || judged.broken.is_some() {
             return Some(judged);
         }
@@ -190,6 +194,12 @@ impl<'a> Counters<'a> {
         };
         if let Some(shown) = count.shown {
             let missing = known.required_bits & !shown;
+            let late = count.late & !known.required_bits;
+            if late != 0 {
+                let why =
+                    format!("it shows an addition of {}, which began later", late & late.wrapping_neg());
+                return broken(Pattern::CounterOutOfBounds, None, why);
+            }
             if missing == 0 {
                 return Decision::Fits;
             }
@@ -308,7 +318,7 @@ fn counts(history: &History) -> Vec<Count> {
         for (place, operation) in transaction.operations.iter().enumerate() {
             if let Operation::Count { key, value } = *operation {
                 let own = added(&transaction.operations[..place], key.0);
-                counts.push(Count { reader: reader as u32, key: key.0, value, own, shown: None });
+                counts.push(Count { reader: reader as u32, key: key.0, value, own, shown: None, late: 0 });
             }
         }
     }
