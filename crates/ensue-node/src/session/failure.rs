@@ -45,3 +45,7 @@ impl Failure {
 
 /// An owner answered something else than what was asked.
 pub(super) const UNANSWERED: Reply = Reply::error("ERR internal error: an owner left a command unanswered");
+
+/// A write transaction was made, and not every command of it has an answer.
+pub(super) const ANSWER_LOST: Reply =
+    Reply::error("UNKNOWN the write was made, but an owner's answer was lost with a connection");

@@ -218,6 +218,11 @@ impl Answers {
         }
     }
 
+    /// Whether every piece has its answer.
+    pub(super) fn are_whole(&self) -> bool {
+        self.0.iter().all(Option::is_some)
+    }
+
     /// The answer of one piece. One that was never sent is dropped, and an error stays: `FLUSHALL` asks an owner once
     /// for each keyspace.
     pub(super) fn put(&mut self, piece: u32, reply: Reply) {

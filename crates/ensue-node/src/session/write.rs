@@ -7,6 +7,7 @@
 //! and refuses a MULTI over several owners. A MULTI of one owner is atomic in every keyspace.
 
 use super::exchange::Exchange;
+use super::failure::ANSWER_LOST;
 use super::parallel::Then;
 use super::plan::Plan;
 use super::turn::Turn;
@@ -73,6 +74,8 @@ impl WriteTransaction {
         for (piece, reply) in replies {
             answers.put(piece, reply);
         }
-        turn.complete(vec![self.plan.assemble(answers)]);
+        // An owner that executed its part before a connection broke is asked again, and knows only that it did.
+        let reply = if answers.are_whole() { self.plan.assemble(answers) } else { ANSWER_LOST };
+        turn.complete(vec![reply]);
     }
 }
