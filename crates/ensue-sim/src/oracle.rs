@@ -53,6 +53,7 @@ pub mod property {
     pub const PRIVATE: &str = "P1 a session alone with its keys sees something else than it did";
     pub const AVAILABILITY: &str = "P14 a healthy datacenter does not serve";
     pub const PROGRESS: &str = "P15 no progress after everything healed";
+    pub const CLOCK: &str = "P19 a clock follows a time from too far ahead";
     pub const TOMBSTONES: &str = "P18 tombstones stay for ever";
     pub const PROTOCOL: &str = "the server breaks the Redis protocol";
     pub const STOPPED: &str = "a partition stopped without a disk fault";

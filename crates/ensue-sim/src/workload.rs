@@ -7,11 +7,13 @@
 pub mod client;
 pub mod command;
 pub mod finals;
+mod forgery;
 pub mod keys;
 pub mod mix;
 pub mod model;
 mod private;
 
+use crate::clock::EPOCH_MS;
 use crate::event::{Alarm, ConnectionId};
 use crate::history::{History, Outcome};
 use crate::marks::{Mark, Marks};
@@ -30,6 +32,8 @@ use std::collections::BTreeMap;
 
 /// Within a healthy datacenter every answer comes within this time.
 const HEALTHY_ANSWER_US: u64 = 1_500_000;
+/// Times in a thousand that a token is shown with a time from far in the future.
+const FORGED: u64 = 50;
 
 /// All clients of a run.
 pub struct Workload {
@@ -140,6 +144,9 @@ impl Workload {
                 return self.token(world, index, None);
             }
             let token = self.board[random.index(self.board.len())].clone();
+            if random.chance(FORGED) {
+                return self.forge(world, index, &token);
+            }
             return self.merge(world, index, token, false);
         }
         let count = if random.chance(options.pipeline) { random.between(2, 5) } else { 1 };
@@ -210,6 +217,7 @@ impl Workload {
             keys: &mut self.keys,
             random: &mut random,
             now_us: world.now(),
+            datacenter: world.options.shape.datacenter(client.site),
             slack_ms: slack_ms(world),
         };
         let draft = drawer.draft(kind, client);
@@ -234,6 +242,17 @@ impl Workload {
         if let Some(request) = self.clients[index].waiting.back() {
             self.history.operations[request.operation].merges = Some(token.operation);
         }
+        self.send(world, index, commands);
+    }
+
+    /// Shows a token that claims to be from beyond the bound on clocks, and must be refused.
+    fn forge(&mut self, world: &mut World, index: usize, token: &Token) {
+        let far_ms = 2 * world.options.tuning.clock_ahead_ms_max;
+        let Some(text) = forgery::at(&token.text, EPOCH_MS + world.now() / 1_000 + far_ms) else { return };
+        let mut args = command::args("CAUSAL MERGE");
+        args.push(Bytes::from(text));
+        let draft = Draft { commands: vec![Command { args, expect: Expect::Refused }], ..Draft::default() };
+        let commands = self.enqueue(world, index, draft, Purpose::Merge { own: false });
         self.send(world, index, commands);
     }
 
@@ -311,6 +330,11 @@ impl Workload {
             if let Expect::Members(members) = &mut command.expect {
                 let key = String::from_utf8_lossy(&command.args[1]).into_owned();
                 members.clone_from(self.keys.members.entry(key).or_default());
+            }
+            if matches!(command.expect, Expect::Expiring { .. }) && *answer == Answer::Nil {
+                let datacenter = self.history.operations[request.operation].datacenter;
+                let key = String::from_utf8_lossy(&command.args[1]).into_owned();
+                self.keys.gone.push((datacenter, key));
             }
             let finding = command.interpret(answer, request.invoked_us, now).map_err(|mut violation| {
                 violation.words += &format!("\n{}", self.history.describe(request.operation));

@@ -16,6 +16,13 @@ use ensue_types::{Args, CoreId, DatacenterId};
 /// thirty seconds under `appendfsync no`, and tombstones wait for several syncs.
 const SETTLE_US_MAX: u64 = 150_000_000;
 const LOOK_AGAIN_US: u64 = 200_000;
+/// Figures that must come down to nothing, and what it means if they do not.
+const UNFINISHED: [(&str, &str); 4] = [
+    ("ensue_waiting_entries", "replicated entries wait for their dependencies"),
+    ("ensue_transactions", "transactions do not end"),
+    ("ensue_waiting_rows", "changes wait for their turn in a row"),
+    ("ensue_waiting_reads", "reads wait for a coordinator"),
+];
 /// A fresh session's questions are all answered within this time.
 const ANSWER_US_MAX: u64 = 10_000_000;
 
@@ -51,9 +58,10 @@ impl Run {
 
     fn look(&mut self, workload: &mut Workload) -> Result<Option<Violation>, Violation> {
         let mut digests = Vec::new();
-        let (mut tombstones, mut waiting) = (0, 0);
+        let mut tombstones = 0;
+        let mut left = [0; UNFINISHED.len()];
         for datacenter in 0..self.world.options.shape.datacenters {
-            let commands = vec![args("CAUSAL DIGEST"), args("INFO")];
+            let commands = vec![args("CAUSAL DIGEST"), args("CAUSAL DIGEST 1"), args("INFO")];
             let answers = match self.ask(workload, DatacenterId(datacenter), commands)? {
                 Ok(answers) => answers,
                 Err(violation) => return Ok(Some(violation)),
@@ -61,12 +69,14 @@ impl Run {
             if answers[0].error().is_none() {
                 self.marks.add(Mark::Digest);
             }
-            digests.push(answers[0].to_string());
-            tombstones += figure(&answers[1], "ensue_tombstones");
-            waiting += figure(&answers[1], "ensue_waiting_entries");
+            digests.push(format!("{} and {}", answers[0], answers[1]));
+            tombstones += figure(&answers[2], "ensue_tombstones");
+            for (left, (name, _)) in left.iter_mut().zip(UNFINISHED) {
+                *left += figure(&answers[2], name);
+            }
         }
-        if waiting > 0 {
-            let words = format!("{waiting} replicated entries wait for their dependencies for ever");
+        if let Some((count, (_, what))) = left.into_iter().zip(UNFINISHED).find(|(count, _)| *count > 0) {
+            let words = format!("{count} {what} for ever");
             return Ok(Some(Violation::new(property::PROGRESS, words)));
         }
         if digests.iter().any(|digest| *digest != digests[0]) {

@@ -39,6 +39,8 @@ pub enum Expect {
         sure_until_us: u64,
         gone_after_us: u64,
     },
+    /// An error, whichever.
+    Refused,
 }
 
 /// A command and the meaning of its answer.
@@ -124,6 +126,10 @@ impl Command {
                     );
                     return Err(Violation::new(property::PRIVATE, words));
                 }
+            }
+            Expect::Refused => {
+                let words = format!("a token from beyond the bound on clocks was taken: {answer}");
+                return Err(Violation::new(property::CLOCK, words));
             }
             Expect::Ok | Expect::Integer => return Err(wrong()),
         }

@@ -1,6 +1,7 @@
 //! The keys of a run, few and shared, and what has to be remembered about them.
 
 use crate::history::{History, Location, OperationIndex};
+use ensue_types::DatacenterId;
 use std::collections::BTreeMap;
 
 /// Additions of distinct powers of two that fit one counter.
@@ -29,6 +30,8 @@ pub struct Keys {
     /// Members ever added to each set, in the order of invocation.
     pub members: BTreeMap<String, Vec<(String, Location, OperationIndex)>>,
     pub totals: BTreeMap<String, Total>,
+    /// Keys that somebody saw gone after their deadline, and where: no time comes back in which they were there.
+    pub gone: Vec<(DatacenterId, String)>,
     /// Keys whose deadline was acknowledged, and when it has surely come everywhere.
     pub expiring: Vec<(String, u64)>,
 }
@@ -49,6 +52,7 @@ impl Keys {
             sums: BTreeMap::new(),
             members: BTreeMap::new(),
             totals: BTreeMap::new(),
+            gone: Vec::new(),
             expiring: Vec::new(),
         }
     }

@@ -5,6 +5,7 @@ use super::command::{Command, Expect, args, value_of};
 use super::keys::Keys;
 use crate::history::{History, Location, Written};
 use crate::random::Random;
+use ensue_types::DatacenterId;
 
 /// A kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +37,11 @@ pub enum Kind {
     PrivateTransaction,
     Total,
     Mixed,
+    Flush,
 }
 
 /// Every kind with its usual weight.
-pub const KINDS: [(Kind, u64); 27] = [
+pub const KINDS: [(Kind, u64); 28] = [
     (Kind::Get, 16),
     (Kind::GetSeveral, 12),
     (Kind::Set, 14),
@@ -67,6 +69,7 @@ pub const KINDS: [(Kind, u64); 27] = [
     (Kind::PrivateTransaction, 3),
     (Kind::Total, 3),
     (Kind::Mixed, 2),
+    (Kind::Flush, 1),
 ];
 
 /// A request before it is sent.
@@ -91,6 +94,8 @@ pub struct Drawer<'a> {
     pub keys: &'a mut Keys,
     pub random: &'a mut Random,
     pub now_us: u64,
+    /// Where the client is.
+    pub datacenter: DatacenterId,
     /// Deadlines are this uncertain, to either side.
     pub slack_ms: u64,
 }
@@ -124,6 +129,7 @@ impl Drawer<'_> {
             Kind::PrivateTransaction => super::private::transaction(self.random, &mut draft, client),
             Kind::Total => self.total(&mut draft),
             Kind::Mixed => self.anything_goes(&mut draft),
+            Kind::Flush => self.flush(&mut draft),
         }
         if draft.commands.is_empty() {
             draft = Draft::default();
@@ -341,6 +347,11 @@ impl Drawer<'_> {
     }
 
     fn expire_read(&mut self, draft: &mut Draft, client: &Client) {
+        let here = self.keys.gone.iter().rev().find(|(datacenter, _)| *datacenter == self.datacenter);
+        if let Some((_, key)) = here.filter(|_| self.random.chance(500)) {
+            let gone = Expect::Exactly(crate::reply::Answer::Nil);
+            return draft.commands.push(Command::new(&format!("GET {key}"), gone));
+        }
         let Some(expiring) = &client.expiring else { return self.read_one(draft) };
         let expect = Expect::Expiring {
             value: expiring.value.clone(),
@@ -356,6 +367,23 @@ impl Drawer<'_> {
         let (name, size) = if amount < 0 { ("DECRBY", -amount) } else { ("INCRBY", amount) };
         draft.commands.push(Command::new(&format!("{name} {key} {size}"), Expect::Integer));
         draft.total = Some((key, amount));
+    }
+
+    /// A keyspace apart, in which everyone writes and now and then flushes: only convergence is checked.
+    fn flush(&mut self, draft: &mut Draft) {
+        draft.commands.push(Command::new("SELECT 1", Expect::Ok));
+        for _ in 0..self.random.between(1, 3) {
+            let (key, number) = (self.random.below(4), self.random.below(100));
+            let text = match self.random.below(8) {
+                0 => "FLUSHDB".to_owned(),
+                1 => format!("DEL f{key}"),
+                2 => format!("HSET fh{key} a {number}"),
+                3 | 4 => format!("INCRBY fc{key} {number}"),
+                _ => format!("SET f{key} {number}"),
+            };
+            draft.commands.push(Command::new(&text, Expect::Anything));
+        }
+        draft.commands.push(Command::new("SELECT 0", Expect::Ok));
     }
 
     /// Values, additions and deletes of one key by everyone: only convergence is checked.

@@ -1,0 +1,57 @@
+//! A token as someone could forge it: from far in the future.
+//!
+//! The layout is that of `docs/sessions.md`'s token as it travels: base64url of version, keyspace, time, facts and an
+//! FNV-1a checksum, which protects against mistakes and not against forgers.
+
+const TIME: std::ops::Range<usize> = 2..10;
+const CHECKSUM_BYTES: usize = 8;
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The same token, from this millisecond since 1970. Nothing if the text is no token.
+pub(super) fn at(text: &[u8], ms: u64) -> Option<Vec<u8>> {
+    let mut bytes = decode(text)?;
+    let end = bytes.len().checked_sub(CHECKSUM_BYTES).filter(|&end| end >= TIME.end)?;
+    bytes[TIME].copy_from_slice(&(ms << 16).to_le_bytes());
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let checksum = bytes[..end].iter().fold(0xcbf2_9ce4_8422_2325, step);
+    bytes[end..].copy_from_slice(&checksum.to_le_bytes());
+    Some(encode(&bytes))
+}
+
+fn decode(text: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for chunk in text.chunks(4) {
+        let mut bits = 0_u32;
+        for (place, character) in chunk.iter().enumerate() {
+            let value = ALPHABET.iter().position(|letter| letter == character)?;
+            bits |= (value as u32) << (18 - 6 * place);
+        }
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..chunk.len()]);
+    }
+    Some(bytes)
+}
+
+fn encode(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for chunk in bytes.chunks(3) {
+        let mut group = [0; 4];
+        group[1..=chunk.len()].copy_from_slice(chunk);
+        let bits = u32::from_be_bytes(group);
+        text.extend((0..=chunk.len()).map(|place| ALPHABET[(bits >> (18 - 6 * place)) as usize & 63]));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{at, decode, encode};
+
+    #[test]
+    fn text_and_bytes_go_both_ways() {
+        for length in 0..20_u8 {
+            let bytes: Vec<u8> = (0..length).map(|n| n.wrapping_mul(37)).collect();
+            assert_eq!(decode(&encode(&bytes)), Some(bytes));
+        }
+        assert_eq!(at(b"no token!", 1), None);
+    }
+}
