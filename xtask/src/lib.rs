@@ -1,8 +1,10 @@
 //! What the development commands are made of: `steps` runs programs one after the other, `gate` is the list of steps
-//! a change must pass, `tidy` reads the tree and says what is out of place.
+//! a change must pass, `tidy` reads the tree and says what is out of place, `mutants` asks whether the tests notice a
+//! wrong line.
 //!
 //! Nothing here is part of the product.
 
 pub mod gate;
+pub mod mutants;
 pub mod steps;
 pub mod tidy;

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use xtask::gate::Gate;
+use xtask::mutants;
 use xtask::steps::{Steps, cargo};
 use xtask::tidy;
 
@@ -14,6 +15,7 @@ usage: cargo xtask <command>
   ci            the same, with more seeds of the simulator
   tidy          only the checks of the tree's form
   sim [args]    the simulator, release build: `cargo xtask sim --seed 42`
+  mutants [..]  small wrong changes, and whether the tests notice: `cargo xtask mutants --sample 200 --seed 1`
   torture [..]  real servers harmed under recorded clients: `cargo xtask torture --minutes 10`, `--break RULE`
 ";
 
@@ -38,6 +40,7 @@ fn run() -> Result<bool> {
         "ci" => Ok(Gate { root, seeds: 1000 }.pass(&mut Steps::new())),
         "tidy" => tidy_only(&root),
         "sim" => sim(&root, &rest),
+        "mutants" => mutants::run(&root, &rest),
         "torture" => torture(&root, &rest),
         "" | "help" | "-h" | "--help" => {
             print!("{USAGE}");
