@@ -178,7 +178,7 @@ impl State {
         match effect {
             Effect::Put { value, seen } => self.merge_base(Some(value), seen, write, rules),
             Effect::Delete { seen } => self.merge_base(None, seen, write, rules),
-            Effect::Add { tally } => self.merge_addition(*tally, write, rules),
+            Effect::Add { tally } => self.merge_addition(*tally, write),
         }
     }
 
@@ -205,14 +205,12 @@ impl State {
         Outcome::Won
     }
 
-    fn merge_addition(&mut self, tally: Tally, write: &Write, rules: Rules) -> Outcome {
+    fn merge_addition(&mut self, tally: Tally, write: &Write) -> Outcome {
         let addition =
             Addition { datacenter: write.origin, stamp: write.stamp, operation: write.operation, tally };
         let additions = &mut self.counter.get_or_insert_default().additions;
         match additions.binary_search_by_key(&write.origin, |a| a.datacenter) {
-            Ok(at) if additions[at].is_at_least(&addition) && rules.hold(Rule::LaterAdditionCounts) => {
-                return Outcome::Lost;
-            }
+            Ok(at) if additions[at].is_at_least(&addition) => return Outcome::Lost,
             Ok(at) => additions[at] = addition,
             Err(at) => additions.insert(at, addition),
         }

@@ -126,8 +126,6 @@ rules! {
     // Values.
     /// Equal times are ordered by datacenter, then partition, the same everywhere (trap 26).
     TiesByDatacenter,
-    /// Of a datacenter's additions the later counts, whichever arrives last (trap 16).
-    LaterAdditionCounts,
     /// A counter's series ends with the delete that covers it.
     SeriesEndsWithItsDelete,
     /// A new value covers the additions of deletes that are forgotten here.
@@ -140,8 +138,6 @@ rules! {
     // Streams and forgetting.
     /// A stream goes on where its receiver says that it stopped.
     ResumeWhereItStopped,
-    /// An acknowledgement's time lies below every undecided transaction of its partition.
-    AcknowledgeBelowUndecided,
     /// A tombstone also waits here until the older writes of the others have come (trap 14).
     CatchUpBeforeCollecting,
 

@@ -129,9 +129,8 @@ impl Partition {
         // Every entry that is yet to come in the own stream has a higher stamp than this acknowledgement's time: what
         // waits for a decision or its turn may have drawn, or be given, one below the clock.
         let now = self.promise();
-        let earliest =
-            self.order.earliest().filter(|_| self.config.rules.hold(Rule::AcknowledgeBelowUndecided));
-        let floor = earliest.map_or(now, |earliest| now.min(LogicalTime(earliest.0.saturating_sub(1))));
+        let floor =
+            self.order.earliest().map_or(now, |earliest| now.min(LogicalTime(earliest.0.saturating_sub(1))));
         self.send_at(floor, to, Message::StreamAcknowledge(acknowledge));
     }
 
