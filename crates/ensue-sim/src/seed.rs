@@ -161,7 +161,8 @@ fn draw_tuning(random: &mut Random) -> Tuning {
     let segment_bytes = random.skewed(4 << 10, 64 << 10);
     Tuning {
         read_transaction_timeout_ms,
-        read_mark_ms: 2 * read_transaction_timeout_ms,
+        // Shorter than a server has it, so that a second round may find its moment forgotten.
+        read_mark_ms: random.skewed(20, 2 * read_transaction_timeout_ms),
         request_timeout_ms: random.between(500, 3_000),
         context_operations_max: random.skewed(2, 64) as usize,
         stream_window_bytes: random.skewed(1 << 10, 256 << 10) as usize,

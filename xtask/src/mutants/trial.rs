@@ -70,10 +70,8 @@ impl Trial {
             std::fs::copy(root.join(file), to).with_context(|| format!("copying {file}"))?;
         }
         ensure!(trial.build()?, "the tree does not build as it is");
-        for package in super::PACKAGES {
-            let verdict = trial.judge(package)?;
-            ensure!(verdict == Verdict::Survived, "the tree as it is: {verdict}");
-        }
+        let verdict = trial.judge(&super::PACKAGES)?;
+        ensure!(verdict == Verdict::Survived, "the tree as it is: {verdict}");
         Ok(trial)
     }
 
@@ -82,7 +80,7 @@ impl Trial {
         let path = self.tree.join(&mutant.file);
         let original = std::fs::read_to_string(&path).with_context(|| mutant.file.clone())?;
         std::fs::write(&path, mutant.apply(&original)?)?;
-        let verdict = if self.build()? { self.judge(mutant.package()) } else { Ok(Verdict::DoesNotBuild) };
+        let verdict = if self.build()? { self.judge(&[mutant.package()]) } else { Ok(Verdict::DoesNotBuild) };
         std::fs::write(&path, original)?;
         verdict
     }
@@ -93,12 +91,12 @@ impl Trial {
         Ok(command.stdout(Stdio::null()).stderr(Stdio::null()).status().context("starting cargo")?.success())
     }
 
-    fn judge(&self, package: &str) -> Result<Verdict> {
+    fn judge(&self, packages: &[&str]) -> Result<Verdict> {
         let (first, more) = (SEEDS_FIRST.min(self.seeds), self.seeds.saturating_sub(SEEDS_FIRST));
         let judges: [(&str, Command); 4] = [
             ("the scenarios", self.sim(&["--scenario", "scenarios"])),
             ("the simulator", self.sim(&["--threads", "1", "--seeds", &first.to_string()])),
-            ("the crate's tests", self.tests(package)),
+            ("the crate's tests", self.tests(packages)),
             (
                 "many seeds",
                 self.sim(&["--threads", "1", "--start", &first.to_string(), "--seeds", &more.to_string()]),
@@ -121,9 +119,9 @@ impl Trial {
         command
     }
 
-    fn tests(&self, package: &str) -> Command {
+    fn tests(&self, packages: &[&str]) -> Command {
         let mut command = self.cargo();
-        command.args(["test", "--quiet", "--package", package]);
+        command.args(["test", "--quiet"]).args(packages.iter().flat_map(|package| ["--package", package]));
         command
     }
 
