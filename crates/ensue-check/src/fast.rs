@@ -52,11 +52,12 @@ pub fn check(history: &History, options: &Options) -> Report {
         case.resolve(&wanted, &mut findings);
     }
     let mut report = Report::default();
+    let mut shown: Vec<Vec<u32>> = Vec::new();
     for (&property, finding) in wanted.iter().zip(findings) {
         let verdict = match finding {
             Finding::Holds => incomplete(history).map_or(Verdict::Holds, Verdict::Undecided),
             Finding::Violated(evidence) => {
-                Verdict::Violated(Box::new(case.explain(property, evidence, options)))
+                Verdict::Violated(Box::new(case.explain(property, evidence, options, &mut shown)))
             }
             Finding::Undecided(reason) => Verdict::Undecided(reason),
             Finding::NotApplicable(why) => Verdict::NotApplicable(why),
@@ -217,13 +218,23 @@ impl<'a> Case<'a> {
         Reason { text: format!("a read of `{key}` returned {what}"), line }
     }
 
-    fn explain(&self, property: Property, evidence: Evidence, options: &Options) -> Violation {
+    fn explain(
+        &self,
+        property: Property,
+        evidence: Evidence,
+        options: &Options,
+        shown: &mut Vec<Vec<u32>>,
+    ) -> Violation {
         let mut evidence = evidence;
-        if options.explain {
-            evidence = shrink::shrink(self.history, &self.reads.certain, property, evidence);
-        }
         evidence.transactions.sort_unstable();
         evidence.transactions.dedup();
+        if options.explain {
+            shown.sort_by_key(Vec::len);
+            evidence = shrink::shrink(self.history, &self.reads.certain, property, evidence, shown);
+            evidence.transactions.sort_unstable();
+            evidence.transactions.dedup();
+            shown.push(evidence.transactions.clone());
+        }
         let mut violation = Violation::new(evidence.pattern, evidence.detail);
         violation.transactions = evidence.transactions.into_iter().map(TransactionIndex).collect();
         violation.relations = evidence.relations;

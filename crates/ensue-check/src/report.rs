@@ -122,10 +122,16 @@ pub enum RelationKind {
 }
 
 impl RelationKind {
-    /// Puts other places for those of transactions in it.
-    pub(crate) fn map(&mut self, place: impl Fn(TransactionIndex) -> TransactionIndex) {
-        if let RelationKind::OlderThan { by, .. } = self {
-            *by = place(*by);
+    /// Puts other places for those of transactions and keys in it.
+    pub(crate) fn map(
+        &mut self,
+        transaction: impl Fn(TransactionIndex) -> TransactionIndex,
+        place: impl Fn(Key) -> Key,
+    ) {
+        match self {
+            RelationKind::OlderThan { key, by } => (*key, *by) = (place(*key), transaction(*by)),
+            RelationKind::ReadsFrom(key) => *key = place(*key),
+            RelationKind::Session | RelationKind::Merge => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::evidence::Evidence;
 use super::is_violated;
 use super::reads::{INITIAL, Read};
-use crate::history::{History, Operation, Session, Transaction, TransactionIndex, Value};
+use crate::history::{History, Key, Operation, Session, Transaction, TransactionIndex, Value};
 use crate::property::Property;
 use crate::tables::Map;
 
@@ -29,16 +29,25 @@ enum What {
     Merges,
 }
 
-/// The evidence of a part of the history that is as small as can be; the given one if that does not work out.
+/// The evidence of a part of the history that is as small as can be; the given one if that does not work out. The others are
+/// transactions that show other violations, the fewest first.
 pub(super) fn shrink(
     history: &History,
     certain: &[Read],
     property: Property,
     evidence: Evidence,
+    others: &[Vec<u32>],
 ) -> Evidence {
     match property {
         Property::ReadIntegrity | Property::Counters | Property::Convergence => return evidence,
         _ => {}
+    }
+    // What shows that another property is violated often shows this one, too, and may be shorter.
+    for transactions in others.iter().filter(|of| of.len() < evidence.transactions.len()) {
+        let items = items(history, certain, transactions);
+        if let Some(found) = Part::new(history, &items, &vec![true; items.len()]).evidence(property) {
+            return shrink(history, certain, property, found, &[]);
+        }
     }
     let items = items(history, certain, &evidence.transactions);
     if items.len() > ITEMS_MAX {
@@ -133,6 +142,8 @@ fn items(history: &History, certain: &[Read], transactions: &[u32]) -> Vec<Item>
 struct Part {
     history: History,
     whole: Vec<u32>,
+    /// Beside each key: its place in the whole.
+    whole_keys: Vec<u32>,
 }
 
 impl Part {
@@ -168,10 +179,12 @@ impl Part {
             }
         }
         part.keys = vec![String::new(); keys.len()];
+        let mut whole_keys = vec![0; keys.len()];
         for (old, new) in keys {
             part.keys[new as usize].clone_from(&history.keys[old as usize]);
+            whole_keys[new as usize] = old;
         }
-        let mut part = Part { history: part, whole };
+        let mut part = Part { history: part, whole, whole_keys };
         part.place_in_sessions();
         part
     }
@@ -204,7 +217,7 @@ impl Part {
         for relation in &mut evidence.relations {
             relation.from = whole(relation.from);
             relation.to = whole(relation.to);
-            relation.kind.map(whole);
+            relation.kind.map(whole, |key| Key(self.whole_keys[key.0 as usize]));
         }
         Some(evidence)
     }
