@@ -3,7 +3,7 @@
 use ensue_sim::cli::{SimOptions, run};
 
 fn main() {
-    let mut options = SimOptions::default();
+    let mut options = SimOptions { shrink_seconds: 60, ..SimOptions::default() };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|value| value.parse().ok());
@@ -15,6 +15,7 @@ fn main() {
             "--break" => options.broken = words.next(),
             "--scenario" => options.scenario = words.next().map(Into::into),
             "--breaks" => options.breaks = Some(Vec::new()),
+            "--shrink-seconds" => options.shrink_seconds = number().unwrap_or(0),
             "--trace" => options.trace = true,
             other => {
                 eprintln!("unknown option {other}");

@@ -4,17 +4,13 @@
 
 mod breaks;
 mod exhaust;
+mod failure;
 mod many;
 
-use crate::faults::Plan;
-use crate::oracle::{Violation, property};
-use crate::run::{Report, run as run_world};
+use crate::run::{Report, run as run_world, to_screen};
 use crate::seed::Options;
 use ensue_types::{Rule, Rules};
-use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Once;
 
 /// What the command line says.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +34,10 @@ pub struct SimOptions {
     pub exhaust: Option<Option<String>>,
     /// Visit no more states of one tiny world than this.
     pub states_max: u64,
+    /// Where a failing run leaves its directory; `ensue-sim-failures` if nothing is said.
+    pub out: Option<PathBuf>,
+    /// A failing run is shrunk for at most so long; 0 is not at all.
+    pub shrink_seconds: u64,
 }
 
 /// Runs the subcommand. The exit code: 0 all is well, 1 a violation, 2 the command line makes no sense.
@@ -49,7 +49,6 @@ pub fn run(options: &SimOptions) -> i32 {
             None => return unknown_rule(name),
         },
     };
-    quiet_panics();
     if let Some(name) = &options.exhaust {
         return exhaust::run(name.as_deref(), rules, options.states_max);
     }
@@ -60,35 +59,14 @@ pub fn run(options: &SimOptions) -> i32 {
         return crate::script::run_files(path, options.broken.is_some().then_some(rules), options.trace);
     }
     match (options.seed, options.seeds) {
-        (Some(seed), _) => one(seed, rules, options.trace),
+        (Some(seed), _) => one(seed, rules, options),
         (None, seeds) => many::run_many(options, rules, seeds.unwrap_or(100)),
     }
 }
 
-/// Runs one seed; a panic of a node is a violation like any other.
+/// Runs one seed.
 pub fn run_seed(seed: u64, rules: Rules, print: bool) -> Report {
-    let options = Options::draw(seed, rules);
-    match catch_unwind(AssertUnwindSafe(|| run_world(options.clone(), print))) {
-        Ok(report) => report,
-        Err(payload) => {
-            let words = payload
-                .downcast_ref::<String>()
-                .cloned()
-                .or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()))
-                .unwrap_or_default();
-            let place = last_panic();
-            Report {
-                plan: Plan::draw(&options),
-                options,
-                violation: Some(Violation::new(property::PANIC, format!("{words}\nat {place}"))),
-                marks: Default::default(),
-                hash: 0,
-                events: 0,
-                operations: 0,
-                virtual_us: 0,
-            }
-        }
-    }
+    run_world(Options::draw(seed, rules), print.then(to_screen))
 }
 
 /// The line that replays a seed.
@@ -97,22 +75,17 @@ pub fn replay_line(report: &Report) -> String {
     format!("ensue sim --seed {}{}", report.options.seed, broken.unwrap_or_default())
 }
 
-fn one(seed: u64, rules: Rules, trace: bool) -> i32 {
+fn one(seed: u64, rules: Rules, options: &SimOptions) -> i32 {
     println!("{}", Options::draw(seed, rules));
-    let report = run_seed(seed, rules, trace);
+    let report = run_seed(seed, rules, options.trace);
     print!("{}", report.plan.until(report.virtual_us));
     println!("operations      {}", report.operations);
     println!("events          {}", report.events);
     println!("virtual time    {:.3} s", report.virtual_us as f64 / 1e6);
     print!("{}", report.marks);
     println!("event hash      {:016x}", report.hash);
-    match &report.violation {
-        None => 0,
-        Some(violation) => {
-            println!("VIOLATION       {violation}");
-            1
-        }
-    }
+    failure::tell(&report, options);
+    i32::from(report.violation.is_some())
 }
 
 fn find_rule(name: &str) -> Option<Rule> {
@@ -125,23 +98,4 @@ fn unknown_rule(name: &str) -> i32 {
         eprintln!("  {}", rule.name());
     }
     2
-}
-
-thread_local! {
-    static LAST_PANIC: RefCell<String> = const { RefCell::new(String::new()) };
-}
-
-/// Panics of nodes are reported as violations, not printed.
-fn quiet_panics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        std::panic::set_hook(Box::new(|info| {
-            let place = info.location().map(ToString::to_string).unwrap_or_default();
-            LAST_PANIC.with(|last| last.replace(place));
-        }));
-    });
-}
-
-fn last_panic() -> String {
-    LAST_PANIC.with(|last| last.borrow().clone())
 }

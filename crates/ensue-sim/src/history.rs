@@ -68,7 +68,7 @@ pub struct Operation {
 }
 
 /// Everything.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct History {
     pub operations: Vec<Operation>,
     /// The operations of each session, in its order.

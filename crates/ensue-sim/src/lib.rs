@@ -20,7 +20,10 @@ pub mod reply;
 pub mod run;
 pub mod script;
 pub mod seed;
+pub mod settings;
 pub mod shape;
+pub mod shrink;
+pub mod trial;
 pub mod workload;
 pub mod world;
 

@@ -1,20 +1,29 @@
 //! One run: a seed's world under its workload and faults, then quiescence, then the judgement.
 
+mod panics;
 mod settle;
+
+pub use panics::caught;
 
 use crate::event::Alarm;
 use crate::faults::{Effect, Plan};
+use crate::history::{History, OperationIndex};
 use crate::marks::{Mark, Marks};
 use crate::oracle::{self, Violation, property};
 use crate::seed::Options;
 use crate::workload::Workload;
 use crate::world::{Happening, World};
 use ensue_node::Trace;
+use std::collections::BTreeMap;
+use std::io::{BufWriter, Write};
 
 /// No run lasts longer than this before it must come to rest, whatever its operations.
 const BUSY_US_MAX: u64 = 120_000_000;
 /// How often requests are looked at that should have been answered.
 const WATCH_US: u64 = 100_000;
+
+/// The operations of each step of each client.
+pub type Taken = BTreeMap<(usize, u64), Vec<OperationIndex>>;
 
 /// What became of a run.
 #[derive(Clone, Debug)]
@@ -23,6 +32,8 @@ pub struct Report {
     /// The faults that were planned; those after the end of the run never struck.
     pub plan: Plan,
     pub violation: Option<Violation>,
+    pub history: History,
+    pub taken: Taken,
     pub marks: Marks,
     pub hash: u64,
     pub events: u64,
@@ -30,20 +41,29 @@ pub struct Report {
     pub virtual_us: u64,
 }
 
-/// Runs a seed's world to its end, under the faults that the seed plans.
-pub fn run(options: Options, print: bool) -> Report {
-    let plan = Plan::draw(&options);
-    run_plan(options, plan, print)
+/// Where the events of a run are shown.
+pub type Sink = Box<dyn Write>;
+
+/// Standard output, for people.
+pub fn to_screen() -> Sink {
+    Box::new(BufWriter::new(std::io::stdout()))
 }
 
-/// Runs a world to its end under these faults.
-pub fn run_plan(options: Options, plan: Plan, print: bool) -> Report {
+/// Runs a seed's world to its end, under the faults that the seed plans.
+pub fn run(options: Options, trace: Option<Sink>) -> Report {
+    let plan = Plan::draw(&options);
+    run_plan(options, plan, trace)
+}
+
+/// Runs a world to its end under these faults. A panic of a node is a violation like any other.
+pub fn run_plan(options: Options, plan: Plan, trace: Option<Sink>) -> Report {
     let mut world = World::new(options.clone());
-    world.print = print;
+    world.trace = trace;
     let mut workload = Workload::new(&mut world);
     let mut run = Run { world, plan, marks: Marks::default() };
     run.order_fault(0);
-    let verdict = run.complete(&mut workload);
+    let verdict = panics::caught(|| run.complete(&mut workload))
+        .unwrap_or_else(|words| Err(Violation::new(property::PANIC, words)));
     run.marks.join(&run.world.marks);
     Report {
         options,
@@ -54,6 +74,8 @@ pub fn run_plan(options: Options, plan: Plan, print: bool) -> Report {
         events: run.world.audit.events(),
         operations: workload.history.operations.len() as u64,
         virtual_us: run.world.now(),
+        history: workload.history,
+        taken: workload.taken,
     }
 }
 

@@ -1,15 +1,17 @@
 //! Scenarios as text: what clients say, what breaks when, and what must come of it. `docs/simulator.md` has the words.
 //!
 //! A script runs in a calm world. It fails at the first line whose answer is not the expected one. A line
-//! `break RULE` promises that the same script fails when that rule is broken.
+//! `break RULE` promises that the same script fails when that rule is broken. A script that begins with `world` is no
+//! list of steps but the world of a seed, with only some of its clients' steps and some of its faults.
 
 pub mod parse;
 pub mod play;
 
+use crate::run::{caught, to_screen};
 use crate::seed::Options;
+use crate::trial::Trial;
 use ensue_types::{Rule, Rules};
 use parse::{Line, Step};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// A parsed script.
@@ -17,6 +19,8 @@ use std::path::{Path, PathBuf};
 pub struct Script {
     pub options: Options,
     pub lines: Vec<Line>,
+    /// The seed's world that this script is, instead of lines.
+    pub trial: Option<Trial>,
     /// The rules without which the script must fail.
     pub breaks: Vec<Rule>,
 }
@@ -29,10 +33,14 @@ impl Script {
 
     /// Plays it with these rules. The error names the line that did not hold.
     pub fn play(&self, rules: Rules, print: bool) -> Result<(), String> {
+        if let Some(trial) = &self.trial {
+            let violation = trial.run(rules, print.then(to_screen)).violation;
+            return violation.map_or(Ok(()), |violation| Err(violation.to_string()));
+        }
         let mut options = self.options.clone();
         options.rules = rules;
-        let played = catch_unwind(AssertUnwindSafe(|| play::play(options, &self.lines, print)));
-        played.unwrap_or_else(|_| Err("a node broke an invariant of its own and stopped".to_owned()))
+        let played = caught(|| play::play(options, &self.lines, print));
+        played.unwrap_or_else(|words| Err(format!("a node broke an invariant of its own: {words}")))
     }
 
     /// Plays it as it is and with each rule broken that it names.

@@ -7,6 +7,7 @@ use crate::random::Random;
 use crate::shape::Shape;
 use ensue_node::{AppendFsync, Tuning};
 use ensue_types::Rules;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Delays of connections, in microseconds.
@@ -62,7 +63,12 @@ pub struct WorkloadOptions {
     pub keys: usize,
     /// Weights of the operations, in the order of `workload::mix::KINDS`.
     pub mix: Vec<u64>,
+    /// Only these steps are taken, each not before its time. Nothing: all are taken, after thinking.
+    pub kept: Option<Kept>,
 }
+
+/// Steps of clients, by the numbers of both, and when they are taken.
+pub type Kept = BTreeMap<(usize, u64), u64>;
 
 /// Everything about one run.
 #[derive(Clone, Debug)]
@@ -242,6 +248,7 @@ fn draw_workload(random: &mut Random) -> WorkloadOptions {
         merge_timeout_ms: random.between(100, 2_000),
         keys: random.between(2, 6) as usize,
         mix,
+        kept: None,
     }
 }
 

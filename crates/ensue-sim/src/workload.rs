@@ -15,7 +15,7 @@ mod private;
 
 use crate::clock::EPOCH_MS;
 use crate::event::{Alarm, ConnectionId};
-use crate::history::{History, Outcome};
+use crate::history::{History, OperationIndex, Outcome};
 use crate::marks::{Mark, Marks};
 use crate::oracle::{Violation, property};
 use crate::random::Random;
@@ -45,6 +45,8 @@ pub struct Workload {
     /// Tokens that clients left for others.
     board: Vec<Token>,
     stopping: bool,
+    /// The operations of each step of each client.
+    pub taken: BTreeMap<(usize, u64), Vec<OperationIndex>>,
 }
 
 impl Workload {
@@ -59,6 +61,7 @@ impl Workload {
             connections: BTreeMap::new(),
             board: Vec::new(),
             stopping: false,
+            taken: BTreeMap::new(),
         };
         let clients = options.workload.clients.max(1) as u64;
         for index in 0..options.workload.clients {
@@ -123,6 +126,16 @@ impl Workload {
         let client = &mut self.clients[index];
         if self.stopping || client.budget == 0 || !client.waiting.is_empty() {
             return;
+        }
+        if let Some(kept) = &world.options.workload.kept {
+            let Some((&(_, step), &at)) = kept.range((index, client.steps + 1)..(index + 1, 0)).next() else {
+                client.budget = 0;
+                return;
+            };
+            if world.now() < at {
+                return world.alarm(at, Alarm::Client(index));
+            }
+            client.steps = step - 1;
         }
         client.next_step(world.options.seed, index);
         if self.clients[index].connection.is_none() {
@@ -267,6 +280,7 @@ impl Workload {
         let operation =
             self.history.invoke(client.session, datacenter, world.now(), commands.clone(), draft.writes);
         self.history.operations[operation].snapshot = !draft.mixed;
+        self.taken.entry((index, client.steps)).or_default().push(operation);
         client.waiting.push_back(Request {
             operation,
             purpose,

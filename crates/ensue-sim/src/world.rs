@@ -22,6 +22,7 @@ use ensue_types::{Args, DatacenterId, PartitionId, SessionId};
 use ensue_wire::handshake::VersionRange;
 use ensue_wire::{WIRE_VERSION_MAX, WIRE_VERSION_MIN};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io::Write;
 
 /// The versions of the wire format that a process of this release speaks.
 pub const VERSIONS: VersionRange = VersionRange { min: WIRE_VERSION_MIN, max: WIRE_VERSION_MAX };
@@ -117,8 +118,8 @@ pub struct World {
     pub options: Options,
     pub network: Network,
     pub audit: Audit,
-    /// Print each event, one line.
-    pub print: bool,
+    /// Where each event is shown, one line.
+    pub trace: Option<Box<dyn Write>>,
     pub aims: Vec<Aim>,
     /// What happened that is worth counting and that only the world sees.
     pub marks: Marks,
@@ -171,7 +172,7 @@ impl World {
         let mut world = World {
             network: Network::new(shape, options.links.clone(), seed),
             audit: Audit::default(),
-            print: false,
+            trace: None,
             aims: Vec::new(),
             marks: Marks::default(),
             now: 0,
@@ -214,8 +215,9 @@ impl World {
             if let Some((at, event)) = self.queue.pop() {
                 self.now = self.now.max(at);
                 self.audit.event(self.now, 0, &event);
-                if self.print {
-                    println!("{:>12} {event:?}", self.now);
+                if let Some(trace) = &mut self.trace {
+                    // A trace that cannot be written must not change the run.
+                    let _ = writeln!(trace, "{:>12} {event:?}", self.now);
                 }
                 self.carry_out(event);
             }

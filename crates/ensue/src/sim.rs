@@ -37,12 +37,43 @@ pub(crate) struct SimArgs {
     /// Most states of one tiny world
     #[arg(long, value_name = "N", default_value_t = 20_000_000)]
     states_max: u64,
+    /// Where a failing run leaves what is known of it
+    #[arg(long, value_name = "DIR", default_value = "ensue-sim-failures")]
+    out: PathBuf,
+    /// Shrink a failing run to a readable script for at most this long; 0 does not
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    shrink_seconds: u64,
 }
 
 pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
-    let SimArgs { seeds, seed, scenario, start, broken, breaks, trace, threads, exhaust, states_max } = args;
+    let SimArgs {
+        seeds,
+        seed,
+        scenario,
+        start,
+        broken,
+        breaks,
+        trace,
+        threads,
+        exhaust,
+        states_max,
+        out,
+        shrink_seconds,
+    } = args;
     let breaks = breaks.map(|names| names.into_iter().filter(|name| !name.is_empty()).collect());
-    let options =
-        SimOptions { seeds, seed, scenario, start, broken, breaks, trace, threads, exhaust, states_max };
+    let options = SimOptions {
+        seeds,
+        seed,
+        scenario,
+        start,
+        broken,
+        breaks,
+        trace,
+        threads,
+        exhaust,
+        states_max,
+        out: Some(out),
+        shrink_seconds,
+    };
     Ok(ExitCode::from(u8::try_from(ensue_sim::cli::run(&options)).unwrap_or(2)))
 }

@@ -1,6 +1,6 @@
 //! Many seeds on all cores: a progress line, the first failure in the order of seeds, and the marks.
 
-use super::{SimOptions, replay_line, run_seed};
+use super::{SimOptions, failure, run_seed};
 use crate::marks::Marks;
 use crate::run::Report;
 use ensue_types::Rules;
@@ -46,7 +46,7 @@ pub(super) fn run_many(options: &SimOptions, rules: Rules, seeds: u64) -> i32 {
     if std::io::stderr().is_terminal() {
         eprintln!();
     }
-    report(&sum, seeds, began)
+    report(&sum, options, seeds, began)
 }
 
 fn worker(next: &AtomicU64, end: u64, rules: Rules, sum: &Mutex<Sum>, began: Instant) {
@@ -77,7 +77,7 @@ fn worker(next: &AtomicU64, end: u64, rules: Rules, sum: &Mutex<Sum>, began: Ins
     }
 }
 
-fn report(sum: &Sum, seeds: u64, began: Instant) -> i32 {
+fn report(sum: &Sum, options: &SimOptions, seeds: u64, began: Instant) -> i32 {
     let seconds = began.elapsed().as_secs_f64();
     println!(
         "{} seeds, {} operations, {} events, {:.0} s of virtual time in {seconds:.1} s",
@@ -87,10 +87,8 @@ fn report(sum: &Sum, seeds: u64, began: Instant) -> i32 {
         sum.virtual_us as f64 / 1e6
     );
     if let Some(report) = &sum.failed {
-        if let Some(violation) = &report.violation {
-            println!("VIOLATION: {violation}");
-        }
-        println!("seed {}; to replay: {}", report.options.seed, replay_line(report));
+        println!("seed            {}", report.options.seed);
+        failure::tell(report, options);
         return 1;
     }
     print!("{}", sum.marks);

@@ -63,6 +63,15 @@ pub fn show_us(us: u64) -> String {
     }
 }
 
+/// Reads what `show_us` shows.
+pub fn parse_us(word: &str) -> Option<u64> {
+    let units = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
+    units.into_iter().find_map(|(unit, factor)| {
+        let number: u64 = word.strip_suffix(unit)?.parse().ok()?;
+        number.checked_mul(factor)
+    })
+}
+
 /// The words of a line, one after another.
 pub struct Words<'a> {
     words: SplitWhitespace<'a>,
@@ -106,12 +115,7 @@ impl<'a> Words<'a> {
 
     pub fn time_us(&mut self) -> Result<u64, String> {
         let word = self.word()?;
-        let units = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
-        let found = units.into_iter().find_map(|(unit, factor)| {
-            let number: u64 = word.strip_suffix(unit)?.parse().ok()?;
-            number.checked_mul(factor)
-        });
-        found.ok_or_else(|| format!("no time: `{word}`"))
+        parse_us(word).ok_or_else(|| format!("no time: `{word}`"))
     }
 
     /// A difference of clocks: `-400ms`.

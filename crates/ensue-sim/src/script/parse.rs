@@ -1,10 +1,13 @@
 //! The words of the scenario language, one step a line.
 
 use super::Script;
-use crate::seed::Options;
+use crate::faults::Planned;
+use crate::faults::text::parse_us;
+use crate::seed::{Kept, Options};
 use crate::shape::Shape;
+use crate::trial::Trial;
 use crate::world::{Aim, Hold};
-use ensue_node::{AppendFsync, TransactionStep};
+use ensue_node::TransactionStep;
 use ensue_types::{DatacenterId, PartitionId, Rule, Rules, partition_of};
 use std::collections::BTreeMap;
 
@@ -101,7 +104,7 @@ pub enum Step {
 pub(super) fn script(text: &str) -> Result<Script, String> {
     let shape = Shape { datacenters: 2, cores: 2, partitions: 2, one_process: false };
     let options = Options::calm(shape, 20_000, Rules::default());
-    let mut parser = Parser { options, names: BTreeMap::new(), breaks: Vec::new() };
+    let mut parser = Parser { options, names: BTreeMap::new(), breaks: Vec::new(), trial: None };
     let mut lines = Vec::new();
     for (index, raw) in text.lines().enumerate() {
         let text = raw.split(" #").next().unwrap_or_default().trim();
@@ -109,12 +112,18 @@ pub(super) fn script(text: &str) -> Result<Script, String> {
             continue;
         }
         match parser.line(text) {
+            Ok(Some(_)) if parser.trial.is_some() => {
+                return Err(format!(
+                    "line {}: the world of a seed has no steps of a script: {text}",
+                    index + 1
+                ));
+            }
             Ok(Some(step)) => lines.push(Line { number: index + 1, text: text.to_owned(), step }),
             Ok(None) => {}
             Err(why) => return Err(format!("line {}: {why}: {text}", index + 1)),
         }
     }
-    Ok(Script { options: parser.options, lines, breaks: parser.breaks })
+    Ok(Script { options: parser.options, lines, trial: parser.trial, breaks: parser.breaks })
 }
 
 struct Parser {
@@ -122,12 +131,16 @@ struct Parser {
     /// Names of keys, and the keys that they stand for.
     names: BTreeMap<String, String>,
     breaks: Vec<Rule>,
+    trial: Option<Trial>,
 }
 
 impl Parser {
     fn line(&mut self, text: &str) -> Result<Option<Step>, String> {
         let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
         let words: Vec<&str> = rest.split_whitespace().collect();
+        if self.world(text, first, &words)? {
+            return Ok(None);
+        }
         let step = match (first, words.as_slice()) {
             ("cluster", settings) => return self.cluster(settings).map(|()| None),
             ("name", [name, "partition", partition]) => return self.name(name, partition).map(|()| None),
@@ -180,50 +193,33 @@ impl Parser {
         Ok(Some(step))
     }
 
-    fn cluster(&mut self, settings: &[&str]) -> Result<(), String> {
-        let mut shape = self.options.shape;
-        let mut delay_us = 20_000;
-        for setting in settings {
-            let (name, value) = setting.split_once('=').ok_or("a setting needs `=`")?;
-            let number = || value.parse::<u16>().map_err(|_| format!("no number: {value}"));
-            match name {
-                "datacenters" => shape.datacenters = number()? as u8,
-                "partitions" => shape.partitions = number()?,
-                "cores" => shape.cores = number()?,
-                "one_process" => shape.one_process = value == "yes",
-                "delay" => delay_us = micros(value)?,
-                "protocol" => self.options.protocol = value.to_owned(),
-                "fsync" => {
-                    self.options.append_fsync = match value {
-                        "always" => AppendFsync::Always,
-                        "everysec" => AppendFsync::EverySecond,
-                        _ => AppendFsync::No,
-                    }
-                }
-                _ => self.tune(name, value)?,
+    /// A line about the world of a seed. False if it is none.
+    fn world(&mut self, text: &str, first: &str, words: &[&str]) -> Result<bool, String> {
+        match (first, words, &mut self.trial) {
+            ("world", [seed, settings @ ..], None) => {
+                let seed = seed.strip_prefix("seed=").and_then(|seed| seed.parse().ok());
+                let trial = self.trial.insert(Trial::new(seed.ok_or("the seed of the world is missing")?));
+                settings.iter().try_for_each(|setting| trial.set(setting))?;
             }
+            ("nobody", ["acts"], Some(trial)) => trial.kept = Some(Kept::new()),
+            ("at", [time, "client", client, "step", step], Some(trial)) => {
+                let client = client.parse().map_err(|_| "no number of a client")?;
+                let step = step.parse().ok().filter(|&step| step > 0).ok_or("no number of a step")?;
+                trial.kept.get_or_insert_default().insert((client, step), micros(time)?);
+            }
+            ("at", [_, _, ..], Some(trial)) => {
+                let planned = Planned::parse(text, trial.shape())?;
+                trial.plan.faults.push(planned);
+                trial.plan.faults.sort_by_key(|planned| planned.at_us);
+            }
+            _ => return Ok(false),
         }
-        let calm = Options::calm(shape, delay_us, Rules::default());
-        self.options.shape = shape;
-        self.options.links = calm.links;
-        Ok(())
+        Ok(true)
     }
 
-    fn tune(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let number: u64 = value.parse().map_err(|_| format!("no number: {value}"))?;
-        let tuning = &mut self.options.tuning;
-        match name {
-            "request_timeout_ms" => tuning.request_timeout_ms = number,
-            "read_transaction_timeout_ms" => tuning.read_transaction_timeout_ms = number,
-            "read_mark_ms" => tuning.read_mark_ms = number,
-            "context_operations_max" => tuning.context_operations_max = number as usize,
-            "stream_batch_entries" => tuning.stream_batch_entries = number as usize,
-            "collect_interval_ms" => tuning.collect_interval_ms = number,
-            "acknowledge_interval_ms" => tuning.acknowledge_interval_ms = number,
-            "checkpoint_bytes" => tuning.checkpoint_bytes = number,
-            "segment_bytes" => tuning.segment_bytes = number,
-            "clock_bound_ms" => self.options.clock.bound_ms = number,
-            _ => return Err(format!("unknown setting {name}")),
+    fn cluster(&mut self, settings: &[&str]) -> Result<(), String> {
+        for setting in settings {
+            self.options.set(setting)?;
         }
         Ok(())
     }
@@ -320,16 +316,7 @@ fn aim(words: &[&str]) -> Result<Aim, String> {
 }
 
 fn micros(word: &str) -> Result<u64, String> {
-    let (number, factor) = if let Some(number) = word.strip_suffix("us") {
-        (number, 1)
-    } else if let Some(number) = word.strip_suffix("ms") {
-        (number, 1_000)
-    } else if let Some(number) = word.strip_suffix('s') {
-        (number, 1_000_000)
-    } else {
-        return Err(format!("no time: {word}"));
-    };
-    number.parse::<u64>().map(|n| n * factor).map_err(|_| format!("no time: {word}"))
+    parse_us(word).ok_or_else(|| format!("no time: {word}"))
 }
 
 fn millis(word: &str) -> Result<i64, String> {

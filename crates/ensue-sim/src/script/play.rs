@@ -4,6 +4,7 @@ use super::parse::{Line, Place, Say, Step, Wanted};
 use crate::event::{Alarm, ConnectionId};
 use crate::network::Break;
 use crate::reply::{Answer, Answers};
+use crate::run::to_screen;
 use crate::seed::Options;
 use crate::shape::{ProcessId, Site};
 use crate::workload::command::args;
@@ -35,7 +36,7 @@ struct Player {
 
 pub(super) fn play(options: Options, lines: &[Line], print: bool) -> Result<(), String> {
     let mut world = World::new(options);
-    world.print = print;
+    world.trace = print.then(to_screen);
     let mut player = Player { world, speakers: BTreeMap::new(), kept: BTreeMap::new(), probes: 0 };
     player.start()?;
     for line in lines {

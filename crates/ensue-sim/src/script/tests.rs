@@ -40,7 +40,10 @@ fn nonsense_is_refused_with_its_line() {
         ("\ndc9 alice: GET x", "line 2: no such place"),
         ("break the-law", "line 1: no such rule"),
         ("run fast", "line 1: no time"),
-        ("cluster colour=red", "line 1: no number"),
+        ("cluster colour=red", "line 1: unknown setting"),
+        ("world seed=1\nrun 2ms", "line 2: the world of a seed has no steps"),
+        ("world seed=1\nat 2ms melt dc1.0", "line 2: there is no fault melt"),
+        ("world seed=1\nat 2ms client 0 step 0", "line 2: no number of a step"),
         ("sing", "line 1: neither"),
     ] {
         let error = Script::parse(text).unwrap_err();

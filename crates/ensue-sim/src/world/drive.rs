@@ -140,8 +140,8 @@ impl World {
     pub(super) fn drain(&mut self, site: Site) {
         while let Some(output) = self.cores[site.0].node.as_mut().and_then(|node| node.next_output()) {
             self.audit.event(self.now, 1 + site.0 as u64, &output);
-            if self.print {
-                println!("{:>12}   core {} {output:?}", self.now, site.0);
+            if let Some(trace) = &mut self.trace {
+                let _ = writeln!(trace, "{:>12}   core {} {output:?}", self.now, site.0);
             }
             match output {
                 Output::Reply { session, bytes, answered } => self.answer(site, session, bytes, answered),

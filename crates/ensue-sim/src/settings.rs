@@ -1,0 +1,113 @@
+//! Options by name, as scripts write them: `datacenters=3`, `delay=20ms`, `jitter=0us`.
+
+use crate::faults::text::parse_us;
+use crate::seed::{DiskOptions, Options};
+use ensue_node::{AppendFsync, Tuning};
+
+/// Most of everything that a script may ask for.
+const DATACENTERS_MAX: u8 = 8;
+const CORES_MAX: u16 = 16;
+
+impl Options {
+    /// Changes what `name=value` names.
+    pub fn set(&mut self, setting: &str) -> Result<(), String> {
+        let (name, value) = setting.split_once('=').ok_or("a setting needs `=`")?;
+        match name {
+            "datacenters" => {
+                self.shape.datacenters = between(value, 1, DATACENTERS_MAX.into())? as u8;
+                self.resize_links();
+            }
+            "partitions" => self.shape.partitions = between(value, 1, 1_024)? as u16,
+            "cores" => self.shape.cores = between(value, 1, CORES_MAX.into())? as u16,
+            "one_process" => self.shape.one_process = choice(value, &[("yes", true), ("no", false)])?,
+            "protocol" => self.protocol = protocol(value)?,
+            "fsync" => {
+                let choices = [
+                    ("always", AppendFsync::Always),
+                    ("everysec", AppendFsync::EverySecond),
+                    ("no", AppendFsync::No),
+                ];
+                self.append_fsync = choice(value, &choices)?;
+            }
+            "delay" => {
+                let delay_us = time_us(value)?;
+                self.links.delay_us.iter_mut().flatten().for_each(|each| *each = delay_us);
+            }
+            "jitter" => self.links.jitter_us = time_us(value)?,
+            "local" => self.links.local_us = (time_us(value)?, time_us(value)?),
+            "turn" => self.turn_us_max = time_us(value)?,
+            "clock_bound_ms" => self.clock.bound_ms = number(value)?,
+            "drift_ppm" => self.clock.drift_ppm = number(value)?,
+            "pipeline" => self.workload.pipeline = number(value)?,
+            "disk" => {
+                choice(value, &[("calm", ())])?;
+                self.disk = DiskOptions { append_us: (1, 1), sync_us: (200, 200) };
+            }
+            "tuning" => {
+                choice(value, &[("usual", ())])?;
+                self.tuning = Tuning::default();
+            }
+            _ => self.tune(name, value)?,
+        }
+        Ok(())
+    }
+
+    fn tune(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let tuning = &mut self.tuning;
+        match name {
+            "request_timeout_ms" => tuning.request_timeout_ms = number(value)?,
+            "read_transaction_timeout_ms" => tuning.read_transaction_timeout_ms = number(value)?,
+            "read_mark_ms" => tuning.read_mark_ms = number(value)?,
+            "context_operations_max" => tuning.context_operations_max = number(value)? as usize,
+            "stream_batch_entries" => tuning.stream_batch_entries = number(value)? as usize,
+            "collect_interval_ms" => tuning.collect_interval_ms = number(value)?,
+            "acknowledge_interval_ms" => tuning.acknowledge_interval_ms = number(value)?,
+            "checkpoint_bytes" => tuning.checkpoint_bytes = number(value)?,
+            "segment_bytes" => tuning.segment_bytes = number(value)?,
+            _ => return Err(format!("unknown setting {name}")),
+        }
+        Ok(())
+    }
+
+    /// Datacenters that come new are as far away as the first two are from each other.
+    fn resize_links(&mut self) {
+        let count = usize::from(self.shape.datacenters);
+        let delays = &mut self.links.delay_us;
+        let usual = delays.first().and_then(|row| row.get(1)).copied().unwrap_or(20_000);
+        delays.resize(count, Vec::new());
+        delays.iter_mut().for_each(|row| row.resize(count, usual));
+    }
+}
+
+fn number(value: &str) -> Result<u64, String> {
+    value.parse().map_err(|_| format!("no number: {value}"))
+}
+
+fn between(value: &str, least: u64, most: u64) -> Result<u64, String> {
+    let number = number(value)?;
+    if (least..=most).contains(&number) {
+        Ok(number)
+    } else {
+        Err(format!("not between {least} and {most}: {value}"))
+    }
+}
+
+fn choice<T: Copy>(value: &str, choices: &[(&str, T)]) -> Result<T, String> {
+    let found = choices.iter().find(|(name, _)| *name == value);
+    found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        format!("not one of {}: {value}", names.join(", "))
+    })
+}
+
+fn time_us(value: &str) -> Result<u64, String> {
+    parse_us(value).ok_or_else(|| format!("no time: {value}"))
+}
+
+fn protocol(value: &str) -> Result<String, String> {
+    choice(value, &[("eiger", ()), ("eventual", ())])?;
+    Ok(value.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

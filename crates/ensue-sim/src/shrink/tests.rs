@@ -1,0 +1,52 @@
+//! What is left still fails, is small, and holds when the rule that was broken holds.
+
+use super::{minimise, shrink};
+use crate::cli::run_seed;
+use crate::script::Script;
+use ensue_types::{Rule, Rules};
+
+#[test]
+fn pieces_are_left_out_until_each_one_matters() {
+    let left = minimise((0..100).collect(), |items| items.contains(&17) && items.contains(&64));
+    assert_eq!(left, [17, 64]);
+    assert!(minimise((0..100).collect(), |_: &[i32]| true).is_empty());
+    assert_eq!(minimise(vec![1, 2, 3], |_| false), [1, 2, 3]);
+}
+
+/// Shrinks the first failing seed, and plays what is left.
+fn check(rule: Rule, runs_max: u64) {
+    let rules = Rules::breaking(rule);
+    let failed = (1..100).map(|seed| run_seed(seed, rules, false)).find(|report| report.violation.is_some());
+    let failed = failed.expect("no seed of the first hundred fails");
+    let mut runs = 0;
+    let mut go_on = || {
+        runs += 1;
+        runs <= runs_max
+    };
+    let shrunk = shrink(&failed, &mut go_on).expect("a run fails again");
+    let (before, after) = (failed.history.operations.len(), shrunk.report.history.operations.len());
+    assert!(after <= 20 && after < before, "{after} of {before} operations are left:\n{}", shrunk.script());
+    assert!(shrunk.trial.plan.faults.len() <= 5, "{}", shrunk.script());
+    let script = Script::parse(&shrunk.script()).expect("a shrunk world is a script");
+    assert_eq!(script.trial.as_ref(), Some(&shrunk.trial));
+    assert_eq!(script.breaks, [rule]);
+    let why = script.play(rules, false).expect_err("the script fails as the seed did");
+    let property = failed.violation.map(|violation| violation.property).unwrap_or_default();
+    assert!(why.starts_with(property), "{why}");
+    assert_eq!(script.play(Rules::default(), false), Ok(()), "the script holds with the rule");
+}
+
+#[test]
+fn a_stale_read_shrinks() {
+    check(Rule::WaitForDependencies, 400);
+}
+
+#[test]
+fn a_torn_snapshot_shrinks() {
+    check(Rule::SecondRound, 400);
+}
+
+#[test]
+fn a_difference_after_the_end_shrinks() {
+    check(Rule::LastWriterWins, 400);
+}
