@@ -30,11 +30,17 @@ impl Trial {
     /// Changes a setting of the world, and leaves out the faults that the changed world does not know.
     pub fn set(&mut self, setting: &str) -> Result<(), String> {
         self.options(Rules::default()).set(setting)?;
+        self.settings.retain(|other| name_of(other) != name_of(setting));
         self.settings.push(setting.to_owned());
         let shape = self.shape();
         let known = |planned: &Planned| Planned::parse(&planned.to_string(), shape).is_ok();
         self.plan.faults.retain(known);
         Ok(())
+    }
+
+    /// Whether the script says something about what this setting sets.
+    pub fn sets(&self, setting: &str) -> bool {
+        self.settings.iter().any(|other| name_of(other) == name_of(setting))
     }
 
     pub fn options(&self, rules: Rules) -> Options {
@@ -72,6 +78,10 @@ impl Trial {
     pub fn run(&self, rules: Rules, trace: Option<Sink>) -> Report {
         run_plan(self.options(rules), self.plan.clone(), trace)
     }
+}
+
+fn name_of(setting: &str) -> &str {
+    setting.split('=').next().unwrap_or_default()
 }
 
 impl fmt::Display for Trial {

@@ -31,7 +31,7 @@ fn check(rule: Rule, runs_max: u64) {
     assert_eq!(script.trial.as_ref(), Some(&shrunk.trial));
     assert_eq!(script.breaks, [rule]);
     let why = script.play(rules, false).expect_err("the script fails as the seed did");
-    let property = failed.violation.map(|violation| violation.property).unwrap_or_default();
+    let property = shrunk.report.violation.as_ref().map(|violation| violation.property).unwrap_or_default();
     assert!(why.starts_with(property), "{why}");
     assert_eq!(script.play(Rules::default(), false), Ok(()), "the script holds with the rule");
 }
