@@ -38,6 +38,8 @@ impl Options {
             "turn" => self.turn_us_max = time_us(value)?,
             "clock_bound_ms" => self.clock.bound_ms = number(value)?,
             "drift_ppm" => self.clock.drift_ppm = number(value)?,
+            "operations" => self.workload.operations = number(value)?,
+            "clients" => self.workload.clients = between(value, 1, 100)? as usize,
             "pipeline" => self.workload.pipeline = number(value)?,
             "disk" => {
                 choice(value, &[("calm", ())])?;

@@ -3,6 +3,7 @@
 use super::{SimOptions, replay_line};
 use crate::run::{Report, run_plan};
 use crate::shrink::{Shrunk, shrink};
+use crate::trial::Trial;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -23,8 +24,10 @@ pub(super) fn tell(report: &Report, options: &SimOptions) {
         return;
     }
     let began = Instant::now();
+    let mut trial = Trial::new(report.options.seed);
+    trial.plan = report.plan.clone();
     let limit = Duration::from_secs(options.shrink_seconds);
-    let Some(shrunk) = shrink(report, &mut || began.elapsed() < limit) else {
+    let Some(shrunk) = shrink(trial, report, &mut || began.elapsed() < limit) else {
         println!("shrunk          not: the run did not fail again in {:.0} s", began.elapsed().as_secs_f64());
         return;
     };

@@ -7,10 +7,10 @@ use super::print::Print;
 use super::state::{Choice, Setting, State};
 use super::verdict::{idle, judge_end, program};
 use crate::oracle::{Violation, property};
+use crate::run::caught;
 use ensue_types::Rules;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// After the first writes, so that everything is known and synced everywhere.
@@ -167,9 +167,5 @@ impl Search {
 
 /// A broken invariant of a node is a violation like any other.
 fn guarded<T>(work: impl FnOnce() -> Result<T, Violation>) -> Result<T, Violation> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
-        let words = payload.downcast_ref::<String>().cloned();
-        let words = words.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        Err(Violation::new(property::PANIC, words.unwrap_or_default()))
-    })
+    caught(work).unwrap_or_else(|words| Err(Violation::new(property::PANIC, words)))
 }
