@@ -164,14 +164,14 @@ impl State {
     /// The latest tally of a datacenter, if its series may go on.
     ///
     /// A series ends with a tombstone that covers it: elsewhere the tombstone may be collected at any moment, and a sum
-    /// that went on from before it would then count as a whole.
+    /// that went on from before it would then count as a whole. So does a series that a value covers without naming it,
+    /// because its writer had forgotten the tombstone.
     pub fn open_tally(&self, datacenter: DatacenterId, rules: Rules) -> Option<Tally> {
         let counter = self.counter.as_ref()?;
         let addition = counter.additions.iter().find(|addition| addition.datacenter == datacenter)?;
-        let ended = self.base.value.is_none()
-            && !counter.covered(addition, rules).1
-            && rules.hold(Rule::SeriesEndsWithItsDelete);
-        (!ended).then_some(addition.tally)
+        let deleted = self.base.value.is_none() && !counter.covered(addition, rules).1;
+        let ended = deleted || counter.covers_unnamed(addition);
+        (!(ended && rules.hold(Rule::SeriesEndsWithItsDelete))).then_some(addition.tally)
     }
 
     fn merge(&mut self, effect: &Effect, write: &Write, rules: Rules) -> Outcome {
@@ -245,6 +245,18 @@ impl Counter {
             Some(seen) if seen.tally.series == addition.tally.series => (seen.tally.sum, true),
             _ => (Decimal::ZERO, true),
         }
+    }
+}
+
+impl Counter {
+    /// Whether the base covers an addition only as one of every datacenter's.
+    fn covers_unnamed(&self, addition: &Addition) -> bool {
+        let every =
+            self.seen.iter().any(|s| s.datacenter == DatacenterId::EVERY && addition.stamp <= s.stamp);
+        let latest = (addition.tally.series, addition.stamp);
+        let names =
+            |s: &SeenTally| s.datacenter == addition.datacenter && (s.tally.series, s.stamp) >= latest;
+        every && !self.seen.iter().any(names)
     }
 }
 
