@@ -6,6 +6,7 @@
 //! outside: see [`Trouble`].
 
 mod trouble;
+mod witness;
 
 use crate::random::Random;
 use crate::seed::DiskOptions;
@@ -14,6 +15,7 @@ use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use trouble::Trouble;
+use witness::Witnesses;
 
 const SECTOR: usize = 512;
 
@@ -48,6 +50,7 @@ pub struct Disk {
     /// A replacement that is under way: a crash may find it done.
     replacing: Option<(FileName, Bytes)>,
     trouble: Trouble,
+    witnesses: Witnesses,
 }
 
 impl Disk {
@@ -66,6 +69,9 @@ impl Disk {
                 run_at = run_at.max(self.sync_ends_at) + long;
             }
             DiskOp::List | DiskOp::Read { .. } => run_at = run_at.max(self.sync_ends_at),
+        }
+        if let DiskOp::Append { file: FileName::Segment(_), .. } = op {
+            self.witnesses.planned();
         }
         if let DiskOp::Replace { file, bytes } = op {
             self.replacing = Some((*file, bytes.clone()));
@@ -100,6 +106,8 @@ impl Disk {
             DiskOp::Truncate { file, length } => {
                 let entry = self.files.entry(file).or_default();
                 self.trouble.freed(entry.bytes.len().saturating_sub(length as usize));
+                self.trouble.cut(file, length as usize);
+                self.witnesses.cut(file, length as usize);
                 entry.bytes.truncate(length as usize);
                 entry.synced = entry.bytes.len();
                 entry.named = true;
@@ -111,6 +119,8 @@ impl Disk {
             DiskOp::Delete { file } => {
                 let gone = self.files.remove(&file).unwrap_or_default();
                 self.trouble.freed(gone.bytes.len());
+                self.trouble.cut(file, 0);
+                self.witnesses.cut(file, 0);
                 DiskDone::Deleted { file }
             }
         })
@@ -122,12 +132,20 @@ impl Disk {
         if write.taken > 0 || write.failure.is_none() {
             self.files.entry(file).or_default().bytes.extend_from_slice(&bytes[..write.taken]);
         }
+        if let FileName::Segment(_) = file {
+            let end = self.files.get(&file).map_or(0, |file| file.bytes.len());
+            self.witnesses.written(file, write.failure.is_none().then_some(end));
+        }
         write.answer("append", file).unwrap_or(DiskDone::Appended { file })
     }
 
     fn replace(&mut self, file: FileName, bytes: &Bytes) -> DiskDone {
         self.replacing = None;
-        self.write_anew("replace", file, bytes).unwrap_or(DiskDone::Replaced { file })
+        let failed = self.write_anew("replace", file, bytes);
+        if failed.is_none() {
+            self.trouble.cut(file, 0);
+        }
+        failed.unwrap_or(DiskDone::Replaced { file })
     }
 
     /// Writes aside and renames; the answer if that fails.
@@ -172,6 +190,9 @@ impl Disk {
                 }
                 entry.synced = entry.synced.max(length);
                 entry.named = true;
+                if failed.is_none() && matches!(file, FileName::Segment(_)) {
+                    self.witnesses.synced(file, entry.synced);
+                }
             }
         }
         failed.unwrap_or(DiskDone::Synced { file })
@@ -184,13 +205,16 @@ impl Disk {
         self.syncing.clear();
         self.replacing = None;
         self.trouble.on_death();
+        self.witnesses.on_death();
     }
 
     /// The power is gone. True if a tail was torn.
     pub fn lose_power(&mut self, now: u64, random: &mut Random) -> bool {
         let replacing = self.replacing.take();
         self.kill(now);
+        self.witnesses.on_power_loss();
         if let Some((file, bytes)) = replacing.filter(|_| random.chance(500)) {
+            self.trouble.cut(file, 0);
             self.put(file, &bytes);
         }
         let mut torn = false;

@@ -146,6 +146,11 @@ kinds! {
     clock_back::ClockBack,
     drop_client::DropClient,
     drop_clients::DropClients,
+    failed_sync::FailedSync,
+    failed_write::FailedWrite,
+    failed_read::FailedRead,
+    full_disk::FullDisk,
+    bit_rot::BitRot,
 }
 
 /// How long a fault lasts that ends by itself.

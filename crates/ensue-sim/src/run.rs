@@ -16,6 +16,7 @@ use crate::world::{Happening, World};
 use ensue_node::Trace;
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
+use ensue_types::DatacenterId;
 
 /// No run lasts longer than this before it must come to rest, whatever its operations.
 const BUSY_US_MAX: u64 = 120_000_000;
@@ -142,10 +143,11 @@ impl Run {
                 if let Some(mark) = Mark::of_trace(&trace, datacenter) {
                     self.marks.add(mark);
                 }
-                if let Trace::PartitionStopped { partition, reason } = trace {
-                    let words = format!("{datacenter} {partition}: {reason}");
-                    return Err(Violation::new(property::STOPPED, words));
-                }
+                return check_disk(world, datacenter, &trace);
+            }
+            Happening::WentOn { site, partition } => {
+                let words = format!("{} {partition}", world.options.shape.datacenter(site));
+                return Err(Violation::new(property::WENT_ON, words));
             }
             Happening::Struck { aim } => self.marks.add(Mark::Crash { step: aim.step, remote: aim.remote }),
             Happening::Alarm(alarm) => match alarm {
@@ -185,5 +187,19 @@ impl Run {
 
     fn judge(&self, workload: &Workload, finals: &[oracle::Final]) -> Result<(), Violation> {
         oracle::judge(&workload.history, finals)
+    }
+}
+
+/// A partition stops, or refuses writes, only if its disk gave it a reason to.
+fn check_disk(world: &mut World, datacenter: DatacenterId, trace: &Trace) -> Result<(), Violation> {
+    match trace {
+        Trace::PartitionStopped { partition, reason } if !world.disk(datacenter, *partition).is_wounded() => {
+            Err(Violation::new(property::STOPPED, format!("{datacenter} {partition}: {reason}")))
+        }
+        Trace::DiskFull { partition } if !world.disk(datacenter, *partition).is_full() => {
+            let words = format!("{datacenter} {partition}: says that its disk is full");
+            Err(Violation::new(property::AVAILABILITY, words))
+        }
+        _ => Ok(()),
     }
 }

@@ -420,6 +420,11 @@ impl Workload {
         {
             return Ok(());
         }
+        // A full disk excuses a refused write, and nothing else.
+        let refused = error.error().is_some_and(|text| text.starts_with("DISKFULL"));
+        if refused && world.has_refused_since(operation.datacenter, request.invoked_us) {
+            return Ok(());
+        }
         let words = format!("answered {error}: {}", self.history.describe(request.operation));
         Err(Violation::new(property::AVAILABILITY, words))
     }

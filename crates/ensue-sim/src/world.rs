@@ -4,6 +4,7 @@
 //! connects clients, orders alarms, and breaks things; the world never decides anything of that kind itself, except
 //! for crashes that were aimed in advance at a step of a transaction.
 
+mod disks;
 mod drive;
 mod faults;
 mod process;
@@ -40,6 +41,11 @@ pub enum Happening {
         connection: ConnectionId,
     },
     Alarm(Alarm),
+    /// A partition was told of a disk error, and did not stop.
+    WentOn {
+        site: Site,
+        partition: PartitionId,
+    },
     Trace {
         site: Site,
         trace: Trace,
@@ -113,6 +119,16 @@ struct Connection {
     last_to_client: u64,
 }
 
+/// Partitions that a disk keeps from serving.
+#[derive(Debug, Default)]
+struct Ailing {
+    stopped: BTreeSet<(DatacenterId, PartitionId)>,
+    /// They refuse writes, or did so until this time.
+    refusing: BTreeMap<(DatacenterId, PartitionId), Option<u64>>,
+    /// They have no room for what they must log, not even that of a reserve.
+    starved: BTreeSet<(DatacenterId, PartitionId)>,
+}
+
 /// The world.
 pub struct World {
     pub options: Options,
@@ -134,6 +150,7 @@ pub struct World {
     happenings: VecDeque<Happening>,
     /// When the latest trouble within each datacenter is over.
     trouble_us: Vec<u64>,
+    ailing: Ailing,
     disk_chances: BTreeMap<(DatacenterId, PartitionId), Random>,
 }
 
@@ -185,6 +202,7 @@ impl World {
             holds: BTreeMap::new(),
             happenings: VecDeque::new(),
             trouble_us: vec![0; usize::from(shape.datacenters)],
+            ailing: Ailing::default(),
             disk_chances: BTreeMap::new(),
             options,
         };
@@ -306,7 +324,8 @@ impl World {
         });
         let connected = || sites.iter().all(|&a| sites.iter().all(|&b| a >= b || self.network.is_up(a, b)));
         let since = self.trouble_us[usize::from(datacenter.0)];
-        (ready && connected() && since <= self.now).then_some(since)
+        let starved = self.ailing.starved.iter().any(|(ailing, _)| *ailing == datacenter);
+        (!starved && ready && connected() && since <= self.now).then_some(since)
     }
 
     /// Something happened within a datacenter that excuses errors until then.

@@ -360,6 +360,7 @@ impl Partition {
             }
             DiskDone::Appended { file: file @ FileName::Segment(_) } => self.on_log_written(file),
             DiskDone::Appended { file: FileName::Reserve } => self.on_reserve_made(),
+            DiskDone::Deleted { file: FileName::Reserve } => self.on_reserve_gone(),
             DiskDone::Synced { file: file @ FileName::Segment(_) } => self.on_log_synced(file),
             DiskDone::Read { .. } => return self.on_old_entries(done),
             DiskDone::Rewritten { .. } | DiskDone::Replaced { .. }

@@ -82,9 +82,13 @@ impl Partition {
         if self.persistence.room.reserve == Reserve::Kept && self.persistence.open().is_refused() {
             self.persistence.room.reserve = Reserve::Missing;
             self.disk.push_back(DiskOp::Delete { file: FileName::Reserve });
-            let again = self.persistence.open().retry_append();
-            self.disk.extend(again);
         }
+    }
+
+    /// What the reserve took is free, be it spent or never quite made.
+    pub(super) fn on_reserve_gone(&mut self) {
+        let again = self.persistence.open().retry_append();
+        self.disk.extend(again);
     }
 
     pub(super) fn make_reserve(&mut self) {

@@ -116,7 +116,7 @@ fn a_full_disk_takes_a_beginning_and_what_is_given_up_makes_room() {
 }
 
 #[test]
-fn a_write_or_a_read_fails_once_and_rot_is_one_bit() {
+fn a_write_or_a_read_fails_once() {
     let mut disk = Disk::default();
     disk.fail_next_write(500);
     assert!(matches!(disk.run(append(b"long")), Some(DiskDone::Failed { full: false, .. })));
@@ -124,11 +124,27 @@ fn a_write_or_a_read_fails_once_and_rot_is_one_bit() {
     disk.fail_next_read();
     let read = || DiskOp::Read { file: LOG, offset: 0, length: 9 };
     assert!(matches!(disk.run(read()), Some(DiskDone::Failed { op: "read", .. })));
+}
+
+#[test]
+fn rot_is_one_bit_where_the_log_proves_that_it_was_durable() {
     let mut random = Random::stream(1, "rot");
-    assert_eq!(disk.rot(&mut random), None, "nothing is durable");
-    disk.run(DiskOp::Sync { file: LOG });
-    disk.sync_done(LOG);
+    let options = DiskOptions { append_us: (1, 3), sync_us: (100, 200) };
+    let mut disk = Disk::default();
+    let sync = |disk: &mut Disk, text: &[u8]| {
+        disk.plan(0, &append(text), &options, &mut Random::stream(1, "plan"));
+        disk.run(append(text));
+        disk.run(DiskOp::Sync { file: LOG });
+        disk.sync_done(LOG);
+    };
+    sync(&mut disk, b"one");
+    assert_eq!(disk.rot(&mut random), None, "nothing tells that this is durable");
+    sync(&mut disk, b"two");
+    let before = content(&mut disk, LOG);
     let (file, offset) = disk.rot(&mut random).unwrap();
-    let bit = content(&mut disk, file)[offset as usize] ^ b"lo"[offset as usize];
+    assert!(file == LOG && offset < 3 && disk.is_wounded());
+    let bit = content(&mut disk, LOG)[offset as usize] ^ before[offset as usize];
     assert_eq!(bit.count_ones(), 1);
+    disk.restore();
+    assert_eq!(content(&mut disk, LOG), before);
 }

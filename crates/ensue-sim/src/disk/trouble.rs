@@ -18,9 +18,18 @@ pub(super) struct Trouble {
     room: Option<u64>,
     /// What is given up is taken by others.
     crowded: bool,
-    /// An error other than a full disk was answered to the present process, or rot is in the files.
+    /// An error other than a full disk was answered to the present process.
     wounded: bool,
-    rotten: bool,
+    /// Bits that are flipped.
+    rot: Vec<Rot>,
+}
+
+/// One flipped bit.
+#[derive(Clone, Copy, Debug)]
+struct Rot {
+    file: FileName,
+    offset: usize,
+    mask: u8,
 }
 
 /// What became of a write.
@@ -70,11 +79,15 @@ impl Trouble {
         DiskDone::Failed { op, file: Some(file), full: false, reason: "input/output error".to_owned() }
     }
 
-    /// Errors that were ordered and not met die with the process; a full disk stays full.
+    /// A file has new content from here on.
+    pub(super) fn cut(&mut self, file: FileName, length: usize) {
+        self.rot.retain(|rot| rot.file != file || rot.offset < length);
+    }
+
+    /// Failing writes and syncs that were ordered and not met die with the process.
     pub(super) fn on_death(&mut self) {
         self.fail_sync = false;
         self.fail_write = None;
-        self.fail_read = false;
         self.wounded = false;
     }
 }
@@ -106,21 +119,35 @@ impl Disk {
         self.trouble.room = None;
     }
 
-    /// Flips one bit of what is durable in some file; says where. It stays until the file is gone.
+    /// Flips one bit, until [`Disk::restore`], in the superblock, the checkpoint, or what the log proves to be durable:
+    /// where it cannot be taken for a torn tail. Says where.
     pub fn rot(&mut self, random: &mut Random) -> Option<(FileName, u64)> {
-        let files: Vec<FileName> =
-            self.files.iter().filter(|(_, file)| file.synced > 0).map(|(&name, _)| name).collect();
-        let name = *files.get(random.index(files.len().max(1)))?;
-        let file = self.files.get_mut(&name)?;
-        let offset = random.index(file.synced);
-        file.bytes[offset] ^= 1 << random.below(8);
-        self.trouble.rotten = true;
+        let whole = self.files.iter().filter(|(name, _)| !matches!(name, FileName::Segment(_)));
+        let whole = whole.map(|(&name, file)| (name, file.synced)).filter(|(name, length)| {
+            // Nobody reads the reserve.
+            *length > 0 && *name != FileName::Reserve
+        });
+        let places: Vec<(FileName, usize)> = self.witnesses.proven().chain(whole).collect();
+        let &(name, length) = places.get(random.index(places.len().max(1)))?;
+        let (offset, mask) = (random.index(length), 1 << random.below(8));
+        *self.files.get_mut(&name)?.bytes.get_mut(offset)? ^= mask;
+        self.trouble.rot.push(Rot { file: name, offset, mask });
         Some((name, offset as u64))
+    }
+
+    /// The bits that were flipped are read as they were written again.
+    pub fn restore(&mut self) {
+        for rot in std::mem::take(&mut self.trouble.rot) {
+            if let Some(byte) = self.files.get_mut(&rot.file).and_then(|file| file.bytes.get_mut(rot.offset))
+            {
+                *byte ^= rot.mask;
+            }
+        }
     }
 
     /// Whether a partition has a reason to stop: an error was answered to it, or its files are rotten.
     pub fn is_wounded(&self) -> bool {
-        self.trouble.wounded || self.trouble.rotten
+        self.trouble.wounded || !self.trouble.rot.is_empty()
     }
 
     /// Whether writes may be refused now.
@@ -128,9 +155,14 @@ impl Disk {
         self.trouble.room.is_some()
     }
 
-    /// Every order is taken back; what is dropped or rotten stays so.
+    /// Whether others take what is given up on the full disk.
+    pub fn is_crowded(&self) -> bool {
+        self.is_full() && self.trouble.crowded
+    }
+
+    /// Every order is taken back, and nothing is rotten; what a failed sync dropped stays so.
     pub fn calm(&mut self) {
-        let Trouble { wounded, rotten, .. } = self.trouble;
-        self.trouble = Trouble { wounded, rotten, ..Trouble::default() };
+        self.restore();
+        self.trouble = Trouble { wounded: self.trouble.wounded, ..Trouble::default() };
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::random::Random;
 use crate::shape::{ProcessId, Shape, Site};
-use ensue_types::{CoreId, DatacenterId};
+use crate::world::World;
+use ensue_types::{CoreId, DatacenterId, PartitionId};
 use std::fmt;
 use std::str::{FromStr, SplitWhitespace};
 
@@ -43,6 +44,35 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.datacenter, self.core.0)
+    }
+}
+
+/// The disk of a partition in a datacenter: `dc1.p0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Home {
+    pub datacenter: DatacenterId,
+    pub partition: PartitionId,
+}
+
+impl Home {
+    pub fn draw(random: &mut Random, shape: Shape) -> Home {
+        let datacenter = DatacenterId(random.below(u64::from(shape.datacenters)) as u8);
+        Home { datacenter, partition: PartitionId(random.below(u64::from(shape.partitions)) as u16) }
+    }
+
+    /// Starts the process again if the partition has stopped.
+    pub fn revive(self, world: &mut World) {
+        if world.has_stopped(self.datacenter, self.partition) {
+            let process = world.process_of(self.datacenter, self.partition);
+            world.kill(process);
+            world.start(process);
+        }
+    }
+}
+
+impl fmt::Display for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.p{}", self.datacenter, self.partition.0)
     }
 }
 
@@ -135,6 +165,11 @@ impl<'a> Words<'a> {
         place(word, self.shape).ok_or_else(|| format!("no such core: `{word}`"))
     }
 
+    pub fn home(&mut self) -> Result<Home, String> {
+        let word = self.word()?;
+        home(word, self.shape).ok_or_else(|| format!("no such partition: `{word}`"))
+    }
+
     /// Nothing may follow.
     pub fn end(&mut self) -> Result<(), String> {
         match self.words.next() {
@@ -153,4 +188,10 @@ fn place(word: &str, shape: Shape) -> Option<Place> {
     let (name, core) = word.split_once('.')?;
     let core = core.parse().ok().filter(|core| *core < shape.cores)?;
     Some(Place { datacenter: datacenter(name, shape)?, core: CoreId(core) })
+}
+
+fn home(word: &str, shape: Shape) -> Option<Home> {
+    let (name, partition) = word.split_once(".p")?;
+    let partition = partition.parse().ok().filter(|partition| *partition < shape.partitions)?;
+    Some(Home { datacenter: datacenter(name, shape)?, partition: PartitionId(partition) })
 }

@@ -17,7 +17,8 @@ use ensue_types::{Args, CoreId, DatacenterId};
 const SETTLE_US_MAX: u64 = 150_000_000;
 const LOOK_AGAIN_US: u64 = 200_000;
 /// Figures that must come down to nothing, and what it means if they do not.
-const UNFINISHED: [(&str, &str); 4] = [
+const UNFINISHED: [(&str, &str); 5] = [
+    ("ensue_disk_full", "partitions refuse writes though no disk is full"),
     ("ensue_waiting_entries", "replicated entries wait for their dependencies"),
     ("ensue_transactions", "transactions do not end"),
     ("ensue_waiting_rows", "changes wait for their turn in a row"),

@@ -139,7 +139,10 @@ impl Player {
             Happening::Hangup { connection } => {
                 self.speakers.retain(|_, speaker| speaker.connection != connection);
             }
-            Happening::Struck { .. } | Happening::Trace { .. } | Happening::Alarm(_) => {}
+            Happening::Struck { .. }
+            | Happening::WentOn { .. }
+            | Happening::Trace { .. }
+            | Happening::Alarm(_) => {}
         }
     }
 

@@ -92,7 +92,7 @@ impl World {
                     (self.cores[site.0].node.is_some(), self.disks.get_mut(&(datacenter, partition)))
                 {
                     let done = disk.sync_done(file);
-                    self.give(site, Input::Disk { partition, done });
+                    self.disk_answers(site, partition, done);
                 }
             }
             Event::Timer { site, boot, at }
@@ -201,6 +201,7 @@ impl World {
         if let Trace::PartitionStopped { partition, .. } = trace {
             self.cores[site.0].ready.remove(&partition);
         }
+        self.note_ailing(site, &trace);
         let aim = self.aim_at(site, &trace);
         self.happenings.push_back(Happening::Trace { site, trace });
         if let Some(aim) = aim {
@@ -273,7 +274,16 @@ impl World {
         let key = (self.options.shape.datacenter(site), partition);
         let done: Option<DiskDone> = self.disks.get_mut(&key).and_then(|disk| disk.run(op));
         if let Some(done) = done {
-            self.give(site, Input::Disk { partition, done });
+            self.disk_answers(site, partition, done);
+        }
+    }
+
+    fn disk_answers(&mut self, site: Site, partition: PartitionId, done: DiskDone) {
+        let broken = matches!(done, DiskDone::Failed { full: false, .. });
+        self.give(site, Input::Disk { partition, done });
+        let home = (self.options.shape.datacenter(site), partition);
+        if broken && self.cores[site.0].node.is_some() && !self.ailing.stopped.contains(&home) {
+            self.happenings.push_back(Happening::WentOn { site, partition });
         }
     }
 

@@ -1,11 +1,10 @@
-//! What can be done to the network and the disks of the world from outside.
+//! What can be done to the network of the world from outside.
 
 use super::{Hold, VERSIONS, World};
-use crate::disk::Disk;
 use crate::event::Event;
 use crate::network::Break;
 use crate::shape::{ProcessId, Site};
-use ensue_types::{DatacenterId, PartitionId};
+use ensue_types::DatacenterId;
 
 impl World {
     /// Cuts every connection between two datacenters, until as many heals as cuts have come.
@@ -88,6 +87,7 @@ impl World {
         for hold in self.holds.keys().copied().collect::<Vec<_>>() {
             self.release(hold);
         }
+        self.heal_disks();
         for process in 0..self.processes.len() {
             self.start(ProcessId(process));
         }
@@ -108,11 +108,6 @@ impl World {
                 self.transmit(from, to, envelope);
             }
         }
-    }
-
-    /// The disk of a partition, to order errors from it.
-    pub fn disk(&mut self, datacenter: DatacenterId, partition: PartitionId) -> &mut Disk {
-        self.disks.entry((datacenter, partition)).or_default()
     }
 
     /// Every connection between two datacenters, from a core of the first to one of the second.

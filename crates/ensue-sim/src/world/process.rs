@@ -19,6 +19,7 @@ impl World {
         self.processes[id.0].boot += 1;
         let sites = self.options.shape.sites_of(id);
         for &site in &sites {
+            self.disks_of_a_new_process(site);
             let config = self.config(site);
             let now = self.clock_of(site);
             let node = Node::new(config, now).expect("the simulator names protocols that exist");

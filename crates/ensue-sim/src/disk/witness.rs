@@ -1,0 +1,69 @@
+//! Which bytes of the log are known to be durable by what the log itself says later: damage there must be found.
+//!
+//! A batch tells what was known to be synced when it was made. Once it is synced itself, it is a witness that even a
+//! power failure leaves. Damage behind the last witness looks like a torn tail to anybody.
+
+use ensue_store::disk::FileName;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+/// How far each segment is synced.
+type Lengths = Rc<BTreeMap<FileName, usize>>;
+
+#[derive(Debug, Default)]
+pub(super) struct Witnesses {
+    /// As it was answered.
+    synced: Lengths,
+    /// What the appends in flight tell of.
+    planned: VecDeque<Lengths>,
+    /// Appended and not yet synced: where they end, and what they tell of.
+    written: VecDeque<(FileName, usize, Lengths)>,
+    proven: Lengths,
+}
+
+impl Witnesses {
+    pub(super) fn planned(&mut self) {
+        self.planned.push_back(Rc::clone(&self.synced));
+    }
+
+    /// The oldest append in flight ends here in its file, or has failed.
+    pub(super) fn written(&mut self, file: FileName, end: Option<usize>) {
+        let told = self.planned.pop_front();
+        if let (Some(told), Some(end)) = (told, end) {
+            self.written.push_back((file, end, told));
+        }
+    }
+
+    pub(super) fn synced(&mut self, file: FileName, length: usize) {
+        Rc::make_mut(&mut self.synced).insert(file, length);
+        while let Some((_, _, told)) = self
+            .written
+            .pop_front_if(|(written, end, _)| *written < file || (*written == file && *end <= length))
+        {
+            self.proven = told;
+        }
+    }
+
+    /// A file is only so long any more; 0 is gone.
+    pub(super) fn cut(&mut self, file: FileName, length: usize) {
+        for lengths in [&mut self.synced, &mut self.proven] {
+            if lengths.get(&file).is_some_and(|known| *known > length) {
+                Rc::make_mut(lengths).insert(file, length);
+            }
+        }
+        self.written.retain(|(written, end, _)| *written != file || *end <= length);
+    }
+
+    pub(super) fn on_death(&mut self) {
+        self.planned.clear();
+    }
+
+    pub(super) fn on_power_loss(&mut self) {
+        self.written.clear();
+    }
+
+    /// Segments and how much of each is proven.
+    pub(super) fn proven(&self) -> impl Iterator<Item = (FileName, usize)> + '_ {
+        self.proven.iter().map(|(&file, &length)| (file, length)).filter(|(_, length)| *length > 0)
+    }
+}

@@ -1,0 +1,104 @@
+//! What can be done to the disks of the world from outside, and what follows for the partitions on them.
+
+use super::World;
+use crate::disk::Disk;
+use crate::shape::{ProcessId, Site};
+use ensue_node::Trace;
+use ensue_types::{DatacenterId, PartitionId};
+
+impl World {
+    /// The disk of a partition, to order errors from it.
+    pub fn disk(&mut self, datacenter: DatacenterId, partition: PartitionId) -> &mut Disk {
+        self.disks.entry((datacenter, partition)).or_default()
+    }
+
+    /// The disk of a partition is full but for so many bytes. On a crowded one others take what is given up.
+    pub fn fill_disk(&mut self, datacenter: DatacenterId, partition: PartitionId, room: u64, crowded: bool) {
+        self.disk(datacenter, partition).fill(room, crowded);
+        if crowded {
+            self.ailing.starved.insert((datacenter, partition));
+        }
+    }
+
+    /// There is room again. The partition notices by itself.
+    pub fn free_disk(&mut self, datacenter: DatacenterId, partition: PartitionId) {
+        let home = (datacenter, partition);
+        self.disk(datacenter, partition).free();
+        if !self.is_refusing(home) && self.ailing.starved.remove(&home) {
+            self.trouble(self.site_of(home), self.now);
+        }
+    }
+
+    /// The process that owns a partition.
+    pub fn process_of(&self, datacenter: DatacenterId, partition: PartitionId) -> ProcessId {
+        self.options.shape.process(self.site_of((datacenter, partition)))
+    }
+
+    /// Whether a partition has stopped and its process has not been started again.
+    pub fn has_stopped(&self, datacenter: DatacenterId, partition: PartitionId) -> bool {
+        self.ailing.stopped.contains(&(datacenter, partition))
+    }
+
+    /// Whether some partition of a datacenter has refused writes at this time or later, for want of room.
+    pub fn has_refused_since(&self, datacenter: DatacenterId, time_us: u64) -> bool {
+        let refused = |until: &Option<u64>| until.is_none_or(|until| until >= time_us);
+        self.ailing.refusing.iter().any(|((ailing, _), until)| *ailing == datacenter && refused(until))
+    }
+
+    /// Every disk is as good as new, and the processes of stopped partitions are started again.
+    pub(super) fn heal_disks(&mut self) {
+        for home in self.disks.keys().copied().collect::<Vec<_>>() {
+            self.free_disk(home.0, home.1);
+            self.disk(home.0, home.1).calm();
+        }
+        for (datacenter, partition) in self.ailing.stopped.clone() {
+            let process = self.process_of(datacenter, partition);
+            self.kill(process);
+        }
+    }
+
+    /// A process starts: its partitions have not stopped yet, and those on a full disk may not have room to begin.
+    pub(super) fn disks_of_a_new_process(&mut self, site: Site) {
+        let datacenter = self.options.shape.datacenter(site);
+        for partition in self.options.shape.partitions_of(site) {
+            let home = (datacenter, partition);
+            self.ailing.stopped.remove(&home);
+            if let Some(until @ None) = self.ailing.refusing.get_mut(&home) {
+                *until = Some(self.now);
+            }
+            if self.disks.get(&home).is_some_and(Disk::is_full) {
+                self.ailing.starved.insert(home);
+            } else {
+                self.ailing.starved.remove(&home);
+            }
+        }
+    }
+
+    pub(super) fn note_ailing(&mut self, site: Site, trace: &Trace) {
+        let datacenter = self.options.shape.datacenter(site);
+        match *trace {
+            Trace::PartitionStopped { partition, .. } => {
+                self.ailing.stopped.insert((datacenter, partition));
+            }
+            Trace::DiskFull { partition } => {
+                self.ailing.refusing.insert((datacenter, partition), None);
+            }
+            Trace::RoomAgain { partition } => {
+                self.ailing.refusing.insert((datacenter, partition), Some(self.now));
+                let full = self.disks.get(&(datacenter, partition)).is_some_and(Disk::is_crowded);
+                if !full && self.ailing.starved.remove(&(datacenter, partition)) {
+                    self.trouble(site, self.now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_refusing(&self, home: (DatacenterId, PartitionId)) -> bool {
+        self.ailing.refusing.get(&home).is_some_and(Option::is_none)
+    }
+
+    fn site_of(&self, (datacenter, partition): (DatacenterId, PartitionId)) -> Site {
+        self.options.shape.site(datacenter, self.options.shape.owner(partition))
+    }
+}
