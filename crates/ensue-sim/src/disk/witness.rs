@@ -54,8 +54,10 @@ impl Witnesses {
         self.written.retain(|(written, end, _)| *written != file || *end <= length);
     }
 
+    /// The next process knows no more than the log proves.
     pub(super) fn on_death(&mut self) {
         self.planned.clear();
+        self.synced = Rc::clone(&self.proven);
     }
 
     pub(super) fn on_power_loss(&mut self) {

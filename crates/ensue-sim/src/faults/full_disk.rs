@@ -36,6 +36,9 @@ impl Kind for FullDisk {
     }
 
     fn strike(&self, world: &mut World) -> Effect {
+        if world.disk(self.home.datacenter, self.home.partition).is_full() {
+            return Effect::Nothing;
+        }
         world.fill_disk(self.home.datacenter, self.home.partition, self.room, self.crowded);
         Effect::Lasts(self.lasts_us)
     }
