@@ -4,15 +4,16 @@
 //! reads what is there.
 
 use super::{Partition, Stage};
+use crate::trace::Trace;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
 
 /// How far a clean stop is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closing {
-    /// Records are being written and synced.
-    Flushing,
-    /// The superblock is being marked; the operation after that one ends the stop.
-    Marking,
+pub struct Closing {
+    /// The superblock is being marked: all else is synced.
+    marking: bool,
+    /// The reserve is deleted at the beginning, to make room for the rest, and again behind the mark, for the answer.
+    deletes: u8,
 }
 
 pub(super) const SHUTTING_DOWN: &str = "the server is shutting down";
@@ -22,7 +23,8 @@ impl Partition {
     pub fn shut_down(&mut self) {
         match self.stage {
             Stage::Serving if self.persistence.opening.is_empty() => {
-                self.stage = Stage::Closing(Closing::Flushing);
+                self.stage = Stage::Closing(Closing { marking: false, deletes: 1 });
+                self.disk.push_back(DiskOp::Delete { file: FileName::Reserve });
                 self.flush_log();
             }
             Stage::Serving | Stage::Reading(_) => self.stage = Stage::Stopped(SHUTTING_DOWN.to_owned()),
@@ -36,27 +38,35 @@ impl Partition {
     }
 
     pub(super) fn on_closing_disk(&mut self, done: DiskDone) {
-        match (self.stage.closing(), done) {
-            (_, DiskDone::Failed { op, file, reason, .. }) => {
-                let file = file.map(|file| file.to_string()).unwrap_or_default();
-                return self.stop(format!("{op} of {file} failed while {SHUTTING_DOWN}: {reason}"));
-            }
-            (Some(Closing::Marking), DiskDone::Deleted { file: FileName::Reserve }) => {
+        match done {
+            DiskDone::Failed { full: true, .. } => {
+                self.trace(Trace::DiskFull { partition: self.id });
                 self.stage = Stage::Stopped(SHUTTING_DOWN.to_owned());
-                return;
             }
-            (_, DiskDone::Appended { file: file @ FileName::Segment(_) }) => {
+            DiskDone::Failed { op, file, reason, .. } => {
+                let file = file.map(|file| file.to_string()).unwrap_or_default();
+                self.stop(format!("{op} of {file} failed while {SHUTTING_DOWN}: {reason}"));
+            }
+            DiskDone::Deleted { file: FileName::Reserve } => self.on_closing_delete(),
+            DiskDone::Appended { file: file @ FileName::Segment(_) } => {
                 self.persistence.open().on_appended(file);
                 self.release();
+                self.flush_log();
             }
-            (_, DiskDone::Synced { file: file @ FileName::Segment(_) }) => {
+            DiskDone::Synced { file: file @ FileName::Segment(_) } => {
                 self.persistence.open().on_synced(file);
                 self.release();
+                self.flush_log();
             }
             _ => {}
         }
-        if self.stage.closing() == Some(Closing::Flushing) {
-            self.flush_log();
+    }
+
+    fn on_closing_delete(&mut self) {
+        let Stage::Closing(closing) = &mut self.stage else { return };
+        closing.deletes = closing.deletes.saturating_sub(1);
+        if closing.marking && closing.deletes == 0 {
+            self.stage = Stage::Stopped(SHUTTING_DOWN.to_owned());
         }
     }
 
@@ -71,11 +81,14 @@ impl Partition {
         if synced < end {
             return;
         }
+        let Stage::Closing(closing) = &mut self.stage else { return };
+        if std::mem::replace(&mut closing.marking, true) {
+            return;
+        }
+        closing.deletes += 1;
         if let Some(superblock) = &mut self.persistence.superblock {
             self.disk.push_back(superblock.mark_clean(synced));
         }
-        // It has no use while nothing runs, and its answer comes after the mark's.
         self.disk.push_back(DiskOp::Delete { file: FileName::Reserve });
-        self.stage = Stage::Closing(Closing::Marking);
     }
 }

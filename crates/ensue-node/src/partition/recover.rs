@@ -41,13 +41,6 @@ pub enum Stage {
 pub(super) const ADVICE: &str = "; `ensue fsck` shows all of it, `ensue recover` repairs it";
 
 impl Stage {
-    pub(super) fn closing(&self) -> Option<Closing> {
-        match self {
-            Stage::Closing(closing) => Some(*closing),
-            _ => None,
-        }
-    }
-
     pub(super) fn reading(_tuning: &Tuning) -> Stage {
         Stage::Reading(None)
     }

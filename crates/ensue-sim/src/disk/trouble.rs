@@ -155,6 +155,11 @@ impl Disk {
         self.trouble.room.is_some()
     }
 
+    /// Whether the partition keeps a reserve of so many bytes.
+    pub fn has_reserve(&self, bytes: usize) -> bool {
+        self.files.get(&FileName::Reserve).is_some_and(|file| file.bytes.len() == bytes)
+    }
+
     /// Whether others take what is given up on the full disk.
     pub fn is_crowded(&self) -> bool {
         self.is_full() && self.trouble.crowded

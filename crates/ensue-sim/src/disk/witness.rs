@@ -10,7 +10,7 @@ use std::rc::Rc;
 /// How far each segment is synced.
 type Lengths = Rc<BTreeMap<FileName, usize>>;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Witnesses {
     /// As it was answered.
     synced: Lengths,

@@ -14,8 +14,11 @@ impl World {
 
     /// The disk of a partition is full but for so many bytes. On a crowded one others take what is given up.
     pub fn fill_disk(&mut self, datacenter: DatacenterId, partition: PartitionId, room: u64, crowded: bool) {
-        self.disk(datacenter, partition).fill(room, crowded);
-        if crowded {
+        let reserve = self.options.tuning.reserve_bytes;
+        let disk = self.disk(datacenter, partition);
+        disk.fill(room, crowded);
+        // One that has spent its reserve, or has not made it yet, has nothing to go on with.
+        if crowded || !disk.has_reserve(reserve) {
             self.ailing.starved.insert((datacenter, partition));
         }
     }
