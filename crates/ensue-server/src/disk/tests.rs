@@ -114,3 +114,54 @@ fn many_files_stay_usable_with_few_open() {
     let Some(DiskDone::Listed { files }) = bench.run(DiskOp::List) else { panic!("no list") };
     assert!(files.iter().all(|&(_, length)| length == 2));
 }
+
+/// A device that takes nothing stands for a full disk.
+fn full_device_at(bench: &Bench, name: &str) {
+    let folder = bench.folder.path().join("p0007");
+    std::os::unix::fs::symlink("/dev/full", folder.join(name)).unwrap();
+}
+
+#[test]
+fn no_room_is_told_from_a_broken_disk() {
+    let mut bench = Bench::new();
+    bench.run(DiskOp::List);
+    full_device_at(&bench, "log-0000000000000000");
+    assert!(matches!(bench.run(append("x")), Some(DiskDone::Failed { op: "append", full: true, .. })));
+    bench.run(DiskOp::Sync { file: LOG });
+    // A character device cannot be synced: that is an error like any other.
+    let (partition, done) = bench.synced.recv().unwrap();
+    bench.disk.synced(partition, done);
+    let done = bench.disk.next_done().map(|(_, done)| done);
+    assert!(matches!(done, Some(DiskDone::Failed { op: "sync", full: false, .. })), "{done:?}");
+}
+
+#[test]
+fn a_replacement_without_room_leaves_the_old_content_and_nothing_aside() {
+    let mut bench = Bench::new();
+    bench.run(DiskOp::List);
+    let file = FileName::Superblock;
+    bench.run(DiskOp::Replace { file, bytes: Bytes::from_static(b"old") });
+    full_device_at(&bench, "superblock.tmp");
+    let replace = || DiskOp::Replace { file, bytes: Bytes::from_static(b"new") };
+    assert!(matches!(bench.run(replace()), Some(DiskDone::Failed { op: "replace", full: true, .. })));
+    assert!(!bench.folder.path().join("p0007/superblock.tmp").exists());
+    let read = DiskOp::Read { file, offset: 0, length: 9 };
+    let bytes = Bytes::from_static(b"old");
+    assert_eq!(bench.run(read), Some(DiskDone::Read { file, offset: 0, bytes }));
+    assert_eq!(bench.run(replace()), Some(DiskDone::Replaced { file }), "there is room again");
+}
+
+#[test]
+fn a_file_written_anew_is_another_file_of_the_same_content() {
+    use std::os::unix::fs::MetadataExt;
+    let mut bench = Bench::new();
+    bench.run(DiskOp::List);
+    let text = "x".repeat(REWRITE_BYTES + 7);
+    bench.run(DiskOp::Append { file: LOG, bytes: Bytes::from(text.clone()) });
+    let path = bench.folder.path().join("p0007/log-0000000000000000");
+    let before = fs::metadata(&path).unwrap().ino();
+    assert_eq!(bench.run(DiskOp::Rewrite { file: LOG }), Some(DiskDone::Rewritten { file: LOG }));
+    assert_ne!(fs::metadata(&path).unwrap().ino(), before);
+    assert_eq!(bench.run(append("!")), Some(DiskDone::Appended { file: LOG }), "appends go to the new file");
+    assert_eq!(fs::read_to_string(&path).unwrap(), text + "!");
+}

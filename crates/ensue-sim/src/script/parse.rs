@@ -44,6 +44,23 @@ pub enum Wanted {
     Keep(String),
 }
 
+/// What a disk is to do wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskOrder {
+    FailSync,
+    /// After so many of a thousand of its bytes.
+    FailWrite(u64),
+    FailRead,
+    Full {
+        room: u64,
+        crowded: bool,
+    },
+    Free,
+    /// Flips a bit that this number chooses.
+    Rot(u64),
+    Restore,
+}
+
 /// What a line does.
 #[derive(Clone, Debug)]
 pub enum Step {
@@ -83,6 +100,11 @@ pub enum Step {
         place: Place,
         partition: PartitionId,
         bytes: usize,
+    },
+    Disk {
+        place: Place,
+        partition: PartitionId,
+        order: DiskOrder,
     },
     Hold(Hold),
     Release(Hold),
@@ -177,6 +199,11 @@ impl Parser {
                 place: self.place(place)?,
                 partition: self.partition(partition)?,
                 bytes: bytes.parse().map_err(|_| "no number of bytes")?,
+            },
+            ("disk", [place, partition, words @ ..]) => Step::Disk {
+                place: self.place(place)?,
+                partition: self.partition(partition)?,
+                order: disk_order(words)?,
             },
             ("hold", [partition, way]) => Step::Hold(self.hold(partition, way)?),
             ("release", [partition, way]) => Step::Release(self.hold(partition, way)?),
@@ -312,6 +339,21 @@ fn aim(words: &[&str]) -> Result<Aim, String> {
         skip,
         power: words.contains(&"power"),
         lasts_us: None,
+    })
+}
+
+fn disk_order(words: &[&str]) -> Result<DiskOrder, String> {
+    let number = |word: &str| word.parse().map_err(|_| format!("no number: {word}"));
+    Ok(match words {
+        ["fail-sync"] => DiskOrder::FailSync,
+        ["fail-write", share] => DiskOrder::FailWrite(number(share)?),
+        ["fail-read"] => DiskOrder::FailRead,
+        ["full", room] => DiskOrder::Full { room: number(room)?, crowded: false },
+        ["full", room, "crowded"] => DiskOrder::Full { room: number(room)?, crowded: true },
+        ["free"] => DiskOrder::Free,
+        ["rot", chance] => DiskOrder::Rot(number(chance)?),
+        ["restore"] => DiskOrder::Restore,
+        _ => return Err("no such thing can happen to a disk".to_owned()),
     })
 }
 

@@ -1,8 +1,9 @@
 //! Plays a script in a world of its own.
 
-use super::parse::{Line, Place, Say, Step, Wanted};
+use super::parse::{DiskOrder, Line, Place, Say, Step, Wanted};
 use crate::event::{Alarm, ConnectionId};
 use crate::network::Break;
+use crate::random::Random;
 use crate::reply::{Answer, Answers};
 use crate::run::to_screen;
 use crate::seed::Options;
@@ -11,7 +12,7 @@ use crate::workload::command::args;
 use crate::workload::model::normal;
 use crate::world::{Happening, World};
 use bytes::Bytes;
-use ensue_types::{Args, CoreId, DatacenterId};
+use ensue_types::{Args, CoreId, DatacenterId, PartitionId};
 use std::collections::{BTreeMap, VecDeque};
 
 /// An answer that was waited for comes within this time.
@@ -107,6 +108,7 @@ impl Player {
             }),
             Step::Restart(place) => self.processes(place, World::start),
             Step::Tear { place, partition, bytes } => self.world.tear(place.datacenter, partition, bytes),
+            Step::Disk { place, partition, order } => self.disk(place.datacenter, partition, order),
             Step::Hold(hold) => self.world.hold(hold),
             Step::Release(hold) => self.world.release(hold),
             Step::Aim(aim) => self.world.aims.push(aim),
@@ -114,6 +116,21 @@ impl Player {
                 self.processes(place, |world, process| world.jump_clock(process, by_ms));
             }
             _ => {}
+        }
+    }
+
+    fn disk(&mut self, datacenter: DatacenterId, partition: PartitionId, order: DiskOrder) {
+        let world = &mut self.world;
+        match order {
+            DiskOrder::FailSync => world.disk(datacenter, partition).fail_next_sync(),
+            DiskOrder::FailWrite(share) => world.disk(datacenter, partition).fail_next_write(share),
+            DiskOrder::FailRead => world.disk(datacenter, partition).fail_next_read(),
+            DiskOrder::Full { room, crowded } => world.fill_disk(datacenter, partition, room, crowded),
+            DiskOrder::Free => world.free_disk(datacenter, partition),
+            DiskOrder::Rot(chance) => {
+                world.disk(datacenter, partition).rot(&mut Random::stream(chance, "bit"));
+            }
+            DiskOrder::Restore => world.disk(datacenter, partition).restore(),
         }
     }
 
