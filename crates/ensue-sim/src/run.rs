@@ -14,9 +14,9 @@ use crate::seed::Options;
 use crate::workload::Workload;
 use crate::world::{Happening, World};
 use ensue_node::Trace;
+use ensue_types::DatacenterId;
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
-use ensue_types::DatacenterId;
 
 /// No run lasts longer than this before it must come to rest, whatever its operations.
 const BUSY_US_MAX: u64 = 120_000_000;
