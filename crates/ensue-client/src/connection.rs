@@ -1,7 +1,8 @@
 //! One connection to a server: commands in order, answers in order.
 
 use crate::error::ClientError;
-use bytes::BytesMut;
+use crate::recorder::{RecordedConnection, Recorder};
+use bytes::{Bytes, BytesMut};
 use ensue_resp::Decoder;
 use ensue_types::Reply;
 use std::io::{Read, Write};
@@ -41,6 +42,8 @@ pub struct Connection {
     stream: TcpStream,
     input: BytesMut,
     decoder: Decoder,
+    keyspace: u8,
+    record: Option<RecordedConnection>,
 }
 
 const READ_BYTES: usize = 64 << 10;
@@ -65,7 +68,13 @@ impl Connection {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(options.answer_timeout))?;
         stream.set_write_timeout(Some(options.answer_timeout))?;
-        let mut connection = Connection { stream, input: BytesMut::new(), decoder: Decoder::new() };
+        let mut connection = Connection {
+            stream,
+            input: BytesMut::new(),
+            decoder: Decoder::new(),
+            keyspace: options.keyspace,
+            record: None,
+        };
         if let Some(password) = &options.password {
             connection.require(&[b"AUTH", password.as_bytes()])?;
         }
@@ -73,6 +82,13 @@ impl Connection {
             connection.require(&[b"SELECT", options.keyspace.to_string().as_bytes()])?;
         }
         Ok(connection)
+    }
+
+    /// From here on, everything is written down, as a session in this datacenter.
+    pub fn record(&mut self, recorder: &Recorder, datacenter: Option<&str>) {
+        let mut record = recorder.connection(datacenter);
+        record.set_keyspace(self.keyspace);
+        self.record = Some(record);
     }
 
     fn require(&mut self, words: &[&[u8]]) -> Result<(), ClientError> {
@@ -91,20 +107,34 @@ impl Connection {
     /// Sends several commands at once and waits for all answers.
     pub fn pipeline(&mut self, commands: &[&[&[u8]]]) -> Result<Vec<Reply>, ClientError> {
         let mut bytes = Vec::new();
-        commands.iter().for_each(|words| write_command(words, &mut bytes));
-        self.stream.write_all(&bytes)?;
+        for words in commands {
+            self.note_command(words);
+            write_command(words, &mut bytes);
+        }
+        self.write(&bytes)?;
         commands.iter().map(|_| self.receive()).collect()
     }
 
     /// Sends one command.
     pub fn send(&mut self, words: &[&[u8]]) -> Result<(), ClientError> {
         let mut bytes = Vec::new();
+        self.note_command(words);
         write_command(words, &mut bytes);
-        Ok(self.stream.write_all(&bytes)?)
+        self.write(&bytes)
     }
 
     /// Waits for the next answer.
     pub fn receive(&mut self) -> Result<Reply, ClientError> {
+        let reply = self.next_reply();
+        match (&mut self.record, &reply) {
+            (Some(record), Ok(reply)) => record.on_reply(reply),
+            (Some(record), Err(_)) => record.on_end(),
+            (None, _) => {}
+        }
+        reply
+    }
+
+    fn next_reply(&mut self) -> Result<Reply, ClientError> {
         let mut scratch = vec![0; READ_BYTES];
         loop {
             if let Some(reply) = self.decoder.next(&mut self.input)? {
@@ -115,6 +145,22 @@ impl Connection {
                 length => self.input.extend_from_slice(&scratch[..length]),
             }
         }
+    }
+
+    fn note_command(&mut self, words: &[&[u8]]) {
+        if let Some(record) = &mut self.record {
+            let args: Vec<Bytes> = words.iter().map(|word| Bytes::copy_from_slice(word)).collect();
+            record.on_command(&args);
+        }
+    }
+
+    /// Whatever could not be written whole may have arrived all the same.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
+        let result = self.stream.write_all(bytes);
+        if let (Some(record), Err(_)) = (&mut self.record, &result) {
+            record.on_end();
+        }
+        Ok(result?)
     }
 }
 

@@ -5,7 +5,9 @@
 
 mod connection;
 mod error;
+mod recorder;
 
 pub use connection::{Connection, Options};
 pub use ensue_types::Reply;
 pub use error::ClientError;
+pub use recorder::{RecordedConnection, Recorder};

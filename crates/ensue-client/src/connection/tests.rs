@@ -55,3 +55,24 @@ fn what_is_no_server_is_said_so() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     assert!(matches!(Connection::open(&Options::local(port)), Err(ClientError::Connect { .. })));
 }
+
+#[test]
+fn what_is_recorded_ends_with_the_connection() {
+    let (options, _thread) = server(b"+OK\r\n");
+    let mut connection = Connection::open(&options).unwrap();
+    let path = std::env::temp_dir().join(format!("ensue-client-record-{}", std::process::id()));
+    let recorder = Recorder::new(Box::new(std::fs::File::create(&path).unwrap())).unwrap();
+    connection.record(&recorder, Some("dc1"));
+    assert!(connection.pipeline(&[&[b"SET", b"x", b"1"], &[b"INCR", b"n"]]).is_err());
+    recorder.finish().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 6, "{text}");
+    assert!(
+        lines[1].contains(r#""datacenter":"dc1""#) && lines[1].contains(r#"{"write":"x","value":"1"}"#),
+        "{text}"
+    );
+    assert!(lines[3].contains(r#""end":null"#) && lines[3].contains(r#"{"add":"n","delta":1}"#), "{text}");
+    assert_eq!(lines[5], r#"{"event":"end","transactions":3}"#);
+}
