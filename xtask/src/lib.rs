@@ -4,6 +4,7 @@
 //!
 //! Nothing here is part of the product.
 
+pub mod fuzz;
 pub mod gate;
 pub mod mutants;
 pub mod steps;

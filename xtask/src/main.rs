@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use xtask::fuzz;
 use xtask::gate::Gate;
 use xtask::mutants;
 use xtask::steps::{Steps, cargo};
@@ -16,6 +17,7 @@ usage: cargo xtask <command>
   tidy          only the checks of the tree's form
   sim [args]    the simulator, release build: `cargo xtask sim --seed 42`
   mutants [..]  small wrong changes, and whether the tests notice: `cargo xtask mutants --sample 200 --seed 1`
+  fuzz [..]     the fuzzers, a nightly compiler: `cargo xtask fuzz --minutes 10 [TARGET]`
   torture [..]  real servers harmed under recorded clients: `cargo xtask torture --minutes 10`, `--break RULE`
 ";
 
@@ -41,6 +43,7 @@ fn run() -> Result<bool> {
         "tidy" => tidy_only(&root),
         "sim" => sim(&root, &rest),
         "mutants" => mutants::run(&root, &rest),
+        "fuzz" => fuzz::run(&root, &rest),
         "torture" => torture(&root, &rest),
         "" | "help" | "-h" | "--help" => {
             print!("{USAGE}");

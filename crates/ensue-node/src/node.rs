@@ -7,7 +7,7 @@ use crate::config::NodeConfig;
 use crate::partition::{Partition, Protocols};
 use crate::router::Router;
 use crate::session::{SessionOutput, Sessions};
-use crate::{Input, Output};
+use crate::{Input, Output, Trace};
 use ensue_types::{CoreId, DatacenterId, Now, PartitionId};
 use ensue_wire::{Address, Envelope};
 use std::collections::{BTreeMap, VecDeque};
@@ -163,7 +163,10 @@ impl Node {
 
     /// Ours comes back in; the rest goes to the core that owns it.
     fn route(&mut self, envelope: Envelope) {
-        let (datacenter, core) = self.router.locate(&self.config, envelope.to);
+        let Some((datacenter, core)) = self.router.locate(&self.config, envelope.to) else {
+            let what = "a message to a place that the cluster does not have";
+            return self.outputs.push_back(Output::Trace(Trace::Refused { what }));
+        };
         if datacenter == self.config.topology.datacenter && core == self.config.core {
             self.inbox.push_back(envelope);
         } else if let Some(envelope) = self.router.park(&self.config, self.now, core, envelope) {

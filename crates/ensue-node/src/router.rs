@@ -19,14 +19,15 @@ pub struct Router {
 }
 
 impl Router {
-    /// The core that an address stands for.
-    pub fn locate(&self, config: &NodeConfig, address: Address) -> (DatacenterId, CoreId) {
-        match address {
-            Address::Partition { datacenter, partition } => {
-                (datacenter, config.topology.owner(datacenter, partition))
-            }
-            Address::Core { datacenter, core } => (datacenter, core),
-        }
+    /// The core that an address stands for; nothing if the cluster has no such place, as a broken peer may say.
+    pub fn locate(&self, config: &NodeConfig, address: Address) -> Option<(DatacenterId, CoreId)> {
+        let datacenter = address.datacenter();
+        let there = config.topology.datacenters.get(usize::from(datacenter.0))?;
+        let core = match address {
+            Address::Partition { partition, .. } => *there.placement.get(usize::from(partition.0))?,
+            Address::Core { core, .. } => core,
+        };
+        (core.0 < there.cores).then_some((datacenter, core))
     }
 
     /// Keeps a session's request while its core is away; gives everything else back to be sent.

@@ -8,9 +8,16 @@ use crate::listener::Guest;
 use crate::peers::Resolved;
 use ensue_types::PartitionId;
 use ensue_wire::Envelope;
+use mailbox::Mailbox;
 use mio::Waker;
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+mod mailbox;
+
+/// The lock of the mailbox.
+mod sync {
+    pub(super) use std::sync::{Mutex, MutexGuard, PoisonError};
+}
 
 /// One thing for a core.
 #[derive(Debug)]
@@ -27,13 +34,13 @@ pub(crate) enum Mail {
 /// The inbox of one core.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    mail: Mutex<Vec<Mail>>,
+    mail: Mailbox<Mail>,
     waker: Arc<Waker>,
 }
 
 impl Inbox {
     pub(crate) fn new(waker: Arc<Waker>) -> Inbox {
-        Inbox { mail: Mutex::new(Vec::new()), waker }
+        Inbox { mail: Mailbox::new(), waker }
     }
 
     pub(crate) fn post(&self, mail: Mail) {
@@ -42,32 +49,13 @@ impl Inbox {
 
     /// Posts everything in the list and leaves it empty.
     pub(crate) fn post_all(&self, list: &mut Vec<Mail>) {
-        if list.is_empty() {
-            return;
-        }
-        let was_empty = {
-            let mut mail = self.lock();
-            let was_empty = mail.is_empty();
-            mail.append(list);
-            was_empty
-        };
-        if was_empty {
-            self.wake().expect("an eventfd of this process can be written");
-        }
+        self.mail.post_all(list, || {
+            self.waker.wake().expect("an eventfd of this process can be written");
+        });
     }
 
     /// Takes everything that has arrived; `list` must be empty, and its memory is reused.
     pub(crate) fn take(&self, list: &mut Vec<Mail>) {
-        debug_assert!(list.is_empty(), "what was taken before has been handled");
-        std::mem::swap(&mut *self.lock(), list);
-    }
-
-    fn wake(&self) -> io::Result<()> {
-        self.waker.wake()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Mail>> {
-        // A list is whole even if a thread panicked while it held the lock; the process is about to end then anyway.
-        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+        self.mail.take(list);
     }
 }

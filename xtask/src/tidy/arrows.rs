@@ -30,6 +30,18 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ensue-check",
         ],
     ),
+    (
+        "ensue-fuzz",
+        &[
+            "ensue-types",
+            "ensue-resp",
+            "ensue-wire",
+            "ensue-protocol",
+            "ensue-store",
+            "ensue-node",
+            "ensue-check",
+        ],
+    ),
     ("ensue-client", &["ensue-types", "ensue-resp", "ensue-check"]),
     ("ensue-torture", &["ensue-types", "ensue-resp", "ensue-client", "ensue-check"]),
     ("ensue-bench", &["ensue-types", "ensue-resp", "ensue-client"]),

@@ -1,0 +1,134 @@
+//! A real node of one core and two partitions, with disks in memory and a clock that is told the time.
+
+use crate::files::Files;
+use bytes::BytesMut;
+use ensue_node::{AppendFsync, DatacenterTopology, Input, Node, NodeConfig, Output, Topology, Tuning};
+use ensue_resp::Decoder;
+use ensue_types::{Args, CoreId, DatacenterId, Now, PartitionId, Rules, SessionId, limits};
+use std::collections::BTreeMap;
+
+/// Partitions of the node.
+pub const PARTITIONS: u16 = 2;
+/// The one client.
+const CLIENT: SessionId = SessionId(1);
+const WALL_MS: u64 = 1_767_225_600_000;
+/// No command may ask for more time than this: what is not answered then never is.
+const PATIENCE_US: u64 = 120_000_000;
+
+/// The node and what surrounds it.
+#[derive(Clone)]
+pub struct Lone {
+    node: Node,
+    pub disks: BTreeMap<PartitionId, Files>,
+    elapsed_us: u64,
+    /// Everything that the client was sent.
+    pub replies: BytesMut,
+    pub answered: u32,
+    pub disconnected: bool,
+}
+
+impl Lone {
+    /// A node in the first of so many datacenters that has read these files.
+    pub fn new(datacenters: u8, disks: BTreeMap<PartitionId, Files>) -> Lone {
+        let config = config(datacenters);
+        let now = Now { monotonic_us: 1, wall_ms: WALL_MS };
+        let node = Node::new(config, now).expect("the protocol exists");
+        let mut lone =
+            Lone { node, disks, elapsed_us: 1, replies: BytesMut::new(), answered: 0, disconnected: false };
+        lone.drain();
+        lone
+    }
+
+    pub fn connect(&mut self) {
+        let (address, local_address) = ("10.0.0.1:40000".to_owned(), "10.0.0.2:6379".to_owned());
+        self.give(Input::ClientConnected { session: CLIENT, address, local_address });
+    }
+
+    pub fn say(&mut self, commands: Vec<Args>) {
+        self.give(Input::ClientCommands { session: CLIENT, commands });
+    }
+
+    pub fn break_client(&mut self, error: String) {
+        self.give(Input::ClientBroke { session: CLIENT, error });
+    }
+
+    pub fn give(&mut self, input: Input) {
+        self.node.on_input(self.now(), input);
+        self.drain();
+        self.node.on_input(self.now(), Input::TurnEnd);
+        self.drain();
+    }
+
+    /// Lets timers run until this many commands are answered, or nobody can expect an answer any more.
+    pub fn await_answers(&mut self, count: u32) {
+        while self.answered < count && !self.disconnected {
+            let Some(next) = self.node.next_timer().filter(|&next| next < PATIENCE_US) else { return };
+            self.elapsed_us = self.elapsed_us.max(next);
+            self.give(Input::Timer);
+        }
+    }
+
+    /// The replies must be whole answers, nothing before, between or behind them. How many.
+    pub fn check_replies(&mut self) -> u32 {
+        let mut decoder = Decoder::new();
+        let mut count = 0;
+        loop {
+            match decoder.next(&mut self.replies) {
+                Ok(Some(_)) => count += 1,
+                Ok(None) => break,
+                Err(error) => panic!("a client cannot read its answers: {error}"),
+            }
+        }
+        assert!(self.replies.is_empty(), "an answer is cut short: {:?}", self.replies);
+        count
+    }
+
+    fn now(&self) -> Now {
+        Now { monotonic_us: self.elapsed_us, wall_ms: WALL_MS + self.elapsed_us / 1_000 }
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.node.next_output() {
+            match output {
+                Output::Disk { partition, op } => {
+                    let done = self.disks.entry(partition).or_default().run(op);
+                    self.node.on_input(self.now(), Input::Disk { partition, done });
+                }
+                Output::Reply { bytes, answered, .. } => {
+                    self.replies.extend_from_slice(&bytes);
+                    self.answered += answered;
+                }
+                Output::Disconnect { .. } => self.disconnected = true,
+                Output::Send { .. } | Output::Trace(_) | Output::Stopped => {}
+            }
+        }
+    }
+}
+
+fn config(datacenters: u8) -> NodeConfig {
+    let topology = (0..datacenters).map(|number| DatacenterTopology {
+        name: DatacenterId(number).to_string(),
+        cores: 1,
+        placement: vec![CoreId(0); usize::from(PARTITIONS)],
+    });
+    NodeConfig {
+        cluster: 1,
+        topology: Topology {
+            datacenter: DatacenterId(0),
+            partitions: PARTITIONS,
+            datacenters: topology.collect(),
+        },
+        core: CoreId(0),
+        protocols: vec![ensue_protocol::NAMES[0].to_owned(); usize::from(limits::KEYSPACES)],
+        append_fsync: AppendFsync::EverySecond,
+        password: None,
+        maxmemory: 0,
+        replication_backlog_max: 1 << 30,
+        boot: 1,
+        boot_id: [1; 16],
+        directives: Vec::new(),
+        info: Vec::new(),
+        tuning: Tuning::default(),
+        rules: Rules::default(),
+    }
+}
