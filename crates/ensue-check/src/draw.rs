@@ -67,10 +67,12 @@ pub fn svg(history: &History, title: &str, violation: &Violation) -> String {
         );
         text(&mut svg, MARGIN, middle + 4.0, "session", &lane.name);
     }
+    // Boxes hide the arrows that pass behind them, and labels lie above all.
+    let labels = arrows(&mut svg, history, violation, &boxes);
     for drawn in &boxes {
         draw_box(&mut svg, drawn);
     }
-    arrows(&mut svg, history, violation, &boxes);
+    svg.push_str(&labels);
     legend(&mut svg, height - 22.0);
     svg.push_str("</svg>\n");
     svg
@@ -148,7 +150,7 @@ fn begin(svg: &mut String, width: f64, height: f64) {
 .sheet {{ fill: #ffffff }} .box {{ fill: #f7f8fa; stroke: #57606a }} .lane {{ stroke: #e4e7eb; stroke-width: 2 }}
 .title {{ font-size: 15px; font-weight: bold; fill: #1f2328 }} .summary {{ fill: #1f2328 }} .place {{ fill: #6e7781 }}
 .session {{ font-weight: bold; fill: #1f2328 }} .operation {{ fill: #1f2328 }}
-.arrow {{ fill: none; stroke-width: 1.4 }} .bold {{ stroke-width: 3.2 }} .label {{ paint-order: stroke; stroke: #ffffff; stroke-width: 4px }}
+.arrow {{ fill: none; stroke-width: 1.4 }} .bold {{ stroke-width: 3.2 }} .halo {{ stroke: #ffffff; stroke-width: 4px }}
 </style>
 <rect class="sheet" width="100%" height="100%"/>"#
     );
@@ -183,7 +185,9 @@ fn draw_box(svg: &mut String, drawn: &Drawn) {
     }
 }
 
-fn arrows(svg: &mut String, history: &History, violation: &Violation, boxes: &[Drawn]) {
+/// Draws the arrows; their labels come back.
+fn arrows(svg: &mut String, history: &History, violation: &Violation, boxes: &[Drawn]) -> String {
+    let mut labels = String::new();
     let find = |transaction| boxes.iter().find(|of| of.transaction == transaction);
     for (number, relation) in violation.relations.iter().enumerate() {
         let (Some(from), Some(to)) = (find(relation.from), find(relation.to)) else { continue };
@@ -204,12 +208,15 @@ fn arrows(svg: &mut String, history: &History, violation: &Violation, boxes: &[D
             svg,
             r#"<path class="arrow{bold}" d="{path}" stroke="{colour}" marker-end="url(#{name})"/>"#
         );
-        let _ = writeln!(
-            svg,
-            r#"<text class="label" x="{x:.0}" y="{y:.0}" fill="{colour}" text-anchor="middle">{}</text>"#,
-            escaped(&shortened(&label))
-        );
+        let label = escaped(&shortened(&label));
+        for (class, fill) in [("halo", "#ffffff"), ("label", colour)] {
+            let _ = writeln!(
+                labels,
+                r#"<text class="{class}" x="{x:.0}" y="{y:.0}" fill="{fill}" text-anchor="middle">{label}</text>"#
+            );
+        }
     }
+    labels
 }
 
 /// From side to side; in a bow above or below where something may stand between, or where it goes back.
@@ -238,7 +245,9 @@ fn across(from: &Drawn, to: &Drawn, shift: f64) -> (String, f64, f64) {
         top + bend,
         bottom - bend
     );
-    (path, (start + end) / 2.0, (top + bottom) / 2.0 + shift * 1.5)
+    // Near the beginning, where few other arrows pass.
+    let y = top + if is_down { 22.0 } else { -14.0 };
+    (path, start + (end - start) * 0.1, y)
 }
 
 fn legend(svg: &mut String, y: f64) {
