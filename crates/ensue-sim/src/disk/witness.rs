@@ -5,10 +5,10 @@
 
 use ensue_store::disk::FileName;
 use std::collections::{BTreeMap, VecDeque};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// How far each segment is synced.
-type Lengths = Rc<BTreeMap<FileName, usize>>;
+type Lengths = Arc<BTreeMap<FileName, usize>>;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Witnesses {
@@ -23,7 +23,7 @@ pub(super) struct Witnesses {
 
 impl Witnesses {
     pub(super) fn planned(&mut self) {
-        self.planned.push_back(Rc::clone(&self.synced));
+        self.planned.push_back(Arc::clone(&self.synced));
     }
 
     /// The oldest append in flight ends here in its file, or has failed.
@@ -35,12 +35,14 @@ impl Witnesses {
     }
 
     pub(super) fn synced(&mut self, file: FileName, length: usize) {
-        Rc::make_mut(&mut self.synced).insert(file, length);
-        while let Some((_, _, told)) = self
-            .written
-            .pop_front_if(|(written, end, _)| *written < file || (*written == file && *end <= length))
-        {
-            self.proven = told;
+        Arc::make_mut(&mut self.synced).insert(file, length);
+        let covered = |(written, end, _): &(FileName, usize, Lengths)| {
+            *written < file || (*written == file && *end <= length)
+        };
+        while self.written.front().is_some_and(covered) {
+            if let Some((_, _, told)) = self.written.pop_front() {
+                self.proven = told;
+            }
         }
     }
 
@@ -48,7 +50,7 @@ impl Witnesses {
     pub(super) fn cut(&mut self, file: FileName, length: usize) {
         for lengths in [&mut self.synced, &mut self.proven] {
             if lengths.get(&file).is_some_and(|known| *known > length) {
-                Rc::make_mut(lengths).insert(file, length);
+                Arc::make_mut(lengths).insert(file, length);
             }
         }
         self.written.retain(|(written, end, _)| *written != file || *end <= length);
@@ -57,7 +59,7 @@ impl Witnesses {
     /// The next process knows no more than the log proves.
     pub(super) fn on_death(&mut self) {
         self.planned.clear();
-        self.synced = Rc::clone(&self.proven);
+        self.synced = Arc::clone(&self.proven);
     }
 
     pub(super) fn on_power_loss(&mut self) {
