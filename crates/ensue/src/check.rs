@@ -1,6 +1,7 @@
 //! `ensue check`: judges a history that clients recorded.
 
 use crate::paint::Paint;
+use crate::record::{self, RecordArgs};
 use anyhow::Context;
 use clap::ValueEnum;
 use ensue_check::format::Format;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// The history; `-` is standard input
-    #[arg(value_name = "HISTORY", required_unless_present = "generate")]
+    #[arg(value_name = "HISTORY", required_unless_present_any = ["generate", "record"], conflicts_with = "record")]
     history: Option<PathBuf>,
     /// The form of the history; found out by its first line unless given
     #[arg(long, value_name = "FORM")]
@@ -45,6 +46,8 @@ pub(crate) struct CheckArgs {
     keys: u32,
     #[arg(long, value_name = "N", hide = true, default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    recording: RecordArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -80,6 +83,9 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn try_run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    if let Some(file) = &args.recording.record {
+        return record::run(&args.recording, file);
+    }
     let history = match (&args.history, args.generate) {
         (_, Some(operations)) => {
             let &CheckArgs { sessions, keys, seed, .. } = args;

@@ -6,6 +6,7 @@ mod demo;
 mod dev;
 mod link;
 mod paint;
+mod record;
 mod server;
 mod sim;
 mod status;
