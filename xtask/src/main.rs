@@ -16,6 +16,7 @@ usage: cargo xtask <command>
   ci            the same, with more seeds of the simulator
   tidy          only the checks of the tree's form
   sim [args]    the simulator, release build: `cargo xtask sim --seed 42`
+  soak [args]   many seeds of it: `cargo xtask soak --minutes 30`, `--seeds N`; `--record` adds a row to docs/figures/soak.md
   mutants [..]  small wrong changes, and whether the tests notice: `cargo xtask mutants --sample 200 --seed 1`
   fuzz [..]     the fuzzers, a nightly compiler: `cargo xtask fuzz --minutes 10 [TARGET]`
   torture [..]  real servers harmed under recorded clients: `cargo xtask torture --minutes 10`, `--break RULE`
@@ -42,6 +43,7 @@ fn run() -> Result<bool> {
         "ci" => Ok(Gate { root, seeds: 1000 }.pass(&mut Steps::new())),
         "tidy" => tidy_only(&root),
         "sim" => sim(&root, &rest),
+        "soak" => soak(&root, &rest),
         "mutants" => mutants::run(&root, &rest),
         "fuzz" => fuzz::run(&root, &rest),
         "torture" => torture(&root, &rest),
@@ -88,6 +90,33 @@ fn torture(root: &Path, arguments: &[String]) -> Result<bool> {
     let mut command = Command::new(release.join("ensue-torture"));
     command.arg("--binary").arg(binary).arg("--dir").arg(release.with_file_name("torture")).args(arguments);
     Ok(command.current_dir(root).status().context("starting ensue-torture")?.success())
+}
+
+/// A soak starts where the clock says, so that no two soaks repeat each other; `--start` says otherwise.
+fn soak(root: &Path, arguments: &[String]) -> Result<bool> {
+    let mut arguments: Vec<String> = arguments.to_vec();
+    if !arguments.iter().any(|word| word == "--minutes" || word == "--seeds") {
+        arguments.extend(["--minutes", "10"].map(String::from));
+    }
+    if !arguments.iter().any(|word| word == "--start") {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
+        arguments.extend(["--start".into(), (now.as_secs() * 1_000).to_string()]);
+    }
+    if let Some(at) = arguments.iter().position(|word| word == "--record") {
+        let figures = root.join("docs/figures");
+        std::fs::create_dir_all(&figures).context("making docs/figures")?;
+        arguments.insert(at + 1, figures.join("soak.md").to_string_lossy().into_owned());
+        arguments.extend(["--commit".into(), commit(root)?]);
+    }
+    sim(root, &arguments)
+}
+
+/// The short name of the commit that is checked out, with a sign if the tree differs from it.
+fn commit(root: &Path) -> Result<String> {
+    let mut git = std::process::Command::new("git");
+    git.current_dir(root).args(["describe", "--always", "--dirty", "--exclude=*"]);
+    let output = git.output().context("asking git for the commit")?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// The workspace: the parent of this package's folder, as cargo names it now or as it was when this was built.

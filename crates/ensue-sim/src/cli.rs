@@ -22,6 +22,11 @@ pub struct SimOptions {
     /// Run this script, or every script of this directory.
     pub scenario: Option<PathBuf>,
     pub start: u64,
+    /// Run seeds for so long, or until `seeds` of them are done.
+    pub minutes: Option<u64>,
+    /// Add a row about a run of many seeds to this file, under the name of this commit.
+    pub record: Option<PathBuf>,
+    pub commit: Option<String>,
     /// Break the rule of this name.
     pub broken: Option<String>,
     /// Break these rules in turn, all of them if none is named, and say how soon each is caught.
@@ -60,7 +65,7 @@ pub fn run(options: &SimOptions) -> i32 {
     }
     match (options.seed, options.seeds) {
         (Some(seed), _) => one(seed, rules, options),
-        (None, seeds) => many::run_many(options, rules, seeds.unwrap_or(100)),
+        (None, _) => many::run_many(options, rules),
     }
 }
 

@@ -136,6 +136,11 @@ impl Marks {
         self.counts.get(&mark).copied().unwrap_or(0)
     }
 
+    /// How many marks occurred.
+    pub fn hit(&self) -> usize {
+        self.counts.len()
+    }
+
     /// Required marks that never occurred.
     pub fn missing(&self) -> Vec<Mark> {
         Mark::required().into_iter().filter(|&mark| self.count(mark) == 0).collect()

@@ -19,6 +19,15 @@ pub(crate) struct SimArgs {
     /// First seed of `--seeds`
     #[arg(long, value_name = "N", default_value_t = 1)]
     start: u64,
+    /// Run seeds for this long
+    #[arg(long, value_name = "N", conflicts_with = "seed")]
+    minutes: Option<u64>,
+    /// Add a row about the run to this markdown file
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// The commit that the row names
+    #[arg(long, value_name = "COMMIT", requires = "record")]
+    commit: Option<String>,
     /// Break the rule of this name, to see the anomaly that follows
     #[arg(long = "break", value_name = "RULE")]
     broken: Option<String>,
@@ -51,6 +60,9 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
         seed,
         scenario,
         start,
+        minutes,
+        record,
+        commit,
         broken,
         breaks,
         trace,
@@ -66,6 +78,9 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
         seed,
         scenario,
         start,
+        minutes,
+        record,
+        commit,
         broken,
         breaks,
         trace,

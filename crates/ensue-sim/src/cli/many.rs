@@ -1,25 +1,50 @@
-//! Many seeds on all cores: a progress line, the first failure in the order of seeds, and the marks.
+//! Many seeds on all cores, by number or by time: progress, the first failure in the order of seeds, the marks, a record.
+//!
+//! A share of the seeds is run twice, and both runs must agree to the last event.
 
 use super::{SimOptions, failure, run_seed};
 use crate::marks::Marks;
+use crate::oracle::{Violation, property};
 use crate::run::Report;
 use ensue_types::Rules;
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// From this many seeds on every required mark must have been hit.
 const SEEDS_FOR_MARKS: u64 = 1_000;
+/// Each such seed is run twice.
+const TWICE_EVERY: u64 = 50;
+const SEEDS_BY_DEFAULT: u64 = 100;
+/// Between two lines of progress where nobody watches.
+const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
 #[derive(Default)]
 struct Sum {
     marks: Marks,
     seeds: u64,
+    twice: u64,
     operations: u64,
     events: u64,
     virtual_us: u64,
+    /// Seeds of each protocol.
+    protocols: BTreeMap<String, u64>,
     failed: Option<Report>,
+    told: Option<Instant>,
+}
+
+/// What bounds a run of many seeds.
+struct Work {
+    next: AtomicU64,
+    end: u64,
+    began: Instant,
+    /// After this nothing new is begun.
+    until: Option<Duration>,
+    rules: Rules,
 }
 
 pub(super) fn threads(options: &SimOptions) -> usize {
@@ -29,73 +54,173 @@ pub(super) fn threads(options: &SimOptions) -> usize {
     }
 }
 
-pub(super) fn run_many(options: &SimOptions, rules: Rules, seeds: u64) -> i32 {
-    let next = AtomicU64::new(options.start);
-    let end = options.start + seeds;
+pub(super) fn run_many(options: &SimOptions, rules: Rules) -> i32 {
+    let until = options.minutes.map(|minutes| Duration::from_secs(60 * minutes));
+    let seeds = match (options.seeds, until) {
+        (Some(seeds), _) => seeds,
+        (None, Some(_)) => u64::MAX / 2,
+        (None, None) => SEEDS_BY_DEFAULT,
+    };
+    let end = options.start.saturating_add(seeds);
+    let work = Work { next: AtomicU64::new(options.start), end, began: Instant::now(), until, rules };
     let sum = Mutex::new(Sum::default());
-    let began = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..threads(options) {
-            scope.spawn(|| worker(&next, end, rules, &sum, began));
+            scope.spawn(|| worker(&work, &sum));
         }
     });
-    let sum = match sum.into_inner() {
-        Ok(sum) => sum,
-        Err(poisoned) => poisoned.into_inner(),
-    };
+    let sum = sum.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     if std::io::stderr().is_terminal() {
         eprintln!();
     }
-    report(&sum, options, seeds, began)
+    report(&sum, options, work.began.elapsed())
 }
 
-fn worker(next: &AtomicU64, end: u64, rules: Rules, sum: &Mutex<Sum>, began: Instant) {
-    loop {
-        let seed = next.fetch_add(1, Ordering::Relaxed);
-        if seed >= end {
+fn worker(work: &Work, sum: &Mutex<Sum>) {
+    while work.until.is_none_or(|until| work.began.elapsed() < until) {
+        let seed = work.next.fetch_add(1, Ordering::Relaxed);
+        if seed >= work.end {
             return;
         }
-        let one = run_seed(seed, rules, false);
+        let mut one = run_seed(seed, work.rules, false);
+        let twice = seed % TWICE_EVERY == 0;
+        if twice && one.violation.is_none() {
+            one.violation = differs(&one, &run_seed(seed, work.rules, false));
+        }
         let Ok(mut sum) = sum.lock() else { return };
         sum.marks.join(&one.marks);
         sum.seeds += 1;
+        sum.twice += u64::from(twice);
         sum.operations += one.operations;
         sum.events += one.events;
         sum.virtual_us += one.virtual_us;
+        *sum.protocols.entry(one.options.protocol.clone()).or_default() += 1;
         if one.violation.is_some() {
             // The others finish the seeds below this one, so that the first failure is the same every time.
-            next.fetch_max(end, Ordering::Relaxed);
+            work.next.fetch_max(work.end, Ordering::Relaxed);
             if sum.failed.as_ref().is_none_or(|failed| failed.options.seed > seed) {
                 sum.failed = Some(one);
             }
         }
-        if std::io::stderr().is_terminal() && sum.seeds % 20 == 0 {
-            let rate = sum.seeds as f64 / began.elapsed().as_secs_f64();
-            eprint!("\r{} seeds, {rate:.1} seeds/s, {} operations ", sum.seeds, sum.operations);
-            let _ = std::io::stderr().flush();
-        }
+        progress(work, &mut sum);
     }
 }
 
-fn report(sum: &Sum, options: &SimOptions, seeds: u64, began: Instant) -> i32 {
-    let seconds = began.elapsed().as_secs_f64();
+/// What is wrong if two runs of one seed are not the same.
+fn differs(one: &Report, other: &Report) -> Option<Violation> {
+    let words = format!(
+        "{} events with hash {:016x}, then {} events with hash {:016x}",
+        one.events, one.hash, other.events, other.hash
+    );
+    ((one.hash, one.events) != (other.hash, other.events)).then(|| Violation::new(property::REPEATS, words))
+}
+
+/// A line that is overwritten on a terminal, and a line now and then elsewhere.
+fn progress(work: &Work, sum: &mut Sum) {
+    let mut out = std::io::stderr();
+    let watched = out.is_terminal();
+    let pause = if watched { Duration::from_millis(200) } else { LINE_INTERVAL };
+    let last = *sum.told.get_or_insert(work.began);
+    if last.elapsed() < pause {
+        return;
+    }
+    sum.told = Some(Instant::now());
+    let seconds = work.began.elapsed().as_secs_f64();
+    let share = match work.until {
+        Some(until) => seconds / until.as_secs_f64(),
+        None => {
+            sum.seeds as f64 / (work.end - work.next.load(Ordering::Relaxed).min(work.end) + sum.seeds) as f64
+        }
+    };
+    let (rate, operations) = (sum.seeds as f64 / seconds, sum.operations);
+    let (hit, missing) = (sum.marks.hit(), sum.marks.missing().len());
+    let text = format!(
+        "{} seeds, {rate:.1}/s, {operations} operations, marks {hit} hit, {missing} not yet",
+        sum.seeds
+    );
+    let _ = if watched {
+        let filled = (share.clamp(0.0, 1.0) * 24.0) as usize;
+        let bar = format!("{}{}", "#".repeat(filled), ".".repeat(24 - filled));
+        write!(out, "\r\x1b[K\x1b[36m{bar}\x1b[0m {text}")
+    } else {
+        writeln!(out, "{text}")
+    };
+    let _ = out.flush();
+}
+
+fn report(sum: &Sum, options: &SimOptions, elapsed: Duration) -> i32 {
+    let seconds = elapsed.as_secs_f64();
     println!(
-        "{} seeds, {} operations, {} events, {:.0} s of virtual time in {seconds:.1} s",
+        "{} seeds ({} twice), {} operations, {} events, {:.0} s of virtual time in {seconds:.1} s: {:.1} seeds/s",
         sum.seeds,
+        sum.twice,
         sum.operations,
         sum.events,
-        sum.virtual_us as f64 / 1e6
+        sum.virtual_us as f64 / 1e6,
+        sum.seeds as f64 / seconds
     );
+    for (protocol, seeds) in &sum.protocols {
+        println!("  {protocol}: {seeds} seeds");
+    }
+    let missing: Vec<String> = sum.marks.missing().iter().map(ToString::to_string).collect();
+    if let Some(path) = &options.record {
+        if let Err(error) = record(path, sum, options, seconds, &missing) {
+            eprintln!("{}: {error}", path.display());
+            return 2;
+        }
+    }
     if let Some(report) = &sum.failed {
         println!("seed            {}", report.options.seed);
         failure::tell(report, options);
         return 1;
     }
     print!("{}", sum.marks);
-    let missing = sum.marks.missing();
-    if seeds >= SEEDS_FOR_MARKS && !missing.is_empty() {
-        println!("never happened: {}", missing.iter().map(|m| m.to_string()).collect::<Vec<_>>().join(", "));
+    if sum.seeds >= SEEDS_FOR_MARKS && !missing.is_empty() {
+        println!("never happened: {}", missing.join(", "));
         return 1;
     }
     0
 }
+
+const RECORD_HEAD: &str = "\
+# Soaks
+
+Runs of many seeds of the simulator, each a row that `cargo xtask soak --record` has added.
+
+| commit | seeds | first seed | protocols | operations | virtual time | wall time | failed | marks never hit |
+|---|--:|--:|---|--:|--:|--:|---|---|
+";
+
+/// Adds a row to the record, which is begun if there is none.
+fn record(
+    path: &Path,
+    sum: &Sum,
+    options: &SimOptions,
+    seconds: f64,
+    missing: &[String],
+) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    if file.metadata()?.len() == 0 {
+        file.write_all(RECORD_HEAD.as_bytes())?;
+    }
+    let failed = sum.failed.as_ref().map_or("none".to_owned(), |failed| {
+        let property = failed.violation.as_ref().map_or("", |violation| violation.property);
+        format!("seed {}: {property}", failed.options.seed)
+    });
+    let protocols: Vec<String> =
+        sum.protocols.iter().map(|(name, seeds)| format!("{name} {seeds}")).collect();
+    writeln!(
+        file,
+        "| {} | {} | {} | {} | {} | {:.0} s | {seconds:.0} s | {failed} | {} |",
+        options.commit.as_deref().unwrap_or("unknown"),
+        sum.seeds,
+        options.start,
+        protocols.join(", "),
+        sum.operations,
+        sum.virtual_us as f64 / 1e6,
+        if missing.is_empty() { "none".to_owned() } else { missing.join(", ") }
+    )
+}
+
+#[cfg(test)]
+mod tests;
