@@ -5,6 +5,7 @@ use super::writer::Writer;
 use crate::error::Malformed;
 use crate::limits;
 use crate::message::{ContextName, Decision};
+use ensue_types::limits::KEYSPACES;
 use ensue_types::{
     Args, Context, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime, Opaque,
     OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
@@ -131,7 +132,10 @@ impl Reader<'_> {
     }
 
     pub(super) fn keyspace(&mut self) -> Result<KeyspaceId, Malformed> {
-        Ok(KeyspaceId(self.u8()?))
+        match self.u8()? {
+            number if number < KEYSPACES => Ok(KeyspaceId(number)),
+            value => Err(Malformed::UnknownKind { what: "keyspace", value }),
+        }
     }
 
     pub(super) fn time(&mut self) -> Result<LogicalTime, Malformed> {

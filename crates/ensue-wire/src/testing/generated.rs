@@ -4,6 +4,7 @@ use crate::message::{
     Address, AtValues, ContextName, CoreQuery, Decision, Envelope, FirstValues, Message, StreamAcknowledge,
 };
 use bytes::Bytes;
+use ensue_types::limits::KEYSPACES;
 use ensue_types::{
     Args, Context, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime, Opaque,
     OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
@@ -249,7 +250,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn keyspace() -> impl Strategy<Value = KeyspaceId> {
-    any::<u8>().prop_map(KeyspaceId)
+    (0..KEYSPACES).prop_map(KeyspaceId)
 }
 
 fn time() -> impl Strategy<Value = LogicalTime> {
