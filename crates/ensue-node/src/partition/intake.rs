@@ -148,7 +148,7 @@ impl Partition {
             return false;
         }
         // A stamp too far ahead pauses its stream; it is never skipped (trap 31).
-        if !self.observe(entry.stamp.time) {
+        if !self.observe_peer(entry.stamp.time) {
             return false;
         }
         self.persistence.log_received(origin, incarnation, position, &bytes);
