@@ -144,6 +144,8 @@ kinds! {
     clock_jump::ClockJump,
     clock_drift::ClockDrift,
     clock_back::ClockBack,
+    wild_clock::WildClock,
+    lose_datacenter::LoseDatacenter,
     drop_client::DropClient,
     drop_clients::DropClients,
     failed_sync::FailedSync,

@@ -3,6 +3,7 @@
 //! A session here is one lineage of causality on one connection: a client that reconnects begins a new session, and
 //! one that shows a token in another place begins a new session whose first operation merges the old one's past.
 
+use crate::promises::Promises;
 use ensue_types::{Args, DatacenterId};
 use std::collections::BTreeMap;
 
@@ -70,6 +71,8 @@ pub struct Operation {
 /// Everything.
 #[derive(Clone, Debug, Default)]
 pub struct History {
+    /// What the store promises that this history is judged by.
+    pub promises: Promises,
     pub operations: Vec<Operation>,
     /// The operations of each session, in its order.
     pub sessions: Vec<Vec<OperationIndex>>,

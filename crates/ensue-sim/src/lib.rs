@@ -15,6 +15,7 @@ pub mod history;
 pub mod marks;
 pub mod network;
 pub mod oracle;
+pub mod promises;
 pub mod random;
 pub mod reply;
 pub mod run;

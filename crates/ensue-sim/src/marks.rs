@@ -26,12 +26,13 @@ pub enum Mark {
     SessionMoved,
     PastMerged,
     ErrorAnswer,
-    PeerRefused,
     Digest,
     Crash {
         step: TransactionStep,
         remote: bool,
     },
+    /// A node refused something of a peer.
+    Refused(&'static str),
     /// A fault of the kind of this name struck.
     Fault(&'static str),
 }
@@ -63,6 +64,7 @@ impl Mark {
             Mark::PowerTore,
             Mark::HandshakeRefused,
             Mark::ConnectionReplaced,
+            Mark::Refused("a time too far ahead of this machine's clock"),
             Mark::SessionMoved,
             Mark::PastMerged,
             Mark::ErrorAnswer,
@@ -90,7 +92,7 @@ impl Mark {
             Trace::PartitionStopped { .. } => Mark::PartitionStopped,
             Trace::DiskFull { .. } => Mark::DiskFull,
             Trace::RoomAgain { .. } => Mark::RoomAgain,
-            Trace::Refused { .. } => Mark::PeerRefused,
+            Trace::Refused { what } => Mark::Refused(what),
             _ => return None,
         })
     }
@@ -100,6 +102,9 @@ impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Mark::Crash { step, remote } = self {
             return write!(f, "crash at {step:?} {}", if *remote { "elsewhere" } else { "at the origin" });
+        }
+        if let Mark::Refused(what) = self {
+            return write!(f, "refused {what}");
         }
         if let Mark::Fault(name) = self {
             return write!(f, "fault {name}");

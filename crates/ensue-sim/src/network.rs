@@ -128,13 +128,15 @@ impl Network {
             return Some((now + 1, 0));
         }
         let range = self.delay_range(from, to);
+        let abroad = self.shape.datacenter(from) != self.shape.datacenter(to);
+        let tail = if abroad { self.options.tail } else { 0 };
         let shared = self.shape.process(from) == self.shape.process(to);
         let (line, index) = self.line(from, to)?;
         if !shared && (!line.up || line.believed[index] != line.epoch) {
             return None;
         }
         let direction = &mut line.directions[index];
-        let delay = direction.random.between(range.0, range.1);
+        let delay = direction.random.between(range.0, range.1) * tail_factor(&mut direction.random, tail);
         let soonest = direction.last_arrival + direction.spacing;
         let mut arrival = (now + delay + direction.lag).max(soonest);
         if now < direction.mute_until {
@@ -316,6 +318,15 @@ impl Network {
         let line = self.lines.get_mut(&(from.min(to), from.max(to)))?;
         Some((line, usize::from(from > to)))
     }
+}
+
+/// 1, and by so many chances in a thousand twice that, again and again, up to 64: the tail of a power law, in whole numbers.
+fn tail_factor(random: &mut Random, per_mille: u64) -> u64 {
+    let mut factor = 1;
+    while per_mille > 0 && factor < 64 && random.chance(per_mille) {
+        factor *= 2;
+    }
+    factor
 }
 
 #[cfg(test)]

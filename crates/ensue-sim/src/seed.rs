@@ -3,8 +3,10 @@
 //! Bounds are shrunk so that what is rare in production is common here; `Display` prints every option.
 
 use crate::faults::Fault;
+use crate::promises::Promises;
 use crate::random::Random;
 use crate::shape::Shape;
+use crate::workload::mix::{KINDS, Kind};
 use ensue_node::{AppendFsync, Tuning};
 use ensue_types::Rules;
 use std::collections::BTreeMap;
@@ -15,9 +17,12 @@ use std::fmt;
 pub struct LinkOptions {
     /// Least and most within a datacenter.
     pub local_us: (u64, u64),
-    /// Between two datacenters, by their numbers.
+    /// From one datacenter to another, by their numbers; the way back may take another time.
     pub delay_us: Vec<Vec<u64>>,
     pub jitter_us: u64,
+    /// Times in a thousand that a message between datacenters takes twice as long, of these four times, and so on: a heavy
+    /// tail, up to 64 times.
+    pub tail: u64,
 }
 
 /// Least and most times of disk work, in microseconds.
@@ -30,10 +35,14 @@ pub struct DiskOptions {
 /// How wrong clocks are.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockOptions {
+    /// No clock begins further from true time than this.
+    pub skew_ms: u64,
     /// No clock is further from true time than this.
     pub bound_ms: u64,
     pub drift_ppm: u64,
     pub jump_ms: u64,
+    /// A wild clock is ahead by this much at most; 0 if there is none.
+    pub wild_ms: u64,
 }
 
 /// Which kinds of faults there are, and how often.
@@ -45,6 +54,8 @@ pub struct FaultOptions {
     pub duration_ms_max: u64,
     /// None strikes after this time.
     pub until_us: u64,
+    /// A datacenter may be lost for good.
+    pub loses_datacenter: bool,
 }
 
 /// What clients do.
@@ -91,6 +102,12 @@ pub struct Options {
 impl Options {
     /// The world of a seed.
     pub fn draw(seed: u64, rules: Rules) -> Options {
+        let protocol = draw_protocol(&mut Random::stream(seed, "protocol"));
+        Options::draw_with(seed, rules, protocol)
+    }
+
+    /// The world of a seed with this protocol, whatever the seed says.
+    pub fn draw_with(seed: u64, rules: Rules, protocol: &str) -> Options {
         let random = &mut Random::stream(seed, "options");
         let shape = draw_shape(random);
         let append_fsync = random.pick(&[
@@ -100,10 +117,11 @@ impl Options {
             AppendFsync::EverySecond,
             AppendFsync::No,
         ]);
+        let bound_ms = random.pick(&[0, 5, 50, 500, 500]);
         let workload = draw_workload(&mut Random::stream(seed, "workload of options"));
         let mut options = Options {
             seed,
-            protocol: "eiger".to_owned(),
+            protocol: protocol.to_owned(),
             rules,
             shape,
             append_fsync,
@@ -111,16 +129,41 @@ impl Options {
             links: draw_links(&mut Random::stream(seed, "links"), shape),
             disk: draw_disk(random),
             clock: ClockOptions {
-                bound_ms: random.pick(&[0, 5, 50, 500, 500]),
+                skew_ms: bound_ms,
+                bound_ms,
                 drift_ppm: random.pick(&[0, 20, 200]),
                 jump_ms: random.pick(&[5, 50, 400]),
+                wild_ms: 0,
             },
             turn_us_max: random.pick(&[0, 0, 10, 100, 500]),
             faults: FaultOptions::default(),
             workload,
         };
+        let rarities = &mut Random::stream(seed, "rarities");
+        if rarities.chance(60) {
+            options.clock.wild_ms = options.tuning.clock_ahead_ms_max + rarities.between(100, 20_000);
+        }
+        options.faults.loses_datacenter = rarities.chance(60);
         options.faults = draw_faults(&options);
+        options.leave_out_refused();
         options
+    }
+
+    /// What the protocol promises.
+    pub fn promises(&self) -> Promises {
+        Promises::of(&self.protocol).unwrap_or_default()
+    }
+
+    /// Requests that the protocol refuses are not made.
+    fn leave_out_refused(&mut self) {
+        if self.promises().transactions || self.shape.partitions == 1 {
+            return;
+        }
+        for ((kind, _), weight) in KINDS.iter().zip(&mut self.workload.mix) {
+            if matches!(kind, Kind::WriteTransaction | Kind::MixedTransaction | Kind::PrivateTransaction) {
+                *weight = 0;
+            }
+        }
     }
 }
 
@@ -145,9 +188,10 @@ impl Options {
                 local_us: (20, 20),
                 delay_us: vec![vec![delay_us; count]; count],
                 jitter_us: 0,
+                tail: 0,
             },
             disk: DiskOptions { append_us: (1, 1), sync_us: (200, 200) },
-            clock: ClockOptions { bound_ms: 0, drift_ppm: 0, jump_ms: 0 },
+            clock: ClockOptions { skew_ms: 0, bound_ms: 0, drift_ppm: 0, jump_ms: 0, wild_ms: 0 },
             turn_us_max: 0,
             faults: FaultOptions::default(),
             workload: WorkloadOptions::default(),
@@ -155,10 +199,14 @@ impl Options {
     }
 }
 
+fn draw_protocol(random: &mut Random) -> &'static str {
+    if random.chance(200) { "eventual" } else { "eiger" }
+}
+
 fn draw_shape(random: &mut Random) -> Shape {
-    let datacenters = random.pick(&[2, 3, 3, 3]);
+    let datacenters = random.pick(&[1, 2, 2, 2, 3, 3, 3, 3, 3, 3, 4, 5]);
     let cores = random.pick(&[1, 2, 2]);
-    let partitions = random.between(2, 4) as u16;
+    let partitions = random.pick(&[1, 2, 2, 3, 3, 4, 4]).max(cores);
     Shape { datacenters, cores, partitions, one_process: random.chance(400) }
 }
 
@@ -187,17 +235,19 @@ fn draw_tuning(random: &mut Random) -> Tuning {
 fn draw_links(random: &mut Random, shape: Shape) -> LinkOptions {
     let count = usize::from(shape.datacenters);
     let mut delay_us = vec![vec![0; count]; count];
+    let asymmetric = random.chance(400);
     for (a, b) in (0..count).flat_map(|a| (0..a).map(move |b| (a, b))) {
         let most = random.pick(&[3_000, 20_000, 80_000]);
         let delay = random.between(1_000, most);
         delay_us[a][b] = delay;
-        delay_us[b][a] = delay;
+        delay_us[b][a] = if asymmetric { random.between(1_000, most) } else { delay };
     }
     let low = random.between(5, 40);
     LinkOptions {
         local_us: (low, low + random.skewed(1, 600)),
         delay_us,
         jitter_us: random.pick(&[0, 500, 5_000, 20_000]),
+        tail: random.pick(&[0, 0, 20, 150, 350]),
     }
 }
 
@@ -224,6 +274,7 @@ fn draw_faults(options: &Options) -> FaultOptions {
         intervals_ms: intervals_ms.collect(),
         duration_ms_max,
         until_us: expected_us(&options.workload),
+        loses_datacenter: options.faults.loses_datacenter,
     }
 }
 
@@ -234,7 +285,7 @@ fn expected_us(workload: &WorkloadOptions) -> u64 {
 }
 
 fn draw_workload(random: &mut Random) -> WorkloadOptions {
-    let mix = crate::workload::mix::KINDS
+    let mix = KINDS
         .iter()
         .map(|(_, weight)| if random.chance(850) { random.between(1, 2 * weight) } else { 0 })
         .collect();

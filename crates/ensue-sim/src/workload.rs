@@ -53,8 +53,10 @@ impl Workload {
     /// Clients that connect, one after another, from the beginning on.
     pub fn new(world: &mut World) -> Workload {
         let options = world.options.clone();
+        let mut history = History::default();
+        history.promises = options.promises();
         let mut workload = Workload {
-            history: History::default(),
+            history,
             keys: Keys::new(options.workload.keys),
             relics: Vec::new(),
             clients: Vec::new(),
@@ -150,9 +152,13 @@ impl Workload {
         let random = &mut self.clients[index].random;
         if random.chance(options.move_rate) {
             let site = Site(random.index(world.options.shape.sites()));
-            return self.token(world, index, Some(site));
+            // Without causality there are no tokens: who goes elsewhere is somebody else there.
+            return match self.history.promises.causality {
+                true => self.token(world, index, Some(site)),
+                false => self.leave(world, index),
+            };
         }
-        if random.chance(options.merge_rate) {
+        if self.history.promises.causality && random.chance(options.merge_rate) {
             if self.board.is_empty() || random.chance(500) {
                 return self.token(world, index, None);
             }
@@ -279,7 +285,7 @@ impl Workload {
         let datacenter = world.options.shape.datacenter(client.site);
         let operation =
             self.history.invoke(client.session, datacenter, world.now(), commands.clone(), draft.writes);
-        self.history.operations[operation].snapshot = !draft.mixed;
+        self.history.operations[operation].snapshot = !draft.mixed && self.history.promises.snapshots;
         self.taken.entry((index, client.steps)).or_default().push(operation);
         client.waiting.push_back(Request {
             operation,
@@ -482,5 +488,8 @@ impl Workload {
 /// each restart may move one ahead.
 fn slack_ms(world: &World) -> u64 {
     let options = &world.options;
-    2 * options.clock.bound_ms + options.tuning.clock_persist_ahead_ms * (world.restarts() + 1) + 350
+    2 * options.clock.bound_ms
+        + options.clock.wild_ms
+        + options.tuning.clock_persist_ahead_ms * (world.restarts() + 1)
+        + 350
 }

@@ -180,7 +180,7 @@ impl World {
             boot: 0,
             boot_id: clocks.bits(),
             clock: Clock::new(
-                clocks.around_zero(options.clock.bound_ms),
+                clocks.around_zero(options.clock.skew_ms),
                 clocks.around_zero(options.clock.drift_ppm),
             ),
             monotonic_offset_us: clocks.below(1 << 40),

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 #[test]
 fn what_is_shown_is_read_back_for_every_kind() {
     let mut seen = BTreeSet::new();
-    for seed in 0..400 {
+    for seed in 0..1000 {
         let mut options = Options::draw(seed, Rules::default());
-        options.faults.until_us = 5_000_000;
+        options.faults.until_us = 10_000_000;
         let plan = Plan::draw(&options);
         assert_eq!(Plan::parse(&plan.to_string(), options.shape), Ok(plan.clone()), "seed {seed}");
         seen.extend(plan.faults.iter().map(|planned| planned.fault.name()));

@@ -9,8 +9,12 @@ const B: Site = Site(1);
 
 fn network(seed: u64) -> Network {
     let shape = Shape { datacenters: 2, cores: 1, partitions: 1, one_process: false };
-    let options =
-        LinkOptions { local_us: (5, 9), delay_us: vec![vec![0, 10_000], vec![10_000, 0]], jitter_us: 3_000 };
+    let options = LinkOptions {
+        local_us: (5, 9),
+        delay_us: vec![vec![0, 10_000], vec![10_000, 0]],
+        jitter_us: 3_000,
+        tail: 0,
+    };
     Network::new(shape, options, seed)
 }
 

@@ -5,6 +5,7 @@
 //! effect with several stamps, so its writes are nodes of their own between its beginning and its end.
 
 use super::finals::{Final, everything};
+use super::local::Known;
 use super::past::{Pasts, join};
 use super::registers::before;
 use super::writes::Writes;
@@ -26,7 +27,10 @@ pub(super) fn check(
 ) -> Result<(), Violation> {
     let mut graph = Graph::of_writes(history, writes);
     graph.add_causality(history, pasts);
-    for (index, operation) in history.operations.iter().enumerate() {
+    if !history.promises.causality {
+        graph.add_reads_of_sessions(history);
+    }
+    for (index, operation) in history.operations.iter().enumerate().filter(|_| history.promises.causality) {
         if operation.outcome != Outcome::Done {
             continue;
         }
@@ -101,6 +105,28 @@ impl Graph {
             }
             if let Some(&from) = self.writes.get(&(write.operation, location)) {
                 self.edges[from].push(to);
+            }
+        }
+    }
+
+    /// Without causality a reader is known to have seen only what its session saw at the same place.
+    fn add_reads_of_sessions(&mut self, history: &History) {
+        for operations in &history.sessions {
+            let mut known = Known::default();
+            for &index in operations {
+                let operation = &history.operations[index];
+                for &(location, seen) in operation.reads.iter().filter(|_| operation.outcome == Outcome::Done)
+                {
+                    let Seen::Value(writer) = seen else { continue };
+                    let Some(&to) = self.writes.get(&(writer, location)) else { continue };
+                    let before = known.values(location).iter().filter(|&&before| before != writer);
+                    for &before in before {
+                        if let Some(&from) = self.writes.get(&(before, location)) {
+                            self.edges[from].push(to);
+                        }
+                    }
+                }
+                known.learn(history, index);
             }
         }
     }

@@ -64,7 +64,7 @@ impl Pasts {
         past[operation.session] = operation.number;
         let mut sources = sources(history, index);
         for &(location, seen) in &operation.reads {
-            if seen == Seen::Nothing && operation.outcome == Outcome::Done {
+            if seen == Seen::Nothing && operation.outcome == Outcome::Done && history.promises.causality {
                 sources.extend(self.only_delete(history, writes, index, location, &past));
             }
         }
@@ -75,7 +75,13 @@ impl Pasts {
             if self.after[source].is_empty() {
                 return false;
             }
+            let known = past[history.operations[source].session];
             join(&mut past, &self.after[source]);
+            if !seen_whole(history, source) && operation.merges != Some(source) {
+                // What was seen is one of its writes; the stamps of the others may be higher.
+                let source = &history.operations[source];
+                past[source.session] = known.max(source.number - 1);
+            }
         }
         self.after[index] = past;
         true
@@ -109,6 +115,11 @@ impl Pasts {
         let first = possible.next()?;
         possible.next().is_none().then_some(first)
     }
+}
+
+/// Whether seeing one write of an operation says that all of them come before what follows.
+fn seen_whole(history: &History, index: OperationIndex) -> bool {
+    history.promises.transactions || history.operations[index].writes.len() < 2
 }
 
 /// Whether a vector includes an operation.

@@ -25,8 +25,8 @@ pub(super) struct Writes {
     pub(super) added: BTreeMap<Location, Vec<Write>>,
     /// Deletes that may have taken effect, the certain ones included.
     pub(super) deletes: BTreeMap<Location, Vec<OperationIndex>>,
-    /// Operations of unknown outcome that some read has seen.
-    pub(super) observed: BTreeSet<OperationIndex>,
+    /// Where operations of unknown outcome were seen.
+    observed: BTreeMap<OperationIndex, BTreeSet<Location>>,
 }
 
 impl Writes {
@@ -42,8 +42,11 @@ impl Writes {
 
     fn add(&mut self, history: &History, index: OperationIndex) {
         let operation = &history.operations[index];
-        let certain = operation.outcome == Outcome::Done || self.observed.contains(&index);
         for &(location, written) in &operation.writes {
+            // Where writes take effect together, one that was seen tells of all.
+            let seen = self.observed.get(&index);
+            let seen = seen.is_some_and(|at| history.promises.transactions || at.contains(&location));
+            let certain = operation.outcome == Outcome::Done || seen;
             let write = Write { operation: index, number: operation.number, written };
             let deletes = written == Written::Nothing;
             if deletes && operation.outcome != Outcome::Refused {
@@ -73,18 +76,22 @@ impl Writes {
 }
 
 /// Operations of unknown outcome whose writes somebody saw.
-fn observed(history: &History) -> BTreeSet<OperationIndex> {
-    let mut observed: BTreeSet<OperationIndex> = history.built_on.values().copied().collect();
+fn observed(history: &History) -> BTreeMap<OperationIndex, BTreeSet<Location>> {
+    let mut observed: BTreeMap<OperationIndex, BTreeSet<Location>> = BTreeMap::new();
+    for &earlier in history.built_on.values() {
+        let at = history.operations.get(earlier).map(|source| source.writes.iter().map(|write| write.0));
+        observed.entry(earlier).or_default().extend(at.into_iter().flatten());
+    }
     for operation in &history.operations {
         for &(location, seen) in &operation.reads {
             match seen {
                 Seen::Value(writer) => {
-                    observed.insert(writer);
+                    observed.entry(writer).or_default().insert(location);
                 }
                 Seen::Bits(bits) => {
                     for &index in history.adds.get(&location).into_iter().flatten() {
                         if bit_of(history, index, location).is_some_and(|bit| bits >> bit & 1 == 1) {
-                            observed.insert(index);
+                            observed.entry(index).or_default().insert(location);
                         }
                     }
                 }

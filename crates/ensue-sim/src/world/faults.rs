@@ -88,8 +88,11 @@ impl World {
             self.release(hold);
         }
         self.heal_disks();
-        for process in 0..self.processes.len() {
-            self.start(ProcessId(process));
+        for process in (0..self.processes.len()).map(ProcessId) {
+            if self.is_stopping(process) {
+                self.kill(process);
+            }
+            self.start(process);
         }
         for site in 0..self.cores.len() {
             self.reconnect_all(Site(site));
