@@ -284,7 +284,8 @@ impl World {
         let home = (self.options.shape.datacenter(site), partition);
         // A partition that was told to stop, and gave up for a full disk, is over already and says nothing more.
         let is_stopping = self.is_stopping(self.options.shape.process(site));
-        if broken && !is_stopping && self.cores[site.0].node.is_some() && !self.ailing.stopped.contains(&home) {
+        if broken && !is_stopping && self.cores[site.0].node.is_some() && !self.ailing.stopped.contains(&home)
+        {
             self.happenings.push_back(Happening::WentOn { site, partition });
         }
     }

@@ -205,7 +205,7 @@ pub fn decode_entry(bytes: &Bytes) -> Result<Entry, LayoutError> {
     let mut reader = Reader::new(bytes);
     check_format(reader.u8("entry format")?)?;
     let kind = reader.u8("entry kind")?;
-    let keyspace = KeyspaceId(reader.u8("keyspace")?);
+    let keyspace = reader.keyspace()?;
     let datacenter = DatacenterId(reader.u8("stamp datacenter")?);
     let partition = PartitionId(reader.u16("stamp partition")?);
     reader.zeros::<2>("entry")?;
