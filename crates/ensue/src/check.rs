@@ -219,7 +219,7 @@ fn print(history: &History, report: &Report, paint: Paint) {
         }
         println!("  {}\n", violation.summary);
         for line in explain::lines(history, violation) {
-            println!("    {line}");
+            println!("{}", format!("    {line}").trim_end());
         }
         told.push(violation);
     }
