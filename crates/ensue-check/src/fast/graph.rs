@@ -48,6 +48,10 @@ impl<'a> Graph<'a> {
         Graph { index, inferred, followers, nodes }
     }
 
+    pub fn is_cyclic(&self) -> bool {
+        self.inferred.before_initial.is_some() || self.left_by_sorting().is_some()
+    }
+
     /// A short cycle, closing at its first step.
     pub fn cycle(&self) -> Option<Vec<Step>> {
         if let Some(edge) = self.inferred.before_initial {
