@@ -122,6 +122,11 @@ def test_a_reader_that_goes_away():
         assert process.stdout.readline().startswith("{")
         process.stdout.close()
         assert "panicked" not in process.stderr.read()
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([binary(), "check", str(STALE)], stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (VIOLATED, b"")
 
 
 def test_a_generated_history_holds_until_a_read_goes_back(tmp_path):

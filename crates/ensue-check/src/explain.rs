@@ -12,7 +12,7 @@ pub(crate) fn summary(history: &History, violation: &Violation) -> String {
     });
     let older = demands.next();
     // One read alone can be called wrong; of several that contradict each other, none.
-    let are_several = demands.next().is_some();
+    let are_several = older.is_some_and(|(_, _, by)| demands.any(|(_, _, other)| other != by));
     match (violation.pattern, older) {
         (Pattern::CyclicCO, _) => {
             "session order and reads-from form a cycle: something was seen before its cause".into()
