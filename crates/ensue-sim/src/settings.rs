@@ -67,6 +67,7 @@ impl Options {
             "heartbeat_interval_ms" => tuning.heartbeat_interval_ms = number(value)?,
             "stabilization_interval_ms" => tuning.stabilization_interval_ms = number(value)?,
             "block_ms_max" => tuning.block_ms_max = number(value)?,
+            "stream_memory_bytes" => tuning.stream_memory_bytes = number(value)? as usize,
             "checkpoint_bytes" => tuning.checkpoint_bytes = number(value)?,
             "segment_bytes" => tuning.segment_bytes = number(value)?,
             _ => return Err(format!("unknown setting {name}")),
