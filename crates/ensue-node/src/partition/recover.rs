@@ -189,13 +189,17 @@ impl Partition {
                 }
                 Ok(())
             }
-            image::EFFECT => {
-                let effect = image::decode_effect(bytes).map_err(wrong)?;
-                let origin = effect.operation.datacenter;
-                let (stamp, operation) = (effect.stamp, effect.operation);
-                let write = Write { stamp, at: effect.since, operation, origin };
-                self.keyspace(effect.keyspace).apply(&effect.change, &write);
-                self.clock.observe(effect.since);
+            image::EFFECT | image::VERSION | image::FLUSH => {
+                let image = image::decode_write(kind, bytes).map_err(wrong)?;
+                let (stamp, at, operation) = (image.stamp, image.since, image.operation);
+                let rows = self.keyspace(image.keyspace);
+                let write = Write { stamp, at, operation, dependencies: rows.carried(&image.dependencies) };
+                match image.change {
+                    None => rows.flush(&write),
+                    Some(change) if kind == image::VERSION => drop(rows.apply(&change, &write)),
+                    Some(change) => drop(rows.restore(&change, &write)),
+                }
+                self.clock.observe(at);
                 Ok(())
             }
             _ => Err(format!("checkpoint: an item of unknown kind {kind}")),
@@ -273,25 +277,21 @@ impl Partition {
             partition: self.id,
             position: entry.position,
         };
-        self.replay_change(self.datacenter, entry, own, None);
+        self.replay_change(entry, own, None);
     }
 
-    fn replay_change(
-        &mut self,
-        origin: DatacenterId,
-        entry: Entry,
-        operation: OperationId,
-        at: Option<LogicalTime>,
-    ) {
+    fn replay_change(&mut self, entry: Entry, operation: OperationId, at: Option<LogicalTime>) {
         let at = at.unwrap_or(entry.stamp.time);
         match entry.change {
             Change::Effects { keyspace, transaction, effects } => {
                 let operation = transaction.unwrap_or(operation);
-                let write = Write { stamp: entry.stamp, at, operation, origin };
+                let dependencies = self.keyspace(keyspace).carried(&entry.dependencies);
+                let write = Write { stamp: entry.stamp, at, operation, dependencies };
                 self.apply_effects(keyspace, &effects, &write);
             }
             Change::Flush { keyspace, effects } => {
-                let write = Write { stamp: entry.stamp, at, operation, origin };
+                let dependencies = self.keyspace(keyspace).carried(&entry.dependencies);
+                let write = Write { stamp: entry.stamp, at, operation, dependencies };
                 self.apply_flush(keyspace, &effects, &write);
             }
             Change::Transaction { .. } => {}
@@ -357,7 +357,7 @@ impl Partition {
             open.announced.insert(operation, entry);
             return;
         }
-        self.replay_change(origin, entry, operation, Some(at));
+        self.replay_change(entry, operation, Some(at));
     }
 
     /// Everything was read: takes up what is open, and serves.

@@ -158,9 +158,10 @@ impl Partition {
         let (places, commands): (Vec<u32>, Vec<_>) = part.part.commands.into_iter().unzip();
         let keyspace = part.keyspace;
         let (replies, effects, observed) = self.evaluate_all(keyspace, stamp, at, operation, commands);
-        let seen = self.facts_of(keyspace, &observed.operations);
+        let seen = self.facts_of(keyspace, &observed.sources);
         let read = self.to_remember(&observed);
         let dependencies = self.protocol(keyspace).dependencies(&Opaque::default(), &read);
+        self.carry(keyspace, &effects, stamp, &dependencies);
         let change = Change::Effects { keyspace, transaction: Some(operation), effects };
         let entry = self.next_entry(stamp, dependencies, change);
         self.persistence.log_decided(transaction, at, self.position, &entry);
