@@ -239,9 +239,14 @@ impl Keyspace {
     /// Folds what is settled at not more than `budget` locations, the longest unsettled first; returns how many versions
     /// are left. From now on nobody may look at the rows who does not see all that is settled.
     pub fn settle(&mut self, settled: &dyn Sight, budget: usize) -> usize {
-        for flush in self.flushes.extract_if(.., |flush| settled.shows(&flush.source())) {
-            self.flushed_settled = self.flushed_settled.max(flush.stamp);
-        }
+        let flushed = &mut self.flushed_settled;
+        self.flushes.retain(|flush| {
+            let settles = settled.shows(&flush.source());
+            if settles {
+                *flushed = flush.stamp.max(*flushed);
+            }
+            !settles
+        });
         for _ in 0..budget.min(self.unsettled.len()) {
             let Some((slot, column)) = self.unsettled.pop_front() else { break };
             let row = self.slots[slot as usize].as_mut().expect("a row with versions stays");
