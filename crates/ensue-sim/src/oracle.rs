@@ -10,6 +10,7 @@ mod finals;
 mod local;
 mod order;
 mod past;
+mod recency;
 mod registers;
 mod writes;
 
@@ -48,6 +49,7 @@ pub mod property {
     pub const STALE: &str = "P1/P2/P5 a read returns what its causal past had replaced";
     pub const SNAPSHOT: &str = "P9/P10 the reads of a transaction do not fit together";
     pub const WENT_BACK: &str = "P1/P2 a key goes back within its datacenter";
+    pub const HIDDEN: &str = "P1b a datacenter hides what it has acknowledged";
     pub const ORDER: &str = "P7/P13 no single order of the writes explains the reads";
     pub const COUNTER: &str = "P11 a counter is wrong";
     pub const CONVERGENCE: &str = "P8 datacenters differ after quiescence";
@@ -76,8 +78,16 @@ pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
     } else {
         local::check(history, &pasts, &writes)?;
     }
+    recency::check(history, &pasts, &writes)?;
     finals::check(history, &pasts, &writes, finals)?;
     order::check(history, &pasts, &writes, finals)
+}
+
+/// Whether the end is as it must be once everything is shown everywhere.
+pub fn judge_end(history: &History, finals: &[Final]) -> Result<(), Violation> {
+    let writes = Writes::collect(history);
+    let pasts = Pasts::compute(history, &writes)?;
+    finals::check(history, &pasts, &writes, finals)
 }
 
 #[cfg(test)]
