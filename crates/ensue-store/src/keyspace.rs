@@ -5,6 +5,7 @@
 //! versions, every write is kept apart until it is settled: until nobody looks at the rows without it any more.
 
 use crate::cell::{self, Keep, Outcome, State, Write};
+use crate::image::{self, WriteImage};
 use crate::row::{self, Row};
 use crate::view::View;
 use bytes::Bytes;
@@ -161,7 +162,7 @@ impl Keyspace {
     }
 
     /// Merges an effect that every reader sees: of the settled state in a checkpoint.
-    pub fn restore(&mut self, change: &RowEffect, write: &Write) -> Outcome {
+    fn restore(&mut self, change: &RowEffect, write: &Write) -> Outcome {
         self.merge(change, write, |row, effect, empty_since, rules| {
             row.restore(&change.column, effect, write, empty_since, rules)
         })
@@ -411,6 +412,17 @@ impl Keyspace {
         self.collected = self.collected.max(collected);
     }
 
+    /// Takes back a write that a checkpoint kept, as an item of this kind.
+    pub fn restore_image(&mut self, kind: u8, image: WriteImage) {
+        let WriteImage { since: at, stamp, operation, dependencies, change, .. } = image;
+        let write = Write { stamp, at, operation, dependencies: self.carried(&dependencies) };
+        match change {
+            None => self.flush(&write),
+            Some(change) if kind == image::VERSION => drop(self.apply(&change, &write)),
+            Some(change) => drop(self.restore(&change, &write)),
+        }
+    }
+
     fn is_marked(&self, key: &[u8]) -> bool {
         !self.marks.until_ms.is_empty()
             && self.marks.until_ms.find(hash(key), |(marked, _)| marked == key).is_some()
@@ -534,3 +546,6 @@ fn column_bytes(column: &Column) -> u64 {
         Column::Text | Column::Deadline => 0,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -191,15 +191,8 @@ impl Partition {
             }
             image::EFFECT | image::VERSION | image::FLUSH => {
                 let image = image::decode_write(kind, bytes).map_err(wrong)?;
-                let (stamp, at, operation) = (image.stamp, image.since, image.operation);
-                let rows = self.keyspace(image.keyspace);
-                let write = Write { stamp, at, operation, dependencies: rows.carried(&image.dependencies) };
-                match image.change {
-                    None => rows.flush(&write),
-                    Some(change) if kind == image::VERSION => drop(rows.apply(&change, &write)),
-                    Some(change) => drop(rows.restore(&change, &write)),
-                }
-                self.clock.observe(at);
+                self.clock.observe(image.since);
+                self.keyspace(image.keyspace).restore_image(kind, image);
                 Ok(())
             }
             _ => Err(format!("checkpoint: an item of unknown kind {kind}")),
