@@ -2,7 +2,8 @@
 //!
 //! A checkpoint walks the slots of every keyspace in slices. A row visited late may hold what the log has later; merging
 //! the log on top does no harm. It begins its replay at the oldest record that anyone still needs: one that a restart
-//! needs, or one that some datacenter has not synced.
+//! needs, or one that some datacenter has not synced. It counts only when the log is durable up to where it stood at the end
+//! of the walk: a write that the log could still lose must not be in it.
 
 use super::Partition;
 use crate::trace::Trace;
@@ -23,6 +24,8 @@ pub(crate) struct Walk {
     keyspace: usize,
     slot: usize,
     done: bool,
+    /// The end of the log when the last row was written: the checkpoint may hold whatever was logged before.
+    end: Lsn,
     finished: bool,
     /// Where the log stood when the checkpoint before this one began.
     before: Lsn,
@@ -106,10 +109,11 @@ impl Partition {
         let Some((mut writer, mut walk)) = self.persistence.writer.take() else { return };
         if writer.queued_bytes() < QUEUED_BYTES_MAX && !walk.done {
             self.write_slice(&mut writer, &mut walk);
+            walk.end = self.persistence.log.as_ref().map_or(Lsn(0), |log| log.end());
         }
         let synced = self.persistence.log.as_ref().map_or(Lsn(0), |log| log.synced());
         if walk.done && !walk.finished {
-            if synced >= writer.place().log_start {
+            if synced >= walk.end {
                 writer.finish(synced);
                 walk.finished = true;
             } else {
@@ -183,3 +187,6 @@ impl Partition {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
