@@ -194,6 +194,8 @@ impl World {
     }
 
     fn trace(&mut self, site: Site, trace: Trace) {
+        // Asked now: the process may die before anybody looks at what happened.
+        let is_excused = self.is_excused(site, &trace);
         if let Trace::PartitionReady { partition, .. } = trace {
             self.cores[site.0].ready.insert(partition);
             self.trouble(site, self.now);
@@ -203,8 +205,6 @@ impl World {
         }
         self.note_ailing(site, &trace);
         let aim = self.aim_at(site, &trace);
-        // Asked now: the process may die before anybody looks at what happened.
-        let is_excused = self.is_excused(site, &trace);
         self.happenings.push_back(Happening::Trace { site, trace, is_excused });
         if let Some(aim) = aim {
             let process = self.options.shape.process(site);
