@@ -159,6 +159,7 @@ impl World {
     }
 
     pub(super) fn transmit(&mut self, from: Site, to: Site, envelope: Envelope) {
+        self.staleness.on_send(self.now, &envelope);
         if let Some((at, epoch)) = self.network.send(self.now, from, to) {
             let boot = self.boot_of(to);
             self.queue.push(at, Event::Deliver { from, to, boot, epoch, envelope: Box::new(envelope) });
