@@ -412,3 +412,6 @@ impl Partition {
         self.send(from, Message::ContextMerged { request });
     }
 }
+
+#[cfg(test)]
+mod tests;

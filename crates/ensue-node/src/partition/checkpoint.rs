@@ -187,6 +187,3 @@ impl Partition {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
