@@ -75,6 +75,8 @@ pub struct Tuning {
     pub stabilization_interval_ms: u64,
     /// How long a read may wait for what another datacenter has yet to send before its protocol does without.
     pub block_ms_max: u64,
+    /// Whether sessions forget what every datacenter has applied, where their protocol leaves the choice (Orbe, section 6).
+    pub dependency_cleaning: bool,
     pub clock_ahead_ms_max: u64,
     pub clock_persist_ahead_ms: u64,
 }
@@ -97,6 +99,7 @@ impl Default for Tuning {
             heartbeat_interval_ms: 10,
             stabilization_interval_ms: 5,
             block_ms_max: 500,
+            dependency_cleaning: true,
             clock_ahead_ms_max: limits::CLOCK_AHEAD_MS_MAX,
             clock_persist_ahead_ms: limits::CLOCK_PERSIST_AHEAD_MS,
         }

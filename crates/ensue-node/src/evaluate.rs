@@ -11,7 +11,7 @@ use ensue_store::row::{Gone, Kind, Row};
 use ensue_store::view::{Shown, View};
 use ensue_types::{
     Column, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Reply, RowEffect, Rule, Rules, Source,
-    Tally,
+    Stamp, Tally,
 };
 use std::collections::BTreeMap;
 
@@ -30,12 +30,15 @@ pub struct Observed {
     pub continued: Vec<Source>,
     /// Somewhere a write was hidden with a higher stamp than any that was shown.
     pub stale: bool,
+    /// Of how many versions at least what was looked at is put together, those that may be missing counted.
+    pub pieces: usize,
 }
 
 impl Observed {
     fn see(&mut self, shown: &Shown<'_>, rules: Rules) {
         self.valid_since(shown.since);
         self.stale |= shown.stale;
+        self.pieces += if shown.state.counter.is_some() { 2 } else { 1 };
         if !rules.hold(Rule::TombstonesAreSeen) && !shown.state.is_live(rules) {
             return;
         }
@@ -53,6 +56,7 @@ impl Observed {
         self.sources.extend(later.sources.into_iter().filter(others));
         self.continued.extend(later.continued.into_iter().filter(others));
         self.stale |= later.stale;
+        self.pieces += later.pieces;
     }
 
     fn valid_since(&mut self, since: LogicalTime) {
@@ -82,12 +86,14 @@ impl From<Gone> for Halt {
 pub struct Writer {
     pub write: Write,
     pub effects: Vec<RowEffect>,
+    /// Whose running sums its additions go on.
+    lane: DatacenterId,
     index: BTreeMap<(Bytes, Column, bool), usize>,
 }
 
 impl Writer {
-    pub fn new(write: Write) -> Writer {
-        Writer { write, effects: Vec::new(), index: BTreeMap::new() }
+    pub fn new(write: Write, lane: DatacenterId) -> Writer {
+        Writer { write, effects: Vec::new(), lane, index: BTreeMap::new() }
     }
 
     fn push(&mut self, change: RowEffect) {
@@ -301,7 +307,7 @@ impl<'a> Evaluation<'a> {
     /// Adds to a counter; the caller has read it and knows that it is a number.
     pub fn add(&mut self, key: &Bytes, column: Column, amount: Decimal) {
         let writer = self.writer.as_ref().expect("only writes add");
-        let (origin, stamp) = (writer.write.operation.datacenter, writer.write.stamp);
+        let (lane, stamp) = (writer.lane, writer.write.stamp);
         let rules = self.keyspace.rules();
         let cell = self.keyspace.row(key).and_then(|row| row.cell(&column));
         let newest = cell.map(Cell::state);
@@ -310,16 +316,16 @@ impl<'a> Evaluation<'a> {
         let covered =
             newest.is_some_and(|s| s.counter.iter().flat_map(|c| &c.seen).any(|seen| seen.stamp == stamp));
         // The owner orders all additions of its datacenter, so a running sum goes on from the latest, hidden or not.
-        let open = |state: &State| state.open_tally(origin, rules).is_some();
-        let tally = match newest.and_then(|state| state.open_tally(origin, rules)) {
+        let open = |state: &State| state.open_tally(lane, rules).is_some();
+        let tally = match newest.and_then(|state| state.open_tally(lane, rules)) {
             Some(tally) => tally.sum.checked_add(amount).map(|sum| Tally { series: tally.series, sum }),
             // Something hidden ended the series that is shown. A new one would take its sum out of the reader's sight.
             None if shown.as_ref().is_some_and(|shown| open(&shown.state)) => None,
-            None => Some(Tally { series: stamp, sum: amount }),
+            None => Some(Tally { series: Stamp { datacenter: lane, ..stamp }, sum: amount }),
         };
         let total = shown.as_ref().map_or(Decimal::ZERO, |shown| number(&shown.state, rules));
-        if let Some(hidden) = newest.and_then(|state| latest_of(state, origin)) {
-            let latest_shown = shown.as_ref().and_then(|shown| latest_of(&shown.state, origin));
+        if let Some(hidden) = newest.and_then(|state| latest_of(state, lane)) {
+            let latest_shown = shown.as_ref().and_then(|shown| latest_of(&shown.state, lane));
             if latest_shown.is_none_or(|latest| latest.stamp != hidden.stamp) {
                 self.observed.continued.push(hidden.source());
             }

@@ -18,6 +18,7 @@ mod session;
 mod stream;
 pub mod trace;
 mod transaction;
+mod view;
 
 pub use config::{AppendFsync, DatacenterTopology, NodeConfig, Topology, Tuning};
 pub use input::Input;

@@ -8,6 +8,7 @@ use crate::partition::{Partition, Protocols};
 use crate::router::Router;
 use crate::session::{SessionOutput, Sessions};
 use crate::{Input, Output, Trace};
+use ensue_protocol::Options;
 use ensue_types::{CoreId, DatacenterId, Now, PartitionId};
 use ensue_wire::{Address, Envelope};
 use std::collections::{BTreeMap, VecDeque};
@@ -40,12 +41,27 @@ pub struct UnknownProtocol {
 
 /// The protocols that a configuration names, by keyspace.
 pub fn protocols(config: &NodeConfig) -> Result<Protocols, UnknownProtocol> {
-    let bound = config.tuning.context_operations_max;
+    let options = options(config);
     let each = config.protocols.iter().enumerate().map(|(keyspace, name)| {
-        ensue_protocol::by_name(name, bound, config.rules)
+        ensue_protocol::by_name(name, options, config.rules)
             .ok_or_else(|| UnknownProtocol { keyspace, name: name.clone() })
     });
     Ok(Arc::new(each.collect::<Result<Vec<_>, _>>()?))
+}
+
+/// What the protocols are told of the configuration.
+fn options(config: &NodeConfig) -> Options {
+    let tuning = &config.tuning;
+    Options {
+        context_operations_max: tuning.context_operations_max,
+        datacenters: config.topology.datacenters.len(),
+        dependency_cleaning: tuning.dependency_cleaning,
+        heartbeat_ms: tuning.heartbeat_interval_ms,
+        stabilization_ms: tuning.stabilization_interval_ms,
+        block_ms: tuning.block_ms_max,
+        request_timeout_ms: tuning.request_timeout_ms,
+        snapshot_age_ms: tuning.read_transaction_timeout_ms,
+    }
 }
 
 impl Node {

@@ -8,6 +8,7 @@
 mod checkpoint;
 mod closing;
 mod collect;
+mod cuts;
 mod execute;
 mod intake;
 mod persistence;
@@ -16,6 +17,8 @@ mod replicas;
 mod snapshot;
 mod space;
 mod survey;
+mod times;
+mod waits;
 
 pub(crate) use execute::Execution;
 pub(crate) use persistence::Needed;
@@ -30,7 +33,8 @@ use crate::stream::sender::Sender;
 use crate::trace::Trace;
 use crate::transaction::Transactions;
 use collect::Collector;
-use ensue_protocol::Protocol;
+use cuts::Cuts;
+use ensue_protocol::{Needs, Protocol};
 use ensue_store::disk::DiskOp;
 use ensue_store::keyspace::Keyspace;
 use ensue_types::{
@@ -43,6 +47,8 @@ use persistence::Persistence;
 use snapshot::Snapshots;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use times::Times;
+use waits::{ReadCounts, Slice, Waits};
 
 /// The protocols of all keyspaces, by keyspace number.
 pub type Protocols = Arc<Vec<Box<dyn Protocol>>>;
@@ -67,6 +73,15 @@ pub(crate) enum Waiter {
     Entry(DatacenterId, Position),
     /// A dependency check that came from elsewhere, by its number here.
     Ask(u64),
+}
+
+/// What the protocols of all keyspaces together want: the versions and times of one partition serve them all.
+fn needs_of(protocols: &Protocols) -> Needs {
+    protocols.iter().map(|protocol| protocol.needs()).fold(Needs::default(), |sum, needs| Needs {
+        versions: sum.versions || needs.versions,
+        heartbeats: sum.heartbeats || needs.heartbeats,
+        stabilization_ms: sum.stabilization_ms.into_iter().chain(needs.stabilization_ms).min(),
+    })
 }
 
 /// One partition.
@@ -96,6 +111,12 @@ pub struct Partition {
     /// Contexts that sessions share by name.
     pub(crate) contexts: BTreeMap<(KeyspaceId, bytes::Bytes), Context>,
     pub(crate) replica_waits: Vec<replicas::ReplicaWait>,
+    pub(crate) times: Times,
+    /// A time has risen since those that wait for one were looked at.
+    times_rose: bool,
+    waits: Waits,
+    cuts: Cuts,
+    reads: ReadCounts,
     pub(crate) outbox: Outbox,
     pub(crate) disk: VecDeque<DiskOp>,
     pub(crate) traces: VecDeque<Trace>,
@@ -120,7 +141,7 @@ impl Partition {
             position: Position(0),
             rows: (0..usize::from(limits::KEYSPACES))
                 .map(|number| {
-                    let versions = protocols.get(number).is_some_and(|protocol| protocol.keeps_versions());
+                    let versions = protocols.get(number).is_some_and(|protocol| protocol.needs().versions);
                     Keyspace::new(config.rules, versions)
                 })
                 .collect(),
@@ -136,6 +157,11 @@ impl Partition {
             collector: Collector::default(),
             contexts: BTreeMap::new(),
             replica_waits: Vec::new(),
+            times: Times::new(needs_of(&protocols)),
+            times_rose: false,
+            waits: Waits::default(),
+            cuts: Cuts::default(),
+            reads: ReadCounts::default(),
             outbox: Outbox::default(),
             disk: VecDeque::new(),
             traces: VecDeque::new(),
@@ -166,12 +192,15 @@ impl Partition {
         if envelope.from.datacenter() == self.datacenter {
             self.observe(envelope.time);
         } else if !self.observe_peer(envelope.time) {
-            if let Message::StreamEntries { .. } = envelope.message {
-                return self.pause(envelope.from.datacenter());
+            match envelope.message {
+                Message::StreamEntries { .. } => return self.pause(envelope.from.datacenter()),
+                Message::Heartbeat { .. } => return,
+                _ => {}
             }
         }
         self.dispatch(envelope);
         self.settle();
+        self.take_up_waits();
     }
 
     fn dispatch(&mut self, envelope: Envelope) {
@@ -193,7 +222,7 @@ impl Partition {
                 self.on_await_replicas(from, request, dependencies, datacenters);
             }
             Message::CountReplicas { request, dependencies } => {
-                let datacenters = self.replicas(&dependencies);
+                let datacenters = self.replicas(&self.all_if_none(dependencies));
                 self.send(from, Message::ReplicasReached { request, datacenters });
             }
             Message::ContextFetch { request, context } => self.on_context_fetch(from, request, context),
@@ -231,6 +260,31 @@ impl Partition {
             }
             Message::StreamAcknowledge(acknowledge) => {
                 self.on_stream_acknowledge(from.datacenter(), &acknowledge, envelope.time);
+            }
+            message => self.dispatch_times(from, envelope.time, message),
+        }
+    }
+
+    /// What goes by vectors of times.
+    fn dispatch_times(&mut self, from: Address, time: LogicalTime, message: Message) {
+        match (from, message) {
+            (_, Message::ReadCut { request, keyspace, context, parts }) => {
+                self.on_read_cut(from, request, keyspace, context, parts);
+            }
+            (_, Message::ReadSlice { read, keyspace, cut, commands }) => {
+                self.on_read_slice(Slice { from, read, keyspace, cut, commands });
+            }
+            (Address::Partition { partition, .. }, Message::SliceRead { read, values }) => {
+                self.on_slice_read(partition, read, values);
+            }
+            (_, Message::AwaitTimes { check, times }) => self.on_await_times(from, check, times),
+            (Address::Partition { partition, .. }, Message::Heard { received, floor }) => {
+                self.on_heard(partition, received, floor);
+            }
+            (_, Message::Stable { received, floor }) => self.on_stable(&received, &floor),
+            (_, Message::AskTime) => self.say_heartbeat(from.datacenter()),
+            (_, Message::Heartbeat { incarnation, end }) => {
+                self.on_heartbeat(from.datacenter(), incarnation, end, time);
             }
             // Answers to sessions never come to a partition; a peer that sends one is wrong.
             _ => self.trace(Trace::Refused { what: "a message that no partition takes" }),
@@ -275,6 +329,7 @@ impl Partition {
         }
         if datacenter == self.datacenter {
             self.forget_asks(owns);
+            self.fail_cuts(owns);
         }
     }
 
@@ -361,13 +416,29 @@ impl Partition {
         self.clock.read(self.now)
     }
 
-    /// The operations that some datacenter may not have applied yet: the rest need not be remembered.
-    pub(crate) fn unstable(&self, sources: &[Source]) -> Vec<OperationId> {
-        if self.senders.is_empty() {
-            return Vec::new();
+    /// Makes what was read the past of a context.
+    pub(crate) fn observe_into(&self, keyspace: KeyspaceId, facts: &mut Opaque, sources: &[Source]) {
+        let protocol = self.protocol(keyspace);
+        if sources.is_empty() || (self.senders.is_empty() && !protocol.needs().versions) {
+            return;
         }
-        let operations = sources.iter().map(|source| source.operation);
-        operations.filter(|operation| !self.is_stable(operation)).collect()
+        if protocol.remembers_settled() {
+            return protocol.observe(facts, sources);
+        }
+        let (settled, unsettled): (Vec<Source>, Vec<Source>) =
+            sources.iter().cloned().partition(|source| self.is_stable(&source.operation));
+        if !unsettled.is_empty() {
+            protocol.observe(facts, &unsettled);
+        }
+        protocol.pass_over(facts, &settled);
+    }
+
+    /// Of what was read, what a write that rests on it must carry.
+    pub(crate) fn to_carry(&self, keyspace: KeyspaceId, mut sources: Vec<Source>) -> Vec<Source> {
+        if !self.protocol(keyspace).remembers_settled() {
+            sources.retain(|source| !self.is_stable(&source.operation));
+        }
+        sources
     }
 
     /// Whether every other datacenter has durably applied an operation, as far as this partition knows.
@@ -384,10 +455,10 @@ impl Partition {
         operation.partition == self.id && enough
     }
 
-    /// What the protocol wants remembered of these writes.
-    pub(crate) fn facts_of(&self, keyspace: KeyspaceId, sources: &[Source]) -> Opaque {
+    /// What the protocol wants remembered of what was read.
+    pub(crate) fn facts_of(&self, keyspace: KeyspaceId, sources: Vec<Source>) -> Opaque {
         let mut facts = Opaque::default();
-        self.protocol(keyspace).observe(&mut facts, &self.unstable(sources));
+        self.observe_into(keyspace, &mut facts, &sources);
         facts
     }
 

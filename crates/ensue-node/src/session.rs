@@ -13,6 +13,7 @@ mod causal;
 mod client;
 mod combine;
 mod connection;
+mod cut;
 mod desk;
 mod everywhere;
 mod exchange;
@@ -241,6 +242,8 @@ fn answered_request(message: &Message) -> Option<RequestId> {
         | Message::ReadFirstDone { request, .. }
         | Message::ReadAtDone { request, .. }
         | Message::Transacted { request, .. }
+        | Message::CutRead { request, .. }
+        | Message::GaveUp { request, .. }
         | Message::Refused { request, .. }
         | Message::ReplicasReached { request, .. }
         | Message::ContextFetched { request, .. }

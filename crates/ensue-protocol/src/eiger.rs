@@ -20,52 +20,37 @@
 //! - Operations known to be durably applied in every datacenter are left out; the node filters them.
 //! - A write that reads to write (`INCR`, `APPEND`) depends on what it read; the paper has only blind writes and `add`.
 
-use crate::{Capabilities, Malformed, Protocol, Snapshot, Validity, Verdict, facts};
-use ensue_types::{Dependency, Extent, LogicalTime, Opaque, OperationId, Rule, Rules};
+use crate::{
+    Capabilities, Judgement, Malformed, Options, Past, Protocol, SnapshotReads, Validity, Verdict, facts,
+};
+use ensue_types::{Dependency, Extent, LogicalTime, Opaque, OperationId, Rule, Rules, Source};
 
 /// The protocol, with its bound on contexts.
 #[derive(Debug)]
 pub struct Eiger {
-    context_operations_max: usize,
+    options: Options,
     rules: Rules,
 }
 
 impl Eiger {
-    pub fn new(context_operations_max: usize, rules: Rules) -> Eiger {
-        Eiger { context_operations_max, rules }
+    pub fn new(options: Options, rules: Rules) -> Eiger {
+        Eiger { options, rules }
     }
 
     fn add(&self, context: &mut Opaque, more: impl IntoIterator<Item = Dependency>) {
         // A context is made by this protocol alone: what came from outside was decoded when it came in.
         let mut set = facts::decode(context).unwrap_or_default();
-        facts::add(&mut set, more, self.context_operations_max);
+        facts::add(&mut set, more, self.options.context_operations_max);
         if !self.rules.hold(Rule::FoldCoversAll) {
             // Broken on purpose: what is too much is left out.
             set.retain(|dependency| dependency.extent == Extent::Exact);
         }
         *context = facts::encode(&set);
     }
-
-    /// The lowest latest valid time at or above every earliest one.
-    fn effective_time(&self, shares: &[Validity]) -> LogicalTime {
-        let earliest = shares.iter().filter_map(|share| share.earliest);
-        let earliest = earliest.filter(|_| self.rules.hold(Rule::EffectiveTimeCoversAll));
-        let max_earliest = earliest.max().unwrap_or(LogicalTime::ZERO);
-        let latest = || shares.iter().map(|share| share.latest);
-        if !self.rules.hold(Rule::EqualTimesWillDo) {
-            // Broken on purpose, as figure 5 has it: the least of no times is infinite.
-            let infinite = LogicalTime(LogicalTime::MAX.0 - 1);
-            return latest().filter(|&latest| latest > max_earliest).min().unwrap_or(infinite);
-        }
-        // Every answered share's latest valid time is at or above its earliest, so the share with the highest earliest
-        // qualifies; only pending shares can leave none, and then the highest promise is the time to ask for.
-        let effective = latest().filter(|&latest| latest >= max_earliest).min();
-        effective.or_else(|| latest().max()).unwrap_or(LogicalTime::ZERO).max(max_earliest)
-    }
 }
 
-fn exactly(operation: OperationId) -> Dependency {
-    Dependency { operation, extent: Extent::Exact }
+fn exactly(source: &Source) -> Dependency {
+    Dependency { operation: source.operation, extent: Extent::Exact }
 }
 
 impl Protocol for Eiger {
@@ -74,17 +59,26 @@ impl Protocol for Eiger {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { snapshot_reads: true, write_transactions: true, causality: true }
-    }
-
-    fn observe(&self, context: &mut Opaque, operations: &[OperationId]) {
-        if !operations.is_empty() {
-            self.add(context, operations.iter().copied().map(exactly));
+        Capabilities {
+            snapshot_reads: SnapshotReads::TwoRounds,
+            write_transactions: true,
+            causality: true,
+            available: true,
         }
     }
 
-    fn wrote(&self, context: &mut Opaque, operation: OperationId) {
-        *context = facts::encode(&[exactly(operation)]);
+    fn observe(&self, context: &mut Opaque, sources: &[Source]) {
+        if !sources.is_empty() {
+            self.add(context, sources.iter().map(exactly));
+        }
+    }
+
+    fn remembers_settled(&self) -> bool {
+        false
+    }
+
+    fn wrote(&self, context: &mut Opaque, write: &Source) {
+        *context = facts::encode(&[exactly(write)]);
     }
 
     fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
@@ -99,20 +93,20 @@ impl Protocol for Eiger {
         Ok(())
     }
 
-    fn past(&self, context: &Opaque) -> Result<Vec<Dependency>, Malformed> {
-        facts::decode(context)
+    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
+        facts::decode(context).map(Past::Operations)
     }
 
-    fn dependencies(&self, context: &Opaque, observed: &[OperationId]) -> Opaque {
+    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
         if observed.is_empty() || !self.rules.hold(Rule::DependOnWhatWasRead) {
             return context.clone();
         }
         let mut set = facts::decode(context).unwrap_or_default();
-        facts::add(&mut set, observed.iter().copied().map(exactly), usize::MAX);
+        facts::add(&mut set, observed.iter().map(exactly), usize::MAX);
         facts::encode(&set)
     }
 
-    fn verdict(&self, dependencies: &Opaque) -> Result<Verdict, Malformed> {
+    fn verdict(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Verdict, Malformed> {
         let dependencies = facts::decode(dependencies)?;
         Ok(if dependencies.is_empty() { Verdict::Now } else { Verdict::After(dependencies) })
     }
@@ -121,20 +115,37 @@ impl Protocol for Eiger {
         false
     }
 
-    fn snapshot(&self, shares: &[Validity]) -> Snapshot {
-        let at = self.effective_time(shares);
-        let pending =
-            |share: &Validity| share.earliest.is_none() && self.rules.hold(Rule::PendingIsReadAgain);
-        let again = |share: &Validity| pending(share) || share.latest < at;
-        let stale: Vec<usize> = (0..shares.len()).filter(|&index| again(&shares[index])).collect();
-        if stale.is_empty() { Snapshot::Consistent } else { Snapshot::ReadAgain { at, shares: stale } }
+    fn judge(&self, shares: &[Validity]) -> Judgement {
+        judge(shares, self.rules)
     }
 
     fn keeps_old_versions(&self) -> bool {
         true
     }
+}
 
-    fn keeps_versions(&self) -> bool {
-        false
+/// Whether the shares of a first round belong together, by logical time.
+pub(crate) fn judge(shares: &[Validity], rules: Rules) -> Judgement {
+    let at = effective_time(shares, rules);
+    let pending = |share: &Validity| share.earliest.is_none() && rules.hold(Rule::PendingIsReadAgain);
+    let again = |share: &Validity| pending(share) || share.latest < at;
+    let stale: Vec<usize> = (0..shares.len()).filter(|&index| again(&shares[index])).collect();
+    if stale.is_empty() { Judgement::Consistent } else { Judgement::ReadAgain { at, shares: stale } }
+}
+
+/// The lowest latest valid time at or above every earliest one.
+fn effective_time(shares: &[Validity], rules: Rules) -> LogicalTime {
+    let earliest = shares.iter().filter_map(|share| share.earliest);
+    let earliest = earliest.filter(|_| rules.hold(Rule::EffectiveTimeCoversAll));
+    let max_earliest = earliest.max().unwrap_or(LogicalTime::ZERO);
+    let latest = || shares.iter().map(|share| share.latest);
+    if !rules.hold(Rule::EqualTimesWillDo) {
+        // Broken on purpose, as figure 5 has it: the least of no times is infinite.
+        let infinite = LogicalTime(LogicalTime::MAX.0 - 1);
+        return latest().filter(|&latest| latest > max_earliest).min().unwrap_or(infinite);
     }
+    // Every answered share's latest valid time is at or above its earliest, so the share with the highest earliest
+    // qualifies; only pending shares can leave none, and then the highest promise is the time to ask for.
+    let effective = latest().filter(|&latest| latest >= max_earliest).min();
+    effective.or_else(|| latest().max()).unwrap_or(LogicalTime::ZERO).max(max_earliest)
 }

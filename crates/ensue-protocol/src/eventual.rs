@@ -6,8 +6,8 @@
 //!
 //! It is the baseline that the others are measured against, and the story that `ensue demo` tells as a warning.
 
-use crate::{Capabilities, Malformed, Protocol, Snapshot, Validity, Verdict};
-use ensue_types::{Dependency, Opaque, OperationId};
+use crate::{Capabilities, Malformed, Past, Protocol, SnapshotReads, Verdict};
+use ensue_types::{Opaque, OperationId, Source};
 
 /// The protocol without causality.
 #[derive(Debug)]
@@ -19,26 +19,35 @@ impl Protocol for Eventual {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { snapshot_reads: false, write_transactions: false, causality: false }
+        Capabilities {
+            snapshot_reads: SnapshotReads::None,
+            write_transactions: false,
+            causality: false,
+            available: true,
+        }
     }
 
-    fn observe(&self, _context: &mut Opaque, _operations: &[OperationId]) {}
+    fn observe(&self, _context: &mut Opaque, _sources: &[Source]) {}
 
-    fn wrote(&self, _context: &mut Opaque, _operation: OperationId) {}
+    fn remembers_settled(&self) -> bool {
+        false
+    }
+
+    fn wrote(&self, _context: &mut Opaque, _write: &Source) {}
 
     fn join(&self, _context: &mut Opaque, _other: &Opaque) -> Result<(), Malformed> {
         Ok(())
     }
 
-    fn past(&self, _context: &Opaque) -> Result<Vec<Dependency>, Malformed> {
-        Ok(Vec::new())
+    fn past(&self, _context: &Opaque) -> Result<Past, Malformed> {
+        Ok(Past::Operations(Vec::new()))
     }
 
-    fn dependencies(&self, _context: &Opaque, _observed: &[OperationId]) -> Opaque {
+    fn dependencies(&self, _context: &Opaque, _observed: &[Source]) -> Opaque {
         Opaque::default()
     }
 
-    fn verdict(&self, _dependencies: &Opaque) -> Result<Verdict, Malformed> {
+    fn verdict(&self, _operation: OperationId, _dependencies: &Opaque) -> Result<Verdict, Malformed> {
         Ok(Verdict::Now)
     }
 
@@ -46,15 +55,7 @@ impl Protocol for Eventual {
         true
     }
 
-    fn snapshot(&self, _shares: &[Validity]) -> Snapshot {
-        Snapshot::Consistent
-    }
-
     fn keeps_old_versions(&self) -> bool {
-        false
-    }
-
-    fn keeps_versions(&self) -> bool {
         false
     }
 }

@@ -243,6 +243,7 @@ fn draw_tuning(random: &mut Random) -> Tuning {
         heartbeat_interval_ms: random.between(1, 50),
         stabilization_interval_ms: random.between(1, 100),
         block_ms_max: random.skewed(10, 400),
+        dependency_cleaning: random.chance(500),
     }
 }
 

@@ -244,7 +244,7 @@ impl State {
     }
 
     fn merge_addition(&mut self, tally: Tally, source: &Source) -> Outcome {
-        let datacenter = source.operation.datacenter;
+        let datacenter = tally.series.datacenter;
         let addition = Addition {
             datacenter,
             stamp: source.stamp,

@@ -3,7 +3,9 @@
 //! Only `Own` and `Received` carry data that other datacenters see; the rest are steps of transactions and clocks.
 
 use bytes::Bytes;
-use ensue_types::{DatacenterId, Incarnation, KeyspaceId, LogicalTime, Opaque, OperationId, Part, Position};
+use ensue_types::{
+    DatacenterId, Incarnation, KeyspaceId, LogicalTime, Opaque, OperationId, Part, Position, TimeVector,
+};
 
 /// One record of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub enum Record {
     Received { origin: DatacenterId, incarnation: Incarnation, entry: Bytes },
     /// A received entry became visible here, at this logical time.
     Applied { origin: DatacenterId, incarnation: Incarnation, position: Position, at: LogicalTime },
+    /// What is known of the other datacenters' time: what has been received here, and by every partition.
+    Times { received: TimeVector, stable: TimeVector },
     /// The clock shows no time at or above this before a new bound is logged.
     ClockBound { bound: LogicalTime },
 }

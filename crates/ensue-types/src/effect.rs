@@ -19,12 +19,13 @@ pub enum Column {
     Member(Bytes),
 }
 
-/// The additions of one datacenter to one counter since the series began.
+/// The additions of one lane of a datacenter to one counter since the series began.
 ///
 /// An addition replicates the new running sum and not its own amount, so that applying it twice counts once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// Stamp at which this series began at zero. A datacenter begins a new series when it had forgotten the last one.
+    /// Stamp at which this series began at zero, with the lane in the place of its datacenter. A datacenter begins a new series when
+    /// it had forgotten the last one.
     pub series: Stamp,
     /// Sum of all additions of the series up to and with this one.
     pub sum: Decimal,

@@ -141,6 +141,36 @@ rules! {
     /// A tombstone also waits here until the older writes of the others have come (trap 14).
     CatchUpBeforeCollecting,
 
+    // Matrices.
+    /// After a write the matrix holds that write (Orbe 3.2).
+    ResetKeepsTheWrite,
+    /// A write is applied after everything before it in its origin's stream (Orbe 3.2).
+    ApplyInTheOriginsOrder,
+
+    // Vectors, heartbeats and cuts.
+    /// A read waits until its partition has received what its session, or its cut, may hold (POCC, algorithm 2).
+    ReadsWaitForThePast,
+    /// A heartbeat counts only after the entries that went before it (traps 8, 24).
+    HeartbeatsFollowEntries,
+    /// What is stable is the least of what all partitions have received (POCC 7.2).
+    StableIsTheLeast,
+    /// A cut holds its session's past (traps 3, 22, 28).
+    SnapshotsHoldTheSession,
+    /// A version is within a cut when its whole past is (POCC, algorithm 2, line 28).
+    CutsHoldWholePasts,
+    /// Versions are folded only below every cut that is or may be read at (traps 23, 35).
+    FoldBelowEveryCut,
+    /// What is collected leaves room for the cuts that begin now (trap 23).
+    FloorLeavesRoomForNewCuts,
+    /// What an optimistic session wrote shows to stable ones when it is stable (trap 36).
+    OptimisticWritesHideUntilStable,
+    /// A session that falls back starts with an empty past (POCC 7.1).
+    FallbackForgets,
+    /// A promoted session has the past of both its modes (trap 41).
+    PromotionJoinsBothPasts,
+    /// A restart knows what had been shown as stable (trap 32).
+    RememberStable,
+
     // Log, checkpoint and restart.
     /// Under `appendfsync always` an answer waits for the sync, not only for the write (trap 12).
     SyncBeforeAnswering,

@@ -19,6 +19,7 @@ mod reply;
 mod session;
 mod stream;
 mod tag;
+mod time;
 mod transaction;
 mod value;
 mod writer;
@@ -77,6 +78,7 @@ fn write_message(w: &mut Writer<'_>, message: &Message) {
         Some(Family::Dependency) => dependency::write(w, message),
         Some(Family::Transaction) => transaction::write(w, message),
         Some(Family::Stream) => stream::write(w, message),
+        Some(Family::Time) => time::write(w, message),
         None => unreachable!("every tag that tag_of gives is of a family"),
     }
 }
@@ -88,6 +90,7 @@ fn read_message(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         Some(Family::Dependency) => dependency::read(r, tag),
         Some(Family::Transaction) => transaction::read(r, tag),
         Some(Family::Stream) => stream::read(r, tag),
+        Some(Family::Time) => time::read(r, tag),
         None => Err(Malformed::UnknownMessage { tag }),
     }
 }

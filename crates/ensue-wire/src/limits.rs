@@ -61,3 +61,5 @@ pub const ENTRIES: Bound = Bound { what: "entries in a message", max: 16 * STREA
 pub const ENTRY_BYTES: Bound = Bound { what: "bytes in an entry", max: FRAME_BYTES_MAX };
 /// Watermarks of an acknowledgement: sixteen incarnations of every origin.
 pub const WATERMARKS: Bound = Bound { what: "watermarks in a message", max: 16 * DATACENTERS_MAX };
+/// One time a datacenter.
+pub const TIMES: Bound = Bound { what: "times in a vector", max: DATACENTERS_MAX };

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use ensue_types::{
     Args, Context, CoreId, DatacenterId, Dependency, Incarnation, KeyspaceId, LogicalTime, Opaque,
-    OperationId, Part, PartitionId, Position, Reply, RequestId, Stamp,
+    OperationId, Part, PartitionId, Position, Reply, RequestId, Stamp, TimeVector,
 };
 
 /// Where a message comes from or goes to.
@@ -161,6 +161,55 @@ pub enum Message {
         figures: Vec<(String, i64)>,
     },
 
+    // Reads of one cut through several partitions: session to the first of them, that one to the others, and back.
+    /// Read all of these as of one cut, which you draw (Orbe, section 4.3; POCC, algorithm 2, line 14).
+    ReadCut {
+        request: RequestId,
+        keyspace: KeyspaceId,
+        context: Context,
+        parts: Vec<Part>,
+    },
+    /// Answer to `ReadCut`.
+    CutRead {
+        request: RequestId,
+        outcome: CutOutcome,
+    },
+    /// Read these as of this cut when you have received what it may show (POCC, algorithm 2, line 24).
+    ReadSlice {
+        read: u64,
+        keyspace: KeyspaceId,
+        cut: TimeVector,
+        commands: Vec<Args>,
+    },
+    /// Answer to `ReadSlice`; nothing if versions of that cut are gone, and the cut must be drawn again.
+    SliceRead {
+        read: u64,
+        values: Option<AtValues>,
+    },
+    /// As `Executed`, of a session that gave up waiting for its past: what it had before no longer counts.
+    GaveUp {
+        request: RequestId,
+        context: Context,
+        replies: Vec<Reply>,
+    },
+
+    // What the partitions of a datacenter know of the others' time.
+    /// Tell me when you have received everything that the other datacenters wrote up to these times.
+    AwaitTimes {
+        check: u64,
+        times: TimeVector,
+    },
+    /// What the sender has received, and the lowest cut that it reads at or may read at.
+    Heard {
+        received: TimeVector,
+        floor: TimeVector,
+    },
+    /// The least of what all partitions have said (POCC, section 7.2).
+    Stable {
+        received: TimeVector,
+        floor: TimeVector,
+    },
+
     // Partition, or a session that merges a token, to the partition a dependency names.
     /// Tell me when these have been applied here (section 3.1). The answer comes when all of them are.
     CheckDependencies {
@@ -226,6 +275,25 @@ pub enum Message {
     },
     /// What the receiver has of the sender's stream, and of every stream.
     StreamAcknowledge(StreamAcknowledge),
+    /// Everything that the sender will write has a higher stamp than the envelope's time, and what it has written ends at this
+    /// position (POCC, algorithm 3, line 8).
+    Heartbeat {
+        incarnation: Incarnation,
+        end: Position,
+    },
+    /// Somebody waits here until you are past the envelope's time: move past it, and answer with a heartbeat.
+    AskTime,
+}
+
+/// What became of a read of one cut.
+#[derive(Clone, Debug, PartialEq, Hash)]
+pub enum CutOutcome {
+    /// The replies by their places, and the session's context after them.
+    Read { context: Context, replies: Vec<(u32, Reply)> },
+    /// It has waited too long, and there is no older cut that the session could accept: read by logical time.
+    TooLate,
+    /// It has waited too long: the error, and what becomes of the session.
+    GaveUp { context: Context, reply: Reply },
 }
 
 /// What a coordinator decided.

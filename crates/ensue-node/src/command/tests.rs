@@ -72,7 +72,7 @@ impl Datacenter {
 
     /// Evaluates the commands as one transaction.
     fn run_all(&mut self, requests: &[Request]) -> Vec<Reply> {
-        let mut writer = Writer::new(self.write());
+        let mut writer = Writer::new(self.write(), self.write().operation.datacenter);
         let mut desk = match requests.iter().any(Request::is_write) {
             true => Evaluation::writing(&mut self.keyspace, &mut writer, View::Newest),
             false => Evaluation::reading(&mut self.keyspace, self.clock, View::At(self.clock)),

@@ -66,6 +66,8 @@ impl Partition {
             }
         }
         let before = std::mem::replace(&mut self.persistence.checkpointed_end, log.end());
+        // The record is written again behind the checkpoint's start, so it need not be in the checkpoint.
+        self.times.logged = None;
         self.persistence.writer = Some((writer, Walk { before, ..Walk::default() }));
     }
 

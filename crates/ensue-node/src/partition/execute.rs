@@ -7,7 +7,9 @@ use super::{Partition, Work};
 use crate::command;
 use crate::evaluate::{Evaluation, Observed, Writer};
 use crate::order::{Moment, RowName};
+use crate::view::{Shown, is_whole, view_of};
 use bytes::Bytes;
+use ensue_protocol::Choice;
 use ensue_resp::{CommandSpec, Flags, Request};
 use ensue_store::cell::Write;
 use ensue_store::entry::{Change, Entry};
@@ -16,7 +18,7 @@ use ensue_store::row::Gone;
 use ensue_store::view::View;
 use ensue_types::{
     Args, Column, Context, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Reply,
-    RequestId, RowEffect, Rule, Stamp,
+    RequestId, RowEffect, Rule, Source, Stamp,
 };
 use ensue_wire::{Address, Message};
 use std::collections::VecDeque;
@@ -32,6 +34,8 @@ pub(crate) struct Execution {
     pub replies: Vec<Reply>,
     /// All commands are one write at one logical time, each with its place: a `MULTI` over this partition alone.
     pub atomic: Option<Vec<u32>>,
+    /// The session has given up waiting for its past on the way.
+    pub gave_up: bool,
 }
 
 pub(super) const FORGOTTEN: Reply = Reply::error("TRYAGAIN the state of that moment is no longer known");
@@ -56,7 +60,17 @@ impl Partition {
         self.observe(context.time);
         let replies = Vec::with_capacity(commands.len());
         let commands = VecDeque::from(commands);
-        self.advance(Execution { from, request, keyspace, context, commands, replies, atomic: None });
+        let gave_up = false;
+        self.advance(Execution {
+            from,
+            request,
+            keyspace,
+            context,
+            commands,
+            replies,
+            atomic: None,
+            gave_up,
+        });
     }
 
     /// A write transaction over this partition alone: one entry, one time, no votes.
@@ -65,23 +79,47 @@ impl Partition {
             return self
                 .send(execution.from, Message::Refused { request: execution.request, reply: refusal });
         }
+        let choice = self.look(execution.keyspace, &mut execution.context.facts);
+        if choice == Choice::Wait {
+            return self.wait_with(execution);
+        }
         let rows = self.rows_of(execution.keyspace, execution.commands.iter());
         let at = self.tick();
         if self.must_wait(&rows) {
             self.order.insert(self.moment(at), true, rows, Work::Commands(Box::new(execution)));
             return;
         }
-        self.finish_atomic(&mut execution, at);
+        self.finish_atomic(&mut execution, at, &choice);
+    }
+
+    /// Commands that waited for their session's past go on.
+    pub(super) fn go_on(&mut self, execution: Execution) {
+        match execution.atomic {
+            Some(_) => self.execute_atomically(execution),
+            None => self.advance(execution),
+        }
+    }
+
+    /// They have waited in vain: the command that waited gets this answer, and the session is another one from here.
+    pub(super) fn go_on_without(&mut self, mut execution: Execution, reply: Reply) {
+        execution.gave_up = true;
+        execution.replies.push(reply);
+        if execution.atomic.is_some() {
+            execution.commands.clear();
+        } else {
+            execution.commands.pop_front();
+        }
+        self.advance(execution);
     }
 
     /// A write's turn has come, at the time it drew when it arrived.
     pub(super) fn resume_execution(&mut self, mut execution: Execution, at: LogicalTime) {
         if execution.atomic.is_some() {
-            return self.finish_atomic(&mut execution, at);
+            return self.finish_atomic(&mut execution, at, &Choice::Newest);
         }
         if let Some(args) = execution.commands.pop_front() {
             let reply = match Request::parse(&args) {
-                Ok(request) => self.write(&mut execution, at, &request),
+                Ok(request) => self.write(&mut execution, at, &request, &Choice::Newest),
                 Err(error) => error.reply(),
             };
             execution.replies.push(reply);
@@ -101,25 +139,35 @@ impl Partition {
             }
         }
         execution.context.time = execution.context.time.max(self.clock.latest());
-        let Execution { from, request, context, replies, .. } = execution;
-        self.send(from, Message::Executed { request, context, replies });
+        let Execution { from, request, context, replies, gave_up, .. } = execution;
+        self.send(
+            from,
+            match gave_up {
+                false => Message::Executed { request, context, replies },
+                true => Message::GaveUp { request, context, replies },
+            },
+        );
     }
 
     fn step(&mut self, execution: &mut Execution, args: Args) -> Step {
         let Some(spec) = ensue_resp::lookup(&args[0]) else {
             return Step::Done(Reply::error("ERR unknown command"));
         };
-        match spec.name {
-            "flushdb" | "flushall" => return Step::Done(self.flush(execution)),
-            "causal" => return Step::Done(self.digest(execution.keyspace)),
-            _ => {}
+        if spec.name == "causal" {
+            return Step::Done(self.digest(execution.keyspace));
         }
         let request = match Request::parse_as(spec, &args) {
             Ok(request) => request,
             Err(error) => return Step::Done(error.reply()),
         };
+        let choice = self.look(execution.keyspace, &mut execution.context.facts);
+        if choice == Choice::Wait {
+            execution.commands.push_front(args);
+            self.wait_with(take(execution));
+            return Step::Parked;
+        }
         if spec.flags.contains(Flags::WRITE) {
-            return self.step_write(execution, spec, args, &request);
+            return self.step_write(execution, spec, args, &request, &choice);
         }
         let busy = !self.order.is_idle() && {
             let rows = self.rows_of(execution.keyspace, std::iter::once(&args));
@@ -131,7 +179,7 @@ impl Partition {
             self.park_read(take(execution), at);
             return Step::Parked;
         }
-        Step::Done(self.read_now(execution, at, &request).unwrap_or(FORGOTTEN))
+        Step::Done(self.read_now(execution, at, &request, &choice).unwrap_or(FORGOTTEN))
     }
 
     fn step_write(
@@ -140,7 +188,11 @@ impl Partition {
         spec: &CommandSpec,
         args: Args,
         request: &Request,
+        choice: &Choice,
     ) -> Step {
+        if let Request::Flush { .. } = request {
+            return Step::Done(self.flush(execution));
+        }
         if let Some(refusal) = self.write_refusal(spec.flags.contains(Flags::DENYOOM)) {
             return Step::Done(refusal);
         }
@@ -153,7 +205,7 @@ impl Partition {
                 return Step::Parked;
             }
         }
-        Step::Done(self.write(execution, at, request))
+        Step::Done(self.write(execution, at, request, choice))
     }
 
     /// Evaluates one read at a time at which its rows are settled, unless that time has been forgotten.
@@ -162,34 +214,56 @@ impl Partition {
         execution: &mut Execution,
         at: LogicalTime,
         request: &Request,
+        choice: &Choice,
     ) -> Result<Reply, Gone> {
-        let mut desk =
-            Evaluation::reading(&mut self.rows[usize::from(execution.keyspace.0)], at, View::At(at));
-        let reply = command::run(request, &mut desk)?;
-        let observed = desk.observed;
+        let number = usize::from(execution.keyspace.0);
+        let shown = Shown::of(self.protocols[number].as_ref(), choice);
+        let view = match choice {
+            Choice::NewestIfWhole(_) => View::Newest,
+            _ => view_of(&shown, View::At(at)),
+        };
+        let mut desk = Evaluation::reading(&mut self.rows[number], at, view);
+        let mut reply = command::run(request, &mut desk);
+        let mut observed = desk.observed;
+        if let (Choice::NewestIfWhole(_), Some(shown)) = (choice, &shown) {
+            if !is_whole(shown, &observed) {
+                let mut desk = Evaluation::reading(&mut self.rows[number], at, View::Sight(shown));
+                reply = command::run(request, &mut desk);
+                observed = desk.observed;
+            }
+        }
+        let reply = reply?;
         execution.context.time = execution.context.time.max(at);
-        self.remember(execution.keyspace, &mut execution.context.facts, &observed);
+        self.count_reads(1, observed.stale);
+        self.remember(execution.keyspace, &mut execution.context.facts, observed.sources);
         Ok(reply)
     }
 
     /// Evaluates one write command, and logs what it changes.
-    fn write(&mut self, execution: &mut Execution, at: LogicalTime, request: &Request) -> Reply {
+    fn write(
+        &mut self,
+        execution: &mut Execution,
+        at: LogicalTime,
+        request: &Request,
+        choice: &Choice,
+    ) -> Reply {
         let keyspace = execution.keyspace;
         let stamp = self.stamp(at);
         let operation = self.next_operation();
-        let (reply, effects, observed) = self.evaluate(keyspace, stamp, at, operation, request);
-        self.log_write(&mut execution.context, keyspace, stamp, effects, &observed);
+        let (reply, effects, observed) = self.evaluate(keyspace, stamp, at, operation, request, choice);
+        self.log_write(&mut execution.context, keyspace, stamp, effects, observed);
         reply
     }
 
-    fn finish_atomic(&mut self, execution: &mut Execution, at: LogicalTime) {
+    fn finish_atomic(&mut self, execution: &mut Execution, at: LogicalTime, choice: &Choice) {
         let keyspace = execution.keyspace;
         let places = execution.atomic.take().unwrap_or_default();
         let stamp = self.stamp(at);
         let operation = self.next_operation();
         let commands = std::mem::take(&mut execution.commands);
-        let (replies, effects, observed) = self.evaluate_all(keyspace, stamp, at, operation, commands);
-        self.log_write(&mut execution.context, keyspace, stamp, effects, &observed);
+        let (replies, effects, observed) =
+            self.evaluate_all(keyspace, stamp, at, operation, commands, choice);
+        self.log_write(&mut execution.context, keyspace, stamp, effects, observed);
         let replies = places.into_iter().zip(replies).collect();
         let context = std::mem::take(&mut execution.context);
         self.send(execution.from, Message::Transacted { request: execution.request, context, replies });
@@ -202,18 +276,21 @@ impl Partition {
         keyspace: KeyspaceId,
         stamp: Stamp,
         effects: Vec<RowEffect>,
-        observed: &Observed,
+        observed: Observed,
     ) {
         context.time = context.time.max(stamp.time);
+        let Observed { sources, continued, .. } = observed;
         if effects.is_empty() {
-            return self.remember(keyspace, &mut context.facts, observed);
+            return self.remember(keyspace, &mut context.facts, sources);
         }
         let operation = self.next_operation();
-        let observed = self.to_remember(observed);
-        let dependencies = self.protocol(keyspace).dependencies(&context.facts, &observed);
+        let observed = self.observed(sources);
+        let carried = self.to_carry(keyspace, [observed.clone(), continued].concat());
+        let dependencies = self.protocol(keyspace).dependencies(&context.facts, &carried);
         self.carry(keyspace, &effects, stamp, &dependencies);
         self.log_own(stamp, dependencies, Change::Effects { keyspace, transaction: None, effects });
-        self.wrote(keyspace, context, operation);
+        self.observe_into(keyspace, &mut context.facts, &observed);
+        self.wrote(keyspace, context, operation, stamp);
     }
 
     /// The versions just written remember what they depend on.
@@ -238,8 +315,11 @@ impl Partition {
         at: LogicalTime,
         operation: OperationId,
         commands: impl IntoIterator<Item = Args>,
+        choice: &Choice,
     ) -> (Vec<Reply>, Vec<RowEffect>, Observed) {
-        let mut writer = Writer::new(Write { stamp, at, operation, dependencies: None });
+        let write = Write { stamp, at, operation, dependencies: None };
+        let mut writer = Writer::new(write, self.datacenter.lane(choice.is_stable()));
+        let shown = Shown::of(self.protocols[usize::from(keyspace.0)].as_ref(), choice);
         let mut observed = Observed::default();
         let mut replies = Vec::new();
         for args in commands {
@@ -250,8 +330,8 @@ impl Partition {
                     continue;
                 }
             };
-            let mut desk =
-                Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, View::Newest);
+            let view = view_of(&shown, View::Newest);
+            let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, view);
             let reply = command::run(&request, &mut desk);
             observed.take(desk.observed, operation);
             replies.push(reply.unwrap_or(FORGOTTEN));
@@ -266,10 +346,13 @@ impl Partition {
         at: LogicalTime,
         operation: OperationId,
         request: &Request,
+        choice: &Choice,
     ) -> (Reply, Vec<RowEffect>, Observed) {
-        let mut writer = Writer::new(Write { stamp, at, operation, dependencies: None });
-        let mut desk =
-            Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, View::Newest);
+        let write = Write { stamp, at, operation, dependencies: None };
+        let mut writer = Writer::new(write, self.datacenter.lane(choice.is_stable()));
+        let shown = Shown::of(self.protocols[usize::from(keyspace.0)].as_ref(), choice);
+        let view = view_of(&shown, View::Newest);
+        let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, view);
         let reply = command::run(request, &mut desk);
         let observed = desk.observed;
         (reply.unwrap_or(FORGOTTEN), writer.effects, observed)
@@ -309,31 +392,32 @@ impl Partition {
     }
 
     /// The session has read this; it counts as its past from now on.
-    pub(crate) fn remember(&self, keyspace: KeyspaceId, facts: &mut Opaque, observed: &Observed) {
-        let operations = self.to_remember(observed);
-        if !operations.is_empty() {
-            self.protocol(keyspace).observe(facts, &operations);
-        }
+    pub(crate) fn remember(&self, keyspace: KeyspaceId, facts: &mut Opaque, sources: Vec<Source>) {
+        self.observe_into(keyspace, facts, &self.observed(sources));
     }
 
-    /// The operations read that some datacenter may not have yet.
-    pub(crate) fn to_remember(&self, observed: &Observed) -> Vec<OperationId> {
-        if self.senders.is_empty()
-            || observed.sources.is_empty()
-            || !self.config.rules.hold(Rule::RememberReads)
-        {
+    /// What was read, as far as the rules let it count as the past of who read it.
+    pub(crate) fn observed(&self, mut sources: Vec<Source>) -> Vec<Source> {
+        if !self.config.rules.hold(Rule::RememberReads) {
             return Vec::new();
         }
-        let mut operations = self.unstable(&observed.sources);
         if !self.config.rules.hold(Rule::CounterDependencies) {
-            operations.truncate(1);
+            sources.truncate(1);
         }
-        operations
+        sources
     }
 
-    pub(crate) fn wrote(&self, keyspace: KeyspaceId, context: &mut Context, operation: OperationId) {
-        if !self.senders.is_empty() && self.config.rules.hold(Rule::RememberWrites) {
-            self.protocol(keyspace).wrote(&mut context.facts, operation);
+    pub(crate) fn wrote(
+        &self,
+        keyspace: KeyspaceId,
+        context: &mut Context,
+        operation: OperationId,
+        stamp: Stamp,
+    ) {
+        let matters = !self.senders.is_empty() || self.protocol(keyspace).needs().versions;
+        if matters && self.config.rules.hold(Rule::RememberWrites) {
+            let write = Source { operation, stamp, dependencies: None };
+            self.protocol(keyspace).wrote(&mut context.facts, &write);
         }
     }
 
@@ -407,7 +491,7 @@ impl Partition {
         self.apply_flush(keyspace, &effects, &write);
         self.log_own(stamp, dependencies, Change::Flush { keyspace, effects });
         execution.context.time = execution.context.time.max(at);
-        self.wrote(keyspace, &mut execution.context, operation);
+        self.wrote(keyspace, &mut execution.context, operation, stamp);
         Reply::OK
     }
 
@@ -441,5 +525,6 @@ fn take(execution: &mut Execution) -> Execution {
         commands: std::mem::take(&mut execution.commands),
         replies: std::mem::take(&mut execution.replies),
         atomic: execution.atomic.take(),
+        gave_up: execution.gave_up,
     }
 }

@@ -154,7 +154,10 @@ impl Partition {
         self.persistence.log_received(origin, incarnation, position, &bytes);
         let receiver = self.receivers.get_mut(&origin).expect("looked up by the caller");
         receiver.received_at(position);
+        let stamp = entry.stamp;
         self.arrive(origin, incarnation, entry);
+        // After what it brought is merged: a read that this lets go on must see it.
+        self.note_received(origin, stamp.time);
         true
     }
 
@@ -168,7 +171,7 @@ impl Partition {
             self.transactions.replicated_parts.insert(transaction, part);
             self.trace_step(transaction, TransactionStep::Begun);
         }
-        let verdict = self.protocol(entry.keyspace()).verdict(&entry.dependencies);
+        let verdict = self.protocol(entry.keyspace()).verdict(operation, &entry.dependencies);
         let dependencies = match verdict {
             Ok(Verdict::Now) => Vec::new(),
             Ok(Verdict::After(dependencies)) if self.config.rules.hold(Rule::WaitForDependencies) => {
@@ -353,6 +356,7 @@ impl Partition {
                     self.transactions.replicated_parts.remove(&transaction);
                     self.persistence.no_longer_needed(Needed::Prepared(transaction));
                     self.mark_applied(origin, incarnation, position, at);
+                    self.note_applied(origin, position, entry.stamp.time);
                     self.trace_step(transaction, TransactionStep::Committed);
                     self.send_committed(transaction, Vec::new(), Default::default());
                     return;
@@ -366,6 +370,7 @@ impl Partition {
             Change::Transaction { .. } => {}
         }
         self.mark_applied(origin, incarnation, position, at);
+        self.note_applied(origin, position, entry.stamp.time);
     }
 
     pub(crate) fn apply_effects(

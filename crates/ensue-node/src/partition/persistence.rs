@@ -237,7 +237,9 @@ impl Partition {
         self.bound_clock();
         self.send_streams();
         self.say_acknowledgements();
+        self.say_times();
         self.continue_checkpoint();
+        self.log_times();
         let appended = self.write_log();
         if self.config.append_fsync == AppendFsync::Always || (appended && self.needs_sync_now()) {
             self.begin_sync();
@@ -474,9 +476,9 @@ impl Partition {
             return None;
         }
         let acknowledge = self.persistence.acknowledge_all.then_some(self.persistence.next_acknowledge_us);
-        Some(
-            acknowledge.map_or(self.persistence.next_timer_us, |due| due.min(self.persistence.next_timer_us)),
-        )
+        let waits = self.next_give_up().into_iter().chain(self.next_late_cut());
+        let others = acknowledge.into_iter().chain(self.times.next_due()).chain(waits);
+        Some(others.fold(self.persistence.next_timer_us, u64::min))
     }
 
     /// What time alone brings.
@@ -484,6 +486,11 @@ impl Partition {
         self.now = now;
         if !matches!(self.stage, super::Stage::Serving) {
             return;
+        }
+        self.give_up_waits();
+        self.give_up_cuts();
+        if now.monotonic_us < self.persistence.next_timer_us {
+            return; // The rest has its own, slower time.
         }
         // A moment that inputs in between do not move: a busy partition needs its syncs most.
         self.persistence.next_timer_us = now.monotonic_us + TIMER_INTERVAL_US;

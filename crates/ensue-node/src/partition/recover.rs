@@ -251,6 +251,12 @@ impl Partition {
                 reading.clock = reading.clock.max(at);
                 self.replay_applied(open, origin, incarnation, position, at);
             }
+            Record::Times { received, stable } => {
+                if self.config.rules.hold(Rule::RememberStable) {
+                    self.times.received.join(&received);
+                    self.times.stable.join(&stable);
+                }
+            }
             Record::ClockBound { bound } => {
                 self.persistence.bound = self.persistence.bound.max(bound);
             }
@@ -488,7 +494,11 @@ impl Partition {
     /// Answers, instead of with what rested on records that are not durable, that the partition has stopped. Only
     /// sessions are told; partitions wait.
     pub(super) fn disavow(&mut self, answer: Envelope) {
-        let (Message::Executed { request, .. } | Message::Transacted { request, .. }) = answer.message else {
+        let (Message::Executed { request, .. }
+        | Message::GaveUp { request, .. }
+        | Message::CutRead { request, .. }
+        | Message::Transacted { request, .. }) = answer.message
+        else {
             return;
         };
         let words =
@@ -503,6 +513,7 @@ impl Partition {
             | Message::ReadFirst { request, .. }
             | Message::ReadAt { request, .. }
             | Message::Transact { request, .. }
+            | Message::ReadCut { request, .. }
             | Message::AwaitReplicas { request, .. }
             | Message::CountReplicas { request, .. }
             | Message::ContextFetch { request, .. }

@@ -2,7 +2,9 @@
 
 use super::Partition;
 use crate::trace::Trace;
-use ensue_types::{DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Position, RequestId, Rule};
+use ensue_types::{
+    DatacenterId, Dependency, Extent, Incarnation, LogicalTime, OperationId, Position, RequestId, Rule,
+};
 use ensue_wire::{Address, Message, StreamAcknowledge};
 
 /// A session that waits until enough datacenters have its past.
@@ -89,6 +91,7 @@ impl Partition {
         }
         let to = Address::Partition { datacenter, partition: self.id };
         let incarnation = self.incarnation;
+        self.times.spoke(datacenter, self.now.monotonic_us);
         self.send(to, Message::StreamEntries { incarnation, first, entries });
         true
     }
@@ -150,8 +153,23 @@ impl Partition {
         datacenters: u8,
     ) {
         let since_us = self.now.monotonic_us;
+        let dependencies = self.all_if_none(dependencies);
         self.replica_waits.push(ReplicaWait { from, request, dependencies, datacenters, since_us });
         self.answer_replica_waits();
+    }
+
+    /// A session that names nothing asks about everything that has been applied here.
+    pub(super) fn all_if_none(&self, dependencies: Vec<Dependency>) -> Vec<Dependency> {
+        if !dependencies.is_empty() {
+            return dependencies;
+        }
+        let through = |(datacenter, set): (DatacenterId, &crate::applied::AppliedSet)| {
+            let position = set.watermark;
+            let operation =
+                OperationId { datacenter, incarnation: set.incarnation, partition: self.id, position };
+            Dependency { operation, extent: Extent::Through }
+        };
+        self.applied.sets().map(through).filter(|d| d.operation.position != Position(0)).collect()
     }
 
     pub(super) fn answer_replica_waits(&mut self) {

@@ -9,6 +9,8 @@ use crate::command;
 use crate::evaluate::{Evaluation, Observed};
 use crate::order::{RowName, WorkId};
 use crate::trace::Trace;
+use crate::view::{Shown, view_of};
+use ensue_protocol::Choice;
 use ensue_resp::Request;
 use ensue_store::row::Gone;
 use ensue_store::view::View;
@@ -55,10 +57,12 @@ impl Partition {
         let values = if pending {
             None
         } else {
-            self.read_all(keyspace, &commands, latest_valid).map(|(replies, observed)| FirstValues {
-                replies,
-                earliest_valid: observed.earliest_valid,
-                seen: self.facts_of(keyspace, &observed.sources),
+            self.read_all(keyspace, &commands, latest_valid, &Choice::Newest).map(|(replies, observed)| {
+                FirstValues {
+                    replies,
+                    earliest_valid: observed.earliest_valid,
+                    seen: self.facts_of(keyspace, observed.sources),
+                }
             })
         };
         self.send(from, Message::ReadFirstDone { request, latest_valid, values });
@@ -178,7 +182,9 @@ impl Partition {
         match read {
             Read::Batch(mut execution) => {
                 if let Some(args) = execution.commands.pop_front() {
-                    match Request::parse(&args).map(|request| self.read_now(&mut execution, at, &request)) {
+                    match Request::parse(&args)
+                        .map(|request| self.read_now(&mut execution, at, &request, &Choice::Newest))
+                    {
                         Ok(Ok(reply)) => execution.replies.push(reply),
                         Err(error) => execution.replies.push(error.reply()),
                         // The coordinators took longer to answer than past states are kept: it is read as of now.
@@ -191,26 +197,30 @@ impl Partition {
             Read::Second { from, request, keyspace, commands } => {
                 let at =
                     if self.config.rules.hold(Rule::ReadAtEffectiveTime) { at } else { self.clock.latest() };
-                let mut found = self.read_all(keyspace, &commands, at);
+                let mut found = self.read_all(keyspace, &commands, at, &Choice::Newest);
                 if found.is_none() && !self.config.rules.hold(Rule::ForgottenMeansAgain) {
-                    found = self.read_all(keyspace, &commands, self.clock.latest());
+                    found = self.read_all(keyspace, &commands, self.clock.latest(), &Choice::Newest);
                 }
                 let values = found.map(|(replies, observed)| AtValues {
                     replies,
-                    seen: self.facts_of(keyspace, &observed.sources),
+                    seen: self.facts_of(keyspace, observed.sources),
                 });
                 self.send(from, Message::ReadAtDone { request, values });
             }
         }
     }
 
-    fn read_all(
+    /// Evaluates reads, of what is shown or of a logical time.
+    pub(super) fn read_all(
         &mut self,
         keyspace: KeyspaceId,
         commands: &[Args],
         at: LogicalTime,
+        choice: &Choice,
     ) -> Option<(Vec<Reply>, Observed)> {
-        let mut desk = Evaluation::reading(&mut self.rows[usize::from(keyspace.0)], at, View::At(at));
+        let number = usize::from(keyspace.0);
+        let shown = Shown::of(self.protocols[number].as_ref(), choice);
+        let mut desk = Evaluation::reading(&mut self.rows[number], at, view_of(&shown, View::At(at)));
         let mut replies = Vec::with_capacity(commands.len());
         for args in commands {
             replies.push(match Request::parse(args) {

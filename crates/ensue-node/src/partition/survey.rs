@@ -31,6 +31,18 @@ impl Partition {
         add("dependency_waits", self.intake.waited());
         add("transactions", self.transactions.len() as u64);
         add("waiting_reads", self.waiting_reads() as u64);
+        add("reads", self.reads.reads);
+        add("stale_reads", self.reads.stale);
+        add("waiting_for_times", self.waits.len() as u64);
+        add("reads_waited", self.waits.waited);
+        add("reads_waited_us", self.waits.waited_us);
+        add("reads_given_up", self.waits.given_up);
+        add("cuts", self.cuts.len() as u64);
+        add("older_cuts", self.cuts.older);
+        add("late_cuts", self.cuts.late);
+        add("heartbeats", self.times.heartbeats);
+        add("stabilization_rounds", self.times.rounds);
+        add("unsettled_versions", self.rows.iter().map(|rows| rows.versions() as u64).sum());
         add("waiting_rows", self.order.len() as u64);
         add("cells", self.rows.iter().map(|rows| rows.cells()).sum());
         add("stopped", u64::from(!matches!(self.stage, Stage::Serving)));

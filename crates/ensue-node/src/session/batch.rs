@@ -40,12 +40,12 @@ impl Turn<'_> {
 
 impl Batch {
     pub(super) fn on_answer(self, turn: &mut Turn<'_>, message: Message) {
-        let Message::Executed { context, mut replies, .. } = message else {
+        let (Message::Executed { context, mut replies, .. } | Message::GaveUp { context, mut replies, .. }) =
+            message
+        else {
             return turn.unexpected(Exchange::Batch(self));
         };
-        let own = turn.session.context_mut();
-        own.time = own.time.max(context.time);
-        own.facts = context.facts;
+        turn.take_context(context);
         // An owner answers each command; a foreign one that does not must not shift the answers to the next.
         replies.resize(turn.session.asked.count, UNANSWERED);
         turn.complete(replies);

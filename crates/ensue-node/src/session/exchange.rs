@@ -5,6 +5,7 @@
 //! - On a timeout, a refusal or a broken link: the commands of the exchange get their error, and the next ones begin.
 
 use super::batch::Batch;
+use super::cut::CutReading;
 use super::failure::{Failure, Reason};
 use super::merge::TokenMerge;
 use super::parallel::Parallel;
@@ -26,6 +27,7 @@ pub(super) enum Exchange {
     Batch(Batch),
     FirstRound(Box<FirstRound>),
     SecondRound(Box<SecondRound>),
+    Cut(Box<CutReading>),
     Transaction(Box<WriteTransaction>),
     Parallel(Box<Parallel>),
     Fetch(Fetch),
@@ -43,6 +45,7 @@ impl Exchange {
             Exchange::Batch(batch) => vec![batch.partition],
             Exchange::FirstRound(round) => round.unanswered(),
             Exchange::SecondRound(round) => round.unanswered(),
+            Exchange::Cut(cut) => vec![cut.first],
             Exchange::Transaction(transaction) => vec![transaction.coordinator],
             Exchange::Parallel(parallel) => parallel.unanswered(),
             Exchange::Fetch(fetch) => vec![fetch.partition],
@@ -81,6 +84,7 @@ impl Turn<'_> {
             Exchange::Batch(batch) => batch.on_answer(self, message),
             Exchange::FirstRound(round) => round.on_answer(self, share, message),
             Exchange::SecondRound(round) => round.on_answer(self, share, message),
+            Exchange::Cut(cut) => cut.on_answer(self, message),
             Exchange::Transaction(transaction) => transaction.on_answer(self, message),
             Exchange::Parallel(parallel) => parallel.on_answer(self, share, time, message),
             Exchange::Fetch(fetch) => fetch.on_answer(self, message),

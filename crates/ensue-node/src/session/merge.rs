@@ -1,7 +1,7 @@
 //! `CAUSAL MERGE`: a session takes over a past that came from elsewhere.
 //!
 //! - Begin: decode the token, refuse what it may not hold, and ask every partition that it names to say when it has applied
-//!   the operations (`CheckDependencies`).
+//!   the operations (`CheckDependencies`), or every partition to say when it has received up to the times (`AwaitTimes`).
 //! - On the last `DependenciesMet`: the past of the token joins the session's. From here on every answer includes it.
 //! - On the timeout: `NOTYET`, naming what is missing; the session's past is as before (trap 13).
 
@@ -9,10 +9,10 @@ use super::exchange::Exchange;
 use super::failure::{Failure, Reason};
 use super::token::Token;
 use super::turn::Turn;
+use ensue_protocol::Past;
 use ensue_types::{Context, Dependency, Extent, PartitionId, Reply, Rule};
 use ensue_wire::Message;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// Waiting for `DependenciesMet` of every group.
 #[derive(Clone, Debug)]
@@ -22,31 +22,30 @@ pub(super) struct TokenMerge {
     groups: Vec<Group>,
 }
 
-/// The dependencies that one partition is asked about.
+/// What one partition is asked about.
 #[derive(Clone, Debug)]
 struct Group {
     partition: PartitionId,
-    dependencies: Vec<Dependency>,
+    past: Past,
     met: bool,
 }
 
 impl Turn<'_> {
     pub(super) fn causal_merge(&mut self, text: &[u8], timeout_ms: u64) {
-        let (past, dependencies) = match self.admit(text) {
+        let (past, groups) = match self.admit(text) {
             Ok(admitted) => admitted,
             Err(refusal) => return self.reply(&refusal),
         };
         self.ask(1);
-        if dependencies.is_empty() || !self.desk.config.rules.hold(Rule::MergeWaits) {
+        if groups.is_empty() || !self.desk.config.rules.hold(Rule::MergeWaits) {
             return self.take_over(past);
         }
-        let groups: Vec<Group> = by_partition(dependencies)
-            .into_iter()
-            .map(|(partition, dependencies)| Group { partition, dependencies, met: false })
-            .collect();
         let first_check = self.desk.begin_checks(self.session.id, groups.len() as u32);
         for (check, group) in (first_check..).zip(&groups) {
-            let message = Message::CheckDependencies { check, dependencies: group.dependencies.clone() };
+            let message = match group.past.clone() {
+                Past::Operations(dependencies) => Message::CheckDependencies { check, dependencies },
+                Past::Times(times) => Message::AwaitTimes { check, times },
+            };
             self.send(group.partition, message);
         }
         let merge = TokenMerge { past, first_check, groups };
@@ -54,7 +53,7 @@ impl Turn<'_> {
     }
 
     /// Decodes a token and checks everything that it names.
-    fn admit(&self, text: &[u8]) -> Result<(Context, Vec<Dependency>), Reply> {
+    fn admit(&self, text: &[u8]) -> Result<(Context, Vec<Group>), Reply> {
         let invalid = |why: String| Reply::Error(format!("ERR invalid causal token: {why}").into());
         let token = Token::decode(text).map_err(|error| invalid(error.to_string()))?;
         let keyspace = self.session.keyspace;
@@ -73,21 +72,43 @@ impl Turn<'_> {
             );
             return Err(Reply::Error(words.into()));
         }
-        let dependencies = self
+        let past = self
             .desk
             .protocol(keyspace)
             .past(&token.context.facts)
             .map_err(|_| invalid("its facts are not of this keyspace's protocol".to_owned()))?;
+        let groups = self.groups(past).map_err(invalid)?;
+        Ok((token.context, groups))
+    }
+
+    /// Whom to ask about a past, unless it names what is not there.
+    fn groups(&self, past: Past) -> Result<Vec<Group>, String> {
         let topology = &self.desk.config.topology;
-        for dependency in &dependencies {
-            let operation = &dependency.operation;
-            let known = usize::from(operation.datacenter.0) < topology.datacenters.len()
-                && operation.partition.0 < topology.partitions;
-            if !known {
-                return Err(invalid(format!("it names {operation}, which this cluster does not have")));
+        let datacenters = topology.datacenters.len();
+        let group = |(partition, past)| Group { partition, past, met: false };
+        match past {
+            Past::Operations(dependencies) => {
+                for dependency in &dependencies {
+                    let operation = &dependency.operation;
+                    let known = usize::from(operation.datacenter.0) < datacenters
+                        && operation.partition.0 < topology.partitions;
+                    if !known {
+                        return Err(format!("it names {operation}, which this cluster does not have"));
+                    }
+                }
+                let groups = by_partition(dependencies).into_iter();
+                Ok(groups.map(|(partition, list)| group((partition, Past::Operations(list)))).collect())
+            }
+            Past::Times(times) if times.len() > datacenters => {
+                Err("it names a datacenter that this cluster does not have".to_owned())
+            }
+            // A time may only lie as far ahead as the token's own, which was looked at.
+            Past::Times(times) if times.is_zero() => Ok(Vec::new()),
+            Past::Times(times) => {
+                let partitions = (0..topology.partitions).map(PartitionId);
+                Ok(partitions.map(|partition| group((partition, Past::Times(times.clone())))).collect())
             }
         }
-        Ok((token.context, dependencies))
     }
 
     /// The past is here: it becomes the session's.
@@ -150,21 +171,23 @@ impl TokenMerge {
     }
 
     fn waited_for(&self) -> String {
-        let missing: Vec<&Dependency> = self.missing().flat_map(|group| &group.dependencies).collect();
-        let mut text = String::new();
-        for (index, dependency) in missing.iter().take(NAMED_MAX).enumerate() {
-            let separator = if index == 0 { "" } else { ", " };
-            let extent = match dependency.extent {
-                Extent::Exact => "",
-                Extent::Through => "up to ",
-            };
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{separator}{extent}{}", dependency.operation);
+        let mut names = Vec::new();
+        for group in self.missing() {
+            match &group.past {
+                Past::Operations(dependencies) => names.extend(dependencies.iter().map(|dependency| {
+                    let extent = match dependency.extent {
+                        Extent::Exact => "",
+                        Extent::Through => "up to ",
+                    };
+                    format!("{extent}{}", dependency.operation)
+                })),
+                Past::Times(times) => names.push(format!("updates up to {times:?} at {}", group.partition)),
+            }
         }
-        if missing.len() > NAMED_MAX {
-            let _ = write!(text, " and {} more", missing.len() - NAMED_MAX);
-        }
-        text
+        let more = names.len().saturating_sub(NAMED_MAX);
+        names.truncate(NAMED_MAX);
+        let text = names.join(", ");
+        if more > 0 { format!("{text} and {more} more") } else { text }
     }
 }
 

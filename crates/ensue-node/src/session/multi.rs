@@ -122,13 +122,8 @@ impl Turn<'_> {
         if plan.parts.len() == 1 || self.has_write_transactions() {
             return self.transact(plan);
         }
-        let (keyspace, protocol) = (self.session.keyspace, self.desk.protocol(self.session.keyspace).name());
-        let words = format!(
-            "ERR EXEC over several partitions is refused: keyspace {} uses protocol {protocol}, which has no write \
-             transactions; nothing was executed",
-            keyspace.0
-        );
-        self.reply(&Reply::Error(words.into()));
+        let refusal = self.no_write_transactions("exec");
+        self.reply(&refusal);
     }
 }
 

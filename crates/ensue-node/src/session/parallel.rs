@@ -34,6 +34,8 @@ pub(super) struct Parallel {
     missing: usize,
     /// The joined contexts of the answers so far, one a keyspace.
     contexts: Vec<(KeyspaceId, Context)>,
+    /// Of a share that gave up waiting: what it made of the session counts, whatever the others saw.
+    gave_up: Option<(KeyspaceId, Context)>,
 }
 
 impl Turn<'_> {
@@ -57,7 +59,15 @@ impl Turn<'_> {
             .map(|&(keyspace, part, _)| (keyspace, plan.parts[part].partition, plan.commands_of(part)))
             .collect();
         let answers = plan.answers();
-        let parallel = Parallel { plan, then, answers, missing: shares.len(), shares, contexts: Vec::new() };
+        let parallel = Parallel {
+            plan,
+            then,
+            answers,
+            missing: shares.len(),
+            shares,
+            contexts: Vec::new(),
+            gave_up: None,
+        };
         self.begin_request(Exchange::Parallel(Box::new(parallel)), messages.len());
         for (share, (keyspace, partition, commands)) in messages.into_iter().enumerate() {
             let request = self.request(share);
@@ -89,8 +99,10 @@ impl Parallel {
         time: LogicalTime,
         message: Message,
     ) {
-        let Message::Executed { mut context, replies, .. } = message else {
-            return turn.unexpected(Exchange::Parallel(self));
+        let (gave_up, mut context, replies) = match message {
+            Message::Executed { context, replies, .. } => (false, context, replies),
+            Message::GaveUp { context, replies, .. } => (true, context, replies),
+            _ => return turn.unexpected(Exchange::Parallel(self)),
         };
         context.time = context.time.max(time);
         let (keyspace, part, answered) = self.shares[share];
@@ -98,13 +110,17 @@ impl Parallel {
             self.shares[share].2 = true;
             self.missing -= 1;
             self.answers.put_part(&self.plan.parts[part], replies);
-            self.join(turn, keyspace, context);
+            if gave_up {
+                self.gave_up = Some((keyspace, context));
+            } else {
+                self.join(turn, keyspace, context);
+            }
         }
         if self.missing > 0 {
             turn.session.exchange = Exchange::Parallel(self);
             return;
         }
-        for (keyspace, context) in self.contexts {
+        for (keyspace, context) in self.contexts.into_iter().chain(self.gave_up) {
             let own = &mut turn.session.contexts[usize::from(keyspace.0)];
             own.time = own.time.max(context.time);
             own.facts = context.facts;

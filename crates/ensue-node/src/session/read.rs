@@ -6,7 +6,8 @@
 //!   timeout between the rounds, begin again (4.3; trap 6), a bounded number of times.
 //! - The context takes over what the accepted shares saw, and every time that an answer carried (trap 3).
 //!
-//! A keyspace whose protocol has no snapshots reads in parallel instead (`parallel`).
+//! A keyspace whose protocol has no snapshots reads in parallel instead (`parallel`), and one whose snapshots are cuts leaves
+//! them to the first owner (`cut`).
 
 use super::exchange::Exchange;
 use super::failure::Failure;
@@ -14,7 +15,7 @@ use super::parallel::Then;
 use super::plan::{Answers, Plan};
 use super::turn::Turn;
 use crate::Trace;
-use ensue_protocol::{Snapshot, Validity};
+use ensue_protocol::{Judgement, SnapshotReads, Validity};
 use ensue_types::{LogicalTime, Opaque, PartitionId, Reply, Rule, limits};
 use ensue_wire::{FirstValues, Message};
 
@@ -57,9 +58,21 @@ impl Turn<'_> {
             let answers = plan.answers();
             return self.answer(&[plan.assemble(answers)]);
         }
-        if !self.desk.protocol(self.session.keyspace).capabilities().snapshot_reads {
-            return self.read_in_parallel(plan, then);
+        match self.desk.protocol(self.session.keyspace).capabilities().snapshot_reads {
+            SnapshotReads::None => self.read_in_parallel(plan, then),
+            SnapshotReads::OneRound if plan.parts.len() == 1 && self.partitions_are_snapshots() => {
+                self.read_in_parallel(plan, then);
+            }
+            SnapshotReads::OneRound => self.read_cut(plan, then),
+            SnapshotReads::TwoRounds => self.read_in_rounds(plan, then),
         }
+    }
+
+    fn partitions_are_snapshots(&self) -> bool {
+        self.desk.protocol(self.session.keyspace).partitions_are_snapshots()
+    }
+
+    pub(super) fn read_in_rounds(&mut self, plan: Plan, then: Then) {
         self.begin_first_round(Reading { plan, then, begun_us: self.now.monotonic_us, restarts: 0 });
     }
 
@@ -134,9 +147,9 @@ impl FirstRound {
         let validities: Vec<Validity> = shares.iter().map(validity).collect();
         let rules = turn.desk.config.rules;
         let times: Vec<(usize, LogicalTime)> = if rules.hold(Rule::SecondRound) {
-            match turn.desk.protocol(turn.session.keyspace).snapshot(&validities) {
-                Snapshot::Consistent => Vec::new(),
-                Snapshot::ReadAgain { at, shares } => {
+            match turn.desk.protocol(turn.session.keyspace).judge(&validities) {
+                Judgement::Consistent => Vec::new(),
+                Judgement::ReadAgain { at, shares } => {
                     turn.see(at);
                     shares.into_iter().map(|share| (share, at)).collect()
                 }
@@ -212,5 +225,5 @@ impl SecondRound {
     }
 }
 
-const TRY_AGAIN: Reply =
+pub(super) const TRY_AGAIN: Reply =
     Reply::error("TRYAGAIN the values changed too often while they were being read together");

@@ -55,7 +55,7 @@ impl Turn<'_> {
             let deadline = Bytes::from(deadline_ms.to_string());
             plan.add_at(target_owner, true, vec![Bytes::from_static(b"pexpireat"), target, deadline]);
         }
-        self.write(plan);
+        self.write(plan, "rename", false);
     }
 }
 

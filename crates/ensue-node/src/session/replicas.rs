@@ -1,7 +1,8 @@
 //! `CAUSAL WAIT`: in how many datacenters the session's past is safe.
 //!
 //! The answer is the number of datacenters, this one included, that have durably applied everything the session has
-//! read and written; the least over its dependencies.
+//! read and written; the least over its dependencies. A past in times names none: then it is everything that each
+//! partition has.
 //!
 //! - Begin: `AwaitReplicas` to every partition that a dependency names. Nothing to depend on is safe everywhere.
 //! - On the last answer: the least of them.
@@ -10,6 +11,7 @@
 use super::exchange::Exchange;
 use super::merge::by_partition;
 use super::turn::Turn;
+use ensue_protocol::Past;
 use ensue_types::{Dependency, PartitionId, Reply};
 use ensue_wire::Message;
 
@@ -28,7 +30,14 @@ impl Turn<'_> {
         // More than there are will never come: as many as there are is the truth soonest.
         let wanted = u8::try_from(wanted).unwrap_or(datacenters).min(datacenters);
         let past = self.desk.protocol(self.session.keyspace).past(&self.session.context().facts);
-        let groups: Vec<_> = by_partition(past.unwrap_or_default()).into_iter().collect();
+        let groups: Vec<_> = match past {
+            Ok(Past::Operations(dependencies)) => by_partition(dependencies).into_iter().collect(),
+            // Times name no operations: each partition is asked about all that it has.
+            Ok(Past::Times(times)) if !times.is_zero() => {
+                (0..self.desk.partitions()).map(|partition| (PartitionId(partition), Vec::new())).collect()
+            }
+            Ok(Past::Times(_)) | Err(_) => Vec::new(),
+        };
         if groups.is_empty() {
             return self.reply(&Reply::Integer(i64::from(datacenters)));
         }

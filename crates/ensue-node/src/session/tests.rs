@@ -18,7 +18,7 @@ use crate::{AppendFsync, NodeConfig, Topology, Trace};
 use bytes::Bytes;
 use ensue_types::{
     Args, Context, CoreId, DatacenterId, LogicalTime, Now, Opaque, OperationId, PartitionId, Position, Reply,
-    RequestId, Rules, SessionId, partition_of,
+    RequestId, Rules, SessionId, Source, Stamp, partition_of,
 };
 use ensue_wire::{Address, Envelope, FirstValues, Message};
 use std::collections::VecDeque;
@@ -74,13 +74,7 @@ impl World {
     }
 
     fn with(config: NodeConfig) -> World {
-        let bound = config.tuning.context_operations_max;
-        let protocols = config.protocols.iter();
-        let protocols = protocols.map(|name| {
-            ensue_protocol::by_name(name, bound, ensue_types::Rules::default())
-                .expect("the tests name known ones")
-        });
-        let protocols = Arc::new(protocols.collect());
+        let protocols = crate::node::protocols(&config).expect("the tests name known ones");
         let mut world = World {
             sessions: Sessions::new(Arc::new(config), protocols),
             now: Now { monotonic_us: 1_000_000, wall_ms: WALL_MS },
@@ -213,18 +207,21 @@ fn words(args: &Args) -> String {
 
 /// Facts of the protocol that name these operations.
 fn facts(operations: &[(u8, u16, u64)]) -> Opaque {
-    let protocol = ensue_protocol::by_name("eiger", 64, ensue_types::Rules::default()).expect("known");
-    let operations: Vec<OperationId> = operations
-        .iter()
-        .map(|&(datacenter, partition, position)| OperationId {
+    let protocol =
+        ensue_protocol::by_name("eiger", Default::default(), ensue_types::Rules::default()).expect("known");
+    let source = |&(datacenter, partition, position): &(u8, u16, u64)| Source {
+        operation: OperationId {
             datacenter: DatacenterId(datacenter),
             partition: PartitionId(partition),
             position: Position(position),
             ..OperationId::default()
-        })
-        .collect();
+        },
+        stamp: Stamp::default(),
+        dependencies: None,
+    };
+    let sources: Vec<Source> = operations.iter().map(source).collect();
     let mut facts = Opaque::default();
-    protocol.observe(&mut facts, &operations);
+    protocol.observe(&mut facts, &sources);
     facts
 }
 

@@ -15,8 +15,11 @@ use super::failure::Failure;
 use super::parallel::Then;
 use super::plan::Plan;
 use super::write_marks::{BATCH_COMMANDS_MAX, WriteMarks};
+use ensue_protocol::SnapshotReads;
 use ensue_resp::{CommandError, CommandSpec, Route};
-use ensue_types::{Args, KeyspaceId, LogicalTime, Now, PartitionId, Reply, RequestId, Rule, partition_of};
+use ensue_types::{
+    Args, Context, KeyspaceId, LogicalTime, Now, PartitionId, Reply, RequestId, Rule, partition_of,
+};
 use ensue_wire::Message;
 
 /// A session at work.
@@ -111,7 +114,9 @@ impl Turn<'_> {
     fn read_run(&self, run: &Run) -> Option<usize> {
         let queue = &self.session.queue;
         let only_reads = run.commands < queue.len() && run.writes == WriteMarks::default();
-        if !only_reads || !self.desk.protocol(self.session.keyspace).capabilities().snapshot_reads {
+        let snapshots = self.desk.protocol(self.session.keyspace).capabilities().snapshot_reads;
+        // A cut may lie in the past, and a plain read should not.
+        if !only_reads || snapshots != SnapshotReads::TwoRounds {
             return None;
         }
         let partitions = self.desk.partitions();
@@ -293,6 +298,13 @@ impl Turn<'_> {
         let time = self.session.contexts[usize::from(keyspace.0)].time;
         let to = self.desk.partition_address(partition);
         self.desk.send(to, time, message);
+    }
+
+    /// The context that came back with an answer is the session's.
+    pub(super) fn take_context(&mut self, context: Context) {
+        let own = self.session.context_mut();
+        own.time = own.time.max(context.time);
+        own.facts = context.facts;
     }
 
     /// The session has seen this time.

@@ -3,16 +3,17 @@
 //! - Send: `Transact` with all parts to the owner of the first key, who coordinates and takes part (Eiger, section 5.1).
 //! - On `Transacted`: the context is the one that came back; the answers are put together by the numbers of the pieces.
 //!
-//! A keyspace whose protocol has no write transactions executes one command in parallel, each owner's part for itself,
-//! and refuses a MULTI over several owners. A MULTI of one owner is atomic in every keyspace.
+//! A keyspace whose protocol has no write transactions refuses MSET, RENAME and MULTI over several owners by name; one without
+//! causality executes them in parallel, each owner's part for itself, MULTI excepted. Deletions go in parallel in both.
+//! What one owner writes is atomic in every keyspace.
 
 use super::exchange::Exchange;
-use super::failure::ANSWER_LOST;
+use super::failure::{ANSWER_LOST, Failure, UNANSWERED};
 use super::parallel::Then;
 use super::plan::Plan;
 use super::turn::Turn;
-use ensue_resp::CommandSpec;
-use ensue_types::{Args, PartitionId};
+use ensue_resp::{Combine, CommandSpec, Route};
+use ensue_types::{Args, PartitionId, Reply};
 use ensue_wire::Message;
 
 /// Waiting for `Transacted`.
@@ -28,16 +29,37 @@ impl Turn<'_> {
         let mut plan = Plan::single(self.desk.partitions());
         plan.add(spec, args);
         self.ask(1);
-        if plan.writes { self.write(plan) } else { self.read(plan, Then::Answer) }
+        if !plan.writes {
+            return self.read(plan, Then::Answer);
+        }
+        // Of writes to several keys only those that say nothing of the keys together may be several writes.
+        let apart = spec.route != Route::Split(Combine::AllOk);
+        self.write(plan, spec.name, apart);
     }
 
-    /// Writes the parts of a plan at once if the protocol of the keyspace can, and side by side otherwise.
-    pub(super) fn write(&mut self, plan: Plan) {
-        if self.has_write_transactions() {
+    /// Writes the parts of a plan at once if the protocol of the keyspace can. Otherwise side by side, where that is allowed.
+    pub(super) fn write(&mut self, plan: Plan, command: &str, apart: bool) {
+        if plan.parts.len() == 1 || self.has_write_transactions() {
             return self.transact(plan);
+        }
+        if !apart && self.desk.protocol(self.session.keyspace).capabilities().causality {
+            let refusal = self.no_write_transactions(command);
+            return self.complete(vec![refusal]);
         }
         let keyspaces = [self.session.keyspace];
         self.execute_in_parallel(plan, &keyspaces, Then::Answer);
+    }
+
+    /// Why a write over several partitions is refused.
+    pub(super) fn no_write_transactions(&self, command: &str) -> Reply {
+        let (keyspace, protocol) = (self.session.keyspace, self.desk.protocol(self.session.keyspace).name());
+        let words = format!(
+            "ERR {} over several partitions is refused: keyspace {} uses protocol {protocol}, which has no write \
+             transactions; nothing was executed",
+            command.to_uppercase(),
+            keyspace.0
+        );
+        Reply::Error(words.into())
     }
 
     pub(super) fn has_write_transactions(&self) -> bool {
@@ -64,12 +86,16 @@ impl Turn<'_> {
 
 impl WriteTransaction {
     pub(super) fn on_answer(self: Box<Self>, turn: &mut Turn<'_>, message: Message) {
-        let Message::Transacted { context, replies, .. } = message else {
-            return turn.unexpected(Exchange::Transaction(self));
+        let (context, replies) = match message {
+            Message::Transacted { context, replies, .. } => (context, replies),
+            Message::GaveUp { context, mut replies, .. } => {
+                turn.take_context(context);
+                let reply = replies.pop().unwrap_or(UNANSWERED);
+                return turn.fail(&Failure::Refused(reply));
+            }
+            _ => return turn.unexpected(Exchange::Transaction(self)),
         };
-        let own = turn.session.context_mut();
-        own.time = own.time.max(context.time);
-        own.facts = context.facts;
+        turn.take_context(context);
         let mut answers = self.plan.answers();
         for (piece, reply) in replies {
             answers.put(piece, reply);

@@ -84,8 +84,16 @@ impl Partition {
             let commands = commands.into();
             let atomic = Some(places);
             let replies = Vec::new();
-            let execution =
-                crate::partition::Execution { from, request, keyspace, context, commands, replies, atomic };
+            let execution = crate::partition::Execution {
+                from,
+                request,
+                keyspace,
+                context,
+                commands,
+                replies,
+                atomic,
+                gave_up: false,
+            };
             return self.execute_atomically(execution);
         }
         if let Some(reply) = self.write_refusal(true) {
@@ -233,7 +241,7 @@ impl Partition {
         self.persistence.log_decided(transaction, at, self.position, &entry);
         self.own_entry_applied();
         context.time = context.time.max(at);
-        self.wrote(keyspace, &mut context, operation);
+        self.wrote(keyspace, &mut context, operation, stamp);
         let decision = Decision { at, operation, stamp };
         Committing {
             decision,

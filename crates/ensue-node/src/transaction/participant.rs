@@ -3,6 +3,7 @@
 use crate::order::{Moment, WorkId};
 use crate::partition::{Needed, Partition, Work};
 use crate::trace::TransactionStep;
+use ensue_protocol::Choice;
 use ensue_store::entry::Change;
 use ensue_store::record::Record;
 use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, Part, Position, Rule};
@@ -157,9 +158,10 @@ impl Partition {
         let Decision { at, operation, stamp } = decision;
         let (places, commands): (Vec<u32>, Vec<_>) = part.part.commands.into_iter().unzip();
         let keyspace = part.keyspace;
-        let (replies, effects, observed) = self.evaluate_all(keyspace, stamp, at, operation, commands);
-        let seen = self.facts_of(keyspace, &observed.sources);
-        let read = self.to_remember(&observed);
+        let (replies, effects, observed) =
+            self.evaluate_all(keyspace, stamp, at, operation, commands, &Choice::Newest);
+        let read = self.to_carry(keyspace, self.observed(observed.sources.clone()));
+        let seen = self.facts_of(keyspace, observed.sources);
         let dependencies = self.protocol(keyspace).dependencies(&Opaque::default(), &read);
         self.carry(keyspace, &effects, stamp, &dependencies);
         let change = Change::Effects { keyspace, transaction: Some(operation), effects };

@@ -9,6 +9,7 @@
 //!  kind 6 received:  datacenter u8, zero u8, incarnation u16, zero u32, entry
 //!  kind 7 applied:   datacenter u8, zero u8, incarnation u16, zero u32, position u64, time u64
 //!  kind 8 clock:     bound u64
+//!  kind 9 times:     received, stable, each: count u8 and as many times u64
 //!
 //!  part:    partition u16, zero u16, commands u32, then each command
 //!  command: place u32, arguments u32, then each argument: bytes u32 and the bytes
@@ -18,7 +19,7 @@ use super::entry::{length_u32, put_operation};
 use super::{LayoutError, Reader};
 use crate::record::Record;
 use bytes::Bytes;
-use ensue_types::{DatacenterId, Incarnation, LogicalTime, Opaque, Part, PartitionId, Position};
+use ensue_types::{DatacenterId, Incarnation, LogicalTime, Opaque, Part, PartitionId, Position, TimeVector};
 
 pub(crate) const OWN: u8 = 1;
 const BEGUN: u8 = 2;
@@ -28,6 +29,7 @@ const COMPLETED: u8 = 5;
 pub(crate) const RECEIVED: u8 = 6;
 const APPLIED: u8 = 7;
 const CLOCK_BOUND: u8 = 8;
+const TIMES: u8 = 9;
 
 /// The smallest part, and the smallest command: what a count of them needs at least.
 const PART_BYTES_MIN: u32 = 8;
@@ -82,7 +84,19 @@ pub fn encode_record(record: &Record, out: &mut Vec<u8>) {
             out.push(CLOCK_BOUND);
             out.extend_from_slice(&bound.0.to_le_bytes());
         }
+        Record::Times { received, stable } => {
+            out.push(TIMES);
+            for times in [received, stable] {
+                out.push(times.len() as u8);
+                times.entries().for_each(|(_, time)| out.extend_from_slice(&time.0.to_le_bytes()));
+            }
+        }
     }
+}
+
+fn read_times(reader: &mut Reader<'_>) -> Result<TimeVector, LayoutError> {
+    let count = reader.u8("times")?;
+    (0..count).map(|_| reader.u64("time").map(LogicalTime)).collect()
 }
 
 /// The first payload bytes of a record about another datacenter's stream.
@@ -141,6 +155,7 @@ pub fn decode_record(bytes: &Bytes) -> Result<Record, LayoutError> {
             let position = Position(reader.u64("position")?);
             Record::Applied { origin, incarnation, position, at: LogicalTime(reader.u64("time")?) }
         }
+        TIMES => Record::Times { received: read_times(&mut reader)?, stable: read_times(&mut reader)? },
         CLOCK_BOUND => Record::ClockBound { bound: LogicalTime(reader.u64("clock bound")?) },
         _ => return Err(LayoutError::Unknown { what: "record kind", at: 0, value: u64::from(kind) }),
     };

@@ -11,6 +11,7 @@ pub(super) enum Family {
     Dependency,
     Transaction,
     Stream,
+    Time,
 }
 
 impl Family {
@@ -21,6 +22,7 @@ impl Family {
             3 => Some(Family::Dependency),
             4 => Some(Family::Transaction),
             5 => Some(Family::Stream),
+            6 => Some(Family::Time),
             _ => None,
         }
     }
@@ -80,4 +82,15 @@ tags! {
     STREAM_RESUME = 0x0501 => StreamResume,
     STREAM_ENTRIES = 0x0502 => StreamEntries,
     STREAM_ACKNOWLEDGE = 0x0503 => StreamAcknowledge,
+
+    READ_CUT = 0x0601 => ReadCut,
+    CUT_READ = 0x0602 => CutRead,
+    READ_SLICE = 0x0603 => ReadSlice,
+    SLICE_READ = 0x0604 => SliceRead,
+    GAVE_UP = 0x0605 => GaveUp,
+    AWAIT_TIMES = 0x0606 => AwaitTimes,
+    HEARD = 0x0607 => Heard,
+    STABLE = 0x0608 => Stable,
+    HEARTBEAT = 0x0609 => Heartbeat,
+    ASK_TIME = 0x060a => AskTime,
 }

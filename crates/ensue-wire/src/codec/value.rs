@@ -8,7 +8,7 @@ use crate::message::{ContextName, Decision};
 use ensue_types::limits::KEYSPACES;
 use ensue_types::{
     Args, Context, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime, Opaque,
-    OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
+    OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp, TimeVector,
 };
 
 /// The least that an item of each list takes on the wire.
@@ -19,6 +19,7 @@ const PART_BYTES_MIN: usize = 2 + 4;
 const REPLY_BYTES_MIN: usize = 1;
 const PLACED_REPLY_BYTES_MIN: usize = 4 + REPLY_BYTES_MIN;
 const DEPENDENCY_BYTES: usize = 14;
+const TIME_BYTES: usize = 8;
 const FIGURE_BYTES_MIN: usize = 4 + 8;
 
 const EXTENT_EXACT: u8 = 0;
@@ -35,6 +36,13 @@ impl Writer<'_> {
 
     pub(super) fn time(&mut self, time: LogicalTime) -> &mut Self {
         self.u64(time.0)
+    }
+
+    pub(super) fn times(&mut self, times: &TimeVector) -> &mut Self {
+        let times: Vec<LogicalTime> = times.entries().map(|(_, time)| time).collect();
+        self.list(limits::TIMES, &times, |w, time| {
+            w.time(*time);
+        })
     }
 
     pub(super) fn incarnation(&mut self, incarnation: Incarnation) -> &mut Self {
@@ -140,6 +148,15 @@ impl Reader<'_> {
 
     pub(super) fn time(&mut self) -> Result<LogicalTime, Malformed> {
         Ok(LogicalTime(self.u64()?))
+    }
+
+    pub(super) fn times(&mut self) -> Result<TimeVector, Malformed> {
+        let times = self.list(limits::TIMES, TIME_BYTES, Reader::time)?;
+        // One encoding a vector: it never ends with a zero.
+        match times.last() {
+            Some(&LogicalTime::ZERO) => Err(Malformed::UnknownKind { what: "end of a vector", value: 0 }),
+            _ => Ok(times.into_iter().collect()),
+        }
     }
 
     pub(super) fn incarnation(&mut self) -> Result<Incarnation, Malformed> {

@@ -1,13 +1,14 @@
 //! Envelopes of any shape within the limits, for properties.
 
 use crate::message::{
-    Address, AtValues, ContextName, CoreQuery, Decision, Envelope, FirstValues, Message, StreamAcknowledge,
+    Address, AtValues, ContextName, CoreQuery, CutOutcome, Decision, Envelope, FirstValues, Message,
+    StreamAcknowledge,
 };
 use bytes::Bytes;
 use ensue_types::limits::KEYSPACES;
 use ensue_types::{
     Args, Context, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime, Opaque,
-    OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
+    OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp, TimeVector,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -23,7 +24,7 @@ pub(crate) fn envelope() -> impl Strategy<Value = Envelope> {
 }
 
 fn message() -> impl Strategy<Value = Message> {
-    prop_oneof![session(), answers(), control(), transaction(), stream()]
+    prop_oneof![session(), answers(), control(), transaction(), stream(), cuts(), times()]
 }
 
 fn session() -> BoxedStrategy<Message> {
@@ -142,6 +143,46 @@ fn stream() -> BoxedStrategy<Message> {
         acknowledge.prop_map(Message::StreamAcknowledge),
     ]
     .boxed()
+}
+
+fn cuts() -> BoxedStrategy<Message> {
+    let outcome = prop_oneof![
+        (context(), placed_replies()).prop_map(|(context, replies)| CutOutcome::Read { context, replies }),
+        Just(CutOutcome::TooLate),
+        (context(), reply()).prop_map(|(context, reply)| CutOutcome::GaveUp { context, reply }),
+    ];
+    let values = (vec(reply(), 0..4), opaque()).prop_map(|(replies, seen)| AtValues { replies, seen });
+    prop_oneof![
+        (request(), keyspace(), context(), vec(part(), 0..4)).prop_map(
+            |(request, keyspace, context, parts)| Message::ReadCut { request, keyspace, context, parts }
+        ),
+        (request(), outcome).prop_map(|(request, outcome)| Message::CutRead { request, outcome }),
+        (any::<u64>(), keyspace(), time_vector(), commands()).prop_map(|(read, keyspace, cut, commands)| {
+            Message::ReadSlice { read, keyspace, cut, commands }
+        }),
+        (any::<u64>(), option::of(values)).prop_map(|(read, values)| Message::SliceRead { read, values }),
+        (request(), context(), vec(reply(), 0..4)).prop_map(|(request, context, replies)| Message::GaveUp {
+            request,
+            context,
+            replies
+        }),
+    ]
+    .boxed()
+}
+
+fn times() -> BoxedStrategy<Message> {
+    prop_oneof![
+        (any::<u64>(), time_vector()).prop_map(|(check, times)| Message::AwaitTimes { check, times }),
+        (time_vector(), time_vector()).prop_map(|(received, floor)| Message::Heard { received, floor }),
+        (time_vector(), time_vector()).prop_map(|(received, floor)| Message::Stable { received, floor }),
+        (incarnation(), position()).prop_map(|(incarnation, end)| Message::Heartbeat { incarnation, end }),
+        Just(Message::AskTime),
+    ]
+    .boxed()
+}
+
+fn time_vector() -> impl Strategy<Value = TimeVector> {
+    vec(time(), 0..16).prop_map(|times| times.into_iter().collect())
 }
 
 fn reply() -> impl Strategy<Value = Reply> {

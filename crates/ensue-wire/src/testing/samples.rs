@@ -2,12 +2,13 @@
 //! so a sample is never changed: a new one is added.
 
 use crate::message::{
-    Address, AtValues, ContextName, CoreQuery, Decision, Envelope, FirstValues, Message, StreamAcknowledge,
+    Address, AtValues, ContextName, CoreQuery, CutOutcome, Decision, Envelope, FirstValues, Message,
+    StreamAcknowledge,
 };
 use bytes::Bytes;
 use ensue_types::{
     Args, Context, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime, Opaque,
-    OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
+    OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp, TimeVector,
 };
 
 pub(crate) fn envelopes() -> Vec<(&'static str, Envelope)> {
@@ -16,6 +17,7 @@ pub(crate) fn envelopes() -> Vec<(&'static str, Envelope)> {
     all.extend(dependency());
     all.extend(transaction());
     all.extend(stream());
+    all.extend(time());
     all.into_iter().map(|(name, message)| (name, between(name, message))).collect()
 }
 
@@ -156,6 +158,30 @@ fn stream() -> Vec<(&'static str, Message)> {
                 end: Position(2000),
             }),
         ),
+    ]
+}
+
+fn time() -> Vec<(&'static str, Message)> {
+    let (request, keyspace) = (request(), KeyspaceId(3));
+    let times: TimeVector = [70, 0, 90].into_iter().map(LogicalTime).collect();
+    let values = Some(AtValues { replies: vec![Reply::bulk("old")], seen: opaque() });
+    let read = CutOutcome::Read { context: context(), replies: placed_replies() };
+    let gave_up = CutOutcome::GaveUp { context: context(), reply: Reply::error("FALLBACK") };
+    let floor = TimeVector::default();
+    vec![
+        ("read-cut", Message::ReadCut { request, keyspace, context: context(), parts: vec![part()] }),
+        ("cut-read", Message::CutRead { request, outcome: read }),
+        ("cut-read-too-late", Message::CutRead { request, outcome: CutOutcome::TooLate }),
+        ("cut-read-gave-up", Message::CutRead { request, outcome: gave_up }),
+        ("read-slice", Message::ReadSlice { read: 9, keyspace, cut: times.clone(), commands: commands() }),
+        ("slice-read", Message::SliceRead { read: 9, values }),
+        ("slice-read-without-values", Message::SliceRead { read: 9, values: None }),
+        ("gave-up", Message::GaveUp { request, context: context(), replies: vec![Reply::Nil] }),
+        ("await-times", Message::AwaitTimes { check: 9, times: times.clone() }),
+        ("heard", Message::Heard { received: times.clone(), floor }),
+        ("stable", Message::Stable { received: times.clone(), floor: times }),
+        ("stream-heartbeat", Message::Heartbeat { incarnation: Incarnation(0x0708), end: Position(2000) }),
+        ("stream-ask-time", Message::AskTime),
     ]
 }
 

@@ -1,0 +1,203 @@
+//! Reads of one cut through several partitions, run by the first of them (Orbe, section 4.3; POCC, algorithm 2).
+//!
+//! - On `ReadCut`: draw the cut, ask every partition for its slice, this one too.
+//! - On the last slice: answer. On one whose versions are gone: draw a new cut, a bounded number of times.
+//! - When it has waited as long as the protocol lets it: an older cut, or two rounds, or the protocol's error.
+//!
+//! While a read is here its cut counts for what is folded (trap 35).
+
+use super::Partition;
+use ensue_protocol::Late;
+use ensue_types::{
+    Args, Context, KeyspaceId, Opaque, Part, PartitionId, Reply, RequestId, TimeVector, limits,
+};
+use ensue_wire::{Address, AtValues, CutOutcome, Message};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Reads under way, by number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cuts {
+    reads: BTreeMap<u64, CutRead>,
+    pub(super) older: u64,
+    pub(super) late: u64,
+}
+
+#[derive(Clone, Debug)]
+struct CutRead {
+    from: Address,
+    request: RequestId,
+    keyspace: KeyspaceId,
+    context: Context,
+    parts: Vec<Part>,
+    cut: TimeVector,
+    unanswered: BTreeSet<PartitionId>,
+    replies: Vec<(u32, Reply)>,
+    /// What the slices so far have seen.
+    seen: Vec<Opaque>,
+    since_us: u64,
+    drawn: u32,
+    older: bool,
+}
+
+impl Cuts {
+    /// The cuts that are being read at.
+    pub(super) fn cuts(&self) -> impl Iterator<Item = &TimeVector> {
+        self.reads.values().map(|read| &read.cut)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.reads.len()
+    }
+}
+
+impl Partition {
+    pub(super) fn on_read_cut(
+        &mut self,
+        from: Address,
+        request: RequestId,
+        keyspace: KeyspaceId,
+        mut context: Context,
+        parts: Vec<Part>,
+    ) {
+        self.observe(context.time);
+        // A session that may be promoted is, before its cut is drawn.
+        self.look(keyspace, &mut context.facts);
+        let now = self.promise();
+        let cut = self.protocol(keyspace).cut(&context.facts, &self.standing(now));
+        let read = CutRead {
+            from,
+            request,
+            keyspace,
+            context,
+            parts,
+            cut,
+            unanswered: BTreeSet::new(),
+            replies: Vec::new(),
+            seen: Vec::new(),
+            since_us: self.now.monotonic_us,
+            drawn: 0,
+            older: false,
+        };
+        self.ask_slices(read);
+    }
+
+    /// Asks every partition for its slice of the cut.
+    fn ask_slices(&mut self, mut read: CutRead) {
+        let number = self.number();
+        read.unanswered = read.parts.iter().map(|part| part.partition).collect();
+        read.replies.clear();
+        read.seen.clear();
+        read.drawn += 1;
+        for part in &read.parts {
+            let commands: Vec<Args> = part.commands.iter().map(|(_, args)| args.clone()).collect();
+            let (keyspace, cut) = (read.keyspace, read.cut.clone());
+            self.send_local(part.partition, Message::ReadSlice { read: number, keyspace, cut, commands });
+        }
+        self.cuts.reads.insert(number, read);
+    }
+
+    pub(super) fn on_slice_read(&mut self, from: PartitionId, number: u64, values: Option<AtValues>) {
+        let Some(read) = self.cuts.reads.get_mut(&number) else { return };
+        let Some(values) = values else { return self.draw_again(number) };
+        if !read.unanswered.remove(&from) {
+            return;
+        }
+        let part = read.parts.iter().find(|part| part.partition == from);
+        let places = part.into_iter().flat_map(|part| &part.commands).map(|(place, _)| *place);
+        read.replies.extend(places.zip(values.replies));
+        read.seen.push(values.seen);
+        if read.unanswered.is_empty() {
+            let read = self.cuts.reads.remove(&number).expect("looked at above");
+            self.answer_cut(read);
+        }
+    }
+
+    fn answer_cut(&mut self, read: CutRead) {
+        let CutRead { from, request, keyspace, mut context, replies, seen, .. } = read;
+        for seen in seen {
+            // A slice's facts are made by the same protocol, one partition further.
+            if self.protocol(keyspace).join(&mut context.facts, &seen).is_err() {
+                self.trace(crate::Trace::Refused {
+                    what: "a slice that saw facts that are not the protocol's",
+                });
+            }
+        }
+        context.time = context.time.max(self.clock.latest());
+        let outcome = CutOutcome::Read { context, replies };
+        self.send(from, Message::CutRead { request, outcome });
+    }
+
+    /// Versions of the cut are gone.
+    fn draw_again(&mut self, number: u64) {
+        let Some(mut read) = self.cuts.reads.remove(&number) else { return };
+        if read.drawn > limits::READ_RESTARTS_MAX {
+            let outcome = CutOutcome::TooLate;
+            return self.send(read.from, Message::CutRead { request: read.request, outcome });
+        }
+        let now = self.promise();
+        read.cut = self.protocol(read.keyspace).cut(&read.context.facts, &self.standing(now));
+        self.ask_slices(read);
+    }
+
+    /// Does something about the reads that have waited too long.
+    pub(super) fn give_up_cuts(&mut self) {
+        let now_us = self.now.monotonic_us;
+        let patience_us = |read: &CutRead| 1_000 * self.protocol(read.keyspace).patience_ms();
+        let late = |(number, read): (&u64, &CutRead)| {
+            (now_us.saturating_sub(read.since_us) >= patience_us(read)).then_some(*number)
+        };
+        let late: Vec<u64> = self.cuts.reads.iter().filter_map(late).collect();
+        for number in late {
+            if let Some(read) = self.cuts.reads.remove(&number) {
+                self.give_up_cut(read, now_us);
+            }
+        }
+    }
+
+    fn give_up_cut(&mut self, mut read: CutRead, now_us: u64) {
+        let now = self.promise();
+        let outcome = match self.protocol(read.keyspace).late(&read.context.facts, &self.standing(now)) {
+            Late::OlderCut(cut) if !read.older => {
+                self.cuts.older += 1;
+                (read.cut, read.older, read.since_us) = (cut, true, now_us);
+                return self.ask_slices(read);
+            }
+            Late::OlderCut(_) | Late::TwoRounds => {
+                self.cuts.late += 1;
+                CutOutcome::TooLate
+            }
+            Late::GiveUp => {
+                self.waits.given_up += 1;
+                let missing = self.missing_times(&read.cut);
+                let missing = if missing.is_empty() { "another partition waits".to_owned() } else { missing };
+                let reply = self.protocol(read.keyspace).give_up(&mut read.context.facts, &missing);
+                CutOutcome::GaveUp { context: read.context, reply }
+            }
+        };
+        self.send(read.from, Message::CutRead { request: read.request, outcome });
+    }
+
+    /// A core of this datacenter is unreachable: its slices will not come.
+    pub(super) fn fail_cuts(&mut self, owns: &dyn Fn(PartitionId) -> bool) {
+        let lost = |(number, read): (&u64, &CutRead)| {
+            read.unanswered.iter().copied().find(|partition| owns(*partition)).map(|lost| (*number, lost))
+        };
+        let lost: Vec<(u64, PartitionId)> = self.cuts.reads.iter().filter_map(lost).collect();
+        for (number, partition) in lost {
+            let Some(read) = self.cuts.reads.remove(&number) else { continue };
+            let words = format!(
+                "UNAVAILABLE partition {partition} of {} became unreachable before it answered",
+                self.datacenter
+            );
+            self.send(
+                read.from,
+                Message::Refused { request: read.request, reply: Reply::Error(words.into()) },
+            );
+        }
+    }
+
+    pub(super) fn next_late_cut(&self) -> Option<u64> {
+        let due = |read: &CutRead| read.since_us + 1_000 * self.protocol(read.keyspace).patience_ms();
+        self.cuts.reads.values().map(due).min()
+    }
+}

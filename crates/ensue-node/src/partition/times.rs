@@ -1,0 +1,314 @@
+//! What this partition knows of the other datacenters' time: the mechanism that the vector protocols share.
+//!
+//! - `received`: everything that a datacenter wrote here up to then has been received. Its entries say so, and, when it
+//!   writes nothing, its heartbeats. A heartbeat counts when everything that went before it is here.
+//! - `applied`: the same of what has been applied.
+//! - `stable`: what every partition of this datacenter has received. Partition 0 gathers it and tells all; so one round is
+//!   two messages a partition.
+//! - `floor`: the lowest cut that any partition reads at or may read at; versions below it are folded.
+//!
+//! Entry stamps may be taken as promises here although a write transaction's need not rise along a stream: a partition's clock
+//! has passed the stamp of whatever it logs, and all that it stamps itself later lies above.
+
+use super::Partition;
+use crate::view::Shown;
+use ensue_protocol::{Needs, Sight, Standing};
+use ensue_store::record::Record;
+use ensue_types::{DatacenterId, Incarnation, LogicalTime, PartitionId, Position, Rule, TimeVector};
+use ensue_wire::{Address, Message};
+use std::collections::BTreeMap;
+
+/// The partition that gathers what all have received.
+const GATHERER: PartitionId = PartitionId(0);
+/// Rows folded in one go: a round of a busy partition must not hold up its commands.
+const FOLDED_AT_ONCE: usize = 1_000;
+
+/// A heartbeat that came before something that went before it.
+#[derive(Clone, Copy, Debug)]
+struct Early {
+    end: Position,
+    time: LogicalTime,
+}
+
+/// One datacenter's heartbeats that do not count yet: the first, and the latest.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    first: Option<Early>,
+    latest: Option<Early>,
+}
+
+impl Waiting {
+    fn add(&mut self, early: Early) {
+        if self.first.is_none() {
+            self.first = Some(early);
+        } else {
+            self.latest = Some(early);
+        }
+    }
+
+    /// The time of the latest heartbeat that counts when everything up to here is there.
+    fn reached(&mut self, position: Position) -> Option<LogicalTime> {
+        let mut time = None;
+        while self.first.is_some_and(|early| early.end <= position) {
+            time = self.first.map(|early| early.time);
+            self.first = self.latest.take();
+        }
+        time
+    }
+}
+
+/// The vectors, and when they are told next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Times {
+    needs: Needs,
+    pub(super) received: TimeVector,
+    pub(super) applied: TimeVector,
+    pub(super) stable: TimeVector,
+    pub(super) floor: TimeVector,
+    unreceived: BTreeMap<DatacenterId, Waiting>,
+    unapplied: BTreeMap<DatacenterId, Waiting>,
+    /// At partition 0: what each has said last.
+    heard: BTreeMap<PartitionId, (TimeVector, TimeVector)>,
+    /// When something was last sent to each datacenter.
+    spoke_us: BTreeMap<DatacenterId, u64>,
+    /// What the log knows of this, and the end of the log then.
+    pub(super) logged: Option<(TimeVector, TimeVector, u64)>,
+    next_heartbeat_us: u64,
+    next_round_us: u64,
+    pub(super) heartbeats: u64,
+    pub(super) rounds: u64,
+}
+
+impl Times {
+    pub(super) fn new(needs: Needs) -> Times {
+        Times { needs, ..Times::default() }
+    }
+
+    /// When time alone has something to do here.
+    pub(super) fn next_due(&self) -> Option<u64> {
+        let heartbeat = self.needs.heartbeats.then_some(self.next_heartbeat_us);
+        let round = self.needs.stabilization_ms.map(|_| self.next_round_us);
+        heartbeat.into_iter().chain(round).min()
+    }
+
+    /// Entries went to a datacenter: they carry the time as a heartbeat does.
+    pub(super) fn spoke(&mut self, datacenter: DatacenterId, now_us: u64) {
+        self.spoke_us.insert(datacenter, now_us);
+    }
+}
+
+impl Partition {
+    /// What the protocols are told. The present is a promise.
+    pub(crate) fn standing(&self, now: LogicalTime) -> Standing<'_> {
+        Standing {
+            datacenter: self.datacenter,
+            datacenters: self.config.topology.datacenters.len(),
+            now,
+            received: &self.times.received,
+            applied: &self.times.applied,
+            stable: &self.times.stable,
+        }
+    }
+
+    /// An entry with this stamp has been received: nothing below it follows.
+    pub(crate) fn note_received(&mut self, origin: DatacenterId, time: LogicalTime) {
+        let position = self.receivers.get(&origin).map(|receiver| receiver.received()).unwrap_or_default();
+        let mut rose = self.times.received.raise(origin, time);
+        let reached = self.times.unreceived.get_mut(&origin).and_then(|waiting| waiting.reached(position));
+        rose |= reached.is_some_and(|time| self.times.received.raise(origin, time));
+        self.times_rose |= rose;
+    }
+
+    /// An entry with this stamp has been applied.
+    pub(crate) fn note_applied(&mut self, origin: DatacenterId, position: Position, time: LogicalTime) {
+        let watermark = self.applied.set(origin).map(|set| set.watermark).unwrap_or_default();
+        // Above the watermark something is missing that may have a lower stamp.
+        let mut rose = watermark == position && self.times.applied.raise(origin, time);
+        let reached = self.times.unapplied.get_mut(&origin).and_then(|waiting| waiting.reached(watermark));
+        rose |= reached.is_some_and(|time| self.times.applied.raise(origin, time));
+        self.times_rose |= rose;
+    }
+
+    /// Another datacenter has nothing to say but its time.
+    pub(super) fn on_heartbeat(
+        &mut self,
+        origin: DatacenterId,
+        incarnation: Incarnation,
+        end: Position,
+        time: LogicalTime,
+    ) {
+        let Some(receiver) = self.receivers.get(&origin) else { return };
+        if receiver.incarnation != incarnation && end != Position(0) && receiver.received() != Position(0) {
+            return; // Of another life of the stream; the present one will speak for itself.
+        }
+        let early = Early { end, time };
+        let order = self.config.rules.hold(Rule::HeartbeatsFollowEntries);
+        let (received, applied) = match order {
+            true => {
+                (receiver.received(), self.applied.set(origin).map(|set| set.watermark).unwrap_or_default())
+            }
+            false => (end, end),
+        };
+        let times = &mut self.times;
+        let mut rose = false;
+        for (here, vector, waiting) in [
+            (received, &mut times.received, &mut times.unreceived),
+            (applied, &mut times.applied, &mut times.unapplied),
+        ] {
+            if here >= end {
+                rose |= vector.raise(origin, time);
+            } else {
+                waiting.entry(origin).or_default().add(early);
+            }
+        }
+        self.times_rose |= rose;
+    }
+
+    /// Tells the others the time, and partition 0 what has been received, if it is time to.
+    pub(super) fn say_times(&mut self) {
+        let now_us = self.now.monotonic_us;
+        if self.times.needs.heartbeats && now_us >= self.times.next_heartbeat_us {
+            let interval_us = 1_000 * self.config.tuning.heartbeat_interval_ms;
+            self.times.next_heartbeat_us = now_us + interval_us;
+            self.say_heartbeats(now_us, interval_us);
+        }
+        if let Some(interval_ms) = self.times.needs.stabilization_ms {
+            if now_us >= self.times.next_round_us {
+                self.times.next_round_us = now_us + 1_000 * interval_ms;
+                self.say_heard();
+            }
+        }
+    }
+
+    fn say_heartbeats(&mut self, now_us: u64, interval_us: u64) {
+        let silent = |datacenter: &DatacenterId| {
+            self.times.spoke_us.get(datacenter).is_none_or(|spoke_us| spoke_us + interval_us <= now_us)
+        };
+        let listeners: Vec<DatacenterId> = self
+            .senders
+            .iter()
+            .filter(|(datacenter, sender)| sender.is_resumed() && silent(datacenter))
+            .map(|(datacenter, _)| *datacenter)
+            .collect();
+        listeners.into_iter().for_each(|datacenter| self.say_heartbeat(datacenter));
+        self.ask_times();
+    }
+
+    /// A promise: the clock has passed whatever is logged, and what is stamped later lies above.
+    pub(super) fn say_heartbeat(&mut self, datacenter: DatacenterId) {
+        if self.senders.contains_key(&datacenter) {
+            self.promise();
+            self.times.heartbeats += 1;
+            let message = Message::Heartbeat { incarnation: self.incarnation, end: self.position };
+            self.send(Address::Partition { datacenter, partition: self.id }, message);
+        }
+    }
+
+    /// Asks the datacenters that reads here wait for to move past what is waited for: their clocks may be behind (trap 39).
+    fn ask_times(&mut self) {
+        let wanted = self.wanted_times();
+        for (datacenter, time) in wanted.entries() {
+            let behind =
+                time > self.times.received.at(datacenter) || time > self.times.applied.at(datacenter);
+            if behind && self.senders.contains_key(&datacenter) {
+                self.send_at(time, Address::Partition { datacenter, partition: self.id }, Message::AskTime);
+            }
+        }
+    }
+
+    /// What this partition has received, and what it may still read.
+    fn say_heard(&mut self) {
+        let now = self.promise();
+        let received = self.times.received.clone();
+        let floor = self.own_floor(now);
+        self.times.rounds += 1;
+        self.send_local(GATHERER, Message::Heard { received, floor });
+        if self.id == GATHERER {
+            self.tell_stable();
+        }
+    }
+
+    /// The lowest cut that is read at from here, or may be.
+    fn own_floor(&mut self, now: LogicalTime) -> TimeVector {
+        let standing = self.standing(now);
+        let versioned = self.protocols.iter().filter(|protocol| protocol.needs().versions);
+        let lowest = versioned.map(|protocol| protocol.floor(&standing)).reduce(|mut lowest, floor| {
+            lowest.meet(&floor);
+            lowest
+        });
+        let mut floor = lowest.unwrap_or_default();
+        if self.config.rules.hold(Rule::FoldBelowEveryCut) {
+            self.cuts.cuts().for_each(|cut| floor.meet(cut));
+        }
+        floor
+    }
+
+    pub(super) fn on_heard(&mut self, from: PartitionId, received: TimeVector, floor: TimeVector) {
+        self.times.heard.insert(from, (received, floor));
+    }
+
+    /// Partition 0 tells all what all have received.
+    fn tell_stable(&mut self) {
+        let partitions = self.config.topology.partitions;
+        if self.times.heard.len() < usize::from(partitions) {
+            return;
+        }
+        let rules = self.config.rules;
+        let least = |one: TimeVector, other: &TimeVector| {
+            let mut both = one;
+            match rules.hold(Rule::StableIsTheLeast) {
+                true => both.meet(other),
+                false => drop(both.join(other)),
+            }
+            both
+        };
+        let mut heard = self.times.heard.values();
+        let Some((mut received, mut floor)) = heard.next().cloned() else { return };
+        for (also_received, also_floor) in heard {
+            received = least(received, also_received);
+            floor.meet(also_floor);
+        }
+        for partition in (0..partitions).map(PartitionId) {
+            let message = Message::Stable { received: received.clone(), floor: floor.clone() };
+            self.send_local(partition, message);
+        }
+    }
+
+    pub(super) fn on_stable(&mut self, received: &TimeVector, floor: &TimeVector) {
+        let mut rose = self.times.stable.join(received);
+        // Whatever all have received this partition has, and it may have forgotten when it restarted.
+        rose |= self.times.received.join(received);
+        self.times_rose |= rose;
+        self.times.floor.join(floor);
+        self.fold_versions();
+    }
+
+    /// Notes what is known of the others' time beside whatever else goes to the log: what was shown before a restart must be
+    /// shown after it (trap 32). Alone it is not worth a write.
+    pub(super) fn log_times(&mut self) {
+        let end = self.persistence.log_end();
+        let times = &self.times;
+        if !times.needs.versions || times.logged.as_ref().is_some_and(|(_, _, logged_end)| *logged_end == end)
+        {
+            return;
+        }
+        let (received, stable) = (times.received.clone(), times.stable.clone());
+        let known = times.logged.as_ref().is_some_and(|(r, s, _)| (r, s) == (&received, &stable));
+        if !known {
+            let (received, stable) = (received.clone(), stable.clone());
+            self.persistence.log(&Record::Times { received, stable });
+        }
+        self.times.logged = Some((received, stable, self.persistence.log_end()));
+    }
+
+    /// Folds versions that no cut tells apart any more.
+    fn fold_versions(&mut self) {
+        let sight = Sight { datacenter: self.datacenter, times: self.times.floor.clone(), whole: true };
+        for number in 0..self.rows.len() {
+            let protocol = self.protocols[number].as_ref();
+            if protocol.needs().versions {
+                self.rows[number].settle(&Shown { protocol, sight: &sight }, FOLDED_AT_ONCE);
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What a protocol lets a read see, as the store asks for it: version by version.
+
+use crate::evaluate::Observed;
+use ensue_protocol::{Choice, Protocol, Sight};
+use ensue_store::view::View;
+use ensue_types::Source;
+
+/// The versions that a protocol shows at a sight.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown<'a> {
+    pub(crate) protocol: &'a dyn Protocol,
+    pub(crate) sight: &'a Sight,
+}
+
+impl<'a> Shown<'a> {
+    /// Nothing where the newest is shown whatever it is.
+    pub(crate) fn of(protocol: &'a dyn Protocol, choice: &'a Choice) -> Option<Shown<'a>> {
+        match choice {
+            Choice::Shown(sight) | Choice::NewestIfWhole(sight) => Some(Shown { protocol, sight }),
+            Choice::Newest | Choice::Wait => None,
+        }
+    }
+}
+
+impl ensue_types::Sight for Shown<'_> {
+    fn shows(&self, source: &Source) -> bool {
+        self.protocol.shows(self.sight, source)
+    }
+}
+
+/// Whether a sight shows all that was looked at, or it was one version.
+pub(crate) fn is_whole(shown: &Shown<'_>, observed: &Observed) -> bool {
+    observed.pieces <= 1 || observed.sources.iter().all(|source| shown.protocol.shows(shown.sight, source))
+}
+
+/// The view of what is shown, or another one where the newest is.
+pub(crate) fn view_of<'a>(shown: &'a Option<Shown<'a>>, newest: View<'a>) -> View<'a> {
+    match shown {
+        Some(shown) => View::Sight(shown),
+        None => newest,
+    }
+}

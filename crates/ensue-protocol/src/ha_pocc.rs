@@ -1,0 +1,173 @@
+//! `ha-pocc`: `pocc` that falls back on stable reads when it would wait too long, and returns when the links have healed.
+//!
+//! Spirovska, Didona, Zwaenepoel, "Optimistic Causal Consistency for Geo-Replicated Key-Value Stores", section 7. The rules:
+//!
+//! - A session is optimistic, and reads as in `pocc`, or stable, and reads as in `cure` (7.2).
+//! - A read that has waited for the threshold closes its session: the blocked command gets one typed error, and the
+//!   session starts again as a stable one, with an empty past (7.1).
+//! - What a stable session wrote shows at once in its datacenter, as in `cure`. What an optimistic one wrote may depend
+//!   on what is not here, and shows to stable sessions when it is stable (7.2; trap 36).
+//! - Stabilization runs much less often than in `cure`.
+//! - When every datacenter is heard again, and all that the session had seen is here, it is promoted.
+//!
+//! Where we differ from the paper:
+//! - A promoted session has the past of both its modes again (trap 41): what it had read and written before it fell back
+//!   comes before what it does next.
+//! - The rest as in `pocc` and `cure`.
+
+use crate::vector::{Mode, Vector};
+use crate::{
+    Capabilities, Choice, Malformed, Needs, Options, Past, Protocol, Sight, SnapshotReads, Standing, Verdict,
+    cure, pocc, vector,
+};
+use ensue_types::{Opaque, OperationId, Reply, Rule, Rules, Source, TimeVector};
+
+/// A datacenter counts as heard if its time is not older than this many thresholds.
+const HEARD_THRESHOLDS: u64 = 4;
+
+/// The protocol, with its intervals and its threshold.
+#[derive(Debug)]
+pub struct HaPocc {
+    options: Options,
+    rules: Rules,
+}
+
+impl HaPocc {
+    pub fn new(options: Options, rules: Rules) -> HaPocc {
+        HaPocc { options, rules }
+    }
+
+    /// A stable session becomes optimistic again when nothing that it had, or has, would make it wait.
+    fn promote(&self, context: &mut Opaque, vector: &mut Vector, standing: &Standing<'_>) {
+        let patience_ms = HEARD_THRESHOLDS * self.options.block_ms;
+        let heard = |datacenter| standing.received.at(datacenter).ms() + patience_ms >= standing.now.ms();
+        let here = standing.received.covers_but(standing.datacenter, &vector.times)
+            && standing.received.covers_but(standing.datacenter, &vector.abandoned);
+        if !here || !standing.others().all(heard) {
+            return;
+        }
+        let abandoned = std::mem::take(&mut vector.abandoned);
+        if self.rules.hold(Rule::PromotionJoinsBothPasts) {
+            vector.times.join(&abandoned);
+        }
+        vector.mode = Mode::Plain;
+        *context = vector.encode();
+    }
+}
+
+impl Protocol for HaPocc {
+    fn name(&self) -> &'static str {
+        "ha-pocc"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            snapshot_reads: SnapshotReads::OneRound,
+            write_transactions: false,
+            causality: true,
+            available: true,
+        }
+    }
+
+    fn needs(&self) -> Needs {
+        let stabilization_ms = Some(pocc::FLOOR_INTERVALS * self.options.stabilization_ms);
+        Needs { versions: true, heartbeats: true, stabilization_ms }
+    }
+
+    fn observe(&self, context: &mut Opaque, sources: &[Source]) {
+        vector::observe(context, sources);
+    }
+
+    fn remembers_settled(&self) -> bool {
+        true
+    }
+
+    fn wrote(&self, context: &mut Opaque, write: &Source) {
+        vector::observe(context, std::slice::from_ref(write));
+    }
+
+    fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
+        vector::join(context, other)
+    }
+
+    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
+        Ok(Past::Times(Vector::decode(context)?.times))
+    }
+
+    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
+        let mut dependencies = context.clone();
+        vector::observe(&mut dependencies, observed);
+        // The mode goes along: it says who wrote.
+        Vector { abandoned: TimeVector::default(), ..vector::known(&dependencies) }.encode()
+    }
+
+    fn verdict(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Verdict, Malformed> {
+        Vector::decode(dependencies)?;
+        Ok(Verdict::Now)
+    }
+
+    fn reads_past_undecided(&self) -> bool {
+        true
+    }
+
+    fn choose(&self, context: &mut Opaque, standing: &Standing<'_>) -> Choice {
+        let mut vector = vector::known(context);
+        if vector.mode == Mode::Stable {
+            self.promote(context, &mut vector, standing);
+        }
+        match vector.mode {
+            Mode::Plain => pocc::newest_choice(&vector.times, standing, self.rules),
+            Mode::Stable => cure::stable_choice(&vector.times, standing, self.rules),
+        }
+    }
+
+    fn partitions_are_snapshots(&self) -> bool {
+        false
+    }
+
+    fn shows(&self, sight: &Sight, source: &Source) -> bool {
+        let local = source.stamp.datacenter == sight.datacenter && !sight.whole;
+        let trusted = || {
+            let writer = source.dependencies.as_deref().map(|bytes| vector::known(bytes).mode);
+            writer == Some(Mode::Stable) || !self.rules.hold(Rule::OptimisticWritesHideUntilStable)
+        };
+        (local && trusted()) || vector::is_within(source, &sight.times, self.rules)
+    }
+
+    fn patience_ms(&self) -> u64 {
+        self.options.block_ms
+    }
+
+    fn give_up(&self, context: &mut Opaque, missing: &str) -> Reply {
+        let before = vector::known(context);
+        let mut abandoned = before.abandoned;
+        abandoned.join(&before.times);
+        let times = if self.rules.hold(Rule::FallbackForgets) { TimeVector::default() } else { before.times };
+        *context = Vector { mode: Mode::Stable, times, abandoned }.encode();
+        let words = format!(
+            "FALLBACK the session depends on updates that have not arrived: {missing}; it starts again with what \
+             is stable here, and this command was not executed"
+        );
+        Reply::Error(words.into())
+    }
+
+    fn cut(&self, context: &Opaque, standing: &Standing<'_>) -> TimeVector {
+        let vector = vector::known(context);
+        match vector.mode {
+            Mode::Plain => pocc::received_cut(&vector.times, standing, self.rules),
+            Mode::Stable => cure::stable_cut(&vector.times, standing, self.rules),
+        }
+    }
+
+    fn serves(&self, cut: &TimeVector, standing: &Standing<'_>) -> bool {
+        vector::is_received(cut, standing, self.rules)
+    }
+
+    fn keeps_old_versions(&self) -> bool {
+        false
+    }
+
+    fn floor(&self, standing: &Standing<'_>) -> TimeVector {
+        standing.with_present(standing.stable)
+    }
+}

@@ -1,0 +1,148 @@
+//! A vector of times as bytes: the context and the dependencies of the vector half of the family.
+//!
+//! ```text
+//! version u8 = 2 | mode u8 | count u8 | time u64 * count | count u8 | time u64 * count       little endian
+//! ```
+//!
+//! The second vector is what a session has lost by falling back, empty for all others. A vector's entry for datacenter i
+//! says: everything that i wrote up to that time may be in this past (POCC, section 5.3).
+
+use crate::{Malformed, Options, Standing};
+use ensue_types::{LogicalTime, Opaque, Rule, Rules, Source, TimeVector};
+
+const VERSION: u8 = 2;
+
+/// How a session reads, or how the session read that wrote a version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Whatever its protocol's first choice is.
+    #[default]
+    Plain,
+    /// Only what is stable, after it fell back (POCC, section 7.2).
+    Stable,
+}
+
+/// A past in times.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Vector {
+    pub mode: Mode,
+    pub times: TimeVector,
+    /// What the session had seen and written before it fell back, to be joined when it is promoted.
+    pub abandoned: TimeVector,
+}
+
+impl Vector {
+    pub fn decode(bytes: &Opaque) -> Result<Vector, Malformed> {
+        let Some((version, rest)) = bytes.0.split_first() else { return Ok(Vector::default()) };
+        let (mode, rest) = rest.split_first().ok_or(Malformed)?;
+        let mode = match (*version, *mode) {
+            (VERSION, 0) => Mode::Plain,
+            (VERSION, 1) => Mode::Stable,
+            _ => return Err(Malformed),
+        };
+        let (times, rest) = decode_times(rest)?;
+        let (abandoned, rest) = decode_times(rest)?;
+        if rest.is_empty() { Ok(Vector { mode, times, abandoned }) } else { Err(Malformed) }
+    }
+
+    pub fn encode(&self) -> Opaque {
+        if *self == Vector::default() {
+            return Opaque::default();
+        }
+        let mut bytes = Vec::with_capacity(4 + 8 * (self.times.len() + self.abandoned.len()));
+        bytes.extend_from_slice(&[VERSION, u8::from(self.mode == Mode::Stable)]);
+        for times in [&self.times, &self.abandoned] {
+            bytes.push(times.len() as u8);
+            for (_, time) in times.entries() {
+                bytes.extend_from_slice(&time.0.to_le_bytes());
+            }
+        }
+        Opaque(bytes)
+    }
+}
+
+/// A context or dependencies that this protocol made, or that were decoded when they came in.
+pub(crate) fn known(bytes: &Opaque) -> Vector {
+    Vector::decode(bytes).unwrap_or_default()
+}
+
+/// A version's own time and its whole past.
+pub(crate) fn commit(source: &Source) -> TimeVector {
+    let mut times = source.dependencies.as_deref().map(|bytes| known(bytes).times).unwrap_or_default();
+    times.raise(source.stamp.datacenter, source.stamp.time);
+    times
+}
+
+/// The session has read these: their pasts become its own (POCC, algorithm 1, lines 4 and 5).
+pub(crate) fn observe(context: &mut Opaque, sources: &[Source]) {
+    let mut vector = known(context);
+    let mut rose = false;
+    for source in sources {
+        rose |= vector.times.join(&commit(source));
+    }
+    if rose {
+        *context = vector.encode();
+    }
+}
+
+/// Joins the times of two pasts; the mode stays the session's.
+pub(crate) fn join(context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
+    let other = Vector::decode(other)?;
+    let mut vector = known(context);
+    if vector.times.join(&other.times) {
+        *context = vector.encode();
+    }
+    Ok(())
+}
+
+/// Whether a version and its whole past lie at or below these times.
+pub(crate) fn is_within(source: &Source, times: &TimeVector, rules: Rules) -> bool {
+    if !rules.hold(Rule::CutsHoldWholePasts) {
+        // Broken on purpose: by its own time alone.
+        return source.stamp.time <= times.at(source.stamp.datacenter);
+    }
+    times.covers(&commit(source))
+}
+
+/// Whether a partition has received all that the other datacenters wrote in it up to these times. What the own datacenter
+/// wrote is there (POCC, algorithm 2, line 2).
+pub(crate) fn is_received(times: &TimeVector, standing: &Standing<'_>, rules: Rules) -> bool {
+    !rules.hold(Rule::ReadsWaitForThePast) || standing.received.covers_but(standing.datacenter, times)
+}
+
+/// How long a read waits that has nothing to fall back on: a little less than its client does, to say what was missing.
+pub(crate) fn patience_ms(options: &Options) -> u64 {
+    options.request_timeout_ms - options.request_timeout_ms / 5
+}
+
+fn decode_times(bytes: &[u8]) -> Result<(TimeVector, &[u8]), Malformed> {
+    let (count, rest) = bytes.split_first().ok_or(Malformed)?;
+    let (times, rest) = rest.split_at_checked(8 * usize::from(*count)).ok_or(Malformed)?;
+    let time = |bytes: &[u8]| LogicalTime(u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+    let vector: TimeVector = times.chunks_exact(8).map(time).collect();
+    // One text a vector: no trailing zeros.
+    if vector.len() == usize::from(*count) { Ok((vector, rest)) } else { Err(Malformed) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ensue_types::DatacenterId;
+
+    #[test]
+    fn a_vector_survives_its_bytes_and_garbage_is_refused() {
+        let mut vector = Vector { mode: Mode::Stable, ..Vector::default() };
+        vector.times.raise(DatacenterId(2), LogicalTime(77));
+        vector.abandoned.raise(DatacenterId(0), LogicalTime(5));
+        let bytes = vector.encode();
+        assert_eq!(Vector::decode(&bytes), Ok(vector));
+        for end in 1..bytes.0.len() {
+            assert_eq!(Vector::decode(&Opaque(bytes.0[..end].to_vec())), Err(Malformed));
+        }
+        for garbage in
+            [&[1, 0, 0, 0][..], &[2, 2, 0, 0], &[2, 0, 0, 0, 9], &[2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]]
+        {
+            assert_eq!(Vector::decode(&Opaque(garbage.to_vec())), Err(Malformed));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Layouts of what goes by vectors of times: cuts, heartbeats, and what is stable.
+
+use super::reader::Reader;
+use super::tag;
+use super::writer::Writer;
+use crate::error::Malformed;
+use crate::message::{AtValues, CutOutcome, Message};
+
+const OUTCOME_READ: u8 = 0;
+const OUTCOME_TOO_LATE: u8 = 1;
+const OUTCOME_GAVE_UP: u8 = 2;
+
+pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
+    match message {
+        Message::ReadCut { request, keyspace, context, parts } => {
+            w.request(*request).keyspace(*keyspace).context(context).parts(parts)
+        }
+        Message::CutRead { request, outcome } => write_outcome(w.request(*request), outcome),
+        Message::ReadSlice { read, keyspace, cut, commands } => {
+            w.u64(*read).keyspace(*keyspace).times(cut).commands(commands)
+        }
+        Message::SliceRead { read, values } => w.u64(*read).option(values.as_ref(), |w, values| {
+            w.replies(&values.replies).opaque(&values.seen);
+        }),
+        Message::GaveUp { request, context, replies } => {
+            w.request(*request).context(context).replies(replies)
+        }
+        Message::AwaitTimes { check, times } => w.u64(*check).times(times),
+        Message::Heard { received, floor } | Message::Stable { received, floor } => {
+            w.times(received).times(floor)
+        }
+        Message::Heartbeat { incarnation, end } => w.incarnation(*incarnation).position(*end),
+        Message::AskTime => w,
+        other => unreachable!("no message about times: {:#06x}", tag::tag_of(other)),
+    };
+}
+
+pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
+    Ok(match tag {
+        tag::READ_CUT => Message::ReadCut {
+            request: r.request()?,
+            keyspace: r.keyspace()?,
+            context: r.context()?,
+            parts: r.parts()?,
+        },
+        tag::CUT_READ => Message::CutRead { request: r.request()?, outcome: read_outcome(r)? },
+        tag::READ_SLICE => Message::ReadSlice {
+            read: r.u64()?,
+            keyspace: r.keyspace()?,
+            cut: r.times()?,
+            commands: r.commands()?,
+        },
+        tag::SLICE_READ => Message::SliceRead {
+            read: r.u64()?,
+            values: r.option(|r| Ok(AtValues { replies: r.replies()?, seen: r.opaque()? }))?,
+        },
+        tag::GAVE_UP => {
+            Message::GaveUp { request: r.request()?, context: r.context()?, replies: r.replies()? }
+        }
+        tag::AWAIT_TIMES => Message::AwaitTimes { check: r.u64()?, times: r.times()? },
+        tag::HEARD => Message::Heard { received: r.times()?, floor: r.times()? },
+        tag::STABLE => Message::Stable { received: r.times()?, floor: r.times()? },
+        tag::HEARTBEAT => Message::Heartbeat { incarnation: r.incarnation()?, end: r.position()? },
+        tag::ASK_TIME => Message::AskTime,
+        tag => return Err(Malformed::UnknownMessage { tag }),
+    })
+}
+
+fn write_outcome<'w, 'o>(w: &'w mut Writer<'o>, outcome: &CutOutcome) -> &'w mut Writer<'o> {
+    match outcome {
+        CutOutcome::Read { context, replies } => w.u8(OUTCOME_READ).context(context).placed_replies(replies),
+        CutOutcome::TooLate => w.u8(OUTCOME_TOO_LATE),
+        CutOutcome::GaveUp { context, reply } => w.u8(OUTCOME_GAVE_UP).context(context).reply(reply),
+    }
+}
+
+fn read_outcome(r: &mut Reader<'_>) -> Result<CutOutcome, Malformed> {
+    Ok(match r.u8()? {
+        OUTCOME_READ => CutOutcome::Read { context: r.context()?, replies: r.placed_replies()? },
+        OUTCOME_TOO_LATE => CutOutcome::TooLate,
+        OUTCOME_GAVE_UP => CutOutcome::GaveUp { context: r.context()?, reply: r.reply()? },
+        value => return Err(Malformed::UnknownKind { what: "outcome of a cut", value }),
+    })
+}
