@@ -47,6 +47,10 @@ pub struct Disk {
     sync_ends_at: u64,
     /// Lengths that running syncs will make durable.
     syncing: Vec<(FileName, usize)>,
+    /// For each file a time at which nothing of what is not synced now had been written: when it was made, or when the
+    /// last sync that has ended began. With the beginnings of the syncs under way.
+    loose_since: BTreeMap<FileName, u64>,
+    sync_begins: Vec<(FileName, u64)>,
     /// A replacement that is under way: a crash may find it done.
     replacing: Option<(FileName, Bytes)>,
     trouble: Trouble,
@@ -75,6 +79,13 @@ impl Disk {
         }
         if let DiskOp::Replace { file, bytes } = op {
             self.replacing = Some((*file, bytes.clone()));
+        }
+        match op {
+            DiskOp::Append { file, .. } => {
+                self.loose_since.entry(*file).or_insert(now);
+            }
+            DiskOp::Sync { file } => self.sync_begins.push((*file, now)),
+            _ => {}
         }
         self.ready_at = run_at;
         Times { run_at, synced_at: self.sync_ends_at }
@@ -183,6 +194,12 @@ impl Disk {
         let failed = self.trouble.sync(file);
         if let Some(index) = self.syncing.iter().position(|(name, _)| *name == file) {
             let (_, length) = self.syncing.remove(index);
+            if let Some(begin) = self.sync_begins.iter().position(|(name, _)| *name == file) {
+                let (_, since) = self.sync_begins.remove(begin);
+                if failed.is_none() {
+                    self.loose_since.insert(file, since);
+                }
+            }
             if let Some(entry) = self.files.get_mut(&file) {
                 let length = length.min(entry.bytes.len());
                 if failed.is_some() && length > entry.synced {
@@ -203,9 +220,16 @@ impl Disk {
         self.ready_at = now;
         self.sync_ends_at = now;
         self.syncing.clear();
+        self.sync_begins.clear();
         self.replacing = None;
         self.trouble.on_death();
         self.witnesses.on_death();
+    }
+
+    /// Since when something may have been written that a power failure now could take; nothing if all is synced.
+    pub fn loose_since(&self) -> Option<u64> {
+        let loose = self.files.iter().filter(|(_, file)| file.synced < file.bytes.len() || !file.named);
+        loose.map(|(name, _)| self.loose_since.get(name).copied().unwrap_or(0)).min()
     }
 
     /// The power is gone. True if a tail was torn.

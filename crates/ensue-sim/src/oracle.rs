@@ -8,6 +8,7 @@
 mod counters;
 mod finals;
 mod local;
+mod lost;
 mod order;
 mod past;
 mod registers;
@@ -16,6 +17,7 @@ mod writes;
 pub use finals::Final;
 
 use crate::history::History;
+use ensue_types::PartitionId;
 use past::Pasts;
 use std::fmt;
 use writes::Writes;
@@ -67,7 +69,7 @@ pub mod property {
 /// Judges everything. The first violation found, in a fixed order of the checks.
 pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
     writes::thin_air(history)?;
-    let writes = Writes::collect(history);
+    let writes = Writes::collect(history, lost::lost(history, finals));
     let pasts = Pasts::compute(history, &writes)?;
     if history.promises.causality {
         registers::check(history, &pasts, &writes)?;
@@ -77,6 +79,11 @@ pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
     }
     finals::check(history, &pasts, &writes, finals)?;
     order::check(history, &pasts, &writes, finals)
+}
+
+/// Whether a power failure may have taken what an operation wrote in a partition, within what was promised.
+pub fn may_be_lost(history: &History, index: crate::history::OperationIndex, partition: PartitionId) -> bool {
+    !lost::failures_of(history, &history.operations[index], partition).is_empty()
 }
 
 #[cfg(test)]

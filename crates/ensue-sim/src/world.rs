@@ -137,6 +137,8 @@ pub struct World {
     /// Where each event is shown, one line.
     pub trace: Option<Box<dyn Write>>,
     pub aims: Vec<Aim>,
+    /// Power failures that may have taken what was not synced.
+    pub power_losses: Vec<crate::history::PowerLost>,
     /// What happened that is worth counting and that only the world sees.
     pub marks: Marks,
     now: u64,
@@ -192,6 +194,7 @@ impl World {
             trace: None,
             aims: Vec::new(),
             marks: Marks::default(),
+            power_losses: Vec::new(),
             now: 0,
             queue: Queue::default(),
             cores: (0..shape.sites()).map(core).collect(),

@@ -99,7 +99,7 @@ impl Fsck {
         let incarnation = recovered.incarnation;
         let expected = match self.own {
             Some((latest, last)) if latest == incarnation => Some(last.next()),
-            Some((latest, _)) if latest < incarnation => Some(Position(1)),
+            Some((latest, _)) if latest < incarnation => Some(Position::before(incarnation).next()),
             Some(_) => None,
             None => Some(position),
         };

@@ -7,7 +7,7 @@
 //! ```text
 //! kind 0, the partition, little endian: clock u64 | position u64 | begun u64 |
 //!     streams u8, each: datacenter u8, applied incarnation u16, watermark u64, above u32 count, u64 each,
-//!                       received incarnation u16, received u64 |
+//!                       received incarnation u16, received u64, lost u16 count, each: after u64, through u64 |
 //!     keyspaces u8, each: flushed stamp, collected stamp (each u64, u8, u16)
 //! kind 1, an effect: since u64 | an entry with one effect, whose `transaction` is the operation's own name
 //! ```
@@ -35,6 +35,8 @@ pub struct StreamImage {
     pub above: Vec<Position>,
     pub received_incarnation: Incarnation,
     pub received: Position,
+    /// What was declared lost: each from after the first place up to and with the second.
+    pub lost: Vec<(Position, Position)>,
 }
 
 /// A partition apart from its rows.
@@ -65,6 +67,11 @@ impl PartitionImage {
             stream.above.iter().for_each(|position| out.put_u64_le(position.0));
             out.put_u16_le(stream.received_incarnation.0);
             out.put_u64_le(stream.received.0);
+            out.put_u16_le(stream.lost.len() as u16);
+            for (after, through) in &stream.lost {
+                out.put_u64_le(after.0);
+                out.put_u64_le(through.0);
+            }
         }
         out.put_u8(self.bounds.len() as u8);
         for stamp in self.bounds.iter().flat_map(|(flushed, collected)| [flushed, collected]) {
@@ -100,6 +107,10 @@ impl PartitionImage {
             }
             let received_incarnation = Incarnation(from.try_get_u16_le()?);
             let received = Position(from.try_get_u64_le()?);
+            let mut lost = Vec::new();
+            for _ in 0..from.try_get_u16_le()? {
+                lost.push((Position(from.try_get_u64_le()?), Position(from.try_get_u64_le()?)));
+            }
             streams.push(StreamImage {
                 datacenter,
                 applied_incarnation,
@@ -107,6 +118,7 @@ impl PartitionImage {
                 above,
                 received_incarnation,
                 received,
+                lost,
             });
         }
         let mut bounds = Vec::new();

@@ -64,8 +64,11 @@ impl Partition {
 
     fn prepare_replicated(&mut self, transaction: OperationId) {
         let Some(part) = self.transactions.replicated_parts.get(&transaction) else {
-            // Applied before, and the coordinator has not heard of it.
-            return self.tell_again(transaction);
+            // Applied before, and the coordinator has not heard of it. Or it is yet to come again, and then it notifies.
+            if self.transactions.durable.has_executed(transaction) {
+                self.tell_again(transaction);
+            }
+            return;
         };
         let mut early = None;
         if part.work.is_none() {
@@ -120,7 +123,20 @@ impl Partition {
 
     /// The coordinator has decided, or told a reader so.
     pub(crate) fn on_commit(&mut self, transaction: OperationId, decision: Decision) {
+        self.place_decided(transaction, decision);
+        self.answer_reads(transaction);
+        self.settle();
+        self.read_what_is_answered();
+    }
+
+    /// Gives a part its time. It is executed when its turn comes.
+    pub(crate) fn place_decided(&mut self, transaction: OperationId, decision: Decision) {
         self.observe(decision.at);
+        if self.transactions.durable.has_executed(decision.operation) {
+            // Executed before, here or in a life whose entry came back; the coordinator has not heard of it.
+            self.drop_local_part(transaction);
+            return self.tell_again(transaction);
+        }
         self.place_unvoted(transaction, decision.at);
         let work = if let Some(part) = self.transactions.local_parts.get_mut(&transaction) {
             let first = part.decision.replace(decision).is_none();
@@ -129,16 +145,16 @@ impl Partition {
             let first = part.decision.replace(decision).is_none();
             part.work.filter(|_| first)
         } else {
-            // Executed before; the coordinator has not heard of it.
-            return self.tell_again(transaction);
+            // Executed long ago, or lost. What is lost comes again, from the coordinator or by its stream.
+            if !self.config.rules.hold(Rule::GiveThePartBack) {
+                self.tell_again(transaction);
+            }
+            return;
         };
         if let Some(work) = work {
             self.order
                 .decide(work, Moment { time: decision.at, drawn_by: Self::coordinator_of(transaction) });
         }
-        self.answer_reads(transaction);
-        self.settle();
-        self.read_what_is_answered();
     }
 
     /// A decision reached a part that has no place in its rows: the vote came from an earlier life.
@@ -164,7 +180,7 @@ impl Partition {
         let change = Change::Effects { keyspace, transaction: Some(operation), effects };
         let entry = self.next_entry(stamp, dependencies, change);
         self.persistence.log_decided(transaction, at, self.position, &entry);
-        self.persistence.no_longer_needed(Needed::Prepared(transaction));
+        self.note_executed(operation, Some(Needed::Prepared(transaction)));
         self.own_entry_applied();
         self.trace_step(transaction, TransactionStep::Committed);
         self.send_committed(transaction, places.into_iter().zip(replies).collect(), seen);

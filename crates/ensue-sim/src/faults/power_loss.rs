@@ -5,7 +5,6 @@ use super::{Effect, Kind, duration_us};
 use crate::random::Random;
 use crate::seed::Options;
 use crate::world::World;
-use ensue_node::AppendFsync;
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +16,6 @@ pub struct PowerLoss {
 impl Kind for PowerLoss {
     const NAME: &'static str = "power-loss";
     const WEIGHT: u64 = 3;
-
-    fn possible(options: &Options) -> bool {
-        options.append_fsync == AppendFsync::Always
-    }
 
     fn draw(random: &mut Random, options: &Options) -> PowerLoss {
         PowerLoss { place: Place::draw(random, options.shape), lasts_us: duration_us(random, options) }

@@ -88,9 +88,11 @@ impl Run {
                 Ok(answers) => answers,
                 Err(violation) => return Ok(Some(violation)),
             };
-            if answers[0].error().is_none() {
-                self.marks.add(Mark::Digest);
+            if let Some(error) = answers[0].error() {
+                let words = format!("{datacenter} answers {error}");
+                return Ok(Some(Violation::new(property::PROGRESS, words)));
             }
+            self.marks.add(Mark::Digest);
             digests.push(format!("{} and {}", answers[0], answers[1]));
             tombstones += figure(&answers[2], "ensue_tombstones");
             for (left, (name, _)) in left.iter_mut().zip(UNFINISHED) {

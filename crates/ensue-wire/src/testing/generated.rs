@@ -119,6 +119,11 @@ fn transaction() -> BoxedStrategy<Message> {
         (any::<u64>(), operation(), option::of(decision())).prop_map(|(check, transaction, decision)| {
             Message::CommitChecked { check, transaction, decision }
         }),
+        vec(operation(), 0..8).prop_map(|operations| Message::PartsSynced { operations }),
+        vec(operation(), 0..8).prop_map(|operations| Message::PartsForgotten { operations }),
+        operation().prop_map(|transaction| Message::Abandon { transaction }),
+        any::<u64>().prop_map(|number| Message::Repeat { number }),
+        any::<u64>().prop_map(|number| Message::Repeated { number }),
     ]
     .boxed()
 }
@@ -140,6 +145,9 @@ fn stream() -> BoxedStrategy<Message> {
         (incarnation(), position(), vec(string(), 0..8))
             .prop_map(|(incarnation, first, entries)| Message::StreamEntries { incarnation, first, entries }),
         acknowledge.prop_map(Message::StreamAcknowledge),
+        position().prop_map(|after| Message::Regain { after }),
+        (position(), position(), vec(string(), 0..8))
+            .prop_map(|(after, received, entries)| Message::Regained { after, received, entries }),
     ]
     .boxed()
 }

@@ -134,6 +134,11 @@ fn transaction() -> Vec<(&'static str, Message)> {
         ("commit-check", Message::CommitCheck { check, transaction, at }),
         ("commit-checked", Message::CommitChecked { check, transaction, decision: Some(decision()) }),
         ("commit-checked-undecided", Message::CommitChecked { check, transaction, decision: None }),
+        ("parts-synced", Message::PartsSynced { operations: vec![operation(5), operation(6)] }),
+        ("parts-forgotten", Message::PartsForgotten { operations: vec![operation(5)] }),
+        ("abandon", Message::Abandon { transaction }),
+        ("repeat", Message::Repeat { number: 9 }),
+        ("repeated", Message::Repeated { number: 9 }),
     ]
 }
 
@@ -142,7 +147,12 @@ fn stream() -> Vec<(&'static str, Message)> {
     let entries = vec![Bytes::from_static(b"entry one"), Bytes::new(), Bytes::from_static(b"three")];
     vec![
         ("stream-resume", Message::StreamResume { incarnation, received: Position(1000) }),
-        ("stream-entries", Message::StreamEntries { incarnation, first: Position(1001), entries }),
+        (
+            "stream-entries",
+            Message::StreamEntries { incarnation, first: Position(1001), entries: entries.clone() },
+        ),
+        ("regain", Message::Regain { after: Position(1000) }),
+        ("regained", Message::Regained { after: Position(1000), received: Position(1009), entries }),
         (
             "stream-acknowledge",
             Message::StreamAcknowledge(StreamAcknowledge {
