@@ -4,6 +4,8 @@
 //! that the data was written for this cluster. It does not look into the partitions.
 
 use crate::config::Cluster;
+use ensue_types::DatacenterId;
+use ensue_wire::cluster_hash;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -19,6 +21,64 @@ pub enum DirectoryError {
     Locked { path: PathBuf },
     #[error("{path} holds other data: it says '{found}', the configuration says '{expected}'")]
     Other { path: PathBuf, found: String, expected: String },
+}
+
+/// Why the file `shape` says nothing.
+#[derive(Debug, Error)]
+pub enum ShapeError {
+    #[error("cannot read {path}: {error}")]
+    Machine { path: PathBuf, error: io::Error },
+    #[error("{path} is not what a node writes: '{found}'")]
+    Unknown { path: PathBuf, found: String },
+}
+
+/// What the data of a directory depends on, by its file `shape`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// The hash of the cluster's name.
+    pub(crate) cluster: u128,
+    pub(crate) datacenter: String,
+    pub(crate) number: DatacenterId,
+    pub(crate) partitions: u16,
+}
+
+pub(crate) const SHAPE: &str = "shape";
+
+/// Reads the file `shape` of a datacenter's folder.
+pub(crate) fn read_shape(folder: &Path) -> Result<Shape, ShapeError> {
+    let path = folder.join(SHAPE);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => return Err(ShapeError::Machine { path, error }),
+    };
+    let words: Vec<&str> = text.split_whitespace().collect();
+    parse_shape(&words).ok_or_else(|| {
+        let found = text.trim().chars().take(200).collect();
+        ShapeError::Unknown { path, found }
+    })
+}
+
+fn parse_shape(words: &[&str]) -> Option<Shape> {
+    match *words {
+        [
+            "ensue",
+            "1",
+            "cluster",
+            cluster,
+            "datacenter",
+            datacenter,
+            "number",
+            number,
+            "partitions",
+            partitions,
+        ] => Some(Shape {
+            cluster: u128::from_le_bytes(cluster_hash(cluster)),
+            datacenter: datacenter.to_owned(),
+            number: DatacenterId(number.parse().ok()?),
+            partitions: partitions.parse().ok()?,
+        }),
+        _ => None,
+    }
 }
 
 /// A locked data directory.
@@ -57,7 +117,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
 /// Writes down at the first start what the data depends on, and compares it at every later one.
 fn check_shape(path: &Path, cluster: &Cluster) -> Result<(), DirectoryError> {
     let fails = |error| DirectoryError::Machine { path: path.into(), error };
-    let file = path.join("shape");
+    let file = path.join(SHAPE);
     let expected = format!(
         "ensue 1 cluster {} datacenter {} number {} partitions {}",
         cluster.name,

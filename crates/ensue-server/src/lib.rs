@@ -13,6 +13,7 @@ pub mod clock;
 pub mod config;
 mod directory;
 mod disk;
+pub mod fsck;
 mod inbox;
 mod link;
 mod listener;

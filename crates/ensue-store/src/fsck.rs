@@ -3,7 +3,7 @@
 //!
 //! Driven like recovery: carry out `next_op` (only `List` and `Read`), hand the answer to `on_done`, until `report`.
 
-use crate::disk::{DiskDone, DiskOp};
+use crate::disk::{DiskDone, DiskOp, FileName};
 use crate::layout::{decode_entry, entry_position};
 use crate::record::Record;
 use crate::recovery::{Recovered, RecoveredRecord, Recovery, RecoveryError, RecoveryOptions, RecoveryReport};
@@ -13,12 +13,21 @@ use ensue_types::{Incarnation, Position};
 /// Problems told in full; more are only counted.
 pub const PROBLEMS_MAX: usize = 100;
 
+/// A place in the own stream.
+pub type Place = (Incarnation, Position);
+
 /// What the check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FsckReport {
     /// What was read, unless an error ended it.
     pub recovery: Option<RecoveryReport>,
+    /// Files of the log, and the bytes in them.
+    pub segments: u64,
+    pub log_bytes: u64,
+    /// Entries in the log, of the own stream and received ones.
     pub entries: u64,
+    /// The first and the last place of the own stream in the log.
+    pub own: Option<(Place, Place)>,
     /// One line a problem. Damage comes from `error`; a torn tail is none.
     pub problems: Vec<String>,
     pub problem_count: u64,
@@ -38,8 +47,8 @@ pub struct Fsck {
     recovery: Recovery,
     report: FsckReport,
     finished: bool,
-    /// The latest place of the own stream.
-    own: Option<(Incarnation, Position)>,
+    /// Where the log's files begin.
+    firsts: Vec<u64>,
 }
 
 /// A check of the directory that should be as expected.
@@ -48,7 +57,7 @@ pub fn check(options: RecoveryOptions) -> Fsck {
         recovery: Recovery::check_only(options),
         report: FsckReport::default(),
         finished: false,
-        own: None,
+        firsts: Vec::new(),
     }
 }
 
@@ -58,6 +67,9 @@ impl Fsck {
     }
 
     pub fn on_done(&mut self, done: DiskDone) {
+        if let DiskDone::Listed { files } = &done {
+            self.note_segments(files);
+        }
         let outcome = self.recovery.on_done(done);
         while let Some(item) = self.recovery.next_item() {
             match item {
@@ -80,6 +92,17 @@ impl Fsck {
         self.finished.then_some(&self.report)
     }
 
+    fn note_segments(&mut self, files: &[(FileName, u64)]) {
+        for &(file, bytes) in files {
+            if let FileName::Segment(first) = file {
+                self.firsts.push(first);
+                self.report.segments += 1;
+                self.report.log_bytes += bytes;
+            }
+        }
+        self.firsts.sort_unstable();
+    }
+
     fn check_record(&mut self, recovered: &RecoveredRecord) {
         let entry = match (own_entry(&recovered.record), &recovered.record) {
             (Some(entry), _) => {
@@ -91,31 +114,36 @@ impl Fsck {
         };
         self.report.entries += 1;
         if let Err(error) = decode_entry(entry) {
-            self.problem(format!("record that ends at log position {}: {error}", recovered.lsn_end));
+            self.problem(recovered, &error.to_string());
         }
     }
 
     fn check_position(&mut self, recovered: &RecoveredRecord, position: Position) {
         let incarnation = recovered.incarnation;
-        let expected = match self.own {
-            Some((latest, last)) if latest == incarnation => Some(last.next()),
-            Some((latest, _)) if latest < incarnation => Some(Position::before(incarnation).next()),
+        let expected = match self.report.own {
+            Some((_, (latest, last))) if latest == incarnation => Some(last.next()),
+            Some((_, (latest, _))) if latest < incarnation => Some(Position::before(incarnation).next()),
             Some(_) => None,
             None => Some(position),
         };
         if expected != Some(position) {
-            let (at, life) = (recovered.lsn_end, incarnation.0);
-            self.problem(format!(
-                "record that ends at log position {at}: position {life}.{position} is out of order"
-            ));
+            self.problem(
+                recovered,
+                &format!("position {}.{} is out of order", incarnation.0, position.number()),
+            );
         }
-        self.own = Some((incarnation, position));
+        let place = (incarnation, position);
+        self.report.own = Some((self.report.own.map_or(place, |(first, _)| first), place));
     }
 
-    fn problem(&mut self, text: String) {
+    fn problem(&mut self, recovered: &RecoveredRecord, what: &str) {
         self.report.problem_count += 1;
         if self.report.problems.len() < PROBLEMS_MAX {
-            self.report.problems.push(text);
+            let end = recovered.lsn_end.0;
+            // A record ends in the file that begins before it, at the latest with that file's last byte.
+            let first = self.firsts.iter().rfind(|first| **first < end).copied().unwrap_or_default();
+            let (file, offset) = (FileName::Segment(first), end - first);
+            self.report.problems.push(format!("{file}, the record that ends at byte {offset}: {what}"));
         }
     }
 }

@@ -4,6 +4,7 @@ mod check;
 mod cli;
 mod demo;
 mod dev;
+mod fsck;
 mod link;
 mod paint;
 mod record;
@@ -33,6 +34,7 @@ enum Command {
     Status(status::StatusArgs),
     Sim(sim::SimArgs),
     Check(check::CheckArgs),
+    Fsck(fsck::FsckArgs),
     Demo(demo::DemoArgs),
 }
 
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Command::Status(args) => status::run(&args),
         Command::Sim(args) => sim::run(args),
         Command::Check(args) => check::run(&args),
+        Command::Fsck(args) => fsck::run(&args),
         Command::Demo(args) => demo::run(&args),
     };
     result.unwrap_or_else(|error| {

@@ -40,7 +40,7 @@ pub enum Stage {
 }
 
 /// What to do about damage.
-pub(super) const ADVICE: &str = "; `ensue fsck` shows all of it, `ensue recover` repairs it";
+pub(super) const ADVICE: &str = "; `ensue fsck` says what each partition holds";
 
 impl Stage {
     pub(super) fn reading(_tuning: &Tuning) -> Stage {

@@ -23,3 +23,16 @@ fn data_of_another_shape_is_refused() {
     drop(Directory::open(folder.path(), &cluster(4)).unwrap());
     assert!(matches!(Directory::open(folder.path(), &cluster(8)), Err(DirectoryError::Other { .. })));
 }
+
+#[test]
+fn what_a_node_writes_down_can_be_read() {
+    let folder = Temporary::new();
+    let cluster = cluster(4);
+    let directory = Directory::open(folder.path(), &cluster).unwrap();
+    let shape = read_shape(directory.path()).unwrap();
+    let name = cluster.own_datacenter().name.clone();
+    let hash = u128::from_le_bytes(cluster_hash(&cluster.name));
+    assert_eq!(shape, Shape { cluster: hash, datacenter: name, number: cluster.own, partitions: 4 });
+    fs::write(directory.path().join(SHAPE), "ensue 2 cluster a").unwrap();
+    assert!(matches!(read_shape(directory.path()), Err(ShapeError::Unknown { .. })));
+}

@@ -282,7 +282,10 @@ impl World {
         let broken = matches!(done, DiskDone::Failed { full: false, .. });
         self.give(site, Input::Disk { partition, done });
         let home = (self.options.shape.datacenter(site), partition);
-        if broken && self.cores[site.0].node.is_some() && !self.ailing.stopped.contains(&home) {
+        // A partition that was told to stop, and gave up for a full disk, is over already and says nothing more.
+        let is_stopping = self.is_stopping(self.options.shape.process(site));
+        if broken && !is_stopping && self.cores[site.0].node.is_some() && !self.ailing.stopped.contains(&home)
+        {
             self.happenings.push_back(Happening::WentOn { site, partition });
         }
     }

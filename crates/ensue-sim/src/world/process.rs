@@ -129,10 +129,11 @@ impl World {
         self.processes[id.0].clock.drift(self.now, ppm, bound);
     }
 
-    /// A machine's clock jumps so far ahead, whatever the bound. Its datacenter is in trouble until its logical time is near
+    /// A machine's clock jumps so far ahead, to what a wild clock may show at most. Its datacenter is in trouble until its logical time is near
     /// true time again.
     pub fn wild_clock(&mut self, id: ProcessId, ahead_ms: i64, lasts_us: u64) {
-        self.processes[id.0].clock.jump(self.now, ahead_ms, i64::MAX / 2_000);
+        let most_ms = self.options.clock.wild_ms as i64;
+        self.processes[id.0].clock.jump(self.now, ahead_ms, most_ms);
         let until = self.now + lasts_us + 1_000 * ahead_ms.unsigned_abs();
         for site in self.options.shape.sites_of(id) {
             self.trouble(site, until);

@@ -34,6 +34,9 @@ fn a_sound_directory() {
     let report = run(&mut filled(&[1, 2, 3, 4, 5, 6, 7, 8, 9]));
     assert!(report.is_sound(), "{report:?}");
     assert_eq!(report.entries, 9);
+    let place = |position| (Incarnation(1), Position(position));
+    assert_eq!(report.own, Some((place(1), place(9))));
+    assert!(report.segments > 1 && report.log_bytes > 500, "{report:?}");
 }
 
 #[test]
@@ -50,7 +53,10 @@ fn a_torn_tail_is_told_and_left() {
 
 #[test]
 fn a_gap_damage_and_an_empty_directory_are_told() {
-    assert_eq!(run(&mut filled(&[1, 2, 4])).problem_count, 1);
+    let gap = run(&mut filled(&[1, 2, 4]));
+    assert_eq!(gap.problem_count, 1);
+    assert!(gap.problems[0].starts_with("log-0000000000000000, the record that ends at byte "), "{gap:?}");
+    assert!(gap.problems[0].ends_with("position 1.4 is out of order"), "{gap:?}");
     let mut disk = filled(&[1, 2, 3]);
     disk.files.values_mut().last().unwrap().data[50] ^= 4;
     assert!(run(&mut disk).error.is_some());

@@ -39,8 +39,8 @@ use super::{LayoutError, Reader, u64_at};
 use crate::entry::{Change, Entry};
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Position,
-    RowEffect, SeenTally, Stamp, Tally,
+    Column, DatacenterId, Effect, LogicalTime, Opaque, OperationId, PartitionId, Position, RowEffect,
+    SeenTally, Stamp, Tally,
 };
 
 /// The only format of an entry so far.
@@ -210,7 +210,7 @@ pub fn decode_entry(bytes: &Bytes) -> Result<Entry, LayoutError> {
     let mut reader = Reader::new(bytes);
     check_format(reader.u8("entry format")?)?;
     let kind = reader.u8("entry kind")?;
-    let keyspace = KeyspaceId(reader.u8("keyspace")?);
+    let keyspace = reader.keyspace()?;
     let datacenter = DatacenterId(reader.u8("stamp datacenter")?);
     let partition = PartitionId(reader.u16("stamp partition")?);
     reader.zeros::<2>("entry")?;

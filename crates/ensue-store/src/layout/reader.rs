@@ -3,7 +3,8 @@
 use super::LayoutError;
 use bytes::Bytes;
 use ensue_types::{
-    DatacenterId, Decimal, Incarnation, LogicalTime, OperationId, PartitionId, Position, Stamp, Tally,
+    DatacenterId, Decimal, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId, Position, Stamp,
+    Tally, limits,
 };
 
 pub(crate) struct Reader<'a> {
@@ -47,6 +48,15 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn u8(&mut self, what: &'static str) -> Result<u8, LayoutError> {
         self.fixed::<1>(what).map(|[byte]| byte)
+    }
+
+    /// A keyspace that exists: whoever holds the entry looks it up in a table.
+    pub(crate) fn keyspace(&mut self) -> Result<KeyspaceId, LayoutError> {
+        let at = self.at;
+        match self.u8("keyspace")? {
+            number if number < limits::KEYSPACES => Ok(KeyspaceId(number)),
+            number => Err(LayoutError::Unknown { what: "keyspace", at, value: u64::from(number) }),
+        }
     }
 
     pub(crate) fn u16(&mut self, what: &'static str) -> Result<u16, LayoutError> {

@@ -18,7 +18,7 @@ use super::entry::{length_u32, put_operation};
 use super::{LayoutError, Reader};
 use crate::record::Record;
 use bytes::Bytes;
-use ensue_types::{DatacenterId, Incarnation, KeyspaceId, LogicalTime, Opaque, Part, PartitionId, Position};
+use ensue_types::{DatacenterId, Incarnation, LogicalTime, Opaque, Part, PartitionId, Position};
 
 pub(crate) const OWN: u8 = 1;
 const BEGUN: u8 = 2;
@@ -121,7 +121,7 @@ pub fn decode_record(bytes: &Bytes) -> Result<Record, LayoutError> {
         PREPARED => {
             let transaction = reader.operation()?;
             let at = LogicalTime(reader.u64("time")?);
-            let keyspace = KeyspaceId(reader.u8("keyspace")?);
+            let keyspace = reader.keyspace()?;
             reader.zeros::<3>("prepared record")?;
             Record::Prepared { transaction, keyspace, at, part: read_part(&mut reader)? }
         }
@@ -163,7 +163,7 @@ fn read_stream(reader: &mut Reader) -> Result<(DatacenterId, Incarnation), Layou
 
 fn read_begun(reader: &mut Reader) -> Result<Record, LayoutError> {
     let number = reader.u64("number of the transaction")?;
-    let keyspace = KeyspaceId(reader.u8("keyspace")?);
+    let keyspace = reader.keyspace()?;
     reader.zeros::<3>("begun record")?;
     let context_bytes = reader.u32("context bytes")?;
     let part_count = reader.u32("parts")?;

@@ -188,6 +188,16 @@ fn garbage_is_refused_or_means_itself() {
     }
 }
 
+#[test]
+fn a_keyspace_that_no_server_has_is_refused() {
+    for entry in entries() {
+        let mut bytes = encode_entry(&entry).to_vec();
+        bytes[2] = ensue_types::limits::KEYSPACES;
+        let refused = decode_entry(&Bytes::from(bytes));
+        assert_eq!(refused, Err(LayoutError::Unknown { what: "keyspace", at: 2, value: 16 }));
+    }
+}
+
 /// `cargo test --release -p ensue-store encode_speed -- --ignored --nocapture`
 #[test]
 #[ignore = "a measurement"]

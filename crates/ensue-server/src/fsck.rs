@@ -1,0 +1,170 @@
+//! Checks the data directory of a stopped node: every partition's superblock, checkpoint and log. It changes nothing.
+//!
+//! What may be read is what the node's lock says: while a process serves the data, its files move under the reader.
+
+use crate::directory::{self, Shape, ShapeError};
+use bytes::{Bytes, BytesMut};
+use ensue_store::disk::{DiskDone, DiskOp, FileName};
+use ensue_store::fsck::{FsckReport, check};
+use ensue_store::log::LogOptions;
+use ensue_store::recovery::RecoveryOptions;
+use ensue_store::superblock::{FORMAT, Superblock};
+use ensue_types::{Incarnation, PartitionId};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// What was found in one partition's folder.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    pub datacenter: String,
+    pub partition: PartitionId,
+    pub report: FsckReport,
+}
+
+/// Why nothing could be checked.
+#[derive(Debug, Error)]
+pub enum FsckError {
+    #[error("cannot read {path}: {error}")]
+    Machine { path: PathBuf, error: io::Error },
+    #[error("{path} holds no data of a node: neither it nor a folder in it has a file `shape`")]
+    NoData { path: PathBuf },
+    #[error("{path} is in use by another process; stop the node first")]
+    Locked { path: PathBuf },
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+}
+
+/// Checks a node's `dir`, or the folder of one datacenter in it; `found` is told of each partition.
+pub fn run(path: &Path, mut found: impl FnMut(Checked)) -> Result<(), FsckError> {
+    for folder in datacenters(path)? {
+        let _locks = lock(&folder)?;
+        let shape = directory::read_shape(&folder)?;
+        for (partition, path) in partitions(&folder)? {
+            let report = check_partition(path, &shape, partition);
+            found(Checked { datacenter: shape.datacenter.clone(), partition, report });
+        }
+    }
+    Ok(())
+}
+
+/// The folders of datacenters at a path.
+fn datacenters(path: &Path) -> Result<Vec<PathBuf>, FsckError> {
+    let has_shape = |folder: &Path| folder.join(directory::SHAPE).is_file();
+    if has_shape(path) {
+        return Ok(vec![path.into()]);
+    }
+    let mut folders = entries(path)?;
+    folders.retain(|folder| has_shape(folder));
+    if folders.is_empty() {
+        return Err(FsckError::NoData { path: path.into() });
+    }
+    Ok(folders)
+}
+
+/// What lies in a folder, by name.
+fn entries(path: &Path) -> Result<Vec<PathBuf>, FsckError> {
+    let list = || -> io::Result<Vec<PathBuf>> {
+        fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
+    };
+    let mut entries = list().map_err(|error| FsckError::Machine { path: path.into(), error })?;
+    entries.sort();
+    Ok(entries)
+}
+
+/// Keeps every node of a datacenter from starting; fails if one runs. No lock is made that was not there.
+fn lock(folder: &Path) -> Result<Vec<File>, FsckError> {
+    let mut locks = Vec::new();
+    for path in entries(folder)?.into_iter().filter(|path| path.extension().is_some_and(|e| e == "lock")) {
+        let fails = |error| FsckError::Machine { path: path.clone(), error };
+        let file = File::open(&path).map_err(fails)?;
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => locks.push(file),
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(FsckError::Locked { path: folder.into() }),
+            Err(error) => return Err(fails(error.into())),
+        }
+    }
+    Ok(locks)
+}
+
+fn partitions(folder: &Path) -> Result<Vec<(PartitionId, PathBuf)>, FsckError> {
+    let number = |path: &Path| path.file_name()?.to_str()?.strip_prefix('p')?.parse().ok();
+    let all = entries(folder)?.into_iter().filter(|path| path.is_dir());
+    Ok(all.filter_map(|path| Some((PartitionId(number(&path)?), path))).collect())
+}
+
+fn check_partition(path: PathBuf, shape: &Shape, partition: PartitionId) -> FsckReport {
+    let expected = Superblock {
+        format: FORMAT,
+        cluster: shape.cluster,
+        datacenter: shape.number,
+        partition,
+        partitions: shape.partitions,
+        incarnation: Incarnation(1),
+        boot_id: [0; 16],
+        clean: true,
+        fsync_always: false,
+        synced: Default::default(),
+        checkpoint: 0,
+        without: 0,
+    };
+    let mut check = check(RecoveryOptions { log: LogOptions::default(), expected });
+    let mut reader = Reader { path, open: None };
+    while let Some(op) = check.next_op() {
+        check.on_done(reader.carry_out(&op));
+    }
+    check.report().cloned().unwrap_or_default()
+}
+
+/// The reading half of a disk.
+#[derive(Debug)]
+struct Reader {
+    path: PathBuf,
+    open: Option<(FileName, File)>,
+}
+
+impl Reader {
+    fn carry_out(&mut self, op: &DiskOp) -> DiskDone {
+        let (op, file, result) = match *op {
+            DiskOp::List => ("list", None, self.list().map(|files| DiskDone::Listed { files })),
+            DiskOp::Read { file, offset, length } => {
+                let read = self.read(file, offset, length);
+                ("read", Some(file), read.map(|bytes| DiskDone::Read { file, offset, bytes }))
+            }
+            _ => unreachable!("a check only lists and reads"),
+        };
+        result.unwrap_or_else(|error| DiskDone::Failed { op, file, full: false, reason: error.to_string() })
+    }
+
+    fn list(&self) -> io::Result<Vec<(FileName, u64)>> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            if let Some(file) = entry.file_name().to_str().and_then(FileName::parse) {
+                files.push((file, entry.metadata()?.len()));
+            }
+        }
+        files.sort_unstable();
+        Ok(files)
+    }
+
+    fn read(&mut self, name: FileName, offset: u64, length: u32) -> io::Result<Bytes> {
+        let file = match &self.open {
+            Some((open, file)) if *open == name => file,
+            _ => {
+                let file = File::open(self.path.join(name.to_string()))?;
+                &self.open.insert((name, file)).1
+            }
+        };
+        let rest = file.metadata()?.len().saturating_sub(offset);
+        let mut bytes = BytesMut::zeroed(rest.min(u64::from(length)) as usize);
+        file.read_exact_at(&mut bytes, offset)?;
+        Ok(bytes.freeze())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! `ensue fsck`: says whether the data of a stopped node is whole.
+
+use crate::paint::Paint;
+use ensue_server::fsck::{self, Checked};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Check the data directory of a stopped node, without changing it
+///
+/// Exit status: 0 if a start would find everything that was ever known to be durable, 1 if something is damaged, 2 if
+/// there is nothing to check or a node is using it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FsckArgs {
+    /// The `dir` of a node, or the folder of one datacenter in it
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+}
+
+const NOT_CHECKED: u8 = 2;
+
+pub(crate) fn run(args: &FsckArgs) -> anyhow::Result<ExitCode> {
+    let paint = Paint::for_stdout();
+    let (mut partitions, mut damaged) = (0, 0);
+    let result = fsck::run(&args.dir, |checked| {
+        partitions += 1;
+        damaged += u32::from(!checked.report.is_sound());
+        print(&checked, paint);
+    });
+    // Status 1 says "damaged", so whatever else goes wrong must not.
+    if let Err(error) = result {
+        eprintln!("ensue: {error}");
+        return Ok(ExitCode::from(NOT_CHECKED));
+    }
+    println!("{partitions} partitions checked, {damaged} damaged");
+    Ok(if damaged == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn print(checked: &Checked, paint: Paint) {
+    let Checked { datacenter, partition, report } = checked;
+    let verdict = if report.is_sound() { paint.good("sound") } else { paint.bad("damaged") };
+    let mut line = format!(
+        "{datacenter} {partition}: {verdict}; {} segments of {} bytes, {} entries",
+        report.segments, report.log_bytes, report.entries
+    );
+    if let Some(((from, first), (to, last))) = report.own {
+        line += &format!(", own positions {}.{} to {}.{}", from.0, first.number(), to.0, last.number());
+    }
+    if let Some(recovery) = report.recovery.as_ref().filter(|recovery| recovery.checkpoint > 0) {
+        line += &format!(", checkpoint {} of {} items", recovery.checkpoint, recovery.checkpoint_items);
+    }
+    println!("{line}");
+    if let Some(torn) = report.recovery.as_ref().and_then(|recovery| recovery.torn.as_ref()) {
+        println!(
+            "  torn tail: {} at byte {}: {}; a start cuts the {} bytes from there, none of which is known to have been durable",
+            torn.file, torn.offset, torn.reason, torn.dropped_bytes
+        );
+    }
+    if let Some(error) = &report.error {
+        println!("  {error}; what follows it was not read");
+    }
+    for problem in &report.problems {
+        println!("  {problem}");
+    }
+    let untold = report.problem_count - report.problems.len() as u64;
+    if untold > 0 {
+        println!("  and {untold} more like these");
+    }
+}
