@@ -209,9 +209,12 @@ impl Partition {
                 }
             }
             Some(Coordinated::Committing(committing)) => {
-                // It has its part.
+                // It has its part. Even one that has executed it is told: asked twice, it may have placed it once more.
                 committing.again.remove(&partition);
-                self.ask_participants(transaction, &|p| p == partition);
+                if committing.announced {
+                    let decision = committing.decision;
+                    self.send_local(partition, Message::Commit { transaction, decision });
+                }
             }
             // A local transaction that was never decided: this log lost its beginning.
             None if transaction.datacenter == self.datacenter => {

@@ -37,7 +37,7 @@ impl Kind for Crash {
             step: random.pick(&STEPS).1,
             remote: random.chance(500),
             skip: random.below(20) as u32,
-            power: random.chance(500),
+            power: options.power_may_fail() && random.chance(500),
             lasts_us: duration_us(random, options),
         }
     }

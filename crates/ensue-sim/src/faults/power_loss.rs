@@ -17,6 +17,10 @@ impl Kind for PowerLoss {
     const NAME: &'static str = "power-loss";
     const WEIGHT: u64 = 3;
 
+    fn possible(options: &Options) -> bool {
+        options.power_may_fail()
+    }
+
     fn draw(random: &mut Random, options: &Options) -> PowerLoss {
         PowerLoss { place: Place::draw(random, options.shape), lasts_us: duration_us(random, options) }
     }

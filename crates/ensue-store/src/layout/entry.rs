@@ -39,8 +39,8 @@ use super::{LayoutError, Reader, u64_at};
 use crate::entry::{Change, Entry};
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Effect, LogicalTime, Opaque, OperationId, PartitionId, Position, RowEffect,
-    SeenTally, Stamp, Tally,
+    Column, DatacenterId, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Position,
+    RowEffect, SeenTally, Stamp, Tally,
 };
 
 /// The only format of an entry so far.
