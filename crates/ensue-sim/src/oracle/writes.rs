@@ -69,6 +69,11 @@ impl Writes {
         }
     }
 
+    /// Whether the power took a write.
+    pub(super) fn is_lost(&self, index: OperationIndex, location: Location) -> bool {
+        self.lost.contains(&(index, location))
+    }
+
     /// For each session its latest write at a location that a past includes.
     pub(super) fn latest(&self, location: Location, past: &[u32]) -> impl Iterator<Item = Write> + '_ {
         let past = past.to_vec();
