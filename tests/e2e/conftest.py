@@ -29,7 +29,7 @@ def dev(tmp_path):
 
     def start(**shape):
         directory = tmp_path / f"cluster{len(started)}"
-        directory.mkdir()
+        directory.mkdir(exist_ok=True)
         cluster = Cluster(directory, **shape)
         started.append(cluster)
         return cluster.start()

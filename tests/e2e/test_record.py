@@ -1,13 +1,18 @@
 """Clients of three datacenters are recorded through the proxy; the file is judged as what was promised."""
 
 import contextlib
+import itertools
+import json
+import os
+import shutil
 import signal
+import socket
 import subprocess
 import time
 
 import pytest
 import redis
-from cluster import binary, ensue, is_free, wait_until
+from cluster import binary, ensue, free_base, is_free, wait_until
 
 RECORDERS = 500
 
@@ -15,15 +20,20 @@ RECORDERS = 500
 @contextlib.contextmanager
 def recorder(cluster, path):
     """`ensue check --record` in front of every datacenter, on ports above theirs."""
+    with recording({f"dc{datacenter}": cluster.client_port(datacenter) for datacenter in cluster.each()}, path):
+        yield
+
+
+@contextlib.contextmanager
+def recording(servers, path):
+    """A recorder in front of servers, by the names of their datacenters."""
     words = ["check", "--record", path]
-    for datacenter in cluster.each():
-        port = cluster.client_port(datacenter)
-        words += ["--listen", f"127.0.0.1:{port + RECORDERS}", "--server", f"127.0.0.1:{port}"]
-        words += ["--datacenter", f"dc{datacenter}"]
+    for name, port in servers.items():
+        words += ["--listen", f"127.0.0.1:{port + RECORDERS}", "--server", f"127.0.0.1:{port}", "--datacenter", name]
     process = subprocess.Popen([binary(), *map(str, words)], stdout=subprocess.DEVNULL)
     try:
-        first = cluster.client_port(1) + RECORDERS
-        wait_until(lambda: not is_free(first), 10, "the recorder listens")
+        for port in servers.values():
+            wait_until(lambda port=port: not is_free(port + RECORDERS), 10, "the recorder listens")
         yield
     finally:
         process.send_signal(signal.SIGINT)
@@ -70,5 +80,197 @@ def test_the_record_of_a_photo_and_an_album(dev, tmp_path, protocol, status):
     path = tmp_path / "run.jsonl"
     with recorder(cluster, path):
         photo_and_album(cluster)
-    checked = ensue("check", path)
-    assert checked.returncode == status, checked.stdout + checked.stderr
+    judged(path, status)
+
+
+class Raw:
+    """A connection without a client's ideas: commands leave as one row of bytes, cut wherever the test wants."""
+
+    def __init__(self, port, piece=None):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.answers = self.socket.makefile("rb")
+        self.piece = piece
+
+    def send(self, *commands):
+        text = b"".join(encoded(command.split()) for command in commands)
+        piece = self.piece or len(text)
+        for begin in range(0, len(text), piece):
+            self.socket.sendall(text[begin : begin + piece])
+
+    def ask(self, *commands):
+        """Sends all, then reads all the answers."""
+        self.send(*commands)
+        return [self.answer() for _ in commands]
+
+    def answer(self):
+        line = self.answers.readline()
+        assert line.endswith(b"\r\n"), f"the connection ended: {line}"
+        kind, rest = line[:1], line[1:-2].decode()
+        if kind == b"$":
+            return None if rest == "-1" else self.answers.read(int(rest) + 2)[:-2].decode()
+        if kind in b"*~":
+            return [self.answer() for _ in range(int(rest))]
+        if kind == b"%":
+            return [self.answer() for _ in range(2 * int(rest))]
+        return int(rest) if kind == b":" else None if kind == b"_" else rest
+
+    def close(self):
+        self.answers.close()
+        self.socket.close()
+
+
+def encoded(words):
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word.encode()) for word in words)
+
+
+def transactions(path):
+    """The transactions of a history, which is whole."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert lines[0]["event"] == "history" and lines[-1]["event"] == "end"
+    return [line for line in lines if "event" not in line]
+
+
+def operations(path):
+    return [transaction["operations"] for transaction in transactions(path)]
+
+
+def judged(path, status=0):
+    done = ensue("check", path)
+    assert done.returncode == status, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("piece", [None, 1, 7])
+@pytest.mark.parametrize("version", [2, 3])
+def test_pipelines_and_transactions_however_they_are_cut(clean, tmp_path, piece, version):
+    path = tmp_path / "run.jsonl"
+    with recorder(clean, path):
+        client = Raw(clean.client_port(1) + RECORDERS, piece)
+        client.ask(f"HELLO {version}")
+        assert client.ask("SET a one", "GET a", "INCR n", "GET missing") == ["OK", "one", 1, None]
+        assert client.ask("MULTI", "SET a two", "HSET row f v", "EXEC")[-1] == ["OK", 1]
+        assert client.ask("MULTI", "SET a three", "DISCARD", "GET a")[-1] == "two"
+        assert client.ask("HGETALL row", "MGET a b")[-1] == ["two", None]
+        client.close()
+    assert operations(path) == [
+        [{"write": "a", "value": "one"}],
+        [{"read": "a", "value": "one"}],
+        [{"add": "n", "delta": 1}, {"count": "n", "value": 1}],
+        [{"read": "missing", "value": None}],
+        # The answer 1 says that the field was not there.
+        [{"write": "a", "value": "two"}, {"read": "row[f]", "value": None}, {"write": "row[f]", "value": "v"}],
+        [{"read": "a", "value": "two"}],
+        [{"read": "row[f]", "value": "v"}],
+        [{"read": "a", "value": "two"}, {"read": "b", "value": None}],
+    ]
+    judged(path)
+
+
+def test_a_token_carries_the_past_into_another_session(clean, tmp_path):
+    path = tmp_path / "run.jsonl"
+    with recorder(clean, path):
+        one, other = session(clean, 1), session(clean, 2)
+        one.set("letter", "written")
+        token = one.execute_command("CAUSAL", "TOKEN")
+        assert other.execute_command("CAUSAL", "MERGE", token, "TIMEOUT", 10_000) in (True, "OK")
+        assert other.get("letter") == "written"
+        one.close()
+        other.close()
+    found = transactions(path)
+    named = {line["token"] for line in found if "token" in line}
+    merged = {name for line in found for name in line.get("merges", [])}
+    assert named and merged and merged <= named
+    judged(path)
+    # Had the other session not seen the letter, the token would give it away.
+    path.write_text(path.read_text().replace('{"read":"letter","value":"written"}', '{"read":"letter","value":null}'))
+    judged(path, status=1)
+
+
+def test_a_server_that_dies_with_a_request_leaves_its_outcome_unknown(dev, tmp_path):
+    cluster = dev(delay="5ms", flags=["--processes"])
+    path = tmp_path / "run.jsonl"
+    with recorder(cluster, path):
+        client = Raw(cluster.client_port(1) + RECORDERS)
+        assert client.ask("SET before sure") == ["OK"]
+        server = cluster.process_of(1)
+        os.kill(server, signal.SIGSTOP)
+        client.send("SET during perhaps")
+        time.sleep(0.2)
+        os.kill(server, signal.SIGKILL)
+        assert client.answers.readline() == b""
+        client.close()
+        wait_until(lambda: cluster.process_of(1) not in (None, server), 20, "dc1 starts again")
+        cluster.wait_for_ping(1)
+        later = session(cluster, 1)
+        assert later.get("before") == "sure"
+        assert later.get("during") in (None, "perhaps")
+        later.close()
+    writes = [line for line in transactions(path) if any("write" in step for step in line["operations"])]
+    # No end is no answer.
+    assert [(line["operations"][0]["write"], line["end"] is None) for line in writes] == [
+        ("before", False),
+        ("during", True),
+    ]
+    judged(path)
+
+
+@pytest.fixture
+def redis_server(tmp_path):
+    """A Redis, for what it says is what clients are used to."""
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("redis-server is not installed")
+    port = free_base()
+    words = [program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", tmp_path]
+    process = subprocess.Popen([*map(str, words)], stdout=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: not is_free(port), 10, "redis-server listens")
+        yield port
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def test_any_server_that_speaks_the_protocol(redis_server, tmp_path):
+    path = tmp_path / "run.jsonl"
+    numbers = itertools.count()
+    with recording({"dc1": redis_server}, path):
+        clients = [Raw(redis_server + RECORDERS, piece) for piece in (None, 1, 3, 50)]
+        for round_ in range(30):
+            for client in clients:
+                client.send(
+                    f"SET x v{next(numbers)}",
+                    "GET x",
+                    "MULTI",
+                    f"MSET x v{next(numbers)} y v{next(numbers)}",
+                    "INCR n",
+                    "EXEC",
+                    "MGET x y",
+                    f"HSET row f{round_} v{next(numbers)}",
+                    "HGETALL row",
+                    "LPUSH list not-recorded",
+                    "GET n",
+                )
+            for client in clients:
+                for _ in range(11):
+                    client.answer()
+        for client in clients:
+            client.close()
+    found = operations(path)
+    assert sum({"add": "n", "delta": 1} in each for each in found) == 30 * len(clients)
+    done = ensue("check", "--json", path)
+    verdicts = {verdict["property"]: verdict for verdict in json.loads(done.stdout)["verdicts"]}
+    assert not [verdict for verdict in verdicts.values() if verdict["verdict"] == "violated"]
+
+
+def test_what_cannot_be_recorded_is_refused(tmp_path):
+    path = tmp_path / "run.jsonl"
+    path.write_text("precious")
+    port = free_base()
+    ends = ["--listen", f"127.0.0.1:{port}", "--server", "127.0.0.1:1"]
+    done = ensue("check", "--record", path, *ends)
+    assert done.returncode == 2 and "never continued" in done.stderr
+    assert path.read_text() == "precious"
+    unequal = ensue("check", "--record", tmp_path / "new", *ends, "--listen", f"127.0.0.1:{port + 1}")
+    assert unequal.returncode == 2 and "--server" in unequal.stderr
+    assert not (tmp_path / "new").exists()

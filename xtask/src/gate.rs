@@ -1,4 +1,4 @@
-//! What a change must pass, in the order in which a failure is cheapest: form, lints, tests, simulator, end to end.
+//! What a change must pass, in the order in which a failure is cheapest: form, lints, tests, simulator, end to end, torture.
 //!
 //! A step whose subject is not in the tree, or whose interpreter is not on the machine, is skipped and says so.
 
@@ -25,9 +25,11 @@ impl Gate {
         let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
         steps.program("clippy", cargo(root).args(clippy));
         steps.program("cargo test", cargo(root).args(["test", "--workspace"]));
-        steps.program("release build", cargo(root).args(["build", "--release", "-p", "ensue"]));
+        let build = ["build", "--release", "-p", "ensue", "-p", "ensue-torture"];
+        steps.program("release build", cargo(root).args(build));
         steps.step(&format!("simulator, {} seeds", self.seeds), || simulator(root, self.seeds));
         steps.step("end-to-end tests", || end_to_end(root));
+        steps.step("torture, one round of each kind of faults", || torture(root));
         steps.summary()
     }
 }
@@ -51,6 +53,14 @@ fn simulator(root: &Path, seeds: u32) -> Outcome {
         return Outcome::Skipped("the `ensue` binary has no simulator: no dependency on ensue-sim".into());
     }
     run(Command::new(binary(root)).current_dir(root).args(["sim", "--seeds", &seeds.to_string()]))
+}
+
+/// Real processes, harmed for half a minute. What this machine does not allow, it says and leaves out.
+fn torture(root: &Path) -> Outcome {
+    let binary = binary(root);
+    let mut command = Command::new(binary.with_file_name("ensue-torture"));
+    command.arg("--binary").arg(&binary).arg("--dir").arg(binary.with_file_name("torture-data"));
+    run(command.current_dir(root).args(["--minutes", "0.4", "--round-seconds", "5"]))
 }
 
 /// Python scripts that start `ENSUE_BIN` and talk to it with the Redis client that people use.

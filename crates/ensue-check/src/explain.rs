@@ -6,10 +6,13 @@ use std::fmt::Write;
 
 /// The sentence that says what is wrong.
 pub(crate) fn summary(history: &History, violation: &Violation) -> String {
-    let older = violation.relations.iter().find_map(|relation| match relation.kind {
+    let mut demands = violation.relations.iter().filter_map(|relation| match relation.kind {
         RelationKind::OlderThan { key, by } if relation.on_cycle => Some((relation, key, by)),
         _ => None,
     });
+    let older = demands.next();
+    // One read alone can be called wrong; of several that contradict each other, none.
+    let are_several = older.is_some_and(|(_, _, by)| demands.any(|(_, _, other)| other != by));
     match (violation.pattern, older) {
         (Pattern::CyclicCO, _) => {
             "session order and reads-from form a cycle: something was seen before its cause".into()
@@ -26,15 +29,16 @@ pub(crate) fn summary(history: &History, violation: &Violation) -> String {
             written(history, relation.to, key),
             written(history, relation.from, key)
         ),
+        (Pattern::CyclicCF, Some((_, key, _))) => {
+            format!("no order of the concurrent writes of `{}` explains all reads", history.key_name(key))
+        }
+        (_, Some(_)) if are_several => "no order of the writes explains all these reads".into(),
         (Pattern::FracturedRead, Some((relation, key, by))) => format!(
             "{} did not read of one moment: it read {}, although it had to know {}",
             actor(history, by),
             written(history, relation.to, key),
             written(history, relation.from, key)
         ),
-        (Pattern::CyclicCF, Some((_, key, _))) => {
-            format!("no order of the concurrent writes of `{}` explains all reads", history.key_name(key))
-        }
         (_, Some((relation, key, by))) => format!(
             "{} read {}, although it had to know {}",
             actor(history, by),

@@ -21,6 +21,7 @@ mod shrink;
 use crate::history::{History, Operation, TransactionIndex};
 use crate::property::Property;
 use crate::report::{Options, Pattern, Reason, Report, Verdict, Violation};
+use clocks::{Clocks, Latest, Past};
 use counters::{BrokenCount, Counters};
 use evidence::Evidence;
 use graph::{Graph, StepKind};
@@ -121,7 +122,7 @@ impl<'a> Case<'a> {
     fn judge(&self, wanted: &[Property], reads: &[Read]) -> Vec<Finding> {
         let index = Index::new(self.history, reads.to_vec(), &self.counters.seen);
         let order = clocks::order(&index);
-        let mut axioms = Axioms { index: &index, order: order.as_deref(), convergent: None };
+        let mut axioms = Axioms::new(&index, order.as_deref());
         let judge = |&property: &Property| match property {
             Property::ReadIntegrity => self.integrity(),
             Property::Counters => self.counters(&index, order.as_deref()),
@@ -250,45 +251,50 @@ struct Axioms<'a> {
     index: &'a Index<'a>,
     /// Nothing if session order and reads-from are cyclic.
     order: Option<&'a [u32]>,
-    /// What CCv demands, with its cycle if it has one; made when it is first asked for.
-    convergent: Option<(Inferred, Option<Evidence>)>,
+    /// What CCv demands, if that has a cycle; found out when it is first asked for.
+    convergent: Option<Option<Inferred>>,
+    /// What shows that CC is violated, and CCv with it; looked for once.
+    overwritten: Option<Option<Evidence>>,
+    latest: Latest,
 }
 
-impl Axioms<'_> {
+impl<'a> Axioms<'a> {
+    fn new(index: &'a Index<'a>, order: Option<&'a [u32]>) -> Axioms<'a> {
+        Axioms { index, order, convergent: None, overwritten: None, latest: Latest::default() }
+    }
+
     fn judge(&mut self, property: Property) -> Finding {
         let Some(order) = self.order else {
             let none = Inferred::default();
             let cycle = Graph::new(self.index, &none).cycle().expect("the past has no order");
             return Finding::Violated(Evidence::of_cycle(self.index, property, Pattern::CyclicCO, &cycle));
         };
-        let index = self.index;
-        let (demanded, convergent) = self.convergent.get_or_insert_with(|| {
-            let demanded = Inferred::find(index, order, Property::CausalConvergent);
-            let cycle = Graph::new(index, &demanded).cycle();
-            let evidence = cycle.map(|cycle| {
-                let pattern = pattern(Property::CausalConvergent, &cycle);
-                Evidence::of_cycle(index, Property::CausalConvergent, pattern, &cycle)
-            });
-            (demanded, evidence)
+        let (index, latest) = (self.index, &mut self.latest);
+        let convergent = self.convergent.get_or_insert_with(|| {
+            let demanded = Inferred::find(index, order, Property::CausalConvergent, latest);
+            Graph::new(index, &demanded).is_cyclic().then_some(demanded)
         });
         let Some(convergent) = convergent else { return Finding::Holds };
-        let causal = matches!(property, Property::Causal | Property::CausalConvergent);
-        if causal {
-            if let Some(evidence) = overwritten(index, order, property, demanded) {
-                return Finding::Violated(evidence);
-            }
-            return match property {
-                Property::Causal => Finding::Holds,
-                _ => Finding::Violated(convergent.clone()),
+        if matches!(property, Property::Causal | Property::CausalConvergent) {
+            let overwritten =
+                self.overwritten.get_or_insert_with(|| overwritten(index, order, convergent, latest));
+            return match (overwritten, property) {
+                (Some(evidence), _) => Finding::Violated(evidence.clone()),
+                (None, Property::Causal) => Finding::Holds,
+                (None, _) => acyclic(index, property, convergent),
             };
         }
-        let demanded = Inferred::find(index, order, property);
-        match Graph::new(index, &demanded).cycle() {
-            Some(cycle) => {
-                Finding::Violated(Evidence::of_cycle(index, property, pattern(property, &cycle), &cycle))
-            }
-            None => Finding::Holds,
+        acyclic(index, property, &Inferred::find(index, order, property, latest))
+    }
+}
+
+/// Whether what an axiom demands has no cycle.
+fn acyclic(index: &Index<'_>, property: Property, demanded: &Inferred) -> Finding {
+    match Graph::new(index, demanded).cycle() {
+        Some(cycle) => {
+            Finding::Violated(Evidence::of_cycle(index, property, pattern(property, &cycle), &cycle))
         }
+        None => Finding::Holds,
     }
 }
 
@@ -296,15 +302,15 @@ impl Axioms<'_> {
 fn overwritten(
     index: &Index<'_>,
     order: &[u32],
-    property: Property,
     demanded: &Inferred,
+    latest: &mut Latest,
 ) -> Option<Evidence> {
     if let Some(edge) = demanded.before_initial {
         let step = graph::Step { from: edge.from, to: INITIAL, kind: StepKind::Older(edge.read) };
-        return Some(Evidence::of_cycle(index, property, Pattern::WriteCOInitRead, &[step]));
+        return Some(Evidence::of_cycle(index, Property::Causal, Pattern::WriteCOInitRead, &[step]));
     }
-    for block in clocks::Clocks::blocks(index) {
-        let clocks = clocks::Clocks::compute(index, order, clocks::Past::Causal, block);
+    for block in Clocks::blocks(index) {
+        let clocks = latest.table(index, order, Past::Causal, block);
         let follows = |edge: &&Edge| {
             let (session, position) = (index.session[edge.to as usize], index.position[edge.to as usize]);
             clocks.entry(edge.from, session).is_some_and(|known| known > position)
@@ -313,7 +319,7 @@ fn overwritten(
             let step = graph::Step { from: edge.from, to: edge.to, kind: StepKind::Older(edge.read) };
             let mut cycle = vec![step];
             cycle.extend(path::find(index, Property::Causal, edge.to, edge.from).unwrap_or_default());
-            return Some(Evidence::of_cycle(index, property, Pattern::WriteCORead, &cycle));
+            return Some(Evidence::of_cycle(index, Property::Causal, Pattern::WriteCORead, &cycle));
         }
     }
     None

@@ -9,7 +9,7 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 /// The first byte says whether the others are a text or the content of a token.
 pub fn run(data: &[u8]) {
     let mut cursor = Cursor::new(data);
-    let text = if cursor.byte().is_multiple_of(2) { cursor.rest().to_vec() } else { sealed(&mut cursor) };
+    let text = if cursor.byte() % 2 == 0 { cursor.rest().to_vec() } else { sealed(&mut cursor) };
     let mut lone = started();
     lone.connect();
     let words =

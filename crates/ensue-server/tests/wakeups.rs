@@ -25,14 +25,14 @@ impl Bell {
     }
 
     fn ring(&self) {
-        *self.rung.lock().unwrap() = true;
+        *self.rung.lock().expect("no schedule panics elsewhere") = true;
         self.heard.notify_one();
     }
 
     fn wait(&self) {
-        let mut rung = self.rung.lock().unwrap();
+        let mut rung = self.rung.lock().expect("no schedule panics elsewhere");
         while !*rung {
-            rung = self.heard.wait(rung).unwrap();
+            rung = self.heard.wait(rung).expect("no schedule panics elsewhere");
         }
         *rung = false;
     }
@@ -66,7 +66,7 @@ fn core_and_senders() {
         let of_one: Vec<u32> = arrived.iter().filter(|mail| mail.0 == sender).map(|mail| mail.1).collect();
         assert_eq!(of_one, (0..2 * BATCHES).collect::<Vec<u32>>(), "mail of one sender arrives in order");
     }
-    senders.into_iter().for_each(|sender| sender.join().unwrap());
+    senders.into_iter().for_each(|sender| sender.join().expect("no schedule panics elsewhere"));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! causal order of everything they did. A failing seed is one line to replay; a rule of the protocol can be broken
 //! by name to see that the oracle notices. Nothing here reads a clock or a hash map's order, except `cli`.
 
+pub mod agreement;
 pub mod audit;
 pub mod cli;
 pub mod clock;
@@ -17,6 +18,7 @@ pub mod network;
 pub mod oracle;
 pub mod promises;
 pub mod random;
+pub mod recording;
 pub mod reply;
 pub mod run;
 pub mod script;

@@ -6,7 +6,6 @@ use crate::process::Injection;
 use crate::random::Random;
 use anyhow::Result;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::{Duration, Instant};
 
 /// One fault. Datacenters are counted from 0.
@@ -183,26 +182,6 @@ fn inject(cluster: &mut Cluster, datacenter: usize, expression: String) -> Resul
     cluster.start_server(datacenter, Some(&Injection(expression)))
 }
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.name();
-        match *self {
-            Fault::Delay { from, to, ms } => write!(f, "{name}: dc{} to dc{}, {ms} ms", from + 1, to + 1),
-            Fault::Silence { from, to } => write!(f, "{name}: dc{} to dc{}", from + 1, to + 1),
-            Fault::Sever { one, other } | Fault::Flap { one, other } => {
-                write!(f, "{name}: dc{} and dc{}", one + 1, other + 1)
-            }
-            Fault::KillAtWrite { datacenter, nth }
-            | Fault::KillAtSync { datacenter, nth }
-            | Fault::FailSync { datacenter, nth } => write!(f, "{name}: dc{}, N = {nth}", datacenter + 1),
-            Fault::Lose { datacenter, .. } | Fault::Kill { datacenter } | Fault::Pause { datacenter } => {
-                write!(f, "{name}: dc{}", datacenter + 1)
-            }
-            Fault::FillDisk => write!(f, "{name}: dc{}", SMALL_DISK + 1),
-        }
-    }
-}
-
 /// The faults of one round, as they come and go.
 #[derive(Debug)]
 pub struct Storm {
@@ -232,15 +211,15 @@ impl Storm {
         }
     }
 
-    /// Ends what is over and begins what is due. What began, for the log.
-    pub fn blow(&mut self, cluster: &mut Cluster) -> Result<Option<Fault>> {
+    /// Ends what is over and begins what is due.
+    pub fn blow(&mut self, cluster: &mut Cluster) -> Result<()> {
         let now = Instant::now();
         while let Some(index) = self.active.iter().position(|(until, _)| *until <= now) {
             let (_, fault) = self.active.remove(index);
             fault.end(cluster, self.usual)?;
         }
         if now < self.next || self.active.len() >= ACTIVE_MAX {
-            return Ok(None);
+            return Ok(());
         }
         self.next = now + Duration::from_millis(self.random.between(50, 600));
         let fault = Fault::draw(self.weather, self.means, &mut self.random);
@@ -248,12 +227,12 @@ impl Storm {
             other.name() == fault.name() || other.victim().is_some_and(|v| Some(v) == fault.victim())
         };
         if self.active.iter().any(|(_, other)| taken(other)) {
-            return Ok(None);
+            return Ok(());
         }
         fault.begin(cluster)?;
         *self.counts.entry(fault.name()).or_insert(0) += 1;
         self.active.push((now + Duration::from_millis(self.random.between(50, 2_500)), fault));
-        Ok(Some(fault))
+        Ok(())
     }
 
     /// Ends everything.

@@ -108,11 +108,7 @@ fn try_run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         options.properties.push(Property::ReadIntegrity);
     }
     let report = ensue_check::check(&history, &options);
-    if args.json {
-        println!("{}", ensue_check::report::json(&history, &report));
-    } else {
-        print(&history, &report, Paint::for_stdout());
-    }
+    tell(&history, &report, args.json)?;
     if let Some(path) = &args.svg {
         match clearest(&report) {
             Some((property, violation)) => {
@@ -185,44 +181,61 @@ impl Read for Progress {
     }
 }
 
-fn print(history: &History, report: &Report, paint: Paint) {
+/// Prints the report. A reader that goes away early, such as `head`, has read enough.
+fn tell(history: &History, report: &Report, as_json: bool) -> io::Result<()> {
+    let mut output = BufWriter::new(io::stdout().lock());
+    let told = match as_json {
+        true => writeln!(output, "{}", ensue_check::report::json(history, report)),
+        false => print(history, report, Paint::for_stdout(), &mut output),
+    };
+    match told.and_then(|()| output.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        told => told,
+    }
+}
+
+fn print(history: &History, report: &Report, paint: Paint, output: &mut impl Write) -> io::Result<()> {
     let width = report.verdicts.iter().map(|(property, _)| property.title().len()).max().unwrap_or(0);
-    println!(
+    writeln!(
+        output,
         "{} operations, {} transactions, {} sessions",
         history.operation_count(),
         history.transactions.len(),
         history.sessions.len()
-    );
-    println!();
+    )?;
+    writeln!(output)?;
     for (property, verdict) in &report.verdicts {
         let title = format!("{:width$}", property.title());
         match verdict {
-            Verdict::Holds => println!("  {title}  {}", paint.good("holds")),
+            Verdict::Holds => writeln!(output, "  {title}  {}", paint.good("holds"))?,
             Verdict::Violated(violation) => {
-                println!("  {title}  {} {}", paint.bad("violated"), violation.pattern);
+                writeln!(output, "  {title}  {} {}", paint.bad("violated"), violation.pattern)?;
             }
-            Verdict::Undecided(reason) => println!("  {title}  {}: {reason}", paint.notable("undecided")),
+            Verdict::Undecided(reason) => {
+                writeln!(output, "  {title}  {}: {reason}", paint.notable("undecided"))?
+            }
             Verdict::NotApplicable(why) => {
-                println!("  {title}  {}", paint.dim(&format!("not applicable: {why}")))
+                writeln!(output, "  {title}  {}", paint.dim(&format!("not applicable: {why}")))?
             }
         }
     }
     for note in &report.notes {
-        println!("\n{} {note}", paint.notable("note:"));
+        writeln!(output, "\n{} {note}", paint.notable("note:"))?;
     }
     let mut told: Vec<&Violation> = Vec::new();
     for (property, violation) in report.violations() {
-        println!("\n{} {}", paint.bad(property.title()), paint.bold(&violation.pattern.to_string()));
+        writeln!(output, "\n{} {}", paint.bad(property.title()), paint.bold(&violation.pattern.to_string()))?;
         if told.iter().any(|earlier| is_told(earlier, violation)) {
-            println!("  by the same operations: {}", violation.summary);
+            writeln!(output, "  by the same operations: {}", violation.summary)?;
             continue;
         }
-        println!("  {}\n", violation.summary);
+        writeln!(output, "  {}\n", violation.summary)?;
         for line in explain::lines(history, violation) {
-            println!("    {line}");
+            writeln!(output, "{}", format!("    {line}").trim_end())?;
         }
         told.push(violation);
     }
+    Ok(())
 }
 
 fn is_told(earlier: &Violation, violation: &Violation) -> bool {

@@ -55,40 +55,23 @@ pub(crate) struct SimArgs {
 }
 
 pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
-    let SimArgs {
-        seeds,
-        seed,
-        scenario,
-        start,
-        minutes,
-        record,
-        commit,
-        broken,
-        breaks,
-        trace,
-        threads,
-        exhaust,
-        states_max,
-        out,
-        shrink_seconds,
-    } = args;
-    let breaks = breaks.map(|names| names.into_iter().filter(|name| !name.is_empty()).collect());
+    let breaks = args.breaks.map(|names| names.into_iter().filter(|name| !name.is_empty()).collect());
     let options = SimOptions {
-        seeds,
-        seed,
-        scenario,
-        start,
-        minutes,
-        record,
-        commit,
-        broken,
+        seeds: args.seeds,
+        seed: args.seed,
+        scenario: args.scenario,
+        start: args.start,
+        minutes: args.minutes,
+        record: args.record,
+        commit: args.commit,
+        broken: args.broken,
         breaks,
-        trace,
-        threads,
-        exhaust,
-        states_max,
-        out: Some(out),
-        shrink_seconds,
+        trace: args.trace,
+        threads: args.threads,
+        exhaust: args.exhaust,
+        states_max: args.states_max,
+        out: Some(args.out),
+        shrink_seconds: args.shrink_seconds,
     };
     Ok(ExitCode::from(u8::try_from(ensue_sim::cli::run(&options)).unwrap_or(2)))
 }

@@ -63,6 +63,18 @@ pub(super) fn causal(index: &Index<'_>, order: Option<&[u32]>, sessions: Range<u
     }
 }
 
+/// The table that was asked for last, kept for whoever asks for the same again. Never two at once: they are large.
+#[derive(Default)]
+pub(super) struct Latest(Option<(Past, Clocks)>);
+
+impl Latest {
+    pub fn table(&mut self, index: &Index<'_>, order: &[u32], past: Past, sessions: Range<u32>) -> &Clocks {
+        let kept = self.0.take().filter(|(of, clocks)| *of == past && clocks.sessions == sessions);
+        let kept = kept.unwrap_or_else(|| (past, Clocks::compute(index, order, past, sessions)));
+        &self.0.insert(kept).1
+    }
+}
+
 /// The table of one block of sessions.
 pub(super) struct Clocks {
     pub sessions: Range<u32>,

@@ -22,8 +22,10 @@ pub(super) enum StepKind {
     Older(u32),
 }
 
-/// How many beginnings a shortest cycle is looked for from.
+/// How many beginnings a short cycle is looked for from.
 const BEGINNINGS_MAX: usize = 64;
+/// No further beginning is tried once so many steps were taken: a large component is gone through few times.
+const STEPS_MAX: usize = 1_000_000;
 
 /// Session order, merges, reads-from and what was inferred, as one graph.
 pub(super) struct Graph<'a> {
@@ -44,6 +46,10 @@ impl<'a> Graph<'a> {
         let demanded = inferred.edges.iter().map(|edge| (edge.from, edge.to));
         let followers = Rows::new(nodes, of_past.chain(demanded));
         Graph { index, inferred, followers, nodes }
+    }
+
+    pub fn is_cyclic(&self) -> bool {
+        self.inferred.before_initial.is_some() || self.left_by_sorting().is_some()
     }
 
     /// A short cycle, closing at its first step.
@@ -137,17 +143,19 @@ impl<'a> Graph<'a> {
         smallest
     }
 
-    /// The nodes of a cycle within a component.
+    /// The nodes of a cycle within a component: the shortest of those through some beginnings.
     fn shortest_cycle(&self, component: &[u32]) -> Vec<u32> {
         let mut is_within = vec![false; self.nodes];
         component.iter().for_each(|&node| is_within[node as usize] = true);
         let mut shortest: Vec<u32> = Vec::new();
         let mut came_from = vec![u32::MAX; self.nodes];
-        for &beginning in component.iter().take(BEGINNINGS_MAX) {
+        let mut steps = 0;
+        for beginning in self.beginnings(component, &is_within) {
             component.iter().for_each(|&node| came_from[node as usize] = u32::MAX);
             let mut queue = VecDeque::from([beginning]);
             'search: while let Some(node) = queue.pop_front() {
                 for next in self.next(node).filter(|&next| is_within[next as usize]) {
+                    steps += 1;
                     if came_from[next as usize] != u32::MAX {
                         continue;
                     }
@@ -168,8 +176,35 @@ impl<'a> Graph<'a> {
             if shortest.is_empty() || cycle.len() < shortest.len() {
                 shortest = cycle;
             }
+            if steps > STEPS_MAX {
+                break;
+            }
         }
         shortest
+    }
+
+    /// Where to look for a cycle first: where an inferred edge leads furthest back in the history. A history is
+    /// written about in the order of time, so what is wrong stands there more often than elsewhere.
+    fn beginnings(&self, component: &[u32], is_within: &[bool]) -> Vec<u32> {
+        let mut back: Vec<(u32, u32)> = self
+            .inferred
+            .edges
+            .iter()
+            .filter(|edge| edge.from > edge.to && (edge.from as usize) < self.index.len())
+            .filter(|edge| is_within[edge.from as usize] && is_within[edge.to as usize])
+            .map(|edge| (edge.from - edge.to, edge.to))
+            .collect();
+        back.sort_unstable_by(|a, b| b.cmp(a));
+        let mut beginnings: Vec<u32> = Vec::new();
+        for node in back.into_iter().map(|(_, to)| to).chain(component.iter().copied()) {
+            if beginnings.len() == BEGINNINGS_MAX {
+                break;
+            }
+            if !beginnings.contains(&node) {
+                beginnings.push(node);
+            }
+        }
+        beginnings
     }
 
     /// The steps between the nodes of a cycle, without auxiliary nodes.

@@ -3,7 +3,7 @@
 //! Of several writes of one session only the last is named, because session order says the rest. Where whoever had to be known
 //! was known through reads, there is no such order; then auxiliary nodes stand for "all that a session had seen by now".
 
-use super::clocks::{Clocks, Past};
+use super::clocks::{Clocks, Latest, Past};
 use super::index::{Group, Index, Keyed, KeyedEntry};
 use super::reads::INITIAL;
 use crate::history::Operation;
@@ -34,7 +34,7 @@ pub(super) struct Inferred {
 
 impl Inferred {
     /// What the axiom of this property demands. `order` has everything after its past.
-    pub fn find(index: &Index<'_>, order: &[u32], property: Property) -> Inferred {
+    pub fn find(index: &Index<'_>, order: &[u32], property: Property, latest: &mut Latest) -> Inferred {
         let mut inferred = Inferred::default();
         let seen = match property {
             Property::MonotonicReads | Property::WritesFollowReads => Some(SeenWrites::find(index)),
@@ -49,16 +49,16 @@ impl Inferred {
         };
         let mut done = Map::default();
         for block in Clocks::blocks(index) {
-            let clocks = Clocks::compute(index, order, past, block);
+            let clocks = latest.table(index, order, past, block);
             let mut row = vec![0; clocks.sessions.len()];
             let mut reader = None;
             for (number, read) in index.reads.iter().enumerate() {
                 if reader.replace(read.reader) != Some(read.reader) {
-                    known(index, &clocks, property, read.reader, &mut row);
+                    known(index, clocks, property, read.reader, &mut row);
                 }
                 match &seen {
-                    None => inferred.add_last_writes(index, &clocks, &row, number as u32),
-                    Some(seen) => inferred.add_seen(index, seen, &clocks, &row, number as u32, &mut done),
+                    None => inferred.add_last_writes(index, clocks, &row, number as u32),
+                    Some(seen) => inferred.add_seen(index, seen, clocks, &row, number as u32, &mut done),
                 }
             }
         }

@@ -185,30 +185,27 @@ fn insert(places: &[String], added: i64) -> Vec<Step> {
 }
 
 fn read_all(places: &[String], reply: &Reply) -> Option<Vec<Step>> {
-    let one = std::slice::from_ref(reply);
-    let answers = match reply {
-        Reply::Array(items) => items.as_slice(),
-        _ => one,
-    };
-    if answers.len() != places.len() {
-        return None;
-    }
-    let step = |(place, answer): (&String, &Reply)| Some(read(place, content(answer)?.as_deref()));
-    places.iter().zip(answers).map(step).collect()
+    each(places, reply, |place, answer| Some(read(place, content(answer)?.as_deref())))
 }
 
 fn contains(places: &[String], reply: &Reply) -> Option<Vec<Step>> {
-    let one = std::slice::from_ref(reply);
+    each(places, reply, |place, answer| Some(read(place, (integer(answer)? != 0).then_some(MEMBER))))
+}
+
+/// A step for each place from its answer; a reply that is no array answers the only one.
+fn each(
+    places: &[String],
+    reply: &Reply,
+    step: impl Fn(&String, &Reply) -> Option<Step>,
+) -> Option<Vec<Step>> {
     let answers = match reply {
         Reply::Array(items) => items.as_slice(),
-        _ => one,
+        single => std::slice::from_ref(single),
     };
     if answers.len() != places.len() {
         return None;
     }
-    let step =
-        |(place, answer): (&String, &Reply)| Some(read(place, (integer(answer)? != 0).then_some(MEMBER)));
-    places.iter().zip(answers).map(step).collect()
+    places.iter().zip(answers).map(|(place, answer)| step(place, answer)).collect()
 }
 
 /// The places and rows that a plan names.

@@ -33,7 +33,7 @@ pub(crate) struct Execution {
     pub atomic: Option<Vec<u32>>,
 }
 
-const FORGOTTEN: Reply = Reply::error("TRYAGAIN the state of that moment is no longer known");
+pub(super) const FORGOTTEN: Reply = Reply::error("TRYAGAIN the state of that moment is no longer known");
 
 /// What became of one command.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 //! whether it did, and the coordinator answers at once.
 
 use super::Partition;
-use super::execute::Execution;
+use super::execute::{Execution, FORGOTTEN};
 use crate::command;
 use crate::evaluate::{Evaluation, Observed};
 use crate::order::{RowName, WorkId};
@@ -181,7 +181,8 @@ impl Partition {
                         Ok(Ok(reply)) => execution.replies.push(reply),
                         Err(error) => execution.replies.push(error.reply()),
                         // The coordinators took longer to answer than past states are kept: it is read as of now.
-                        Ok(Err(Gone)) => execution.commands.push_front(args),
+                        Ok(Err(Gone)) if at < self.promise() => execution.commands.push_front(args),
+                        Ok(Err(Gone)) => execution.replies.push(FORGOTTEN),
                     }
                 }
                 self.advance(*execution);

@@ -1,9 +1,11 @@
-//! Rules broken in turn: how many seeds it takes until somebody notices, and which property does.
+//! Rules broken in turn: how many seeds it takes until somebody notices, which property does, and who: the oracle or the
+//! checker.
 //!
 //! Seeds of one rule run on all cores; the rules follow one another, each a row of a markdown table as soon as it is known.
 
 use super::many::threads;
 use super::{SimOptions, find_rule, run_seed};
+use crate::agreement::{Witnesses, witnesses};
 use ensue_types::{Rule, Rules};
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
@@ -19,8 +21,17 @@ const START_DISTANCE: u64 = 1_000_000;
 struct Row {
     first: Option<u64>,
     median: Option<u64>,
-    /// What the starts were seen as, each once.
+    /// What the starts were seen as, each once, and who saw it.
     properties: Vec<&'static str>,
+    witnesses: Vec<Witnesses>,
+}
+
+/// A seed that failed.
+#[derive(Clone, Copy)]
+struct Catch {
+    seed: u64,
+    property: &'static str,
+    witnesses: Witnesses,
 }
 
 pub(super) fn table(options: &SimOptions, names: &[String]) -> i32 {
@@ -34,7 +45,7 @@ pub(super) fn table(options: &SimOptions, names: &[String]) -> i32 {
     if rules.is_empty() {
         rules.extend(Rule::ALL);
     }
-    println!("| rule | first seed | median seeds | seen as |\n|---|--:|--:|---|");
+    println!("| rule | first seed | median seeds | seen as | seen by |\n|---|--:|--:|---|---|");
     let mut missed = Vec::new();
     for (index, &rule) in rules.iter().enumerate() {
         progress(&format!("{} of {}: {}", index + 1, rules.len(), rule.name()));
@@ -54,17 +65,20 @@ pub(super) fn table(options: &SimOptions, names: &[String]) -> i32 {
 
 fn try_rule(rule: Rule, options: &SimOptions) -> Row {
     let limit = options.seeds.unwrap_or(SEEDS_MAX);
-    let mut row = Row { first: None, median: None, properties: Vec::new() };
+    let mut row = Row { first: None, median: None, properties: Vec::new(), witnesses: Vec::new() };
     let mut distances = Vec::new();
     for attempt in 0..STARTS {
         let from = options.start + attempt * START_DISTANCE;
         match first_caught(rule, from, limit, options) {
-            Some((seed, property)) => {
-                row.first = row.first.or((attempt == 0).then_some(seed));
-                if !row.properties.contains(&property) {
-                    row.properties.push(property);
+            Some(caught) => {
+                row.first = row.first.or((attempt == 0).then_some(caught.seed));
+                if !row.properties.contains(&caught.property) {
+                    row.properties.push(caught.property);
                 }
-                distances.push(seed - from + 1);
+                if !row.witnesses.contains(&caught.witnesses) {
+                    row.witnesses.push(caught.witnesses);
+                }
+                distances.push(caught.seed - from + 1);
             }
             None if attempt == 0 => return row,
             None => distances.push(limit),
@@ -76,10 +90,10 @@ fn try_rule(rule: Rule, options: &SimOptions) -> Row {
 }
 
 /// The lowest seed from `from` on that fails with the rule broken, whatever the number of threads.
-fn first_caught(rule: Rule, from: u64, limit: u64, options: &SimOptions) -> Option<(u64, &'static str)> {
+fn first_caught(rule: Rule, from: u64, limit: u64, options: &SimOptions) -> Option<Catch> {
     let next = AtomicU64::new(from);
     let end = from + limit;
-    let found: Mutex<Option<(u64, &'static str)>> = Mutex::new(None);
+    let found: Mutex<Option<Catch>> = Mutex::new(None);
     std::thread::scope(|scope| {
         for _ in 0..threads(options) {
             scope.spawn(|| {
@@ -88,14 +102,14 @@ fn first_caught(rule: Rule, from: u64, limit: u64, options: &SimOptions) -> Opti
                     if seed >= end {
                         return;
                     }
-                    let Some(violation) = run_seed(seed, Rules::breaking(rule), false).violation else {
-                        continue;
-                    };
+                    let report = run_seed(seed, Rules::breaking(rule), false);
+                    let Some(violation) = &report.violation else { continue };
                     // The seeds below this one are finished by whoever has begun them.
                     next.fetch_max(end, Ordering::Relaxed);
                     let mut found = found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                    if found.is_none_or(|(lowest, _)| seed < lowest) {
-                        *found = Some((seed, violation.property));
+                    if found.is_none_or(|lowest| seed < lowest.seed) {
+                        let witnesses = witnesses(violation, &report.history, &report.finals);
+                        *found = Some(Catch { seed, property: violation.property, witnesses });
                     }
                 }
             });
@@ -106,12 +120,14 @@ fn first_caught(rule: Rule, from: u64, limit: u64, options: &SimOptions) -> Opti
 
 fn line(rule: Rule, row: &Row) -> String {
     let number = |n: Option<u64>| n.map_or("not caught".to_owned(), |n| n.to_string());
+    let witnesses: Vec<String> = row.witnesses.iter().map(ToString::to_string).collect();
     format!(
-        "| `{}` | {} | {} | {} |",
+        "| `{}` | {} | {} | {} | {} |",
         rule.name(),
         number(row.first),
         number(row.median),
-        row.properties.join("; ")
+        row.properties.join("; "),
+        witnesses.join("; ")
     )
 }
 

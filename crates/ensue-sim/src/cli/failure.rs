@@ -1,9 +1,15 @@
 //! What a failing run leaves behind: a directory with everything that is needed to understand it.
+//!
+//! The history is left twice: as the simulator tells it, and for `ensue check`.
 
 use super::{SimOptions, replay_line};
+use crate::agreement;
+use crate::recording::record;
 use crate::run::{Report, run_plan};
 use crate::shrink::{Shrunk, shrink};
 use crate::trial::Trial;
+use ensue_check::draw;
+use ensue_check::format::Format;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +19,7 @@ use std::time::{Duration, Instant};
 pub(super) fn tell(report: &Report, options: &SimOptions) {
     let Some(violation) = &report.violation else { return };
     println!("VIOLATION       {violation}");
+    println!("seen by         {}", agreement::witnesses(violation, &report.history, &report.finals));
     println!("replay          {}", replay_line(report));
     let directory = directory(report, options);
     if let Err(error) = leave(report, &directory) {
@@ -51,7 +58,21 @@ fn tell_shrunk(report: &Report, shrunk: &Shrunk, path: &Path, elapsed: Duration)
     );
     let broken = report.options.rules.broken().map(|rule| format!(" --break {}", rule.name()));
     println!("replay          ensue sim --scenario {}{}", path.display(), broken.unwrap_or_default());
+    println!("shrunk seen by  {}", shrunk_witnesses(&shrunk.report));
     println!("\n{}", shrunk.script());
+}
+
+/// A shrunk history is mostly small enough for the reference checker, too.
+fn shrunk_witnesses(report: &Report) -> String {
+    let Some(violation) = &report.violation else { return String::new() };
+    let witnesses = agreement::witnesses(violation, &report.history, &report.finals);
+    let recorded = record(&report.history, &report.finals);
+    let reference = match agreement::reference_sees(&recorded, report.history.promises) {
+        Some(true) => "and so does the reference checker",
+        Some(false) => "the reference checker sees nothing",
+        None => "too large for the reference checker",
+    };
+    format!("{witnesses}; {reference}")
 }
 
 fn directory(report: &Report, options: &SimOptions) -> PathBuf {
@@ -67,6 +88,8 @@ fn leave(report: &Report, directory: &Path) -> std::io::Result<()> {
     writeln!(summary, "{}\n", replay_line(report))?;
     if let Some(violation) = &report.violation {
         writeln!(summary, "{violation}\n")?;
+        let witnesses = agreement::witnesses(violation, &report.history, &report.finals);
+        writeln!(summary, "seen by         {witnesses}\n")?;
     }
     writeln!(summary, "{}\nevent hash      {:016x}", report.options, report.hash)?;
     writeln!(summary, "\n{}", report.plan.until(report.virtual_us))?;
@@ -77,5 +100,23 @@ fn leave(report: &Report, directory: &Path) -> std::io::Result<()> {
     }
     let mut history = BufWriter::new(File::create(directory.join("history.txt"))?);
     (0..report.history.operations.len())
-        .try_for_each(|index| writeln!(history, "{}", report.history.describe(index)))
+        .try_for_each(|index| writeln!(history, "{}", report.history.describe(index)))?;
+    leave_recording(report, directory)
+}
+
+/// The history as the checker reads it, and the smallest violation that it sees, drawn.
+fn leave_recording(report: &Report, directory: &Path) -> std::io::Result<()> {
+    let recorded = record(&report.history, &report.finals);
+    let mut file = BufWriter::new(File::create(directory.join("history.jsonl"))?);
+    Format::Jsonl.write(&recorded, &mut file).map_err(std::io::Error::other)?;
+    file.flush()?;
+    let checked = agreement::check(&recorded, report.history.promises);
+    let smallest = checked.violations().min_by_key(|(_, violation)| violation.transactions.len());
+    match smallest {
+        Some((property, violation)) => {
+            let picture = draw::svg(&recorded, property.title(), violation);
+            fs::write(directory.join("violation.svg"), picture)
+        }
+        None => Ok(()),
+    }
 }

@@ -38,9 +38,12 @@ impl Run {
         let finals = self.read_everything(workload);
         match finals {
             // What the history says explains more than "it does not come to rest".
-            Ok(finals) => self.judge(workload, &finals)?,
+            Ok(finals) => {
+                self.finals = finals;
+                self.judge(workload)?;
+            }
             Err(violation) => {
-                self.judge(workload, &[])?;
+                self.judge(workload)?;
                 return Err(violation);
             }
         }
@@ -52,7 +55,7 @@ impl Run {
     /// and each of them answers everything.
     fn settle_without_the_lost(&mut self, workload: &mut Workload) -> Result<(), Violation> {
         self.idle(workload, ANSWER_US_MAX)?;
-        self.judge(workload, &[])?;
+        self.judge(workload)?;
         let questions = Questions::new(workload, self.world.now());
         for datacenter in self.world.survivors() {
             let answers = self.ask(workload, datacenter, questions.texts())??;
