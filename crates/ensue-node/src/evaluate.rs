@@ -8,7 +8,9 @@ use bytes::Bytes;
 use ensue_store::cell::{Cell, Content, State, Write};
 use ensue_store::keyspace::Keyspace;
 use ensue_store::row::{Gone, Kind, Row};
-use ensue_types::{Column, Decimal, Effect, LogicalTime, OperationId, Reply, RowEffect, Rule, Rules, Tally};
+use ensue_types::{
+    Column, Decimal, Effect, LogicalTime, OperationId, Reply, RowEffect, Rule, Rules, Stamp, Tally,
+};
 use std::collections::BTreeMap;
 
 /// Effects of one write before a search among them needs an index.
@@ -21,6 +23,11 @@ pub struct Observed {
     pub earliest_valid: LogicalTime,
     /// The operations that made it.
     pub operations: Vec<OperationId>,
+    /// Those among them with a higher stamp than the write that looked. They came after it was decided, and are met only
+    /// by a part that was lost and is executed again: the write does not depend on them.
+    pub newer: Vec<OperationId>,
+    /// The stamp of the write that looks.
+    by: Option<Stamp>,
 }
 
 impl Observed {
@@ -29,9 +36,12 @@ impl Observed {
         if !rules.hold(Rule::TombstonesAreSeen) && !state.is_live(rules) {
             return;
         }
-        for operation in state.operations() {
+        for (stamp, operation) in state.operations() {
             if self.operations.last() != Some(&operation) {
                 self.operations.push(operation);
+                if self.by.is_some_and(|by| by < stamp) {
+                    self.newer.push(operation);
+                }
             }
         }
     }
@@ -125,8 +135,8 @@ impl<'a> Evaluation<'a> {
             keyspace,
             at: writer.write.at,
             view: LogicalTime::MAX,
+            observed: Observed { by: Some(writer.write.stamp), ..Observed::default() },
             writer: Some(writer),
-            observed: Observed::default(),
         }
     }
 

@@ -70,7 +70,10 @@ pub mod property {
 /// Judges everything. The first violation found, in a fixed order of the checks.
 pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
     writes::thin_air(history)?;
-    let writes = Writes::collect(history, lost::lost(history, finals));
+    let lost = lost::lost(history, finals);
+    let parted = (history.promises.causality && !lost.is_empty()).then(|| lost::parted(history, &lost));
+    let history = parted.as_ref().unwrap_or(history);
+    let writes = Writes::collect(history, lost);
     let pasts = Pasts::compute(history, &writes)?;
     if history.promises.causality {
         registers::check(history, &pasts, &writes)?;
@@ -80,6 +83,11 @@ pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
     }
     finals::check(history, &pasts, &writes, finals)?;
     order::check(history, &pasts, &writes, finals)
+}
+
+/// Whether power failures took acknowledged writes, within what was promised.
+pub fn power_took(history: &History, finals: &[Final]) -> bool {
+    !lost::lost(history, finals).is_empty()
 }
 
 /// Whether a power failure may have taken what an operation wrote in a partition, within what was promised.

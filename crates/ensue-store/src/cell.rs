@@ -132,10 +132,10 @@ impl State {
         additions.fold(self.base.stamp, Stamp::max)
     }
 
-    /// The operations that made this state: at most the base's, and one a datacenter (section 3.3).
-    pub fn operations(&self) -> impl Iterator<Item = OperationId> + '_ {
-        let base = (self.base.stamp != Stamp::ZERO).then_some(self.base.operation);
-        base.into_iter().chain(self.counter.iter().flat_map(|c| &c.additions).map(|a| a.operation))
+    /// The operations that made this state, with their stamps: at most the base's, and one a datacenter (section 3.3).
+    pub fn operations(&self) -> impl Iterator<Item = (Stamp, OperationId)> + '_ {
+        let base = (self.base.stamp != Stamp::ZERO).then_some((self.base.stamp, self.base.operation));
+        base.into_iter().chain(self.counter.iter().flat_map(|c| &c.additions).map(|a| (a.stamp, a.operation)))
     }
 
     /// The additions that a new base must cover: those seen here, and those that the present base had seen.

@@ -237,6 +237,7 @@ impl Partition {
             let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer);
             let reply = command::run(&request, &mut desk);
             observed.operations.extend(desk.observed.operations.into_iter().filter(|o| *o != operation));
+            observed.newer.extend(desk.observed.newer);
             replies.push(reply.unwrap_or(FORGOTTEN));
         }
         (replies, writer.effects, observed)

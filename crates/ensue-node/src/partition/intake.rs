@@ -378,7 +378,7 @@ impl Partition {
                     }
                     self.transactions.replicated_parts.remove(&transaction);
                     self.persistence.no_longer_needed(Needed::Prepared(transaction));
-                    self.note_executed(transaction, Some(Needed::Received(origin, position)));
+                    self.note_executed(transaction, None, Some(Needed::Received(origin, position)));
                     self.mark_applied(origin, incarnation, position, at);
                     self.trace_step(transaction, TransactionStep::Committed);
                     self.send_committed(transaction, Vec::new(), Default::default());

@@ -438,7 +438,8 @@ impl Partition {
     fn on_log_written(&mut self, file: FileName) {
         let log = self.persistence.open();
         log.on_appended(file);
-        if log.is_held_back() && self.write_log() && self.config.append_fsync == AppendFsync::Always {
+        let always = self.config.append_fsync == AppendFsync::Always;
+        if log.is_held_back() && self.write_log() && (always || self.needs_sync_now()) {
             self.begin_sync();
         }
         self.release();

@@ -24,7 +24,7 @@ use ensue_types::{
     Reply, Rule,
 };
 use ensue_wire::{Decision, Envelope, Message};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// What a partition is doing.
 #[derive(Clone, Debug)]
@@ -69,8 +69,8 @@ pub(super) struct Open {
     begun: BTreeMap<OperationId, Begun>,
     decided: BTreeMap<OperationId, (LogicalTime, Option<Entry>)>,
     pub(super) prepared: BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>,
-    /// Parts that were executed and may be asked for again.
-    executed: BTreeSet<OperationId>,
+    /// Parts that were executed and may be asked for again, with the names of local transactions.
+    executed: BTreeMap<OperationId, Option<OperationId>>,
     /// The entries of replicated transactions decided and not completed: the participants' names are in them.
     announced: BTreeMap<OperationId, Entry>,
 }
@@ -222,7 +222,7 @@ impl Partition {
                 let entry = layout::decode_entry(&entry).map_err(wrong)?;
                 if let Change::Effects { transaction: Some(operation), .. } = entry.change {
                     // Its own record of the execution was lost, and the entry came back from another datacenter.
-                    open.executed.insert(operation);
+                    open.executed.insert(operation, None);
                     self.persistence.restore_needed(Needed::Executed(operation), batch);
                 }
                 self.replay_own(open, entry);
@@ -244,7 +244,7 @@ impl Partition {
                 if let Some(Change::Effects { transaction: Some(operation), .. }) =
                     entry.as_ref().map(|e| &e.change)
                 {
-                    open.executed.insert(*operation);
+                    open.executed.insert(*operation, Some(transaction));
                     self.persistence.restore_needed(Needed::Executed(*operation), batch);
                 }
                 self.replay_decided(open, transaction, at, entry);
@@ -289,7 +289,7 @@ impl Partition {
             open.received.insert((origin, position), (incarnation, entry));
             self.persistence.restore_needed(Needed::Received(origin, position), batch);
         } else if let Change::Effects { transaction: Some(operation), .. } = entry.change {
-            open.executed.insert(operation);
+            open.executed.insert(operation, None);
             self.persistence.restore_needed(Needed::Executed(operation), batch);
         }
     }
@@ -389,7 +389,7 @@ impl Partition {
         if let Change::Effects { transaction: Some(transaction), .. } = &entry.change {
             let executed = Needed::Executed(*transaction);
             self.persistence.needed_as(Needed::Received(origin, position), executed);
-            open.executed.insert(*transaction);
+            open.executed.insert(*transaction, None);
             open.prepared.remove(transaction);
             self.persistence.no_longer_needed(Needed::Prepared(*transaction));
         }
@@ -452,8 +452,8 @@ impl Partition {
         self.stage = Stage::Serving;
         // Nothing may be logged after what was read, so its end is what they wait for.
         let end = self.persistence.log_end();
-        for operation in std::mem::take(&mut open.executed) {
-            self.report_when_synced(operation, end);
+        for (operation, name) in std::mem::take(&mut open.executed) {
+            self.report_when_synced(operation, name, end);
         }
         if let Some(without) = after_loss {
             self.begin_to_catch_up(without, records, &mut open);

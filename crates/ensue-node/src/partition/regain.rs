@@ -131,7 +131,7 @@ impl Partition {
         self.clock.observe(entry.stamp.time);
         self.persistence.log_own(entry.position, bytes);
         if let Change::Effects { transaction: Some(operation), .. } = entry.change {
-            self.note_executed(operation, None);
+            self.note_executed(operation, None, None);
         }
         self.merge_own(entry);
         self.own_entry_applied();

@@ -11,27 +11,50 @@ use crate::partition::{Needed, Partition};
 use crate::trace::Trace;
 use ensue_types::{DatacenterId, OperationId, PartitionId, Position, Rule};
 use ensue_wire::{Address, Message};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Operations named in one message.
 const OPERATIONS_A_MESSAGE: usize = 1024;
+
+/// A part that its coordinator may still ask for.
+#[derive(Clone, Copy, Debug)]
+struct Executed {
+    /// Of a local transaction, unless the part came back from another datacenter.
+    name: Option<OperationId>,
+    /// The coordinator has been told that it is synced.
+    told: bool,
+}
 
 /// Steps of transactions that wait for the log to be synced, and parts that a coordinator may still ask for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Durable {
     /// Decisions that nobody has heard of: the log's end after each, and its place in the own stream if it has one.
     decisions: VecDeque<(u64, OperationId, Option<Position>)>,
-    /// Executed parts by operation, and whether their coordinator has been told that they are synced.
-    executed: BTreeMap<OperationId, bool>,
+    /// Executed parts, by operation.
+    executed: BTreeMap<OperationId, Executed>,
+    /// The names that their coordinators know them by, those of local transactions.
+    named: BTreeSet<OperationId>,
     /// Executed parts that are not synced, by the log's end after each.
     unsynced: VecDeque<(u64, OperationId)>,
     /// Completed transactions whose participants still remember them, by the log's end after each.
     completed: VecDeque<(u64, OperationId, Vec<PartitionId>)>,
+    /// Who has asked to be told all again, and is told that this was all when the log is synced up to here.
+    repeats: VecDeque<(u64, Address, u64)>,
 }
 
 impl Durable {
     pub fn has_executed(&self, operation: OperationId) -> bool {
         self.executed.contains_key(&operation)
+    }
+
+    /// Whether this partition's part of a local transaction of this name was executed.
+    pub fn has_executed_named(&self, transaction: OperationId) -> bool {
+        self.named.contains(&transaction)
+    }
+
+    fn executed(&mut self, operation: OperationId, name: Option<OperationId>, told: bool) {
+        self.named.extend(name);
+        self.executed.insert(operation, Executed { name, told });
     }
 
     pub fn len(&self) -> usize {
@@ -77,28 +100,37 @@ impl Partition {
             self.settle();
             self.read_what_is_answered();
         }
+        while self.transactions.durable.repeats.front().is_some_and(|one| one.0 <= synced) {
+            let Some((_, to, number)) = self.transactions.durable.repeats.pop_front() else { break };
+            self.send(to, Message::Repeated { number });
+        }
         self.report_synced_parts(synced);
         self.forget_completed(synced);
     }
 
     /// A part was executed: its record, or the one that `before` needed, is needed until the coordinator forgets.
-    pub(crate) fn note_executed(&mut self, operation: OperationId, before: Option<Needed>) {
+    pub(crate) fn note_executed(
+        &mut self,
+        operation: OperationId,
+        name: Option<OperationId>,
+        before: Option<Needed>,
+    ) {
         match before {
             Some(before) => self.persistence.needed_as(before, Needed::Executed(operation)),
             None => self.persistence.note_needed(Needed::Executed(operation)),
         }
         if self.config.append_fsync == AppendFsync::Always {
             // The answer itself rests on the sync.
-            self.transactions.durable.executed.insert(operation, true);
+            self.transactions.durable.executed(operation, name, true);
         } else {
             // The record of it may be logged only after this.
-            self.report_when_synced(operation, self.persistence.log_end() + 1);
+            self.report_when_synced(operation, name, self.persistence.log_end() + 1);
         }
     }
 
     /// An executed part, which its coordinator hears of when the log is synced up to `end`.
-    pub(crate) fn report_when_synced(&mut self, operation: OperationId, end: u64) {
-        self.transactions.durable.executed.insert(operation, false);
+    pub(crate) fn report_when_synced(&mut self, operation: OperationId, name: Option<OperationId>, end: u64) {
+        self.transactions.durable.executed(operation, name, false);
         self.transactions.durable.unsynced.push_back((end, operation));
     }
 
@@ -107,8 +139,8 @@ impl Partition {
         let durable = &mut self.transactions.durable;
         while durable.unsynced.front().is_some_and(|(end, _)| *end <= synced) {
             let Some((_, operation)) = durable.unsynced.pop_front() else { break };
-            if let Some(told) = durable.executed.get_mut(&operation) {
-                *told = true;
+            if let Some(executed) = durable.executed.get_mut(&operation) {
+                executed.told = true;
                 reports.entry(operation.partition).or_default().push(operation);
             }
         }
@@ -118,8 +150,8 @@ impl Partition {
     /// After a link broke: reports again what the coordinators behind it may not have heard.
     pub(crate) fn report_parts_again(&mut self, owns: &dyn Fn(PartitionId) -> bool) {
         let mut reports: BTreeMap<PartitionId, Vec<OperationId>> = BTreeMap::new();
-        for (operation, told) in &self.transactions.durable.executed {
-            if *told && owns(operation.partition) {
+        for (operation, executed) in &self.transactions.durable.executed {
+            if executed.told && owns(operation.partition) {
                 reports.entry(operation.partition).or_default().push(*operation);
             }
         }
@@ -183,8 +215,12 @@ impl Partition {
         self.forget_told(operations);
         for operation in operations {
             // One that is not synced cannot have been completed; the answer was to an earlier life.
-            if self.transactions.durable.executed.get(operation) == Some(&true) {
-                self.transactions.durable.executed.remove(operation);
+            let durable = &mut self.transactions.durable;
+            if durable.executed.get(operation).is_some_and(|executed| executed.told) {
+                let gone = durable.executed.remove(operation);
+                if let Some(name) = gone.and_then(|gone| gone.name) {
+                    durable.named.remove(&name);
+                }
                 self.persistence.no_longer_needed(Needed::Executed(*operation));
             }
         }
@@ -209,7 +245,11 @@ impl Partition {
         for transaction in again {
             self.ask_participants(transaction, &|p| p == partition);
         }
-        self.send(from, Message::Repeated { number });
+        // A decision that nobody may hear of yet belongs to what must be told: what follows it in its rows waits for it.
+        match self.transactions.durable.decisions.back() {
+            Some(&(end, ..)) => self.transactions.durable.repeats.push_back((end, from, number)),
+            None => self.send(from, Message::Repeated { number }),
+        }
     }
 
     /// The coordinator will never decide this: the part is given up.

@@ -35,6 +35,10 @@ impl Partition {
         if self.is_replicated(transaction).is_some() {
             return self.prepare_replicated(transaction);
         }
+        if self.transactions.durable.has_executed_named(transaction) {
+            // Given back though it was not lost. The decision follows, and is answered.
+            return;
+        }
         let prepared = self.transactions.local_parts.contains_key(&transaction);
         if prepared && self.config.rules.hold(Rule::PrepareOnce) {
             return self.vote_again(transaction);
@@ -175,12 +179,14 @@ impl Partition {
         let keyspace = part.keyspace;
         let (replies, effects, observed) = self.evaluate_all(keyspace, stamp, at, operation, commands);
         let seen = self.facts_of(keyspace, &observed.operations);
-        let read = self.to_remember(&observed);
+        let mut read = self.to_remember(&observed);
+        // A part that was lost and is executed again may meet what depends on the transaction, or claims to.
+        read.retain(|operation| !observed.newer.contains(operation));
         let dependencies = self.protocol(keyspace).dependencies(&Opaque::default(), &read);
         let change = Change::Effects { keyspace, transaction: Some(operation), effects };
         let entry = self.next_entry(stamp, dependencies, change);
         self.persistence.log_decided(transaction, at, self.position, &entry);
-        self.note_executed(operation, Some(Needed::Prepared(transaction)));
+        self.note_executed(operation, Some(transaction), Some(Needed::Prepared(transaction)));
         self.own_entry_applied();
         self.trace_step(transaction, TransactionStep::Committed);
         self.send_committed(transaction, places.into_iter().zip(replies).collect(), seen);

@@ -18,19 +18,22 @@ pub(super) struct Witnesses {
     planned: VecDeque<Lengths>,
     /// Appended and not yet synced: where they end, and what they tell of.
     written: VecDeque<(FileName, usize, Lengths)>,
+    /// What the append tells of that found no room: the same bytes come again.
+    refused: Option<Lengths>,
     proven: Lengths,
 }
 
 impl Witnesses {
     pub(super) fn planned(&mut self) {
-        self.planned.push_back(Arc::clone(&self.synced));
+        let told = self.refused.take().unwrap_or_else(|| Arc::clone(&self.synced));
+        self.planned.push_back(told);
     }
 
     /// The oldest append in flight ends here in its file, or has failed.
     pub(super) fn written(&mut self, file: FileName, end: Option<usize>) {
-        let told = self.planned.pop_front();
-        if let (Some(told), Some(end)) = (told, end) {
-            self.written.push_back((file, end, told));
+        match (self.planned.pop_front(), end) {
+            (Some(told), Some(end)) => self.written.push_back((file, end, told)),
+            (told, _) => self.refused = told,
         }
     }
 
@@ -59,6 +62,7 @@ impl Witnesses {
     /// The next process knows no more than the log proves.
     pub(super) fn on_death(&mut self) {
         self.planned.clear();
+        self.refused = None;
         self.synced = Arc::clone(&self.proven);
     }
 

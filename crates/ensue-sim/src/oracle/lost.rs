@@ -6,6 +6,10 @@
 //! (which had received it, and gives it back) unless the power failed there too before it was synced, or a value that
 //! survived and was built on it. A lost write is no floor for any read; one that survived is a floor for all, so it
 //! cannot be gone for a while and come back. A transaction over several partitions is never lost once it was answered.
+//!
+//! A lost write also takes with it what was known only by it: a session's next write carried the lost one as its
+//! dependency, in the place of all that came before it. So a session is a new one after each lost write, and who saw a
+//! lost write, or shows a token that names it, knows nothing of its past.
 
 use super::finals::Final;
 use super::writes::bit_of;
@@ -47,6 +51,24 @@ pub(super) fn lost(history: &History, finals: &[Final]) -> Lost {
         }
     }
     lost
+}
+
+/// The history in which a session ends with each of its lost writes.
+pub(super) fn parted(history: &History, lost: &Lost) -> History {
+    let gone: BTreeSet<OperationIndex> = lost.iter().map(|(index, _)| *index).collect();
+    let mut parted = history.clone();
+    parted.sessions.clear();
+    for operations in &history.sessions {
+        for part in operations.split_inclusive(|index| gone.contains(index)) {
+            let session = parted.sessions.len();
+            for (place, &index) in part.iter().enumerate() {
+                let operation = &mut parted.operations[index];
+                (operation.session, operation.number) = (session, place as u32 + 1);
+            }
+            parted.sessions.push(part.to_vec());
+        }
+    }
+    parted
 }
 
 /// The places of an operation's writes that take effect together with the one at a location.

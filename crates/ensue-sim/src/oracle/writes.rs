@@ -74,6 +74,11 @@ impl Writes {
         self.lost.contains(&(index, location))
     }
 
+    /// Whether the power took what an operation wrote.
+    pub(super) fn is_gone(&self, index: OperationIndex) -> bool {
+        self.lost.range((index, Location(0))..).next().is_some_and(|(lost, _)| *lost == index)
+    }
+
     /// For each session its latest write at a location that a past includes.
     pub(super) fn latest(&self, location: Location, past: &[u32]) -> impl Iterator<Item = Write> + '_ {
         let past = past.to_vec();
