@@ -69,6 +69,12 @@ pub struct Tuning {
     pub collect_interval_ms: u64,
     /// How often a changed applied position is told to every datacenter.
     pub acknowledge_interval_ms: u64,
+    /// How often a partition that has nothing to send tells every datacenter its time: below it nothing will follow.
+    pub heartbeat_interval_ms: u64,
+    /// How often the partitions of a datacenter agree on what all of them have: the stable snapshot.
+    pub stabilization_interval_ms: u64,
+    /// How long a read may wait for what another datacenter has yet to send before its protocol does without.
+    pub block_ms_max: u64,
     pub clock_ahead_ms_max: u64,
     pub clock_persist_ahead_ms: u64,
 }
@@ -88,6 +94,9 @@ impl Default for Tuning {
             reserve_bytes: limits::RESERVE_BYTES,
             collect_interval_ms: 1_000,
             acknowledge_interval_ms: 50,
+            heartbeat_interval_ms: 10,
+            stabilization_interval_ms: 5,
+            block_ms_max: 500,
             clock_ahead_ms_max: limits::CLOCK_AHEAD_MS_MAX,
             clock_persist_ahead_ms: limits::CLOCK_PERSIST_AHEAD_MS,
         }

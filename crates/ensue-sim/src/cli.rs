@@ -24,6 +24,8 @@ pub struct SimOptions {
     pub start: u64,
     /// Run seeds for so long, or until `seeds` of them are done.
     pub minutes: Option<u64>,
+    /// Many seeds do not end with the first that fails.
+    pub keep_going: bool,
     /// Add a row about a run of many seeds to this file, under the name of this commit.
     pub record: Option<PathBuf>,
     pub commit: Option<String>,

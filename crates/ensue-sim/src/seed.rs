@@ -235,6 +235,9 @@ fn draw_tuning(random: &mut Random) -> Tuning {
         acknowledge_interval_ms: random.between(5, 50),
         clock_ahead_ms_max: 60_000,
         clock_persist_ahead_ms: random.skewed(20, 5_000),
+        heartbeat_interval_ms: random.skewed(1, 50),
+        stabilization_interval_ms: random.skewed(1, 100),
+        block_ms_max: random.skewed(10, 400),
     }
 }
 

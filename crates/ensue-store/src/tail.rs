@@ -220,7 +220,7 @@ impl Wanted {
 
 /// Reads old entries of a stream from the log, in order.
 ///
-/// It sees the log as it was written when the reader was made. The log must not be dropped under it.
+/// It sees the log as it was written when the reader was made. The log must not be dropped under it: see `needs_from`.
 #[derive(Clone, Debug)]
 pub struct StreamReader {
     seal: Seal,
@@ -262,6 +262,11 @@ impl StreamReader {
     /// The position that comes next.
     pub fn next_position(&self) -> Position {
         self.next
+    }
+
+    /// The log must be kept from here on; nothing when all is read.
+    pub fn needs_from(&self) -> Option<Lsn> {
+        self.segments.front().map(|segment| segment.first)
     }
 
     /// The next read, unless one is in flight or all is read.

@@ -13,7 +13,9 @@ pub mod part;
 pub mod reply;
 pub mod rule;
 pub mod slot;
+pub mod source;
 pub mod stamp;
+pub mod time_vector;
 
 pub use clock::{HybridClock, LogicalTime, Now};
 pub use context::{Context, Opaque};
@@ -27,4 +29,6 @@ pub use part::Part;
 pub use reply::Reply;
 pub use rule::{Rule, Rules};
 pub use slot::{partition_of, slot_of};
+pub use source::Source;
 pub use stamp::Stamp;
+pub use time_vector::TimeVector;

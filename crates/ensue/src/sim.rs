@@ -22,6 +22,9 @@ pub(crate) struct SimArgs {
     /// Run seeds for this long
     #[arg(long, value_name = "N", conflicts_with = "seed")]
     minutes: Option<u64>,
+    /// Go on after a failing seed: each is told and left as if it were the only one, and counted
+    #[arg(long, conflicts_with_all = ["seed", "scenario", "breaks", "exhaust"])]
+    keep_going: bool,
     /// Add a row about the run to this markdown file
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -62,6 +65,7 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
         scenario: args.scenario,
         start: args.start,
         minutes: args.minutes,
+        keep_going: args.keep_going,
         record: args.record,
         commit: args.commit,
         broken: args.broken,

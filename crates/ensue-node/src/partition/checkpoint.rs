@@ -179,9 +179,10 @@ impl Partition {
             let place = writer.place();
             self.persistence.writer = None;
             self.trace(Trace::Checkpointed { partition: self.id, number: place.number });
+            let oldest_read = self.persistence.oldest_read().unwrap_or(place.log_start);
             if let Some(log) = &mut self.persistence.log {
                 log.on_checkpoint(place.log_start);
-                self.disk.extend(log.drop_before(place.log_start));
+                self.disk.extend(log.drop_before(place.log_start.min(oldest_read)));
                 let first = log.first();
                 self.persistence.tail.index_mut().drop_before(first);
             }

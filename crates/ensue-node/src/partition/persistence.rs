@@ -255,6 +255,12 @@ impl Persistence {
         self.readers.push_back((self.readers_made, purpose, reader));
     }
 
+    /// The place from which the log is being read for a datacenter that lags. It may have got all of that another way
+    /// meanwhile, and the log go on without it, but a file must not go under its reader.
+    pub(super) fn oldest_read(&self) -> Option<Lsn> {
+        self.readers.iter().filter_map(|(_, _, reader)| reader.needs_from()).min()
+    }
+
     /// Log bytes that some datacenter has not synced yet.
     pub(crate) fn backlog_bytes(&self) -> u64 {
         self.log_end()

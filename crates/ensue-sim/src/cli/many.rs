@@ -1,4 +1,5 @@
-//! Many seeds on all cores, by number or by time: progress, the first failure in the order of seeds, the marks, a record.
+//! Many seeds on all cores, by number or by time: progress, the first failure in the order of seeds, or with `--keep-going`
+//! all failures, the marks, a record.
 //!
 //! A share of the seeds is run twice, and both runs must agree to the last event.
 
@@ -33,7 +34,10 @@ struct Sum {
     virtual_us: u64,
     /// Seeds of each protocol.
     protocols: BTreeMap<String, u64>,
-    failed: Option<Report>,
+    /// The property that each failing seed violates.
+    failed: BTreeMap<u64, &'static str>,
+    /// The lowest failing seed's report, if that ends the run.
+    first: Option<Report>,
     told: Option<Instant>,
 }
 
@@ -45,6 +49,8 @@ struct Work {
     /// After this nothing new is begun.
     until: Option<Duration>,
     rules: Rules,
+    /// A failure is told at once, by one thread at a time, and the others go on.
+    keep_going: Option<Mutex<SimOptions>>,
 }
 
 pub(super) fn threads(options: &SimOptions) -> usize {
@@ -62,7 +68,9 @@ pub(super) fn run_many(options: &SimOptions, rules: Rules) -> i32 {
         (None, None) => SEEDS_BY_DEFAULT,
     };
     let end = options.start.saturating_add(seeds);
-    let work = Work { next: AtomicU64::new(options.start), end, began: Instant::now(), until, rules };
+    let keep_going = options.keep_going.then(|| Mutex::new(options.clone()));
+    let next = AtomicU64::new(options.start);
+    let work = Work { next, end, began: Instant::now(), until, rules, keep_going };
     let sum = Mutex::new(Sum::default());
     std::thread::scope(|scope| {
         for _ in 0..threads(options) {
@@ -95,14 +103,24 @@ fn worker(work: &Work, sum: &Mutex<Sum>) {
         sum.events += one.events;
         sum.virtual_us += one.virtual_us;
         *sum.protocols.entry(one.options.protocol.clone()).or_default() += 1;
-        if one.violation.is_some() {
-            // The others finish the seeds below this one, so that the first failure is the same every time.
-            work.next.fetch_max(work.end, Ordering::Relaxed);
-            if sum.failed.as_ref().is_none_or(|failed| failed.options.seed > seed) {
-                sum.failed = Some(one);
+        progress(work, &mut sum);
+        let Some(violation) = &one.violation else { continue };
+        sum.failed.insert(seed, violation.property);
+        match &work.keep_going {
+            Some(telling) => {
+                drop(sum);
+                let Ok(options) = telling.lock() else { return };
+                println!("seed            {seed}");
+                failure::tell(&one, &options);
+            }
+            None => {
+                // The others finish the seeds below this one, so that the first failure is the same every time.
+                work.next.fetch_max(work.end, Ordering::Relaxed);
+                if sum.first.as_ref().is_none_or(|first| first.options.seed > seed) {
+                    sum.first = Some(one);
+                }
             }
         }
-        progress(work, &mut sum);
     }
 }
 
@@ -169,17 +187,20 @@ fn report(sum: &Sum, options: &SimOptions, elapsed: Duration) -> i32 {
             return 2;
         }
     }
-    if let Some(report) = &sum.failed {
+    if let Some(report) = &sum.first {
         println!("seed            {}", report.options.seed);
         failure::tell(report, options);
         return 1;
+    }
+    for (seed, property) in &sum.failed {
+        println!("seed {seed} failed: {property}");
     }
     print!("{}", sum.marks);
     if sum.seeds >= SEEDS_FOR_MARKS && !missing.is_empty() {
         println!("never happened: {}", missing.join(", "));
         return 1;
     }
-    0
+    i32::from(!sum.failed.is_empty())
 }
 
 const RECORD_HEAD: &str = "\
@@ -203,23 +224,32 @@ fn record(
     if file.metadata()?.len() == 0 {
         file.write_all(RECORD_HEAD.as_bytes())?;
     }
-    let failed = sum.failed.as_ref().map_or("none".to_owned(), |failed| {
-        let property = failed.violation.as_ref().map_or("", |violation| violation.property);
-        format!("seed {}: {property}", failed.options.seed)
-    });
     let protocols: Vec<String> =
         sum.protocols.iter().map(|(name, seeds)| format!("{name} {seeds}")).collect();
     writeln!(
         file,
-        "| {} | {} | {} | {} | {} | {:.0} s | {seconds:.0} s | {failed} | {} |",
+        "| {} | {} | {} | {} | {} | {:.0} s | {seconds:.0} s | {} | {} |",
         options.commit.as_deref().unwrap_or("unknown"),
         sum.seeds,
         options.start,
         protocols.join(", "),
         sum.operations,
         sum.virtual_us as f64 / 1e6,
+        failures(&sum.failed),
         if missing.is_empty() { "none".to_owned() } else { missing.join(", ") }
     )
+}
+
+/// How many seeds failed, and the first of them by name.
+fn failures(failed: &BTreeMap<u64, &'static str>) -> String {
+    const NAMED: usize = 5;
+    if failed.is_empty() {
+        return "none".to_owned();
+    }
+    let named: Vec<String> =
+        failed.iter().take(NAMED).map(|(seed, property)| format!("seed {seed}: {property}")).collect();
+    let more = if failed.len() > NAMED { "; ..." } else { "" };
+    format!("{}: {}{more}", failed.len(), named.join("; "))
 }
 
 #[cfg(test)]

@@ -148,3 +148,29 @@ fn rot_is_one_bit_where_the_log_proves_that_it_was_durable() {
     disk.restore();
     assert_eq!(content(&mut disk, LOG), before);
 }
+
+#[test]
+fn what_found_no_room_tells_later_what_it_told_at_first() {
+    let options = DiskOptions { append_us: (1, 1), sync_us: (1, 1) };
+    let mut random = Random::stream(1, "disk");
+    let mut disk = Disk::default();
+    let mut write = |disk: &mut Disk| {
+        disk.plan(0, &append(b"one"), &options, &mut random);
+        disk.run(append(b"one"));
+    };
+    let sync = |disk: &mut Disk| {
+        disk.run(DiskOp::Sync { file: LOG });
+        disk.sync_done(LOG);
+    };
+    write(&mut disk);
+    disk.fill(0, false);
+    write(&mut disk);
+    sync(&mut disk);
+    disk.free();
+    write(&mut disk);
+    sync(&mut disk);
+    assert_eq!(disk.rot(&mut Random::stream(2, "bit")), None, "it was made before anything was synced");
+    write(&mut disk);
+    sync(&mut disk);
+    assert!(matches!(disk.rot(&mut Random::stream(2, "bit")), Some((LOG, 0..6))));
+}

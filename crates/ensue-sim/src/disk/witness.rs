@@ -1,7 +1,8 @@
 //! Which bytes of the log are known to be durable by what the log itself says later: damage there must be found.
 //!
 //! A batch tells what was known to be synced when it was made. Once it is synced itself, it is a witness that even a
-//! power failure leaves. Damage behind the last witness looks like a torn tail to anybody.
+//! power failure leaves. Damage behind the last witness looks like a torn tail to anybody. A batch that found no room is
+//! written later as it was made, and tells no more than it did at first.
 
 use ensue_store::disk::FileName;
 use std::collections::{BTreeMap, VecDeque};
@@ -16,10 +17,10 @@ pub(super) struct Witnesses {
     synced: Lengths,
     /// What the appends in flight tell of.
     planned: VecDeque<Lengths>,
+    /// What the batch tells of that found no room: the next append is this one again.
+    refused: Option<Lengths>,
     /// Appended and not yet synced: where they end, and what they tell of.
     written: VecDeque<(FileName, usize, Lengths)>,
-    /// What the append tells of that found no room: the same bytes come again.
-    refused: Option<Lengths>,
     proven: Lengths,
 }
 
@@ -31,7 +32,8 @@ impl Witnesses {
 
     /// The oldest append in flight ends here in its file, or has failed.
     pub(super) fn written(&mut self, file: FileName, end: Option<usize>) {
-        match (self.planned.pop_front(), end) {
+        let told = self.planned.pop_front();
+        match (told, end) {
             (Some(told), Some(end)) => self.written.push_back((file, end, told)),
             (told, _) => self.refused = told,
         }
