@@ -197,7 +197,7 @@ impl Partition {
             }
             DiskDone::Failed { op, file, reason, .. } => {
                 let file = file.map(|file| file.to_string()).unwrap_or_default();
-                return self.stop(format!("{op} of {file} failed: {reason}"));
+                self.stop(format!("{op} of {file} failed: {reason}"));
             }
             DiskDone::Appended { file: file @ FileName::Segment(_) } => {
                 self.persistence.open().on_appended(*file);
