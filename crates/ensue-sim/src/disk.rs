@@ -180,12 +180,12 @@ impl Disk {
     }
 
     fn read(&mut self, file: FileName, offset: u64, length: u32) -> DiskDone {
-        if let Some(failed) = self.trouble.read(file) {
-            return failed;
-        }
         let bytes = self.files.get(&file).map_or(&[][..], |f| f.bytes.as_slice());
         let start = bytes.len().min(offset as usize);
         let end = bytes.len().min(start + length as usize);
+        if let Some(failed) = self.trouble.read(file, start..end) {
+            return failed;
+        }
         DiskDone::Read { file, offset, bytes: Bytes::copy_from_slice(&bytes[start..end]) }
     }
 
@@ -232,19 +232,21 @@ impl Disk {
         loose.map(|(name, _)| self.loose_since.get(name).copied().unwrap_or(0)).min()
     }
 
-    /// The power is gone. True if a tail was torn.
-    pub fn lose_power(&mut self, now: u64, random: &mut Random) -> bool {
+    /// The power is gone, and with it any part of what was not synced, or, without chance, all of it. True if a tail was
+    /// torn.
+    pub fn lose_power(&mut self, now: u64, mut random: Option<&mut Random>) -> bool {
         let replacing = self.replacing.take();
         self.kill(now);
         self.witnesses.on_power_loss();
-        if let Some((file, bytes)) = replacing.filter(|_| random.chance(500)) {
+        let mut kept = || random.as_mut().is_some_and(|random| random.chance(500));
+        if let Some((file, bytes)) = replacing.filter(|_| kept()) {
             self.trouble.cut(file, 0);
             self.put(file, &bytes);
         }
         let mut torn = false;
         let mut gone = Vec::new();
         for (&name, file) in &mut self.files {
-            if !file.named && random.chance(500) {
+            if !file.named && random.as_mut().is_none_or(|random| random.chance(500)) {
                 gone.push(name);
                 continue;
             }
@@ -252,7 +254,10 @@ impl Disk {
                 let end = dropped.end.min(file.bytes.len());
                 file.bytes[dropped.start.min(end)..end].fill(0);
             }
-            torn |= tear(file, random);
+            match &mut random {
+                Some(random) => torn |= tear(file, random),
+                None => file.bytes.truncate(file.synced),
+            }
             file.synced = file.bytes.len();
             file.named = true;
         }

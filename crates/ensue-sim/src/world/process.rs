@@ -85,6 +85,15 @@ impl World {
 
     /// The power fails: what was not synced may be gone too. True if a log's tail was torn.
     pub fn lose_power(&mut self, id: ProcessId) -> bool {
+        self.lose_unsynced(id, false)
+    }
+
+    /// The power fails, and nothing stays that was not synced.
+    pub fn lose_all_unsynced(&mut self, id: ProcessId) {
+        self.lose_unsynced(id, true);
+    }
+
+    fn lose_unsynced(&mut self, id: ProcessId, all: bool) -> bool {
         self.die(id);
         self.processes[id.0].boot_id = self.processes[id.0].boot_id.wrapping_add(1);
         let (now, shape) = (self.now, self.options.shape);
@@ -100,7 +109,7 @@ impl World {
                         let (datacenter, at_us) = (key.0, now);
                         self.power_losses.push(PowerLost { datacenter, partition, since_us, at_us });
                     }
-                    torn |= disk.lose_power(now, random);
+                    torn |= disk.lose_power(now, (!all).then_some(random));
                 }
             }
         }
