@@ -110,7 +110,7 @@ impl From<CommandError> for Halt {
 
 /// After columns were deleted: a row without a shown column is gone, with its deadline and whatever it hid.
 fn leave_no_empty_row(desk: &mut Evaluation<'_>, key: &Bytes, kind: Kind) {
-    if desk.keyspace().row(key).is_some_and(|row| row.live_count(kind) == 0) {
+    if desk.is_without(key, kind) {
         desk.clear_row(key, |_| true);
     }
 }

@@ -1,15 +1,17 @@
 //! The desk at which an owner evaluates commands: reads of rows at one logical time, and the effects of writes.
 //!
-//! Arrives: a keyspace, a logical time, and, for writes, a stamp. Promises: every location that was looked at is in
-//! `Observed` (how long it has been valid, and which operations made it), and every effect is merged into the
-//! keyspace at once, so that later commands of one transaction see earlier ones. It does not know Redis commands.
+//! Arrives: a keyspace, a logical time, a view, and, for writes, a stamp. Promises: every location that was looked at is
+//! in `Observed` (how long it has been valid, and which writes made it), and every effect is merged into the keyspace
+//! at once, so that later commands of one transaction see earlier ones, whatever the view. It does not know Redis commands.
 
 use bytes::Bytes;
-use ensue_store::cell::{Cell, Content, State, Write};
+use ensue_store::cell::{Addition, Cell, Content, State, Write};
 use ensue_store::keyspace::Keyspace;
 use ensue_store::row::{Gone, Kind, Row};
+use ensue_store::view::{Shown, View};
 use ensue_types::{
-    Column, Decimal, Effect, LogicalTime, OperationId, Reply, RowEffect, Rule, Rules, Stamp, Tally,
+    Column, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Reply, RowEffect, Rule, Rules, Source,
+    Tally,
 };
 use std::collections::BTreeMap;
 
@@ -21,29 +23,36 @@ const EFFECTS_SEARCHED: usize = 16;
 pub struct Observed {
     /// All of it has been valid since then (EVT).
     pub earliest_valid: LogicalTime,
-    /// The operations that made it.
-    pub operations: Vec<OperationId>,
-    /// Those among them with a higher stamp than the write that looked. They came after it was decided, and are met only
-    /// by a part that was lost and is executed again: the write does not depend on them.
-    pub newer: Vec<OperationId>,
-    /// The stamp of the write that looks.
-    by: Option<Stamp>,
+    /// The writes that made it.
+    pub sources: Vec<Source>,
+    /// Writes that a write goes on from though its view hides them: additions to the same counters. What the write
+    /// depends on must cover them; its session has not seen them.
+    pub continued: Vec<Source>,
+    /// Somewhere a write was hidden with a higher stamp than any that was shown.
+    pub stale: bool,
 }
 
 impl Observed {
-    fn see(&mut self, since: LogicalTime, state: &State, rules: Rules) {
-        self.valid_since(since);
-        if !rules.hold(Rule::TombstonesAreSeen) && !state.is_live(rules) {
+    fn see(&mut self, shown: &Shown<'_>, rules: Rules) {
+        self.valid_since(shown.since);
+        self.stale |= shown.stale;
+        if !rules.hold(Rule::TombstonesAreSeen) && !shown.state.is_live(rules) {
             return;
         }
-        for (stamp, operation) in state.operations() {
-            if self.operations.last() != Some(&operation) {
-                self.operations.push(operation);
-                if self.by.is_some_and(|by| by < stamp) {
-                    self.newer.push(operation);
-                }
+        for source in shown.state.sources() {
+            if self.sources.last().is_none_or(|last| last.operation != source.operation) {
+                self.sources.push(source);
             }
         }
+    }
+
+    /// Takes over what a later command of a transaction looked at, without what the transaction itself wrote.
+    pub fn take(&mut self, later: Observed, own: OperationId) {
+        let others = |source: &Source| source.operation != own;
+        self.earliest_valid = self.earliest_valid.max(later.earliest_valid);
+        self.sources.extend(later.sources.into_iter().filter(others));
+        self.continued.extend(later.continued.into_iter().filter(others));
+        self.stale |= later.stale;
     }
 
     fn valid_since(&mut self, since: LogicalTime) {
@@ -116,27 +125,28 @@ impl Writer {
 pub struct Evaluation<'a> {
     keyspace: &'a mut Keyspace,
     at: LogicalTime,
-    /// The time at which rows are looked at. A write sees its rows as they are: their order has brought them to its
-    /// time, even if that lies before a restart, of which the past is no longer known.
-    view: LogicalTime,
+    /// How rows are looked at. A write never looks at a time: the order of its rows has brought them to its own, even if
+    /// that lies before a restart, of which the past is no longer known.
+    view: View<'a>,
     writer: Option<&'a mut Writer>,
     pub observed: Observed,
 }
 
 impl<'a> Evaluation<'a> {
-    /// Reads at a logical time, past or present.
-    pub fn reading(keyspace: &'a mut Keyspace, at: LogicalTime) -> Evaluation<'a> {
-        Evaluation { keyspace, at, view: at, writer: None, observed: Observed::default() }
+    /// Reads at a logical time, past or present, what the view shows.
+    pub fn reading(keyspace: &'a mut Keyspace, at: LogicalTime, view: View<'a>) -> Evaluation<'a> {
+        Evaluation { keyspace, at, view, writer: None, observed: Observed::default() }
     }
 
-    /// Reads and writes at the writer's time, which is the present.
-    pub fn writing(keyspace: &'a mut Keyspace, writer: &'a mut Writer) -> Evaluation<'a> {
+    /// Reads and writes at the writer's time, which is the present. The view is no past time; whatever it is, the
+    /// write's own earlier effects are seen.
+    pub fn writing(keyspace: &'a mut Keyspace, writer: &'a mut Writer, view: View<'a>) -> Evaluation<'a> {
         Evaluation {
             keyspace,
             at: writer.write.at,
-            view: LogicalTime::MAX,
-            observed: Observed { by: Some(writer.write.stamp), ..Observed::default() },
+            view: view.of_writer(writer.write.stamp),
             writer: Some(writer),
+            observed: Observed::default(),
         }
     }
 
@@ -152,7 +162,7 @@ impl<'a> Evaluation<'a> {
 
     /// Whether a row shows anything at this time, without observing it: for walks over the keyspace.
     pub fn shows(&self, row: &Row) -> Option<Kind> {
-        shown_kind(row, self.at, self.keyspace.rules())
+        shown_kind(row, self.at, self.view, self.keyspace.rules())
     }
 
     /// The kind of a row, or nothing if it is absent.
@@ -182,13 +192,13 @@ impl<'a> Evaluation<'a> {
         }
         match row.cell(column) {
             None => {
-                self.observed.valid_since(self.keyspace.absent_since());
-                if self.keyspace.absent_since() > self.view { Err(Halt::Gone) } else { Ok(Content::Nothing) }
+                absent(self.keyspace, &mut self.observed, self.view)?;
+                Ok(Content::Nothing)
             }
             Some(cell) => {
-                let (since, state) = cell.at(self.view).ok_or(Gone)?;
-                self.observed.see(since, state, rules);
-                Ok(state.content(rules))
+                let shown = cell.at(self.view, rules).ok_or(Gone)?;
+                self.observed.see(&shown, rules);
+                Ok(shown.state.content(rules))
             }
         }
     }
@@ -205,8 +215,7 @@ impl<'a> Evaluation<'a> {
         }
         let mut columns = Vec::new();
         for (column, cell) in row.cells().filter(|(column, _)| Kind::of(column) == Some(kind)) {
-            let (_, state) = cell.at(self.view).ok_or(Gone)?;
-            let content = state.content(rules);
+            let content = cell.at(self.view, rules).ok_or(Gone)?.state.content(rules);
             if content != Content::Nothing {
                 columns.push((column.clone(), content));
             }
@@ -220,7 +229,7 @@ impl<'a> Evaluation<'a> {
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
             return Ok(0);
         };
-        if row.since() > self.view || row.is_mixed() {
+        if !row.is_newest(self.view) || row.is_mixed() {
             return Ok(self.columns(key, kind)?.len());
         }
         let count = row.live_count(kind);
@@ -242,18 +251,32 @@ impl<'a> Evaluation<'a> {
     pub fn begin_write(&mut self, key: &Bytes) {
         let rules = self.keyspace.rules();
         let Some(row) = self.keyspace.row(key) else { return };
-        let Ok(Some(deadline)) = row.deadline_at(self.view, rules) else { return };
-        if deadline <= self.at.ms() || row.kind(rules).is_none() {
-            let live = live_columns(row, rules);
-            for column in live {
-                self.delete_column(key, column);
+        let is_over = |view: View<'_>| match row.deadline_at(view, rules) {
+            Ok(Some(deadline)) => {
+                deadline <= self.at.ms() || row.kind_at(view, rules).is_ok_and(|kind| kind.is_none())
             }
+            _ => false,
+        };
+        // A deadline that has passed ends the row for writers even while they do not see it: elsewhere the row may have
+        // been collected, and what is written now would stand there without what it stands beside here.
+        let view = match row.is_newest(self.view) || !is_over(View::Newest) {
+            true if is_over(self.view) => self.view,
+            true => return,
+            false => View::Newest,
+        };
+        for column in live_columns(row, view, rules) {
+            self.delete_column(key, column, view);
         }
+    }
+
+    /// Whether a row shows no column of a kind.
+    pub fn is_without(&self, key: &[u8], kind: Kind) -> bool {
+        self.keyspace.row(key).is_some_and(|row| !row.has_live(kind, self.view, self.keyspace.rules()))
     }
 
     /// Sets a column. The additions seen are covered, those not seen survive on top.
     pub fn put(&mut self, key: &Bytes, column: Column, value: Bytes) {
-        let seen = self.keyspace.seen(key, &column);
+        let seen = self.keyspace.seen(key, &column, self.view);
         self.change(RowEffect { key: key.clone(), column, effect: Effect::Put { value, seen } });
     }
 
@@ -261,7 +284,7 @@ impl<'a> Evaluation<'a> {
     pub fn delete(&mut self, key: &Bytes, column: Column) -> Result<bool, Halt> {
         let was = self.content(key, &column)? != Content::Nothing;
         if was {
-            self.delete_column(key, column);
+            self.delete_column(key, column, self.view);
         }
         Ok(was)
     }
@@ -270,37 +293,49 @@ impl<'a> Evaluation<'a> {
     pub fn clear_row(&mut self, key: &Bytes, doomed: impl Fn(&Column) -> bool) {
         let rules = self.keyspace.rules();
         let Some(row) = self.keyspace.row(key) else { return };
-        for column in live_columns(row, rules).into_iter().filter(|column| doomed(column)) {
-            self.delete_column(key, column);
+        for column in live_columns(row, self.view, rules).into_iter().filter(|column| doomed(column)) {
+            self.delete_column(key, column, self.view);
         }
     }
 
     /// Adds to a counter; the caller has read it and knows that it is a number.
     pub fn add(&mut self, key: &Bytes, column: Column, amount: Decimal) {
         let writer = self.writer.as_ref().expect("only writes add");
-        let (origin, stamp) = (writer.write.origin, writer.write.stamp);
-        let state = self.state(key, &column);
+        let (origin, stamp) = (writer.write.operation.datacenter, writer.write.stamp);
+        let rules = self.keyspace.rules();
+        let cell = self.keyspace.row(key).and_then(|row| row.cell(&column));
+        let newest = cell.map(Cell::state);
+        let shown = cell.and_then(|cell| cell.at(self.view, rules));
         // A base that this very write has set over an addition of its own covers every addition of this stamp.
         let covered =
-            state.is_some_and(|s| s.counter.iter().flat_map(|c| &c.seen).any(|seen| seen.stamp == stamp));
-        let rules = self.keyspace.rules();
-        let tally = match state.and_then(|state| state.open_tally(origin, rules)) {
+            newest.is_some_and(|s| s.counter.iter().flat_map(|c| &c.seen).any(|seen| seen.stamp == stamp));
+        // The owner orders all additions of its datacenter, so a running sum goes on from the latest, hidden or not.
+        let open = |state: &State| state.open_tally(origin, rules).is_some();
+        let tally = match newest.and_then(|state| state.open_tally(origin, rules)) {
             Some(tally) => tally.sum.checked_add(amount).map(|sum| Tally { series: tally.series, sum }),
+            // Something hidden ended the series that is shown. A new one would take its sum out of the reader's sight.
+            None if shown.as_ref().is_some_and(|shown| open(&shown.state)) => None,
             None => Some(Tally { series: stamp, sum: amount }),
         };
+        let total = shown.as_ref().map_or(Decimal::ZERO, |shown| number(&shown.state, rules));
+        if let Some(hidden) = newest.and_then(|state| latest_of(state, origin)) {
+            let latest_shown = shown.as_ref().and_then(|shown| latest_of(&shown.state, origin));
+            if latest_shown.is_none_or(|latest| latest.stamp != hidden.stamp) {
+                self.observed.continued.push(hidden.source());
+            }
+        }
         match tally.filter(|_| !covered) {
             Some(tally) => self.change(RowEffect { key: key.clone(), column, effect: Effect::Add { tally } }),
             // Nor can an addition be counted at the end of the running sum's range: the total becomes the base.
             None => {
-                let total = state.map_or(Decimal::ZERO, |state| number(state, self.keyspace.rules()));
                 let total = Decimal(total.0.saturating_add(amount.0));
                 self.put(key, column, Bytes::from(total.to_string()));
             }
         }
     }
 
-    fn delete_column(&mut self, key: &Bytes, column: Column) {
-        let seen = self.keyspace.seen(key, &column);
+    fn delete_column(&mut self, key: &Bytes, column: Column, view: View<'_>) {
+        let seen = self.keyspace.seen(key, &column, view);
         self.change(RowEffect { key: key.clone(), column, effect: Effect::Delete { seen } });
     }
 
@@ -309,19 +344,21 @@ impl<'a> Evaluation<'a> {
         self.keyspace.apply(&change, &writer.write);
         writer.push(change);
     }
-
-    fn state(&self, key: &[u8], column: &Column) -> Option<&State> {
-        self.keyspace.row(key)?.cell(column).map(Cell::state)
-    }
 }
 
 /// The kind that a row shows at a time; nothing if it is absent, or if that time is no longer known.
-pub fn shown_kind(row: &Row, at: LogicalTime, rules: Rules) -> Option<Kind> {
-    let deadline = row.deadline_at(at, rules).ok()?;
+pub fn shown_kind(row: &Row, at: LogicalTime, view: View<'_>, rules: Rules) -> Option<Kind> {
+    let deadline = row.deadline_at(view, rules).ok()?;
     if deadline.is_some_and(|deadline| deadline <= at.ms()) {
         return None;
     }
-    row.kind_at(at, rules).ok()?
+    row.kind_at(view, rules).ok()?
+}
+
+/// The latest addition of a datacenter to a counter.
+fn latest_of(state: &State, datacenter: DatacenterId) -> Option<&Addition> {
+    let counter = state.counter.as_ref()?;
+    counter.additions.iter().find(|addition| addition.datacenter == datacenter)
 }
 
 /// The value of a counter; zero for what is no number.
@@ -338,16 +375,15 @@ fn present<'k>(
     keyspace: &'k Keyspace,
     observed: &mut Observed,
     key: &[u8],
-    view: LogicalTime,
+    view: View<'_>,
     at: LogicalTime,
 ) -> Result<Option<&'k Row>, Halt> {
     let Some(row) = keyspace.row(key) else {
-        observed.valid_since(keyspace.absent_since());
-        return if keyspace.absent_since() > view { Err(Halt::Gone) } else { Ok(None) };
+        absent(keyspace, observed, view)?;
+        return Ok(None);
     };
     let Some(cell) = row.cell(&Column::Deadline) else { return Ok(Some(row)) };
-    let (since, state) = cell.at(view).ok_or(Gone)?;
-    observed.see(since, state, keyspace.rules());
+    observed.see(&cell.at(view, keyspace.rules()).ok_or(Gone)?, keyspace.rules());
     match row.deadline_at(view, keyspace.rules())? {
         Some(deadline) if deadline <= at.ms() && keyspace.rules().hold(Rule::GoneAtTheDeadline) => {
             observed.valid_since(LogicalTime::from_ms(deadline));
@@ -357,16 +393,24 @@ fn present<'k>(
     }
 }
 
+/// What is not here has been absent for some time; of the time before, nothing is known.
+fn absent(keyspace: &Keyspace, observed: &mut Observed, view: View<'_>) -> Result<(), Gone> {
+    observed.valid_since(keyspace.absent_since());
+    match view {
+        View::At(at) if keyspace.absent_since() > at => Err(Gone),
+        _ => Ok(()),
+    }
+}
+
 /// Observes all of a row: what is shown depends on every column, the deleted ones too (trap 18).
-fn observe_row(observed: &mut Observed, row: &Row, at: LogicalTime, rules: Rules) -> Result<(), Halt> {
+fn observe_row(observed: &mut Observed, row: &Row, view: View<'_>, rules: Rules) -> Result<(), Halt> {
     for (_, cell) in row.cells() {
-        let (since, state) = cell.at(at).ok_or(Gone)?;
-        observed.see(since, state, rules);
+        observed.see(&cell.at(view, rules).ok_or(Gone)?, rules);
     }
     Ok(())
 }
 
-fn live_columns(row: &Row, rules: Rules) -> Vec<Column> {
-    let live = row.all_cells().filter(|(_, cell)| cell.state().is_live(rules));
-    live.map(|(column, _)| column.clone()).collect()
+fn live_columns(row: &Row, view: View<'_>, rules: Rules) -> Vec<Column> {
+    let is_live = |cell: &Cell| cell.at(view, rules).is_some_and(|shown| shown.state.is_live(rules));
+    row.all_cells().filter(|(_, cell)| is_live(cell)).map(|(column, _)| column.clone()).collect()
 }

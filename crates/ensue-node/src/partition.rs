@@ -38,7 +38,7 @@ use ensue_store::disk::DiskOp;
 use ensue_store::keyspace::Keyspace;
 use ensue_types::{
     Context, DatacenterId, HybridClock, Incarnation, KeyspaceId, LogicalTime, Now, Opaque, OperationId,
-    PartitionId, Position, Rule, limits,
+    PartitionId, Position, Rule, Source, limits,
 };
 use ensue_wire::{Address, ContextName, Envelope, Message};
 use intake::Intake;
@@ -133,7 +133,12 @@ impl Partition {
             clock: HybridClock::default(),
             incarnation: Incarnation(1),
             position: Position(0),
-            rows: (0..limits::KEYSPACES).map(|_| Keyspace::new(config.rules)).collect(),
+            rows: (0..usize::from(limits::KEYSPACES))
+                .map(|number| {
+                    let versions = protocols.get(number).is_some_and(|protocol| protocol.keeps_versions());
+                    Keyspace::new(config.rules, versions)
+                })
+                .collect(),
             order: RowOrder::default(),
             applied: Applied::new(config.rules),
             intake: Intake::default(),
@@ -396,11 +401,12 @@ impl Partition {
     }
 
     /// The operations that some datacenter may not have applied yet: the rest need not be remembered.
-    pub(crate) fn unstable(&self, operations: &[OperationId]) -> Vec<OperationId> {
+    pub(crate) fn unstable(&self, sources: &[Source]) -> Vec<OperationId> {
         if self.senders.is_empty() {
             return Vec::new();
         }
-        operations.iter().copied().filter(|operation| !self.is_stable(operation)).collect()
+        let operations = sources.iter().map(|source| source.operation);
+        operations.filter(|operation| !self.is_stable(operation)).collect()
     }
 
     /// Whether every other datacenter has durably applied an operation, as far as this partition knows.
@@ -416,10 +422,10 @@ impl Partition {
         operation.partition == self.id && enough
     }
 
-    /// What the protocol wants remembered of these operations.
-    pub(crate) fn facts_of(&self, keyspace: KeyspaceId, operations: &[OperationId]) -> Opaque {
+    /// What the protocol wants remembered of these writes.
+    pub(crate) fn facts_of(&self, keyspace: KeyspaceId, sources: &[Source]) -> Opaque {
         let mut facts = Opaque::default();
-        self.protocol(keyspace).observe(&mut facts, &self.unstable(operations));
+        self.protocol(keyspace).observe(&mut facts, &self.unstable(sources));
         facts
     }
 

@@ -133,4 +133,8 @@ impl Protocol for Eiger {
     fn keeps_old_versions(&self) -> bool {
         true
     }
+
+    fn keeps_versions(&self) -> bool {
+        false
+    }
 }

@@ -53,4 +53,8 @@ impl Protocol for Eventual {
     fn keeps_old_versions(&self) -> bool {
         false
     }
+
+    fn keeps_versions(&self) -> bool {
+        false
+    }
 }

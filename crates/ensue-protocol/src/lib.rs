@@ -90,6 +90,10 @@ pub trait Protocol: fmt::Debug + Send + Sync {
 
     /// Question 6, forgetting: whether versions overwritten while a read transaction runs are kept for its second round.
     fn keeps_old_versions(&self) -> bool;
+
+    /// Question 6, forgetting: whether locations keep each write apart until all readers see it, because a read shows the newest
+    /// version that its snapshot covers.
+    fn keeps_versions(&self) -> bool;
 }
 
 /// The protocol of this name. `context_operations_max` bounds contexts of the list family; all `rules` hold outside the

@@ -7,6 +7,7 @@ mod exhaust;
 mod failure;
 mod many;
 
+use crate::promises::Promises;
 use crate::run::{Report, run as run_world, to_screen};
 use crate::seed::Options;
 use ensue_types::{Rule, Rules};
@@ -29,6 +30,8 @@ pub struct SimOptions {
     /// Add a row about a run of many seeds to this file, under the name of this commit.
     pub record: Option<PathBuf>,
     pub commit: Option<String>,
+    /// Every seed with this protocol instead of the one that it draws; scripts only with it.
+    pub protocol: Option<String>,
     /// Break the rule of this name.
     pub broken: Option<String>,
     /// Break these rules in turn, all of them if none is named, and say how soon each is caught.
@@ -56,6 +59,10 @@ pub fn run(options: &SimOptions) -> i32 {
             None => return unknown_rule(name),
         },
     };
+    if let Some(Err(why)) = options.protocol.as_deref().map(Promises::find) {
+        eprintln!("{why}");
+        return 2;
+    }
     if let Some(name) = &options.exhaust {
         return exhaust::run(name.as_deref(), rules, options.states_max);
     }
@@ -63,7 +70,8 @@ pub fn run(options: &SimOptions) -> i32 {
         return breaks::table(options, names);
     }
     if let Some(path) = &options.scenario {
-        return crate::script::run_files(path, options.broken.is_some().then_some(rules), options.trace);
+        let rules = options.broken.is_some().then_some(rules);
+        return crate::script::run_files(path, rules, options.protocol.as_deref(), options.trace);
     }
     match (options.seed, options.seeds) {
         (Some(seed), _) => one(seed, rules, options),
@@ -71,25 +79,35 @@ pub fn run(options: &SimOptions) -> i32 {
     }
 }
 
-/// Runs one seed.
-pub fn run_seed(seed: u64, rules: Rules, print: bool) -> Report {
-    run_world(Options::draw(seed, rules), print.then(to_screen))
+/// Runs one seed, with the protocol that it draws unless another is named.
+pub fn run_seed(seed: u64, rules: Rules, protocol: Option<&str>, print: bool) -> Report {
+    run_world(options_of(seed, rules, protocol), print.then(to_screen))
+}
+
+fn options_of(seed: u64, rules: Rules, protocol: Option<&str>) -> Options {
+    match protocol {
+        Some(protocol) => Options::draw_with(seed, rules, protocol),
+        None => Options::draw(seed, rules),
+    }
 }
 
 /// The line that replays a seed.
 pub fn replay_line(report: &Report) -> String {
-    let broken = report.options.rules.broken().map(|rule| format!(" --break {}", rule.name()));
-    format!("ensue sim --seed {}{}", report.options.seed, broken.unwrap_or_default())
+    let options = &report.options;
+    let protocol = options.says_protocol().then(|| format!(" --protocol {}", options.protocol));
+    let broken = options.rules.broken().map(|rule| format!(" --break {}", rule.name()));
+    format!("ensue sim --seed {}{}{}", options.seed, protocol.unwrap_or_default(), broken.unwrap_or_default())
 }
 
 fn one(seed: u64, rules: Rules, options: &SimOptions) -> i32 {
-    println!("{}", Options::draw(seed, rules));
-    let report = run_seed(seed, rules, options.trace);
+    let protocol = options.protocol.as_deref();
+    println!("{}", options_of(seed, rules, protocol));
+    let report = run_seed(seed, rules, protocol, options.trace);
     print!("{}", report.plan.until(report.virtual_us));
     println!("operations      {}", report.operations);
     println!("events          {}", report.events);
     println!("virtual time    {:.3} s", report.virtual_us as f64 / 1e6);
-    print!("{}", report.marks);
+    print!("{}", report.marks.table(&[report.options.promises()]));
     println!("event hash      {:016x}", report.hash);
     failure::tell(&report, options);
     i32::from(report.violation.is_some())

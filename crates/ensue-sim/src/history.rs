@@ -61,6 +61,10 @@ pub struct Operation {
     pub outcome: Outcome,
     /// All its reads see one state. Otherwise each is a read of its own.
     pub snapshot: bool,
+    /// All its writes take effect together. Otherwise each is a write of its own.
+    pub together: bool,
+    /// It shows what its datacenter had acknowledged to anybody before it was asked.
+    pub recent: bool,
     /// The past of this operation is added to the session's.
     pub merges: Option<OperationIndex>,
     pub reads: Vec<(Location, Seen)>,
@@ -155,6 +159,8 @@ impl History {
             answered_us: u64::MAX,
             outcome: Outcome::Unknown,
             snapshot: true,
+            together: true,
+            recent: false,
             merges: None,
             reads: Vec::new(),
             writes,
@@ -169,7 +175,7 @@ impl History {
         let session = self.operations[index].session;
         let known = self.sessions[session]
             .iter()
-            .take_while(|&&operation| self.operations[operation].outcome == Outcome::Done)
+            .take_while(|&&operation| self.operations[operation].outcome != Outcome::Unknown)
             .count();
         if self.sessions[session].get(known) == Some(&index) || self.sessions[session].last() != Some(&index)
         {
@@ -183,6 +189,19 @@ impl History {
         operation.session = alone;
         operation.number = 1;
         operation.merges = operation.merges.or(before);
+    }
+
+    /// The session of these operations, the last of it, ended before they were begun: they are a new session.
+    pub fn begin_with(&mut self, operations: &[OperationIndex]) -> SessionIndex {
+        let session = self.session();
+        for &index in operations {
+            let operation = &mut self.operations[index];
+            self.sessions[operation.session].retain(|&other| other != index);
+            self.sessions[session].push(index);
+            operation.session = session;
+            operation.number = self.sessions[session].len() as u32;
+        }
+        session
     }
 
     pub fn name(&self, location: Location) -> &str {

@@ -1,5 +1,6 @@
 //! Marks: how often each rare thing happened. A thing that never happens in many runs is not tested at all.
 
+use crate::promises::{Availability, Promises};
 use ensue_node::{Trace, TransactionStep};
 use ensue_types::DatacenterId;
 use std::collections::BTreeMap;
@@ -32,6 +33,9 @@ pub enum Mark {
     PastMerged,
     ErrorAnswer,
     Digest,
+    /// A request was answered `BLOCKED`, or `FALLBACK`.
+    Blocked,
+    FellBack,
     Crash {
         step: TransactionStep,
         remote: bool,
@@ -51,8 +55,29 @@ const STEPS: [TransactionStep; 5] = [
 ];
 
 impl Mark {
-    /// Every mark that must occur in a thousand seeds.
-    pub fn required() -> Vec<Mark> {
+    /// Every mark that must occur in a thousand seeds of these protocols: some things happen only with some of them.
+    pub fn required(protocols: &[Promises]) -> Vec<Mark> {
+        let mut marks = Mark::all();
+        marks.retain(|mark| protocols.iter().any(|promises| mark.is_possible(promises)));
+        marks
+    }
+
+    fn is_possible(&self, promises: &Promises) -> bool {
+        match self {
+            Mark::SecondRound
+            | Mark::ReadRestarted
+            | Mark::CommitCheck
+            | Mark::LosingWriteInTransaction
+            | Mark::DependencyWaited
+            | Mark::Crash { .. } => promises.writes_together(),
+            Mark::SessionMoved | Mark::PastMerged => promises.causality,
+            Mark::Blocked => promises.availability == Availability::Blocks,
+            Mark::FellBack => promises.availability == Availability::FallsBack,
+            _ => true,
+        }
+    }
+
+    fn all() -> Vec<Mark> {
         let mut marks = vec![
             Mark::DependencyWaited,
             Mark::DuplicateDropped,
@@ -74,6 +99,8 @@ impl Mark {
             Mark::PastMerged,
             Mark::ErrorAnswer,
             Mark::Digest,
+            Mark::Blocked,
+            Mark::FellBack,
         ];
         for remote in [false, true] {
             marks.extend(STEPS.iter().map(|&step| Mark::Crash { step, remote }));
@@ -157,18 +184,17 @@ impl Marks {
     }
 
     /// Required marks that never occurred.
-    pub fn missing(&self) -> Vec<Mark> {
-        Mark::required().into_iter().filter(|&mark| self.count(mark) == 0).collect()
+    pub fn missing(&self, protocols: &[Promises]) -> Vec<Mark> {
+        Mark::required(protocols).into_iter().filter(|&mark| self.count(mark) == 0).collect()
     }
 }
 
-impl fmt::Display for Marks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut marks = Mark::required();
-        marks.extend(self.counts.keys().filter(|mark| !Mark::required().contains(mark)));
-        for mark in marks {
-            writeln!(f, "{:>12}  {mark}", self.count(mark))?;
-        }
-        Ok(())
+impl Marks {
+    /// One line a mark: those that these protocols must hit, and all that were hit.
+    pub fn table(&self, protocols: &[Promises]) -> String {
+        let required = Mark::required(protocols);
+        let others = self.counts.keys().filter(|mark| !required.contains(mark));
+        let marks = required.iter().chain(others);
+        marks.map(|&mark| format!("{:>12}  {mark}\n", self.count(mark))).collect()
     }
 }

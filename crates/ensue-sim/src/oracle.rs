@@ -11,6 +11,7 @@ mod local;
 mod lost;
 mod order;
 mod past;
+mod recency;
 mod registers;
 mod writes;
 
@@ -50,6 +51,7 @@ pub mod property {
     pub const STALE: &str = "P1/P2/P5 a read returns what its causal past had replaced";
     pub const SNAPSHOT: &str = "P9/P10 the reads of a transaction do not fit together";
     pub const WENT_BACK: &str = "P1/P2 a key goes back within its datacenter";
+    pub const HIDDEN: &str = "P1b a datacenter hides what it has acknowledged";
     pub const ORDER: &str = "P7/P13 no single order of the writes explains the reads";
     pub const COUNTER: &str = "P11 a counter is wrong";
     pub const CONVERGENCE: &str = "P8 datacenters differ after quiescence";
@@ -71,7 +73,7 @@ pub mod property {
 pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
     writes::thin_air(history)?;
     let lost = lost::lost(history, finals);
-    let parted = (history.promises.causality && !lost.is_empty()).then(|| lost::parted(history, &lost));
+    let parted = parted(history, &lost);
     let history = parted.as_ref().unwrap_or(history);
     let writes = Writes::collect(history, lost);
     let pasts = Pasts::compute(history, &writes)?;
@@ -81,8 +83,14 @@ pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
     } else {
         local::check(history, &pasts, &writes)?;
     }
+    recency::check(history, &pasts, &writes)?;
     finals::check(history, &pasts, &writes, finals)?;
     order::check(history, &pasts, &writes, finals)
+}
+
+/// The history without what was known only by lost writes, if it is another one.
+fn parted(history: &History, lost: &lost::Lost) -> Option<History> {
+    (history.promises.causality && !lost.is_empty()).then(|| lost::parted(history, lost))
 }
 
 /// Whether power failures took acknowledged writes, within what was promised.
@@ -93,6 +101,16 @@ pub fn power_took(history: &History, finals: &[Final]) -> bool {
 /// Whether a power failure may have taken what an operation wrote in a partition, within what was promised.
 pub fn may_be_lost(history: &History, index: crate::history::OperationIndex, partition: PartitionId) -> bool {
     !lost::failures_of(history, &history.operations[index], partition).is_empty()
+}
+
+/// Whether the end is as it must be once everything is shown everywhere.
+pub fn judge_end(history: &History, finals: &[Final]) -> Result<(), Violation> {
+    let lost = lost::lost(history, finals);
+    let parted = parted(history, &lost);
+    let history = parted.as_ref().unwrap_or(history);
+    let writes = Writes::collect(history, lost);
+    let pasts = Pasts::compute(history, &writes)?;
+    finals::check(history, &pasts, &writes, finals)
 }
 
 #[cfg(test)]

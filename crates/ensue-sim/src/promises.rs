@@ -8,37 +8,156 @@
 //! - everyone ends with the same, nothing acknowledged is lost, and an addition counts once;
 //! - a datacenter serves whatever becomes of the others.
 //!
-//! Who sees one key of a write of several knows nothing of its other keys: each has a stamp of its own.
+//! Who sees one key of a write of several knows nothing of its other keys: each has a stamp of its own. It promises nothing
+//! about two keys, and nothing to a session that goes elsewhere with its token.
 //!
-//! It promises nothing about two keys, and nothing to a session that goes elsewhere with its token. A write of several
-//! keys is several writes, and a `MULTI` that would write in several partitions is refused.
+//! The vector family (`orbe-dm`, `orbe-clock`, `cure`, `pocc`, `ha-pocc`) promises causality to sessions, with their tokens
+//! everywhere, and has no write transactions. Its members differ in whether several keys are read as one state, in
+//! what a datacenter shows at once of what it has acknowledged, and in what becomes of a read whose past is not there yet.
+
+/// What becomes of one command, or one `MULTI`, that writes in several partitions. In one partition it is atomic always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeveralWrites {
+    /// They take effect together: P10.
+    Together,
+    /// A command is so many writes; a `MULTI` is refused.
+    Apart,
+    /// Refused by name.
+    Refused,
+}
+
+/// What a healthy datacenter answers, whatever becomes of the others: P14.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Availability {
+    /// Everything, at once.
+    Always,
+    /// Everything: what waits for another datacenter waits no longer than the threshold, and is then answered otherwise.
+    AfterThreshold,
+    /// What waits longer than a request may is answered `BLOCKED`: it had no effect, and the session goes on.
+    Blocks,
+    /// What waits longer than the threshold is answered `FALLBACK`: it had no effect, and the session is a new one.
+    FallsBack,
+}
+
+/// What an operation shows of what its datacenter had acknowledged, to whomever, before it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recency {
+    /// All of it.
+    Everywhere,
+    /// All of it, if it reads one place; the state that a read of several sees may lie in the past.
+    SingleReads,
+    /// Nothing but what its session knows.
+    OwnPast,
+}
 
 /// What the oracle checks only of protocols that promise it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promises {
     /// What a session sees contains the causal past of all that it saw, in every datacenter: P1 to P5, P11.
     pub causality: bool,
-    /// The reads of a transaction see one state: P9.
+    /// Reads of several keys see one state: P9.
     pub snapshots: bool,
-    /// Writes of several keys take effect together: P10.
-    pub transactions: bool,
+    pub several_writes: SeveralWrites,
+    pub recency: Recency,
+    pub availability: Availability,
+    /// What was received everywhere may be shown only some rounds of messages later.
+    pub shows_late: bool,
 }
+
+const EIGER: Promises = Promises {
+    causality: true,
+    snapshots: true,
+    several_writes: SeveralWrites::Together,
+    recency: Recency::SingleReads,
+    availability: Availability::Always,
+    shows_late: false,
+};
+
+/// Each read of several stands for itself, and is of the moment.
+const EVENTUAL: Promises = Promises {
+    causality: false,
+    snapshots: false,
+    several_writes: SeveralWrites::Apart,
+    recency: Recency::Everywhere,
+    ..EIGER
+};
+
+const ORBE_DM: Promises = Promises { causality: true, several_writes: SeveralWrites::Refused, ..EVENTUAL };
+
+const ORBE_CLOCK: Promises = Promises {
+    snapshots: true,
+    recency: Recency::SingleReads,
+    availability: Availability::AfterThreshold,
+    shows_late: true,
+    ..ORBE_DM
+};
+
+const CURE: Promises = Promises { availability: Availability::Always, ..ORBE_CLOCK };
+
+const POCC: Promises = Promises { availability: Availability::Blocks, ..ORBE_CLOCK };
+
+/// A session that fell back reads what is stable, and what optimistic sessions wrote beside it may not be.
+const HA_POCC: Promises =
+    Promises { recency: Recency::OwnPast, availability: Availability::FallsBack, ..ORBE_CLOCK };
 
 impl Default for Promises {
     fn default() -> Promises {
-        Promises { causality: true, snapshots: true, transactions: true }
+        EIGER
     }
 }
 
 impl Promises {
-    /// Every protocol that worlds are drawn with.
-    pub const PROTOCOLS: [(&str, Promises); 2] = [
-        ("eiger", Promises { causality: true, snapshots: true, transactions: true }),
-        ("eventual", Promises { causality: false, snapshots: false, transactions: false }),
+    /// Every protocol that the oracle knows.
+    pub const PROTOCOLS: [(&str, Promises); 7] = [
+        ("eiger", EIGER),
+        ("eventual", EVENTUAL),
+        ("orbe-dm", ORBE_DM),
+        ("orbe-clock", ORBE_CLOCK),
+        ("cure", CURE),
+        ("pocc", POCC),
+        ("ha-pocc", HA_POCC),
     ];
 
     /// What the protocol of this name promises.
     pub fn of(protocol: &str) -> Option<Promises> {
         Promises::PROTOCOLS.iter().find(|(name, _)| *name == protocol).map(|(_, promises)| *promises)
+    }
+
+    /// The protocols that can be simulated: those that there are.
+    pub fn protocols() -> impl Iterator<Item = &'static str> {
+        Promises::PROTOCOLS
+            .into_iter()
+            .map(|(name, _)| name)
+            .filter(|name| ensue_protocol::NAMES.contains(name))
+    }
+
+    /// The name of a protocol that can be simulated, or an error that lists them.
+    pub fn find(protocol: &str) -> Result<&'static str, String> {
+        Promises::protocols().find(|name| *name == protocol).ok_or_else(|| {
+            let names: Vec<&str> = Promises::protocols().collect();
+            format!("there is no protocol {protocol}; the protocols are {}", names.join(", "))
+        })
+    }
+
+    /// Whether writes in several partitions by one command are atomic.
+    pub fn writes_together(&self) -> bool {
+        self.several_writes == SeveralWrites::Together
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Promises;
+
+    #[test]
+    fn every_protocol_has_promises() {
+        for name in ensue_protocol::NAMES {
+            assert!(Promises::find(name).is_ok(), "{name} has no promises");
+        }
+        let error = Promises::find("paxos").unwrap_err();
+        assert!(
+            error.starts_with("there is no protocol paxos; the protocols are eiger, eventual"),
+            "{error}"
+        );
     }
 }

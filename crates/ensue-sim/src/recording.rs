@@ -166,7 +166,7 @@ impl Recorder<'_> {
             }
         }
         let mut writes = self.writes(index, operation);
-        if !self.history.promises.transactions {
+        if !operation.together {
             parts.extend(std::mem::take(&mut writes).into_iter().map(|write| vec![write]));
         }
         parts.retain(|part| !part.is_empty());

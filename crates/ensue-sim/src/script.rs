@@ -21,8 +21,18 @@ pub struct Script {
     pub lines: Vec<Line>,
     /// The seed's world that this script is, instead of lines.
     pub trial: Option<Trial>,
+    /// The protocols under which it holds.
+    pub protocols: Vec<String>,
     /// The rules without which the script must fail.
-    pub breaks: Vec<Rule>,
+    pub breaks: Vec<Break>,
+}
+
+/// A rule without which a script must fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Break {
+    pub rule: Rule,
+    /// The protocols that rest on it: all of the script's, if none is named.
+    pub protocols: Vec<String>,
 }
 
 impl Script {
@@ -31,14 +41,26 @@ impl Script {
         parse::script(text)
     }
 
-    /// Plays it with these rules. The error names the line that did not hold.
+    /// Plays it under each of its protocols with these rules. The error names the protocol and the line that did not hold.
     pub fn play(&self, rules: Rules, print: bool) -> Result<(), String> {
+        self.protocols.iter().try_for_each(|protocol| self.play_under(protocol, rules, print))
+    }
+
+    fn play_under(&self, protocol: &str, rules: Rules, print: bool) -> Result<(), String> {
+        self.play_one(protocol, rules, print).map_err(|why| match self.protocols.len() {
+            1 => why,
+            _ => format!("under {protocol}: {why}"),
+        })
+    }
+
+    fn play_one(&self, protocol: &str, rules: Rules, print: bool) -> Result<(), String> {
         if let Some(trial) = &self.trial {
             let violation = trial.run(rules, print.then(to_screen)).violation;
             return violation.map_or(Ok(()), |violation| Err(violation.to_string()));
         }
         let mut options = self.options.clone();
         options.rules = rules;
+        protocol.clone_into(&mut options.protocol);
         let played = caught(|| play::play(options, &self.lines, print));
         played.unwrap_or_else(|words| Err(format!("a node broke an invariant of its own: {words}")))
     }
@@ -46,12 +68,22 @@ impl Script {
     /// Plays it as it is and with each rule broken that it names.
     pub fn check(&self, print: bool) -> Result<(), String> {
         self.play(Rules::default(), print)?;
-        for &rule in &self.breaks {
-            if self.play(Rules::breaking(rule), false).is_ok() {
-                return Err(format!("still holds when the rule {} is broken", rule.name()));
+        for Break { rule, protocols } in &self.breaks {
+            let rests = |protocol: &&String| protocols.is_empty() || protocols.contains(protocol);
+            for protocol in self.protocols.iter().filter(rests) {
+                if self.play_under(protocol, Rules::breaking(*rule), false).is_ok() {
+                    let name = rule.name();
+                    return Err(format!("still holds under {protocol} when the rule {name} is broken"));
+                }
             }
         }
         Ok(())
+    }
+
+    /// The script under this protocol only; nothing if it is not one of its protocols.
+    pub fn only_under(mut self, protocol: &str) -> Option<Script> {
+        self.protocols.retain(|name| name == protocol);
+        (!self.protocols.is_empty()).then_some(self)
     }
 }
 
@@ -73,8 +105,9 @@ pub fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Plays the scripts at a path and says how each went; with `rules`, only under these. The exit code.
-pub fn run_files(path: &Path, rules: Option<Rules>, print: bool) -> i32 {
+/// Plays the scripts at a path and says how each went; with `rules`, only under these, and with `protocol`, only those of
+/// that protocol. The exit code.
+pub fn run_files(path: &Path, rules: Option<Rules>, protocol: Option<&str>, print: bool) -> i32 {
     let scripts = match files(path) {
         Ok(scripts) => scripts,
         Err(error) => {
@@ -86,13 +119,20 @@ pub fn run_files(path: &Path, rules: Option<Rules>, print: bool) -> i32 {
     for path in &scripts {
         let outcome = std::fs::read_to_string(path).map_err(|error| error.to_string()).and_then(|text| {
             let script = Script::parse(&text)?;
+            let script = match protocol {
+                Some(protocol) => script.only_under(protocol),
+                None => Some(script),
+            };
+            let Some(script) = script else { return Ok(None) };
             match rules {
                 Some(rules) => script.play(rules, print),
                 None => script.check(print),
-            }
+            }?;
+            Ok(Some(script.protocols.join(", ")))
         });
         match outcome {
-            Ok(()) => println!("holds   {}", path.display()),
+            Ok(None) => {}
+            Ok(Some(protocols)) => println!("holds   {} ({protocols})", path.display()),
             Err(why) => {
                 failed += 1;
                 println!("FAILS   {}: {why}", path.display());

@@ -6,7 +6,7 @@ use crate::faults::Fault;
 use crate::promises::Promises;
 use crate::random::Random;
 use crate::shape::Shape;
-use crate::workload::mix::{KINDS, Kind};
+use crate::workload::mix::KINDS;
 use ensue_node::{AppendFsync, Tuning};
 use ensue_types::Rules;
 use std::collections::BTreeMap;
@@ -102,8 +102,12 @@ pub struct Options {
 impl Options {
     /// The world of a seed.
     pub fn draw(seed: u64, rules: Rules) -> Options {
-        let protocol = draw_protocol(&mut Random::stream(seed, "protocol"));
-        Options::draw_with(seed, rules, protocol)
+        Options::draw_with(seed, rules, protocol_of(seed))
+    }
+
+    /// Whether the protocol is not the one that the seed draws, so that it must be said.
+    pub fn says_protocol(&self) -> bool {
+        self.protocol != protocol_of(self.seed)
     }
 
     /// The world of a seed with this protocol, whatever the seed says.
@@ -145,8 +149,22 @@ impl Options {
         }
         options.faults.loses_datacenter = rarities.chance(60);
         options.faults = draw_faults(&options);
-        options.leave_out_refused();
         options
+    }
+
+    /// Whether something of another datacenter may come later than this, were it only once in many runs: only a world
+    /// without faults, with small delays and good clocks, says no.
+    pub fn may_wait(&self, limit_ms: u64) -> bool {
+        let most_us = self.links.delay_us.iter().flatten().max().copied().unwrap_or(0);
+        let way_ms = (most_us + self.links.jitter_us + self.turn_us_max + self.disk.sync_us.1) / 1_000 + 1;
+        let tuning = &self.tuning;
+        let rounds_ms = tuning.heartbeat_interval_ms + tuning.stabilization_interval_ms + way_ms;
+        let calm = self.faults.intervals_ms.is_empty()
+            && !self.faults.loses_datacenter
+            && self.links.tail == 0
+            && self.clock.bound_ms <= 5
+            && tuning.stream_window_bytes >= 64 << 10;
+        self.shape.datacenters > 1 && !(calm && 3 * rounds_ms + 2 * self.clock.bound_ms < limit_ms)
     }
 
     /// What the protocol promises.
@@ -158,18 +176,6 @@ impl Options {
     /// failure under `everysec` and `no` where a datacenter is lost for good: it is the operator who gives that one up.
     pub fn power_may_fail(&self) -> bool {
         self.append_fsync == AppendFsync::Always || !self.faults.loses_datacenter
-    }
-
-    /// Requests that the protocol refuses are not made.
-    fn leave_out_refused(&mut self) {
-        if self.promises().transactions || self.shape.partitions == 1 {
-            return;
-        }
-        for ((kind, _), weight) in KINDS.iter().zip(&mut self.workload.mix) {
-            if matches!(kind, Kind::WriteTransaction | Kind::MixedTransaction | Kind::PrivateTransaction) {
-                *weight = 0;
-            }
-        }
     }
 }
 
@@ -205,8 +211,8 @@ impl Options {
     }
 }
 
-fn draw_protocol(random: &mut Random) -> &'static str {
-    if random.chance(200) { "eventual" } else { "eiger" }
+fn protocol_of(seed: u64) -> &'static str {
+    if Random::stream(seed, "protocol").chance(200) { "eventual" } else { "eiger" }
 }
 
 fn draw_shape(random: &mut Random) -> Shape {
@@ -235,8 +241,8 @@ fn draw_tuning(random: &mut Random) -> Tuning {
         acknowledge_interval_ms: random.between(5, 50),
         clock_ahead_ms_max: 60_000,
         clock_persist_ahead_ms: random.skewed(20, 5_000),
-        heartbeat_interval_ms: random.skewed(1, 50),
-        stabilization_interval_ms: random.skewed(1, 100),
+        heartbeat_interval_ms: random.between(1, 50),
+        stabilization_interval_ms: random.between(1, 100),
         block_ms_max: random.skewed(10, 400),
     }
 }

@@ -1,6 +1,7 @@
 //! Options by name, as scripts write them: `datacenters=3`, `delay=20ms`, `jitter=0us`.
 
 use crate::faults::text::parse_us;
+use crate::promises::Promises;
 use crate::seed::{DiskOptions, Options};
 use ensue_node::{AppendFsync, Tuning};
 
@@ -111,8 +112,7 @@ fn time_us(value: &str) -> Result<u64, String> {
 }
 
 fn protocol(value: &str) -> Result<String, String> {
-    choice(value, &[("eiger", ()), ("eventual", ())])?;
-    Ok(value.to_owned())
+    Promises::find(value).map(str::to_owned)
 }
 
 #[cfg(test)]

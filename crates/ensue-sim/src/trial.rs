@@ -27,6 +27,11 @@ impl Trial {
         Trial { seed, settings: Vec::new(), kept: None, plan: Plan::default() }
     }
 
+    /// The whole world of these options, but without faults.
+    pub fn of(options: &Options) -> Trial {
+        Trial { settings: vec![format!("protocol={}", options.protocol)], ..Trial::new(options.seed) }
+    }
+
     /// Changes a setting of the world, and leaves out the faults that the changed world does not know.
     pub fn set(&mut self, setting: &str) -> Result<(), String> {
         self.options(Rules::default()).set(setting)?;
@@ -44,7 +49,12 @@ impl Trial {
     }
 
     pub fn options(&self, rules: Rules) -> Options {
-        let mut options = Options::draw(self.seed, rules);
+        // What is drawn depends on the protocol.
+        let protocol = self.settings.iter().find_map(|setting| setting.strip_prefix("protocol="));
+        let mut options = match protocol {
+            Some(protocol) => Options::draw_with(self.seed, rules, protocol),
+            None => Options::draw(self.seed, rules),
+        };
         for setting in &self.settings {
             options.set(setting).expect("a setting was tried when it was added");
         }

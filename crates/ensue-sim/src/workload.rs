@@ -12,12 +12,14 @@ pub mod keys;
 pub mod mix;
 pub mod model;
 mod private;
+mod refusal;
 
 use crate::clock::EPOCH_MS;
 use crate::event::{Alarm, ConnectionId};
 use crate::history::{History, OperationIndex, Outcome};
 use crate::marks::{Mark, Marks};
 use crate::oracle::{Violation, property};
+use crate::promises::Recency;
 use crate::random::Random;
 use crate::reply::Answer;
 use crate::shape::Site;
@@ -27,7 +29,8 @@ use client::{Client, Purpose, Relic, Request, Token};
 use command::{Command, Expect};
 use ensue_types::Args;
 use keys::Keys;
-use mix::{Draft, Drawer, KINDS};
+use mix::{Draft, Drawer, KINDS, Owners};
+use refusal::Refusal;
 use std::collections::BTreeMap;
 
 /// Within a healthy datacenter every answer comes within this time.
@@ -80,6 +83,7 @@ impl Workload {
                 waiting: Default::default(),
                 token: None,
                 prefix: format!("k{session}-"),
+                given_up: 0,
                 model: Default::default(),
                 model_uncertain: false,
                 expiring: None,
@@ -104,17 +108,20 @@ impl Workload {
     /// A request that a healthy datacenter, or after long any running core, should have answered by now.
     pub fn overdue(&self, world: &mut World, patience_us: u64) -> Option<Violation> {
         let now = world.now();
+        let waits_us = self.waits_us(world);
         for client in &self.clients {
             let Some(request) = client.waiting.front() else { continue };
             let datacenter = world.options.shape.datacenter(client.site);
             let extra = match request.purpose {
                 Purpose::Merge { .. } => world.options.workload.merge_timeout_ms * 1_000,
-                _ => 0,
+                _ => waits_us,
             };
+            // Where one request may wait, those behind it wait first for their turn.
+            let asked_us = if waits_us > 0 { request.first_since_us } else { request.invoked_us };
             let healthy = world.healthy_since(datacenter);
-            let from = request.invoked_us.max(healthy.unwrap_or(u64::MAX));
-            let late = now > from.saturating_add(HEALTHY_ANSWER_US + extra)
-                || now > request.invoked_us + patience_us + extra;
+            let from = asked_us.max(healthy.unwrap_or(u64::MAX));
+            let late =
+                now > from.saturating_add(HEALTHY_ANSWER_US + extra) || now > asked_us + patience_us + extra;
             if late {
                 let words = format!("no answer: {}", self.history.describe(request.operation));
                 return Some(Violation::new(property::AVAILABILITY, words));
@@ -173,6 +180,9 @@ impl Workload {
         for _ in 0..count {
             commands.extend(self.work(world, index));
         }
+        if count > 1 {
+            self.read_as_one(index);
+        }
         self.send(world, index, commands);
     }
 
@@ -199,6 +209,9 @@ impl Workload {
                 continue;
             }
             if let Some(request) = client.waiting.pop_front() {
+                if let Some(next) = client.waiting.front_mut() {
+                    next.first_since_us = world.now();
+                }
                 if !self.finish(world, marks, index, request)? {
                     return Ok(());
                 }
@@ -263,10 +276,20 @@ impl Workload {
             now_us: world.now(),
             datacenter: world.options.shape.datacenter(client.site),
             slack_ms: slack_ms(world),
+            owners: owners(world),
         };
         let draft = drawer.draft(kind, client);
         client.random = random;
         self.enqueue(world, index, draft, Purpose::Work)
+    }
+
+    /// Reads that are sent together may be read as one.
+    fn read_as_one(&mut self, index: usize) {
+        if self.history.promises.recency != Recency::Everywhere {
+            for request in &self.clients[index].waiting {
+                self.history.operations[request.operation].recent = false;
+            }
+        }
     }
 
     fn token(&mut self, world: &mut World, index: usize, to: Option<Site>) {
@@ -310,7 +333,20 @@ impl Workload {
         let datacenter = world.options.shape.datacenter(client.site);
         let operation =
             self.history.invoke(client.session, datacenter, world.now(), commands.clone(), draft.writes);
-        self.history.operations[operation].snapshot = !draft.mixed && self.history.promises.snapshots;
+        let promises = self.history.promises;
+        // A row is read by one owner at one moment. Where visibility is causal, that is one state.
+        let one_row = draft.commands.len() == 1 && !names_several(&draft.commands[0]);
+        let invoked = &self.history.operations[operation];
+        let places = invoked.writes.iter().map(|write| write.0);
+        let together = promises.writes_together() || owners(world).have_one(&self.history, places);
+        let invoked = &mut self.history.operations[operation];
+        invoked.together = together;
+        invoked.snapshot = !draft.mixed && (promises.snapshots || promises.causality && one_row);
+        invoked.recent = match promises.recency {
+            Recency::Everywhere => true,
+            Recency::SingleReads => one_row,
+            Recency::OwnPast => false,
+        };
         self.taken.entry((index, client.steps)).or_default().push(operation);
         client.waiting.push_back(Request {
             operation,
@@ -321,6 +357,7 @@ impl Workload {
             expiring: draft.expiring,
             private: draft.private,
             invoked_us: world.now(),
+            first_since_us: world.now(),
             missing: commands.len(),
             answers: Vec::new(),
         });
@@ -346,6 +383,13 @@ impl Workload {
         match request.results() {
             Err(error) => {
                 marks.add(Mark::ErrorAnswer);
+                if let Some(refusal) = Refusal::of(&error, &request, self.history.promises) {
+                    self.refuse(world, marks, index, request, refusal)?;
+                    if self.clients[index].waiting.is_empty() {
+                        self.think(world, index);
+                    }
+                    return Ok(true);
+                }
                 self.check_availability(world, &request, &error)?;
                 self.unknown(index, request);
                 self.leave(world, index);
@@ -507,6 +551,20 @@ impl Workload {
         let most = world.options.workload.think_us_max;
         let at = world.now() + self.clients[index].random.skewed(1, most);
         world.alarm(at, Alarm::Client(index));
+    }
+}
+
+fn owners(world: &World) -> Owners {
+    let several_writes = world.options.promises().several_writes;
+    Owners { partitions: world.options.shape.partitions, several_writes }
+}
+
+/// Whether a command reads or writes several rows.
+fn names_several(command: &Command) -> bool {
+    match &command.args[0][..] {
+        b"MGET" => command.args.len() > 2,
+        b"MSET" => command.args.len() > 3,
+        _ => false,
     }
 }
 

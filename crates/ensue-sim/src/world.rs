@@ -28,6 +28,9 @@ use std::io::Write;
 /// The versions of the wire format that a process of this release speaks.
 pub const VERSIONS: VersionRange = VersionRange { min: WIRE_VERSION_MIN, max: WIRE_VERSION_MAX };
 
+/// About a hundred times what happens in a run.
+const EVENTS_MAX: u64 = 5_000_000;
+
 /// What the driver is told.
 #[derive(Debug)]
 pub enum Happening {
@@ -220,14 +223,15 @@ impl World {
         self.now
     }
 
-    /// What happened next; nothing once no event is left at or before `until`, and then it is that time.
+    /// What happened next; nothing once no event is left at or before `until`, and then it is that time. In a world
+    /// without end nothing happens any more.
     pub fn step(&mut self, until: u64) -> Option<Happening> {
         loop {
             if let Some(happening) = self.happenings.pop_front() {
                 return Some(happening);
             }
             match self.queue.next_at() {
-                Some(at) if at <= until => {}
+                Some(at) if at <= until && !self.is_endless() => {}
                 _ => {
                     self.now = self.now.max(until);
                     return None;
@@ -243,6 +247,11 @@ impl World {
                 self.carry_out(event);
             }
         }
+    }
+
+    /// Whether more has happened than ever does where something comes to an end: some answer makes its own next question.
+    pub fn is_endless(&self) -> bool {
+        self.audit.events() >= EVENTS_MAX
     }
 
     /// Orders a wake-up call.

@@ -26,7 +26,7 @@ fn every_scenario_holds() {
 fn a_seed_repeats_to_the_last_event() {
     for seed in [3, 4] {
         let (once, again) =
-            (run_seed(seed, Rules::default(), false), run_seed(seed, Rules::default(), false));
+            (run_seed(seed, Rules::default(), None, false), run_seed(seed, Rules::default(), None, false));
         assert_eq!((once.hash, once.events, once.operations), (again.hash, again.events, again.operations));
     }
 }
@@ -34,7 +34,7 @@ fn a_seed_repeats_to_the_last_event() {
 #[test]
 fn a_handful_of_seeds_is_clean() {
     for seed in 0..20 {
-        let report = run_seed(seed, Rules::default(), false);
+        let report = run_seed(seed, Rules::default(), None, false);
         if let Some(violation) = report.violation {
             panic!("{}\n{violation}", Options::draw(seed, Rules::default()));
         }

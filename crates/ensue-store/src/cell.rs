@@ -2,22 +2,43 @@
 //!
 //! Arrives: effects with their stamps, in logical-time order of this datacenter. Promises: any order of the same
 //! effects ends in the same state (last writer by stamp, additions by their series), and the state of a past time is
-//! answered truly or not at all. It does not decide when a past state may be forgotten.
+//! answered truly or not at all. In a keyspace that keeps versions, what not everybody may see yet is kept apart
+//! (`versions`). It does not decide when a past state may be forgotten.
 
+use crate::versions::{Version, Versions};
+use crate::view::{Shown, View};
 use bytes::Bytes;
 use ensue_types::{
-    DatacenterId, Decimal, Effect, LogicalTime, OperationId, Rule, Rules, Seen, SeenTally, Stamp, Tally,
+    DatacenterId, Decimal, Effect, LogicalTime, Opaque, OperationId, Rule, Rules, Seen, SeenTally, Sight,
+    Source, Stamp, Tally,
 };
+use std::borrow::Cow;
+use std::sync::Arc;
 
-/// Who wrote, and from when on it is visible in this datacenter.
-#[derive(Clone, Copy, Debug)]
+/// Who wrote, and from when on it is visible in this datacenter. An addition counts for its operation's datacenter.
+#[derive(Clone, Debug)]
 pub struct Write {
     pub stamp: Stamp,
     /// The earliest valid time of what this write leaves (Eiger, section 4.1).
     pub at: LogicalTime,
     pub operation: OperationId,
-    /// The datacenter whose additions the effect counts.
-    pub origin: DatacenterId,
+    /// What the write carries, in its protocol's own bytes; nothing in keyspaces that keep no versions.
+    pub dependencies: Option<Arc<Opaque>>,
+}
+
+impl Write {
+    pub fn source(&self) -> Source {
+        Source { operation: self.operation, stamp: self.stamp, dependencies: self.dependencies.clone() }
+    }
+}
+
+/// What is kept of a location beside its newest state.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Keep {
+    /// Past states: a second round may ask for them.
+    pub history: bool,
+    /// Versions, until they are settled.
+    pub versions: bool,
 }
 
 /// The last writer's value or tombstone.
@@ -25,16 +46,18 @@ pub struct Write {
 pub struct Base {
     pub stamp: Stamp,
     pub operation: OperationId,
+    pub dependencies: Option<Arc<Opaque>>,
     /// Nothing is a tombstone, or a counter that nobody ever set.
     pub value: Option<Bytes>,
 }
 
 /// One datacenter's additions, as far as they are known here.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Addition {
     pub datacenter: DatacenterId,
     pub stamp: Stamp,
     pub operation: OperationId,
+    pub dependencies: Option<Arc<Opaque>>,
     pub tally: Tally,
 }
 
@@ -71,6 +94,8 @@ pub struct Cell {
     state: State,
     /// Earlier states with the times from which they were valid, oldest first; empty unless somebody may ask.
     history: Vec<(LogicalTime, State)>,
+    /// What is not settled yet, if there is any.
+    versions: Option<Box<Versions>>,
 }
 
 /// Whether a write changed what is visible.
@@ -84,7 +109,12 @@ pub enum Outcome {
 impl State {
     fn empty() -> State {
         State {
-            base: Base { stamp: Stamp::ZERO, operation: OperationId::default(), value: None },
+            base: Base {
+                stamp: Stamp::ZERO,
+                operation: OperationId::default(),
+                dependencies: None,
+                value: None,
+            },
             counter: None,
         }
     }
@@ -132,10 +162,10 @@ impl State {
         additions.fold(self.base.stamp, Stamp::max)
     }
 
-    /// The operations that made this state, with their stamps: at most the base's, and one a datacenter (section 3.3).
-    pub fn operations(&self) -> impl Iterator<Item = (Stamp, OperationId)> + '_ {
-        let base = (self.base.stamp != Stamp::ZERO).then_some((self.base.stamp, self.base.operation));
-        base.into_iter().chain(self.counter.iter().flat_map(|c| &c.additions).map(|a| (a.stamp, a.operation)))
+    /// The writes that made this state: at most the base's, and one a datacenter (section 3.3).
+    pub fn sources(&self) -> impl Iterator<Item = Source> + '_ {
+        let base = (self.base.stamp != Stamp::ZERO).then(|| self.base.source());
+        base.into_iter().chain(self.counter.iter().flat_map(|c| &c.additions).map(Addition::source))
     }
 
     /// The additions that a new base must cover: those seen here, and those that the present base had seen.
@@ -144,14 +174,7 @@ impl State {
         let mut seen = counter.seen.clone();
         for addition in &counter.additions {
             let datacenter = addition.datacenter;
-            let latest = SeenTally { datacenter, tally: addition.tally, stamp: addition.stamp };
-            match seen.iter_mut().find(|known| known.datacenter == datacenter) {
-                Some(known) if (known.tally.series, known.stamp) < (latest.tally.series, latest.stamp) => {
-                    *known = latest;
-                }
-                Some(_) => {}
-                None => seen.push(latest),
-            }
+            see(&mut seen, SeenTally { datacenter, tally: addition.tally, stamp: addition.stamp });
         }
         seen
     }
@@ -174,19 +197,33 @@ impl State {
         (!(ended && rules.hold(Rule::SeriesEndsWithItsDelete))).then_some(addition.tally)
     }
 
-    fn merge(&mut self, effect: &Effect, write: &Write, rules: Rules) -> Outcome {
+    /// Merges an effect; `hold` makes the value's bytes this state's own.
+    pub(crate) fn merge(
+        &mut self,
+        effect: &Effect,
+        source: &Source,
+        rules: Rules,
+        hold: impl Fn(&Bytes) -> Bytes,
+    ) -> Outcome {
         match effect {
-            Effect::Put { value, seen } => self.merge_base(Some(value), seen, write, rules),
-            Effect::Delete { seen } => self.merge_base(None, seen, write, rules),
-            Effect::Add { tally } => self.merge_addition(*tally, write),
+            Effect::Put { value, seen } => self.merge_base(Some(value), seen, source, rules, hold),
+            Effect::Delete { seen } => self.merge_base(None, seen, source, rules, hold),
+            Effect::Add { tally } => self.merge_addition(*tally, source),
         }
     }
 
-    fn merge_base(&mut self, value: Option<&Bytes>, seen: &Seen, write: &Write, rules: Rules) -> Outcome {
-        let same_write = write.stamp == self.base.stamp;
+    fn merge_base(
+        &mut self,
+        value: Option<&Bytes>,
+        seen: &Seen,
+        source: &Source,
+        rules: Rules,
+        hold: impl Fn(&Bytes) -> Bytes,
+    ) -> Outcome {
+        let same_write = source.stamp == self.base.stamp;
         let older = match rules.hold(Rule::TiesByDatacenter) {
-            true => write.stamp < self.base.stamp,
-            false => write.stamp.time < self.base.stamp.time,
+            true => source.stamp < self.base.stamp,
+            false => source.stamp.time < self.base.stamp.time,
         };
         if older && rules.hold(Rule::LastWriterWins) {
             return Outcome::Lost;
@@ -195,9 +232,10 @@ impl State {
             return Outcome::Lost;
         }
         self.base = Base {
-            stamp: write.stamp,
-            operation: write.operation,
-            value: value.map(|v| Bytes::copy_from_slice(v)),
+            stamp: source.stamp,
+            operation: source.operation,
+            dependencies: source.dependencies.clone(),
+            value: value.map(hold),
         };
         if self.counter.is_some() || !seen.is_empty() {
             self.counter.get_or_insert_default().seen = seen.clone();
@@ -205,20 +243,66 @@ impl State {
         Outcome::Won
     }
 
-    fn merge_addition(&mut self, tally: Tally, write: &Write) -> Outcome {
-        let addition =
-            Addition { datacenter: write.origin, stamp: write.stamp, operation: write.operation, tally };
+    fn merge_addition(&mut self, tally: Tally, source: &Source) -> Outcome {
+        let datacenter = source.operation.datacenter;
+        let addition = Addition {
+            datacenter,
+            stamp: source.stamp,
+            operation: source.operation,
+            dependencies: source.dependencies.clone(),
+            tally,
+        };
         let additions = &mut self.counter.get_or_insert_default().additions;
-        match additions.binary_search_by_key(&write.origin, |a| a.datacenter) {
+        match additions.binary_search_by_key(&datacenter, |a| a.datacenter) {
             Ok(at) if additions[at].is_at_least(&addition) => return Outcome::Lost,
             Ok(at) => additions[at] = addition,
             Err(at) => additions.insert(at, addition),
         }
         Outcome::Won
     }
+
+    /// Takes the base's value away if it is below a flush.
+    pub(crate) fn hide_below(&mut self, flush: Stamp) {
+        if self.base.stamp < flush {
+            self.base.value = None;
+        }
+    }
+
+    /// Notes what a write of this stamp carries.
+    pub(crate) fn carry(&mut self, stamp: Stamp, dependencies: &Arc<Opaque>) {
+        if self.base.stamp == stamp {
+            self.base.dependencies = Some(dependencies.clone());
+        }
+        for addition in self.counter.iter_mut().flat_map(|counter| &mut counter.additions) {
+            if addition.stamp == stamp {
+                addition.dependencies = Some(dependencies.clone());
+            }
+        }
+    }
+}
+
+/// Adds a tally to those seen; of one datacenter the latest counts.
+pub(crate) fn see(seen: &mut Seen, latest: SeenTally) {
+    match seen.iter_mut().find(|known| known.datacenter == latest.datacenter) {
+        Some(known) if (known.tally.series, known.stamp) < (latest.tally.series, latest.stamp) => {
+            *known = latest;
+        }
+        Some(_) => {}
+        None => seen.push(latest),
+    }
+}
+
+impl Base {
+    pub fn source(&self) -> Source {
+        Source { operation: self.operation, stamp: self.stamp, dependencies: self.dependencies.clone() }
+    }
 }
 
 impl Addition {
+    pub fn source(&self) -> Source {
+        Source { operation: self.operation, stamp: self.stamp, dependencies: self.dependencies.clone() }
+    }
+
     /// Series follow each other in time; within a series the later addition has the later stamp.
     fn is_at_least(&self, other: &Addition) -> bool {
         (self.tally.series, self.stamp) > (other.tally.series, other.stamp)
@@ -263,13 +347,14 @@ impl Counter {
 impl Cell {
     /// A location that nobody has written, known to be empty since `since`.
     pub fn new(since: LogicalTime) -> Cell {
-        Cell { since, state: State::empty(), history: Vec::new() }
+        Cell { since, state: State::empty(), history: Vec::new(), versions: None }
     }
 
     pub fn since(&self) -> LogicalTime {
         self.since
     }
 
+    /// The newest state: everything merged.
     pub fn state(&self) -> &State {
         &self.state
     }
@@ -278,10 +363,29 @@ impl Cell {
         !self.history.is_empty()
     }
 
-    /// Merges a write. The state before it is kept if `keep` and if it had been visible at an earlier time.
-    pub fn apply(&mut self, effect: &Effect, write: &Write, keep: bool, rules: Rules) -> Outcome {
-        let before = (keep && write.at > self.since).then(|| self.state.clone());
-        let outcome = self.state.merge(effect, write, rules);
+    /// What is not settled yet, if there is any.
+    pub fn versions(&self) -> Option<&Versions> {
+        self.versions.as_deref()
+    }
+
+    /// How many versions are not settled yet.
+    pub fn unsettled(&self) -> usize {
+        self.versions.as_ref().map_or(0, |versions| versions.len())
+    }
+
+    /// Merges a write. The state before it is kept if its history is and if it had been visible at an earlier time.
+    pub fn apply(&mut self, effect: &Effect, write: &Write, keep: Keep, rules: Rules) -> Outcome {
+        let before = (keep.history && write.at > self.since).then(|| self.state.clone());
+        let source = write.source();
+        let outcome = if keep.versions {
+            let effect = detached(effect);
+            let versions = self.versions.get_or_insert_with(|| Versions::after(&self.state, self.since));
+            let outcome = self.state.merge(&effect, &source, rules, Bytes::clone);
+            versions.push(Version { source, at: write.at, effect: Some(effect) });
+            outcome
+        } else {
+            self.state.merge(effect, &source, rules, |value| Bytes::copy_from_slice(value))
+        };
         if outcome == Outcome::Won {
             if let Some(before) = before {
                 self.history.push((self.since, before));
@@ -291,36 +395,116 @@ impl Cell {
         outcome
     }
 
+    /// Merges a write that is settled: every view shows it.
+    pub fn restore(&mut self, effect: &Effect, write: &Write, rules: Rules) -> Outcome {
+        let source = write.source();
+        if let Some(versions) = &mut self.versions {
+            versions.restore(effect, &source, write.at, rules);
+        }
+        let outcome = self.state.merge(effect, &source, rules, |value| Bytes::copy_from_slice(value));
+        if outcome == Outcome::Won {
+            self.since = self.since.max(write.at);
+        }
+        outcome
+    }
+
     /// Takes the base's value away because a flush with a higher stamp has come; its stamp and what it saw stay, so
     /// that arbitration among flushed writes ends the same everywhere.
-    pub fn hide_base(&mut self, at: LogicalTime, keep: bool) -> Outcome {
-        if self.state.base.value.is_none() {
+    pub fn flush(&mut self, flush: &Write, keep: Keep) -> Outcome {
+        if keep.versions && self.has_base_below(flush.stamp) {
+            let versions = self.versions.get_or_insert_with(|| Versions::after(&self.state, self.since));
+            versions.push(Version { source: flush.source(), at: flush.at, effect: None });
+        }
+        if self.state.base.value.is_none() || self.state.base.stamp >= flush.stamp {
             return Outcome::Lost;
         }
-        if keep && at > self.since {
+        if keep.history && flush.at > self.since {
             self.history.push((self.since, self.state.clone()));
         }
         self.state.base.value = None;
-        self.since = self.since.max(at);
+        self.since = self.since.max(flush.at);
         Outcome::Won
+    }
+
+    /// Whether some view shows a base value below this stamp.
+    fn has_base_below(&self, stamp: Stamp) -> bool {
+        match &self.versions {
+            None => self.state.base.value.is_some() && self.state.base.stamp < stamp,
+            Some(versions) => versions.has_base_below(stamp),
+        }
     }
 
     /// Whether nothing would be missed if the cell were not there: a tombstone whose counter, if it is one, adds up
     /// to nothing unseen, and that no second round may ask for.
     pub fn is_spent(&self, rules: Rules) -> bool {
-        self.history.is_empty() && !self.state.is_live(rules)
+        self.history.is_empty() && self.versions.is_none() && !self.state.is_live(rules)
     }
 
-    /// The state at a time and since when it was valid; nothing if that state is no longer known.
-    pub fn at(&self, at: LogicalTime) -> Option<(LogicalTime, &State)> {
-        if self.since <= at {
-            return Some((self.since, &self.state));
+    /// What a view shows; nothing if it is a past time of which the state is no longer known.
+    pub fn at(&self, view: View<'_>, rules: Rules) -> Option<Shown<'_>> {
+        match (view, &self.versions) {
+            (View::At(at), _) if self.since > at => {
+                let (since, state) = self.history.iter().rev().find(|(since, _)| *since <= at)?;
+                Some(Shown { since: *since, state: Cow::Borrowed(state), stale: false })
+            }
+            (View::Sight(_) | View::Writer(..), Some(versions)) => {
+                let shown = versions.shown(view, rules);
+                Some(shown.unwrap_or(self.newest()))
+            }
+            _ => Some(self.newest()),
         }
-        self.history.iter().rev().find(|(since, _)| *since <= at).map(|(since, state)| (*since, state))
+    }
+
+    fn newest(&self) -> Shown<'_> {
+        Shown { since: self.since, state: Cow::Borrowed(&self.state), stale: false }
+    }
+
+    /// The additions that a base written now, in this view, must cover. What it does not see and overwrites all the
+    /// same, a newer base, had seen some too; elsewhere those may be forgotten already, so they are covered with it.
+    pub(crate) fn seen(&self, view: View<'_>, rules: Rules) -> Seen {
+        let Some(shown) = self.at(view, rules) else { return self.state.seen() };
+        let mut seen = shown.state.seen();
+        if self.versions.is_some() {
+            for tally in self.state.counter.iter().flat_map(|counter| &counter.seen) {
+                see(&mut seen, *tally);
+            }
+        }
+        seen
     }
 
     /// Forgets every state but the present one.
     pub fn forget_history(&mut self) {
         self.history = Vec::new();
+    }
+
+    /// Folds what is settled.
+    pub(crate) fn settle(&mut self, settled: &dyn Sight, rules: Rules) {
+        if self.versions.as_mut().is_some_and(|versions| versions.settle(settled, rules) == 0) {
+            self.versions = None;
+        }
+    }
+
+    /// Notes what a write of this stamp carries, which is known only after it was evaluated.
+    pub(crate) fn carry(&mut self, stamp: Stamp, dependencies: &Arc<Opaque>) {
+        self.state.carry(stamp, dependencies);
+        if let Some(versions) = &mut self.versions {
+            versions.carry(stamp, dependencies);
+        }
+    }
+
+    /// Bytes of the value, and of all versions.
+    pub(crate) fn bytes(&self) -> u64 {
+        let value = self.state.base.value.as_ref().map_or(0, |value| value.len() as u64);
+        value + self.versions.as_ref().map_or(0, |versions| versions.bytes())
+    }
+}
+
+/// An effect with its own bytes, so that it does not keep a client's whole read buffer alive.
+fn detached(effect: &Effect) -> Effect {
+    match effect {
+        Effect::Put { value, seen } => {
+            Effect::Put { value: Bytes::copy_from_slice(value), seen: seen.clone() }
+        }
+        other => other.clone(),
     }
 }

@@ -2,29 +2,38 @@
 //!
 //! A row is kept as effects, one item a base value and one an addition, because merging effects is what brings a row
 //! back, and merging one twice does no harm: a checkpoint may therefore be taken while writes go on, and the log since
-//! its beginning is merged on top.
+//! its beginning is merged on top. Of a location with versions, the settled state is kept like a row without any, and
+//! each version by itself: a restart must not show to a reader what was hidden from it, nor the other way.
 //!
 //! ```text
 //! kind 0, the partition, little endian: clock u64 | position u64 | begun u64 |
 //!     streams u8, each: datacenter u8, applied incarnation u16, watermark u64, above u32 count, u64 each,
-//!                       received incarnation u16, received u64, lost u16 count, each: after u64, through u64 |
-//!     keyspaces u8, each: flushed stamp, collected stamp (each u64, u8, u16)
-//! kind 1, an effect: since u64 | an entry with one effect, whose `transaction` is the operation's own name
+//!                       received incarnation u16, received u64 |
+//!     keyspaces u8, each: flushed stamp, collected stamp (each u64, u8, u16) |
+//!     for each stream, since format 2, what was declared lost: u16 count, each: after u64, through u64
+//! kind 1, an effect that every reader sees: since u64 | an entry with one effect, whose `transaction` is the
+//!     operation's own name, and whose dependencies are those of the write if its keyspace keeps versions
+//! kind 2, a version: the same
+//! kind 3, a flush that not every reader sees: the same, without effects; before all effects
 //! ```
 
-use crate::cell::Cell;
+use crate::cell::{Cell, State, Write};
 use crate::entry::{Change, Entry};
 use crate::layout::{self, LayoutError};
 use bytes::{Buf, BufMut, Bytes};
 use ensue_types::{
     Column, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId,
-    Position, RowEffect, Stamp,
+    Position, RowEffect, Source, Stamp,
 };
 
 /// The kind of item that holds `PartitionImage`.
 pub const PARTITION: u8 = 0;
-/// The kind of item that holds one effect.
+/// The kind of item that holds one effect that every reader sees.
 pub const EFFECT: u8 = 1;
+/// The kind of item that holds one effect that is not settled.
+pub const VERSION: u8 = 2;
+/// The kind of item that holds a flush that is not settled.
+pub const FLUSH: u8 = 3;
 
 /// What has been received and applied of one datacenter's stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,17 +76,19 @@ impl PartitionImage {
             stream.above.iter().for_each(|position| out.put_u64_le(position.0));
             out.put_u16_le(stream.received_incarnation.0);
             out.put_u64_le(stream.received.0);
-            out.put_u16_le(stream.lost.len() as u16);
-            for (after, through) in &stream.lost {
-                out.put_u64_le(after.0);
-                out.put_u64_le(through.0);
-            }
         }
         out.put_u8(self.bounds.len() as u8);
         for stamp in self.bounds.iter().flat_map(|(flushed, collected)| [flushed, collected]) {
             out.put_u64_le(stamp.time.0);
             out.put_u8(stamp.datacenter.0);
             out.put_u16_le(stamp.partition.0);
+        }
+        for stream in &self.streams {
+            out.put_u16_le(stream.lost.len() as u16);
+            for (after, through) in &stream.lost {
+                out.put_u64_le(after.0);
+                out.put_u64_le(through.0);
+            }
         }
         out
     }
@@ -107,10 +118,6 @@ impl PartitionImage {
             }
             let received_incarnation = Incarnation(from.try_get_u16_le()?);
             let received = Position(from.try_get_u64_le()?);
-            let mut lost = Vec::new();
-            for _ in 0..from.try_get_u16_le()? {
-                lost.push((Position(from.try_get_u64_le()?), Position(from.try_get_u64_le()?)));
-            }
             streams.push(StreamImage {
                 datacenter,
                 applied_incarnation,
@@ -118,12 +125,20 @@ impl PartitionImage {
                 above,
                 received_incarnation,
                 received,
-                lost,
+                lost: Vec::new(),
             });
         }
         let mut bounds = Vec::new();
         for _ in 0..from.try_get_u8()? {
             bounds.push((read_stamp(from)?, read_stamp(from)?));
+        }
+        // Format 1 ends here.
+        let tells_of_losses = !from.is_empty();
+        for stream in streams.iter_mut().filter(|_| tells_of_losses) {
+            for _ in 0..from.try_get_u16_le()? {
+                let (after, through) = (from.try_get_u64_le()?, from.try_get_u64_le()?);
+                stream.lost.push((Position(after), Position(through)));
+            }
         }
         Ok(PartitionImage { clock, position, begun, streams, bounds })
     }
@@ -135,62 +150,78 @@ fn read_stamp(from: &mut Bytes) -> Result<Stamp, bytes::TryGetError> {
     Ok(Stamp { time, datacenter, partition: PartitionId(from.try_get_u16_le()?) })
 }
 
-/// The items that bring one column back.
-pub fn column_items(keyspace: KeyspaceId, key: &Bytes, column: &Column, cell: &Cell) -> Vec<Vec<u8>> {
-    let state = cell.state();
-    let mut items = Vec::new();
-    if state.base.stamp != Stamp::ZERO {
+/// The items that bring one column back, each with its kind. Flushes among its versions have an item for all rows.
+pub fn column_items(keyspace: KeyspaceId, key: &Bytes, column: &Column, cell: &Cell) -> Vec<(u8, Vec<u8>)> {
+    let item = |kind, since, source, effect| {
+        let change = RowEffect { key: key.clone(), column: column.clone(), effect };
+        (kind, item(since, keyspace, source, vec![change]))
+    };
+    let Some(versions) = cell.versions() else {
+        let since = cell.since();
+        return state_effects(cell.state())
+            .map(|(source, effect)| item(EFFECT, since, source, effect))
+            .collect();
+    };
+    let (settled, since) = versions.settled();
+    let settled = state_effects(settled).map(|(source, effect)| item(EFFECT, since, source, effect));
+    let effects = versions.unsettled().iter().filter_map(|version| Some((version, version.effect.clone()?)));
+    let versions = effects.map(|(version, effect)| item(VERSION, version.at, version.source.clone(), effect));
+    settled.chain(versions).collect()
+}
+
+/// The item that brings a flush back.
+pub fn flush_item(keyspace: KeyspaceId, flush: &Write) -> Vec<u8> {
+    item(flush.at, keyspace, flush.source(), Vec::new())
+}
+
+fn state_effects(state: &State) -> impl Iterator<Item = (Source, Effect)> + '_ {
+    let base = (state.base.stamp != Stamp::ZERO).then(|| {
         let seen = state.counter.as_ref().map(|counter| counter.seen.clone()).unwrap_or_default();
         let effect = match &state.base.value {
             Some(value) => Effect::Put { value: value.clone(), seen },
             None => Effect::Delete { seen },
         };
-        let change = RowEffect { key: key.clone(), column: column.clone(), effect };
-        items.push(item(cell.since(), keyspace, state.base.stamp, state.base.operation, change));
-    }
-    for addition in state.counter.iter().flat_map(|counter| &counter.additions) {
-        let effect = Effect::Add { tally: addition.tally };
-        let change = RowEffect { key: key.clone(), column: column.clone(), effect };
-        items.push(item(cell.since(), keyspace, addition.stamp, addition.operation, change));
-    }
-    items
+        (state.base.source(), effect)
+    });
+    let additions = state.counter.iter().flat_map(|counter| &counter.additions);
+    let added = additions.map(|addition| (addition.source(), Effect::Add { tally: addition.tally }));
+    base.into_iter().chain(added)
 }
 
-fn item(
-    since: LogicalTime,
-    keyspace: KeyspaceId,
-    stamp: Stamp,
-    operation: OperationId,
-    change: RowEffect,
-) -> Vec<u8> {
+fn item(since: LogicalTime, keyspace: KeyspaceId, source: Source, effects: Vec<RowEffect>) -> Vec<u8> {
     let mut out = since.0.to_le_bytes().to_vec();
-    let change = Change::Effects { keyspace, transaction: Some(operation), effects: vec![change] };
-    let entry = Entry { position: operation.position, stamp, dependencies: Opaque::default(), change };
+    let Source { operation, stamp, dependencies } = source;
+    let dependencies = dependencies.map(|carried| Opaque::clone(&carried)).unwrap_or_default();
+    let change = Change::Effects { keyspace, transaction: Some(operation), effects };
+    let entry = Entry { position: operation.position, stamp, dependencies, change };
     layout::encode_entry_into(&mut out, &entry);
     out
 }
 
-/// An effect as an item had it, with the time since which it had been visible, and the operation that made it.
+/// A write as an item had it: with the time since which it had been visible, and the operation that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EffectImage {
+pub struct WriteImage {
     pub since: LogicalTime,
     pub keyspace: KeyspaceId,
     pub stamp: Stamp,
     pub operation: OperationId,
-    pub change: RowEffect,
+    pub dependencies: Opaque,
+    /// Nothing for a flush.
+    pub change: Option<RowEffect>,
 }
 
-/// Reads an item of kind `EFFECT`.
-pub fn decode_effect(bytes: &Bytes) -> Result<EffectImage, LayoutError> {
-    let wrong = LayoutError::Unknown { what: "effect image", at: 0, value: 0 };
+/// Reads an item of the kind `EFFECT`, `VERSION` or `FLUSH`.
+pub fn decode_write(kind: u8, bytes: &Bytes) -> Result<WriteImage, LayoutError> {
+    let wrong = LayoutError::Unknown { what: "write image", at: 0, value: 0 };
     let mut from = bytes.clone();
     let since = LogicalTime(from.try_get_u64_le().map_err(|_| wrong.clone())?);
-    let entry = layout::decode_entry(&from)?;
-    let stamp = entry.stamp;
-    match entry.change {
-        Change::Effects { keyspace, transaction: Some(operation), mut effects } if effects.len() == 1 => {
-            Ok(EffectImage { since, keyspace, stamp, operation, change: effects.remove(0) })
-        }
-        _ => Err(wrong),
+    let Entry { stamp, dependencies, change, .. } = layout::decode_entry(&from)?;
+    let Change::Effects { keyspace, transaction: Some(operation), mut effects } = change else {
+        return Err(wrong);
+    };
+    let change = effects.pop();
+    if !effects.is_empty() || change.is_none() != (kind == FLUSH) {
+        return Err(wrong);
     }
+    Ok(WriteImage { since, keyspace, stamp, operation, dependencies, change })
 }

@@ -1,18 +1,23 @@
 //! The rows of one keyspace in one partition: found by key, walked by slot, merged by effect.
 //!
 //! Rows stand in slots that never move, so that `SCAN` and checkpoints can walk them in slices while they change. It
-//! keeps past states of the rows that a read transaction has read and may read again, and nobody else's.
+//! keeps past states of the rows that a read transaction has read and may read again, and nobody else's. If it keeps
+//! versions, every write is kept apart until it is settled: until nobody looks at the rows without it any more.
 
-use crate::cell::{Outcome, State, Write};
-use crate::row::Row;
+use crate::cell::{self, Keep, Outcome, State, Write};
+use crate::image::{self, WriteImage};
+use crate::row::{self, Row};
+use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Decimal, Effect, LogicalTime, RowEffect, Rule, Rules, Seen, SeenTally, Stamp, Tally,
+    Column, DatacenterId, Decimal, Effect, LogicalTime, Opaque, RowEffect, Rule, Rules, Seen, SeenTally,
+    Sight, Stamp, Tally,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 /// Bytes counted for a cell beside its key, name and value: what the structures around it take, roughly.
 const CELL_BYTES: u64 = 160;
@@ -37,6 +42,12 @@ pub struct Keyspace {
     free: Vec<u32>,
     /// Base values below this stamp were flushed.
     flushed: Stamp,
+    /// Flushes that not every reader sees yet, and the highest of the others.
+    flushes: Vec<Write>,
+    flushed_settled: Stamp,
+    /// The locations with unsettled versions. A row that has any never leaves its slot.
+    unsettled: VecDeque<(u32, Column)>,
+    versions: usize,
     /// The highest stamp of a counter's tombstone that was collected.
     collected: Stamp,
     /// What is not here has been absent at least since then.
@@ -46,6 +57,7 @@ pub struct Keyspace {
     spent: Vec<Spent>,
     bytes: u64,
     cells: u64,
+    keeps_versions: bool,
     rules: Rules,
 }
 
@@ -61,8 +73,18 @@ fn hash(key: &[u8]) -> u64 {
 }
 
 impl Keyspace {
-    pub fn new(rules: Rules) -> Keyspace {
-        Keyspace { rules, ..Keyspace::default() }
+    /// An empty keyspace. With `keeps_versions`, what has not been settled can be hidden from readers.
+    pub fn new(rules: Rules, keeps_versions: bool) -> Keyspace {
+        Keyspace { rules, keeps_versions, ..Keyspace::default() }
+    }
+
+    pub fn keeps_versions(&self) -> bool {
+        self.keeps_versions
+    }
+
+    /// What a write is to remember of its dependencies here.
+    pub fn carried(&self, dependencies: &Opaque) -> Option<Arc<Opaque>> {
+        self.keeps_versions.then(|| Arc::new(dependencies.clone()))
     }
 
     pub fn rules(&self) -> Rules {
@@ -110,9 +132,19 @@ impl Keyspace {
         self.collected
     }
 
-    /// Base values with stamps below this one were flushed.
+    /// Base values with stamps below this one were flushed, and no reader sees them any more.
     pub fn flushed(&self) -> Stamp {
-        self.flushed
+        if self.keeps_versions { self.flushed_settled } else { self.flushed }
+    }
+
+    /// Flushes that not every reader sees yet.
+    pub fn flushes(&self) -> &[Write] {
+        &self.flushes
+    }
+
+    /// Versions that are not settled.
+    pub fn versions(&self) -> usize {
+        self.versions
     }
 
     /// After a restart: what is not here is only known to be absent since now, and nothing is known of the past.
@@ -122,45 +154,125 @@ impl Keyspace {
 
     /// Merges one effect.
     pub fn apply(&mut self, change: &RowEffect, write: &Write) -> Outcome {
+        let history = self.is_marked(&change.key) && self.rules.hold(Rule::KeepOldVersions);
+        let keep = Keep { history, versions: self.keeps_versions };
+        self.merge(change, write, |row, effect, empty_since, rules| {
+            row.apply(&change.column, effect, write, keep, empty_since, rules)
+        })
+    }
+
+    /// Merges an effect that every reader sees: of the settled state in a checkpoint.
+    fn restore(&mut self, change: &RowEffect, write: &Write) -> Outcome {
+        self.merge(change, write, |row, effect, empty_since, rules| {
+            row.restore(&change.column, effect, write, empty_since, rules)
+        })
+    }
+
+    fn merge(
+        &mut self,
+        change: &RowEffect,
+        write: &Write,
+        merge: impl FnOnce(&mut Row, &Effect, LogicalTime, Rules) -> Outcome,
+    ) -> Outcome {
         let flushed_put;
         let effect = match &change.effect {
             Effect::Put { seen, .. }
-                if write.stamp < self.flushed && self.rules.hold(Rule::FlushHidesLateWrites) =>
+                if write.stamp < self.flushed() && self.rules.hold(Rule::FlushHidesLateWrites) =>
             {
                 flushed_put = Effect::Delete { seen: seen.clone() };
                 &flushed_put
             }
             effect => effect,
         };
-        let keep = self.is_marked(&change.key) && self.rules.hold(Rule::KeepOldVersions);
         let (rules, absent_since) = (self.rules, self.absent_since);
         let slot = self.slot_for(&change.key);
         let row = self.slots[slot as usize].as_mut().expect("slot_for fills the slot");
-        let had_cell = row.cell(&change.column).is_some();
-        let bytes_before = value_bytes(row, &change.column);
-        let outcome = row.apply(&change.column, effect, write, keep, absent_since, rules);
-        let state = row.cell(&change.column).expect("apply makes the cell").state();
-        let (live, stamp) = (state.is_live(rules), state.newest());
-        self.bytes = self.bytes + value_bytes(row, &change.column) - bytes_before;
-        if !had_cell {
-            self.cells += 1;
-            self.bytes += CELL_BYTES + column_bytes(&change.column);
+        let before = Counted::of(row, &change.column);
+        let mut outcome = merge(row, effect, absent_since, rules);
+        if !self.flushes.is_empty() && rules.hold(Rule::FlushHidesLateWrites) {
+            let late = self.flushes.iter().filter(|flush| write.stamp < flush.stamp);
+            for flush in late.map(|flush| Write { at: flush.at.max(write.at), ..flush.clone() }) {
+                let keep = Keep { history: false, versions: true };
+                if row.flush(&change.column, &flush, keep, rules) == Outcome::Won {
+                    outcome = Outcome::Won;
+                }
+            }
         }
-        if outcome == Outcome::Won || !had_cell {
+        let state = row.cell(&change.column).expect("merging makes the cell").state();
+        let (live, stamp) = (state.is_live(rules), state.newest());
+        let after = Counted::of(row, &change.column);
+        self.recount(slot, &change.column, before, after);
+        if outcome == Outcome::Won || !before.is_there {
             self.note_spent(change, live, stamp);
         }
         outcome
     }
 
     /// Hides every base value with a stamp below the flush's, and drops rows that nothing else needs.
-    pub fn flush(&mut self, stamp: Stamp, at: LogicalTime) {
-        if stamp <= self.flushed {
+    pub fn flush(&mut self, flush: &Write) {
+        let known = |known: &Write| known.stamp == flush.stamp;
+        if flush.stamp <= self.flushed() || self.flushes.iter().any(known) {
             return;
         }
-        self.flushed = stamp;
-        self.absent_since = self.absent_since.max(at);
+        if self.keeps_versions {
+            self.flushes.push(flush.clone());
+        }
+        self.flushed = self.flushed.max(flush.stamp);
+        self.absent_since = self.absent_since.max(flush.at);
         for slot in 0..self.slots.len() {
-            self.flush_slot(slot, stamp, at);
+            self.flush_slot(slot as u32, flush);
+        }
+    }
+
+    /// Notes what a write carries, which is known only after it was evaluated.
+    pub fn carry(&mut self, effects: &[RowEffect], stamp: Stamp, dependencies: &Arc<Opaque>) {
+        for change in effects {
+            let found = self.table.find(hash(&change.key), |&slot| self.key_at(slot) == change.key);
+            let Some(&slot) = found else { continue };
+            let row = self.slots[slot as usize].as_mut().expect("table points at filled slots");
+            let before = Counted::of(row, &change.column);
+            row.carry(&change.column, stamp, dependencies);
+            let after = Counted::of(row, &change.column);
+            self.recount(slot, &change.column, before, after);
+        }
+    }
+
+    /// Folds what is settled at not more than `budget` locations, the longest unsettled first; returns how many versions
+    /// are left. From now on nobody may look at the rows who does not see all that is settled.
+    pub fn settle(&mut self, settled: &dyn Sight, budget: usize) -> usize {
+        let flushed = &mut self.flushed_settled;
+        self.flushes.retain(|flush| {
+            let settles = settled.shows(&flush.source());
+            if settles {
+                *flushed = flush.stamp.max(*flushed);
+            }
+            !settles
+        });
+        for _ in 0..budget.min(self.unsettled.len()) {
+            let Some((slot, column)) = self.unsettled.pop_front() else { break };
+            let row = self.slots[slot as usize].as_mut().expect("a row with versions stays");
+            let before = Counted::of(row, &column);
+            row.settle(&column, settled, self.rules);
+            let after = Counted::of(row, &column);
+            self.bytes = self.bytes + after.bytes - before.bytes;
+            self.versions = self.versions + after.unsettled - before.unsettled;
+            if after.unsettled > 0 {
+                self.unsettled.push_back((slot, column));
+            }
+        }
+        self.versions
+    }
+
+    /// Keeps the keyspace's counts after a column has changed.
+    fn recount(&mut self, slot: u32, column: &Column, before: Counted, after: Counted) {
+        self.bytes = self.bytes + after.bytes - before.bytes;
+        if !before.is_there {
+            self.cells += 1;
+            self.bytes += CELL_BYTES + column_bytes(column);
+        }
+        self.versions = self.versions + after.unsettled - before.unsettled;
+        if before.unsettled == 0 && after.unsettled > 0 {
+            self.unsettled.push_back((slot, row::detached(column)));
         }
     }
 
@@ -175,19 +287,36 @@ impl Keyspace {
         counters
     }
 
-    /// The additions that a base written now must cover.
-    pub fn seen(&self, key: &[u8], column: &Column) -> Seen {
-        self.seen_by(self.row(key).and_then(|row| row.cell(column)).map(|cell| cell.state()))
+    /// The additions that a base written now, in this view, must cover.
+    pub fn seen(&self, key: &[u8], column: &Column, view: View<'_>) -> Seen {
+        let Some(cell) = self.row(key).and_then(|row| row.cell(column)) else { return self.seen_by(None) };
+        if cell.versions().is_none() {
+            return self.seen_by(Some(cell.state()));
+        }
+        let mut seen = cell.seen(view, self.rules);
+        let has_base = cell.at(view, self.rules).is_some_and(|shown| !shown.state.has_no_base());
+        if !has_base {
+            // Not those that are here and hidden: they have not been deleted.
+            let hidden = cell.versions().and_then(|versions| versions.lowest_hidden_addition(view));
+            let forgotten = hidden.map_or(self.collected, |hidden| self.collected.min(hidden.before()));
+            self.cover_forgotten(&mut seen, forgotten);
+        }
+        seen
     }
 
     fn seen_by(&self, state: Option<&State>) -> Seen {
         let mut seen = state.map(State::seen).unwrap_or_default();
-        let forgotten = self.collected != Stamp::ZERO && state.is_none_or(State::has_no_base);
-        if forgotten && self.rules.hold(Rule::CoverForgottenAdditions) {
-            let tally = Tally { series: Stamp::ZERO, sum: Decimal::ZERO };
-            seen.push(SeenTally { datacenter: DatacenterId::EVERY, tally, stamp: self.collected });
+        if state.is_none_or(State::has_no_base) {
+            self.cover_forgotten(&mut seen, self.collected);
         }
         seen
+    }
+
+    fn cover_forgotten(&self, seen: &mut Seen, forgotten: Stamp) {
+        if forgotten != Stamp::ZERO && self.rules.hold(Rule::CoverForgottenAdditions) {
+            let tally = Tally { series: Stamp::ZERO, sum: Decimal::ZERO };
+            cell::see(seen, SeenTally { datacenter: DatacenterId::EVERY, tally, stamp: forgotten });
+        }
     }
 
     /// Keeps past states of a key until a time: a first round has read it.
@@ -244,7 +373,14 @@ impl Keyspace {
         let row = self.slots[slot as usize].as_mut().expect("table points at filled slots");
         let judged = spent.column.as_ref().unwrap_or(&Column::Deadline);
         let Some(cell) = row.cell(judged) else { return Collected::Changed };
-        if cell.state().newest() != spent.stamp || (spent.column.is_some() && !cell.is_spent(rules)) {
+        if cell.state().newest() != spent.stamp {
+            return Collected::Changed;
+        }
+        let unsettled = if spent.column.is_some() { cell.unsettled() } else { row.unsettled() };
+        if unsettled > 0 {
+            return Collected::Later;
+        }
+        if spent.column.is_some() && !cell.is_spent(rules) {
             return Collected::Changed;
         }
         let doomed = match &spent.column {
@@ -257,7 +393,7 @@ impl Keyspace {
             if let Some(state) = state.filter(|state| state.counter.is_some()) {
                 self.collected = self.collected.max(state.newest());
             }
-            freed += CELL_BYTES + column_bytes(column) + value_bytes(row, column);
+            freed += CELL_BYTES + column_bytes(column) + Counted::of(row, column).bytes;
             row.remove(column, rules);
         }
         self.absent_since = self.absent_since.max(row.since());
@@ -272,7 +408,19 @@ impl Keyspace {
     /// Restores the stamps of the last flush and of what was collected from a checkpoint.
     pub fn restore_bounds(&mut self, flushed: Stamp, collected: Stamp) {
         self.flushed = self.flushed.max(flushed);
+        self.flushed_settled = self.flushed_settled.max(flushed);
         self.collected = self.collected.max(collected);
+    }
+
+    /// Takes back a write that a checkpoint kept, as an item of this kind.
+    pub fn restore_image(&mut self, kind: u8, image: WriteImage) {
+        let WriteImage { since: at, stamp, operation, dependencies, change, .. } = image;
+        let write = Write { stamp, at, operation, dependencies: self.carried(&dependencies) };
+        match change {
+            None => self.flush(&write),
+            Some(change) if kind == image::VERSION => drop(self.apply(&change, &write)),
+            Some(change) => drop(self.restore(&change, &write)),
+        }
     }
 
     fn is_marked(&self, key: &[u8]) -> bool {
@@ -282,7 +430,7 @@ impl Keyspace {
 
     fn note_spent(&mut self, change: &RowEffect, live: bool, stamp: Stamp) {
         let deadline = (change.column == Column::Deadline && live)
-            .then(|| self.row(&change.key).and_then(|row| row.deadline_at(LogicalTime::MAX, self.rules).ok()))
+            .then(|| self.row(&change.key).and_then(|row| row.deadline_at(View::Newest, self.rules).ok()))
             .flatten()
             .flatten();
         if let Some(deadline_ms) = deadline {
@@ -294,37 +442,35 @@ impl Keyspace {
         }
     }
 
-    fn flush_slot(&mut self, slot: usize, stamp: Stamp, at: LogicalTime) {
-        let Some(row) = self.slots[slot].as_ref() else { return };
-        let keep = self.is_marked(row.key());
-        let hidden: Vec<Column> = row
-            .all_cells()
-            .filter(|(_, cell)| cell.state().base.stamp < stamp)
-            .map(|(column, _)| column.clone())
-            .collect();
+    fn flush_slot(&mut self, slot: u32, flush: &Write) {
+        let Some(row) = self.slots[slot as usize].as_ref() else { return };
+        let keep = Keep { history: self.is_marked(row.key()), versions: self.keeps_versions };
+        let covered = |cell: &cell::Cell| cell.versions().is_some() || cell.state().base.stamp < flush.stamp;
+        let hidden: Vec<Column> =
+            row.all_cells().filter(|(_, cell)| covered(cell)).map(|(column, _)| column.clone()).collect();
         let rules = self.rules;
-        let mut noted = Vec::new();
-        let row = self.slots[slot].as_mut().expect("looked at above");
+        let key = row.key().clone();
         for column in hidden {
-            let before = value_bytes(row, &column);
-            row.hide_base(&column, at, keep, rules);
-            self.bytes -= before - value_bytes(row, &column);
+            let row = self.slots[slot as usize].as_mut().expect("looked at above");
+            let before = Counted::of(row, &column);
+            let outcome = row.flush(&column, flush, keep, rules);
+            let after = Counted::of(row, &column);
+            self.recount(slot, &column, before, after);
+            let row = self.slots[slot as usize].as_mut().expect("looked at above");
             let cell = row.cell(&column).expect("hiding keeps the cell");
-            if cell.state().counter.is_some() || cell.has_history() {
-                noted.push((column.clone(), cell.state().newest(), cell.state().is_live(rules)));
-            } else {
+            let needed = cell.state().counter.is_some() || cell.has_history() || self.keeps_versions;
+            if !needed {
                 self.bytes -= CELL_BYTES + column_bytes(&column);
                 self.cells -= 1;
                 row.remove(&column, rules);
+            } else if outcome == Outcome::Won || !self.keeps_versions {
+                let (stamp, live) = (cell.state().newest(), cell.state().is_live(rules));
+                let effect = Effect::Delete { seen: Vec::new() };
+                self.note_spent(&RowEffect { key: key.clone(), column, effect }, live, stamp);
             }
         }
-        let key = row.key().clone();
-        if row.is_empty() {
-            self.release(slot as u32);
-        }
-        for (column, stamp, live) in noted {
-            let effect = Effect::Delete { seen: Vec::new() };
-            self.note_spent(&RowEffect { key: key.clone(), column, effect }, live, stamp);
+        if self.slots[slot as usize].as_ref().is_some_and(Row::is_empty) {
+            self.release(slot);
         }
     }
 
@@ -373,12 +519,25 @@ pub enum Collected {
     Removed,
     /// Something newer is there; if it is spent too, it has been noted by itself.
     Changed,
-    /// A second round may ask for it; try again.
+    /// A second round may ask for it, or not every reader sees it yet; try again.
     Later,
 }
 
-fn value_bytes(row: &Row, column: &Column) -> u64 {
-    row.cell(column).and_then(|cell| cell.state().base.value.as_ref()).map_or(0, |value| value.len() as u64)
+/// What the keyspace counts of a column.
+#[derive(Clone, Copy)]
+struct Counted {
+    is_there: bool,
+    bytes: u64,
+    unsettled: usize,
+}
+
+impl Counted {
+    fn of(row: &Row, column: &Column) -> Counted {
+        match row.cell(column) {
+            Some(cell) => Counted { is_there: true, bytes: cell.bytes(), unsettled: cell.unsettled() },
+            None => Counted { is_there: false, bytes: 0, unsettled: 0 },
+        }
+    }
 }
 
 fn column_bytes(column: &Column) -> u64 {
@@ -387,3 +546,6 @@ fn column_bytes(column: &Column) -> u64 {
         Column::Text | Column::Deadline => 0,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,8 @@ pub mod row;
 mod scan;
 pub mod superblock;
 pub mod tail;
+pub mod versions;
+pub mod view;
 mod window;
 
 #[cfg(test)]

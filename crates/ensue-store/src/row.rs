@@ -3,10 +3,12 @@
 //! Strings are rows of one column; hashes and sets are rows whose columns merge one by one. The row keeps counts of
 //! its live columns, so that asking for its kind does not walk them.
 
-use crate::cell::{Cell, Content, Outcome, State, Write};
+use crate::cell::{Cell, Content, Keep, Outcome, Write};
+use crate::view::View;
 use bytes::Bytes;
-use ensue_types::{Column, Effect, LogicalTime, Rules, Stamp};
+use ensue_types::{Column, Effect, LogicalTime, Opaque, Rules, Sight, Stamp};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a row is to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,13 +55,15 @@ pub struct Row {
     deadline: Option<Box<Cell>>,
     /// Live columns of each kind now, the deadline apart.
     live: [u32; 3],
+    /// Versions of all columns that are not settled.
+    unsettled: u32,
     /// The latest time at which any column changed.
     since: LogicalTime,
 }
 
 impl Row {
     pub fn new(key: Bytes, since: LogicalTime) -> Row {
-        Row { key, columns: Columns::None, deadline: None, live: [0; 3], since }
+        Row { key, columns: Columns::None, deadline: None, live: [0; 3], unsettled: 0, since }
     }
 
     pub fn key(&self) -> &Bytes {
@@ -69,6 +73,20 @@ impl Row {
     /// Every column's present state is valid from this time on.
     pub fn since(&self) -> LogicalTime {
         self.since
+    }
+
+    /// Versions of all columns that are not settled.
+    pub fn unsettled(&self) -> usize {
+        self.unsettled as usize
+    }
+
+    /// Whether a view shows the row as it is now.
+    pub fn is_newest(&self, view: View<'_>) -> bool {
+        match view {
+            View::At(at) => self.since <= at,
+            View::Newest => true,
+            View::Sight(_) | View::Writer(..) => self.unsettled == 0,
+        }
     }
 
     /// A column's cell, whatever the row's kind.
@@ -132,35 +150,38 @@ impl Row {
         if live.next().is_none() {
             return Some(first);
         }
-        self.newest_kind(self.cells().map(|(column, cell)| (column, cell.state())), rules)
+        self.newest_kind(View::Newest, rules).unwrap_or_default()
     }
 
-    /// The kind shown at a past time; `Err` if a column's state of that time is gone.
-    pub fn kind_at(&self, at: LogicalTime, rules: Rules) -> Result<Option<Kind>, Gone> {
-        if self.since <= at {
-            return Ok(self.kind(rules));
-        }
-        let mut states = Vec::new();
+    /// The kind that a view shows; `Err` if a column's state of a past time is gone.
+    pub fn kind_at(&self, view: View<'_>, rules: Rules) -> Result<Option<Kind>, Gone> {
+        if self.is_newest(view) { Ok(self.kind(rules)) } else { self.newest_kind(view, rules) }
+    }
+
+    fn newest_kind(&self, view: View<'_>, rules: Rules) -> Result<Option<Kind>, Gone> {
+        let mut newest: Option<(Stamp, &Column)> = None;
         for (column, cell) in self.cells() {
-            states.push((column, cell.at(at).ok_or(Gone)?.1));
+            let state = cell.at(view, rules).ok_or(Gone)?.state;
+            if state.is_live(rules) && newest.is_none_or(|(stamp, _)| stamp <= state.newest()) {
+                newest = Some((state.newest(), column));
+            }
         }
-        Ok(self.newest_kind(states.into_iter(), rules))
+        Ok(newest.and_then(|(_, column)| Kind::of(column)))
     }
 
-    fn newest_kind<'a>(
-        &self,
-        states: impl Iterator<Item = (&'a Column, &'a State)>,
-        rules: Rules,
-    ) -> Option<Kind> {
-        let live = states.filter(|(_, state)| state.is_live(rules));
-        live.max_by_key(|(_, state)| state.newest()).and_then(|(column, _)| Kind::of(column))
+    /// Whether a view shows a live column of a kind, not counting the deadline's passing.
+    pub fn has_live(&self, kind: Kind, view: View<'_>, rules: Rules) -> bool {
+        if self.is_newest(view) {
+            return self.live_count(kind) > 0;
+        }
+        let mut cells = self.cells().filter(|(column, _)| Kind::of(column) == Some(kind));
+        cells.any(|(_, cell)| cell.at(view, rules).is_some_and(|shown| shown.state.is_live(rules)))
     }
 
-    /// The deadline at a time, in milliseconds since 1970.
-    pub fn deadline_at(&self, at: LogicalTime, rules: Rules) -> Result<Option<u64>, Gone> {
+    /// The deadline that a view shows, in milliseconds since 1970.
+    pub fn deadline_at(&self, view: View<'_>, rules: Rules) -> Result<Option<u64>, Gone> {
         let Some(cell) = &self.deadline else { return Ok(None) };
-        let (_, state) = cell.at(at).ok_or(Gone)?;
-        match state.content(rules) {
+        match cell.at(view, rules).ok_or(Gone)?.state.content(rules) {
             Content::Bytes(bytes) => Ok(bytes.as_ref().try_into().ok().map(u64::from_le_bytes)),
             _ => Ok(None),
         }
@@ -172,34 +193,49 @@ impl Row {
         column: &Column,
         effect: &Effect,
         write: &Write,
-        keep: bool,
+        keep: Keep,
         empty_since: LogicalTime,
         rules: Rules,
     ) -> Outcome {
-        let since = self.since.max(write.at);
         let cell = self.entry(column, empty_since);
-        let was_live = cell.state().is_live(rules);
-        let outcome = cell.apply(effect, write, keep, rules);
-        if outcome == Outcome::Won {
-            let is_live = cell.state().is_live(rules);
-            self.since = since;
-            self.count(column, was_live, is_live);
-        }
-        outcome
+        let change = change(cell, rules, |cell| cell.apply(effect, write, keep, rules));
+        self.note(column, write.at, change)
+    }
+
+    /// Merges a settled write in the same way.
+    pub fn restore(
+        &mut self,
+        column: &Column,
+        effect: &Effect,
+        write: &Write,
+        empty_since: LogicalTime,
+        rules: Rules,
+    ) -> Outcome {
+        let cell = self.entry(column, empty_since);
+        let change = change(cell, rules, |cell| cell.restore(effect, write, rules));
+        self.note(column, write.at, change)
     }
 
     /// Hides the base of a column that a flush covers.
-    pub fn hide_base(&mut self, column: &Column, at: LogicalTime, keep: bool, rules: Rules) {
-        let since = self.since.max(at);
-        if self.cell(column).is_none() {
-            return;
-        }
-        let cell = self.entry(column, at);
-        let was_live = cell.state().is_live(rules);
-        if cell.hide_base(at, keep) == Outcome::Won {
-            let is_live = cell.state().is_live(rules);
-            self.since = since;
-            self.count(column, was_live, is_live);
+    pub fn flush(&mut self, column: &Column, flush: &Write, keep: Keep, rules: Rules) -> Outcome {
+        let Some(cell) = self.cell_mut(column) else { return Outcome::Lost };
+        let change = change(cell, rules, |cell| cell.flush(flush, keep));
+        self.note(column, flush.at, change)
+    }
+
+    /// Folds what is settled of a column.
+    pub(crate) fn settle(&mut self, column: &Column, settled: &dyn Sight, rules: Rules) {
+        let Some(cell) = self.cell_mut(column) else { return };
+        let before = cell.unsettled();
+        cell.settle(settled, rules);
+        let folded = before - cell.unsettled();
+        self.unsettled -= folded as u32;
+    }
+
+    /// Notes what a write of this stamp carries.
+    pub(crate) fn carry(&mut self, column: &Column, stamp: Stamp, dependencies: &Arc<Opaque>) {
+        if let Some(cell) = self.cell_mut(column) {
+            cell.carry(stamp, dependencies);
         }
     }
 
@@ -220,6 +256,7 @@ impl Row {
             self.columns = Columns::None;
         }
         self.count(column, removed.state().is_live(rules), false);
+        self.unsettled -= removed.unsettled() as u32;
         Some(removed)
     }
 
@@ -238,6 +275,15 @@ impl Row {
     /// The newest stamp of any column: a write above it wins everywhere in the row.
     pub fn newest(&self) -> Stamp {
         self.all_cells().map(|(_, cell)| cell.state().newest()).fold(Stamp::ZERO, Stamp::max)
+    }
+
+    fn cell_mut(&mut self, column: &Column) -> Option<&mut Cell> {
+        match (column, &mut self.columns) {
+            (Column::Deadline, _) => self.deadline.as_deref_mut(),
+            (_, Columns::One(only, cell)) if only == column => Some(cell),
+            (_, Columns::Many(cells)) => cells.get_mut(column),
+            _ => None,
+        }
     }
 
     fn entry(&mut self, column: &Column, empty_since: LogicalTime) -> &mut Cell {
@@ -267,6 +313,16 @@ impl Row {
         }
     }
 
+    fn note(&mut self, column: &Column, at: LogicalTime, change: Change) -> Outcome {
+        // A row holds fewer versions than there are bytes of memory, which are bounded.
+        self.unsettled += change.versions_added as u32;
+        if change.outcome == Outcome::Won {
+            self.since = self.since.max(at);
+            self.count(column, change.was_live, change.is_live);
+        }
+        change.outcome
+    }
+
     fn count(&mut self, column: &Column, was_live: bool, is_live: bool) {
         let Some(kind) = Kind::of(column) else { return };
         let live = &mut self.live[kind as usize];
@@ -278,12 +334,27 @@ impl Row {
     }
 }
 
+/// What the row's counts must know of a change to a cell.
+struct Change {
+    outcome: Outcome,
+    was_live: bool,
+    is_live: bool,
+    versions_added: usize,
+}
+
+fn change(cell: &mut Cell, rules: Rules, change: impl FnOnce(&mut Cell) -> Outcome) -> Change {
+    let (was_live, unsettled) = (cell.state().is_live(rules), cell.unsettled());
+    let outcome = change(cell);
+    let is_live = cell.state().is_live(rules);
+    Change { outcome, was_live, is_live, versions_added: cell.unsettled() - unsettled }
+}
+
 /// The state of the asked time is no longer known: the reader must start again (trap 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 
 /// A column with its own bytes, so that it does not keep a client's whole read buffer alive.
-fn detached(column: &Column) -> Column {
+pub(crate) fn detached(column: &Column) -> Column {
     match column {
         Column::Field(name) => Column::Field(Bytes::copy_from_slice(name)),
         Column::Member(name) => Column::Member(Bytes::copy_from_slice(name)),

@@ -26,7 +26,10 @@ use ensue_types::{DatacenterId, Incarnation, PartitionId};
 
 pub const SUPERBLOCK_BYTES: usize = 72;
 /// The format of the whole directory: raised when any file in it changes so that an older version could not read it.
-pub const FORMAT: u16 = 1;
+///
+/// - 1: the first.
+/// - 2: checkpoints hold versions, and what writes depend on.
+pub const FORMAT: u16 = 2;
 const MAGIC: &[u8; 8] = b"EnsueSup";
 const CLEAN: u8 = 1;
 const FSYNC_ALWAYS: u8 = 2;
@@ -77,8 +80,10 @@ impl Superblock {
     }
 
     /// Marks the partition as running, before the first append. Only once the tail is complete or given up as a new
-    /// incarnation: from then on a restart in the same boot takes the log for whole.
+    /// incarnation: from then on a restart in the same boot takes the log for whole. The directory is of this version's
+    /// format from now on.
     pub fn mark_running(&mut self, boot_id: [u8; 16], fsync_always: bool) -> DiskOp {
+        self.format = FORMAT;
         self.boot_id = boot_id;
         self.fsync_always = fsync_always;
         self.clean = false;
@@ -125,11 +130,11 @@ impl Superblock {
         }
         let whole = crc32fast::hash(&bytes[..SUPERBLOCK_BYTES - 4]) == u32_at(bytes, SUPERBLOCK_BYTES - 4);
         match (whole, format) {
-            (true, FORMAT) if bytes.len() > SUPERBLOCK_BYTES => {
+            (true, 1..=FORMAT) if bytes.len() > SUPERBLOCK_BYTES => {
                 return Err(LayoutError::Trailing { what, bytes: bytes.len() - SUPERBLOCK_BYTES });
             }
-            (true, FORMAT) => {}
-            (false, FORMAT) => return Err(LayoutError::Checksum { what }),
+            (true, 1..=FORMAT) => {}
+            (false, 1..=FORMAT) => return Err(LayoutError::Checksum { what }),
             _ => return Err(LayoutError::UnknownFormat { what, format, known: FORMAT }),
         }
         let mut boot_id = [0; 16];

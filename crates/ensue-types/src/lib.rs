@@ -29,6 +29,6 @@ pub use part::Part;
 pub use reply::Reply;
 pub use rule::{Rule, Rules};
 pub use slot::{partition_of, slot_of};
-pub use source::Source;
+pub use source::{Sight, Source};
 pub use stamp::Stamp;
 pub use time_vector::TimeVector;

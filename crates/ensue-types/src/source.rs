@@ -1,4 +1,6 @@
-//! Where a value that was read comes from: what a session must remember of it.
+//! Where a value that was read comes from: what a session must remember of it, and who may see it.
+//!
+//! What a reader may see is its protocol's decision; the store only asks.
 
 use crate::{Opaque, OperationId, Stamp};
 use std::sync::Arc;
@@ -10,4 +12,16 @@ pub struct Source {
     pub stamp: Stamp,
     /// What the write carries, in the layout of its protocol; nothing in keyspaces that keep no versions.
     pub dependencies: Option<Arc<Opaque>>,
+}
+
+/// Which writes a reader may see.
+pub trait Sight {
+    /// The answer for one write does not change while something is read or settled by it.
+    fn shows(&self, source: &Source) -> bool;
+}
+
+impl<F: Fn(&Source) -> bool> Sight for F {
+    fn shows(&self, source: &Source) -> bool {
+        self(source)
+    }
 }

@@ -17,10 +17,46 @@ impl Stamp {
     /// Below every stamp of a real write.
     pub const ZERO: Stamp =
         Stamp { time: LogicalTime::ZERO, datacenter: DatacenterId(0), partition: PartitionId(0) };
+
+    /// The next lower stamp; `ZERO` has none and stays.
+    pub fn before(self) -> Stamp {
+        let Stamp { time, datacenter, partition } = self;
+        match (time.0, datacenter.0, partition.0) {
+            (_, _, 1..) => Stamp { partition: PartitionId(partition.0 - 1), ..self },
+            (_, 1.., 0) => {
+                Stamp { datacenter: DatacenterId(datacenter.0 - 1), partition: PartitionId(u16::MAX), time }
+            }
+            (1.., 0, 0) => Stamp {
+                time: LogicalTime(time.0 - 1),
+                datacenter: DatacenterId(u8::MAX),
+                partition: PartitionId(u16::MAX),
+            },
+            (0, 0, 0) => self,
+        }
+    }
 }
 
 impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}/{}", self.time, self.datacenter, self.partition)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_lies_between_a_stamp_and_the_one_before() {
+        let stamp = |time, datacenter, partition| Stamp {
+            time: LogicalTime(time),
+            datacenter: DatacenterId(datacenter),
+            partition: PartitionId(partition),
+        };
+        let (most, none) = (u16::MAX, Stamp::ZERO);
+        assert_eq!(stamp(7, 2, 3).before(), stamp(7, 2, 2));
+        assert_eq!(stamp(7, 2, 0).before(), stamp(7, 1, most));
+        assert_eq!(stamp(7, 0, 0).before(), stamp(6, u8::MAX, most));
+        assert_eq!(none.before(), none);
     }
 }

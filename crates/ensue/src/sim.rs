@@ -31,6 +31,9 @@ pub(crate) struct SimArgs {
     /// The commit that the row names
     #[arg(long, value_name = "COMMIT", requires = "record")]
     commit: Option<String>,
+    /// Run every seed with this protocol, and scripts only with it
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<String>,
     /// Break the rule of this name, to see the anomaly that follows
     #[arg(long = "break", value_name = "RULE")]
     broken: Option<String>,
@@ -68,6 +71,7 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
         keep_going: args.keep_going,
         record: args.record,
         commit: args.commit,
+        protocol: args.protocol,
         broken: args.broken,
         breaks,
         trace: args.trace,

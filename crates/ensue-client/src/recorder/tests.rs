@@ -193,6 +193,22 @@ fn what_was_not_answered_stands_apart() {
 }
 
 #[test]
+fn after_a_fallback_comes_a_new_session() {
+    let mut bench = Bench::new();
+    bench.ask("SET x 1", Reply::OK);
+    bench.ask("GET x", Reply::error("BLOCKED not here yet"));
+    bench.ask("SET y 2", Reply::error("FALLBACK not here yet")).ask("GET x", Reply::Nil);
+    let expected = [
+        r#"{"session":"c1","operations":[{"write":"x","value":"1"}]}"#,
+        r#"{"session":"c1","status":"failed","operations":[{"write":"y","value":"2"}]}"#,
+        r#"{"event":"session","session":"c1"}"#,
+        r#"{"session":"c2","operations":[{"read":"x","value":null}]}"#,
+        r#"{"event":"session","session":"c2"}"#,
+    ];
+    assert_eq!(bench.finish(), expected);
+}
+
+#[test]
 fn a_deadline_is_a_deletion_that_may_come() {
     let mut bench = Bench::new();
     bench.ask("SET x 1 EX 10", Reply::OK);

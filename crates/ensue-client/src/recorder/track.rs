@@ -70,7 +70,7 @@ enum Refusal {
 }
 
 /// Errors of Redis and of Ensue that come instead of an effect. Of any other nobody knows.
-const NOTHING_DONE: [&str; 19] = [
+const NOTHING_DONE: [&str; 21] = [
     "ERR",
     "WRONGTYPE",
     "NOAUTH",
@@ -90,7 +90,11 @@ const NOTHING_DONE: [&str; 19] = [
     "NOTYET",
     "CLOCKAHEAD",
     "NOPROTO",
+    "BLOCKED",
+    FALLBACK,
 ];
+/// The session would have had to wait too long for its past: it is a new one that knows nothing of it.
+const FALLBACK: &str = "FALLBACK";
 /// After these, answers do not come one a command.
 const OUT_OF_STEP: [&str; 7] =
     ["SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "MONITOR", "SYNC", "PSYNC", "REPLCONF"];
@@ -143,6 +147,9 @@ impl RecordedConnection {
         let Some(pending) = self.pending.pop_front() else { return self.lose_answers() };
         self.pending_bytes -= pending.asked.bytes();
         self.answered(pending, reply);
+        if code(reply) == Some(FALLBACK) {
+            self.begin_session();
+        }
     }
 
     /// What comes from the server is no longer understood.
@@ -416,9 +423,14 @@ impl Asked {
 }
 
 fn refusal(reply: &Reply) -> Option<Refusal> {
-    let Reply::Error(words) = reply else { return None };
-    let code = words.split(' ').next().unwrap_or_default();
+    let code = code(reply)?;
     Some(if NOTHING_DONE.contains(&code) { Refusal::NothingDone } else { Refusal::NobodyKnows })
+}
+
+/// The first word of an error.
+fn code(reply: &Reply) -> Option<&str> {
+    let Reply::Error(words) = reply else { return None };
+    Some(words.split(' ').next().unwrap_or_default())
 }
 
 /// Keyspaces have pasts of their own.

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use ensue_resp::Request;
 use ensue_store::cell::Write;
 use ensue_store::keyspace::Keyspace;
+use ensue_store::view::View;
 use ensue_types::{
     DatacenterId, Incarnation, LogicalTime, OperationId, PartitionId, Position, Reply, RowEffect, Rules,
     Stamp,
@@ -47,7 +48,7 @@ impl Datacenter {
         Datacenter {
             id: DatacenterId(id),
             clock: LogicalTime::from_ms(START_MS),
-            keyspace: Keyspace::new(Rules::default()),
+            keyspace: Keyspace::new(Rules::default(), false),
             log: Vec::new(),
             observed: Observed::default(),
         }
@@ -66,15 +67,15 @@ impl Datacenter {
             position: Position(self.log.len() as u64 + 1),
         };
         let stamp = Stamp { time: self.clock, datacenter: self.id, partition: PartitionId(0) };
-        Write { stamp, at: self.clock, operation, origin: self.id }
+        Write { stamp, at: self.clock, operation, dependencies: None }
     }
 
     /// Evaluates the commands as one transaction.
     fn run_all(&mut self, requests: &[Request]) -> Vec<Reply> {
         let mut writer = Writer::new(self.write());
         let mut desk = match requests.iter().any(Request::is_write) {
-            true => Evaluation::writing(&mut self.keyspace, &mut writer),
-            false => Evaluation::reading(&mut self.keyspace, self.clock),
+            true => Evaluation::writing(&mut self.keyspace, &mut writer, View::Newest),
+            false => Evaluation::reading(&mut self.keyspace, self.clock, View::At(self.clock)),
         };
         let replies = requests.iter().map(|request| run(request, &mut desk).expect("the present")).collect();
         self.observed = std::mem::take(&mut desk.observed);
@@ -101,7 +102,7 @@ impl Datacenter {
     /// Merges another datacenter's write.
     fn receive(&mut self, logged: &Logged) {
         self.clock = self.clock.max(logged.write.stamp.time).next();
-        let write = Write { at: self.clock, ..logged.write };
+        let write = Write { at: self.clock, ..logged.write.clone() };
         for change in &logged.effects {
             self.keyspace.apply(change, &write);
         }
@@ -180,7 +181,7 @@ fn last_line(script: &str) -> (Datacenter, usize) {
 
 fn looks_at_nothing(script: &str) {
     let (datacenter, _) = last_line(script);
-    assert_eq!(datacenter.observed.operations, [], "{script}");
+    assert_eq!(datacenter.observed.sources, [], "{script}");
 }
 
 fn changes_nothing(script: &str) {

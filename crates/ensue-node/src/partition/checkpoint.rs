@@ -62,6 +62,11 @@ impl Partition {
         let start = needed.unwrap_or(here).min(self.persistence.stream_floor).min(here);
         let mut writer = CheckpointWriter::begin(superblock, start, start);
         writer.item(image::PARTITION, &self.image().encode());
+        for (number, rows) in self.rows.iter().enumerate() {
+            for flush in rows.flushes() {
+                writer.item(image::FLUSH, &image::flush_item(KeyspaceId(number as u8), flush));
+            }
+        }
         let before = std::mem::replace(&mut self.persistence.checkpointed_end, log.end());
         self.persistence.writer = Some((writer, Walk { before, ..Walk::default() }));
     }
@@ -149,8 +154,8 @@ impl Partition {
                 for (column, cell) in
                     row.all_cells().filter(|(_, cell)| holds_dead || cell.state().is_live(rules))
                 {
-                    for item in image::column_items(keyspace, row.key(), column, cell) {
-                        writer.item(image::EFFECT, &item);
+                    for (kind, item) in image::column_items(keyspace, row.key(), column, cell) {
+                        writer.item(kind, &item);
                     }
                 }
             }

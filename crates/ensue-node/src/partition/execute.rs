@@ -13,6 +13,7 @@ use ensue_store::cell::Write;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_store::row::Gone;
+use ensue_store::view::View;
 use ensue_types::{
     Args, Column, Context, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Reply,
     RequestId, RowEffect, Rule, Stamp,
@@ -162,7 +163,8 @@ impl Partition {
         at: LogicalTime,
         request: &Request,
     ) -> Result<Reply, Gone> {
-        let mut desk = Evaluation::reading(&mut self.rows[usize::from(execution.keyspace.0)], at);
+        let mut desk =
+            Evaluation::reading(&mut self.rows[usize::from(execution.keyspace.0)], at, View::At(at));
         let reply = command::run(request, &mut desk)?;
         let observed = desk.observed;
         execution.context.time = execution.context.time.max(at);
@@ -209,8 +211,23 @@ impl Partition {
         let operation = self.next_operation();
         let observed = self.to_remember(observed);
         let dependencies = self.protocol(keyspace).dependencies(&context.facts, &observed);
+        self.carry(keyspace, &effects, stamp, &dependencies);
         self.log_own(stamp, dependencies, Change::Effects { keyspace, transaction: None, effects });
         self.wrote(keyspace, context, operation);
+    }
+
+    /// The versions just written remember what they depend on.
+    pub(crate) fn carry(
+        &mut self,
+        keyspace: KeyspaceId,
+        effects: &[RowEffect],
+        stamp: Stamp,
+        dependencies: &Opaque,
+    ) {
+        let rows = self.keyspace(keyspace);
+        if let Some(carried) = rows.carried(dependencies) {
+            rows.carry(effects, stamp, &carried);
+        }
     }
 
     /// Evaluates commands in order at one logical time; later ones see earlier ones.
@@ -222,8 +239,7 @@ impl Partition {
         operation: OperationId,
         commands: impl IntoIterator<Item = Args>,
     ) -> (Vec<Reply>, Vec<RowEffect>, Observed) {
-        let origin = self.datacenter;
-        let mut writer = Writer::new(Write { stamp, at, operation, origin });
+        let mut writer = Writer::new(Write { stamp, at, operation, dependencies: None });
         let mut observed = Observed::default();
         let mut replies = Vec::new();
         for args in commands {
@@ -234,10 +250,10 @@ impl Partition {
                     continue;
                 }
             };
-            let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer);
+            let mut desk =
+                Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, View::Newest);
             let reply = command::run(&request, &mut desk);
-            observed.operations.extend(desk.observed.operations.into_iter().filter(|o| *o != operation));
-            observed.newer.extend(desk.observed.newer);
+            observed.take(desk.observed, operation);
             replies.push(reply.unwrap_or(FORGOTTEN));
         }
         (replies, writer.effects, observed)
@@ -251,9 +267,9 @@ impl Partition {
         operation: OperationId,
         request: &Request,
     ) -> (Reply, Vec<RowEffect>, Observed) {
-        let origin = self.datacenter;
-        let mut writer = Writer::new(Write { stamp, at, operation, origin });
-        let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer);
+        let mut writer = Writer::new(Write { stamp, at, operation, dependencies: None });
+        let mut desk =
+            Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, View::Newest);
         let reply = command::run(request, &mut desk);
         let observed = desk.observed;
         (reply.unwrap_or(FORGOTTEN), writer.effects, observed)
@@ -303,12 +319,12 @@ impl Partition {
     /// The operations read that some datacenter may not have yet.
     pub(crate) fn to_remember(&self, observed: &Observed) -> Vec<OperationId> {
         if self.senders.is_empty()
-            || observed.operations.is_empty()
+            || observed.sources.is_empty()
             || !self.config.rules.hold(Rule::RememberReads)
         {
             return Vec::new();
         }
-        let mut operations = self.unstable(&observed.operations);
+        let mut operations = self.unstable(&observed.sources);
         if !self.config.rules.hold(Rule::CounterDependencies) {
             operations.truncate(1);
         }
@@ -385,9 +401,10 @@ impl Partition {
             effect: Effect::Delete { seen },
         };
         let effects: Vec<RowEffect> = counters.into_iter().map(delete).collect();
-        let write = Write { stamp, at, operation, origin: self.datacenter };
-        self.apply_flush(keyspace, &effects, &write);
         let dependencies = self.protocol(keyspace).dependencies(&execution.context.facts, &[]);
+        let carried = self.keyspace(keyspace).carried(&dependencies);
+        let write = Write { stamp, at, operation, dependencies: carried };
+        self.apply_flush(keyspace, &effects, &write);
         self.log_own(stamp, dependencies, Change::Flush { keyspace, effects });
         execution.context.time = execution.context.time.max(at);
         self.wrote(keyspace, &mut execution.context, operation);
@@ -399,7 +416,7 @@ impl Partition {
         for effect in effects {
             rows.apply(effect, write);
         }
-        rows.flush(write.stamp, write.at);
+        rows.flush(write);
     }
 
     fn digest(&mut self, keyspace: KeyspaceId) -> Reply {

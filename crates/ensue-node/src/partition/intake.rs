@@ -367,7 +367,8 @@ impl Partition {
         match entry.change {
             Change::Effects { keyspace, transaction, effects } => {
                 let operation = transaction.unwrap_or(own);
-                let write = Write { stamp: entry.stamp, at, operation, origin };
+                let dependencies = self.keyspace(keyspace).carried(&entry.dependencies);
+                let write = Write { stamp: entry.stamp, at, operation, dependencies };
                 let lost = self.apply_effects(keyspace, &effects, &write);
                 if lost && transaction.is_none() && !self.config.rules.hold(Rule::LosersAreApplied) {
                     return;
@@ -386,7 +387,8 @@ impl Partition {
                 }
             }
             Change::Flush { keyspace, effects } => {
-                let write = Write { stamp: entry.stamp, at, operation: own, origin };
+                let dependencies = self.keyspace(keyspace).carried(&entry.dependencies);
+                let write = Write { stamp: entry.stamp, at, operation: own, dependencies };
                 self.apply_flush(keyspace, &effects, &write);
             }
             Change::Lost { after } => self.lose(origin, after, Position::before(incarnation)),

@@ -198,13 +198,10 @@ impl Partition {
                 }
                 Ok(())
             }
-            image::EFFECT => {
-                let effect = image::decode_effect(bytes).map_err(wrong)?;
-                let origin = effect.operation.datacenter;
-                let (stamp, operation) = (effect.stamp, effect.operation);
-                let write = Write { stamp, at: effect.since, operation, origin };
-                self.keyspace(effect.keyspace).apply(&effect.change, &write);
-                self.clock.observe(effect.since);
+            image::EFFECT | image::VERSION | image::FLUSH => {
+                let image = image::decode_write(kind, bytes).map_err(wrong)?;
+                self.clock.observe(image.since);
+                self.keyspace(image.keyspace).restore_image(kind, image);
                 Ok(())
             }
             _ => Err(format!("checkpoint: an item of unknown kind {kind}")),
@@ -311,29 +308,25 @@ impl Partition {
             partition: self.id,
             position: entry.position,
         };
-        self.replay_change(self.datacenter, entry, own, None);
+        self.replay_change(entry, own, None);
     }
 
-    fn replay_change(
-        &mut self,
-        origin: DatacenterId,
-        entry: Entry,
-        operation: OperationId,
-        at: Option<LogicalTime>,
-    ) {
+    fn replay_change(&mut self, entry: Entry, operation: OperationId, at: Option<LogicalTime>) {
         let at = at.unwrap_or(entry.stamp.time);
         match entry.change {
             Change::Effects { keyspace, transaction, effects } => {
                 let operation = transaction.unwrap_or(operation);
-                let write = Write { stamp: entry.stamp, at, operation, origin };
+                let dependencies = self.keyspace(keyspace).carried(&entry.dependencies);
+                let write = Write { stamp: entry.stamp, at, operation, dependencies };
                 self.apply_effects(keyspace, &effects, &write);
             }
             Change::Flush { keyspace, effects } => {
-                let write = Write { stamp: entry.stamp, at, operation, origin };
+                let dependencies = self.keyspace(keyspace).carried(&entry.dependencies);
+                let write = Write { stamp: entry.stamp, at, operation, dependencies };
                 self.apply_flush(keyspace, &effects, &write);
             }
             Change::Lost { after } => {
-                self.applied.lose(origin, after, Position::before(operation.incarnation));
+                self.applied.lose(operation.datacenter, after, Position::before(operation.incarnation));
             }
             Change::Transaction { .. } => {}
         }
@@ -399,7 +392,7 @@ impl Partition {
             open.announced.insert(operation, entry);
             return;
         }
-        self.replay_change(origin, entry, operation, Some(at));
+        self.replay_change(entry, operation, Some(at));
     }
 
     /// Everything was read: goes on, or asks the others for what may be missing.

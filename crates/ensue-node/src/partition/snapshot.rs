@@ -11,6 +11,7 @@ use crate::order::{RowName, WorkId};
 use crate::trace::Trace;
 use ensue_resp::Request;
 use ensue_store::row::Gone;
+use ensue_store::view::View;
 use ensue_types::{Args, KeyspaceId, LogicalTime, OperationId, PartitionId, Reply, RequestId, Rule};
 use ensue_wire::{Address, AtValues, Decision, FirstValues, Message};
 use std::collections::BTreeMap;
@@ -57,7 +58,7 @@ impl Partition {
             self.read_all(keyspace, &commands, latest_valid).map(|(replies, observed)| FirstValues {
                 replies,
                 earliest_valid: observed.earliest_valid,
-                seen: self.facts_of(keyspace, &observed.operations),
+                seen: self.facts_of(keyspace, &observed.sources),
             })
         };
         self.send(from, Message::ReadFirstDone { request, latest_valid, values });
@@ -196,7 +197,7 @@ impl Partition {
                 }
                 let values = found.map(|(replies, observed)| AtValues {
                     replies,
-                    seen: self.facts_of(keyspace, &observed.operations),
+                    seen: self.facts_of(keyspace, &observed.sources),
                 });
                 self.send(from, Message::ReadAtDone { request, values });
             }
@@ -209,7 +210,7 @@ impl Partition {
         commands: &[Args],
         at: LogicalTime,
     ) -> Option<(Vec<Reply>, Observed)> {
-        let mut desk = Evaluation::reading(&mut self.rows[usize::from(keyspace.0)], at);
+        let mut desk = Evaluation::reading(&mut self.rows[usize::from(keyspace.0)], at, View::At(at));
         let mut replies = Vec::with_capacity(commands.len());
         for args in commands {
             replies.push(match Request::parse(args) {

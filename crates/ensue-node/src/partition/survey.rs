@@ -1,6 +1,7 @@
 //! Figures of a partition, for `INFO` and `ensue status`: summed over partitions by name.
 
 use super::{Partition, Stage};
+use ensue_store::view::View;
 use ensue_types::{KeyspaceId, Position};
 
 /// Dead cells, and for each keyspace in use what it shows.
@@ -63,7 +64,7 @@ impl Partition {
             for row in rows.rows() {
                 let dead = row.all_cells().filter(|(_, cell)| !cell.state().is_live(rules)).count() as u64;
                 counts.tombstones += dead;
-                let deadline = row.deadline_at(at, rules).ok().flatten();
+                let deadline = row.deadline_at(View::Newest, rules).ok().flatten();
                 let expired = deadline.is_some_and(|deadline| deadline <= at.ms());
                 if expired {
                     counts.tombstones += row.columns_count() as u64;

@@ -177,12 +177,14 @@ impl Partition {
         let Decision { at, operation, stamp } = decision;
         let (places, commands): (Vec<u32>, Vec<_>) = part.part.commands.into_iter().unzip();
         let keyspace = part.keyspace;
-        let (replies, effects, observed) = self.evaluate_all(keyspace, stamp, at, operation, commands);
-        let seen = self.facts_of(keyspace, &observed.operations);
-        let mut read = self.to_remember(&observed);
-        // A part that was lost and is executed again may meet what depends on the transaction, or claims to.
-        read.retain(|operation| !observed.newer.contains(operation));
+        let (replies, effects, mut observed) = self.evaluate_all(keyspace, stamp, at, operation, commands);
+        let seen = self.facts_of(keyspace, &observed.sources);
+        // What has a higher stamp came after the decision, and is met only by a part that was lost and is executed again.
+        // It may depend on this transaction, or claim to: the transaction does not depend on it.
+        observed.sources.retain(|source| source.stamp < stamp);
+        let read = self.to_remember(&observed);
         let dependencies = self.protocol(keyspace).dependencies(&Opaque::default(), &read);
+        self.carry(keyspace, &effects, stamp, &dependencies);
         let change = Change::Effects { keyspace, transaction: Some(operation), effects };
         let entry = self.next_entry(stamp, dependencies, change);
         self.persistence.log_decided(transaction, at, self.position, &entry);

@@ -102,7 +102,8 @@ fn first_caught(rule: Rule, from: u64, limit: u64, options: &SimOptions) -> Opti
                     if seed >= end {
                         return;
                     }
-                    let report = run_seed(seed, Rules::breaking(rule), false);
+                    let protocol = options.protocol.as_deref();
+                    let report = run_seed(seed, Rules::breaking(rule), protocol, false);
                     let Some(violation) = &report.violation else { continue };
                     // The seeds below this one are finished by whoever has begun them.
                     next.fetch_max(end, Ordering::Relaxed);

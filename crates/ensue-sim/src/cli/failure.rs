@@ -31,7 +31,7 @@ pub(super) fn tell(report: &Report, options: &SimOptions) {
         return;
     }
     let began = Instant::now();
-    let mut trial = Trial::new(report.options.seed);
+    let mut trial = Trial::of(&report.options);
     trial.plan = report.plan.clone();
     let limit = Duration::from_secs(options.shrink_seconds);
     let Some(shrunk) = shrink(trial, report, &mut || began.elapsed() < limit) else {
@@ -78,7 +78,9 @@ fn shrunk_witnesses(report: &Report) -> String {
 fn directory(report: &Report, options: &SimOptions) -> PathBuf {
     let broken = report.options.rules.broken().map(|rule| format!("-{}", rule.name()));
     let parent = options.out.clone().unwrap_or_else(|| PathBuf::from("ensue-sim-failures"));
-    parent.join(format!("seed-{}{}", report.options.seed, broken.unwrap_or_default()))
+    let protocol = report.options.says_protocol().then(|| format!("-{}", report.options.protocol));
+    let (protocol, broken) = (protocol.unwrap_or_default(), broken.unwrap_or_default());
+    parent.join(format!("seed-{}{protocol}{broken}", report.options.seed))
 }
 
 /// Writes what the run was, what happened in it, and what clients saw.

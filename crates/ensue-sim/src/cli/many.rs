@@ -6,6 +6,7 @@
 use super::{SimOptions, failure, run_seed};
 use crate::marks::Marks;
 use crate::oracle::{Violation, property};
+use crate::promises::Promises;
 use crate::run::Report;
 use ensue_types::Rules;
 use std::collections::BTreeMap;
@@ -41,8 +42,15 @@ struct Sum {
     told: Option<Instant>,
 }
 
+impl Sum {
+    /// What the protocols promise that were run.
+    fn promises(&self) -> Vec<Promises> {
+        self.protocols.keys().filter_map(|name| Promises::of(name)).collect()
+    }
+}
+
 /// What bounds a run of many seeds.
-struct Work {
+struct Work<'a> {
     next: AtomicU64,
     end: u64,
     began: Instant,
@@ -51,6 +59,7 @@ struct Work {
     rules: Rules,
     /// A failure is told at once, by one thread at a time, and the others go on.
     keep_going: Option<Mutex<SimOptions>>,
+    protocol: Option<&'a str>,
 }
 
 pub(super) fn threads(options: &SimOptions) -> usize {
@@ -70,7 +79,8 @@ pub(super) fn run_many(options: &SimOptions, rules: Rules) -> i32 {
     let end = options.start.saturating_add(seeds);
     let keep_going = options.keep_going.then(|| Mutex::new(options.clone()));
     let next = AtomicU64::new(options.start);
-    let work = Work { next, end, began: Instant::now(), until, rules, keep_going };
+    let protocol = options.protocol.as_deref();
+    let work = Work { next, end, began: Instant::now(), until, rules, keep_going, protocol };
     let sum = Mutex::new(Sum::default());
     std::thread::scope(|scope| {
         for _ in 0..threads(options) {
@@ -84,16 +94,16 @@ pub(super) fn run_many(options: &SimOptions, rules: Rules) -> i32 {
     report(&sum, options, work.began.elapsed())
 }
 
-fn worker(work: &Work, sum: &Mutex<Sum>) {
+fn worker(work: &Work<'_>, sum: &Mutex<Sum>) {
     while work.until.is_none_or(|until| work.began.elapsed() < until) {
         let seed = work.next.fetch_add(1, Ordering::Relaxed);
         if seed >= work.end {
             return;
         }
-        let mut one = run_seed(seed, work.rules, false);
+        let mut one = run_seed(seed, work.rules, work.protocol, false);
         let twice = seed % TWICE_EVERY == 0;
         if twice && one.violation.is_none() {
-            one.violation = differs(&one, &run_seed(seed, work.rules, false));
+            one.violation = differs(&one, &run_seed(seed, work.rules, work.protocol, false));
         }
         let Ok(mut sum) = sum.lock() else { return };
         sum.marks.join(&one.marks);
@@ -134,7 +144,7 @@ fn differs(one: &Report, other: &Report) -> Option<Violation> {
 }
 
 /// A line that is overwritten on a terminal, and a line now and then elsewhere.
-fn progress(work: &Work, sum: &mut Sum) {
+fn progress(work: &Work<'_>, sum: &mut Sum) {
     let mut out = std::io::stderr();
     let watched = out.is_terminal();
     let pause = if watched { Duration::from_millis(200) } else { LINE_INTERVAL };
@@ -151,7 +161,7 @@ fn progress(work: &Work, sum: &mut Sum) {
         }
     };
     let (rate, operations) = (sum.seeds as f64 / seconds, sum.operations);
-    let (hit, missing) = (sum.marks.hit(), sum.marks.missing().len());
+    let (hit, missing) = (sum.marks.hit(), sum.marks.missing(&sum.promises()).len());
     let text = format!(
         "{} seeds, {rate:.1}/s, {operations} operations, marks {hit} hit, {missing} not yet",
         sum.seeds
@@ -180,7 +190,7 @@ fn report(sum: &Sum, options: &SimOptions, elapsed: Duration) -> i32 {
     for (protocol, seeds) in &sum.protocols {
         println!("  {protocol}: {seeds} seeds");
     }
-    let missing: Vec<String> = sum.marks.missing().iter().map(ToString::to_string).collect();
+    let missing: Vec<String> = sum.marks.missing(&sum.promises()).iter().map(ToString::to_string).collect();
     if let Some(path) = &options.record {
         if let Err(error) = record(path, sum, options, seconds, &missing) {
             eprintln!("{}: {error}", path.display());
@@ -195,7 +205,7 @@ fn report(sum: &Sum, options: &SimOptions, elapsed: Duration) -> i32 {
     for (seed, property) in &sum.failed {
         println!("seed {seed} failed: {property}");
     }
-    print!("{}", sum.marks);
+    print!("{}", sum.marks.table(&sum.promises()));
     if sum.seeds >= SEEDS_FOR_MARKS && !missing.is_empty() {
         println!("never happened: {}", missing.join(", "));
         return 1;

@@ -50,8 +50,10 @@ pub(super) fn check(history: &History, pasts: &Pasts, writes: &Writes) -> Result
         let mut known = Known::default();
         for &index in operations {
             let operation = &history.operations[index];
-            if operation.outcome != Outcome::Done {
-                break;
+            match operation.outcome {
+                Outcome::Done => {}
+                Outcome::Refused => continue,
+                Outcome::Unknown => break,
             }
             for &(location, seen) in &operation.reads {
                 if let Some(by) = went_back(history, pasts, writes, (index, location, seen), &known) {

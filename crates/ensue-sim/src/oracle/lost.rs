@@ -73,7 +73,7 @@ pub(super) fn parted(history: &History, lost: &Lost) -> History {
 
 /// The places of an operation's writes that take effect together with the one at a location.
 fn together(history: &History, index: OperationIndex, location: Location) -> Vec<Location> {
-    if history.promises.transactions {
+    if history.operations[index].together {
         return history.operations[index].writes.iter().map(|write| write.0).collect();
     }
     vec![location]
@@ -96,7 +96,7 @@ fn possibly_lost(history: &History) -> Lost {
 fn failures<'a>(history: &'a History, operation: &Operation, location: Location) -> Vec<&'a PowerLost> {
     let partition = history.partition_of(location);
     let elsewhere = |write: &(Location, _)| history.partition_of(write.0) != partition;
-    if history.promises.transactions && operation.writes.iter().any(elsewhere) {
+    if operation.together && operation.writes.iter().any(elsewhere) {
         return Vec::new();
     }
     failures_of(history, operation, partition)

@@ -7,7 +7,7 @@
 use super::finals::{Final, everything};
 use super::local::Known;
 use super::past::{Pasts, join};
-use super::registers::before;
+use super::recency::floor;
 use super::writes::Writes;
 use super::{Violation, property};
 use crate::history::{History, Location, OperationIndex, Outcome, Seen};
@@ -34,7 +34,7 @@ pub(super) fn check(
         if operation.outcome != Outcome::Done {
             continue;
         }
-        let mut past = before(history, pasts, operation);
+        let mut past = floor(history, pasts, operation);
         if operation.snapshot {
             for &(_, seen) in &operation.reads {
                 if let Seen::Value(writer) = seen {

@@ -119,7 +119,8 @@ impl Pasts {
 
 /// Whether seeing one write of an operation says that all of them come before what follows.
 fn seen_whole(history: &History, index: OperationIndex) -> bool {
-    history.promises.transactions || history.operations[index].writes.len() < 2
+    let operation = &history.operations[index];
+    operation.together || operation.writes.len() < 2
 }
 
 /// Whether a vector includes an operation.

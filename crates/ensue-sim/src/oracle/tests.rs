@@ -350,6 +350,73 @@ fn appended_pieces_carry_their_past() {
 }
 
 #[test]
+fn what_a_datacenter_has_acknowledged_is_seen_there() {
+    for (recent, elsewhere) in [(false, false), (true, true), (true, false)] {
+        let mut m = Maker::default();
+        let [a, b] = m.sessions();
+        let old = m.write(a, &["x"]);
+        m.write(a, &["x"]);
+        m.add(a, 0, 1);
+        let (read, sum) = (m.read(b, &[("x", Some(old))]), m.sum(b, 0));
+        for reader in [read, sum] {
+            m.history.operations[reader].recent = recent;
+            m.history.operations[reader].datacenter = DatacenterId(u8::from(elsewhere));
+        }
+        assert_eq!(m.judge(), (recent && !elsewhere).then_some(property::HIDDEN));
+        m.history.operations[read].reads.clear();
+        assert_eq!(m.judge(), (recent && !elsewhere).then_some(property::HIDDEN), "the addition");
+        m.history.operations[sum].invoked_us = 0;
+        assert_eq!(m.judge(), None, "asked before");
+    }
+}
+
+#[test]
+fn a_write_that_was_refused_replaces_nothing_and_is_read_by_nobody() {
+    let mut m = Maker::default();
+    let [a, b] = m.sessions();
+    let old = m.write(a, &["x"]);
+    let refused = m.write(a, &["x"]);
+    m.history.operations[refused].outcome = Outcome::Refused;
+    m.read(a, &[("x", Some(old))]);
+    m.read(b, &[("x", Some(old))]);
+    let end = m.end(0, &[("x", Seen::Value(old))]);
+    assert_eq!(m.judge_with(&[end]), None);
+    m.read(b, &[("x", Some(refused))]);
+    assert_eq!(m.judge(), Some(property::THIN_AIR));
+}
+
+#[test]
+fn a_session_that_fell_back_is_a_new_one() {
+    for falls_back in [false, true] {
+        let mut m = Maker::default();
+        let [a] = m.sessions();
+        m.write(a, &["x"]);
+        let refused = m.read(a, &[]);
+        m.history.operations[refused].outcome = Outcome::Refused;
+        let behind = [m.read(a, &[("x", None)]), m.write(a, &["y"])];
+        if falls_back {
+            let session = m.history.begin_with(&behind);
+            let numbers = behind.map(|index| m.history.operations[index].number);
+            assert_eq!((m.history.sessions[session].as_slice(), numbers), (&behind[..], [1, 2]));
+        }
+        assert_eq!(m.judge(), (!falls_back).then_some(property::STALE));
+    }
+}
+
+#[test]
+fn writes_that_stand_for_themselves_say_nothing_of_each_other() {
+    for together in [true, false] {
+        let mut m = Maker::default();
+        let [a, b] = m.sessions();
+        let both = m.write(a, &["x", "y"]);
+        m.history.operations[both].together = together;
+        m.read(b, &[("x", Some(both))]);
+        m.read(b, &[("y", None)]);
+        assert_eq!(m.judge(), together.then_some(property::STALE));
+    }
+}
+
+#[test]
 fn the_end_must_agree_and_hold_what_was_acknowledged() {
     let mut m = Maker::default();
     let [a, b] = m.sessions();

@@ -48,7 +48,7 @@ impl Writes {
         for &(location, written) in &operation.writes {
             // Where writes take effect together, one that was seen tells of all.
             let seen = self.observed.get(&index);
-            let seen = seen.is_some_and(|at| history.promises.transactions || at.contains(&location));
+            let seen = seen.is_some_and(|at| operation.together || at.contains(&location));
             let certain =
                 (operation.outcome == Outcome::Done || seen) && !self.lost.contains(&(index, location));
             let write = Write { operation: index, number: operation.number, written };

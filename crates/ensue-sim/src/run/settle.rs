@@ -3,7 +3,8 @@
 use super::Run;
 use crate::event::ConnectionId;
 use crate::marks::Mark;
-use crate::oracle::{Final, Violation, property};
+use crate::oracle::{self, Final, Violation, property};
+use crate::promises::Availability;
 use crate::reply::{Answer, Answers};
 use crate::shape::Site;
 use crate::workload::Workload;
@@ -25,6 +26,8 @@ const UNFINISHED: [(&str, &str); 6] = [
     ("ensue_waiting_rows", "changes wait for their turn in a row"),
     ("ensue_waiting_reads", "reads wait for a coordinator"),
 ];
+/// What is everywhere is shown everywhere after so long at most, where a protocol shows it late.
+const SHOWN_US_MAX: u64 = 20_000_000;
 /// A fresh session's questions are all answered within this time.
 const ANSWER_US_MAX: u64 = 10_000_000;
 
@@ -59,12 +62,22 @@ impl Run {
         let questions = Questions::new(workload, self.world.now());
         for datacenter in self.world.survivors() {
             let answers = self.ask(workload, datacenter, questions.texts())??;
-            if let Some(error) = answers.iter().find(|answer| answer.error().is_some()) {
+            let refused = |answer: &&Answer| answer.error().is_some_and(|text| !self.is_excused(text));
+            if let Some(error) = answers.iter().find(refused) {
                 let words = format!("{datacenter} answers {error} since another datacenter is lost");
                 return Err(Violation::new(property::AVAILABILITY, words));
             }
         }
         Ok(())
+    }
+
+    /// Whether a protocol that waits for other datacenters may say this when one of them never comes back.
+    fn is_excused(&self, error: &str) -> bool {
+        match self.world.options.promises().availability {
+            Availability::Blocks => error.starts_with("BLOCKED "),
+            Availability::FallsBack => error.starts_with("FALLBACK "),
+            Availability::Always | Availability::AfterThreshold => false,
+        }
     }
 
     /// Looks again and again until all digests agree and no tombstone is left. What is wrong, if time runs out.
@@ -120,6 +133,20 @@ impl Run {
 
     fn read_everything(&mut self, workload: &mut Workload) -> Result<Vec<Final>, Violation> {
         let questions = Questions::new(workload, self.world.now());
+        let late = self.world.options.promises().shows_late;
+        let deadline = self.world.now() + if late { SHOWN_US_MAX } else { 0 };
+        loop {
+            let finals = self.read_once(workload, &questions);
+            let whole =
+                late && finals.as_ref().is_ok_and(|f| oracle::judge_end(&workload.history, f).is_ok());
+            if whole || self.world.now() >= deadline {
+                return finals;
+            }
+            self.idle(workload, LOOK_AGAIN_US)?;
+        }
+    }
+
+    fn read_once(&mut self, workload: &mut Workload, questions: &Questions) -> Result<Vec<Final>, Violation> {
         let mut finals = Vec::new();
         for datacenter in self.world.survivors() {
             let answers = self.ask(workload, datacenter, questions.texts())??;
@@ -157,7 +184,8 @@ impl Run {
     ) -> Result<Vec<Answer>, Violation> {
         let mut incoming = Answers::default();
         let mut answers = Vec::new();
-        let until = self.world.now() + ANSWER_US_MAX;
+        // Each of them may wait, one after another.
+        let until = self.world.now() + ANSWER_US_MAX + workload.waits_us(&self.world) * count as u64;
         while answers.len() < count {
             match self.world.step(until) {
                 None => break,

@@ -1,8 +1,9 @@
 //! The words of the scenario language, one step a line.
 
-use super::Script;
+use super::{Break, Script};
 use crate::faults::Planned;
 use crate::faults::text::parse_us;
+use crate::promises::Promises;
 use crate::seed::{Kept, Options};
 use crate::shape::Shape;
 use crate::trial::Trial;
@@ -130,7 +131,8 @@ pub enum Step {
 pub(super) fn script(text: &str) -> Result<Script, String> {
     let shape = Shape { datacenters: 2, cores: 2, partitions: 2, one_process: false };
     let options = Options::calm(shape, 20_000, Rules::default());
-    let mut parser = Parser { options, names: BTreeMap::new(), breaks: Vec::new(), trial: None };
+    let mut parser =
+        Parser { options, names: BTreeMap::new(), protocols: Vec::new(), breaks: Vec::new(), trial: None };
     let mut lines = Vec::new();
     for (index, raw) in text.lines().enumerate() {
         let text = raw.split(" #").next().unwrap_or_default().trim();
@@ -149,14 +151,15 @@ pub(super) fn script(text: &str) -> Result<Script, String> {
             Err(why) => return Err(format!("line {}: {why}: {text}", index + 1)),
         }
     }
-    Ok(Script { options: parser.options, lines, trial: parser.trial, breaks: parser.breaks })
+    parser.finish(lines)
 }
 
 struct Parser {
     options: Options,
     /// Names of keys, and the keys that they stand for.
     names: BTreeMap<String, String>,
-    breaks: Vec<Rule>,
+    protocols: Vec<String>,
+    breaks: Vec<Break>,
     trial: Option<Trial>,
 }
 
@@ -170,9 +173,11 @@ impl Parser {
         let step = match (first, words.as_slice()) {
             ("cluster", settings) => return self.cluster(settings).map(|()| None),
             ("name", [name, "partition", partition]) => return self.name(name, partition).map(|()| None),
-            ("break", [rule]) => {
+            ("protocols", names) => return self.protocols(names).map(|()| None),
+            ("break", [rule, protocols @ ..]) => {
                 let found = Rule::ALL.into_iter().find(|r| r.name() == *rule);
-                self.breaks.push(found.ok_or("no such rule")?);
+                let protocols = protocols.iter().map(|name| (*name).to_owned()).collect();
+                self.breaks.push(Break { rule: found.ok_or("no such rule")?, protocols });
                 return Ok(None);
             }
             ("send", _) => Step::Send(self.say(rest)?),
@@ -247,6 +252,42 @@ impl Parser {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    fn protocols(&mut self, names: &[&str]) -> Result<(), String> {
+        if names.is_empty() || !self.protocols.is_empty() {
+            return Err("the protocols are named once".to_owned());
+        }
+        for name in names {
+            self.protocols.push(Promises::find(name)?.to_owned());
+        }
+        Ok(())
+    }
+
+    /// The whole script. A script that names no protocols is for that of its world.
+    fn finish(mut self, lines: Vec<Line>) -> Result<Script, String> {
+        if let Some(trial) = &self.trial {
+            if !self.protocols.is_empty() {
+                return Err("the world of a seed has one protocol: `world seed=1 protocol=eiger`".to_owned());
+            }
+            self.options.protocol = trial.options(Rules::default()).protocol;
+        }
+        if self.protocols.is_empty() {
+            self.protocols.push(self.options.protocol.clone());
+        }
+        let strangers = |name: &&String| !self.protocols.contains(name);
+        if let Some(name) = self.breaks.iter().flat_map(|b| &b.protocols).find(strangers) {
+            return Err(format!(
+                "a rule is to be broken under {name}, which is not a protocol of the script"
+            ));
+        }
+        Ok(Script {
+            options: self.options,
+            lines,
+            trial: self.trial,
+            protocols: self.protocols,
+            breaks: self.breaks,
+        })
     }
 
     fn cluster(&mut self, settings: &[&str]) -> Result<(), String> {

@@ -1,8 +1,8 @@
 //! Words of the language, and what is refused.
 
 use super::parse::Step;
-use super::{Script, steps};
-use ensue_types::{DatacenterId, PartitionId, Rule, partition_of};
+use super::{Break, Script, steps};
+use ensue_types::{DatacenterId, PartitionId, Rule, Rules, partition_of};
 
 #[test]
 fn a_script_is_read() {
@@ -23,7 +23,8 @@ fn a_script_is_read() {
         converge within 1s
     ";
     let script = Script::parse(text).unwrap();
-    assert_eq!(script.breaks, [Rule::SecondRound]);
+    assert_eq!(script.breaks, [Break { rule: Rule::SecondRound, protocols: Vec::new() }]);
+    assert_eq!(script.protocols, ["eiger"]);
     assert_eq!(script.lines.len(), 10);
     let steps: Vec<&Step> = steps(&script).collect();
     let Step::Say(say) = steps[0] else { panic!("{:?}", steps[0]) };
@@ -32,6 +33,31 @@ fn a_script_is_read() {
     assert!(matches!(steps[3], Step::Eventually { within_us: 500_000, .. }));
     assert!(matches!(steps[4], Step::Hold(hold) if hold.to == DatacenterId(1)));
     assert!(matches!(steps[6], Step::Aim(aim) if aim.remote && aim.power && aim.skip == 2));
+}
+
+#[test]
+fn a_script_runs_under_each_of_its_protocols() {
+    // `eventual` shows an effect without its cause, so the line holds under `eiger` only.
+    let text = "
+        cluster datacenters=2 partitions=2 delay=5ms
+        protocols eiger eventual
+        break wait-for-dependencies eiger
+        name x partition 0
+        name y partition 1
+        hold p0 dc1->dc2
+        dc1 alice: SET x 1 -> OK
+        dc1 alice: SET y 1 -> OK
+        run 200ms
+        dc2 bob: GET y -> ANSWER
+    ";
+    let script = |answer: &str| Script::parse(&text.replace("ANSWER", answer)).unwrap();
+    assert_eq!(script("nil | 1").play(Rules::default(), false), Ok(()));
+    let why = script("nil").check(false).unwrap_err();
+    assert!(why.starts_with("under eventual: line 11"), "{why}");
+    assert_eq!(script("nil").only_under("eiger").unwrap().check(false), Ok(()));
+    let why = script("nil | 1").only_under("eiger").unwrap().check(false).unwrap_err();
+    assert_eq!(why, "still holds under eiger when the rule wait-for-dependencies is broken");
+    assert!(script("nil").only_under("pocc").is_none());
 }
 
 #[test]
@@ -44,6 +70,10 @@ fn nonsense_is_refused_with_its_line() {
         ("world seed=1\nrun 2ms", "line 2: the world of a seed has no steps"),
         ("world seed=1\nat 2ms melt dc1.0", "line 2: there is no fault melt"),
         ("world seed=1\nat 2ms client 0 step 0", "line 2: no number of a step"),
+        ("protocols", "line 1: the protocols are named once"),
+        ("protocols eiger paxos", "line 1: there is no protocol paxos"),
+        ("break second-round eventual", "a rule is to be broken under eventual"),
+        ("world seed=1\nprotocols eiger", "the world of a seed has one protocol"),
         ("sing", "line 1: neither"),
     ] {
         let error = Script::parse(text).unwrap_err();

@@ -2,7 +2,7 @@
 
 use super::{minimise, shrink};
 use crate::faults::Plan;
-use crate::script::Script;
+use crate::script::{Break, Script};
 use crate::trial::Trial;
 use ensue_types::{Rule, Rules};
 
@@ -39,7 +39,7 @@ fn check(rule: Rule) {
     assert!(shrunk.trial.plan.faults.len() <= 5, "{}", shrunk.script());
     let script = Script::parse(&shrunk.script()).expect("a shrunk world is a script");
     assert_eq!(script.trial.as_ref(), Some(&shrunk.trial));
-    assert_eq!(script.breaks, [rule]);
+    assert_eq!(script.breaks, [Break { rule, protocols: Vec::new() }]);
     let why = script.play(rules, false).expect_err("the script fails as the seed did");
     let property = shrunk.report.violation.as_ref().map(|violation| violation.property).unwrap_or_default();
     assert!(why.starts_with(property), "{why}");

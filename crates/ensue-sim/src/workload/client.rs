@@ -45,6 +45,8 @@ pub struct Request {
     pub expiring: Option<Expiring>,
     pub private: bool,
     pub invoked_us: u64,
+    /// Since when no earlier request of its client is unanswered.
+    pub first_since_us: u64,
     /// Answers that are still to come, and those that came.
     pub missing: usize,
     pub answers: Vec<Answer>,
@@ -74,6 +76,8 @@ pub struct Client {
     pub token: Option<Token>,
     /// Keys that begin so are this client's alone.
     pub prefix: String,
+    /// How often the session has given up such keys.
+    pub given_up: u32,
     pub model: Model,
     /// An operation on private keys has an unknown outcome.
     pub model_uncertain: bool,

@@ -4,8 +4,9 @@ use super::client::{Client, Expiring};
 use super::command::{Command, Expect, args, value_of};
 use super::keys::Keys;
 use crate::history::{History, Location, Written};
+use crate::promises::SeveralWrites;
 use crate::random::Random;
-use ensue_types::DatacenterId;
+use ensue_types::{DatacenterId, PartitionId, partition_of};
 
 /// A kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +99,37 @@ pub struct Drawer<'a> {
     pub datacenter: DatacenterId,
     /// Deadlines are this uncertain, to either side.
     pub slack_ms: u64,
+    pub owners: Owners,
+}
+
+/// Who owns which key, and what becomes of writes at several owners: what is refused is not asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Owners {
+    pub partitions: u16,
+    pub several_writes: SeveralWrites,
+}
+
+impl Owners {
+    pub fn of(&self, key: &str) -> PartitionId {
+        partition_of(key.as_bytes(), self.partitions)
+    }
+
+    /// Whether a `MULTI` that writes may name these two keys.
+    pub fn allow(&self, one: &str, other: &str) -> bool {
+        self.several_writes == SeveralWrites::Together || self.of(one) == self.of(other)
+    }
+
+    /// Whether one owner has all of these locations.
+    pub fn have_one(&self, history: &History, mut locations: impl Iterator<Item = Location>) -> bool {
+        let owner = |location| self.of(key_of(history.name(location)));
+        let first = locations.next().map(owner);
+        locations.all(|location| Some(owner(location)) == first)
+    }
+}
+
+/// The key of a location, which may be a field or a member of it.
+fn key_of(name: &str) -> &str {
+    name.split('/').next().unwrap_or(name)
 }
 
 impl Drawer<'_> {
@@ -126,16 +158,31 @@ impl Drawer<'_> {
             Kind::Expire => self.expire(&mut draft),
             Kind::ExpireRead => self.expire_read(&mut draft, client),
             Kind::Private => super::private::single(self.random, &mut draft, client),
-            Kind::PrivateTransaction => super::private::transaction(self.random, &mut draft, client),
+            Kind::PrivateTransaction => {
+                super::private::transaction(self.random, &mut draft, client, self.owners);
+            }
             Kind::Total => self.total(&mut draft),
             Kind::Mixed => self.anything_goes(&mut draft),
             Kind::Flush => self.flush(&mut draft),
         }
+        self.leave_out_refused(&mut draft);
         if draft.commands.is_empty() {
             draft = Draft::default();
             self.read_one(&mut draft);
         }
         draft
+    }
+
+    /// What a `MULTI` that writes would do at other owners than that of one of its keys, where that is refused.
+    fn leave_out_refused(&mut self, draft: &mut Draft) {
+        let together = self.owners.several_writes == SeveralWrites::Together;
+        if together || !draft.multi || draft.writes.is_empty() {
+            return;
+        }
+        let named = |command: &Command| String::from_utf8_lossy(&command.args[1]).into_owned();
+        let chosen = named(&draft.commands[self.random.index(draft.commands.len())]);
+        draft.commands.retain(|command| self.owners.allow(&chosen, &named(command)));
+        draft.writes.retain(|&(location, _)| self.owners.allow(&chosen, key_of(self.history.name(location))));
     }
 
     /// A shared register: one that is never deleted, or one that is.
@@ -171,7 +218,11 @@ impl Drawer<'_> {
 
     fn write(&mut self, draft: &mut Draft, count: u64) {
         let value = value_of(self.history.next());
-        let keys = self.registers(count);
+        let mut keys = self.registers(count);
+        if self.owners.several_writes == SeveralWrites::Refused {
+            let chosen = keys[self.random.index(keys.len())].0.clone();
+            keys.retain(|(key, _)| self.owners.allow(&chosen, key));
+        }
         let name = if keys.len() == 1 && self.random.chance(700) { "SET" } else { "MSET" };
         let pairs: Vec<String> = keys.iter().map(|(key, _)| format!("{key} {value}")).collect();
         draft.commands.push(Command::new(&format!("{name} {}", pairs.join(" ")), Expect::Ok));

@@ -2,7 +2,7 @@
 
 use super::client::Client;
 use super::command::{Command, Expect, args};
-use super::mix::Draft;
+use super::mix::{Draft, Owners};
 use crate::random::Random;
 
 pub(super) fn single(random: &mut Random, draft: &mut Draft, client: &mut Client) {
@@ -10,11 +10,17 @@ pub(super) fn single(random: &mut Random, draft: &mut Draft, client: &mut Client
     push(draft, client, &text);
 }
 
-pub(super) fn transaction(random: &mut Random, draft: &mut Draft, client: &mut Client) {
+/// All keys of it are allowed beside each other.
+pub(super) fn transaction(random: &mut Random, draft: &mut Draft, client: &mut Client, owners: Owners) {
+    let mut first: Option<String> = None;
     draft.multi = true;
     for _ in 0..random.between(2, 4) {
         let text = draw(random, &client.prefix);
-        push(draft, client, &text);
+        let key = text.split(' ').nth(1).unwrap_or_default().to_owned();
+        if first.as_ref().is_none_or(|first| owners.allow(first, &key)) {
+            push(draft, client, &text);
+            first.get_or_insert(key);
+        }
     }
 }
 

@@ -16,8 +16,8 @@ use crate::log::Lsn;
 pub const CHECKPOINT_HEADER_BYTES: usize = 40;
 pub const BLOCK_HEADER_BYTES: usize = 20;
 pub const FOOTER_BYTES: usize = 40;
-/// The only format of a checkpoint so far.
-const FORMAT: u8 = 1;
+/// Format 1 knew no items of versions; otherwise they are the same.
+const FORMAT: u8 = 2;
 
 /// Which checkpoint it is and what of the log goes with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl CheckpointPlace {
 
     pub fn decode(bytes: &[u8], seal: Seal) -> Result<CheckpointPlace, LayoutError> {
         check(bytes, seal, "checkpoint header", b"EnsK", CHECKPOINT_HEADER_BYTES)?;
-        if bytes[4] != FORMAT {
+        if !(1..=FORMAT).contains(&bytes[4]) {
             let format = u16::from(bytes[4]);
             return Err(LayoutError::UnknownFormat { what: "checkpoint", format, known: u16::from(FORMAT) });
         }

@@ -39,6 +39,27 @@ fn the_tail_is_complete_after_the_same_boot_a_clean_stop_or_always() {
 
 #[test]
 fn encoding_has_not_changed() {
-    let hash = crc32fast::hash(&options(1).expected.encode()[..68]);
-    assert_eq!(format!("{hash:08x}"), "a1428aa0");
+    let mut superblock = options(1).expected;
+    for (format, golden) in [(1, "a1428aa0"), (2, "25471f70")] {
+        superblock.format = format;
+        let bytes = superblock.encode();
+        assert_eq!(format!("{:08x}", crc32fast::hash(&bytes[..68])), golden);
+        assert_eq!(Superblock::decode(&bytes), Ok(superblock.clone()));
+    }
+}
+
+#[test]
+fn a_directory_takes_the_format_of_the_version_that_runs_in_it() {
+    let mut superblock = Superblock { format: 1, ..options(1).expected };
+    superblock.mark_running([1; 16], true);
+    assert_eq!(superblock.format, FORMAT);
+}
+
+#[test]
+fn a_later_format_is_refused_by_name() {
+    for format in [0, FORMAT + 1] {
+        let bytes = Superblock { format, ..options(1).expected }.encode();
+        let unknown = LayoutError::UnknownFormat { what: "superblock", format, known: FORMAT };
+        assert_eq!(Superblock::decode(&bytes), Err(unknown));
+    }
 }

@@ -106,7 +106,11 @@ fn view(datacenter: &mut Datacenter, at: LogicalTime) -> Vec<String> {
         for command in ["TYPE", "GET", "HGETALL", "SMEMBERS", "PEXPIRETIME"] {
             let line = format!("{command} {key}");
             let requests = [Request::parse(&arguments(&line)).expect("a command")];
-            let mut desk = crate::evaluate::Evaluation::reading(&mut datacenter.keyspace, at);
+            let mut desk = crate::evaluate::Evaluation::reading(
+                &mut datacenter.keyspace,
+                at,
+                ensue_store::view::View::At(at),
+            );
             let reply = super::run(&requests[0], &mut desk).expect("the present");
             seen.push(format!("{line} => {}", show(&reply)));
         }

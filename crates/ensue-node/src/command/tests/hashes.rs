@@ -3,6 +3,7 @@
 use super::{Datacenter, arguments, changes_nothing, check, run};
 use crate::evaluate::Evaluation;
 use ensue_resp::Request;
+use ensue_store::view::View;
 
 #[test]
 fn fields() {
@@ -106,7 +107,7 @@ fn a_past_kind_is_still_refused() {
     datacenter.run("DEL k");
     let request = Request::parse(&arguments("HGET k f")).expect("a command");
     for (at, answer) in [(past, true), (datacenter.clock, false)] {
-        let mut desk = Evaluation::reading(&mut datacenter.keyspace, at);
+        let mut desk = Evaluation::reading(&mut datacenter.keyspace, at, View::At(at));
         let reply = run(&request, &mut desk).expect("marked");
         assert_eq!(reply.is_error(), answer, "{reply:?}");
     }

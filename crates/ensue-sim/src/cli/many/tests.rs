@@ -7,8 +7,8 @@ use ensue_types::{Rule, Rules};
 
 #[test]
 fn a_run_that_does_not_repeat_is_a_violation() {
-    let one = run_seed(5, Rules::default(), false);
-    let mut other = run_seed(5, Rules::default(), false);
+    let one = run_seed(5, Rules::default(), None, false);
+    let mut other = run_seed(5, Rules::default(), None, false);
     assert_eq!(differs(&one, &other), None);
     other.hash ^= 1;
     assert_eq!(differs(&one, &other).map(|violation| violation.property), Some(property::REPEATS));

@@ -1,0 +1,118 @@
+//! Answers by which a protocol says that it would have had to wait too long: `BLOCKED` and `FALLBACK`.
+//!
+//! What was asked had no effect. After `BLOCKED` the session goes on. After `FALLBACK` it is a new one, which knows nothing of
+//! its past, on the same connection: what was sent behind the refused request belongs to the new session.
+
+use super::Workload;
+use super::client::{Purpose, Request};
+use super::command::Expect;
+use crate::history::{OperationIndex, Outcome};
+use crate::marks::{Mark, Marks};
+use crate::oracle::{Violation, property};
+use crate::promises::{Availability, Promises};
+use crate::reply::Answer;
+use crate::world::World;
+
+/// What such an answer means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Blocked,
+    FellBack,
+}
+
+impl Refusal {
+    /// Nothing if the error is another one, or none that the protocol may give.
+    pub(super) fn of(error: &Answer, request: &Request, promises: Promises) -> Option<Refusal> {
+        let text = error.error()?;
+        // Who shows a token and fails begins anew, whatever the error is.
+        if matches!(request.purpose, Purpose::Merge { .. }) {
+            return None;
+        }
+        match promises.availability {
+            Availability::Blocks if text.starts_with("BLOCKED ") => Some(Refusal::Blocked),
+            Availability::FallsBack if text.starts_with("FALLBACK ") => Some(Refusal::FellBack),
+            _ => None,
+        }
+    }
+}
+
+impl Workload {
+    /// How long a request may wait for other datacenters before it must be answered.
+    pub fn waits_us(&self, world: &World) -> u64 {
+        let tuning = &world.options.tuning;
+        1_000
+            * match self.history.promises.availability {
+                Availability::Always => 0,
+                // A snapshot may wait, then its older one, and a second round.
+                Availability::AfterThreshold => 3 * tuning.block_ms_max,
+                Availability::Blocks => tuning.request_timeout_ms,
+                Availability::FallsBack => 2 * tuning.block_ms_max,
+            }
+    }
+
+    pub(super) fn refuse(
+        &mut self,
+        world: &World,
+        marks: &mut Marks,
+        index: usize,
+        request: Request,
+        refusal: Refusal,
+    ) -> Result<(), Violation> {
+        let (mark, limit_ms) = match refusal {
+            Refusal::Blocked => (Mark::Blocked, world.options.tuning.request_timeout_ms),
+            Refusal::FellBack => (Mark::FellBack, world.options.tuning.block_ms_max),
+        };
+        marks.add(mark);
+        let operation = &mut self.history.operations[request.operation];
+        operation.outcome = Outcome::Refused;
+        operation.answered_us = world.now();
+        if !world.options.may_wait(limit_ms) {
+            let words = format!(
+                "refused though nothing keeps other datacenters from being heard: {}",
+                self.history.describe(request.operation)
+            );
+            return Err(Violation::new(property::AVAILABILITY, words));
+        }
+        if refusal == Refusal::FellBack {
+            self.fall_back(index, request.private);
+        } else if request.private {
+            self.give_up_private(index, true);
+        }
+        Ok(())
+    }
+
+    fn fall_back(&mut self, index: usize, private: bool) {
+        let behind: Vec<OperationIndex> =
+            self.clients[index].waiting.iter().map(|request| request.operation).collect();
+        let session = self.history.begin_with(&behind);
+        self.give_up_private(index, private);
+        let client = &mut self.clients[index];
+        client.session = session;
+        client.expiring = None;
+        for request in &mut client.waiting {
+            for command in &mut request.commands {
+                if matches!(command.expect, Expect::Expiring { .. }) {
+                    command.expect = Expect::Anything;
+                }
+            }
+        }
+    }
+
+    /// The client takes new private keys, since what the old ones hold is uncertain, or may not be shown to it.
+    fn give_up_private(&mut self, index: usize, mut uncertain: bool) {
+        let client = &mut self.clients[index];
+        client.given_up += 1;
+        for request in client.waiting.iter_mut().filter(|request| request.private) {
+            request.private = false;
+            uncertain = true;
+            request.commands.iter_mut().for_each(|command| command.expect = Expect::Anything);
+        }
+        client.model_uncertain |= uncertain;
+        self.bury(index);
+        let client = &mut self.clients[index];
+        client.prefix = format!("k{}.{}-", client.session, client.given_up);
+    }
+}
+
+#[cfg(test)]
+mod tests;

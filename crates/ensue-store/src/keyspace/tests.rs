@@ -1,0 +1,332 @@
+//! A keyspace with versions against one without: what a view shows is what a keyspace holds that was only ever given
+//! the writes which the view shows, in any order, whatever has been settled or restarted in between.
+
+use super::*;
+use crate::cell::{Content, Write};
+use crate::image;
+use crate::row::Kind;
+use ensue_types::{
+    DatacenterId, Incarnation, KeyspaceId, OperationId, PartitionId, Position, Source, Stamp, Tally,
+};
+use proptest::prelude::*;
+
+const DATACENTERS: usize = 3;
+const KEY: &[u8] = b"row";
+
+/// One write. It carries how much of every datacenter a reader must have seen before it sees the write.
+#[derive(Clone, Debug)]
+struct Event {
+    write: Write,
+    /// Nothing for a flush.
+    change: Option<RowEffect>,
+}
+
+/// A reader that has seen so much of each datacenter.
+#[derive(Clone, Copy, Debug)]
+struct Cut([u8; DATACENTERS]);
+
+impl Sight for Cut {
+    fn shows(&self, source: &Source) -> bool {
+        let needs = source.dependencies.as_ref().expect("every version carries what it depends on");
+        needs.0.iter().zip(self.0).all(|(needed, seen)| *needed <= seen)
+    }
+}
+
+impl Cut {
+    fn join(self, other: Cut) -> Cut {
+        let mut joined = self;
+        for (mine, theirs) in joined.0.iter_mut().zip(other.0) {
+            *mine = theirs.max(*mine);
+        }
+        joined
+    }
+}
+
+/// What a write does, in numbers from which `events` makes effects that fit together.
+#[derive(Clone, Debug)]
+struct Draft {
+    datacenter: u8,
+    kind: u8,
+    column: u8,
+    number: i64,
+    needs: [u8; DATACENTERS],
+    seen: [u8; DATACENTERS],
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// The next event arrives, or one that was here before arrives again.
+    Arrive {
+        again: Option<usize>,
+    },
+    Settle {
+        cut: [u8; DATACENTERS],
+        budget: usize,
+    },
+    Restart,
+}
+
+fn cut() -> impl Strategy<Value = [u8; DATACENTERS]> {
+    prop::array::uniform3(0_u8..6)
+}
+
+fn drafts() -> impl Strategy<Value = Vec<Draft>> {
+    let draft = (0..DATACENTERS as u8, 0_u8..20, 0_u8..8, -4_i64..5, cut(), prop::array::uniform3(0_u8..4));
+    let draft = draft.prop_map(|(datacenter, kind, column, number, needs, seen)| Draft {
+        datacenter,
+        kind,
+        column,
+        number,
+        needs,
+        seen,
+    });
+    prop::collection::vec(draft, 1..14)
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        8 => Just(Step::Arrive { again: None }),
+        1 => any::<usize>().prop_map(|index| Step::Arrive { again: Some(index) }),
+        3 => (cut(), 0_usize..4).prop_map(|(cut, budget)| Step::Settle { cut, budget }),
+        1 => Just(Step::Restart),
+    ];
+    prop::collection::vec(step, 1..40)
+}
+
+fn column(number: u8) -> Column {
+    match number {
+        0..=3 => Column::Text,
+        4 => Column::Deadline,
+        5 => Column::Member(Bytes::from_static(b"m")),
+        _ => Column::Field(Bytes::from_static(b"f")),
+    }
+}
+
+fn source_of(draft: &Draft, time: usize) -> Write {
+    let datacenter = DatacenterId(draft.datacenter);
+    let at = LogicalTime(time as u64);
+    Write {
+        stamp: Stamp { time: at, datacenter, partition: PartitionId(0) },
+        at,
+        operation: OperationId {
+            datacenter,
+            incarnation: Incarnation(0),
+            partition: PartitionId(0),
+            position: Position(time as u64),
+        },
+        dependencies: Some(Arc::new(Opaque(draft.needs.to_vec()))),
+    }
+}
+
+/// Additions go on from the datacenter's last one; puts and deletes have seen some addition of each datacenter.
+fn events(drafts: &[Draft]) -> Vec<Event> {
+    let mut added: Vec<(Column, SeenTally)> = Vec::new();
+    let mut events = Vec::new();
+    for (index, draft) in drafts.iter().enumerate() {
+        let write = source_of(draft, 10 + index);
+        let column = column(draft.column);
+        let seen = |added: &[(Column, SeenTally)]| -> Seen {
+            let of = |(datacenter, back): (usize, &u8)| {
+                let mut own = added.iter().rev().filter(|(counter, tally)| {
+                    *counter == column && usize::from(tally.datacenter.0) == datacenter
+                });
+                back.checked_sub(1).and_then(|back| own.nth(usize::from(back))).map(|(_, tally)| *tally)
+            };
+            draft.seen.iter().enumerate().filter_map(of).collect()
+        };
+        let effect = match draft.kind {
+            0 => None,
+            1..=7 if column == Column::Deadline => {
+                let value = Bytes::copy_from_slice(&draft.number.unsigned_abs().to_le_bytes());
+                Some(Effect::Put { value, seen: Vec::new() })
+            }
+            1..=7 => Some(Effect::Put { value: Bytes::from(draft.number.to_string()), seen: seen(&added) }),
+            8..=11 => Some(Effect::Delete { seen: seen(&added) }),
+            _ => {
+                let datacenter = DatacenterId(draft.datacenter);
+                let last =
+                    added.iter().rev().find(|(c, tally)| *c == column && tally.datacenter == datacenter);
+                let before = last.map(|(_, seen)| seen.tally).filter(|_| draft.kind < 19);
+                let before = before.unwrap_or(Tally { series: write.stamp, sum: Decimal::ZERO });
+                let sum = Decimal(before.sum.0 + Decimal::from_integer(draft.number).0);
+                let tally = Tally { series: before.series, sum };
+                added.push((column.clone(), SeenTally { datacenter, tally, stamp: write.stamp }));
+                Some(Effect::Add { tally })
+            }
+        };
+        let key = Bytes::from_static(KEY);
+        let change = effect.map(|effect| RowEffect { key, column, effect });
+        events.push(Event { write, change });
+    }
+    events
+}
+
+fn give(keyspace: &mut Keyspace, event: &Event) {
+    match &event.change {
+        Some(change) => drop(keyspace.apply(change, &event.write)),
+        None => keyspace.flush(&event.write),
+    }
+}
+
+/// Writes a keyspace into a checkpoint's items and reads them into a new one, as a restart does.
+fn restarted(keyspace: &Keyspace) -> Keyspace {
+    let number = KeyspaceId(1);
+    let mut items = Vec::new();
+    for flush in keyspace.flushes() {
+        items.push((image::FLUSH, image::flush_item(number, flush)));
+    }
+    for row in keyspace.rows() {
+        for (column, cell) in row.all_cells() {
+            items.extend(image::column_items(number, row.key(), column, cell));
+        }
+    }
+    let mut again = Keyspace::new(keyspace.rules(), true);
+    again.restore_bounds(keyspace.flushed(), keyspace.collected());
+    for (kind, bytes) in items {
+        let image = image::decode_write(kind, &Bytes::from(bytes)).expect("what was written");
+        assert_eq!(image.keyspace, number);
+        again.restore_image(kind, image);
+    }
+    again
+}
+
+/// All that a reader can tell of the row, and whether it is stale.
+fn looked_at(keyspace: &Keyspace, view: View<'_>) -> (Vec<String>, bool) {
+    let rules = keyspace.rules();
+    let Some(row) = keyspace.row(KEY) else { return (Vec::new(), false) };
+    let mut found = Vec::new();
+    let mut stale = false;
+    for number in [0, 4, 5, 6] {
+        let column = column(number);
+        let Some(cell) = row.cell(&column) else { continue };
+        let shown = cell.at(view, rules).expect("no past time");
+        stale |= shown.stale;
+        let content = shown.state.content(rules);
+        if content != Content::Nothing {
+            found.push(format!("{column:?} {content:?}"));
+        }
+    }
+    for kind in [Kind::Text, Kind::Hash, Kind::Set] {
+        if row.has_live(kind, view, rules) {
+            found.push(format!("live {kind:?}"));
+        }
+    }
+    if let Some(kind) = row.kind_at(view, rules).expect("no past time") {
+        found.push(format!("is {kind:?}"));
+    }
+    if let Some(deadline) = row.deadline_at(view, rules).expect("no past time") {
+        found.push(format!("until {deadline}"));
+    }
+    (found, stale)
+}
+
+/// What made the columns; only where no flush is seen, which takes rows away for good where there are no versions.
+fn made_by(keyspace: &Keyspace, view: View<'_>) -> Vec<(Column, Source)> {
+    let rules = keyspace.rules();
+    let cells = keyspace.rows().flat_map(|row| row.all_cells());
+    let sources = cells.flat_map(|(column, cell)| {
+        let shown = cell.at(view, rules).expect("no past time");
+        let sources: Vec<Source> = shown.state.sources().collect();
+        sources.into_iter().map(|source| (column.clone(), source))
+    });
+    sources.collect()
+}
+
+/// What a keyspace without versions holds that was given only these events, the last one first, and flushes at the end:
+/// without versions a flush forgets the stamps of what it hides, which late writes below it would have lost against.
+fn reference(events: &[&Event]) -> Keyspace {
+    let mut keyspace = Keyspace::new(Rules::default(), false);
+    let (flushes, effects): (Vec<&Event>, Vec<&Event>) =
+        events.iter().rev().partition(|event| event.change.is_none());
+    effects.into_iter().chain(flushes).for_each(|event| give(&mut keyspace, event));
+    keyspace
+}
+
+fn check(keyspace: &Keyspace, arrived: &[Event], settled: Cut, view: Cut) -> Result<(), TestCaseError> {
+    let cut = settled.join(view);
+    let shown: Vec<&Event> = arrived.iter().filter(|e| cut.shows(&e.write.source())).collect();
+    let reference = reference(&shown);
+    let (expected, _) = looked_at(&reference, View::Newest);
+    let (found, stale) = looked_at(keyspace, View::Sight(&cut));
+    prop_assert_eq!(&found, &expected, "{:?}", cut);
+    let flushed = shown.iter().any(|event| event.change.is_none());
+    if !flushed {
+        let made = made_by(keyspace, View::Sight(&cut));
+        prop_assert_eq!(&made, &made_by(&reference, View::Newest), "{:?}", cut);
+    }
+    if arrived.iter().all(|event| event.change.is_some()) {
+        let newer = |event: &&Event| {
+            let column = &event.change.as_ref().expect("no flush").column;
+            let rules = keyspace.rules();
+            let cell = keyspace.row(KEY).and_then(|row| row.cell(column)).expect("it was written");
+            let newest = cell.at(View::Sight(&cut), rules).expect("no past time").state.newest();
+            !cut.shows(&event.write.source()) && event.write.stamp > newest
+        };
+        prop_assert_eq!(stale, arrived.iter().filter(newer).count() > 0, "{:?}", cut);
+    }
+    Ok(())
+}
+
+/// The keyspace's own counts, and its queue, say what its rows say.
+fn check_counts(keyspace: &Keyspace) -> Result<(), TestCaseError> {
+    let cells: Vec<(&Column, &cell::Cell)> = keyspace.rows().flat_map(|row| row.all_cells()).collect();
+    let unsettled: usize = cells.iter().map(|(_, cell)| cell.unsettled()).sum();
+    prop_assert_eq!(keyspace.versions(), unsettled);
+    prop_assert_eq!(keyspace.rows().map(Row::unsettled).sum::<usize>(), unsettled);
+    let waiting = cells.iter().filter(|(_, cell)| cell.versions().is_some()).count();
+    prop_assert_eq!(keyspace.unsettled.len(), waiting);
+    let names = |column: &Column| CELL_BYTES + column_bytes(column);
+    let bytes: u64 = cells.iter().map(|(column, cell)| names(column) + cell.bytes()).sum();
+    let keys: u64 = keyspace.rows().map(|row| row.key().len() as u64).sum();
+    prop_assert_eq!(keyspace.bytes(), bytes + keys);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_view_shows_what_its_writes_make(
+        drafts in drafts(),
+        order in any::<u64>(),
+        steps in steps(),
+        views in prop::collection::vec(cut(), 3),
+    ) {
+        let mut coming = events(&drafts);
+        let mut keyspace = Keyspace::new(Rules::default(), true);
+        let mut arrived: Vec<Event> = Vec::new();
+        let mut settled = Cut([0; DATACENTERS]);
+        let mut random = crate::memory_disk::Random(order);
+        for step in steps {
+            match step {
+                Step::Arrive { again: None } if !coming.is_empty() => {
+                    let event = coming.swap_remove(random.below(coming.len()));
+                    give(&mut keyspace, &event);
+                    arrived.push(event);
+                }
+                Step::Arrive { again: Some(index) } if !arrived.is_empty() => {
+                    give(&mut keyspace, &arrived[index % arrived.len()]);
+                }
+                Step::Arrive { .. } => {}
+                Step::Settle { cut, budget } => {
+                    settled = settled.join(Cut(cut));
+                    let left = keyspace.settle(&settled, budget);
+                    prop_assert_eq!(left, keyspace.versions());
+                }
+                Step::Restart => keyspace = restarted(&keyspace),
+            }
+            check_counts(&keyspace)?;
+            for view in &views {
+                check(&keyspace, &arrived, settled, Cut(*view))?;
+            }
+            let everything: Vec<&Event> = arrived.iter().collect();
+            let newest = looked_at(&keyspace, View::Newest);
+            prop_assert_eq!(newest, looked_at(&reference(&everything), View::Newest));
+        }
+        prop_assert_eq!(keyspace.settle(&Cut([u8::MAX; DATACENTERS]), usize::MAX), 0);
+        check_counts(&keyspace)?;
+        for view in views {
+            check(&keyspace, &arrived, Cut([u8::MAX; DATACENTERS]), Cut(view))?;
+        }
+    }
+}

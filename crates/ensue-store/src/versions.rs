@@ -1,0 +1,192 @@
+//! The writes of one location that not every reader may see yet, beside what every reader sees.
+//!
+//! Merging is commutative, so what a view shows is the settled state merged with the writes that it shows, in any order.
+//! A flush is among the writes: it hides the base values below its stamp from those who see it. Settling folds writes into the settled
+//! state; every view that shows at least what is settled sees the same before and after. The order of the writes is
+//! that of their arrival and means nothing.
+
+use crate::cell::State;
+use crate::view::{Shown, View};
+use bytes::Bytes;
+use ensue_types::{Effect, LogicalTime, Opaque, Rules, Sight, Source, Stamp};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Bytes counted for a version beside its value and dependencies, roughly.
+const VERSION_BYTES: u64 = 128;
+
+/// One unsettled write.
+#[derive(Clone, Debug)]
+pub struct Version {
+    pub source: Source,
+    /// From when on it has been here.
+    pub at: LogicalTime,
+    /// Nothing for a flush.
+    pub effect: Option<Effect>,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Versions {
+    settled: State,
+    since: LogicalTime,
+    unsettled: Vec<Version>,
+}
+
+/// The settled state with some writes merged into it.
+struct Merged {
+    state: State,
+    since: LogicalTime,
+    flushed: Stamp,
+}
+
+impl Merged {
+    fn add(&mut self, version: &Version, rules: Rules) {
+        self.since = self.since.max(version.at);
+        match &version.effect {
+            Some(effect) => drop(self.state.merge(effect, &version.source, rules, Bytes::clone)),
+            None => self.flushed = self.flushed.max(version.source.stamp),
+        }
+    }
+
+    /// A flush counts after all merging: it hides whatever base has won below it.
+    fn finish(mut self) -> (State, LogicalTime, Stamp) {
+        self.state.hide_below(self.flushed);
+        (self.state, self.since, self.flushed)
+    }
+}
+
+impl Version {
+    /// Effects of one write on one location: a base, an addition or a flush, of each the latest counts.
+    fn replaces(&self, other: &Version) -> bool {
+        let kind = |version: &Version| match &version.effect {
+            None => 0,
+            Some(Effect::Add { .. }) => 1,
+            Some(Effect::Put { .. } | Effect::Delete { .. }) => 2,
+        };
+        self.source.stamp == other.source.stamp && kind(self) == kind(other)
+    }
+
+    fn bytes(&self) -> u64 {
+        let value = match &self.effect {
+            Some(Effect::Put { value, .. }) => value.len(),
+            _ => 0,
+        };
+        let dependencies = self.source.dependencies.as_ref().map_or(0, |carried| carried.0.len());
+        VERSION_BYTES + (value + dependencies) as u64
+    }
+}
+
+impl Versions {
+    /// Begins with what has been settled so far.
+    pub(crate) fn after(settled: &State, since: LogicalTime) -> Box<Versions> {
+        Box::new(Versions { settled: settled.clone(), since, unsettled: Vec::new() })
+    }
+
+    /// What every reader sees, and since when it has been here.
+    pub fn settled(&self) -> (&State, LogicalTime) {
+        (&self.settled, self.since)
+    }
+
+    pub fn unsettled(&self) -> &[Version] {
+        &self.unsettled
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.unsettled.len()
+    }
+
+    pub(crate) fn push(&mut self, version: Version) {
+        match self.unsettled.iter_mut().rev().find(|known| version.replaces(known)) {
+            Some(known) => *known = version,
+            None => self.unsettled.push(version),
+        }
+    }
+
+    /// Merges a write that every view shows.
+    pub(crate) fn restore(&mut self, effect: &Effect, source: &Source, at: LogicalTime, rules: Rules) {
+        self.settled.merge(effect, source, rules, |value| Bytes::copy_from_slice(value));
+        self.since = self.since.max(at);
+    }
+
+    pub(crate) fn has_base_below(&self, stamp: Stamp) -> bool {
+        let is_put = |version: &Version| matches!(version.effect, Some(Effect::Put { .. }));
+        (self.settled.base.value.is_some() && self.settled.base.stamp < stamp)
+            || self.unsettled.iter().any(|version| is_put(version) && version.source.stamp < stamp)
+    }
+
+    /// What a view shows; nothing if that is everything.
+    pub(crate) fn shown(&self, view: View<'_>, rules: Rules) -> Option<Shown<'_>> {
+        let first_hidden = self.unsettled.iter().position(|version| !view.shows(&version.source))?;
+        let (before, hidden_and_after) = self.unsettled.split_at(first_hidden);
+        let mut merged: Option<Merged> = None;
+        let mut hidden = Stamp::ZERO;
+        for version in before {
+            merged.get_or_insert_with(|| self.merged()).add(version, rules);
+        }
+        for (index, version) in hidden_and_after.iter().enumerate() {
+            if index > 0 && view.shows(&version.source) {
+                merged.get_or_insert_with(|| self.merged()).add(version, rules);
+            } else {
+                hidden = hidden.max(version.source.stamp);
+            }
+        }
+        let (state, since, flushed) = match merged.map(Merged::finish) {
+            Some((state, since, flushed)) => (Cow::Owned(state), since, flushed),
+            None => (Cow::Borrowed(&self.settled), self.since, Stamp::ZERO),
+        };
+        let stale = hidden > state.newest().max(flushed);
+        Some(Shown { since, state, stale })
+    }
+
+    fn merged(&self) -> Merged {
+        Merged { state: self.settled.clone(), since: self.since, flushed: Stamp::ZERO }
+    }
+
+    /// The lowest stamp of an addition that a view hides.
+    pub(crate) fn lowest_hidden_addition(&self, view: View<'_>) -> Option<Stamp> {
+        let adds = |version: &&Version| matches!(version.effect, Some(Effect::Add { .. }));
+        let hidden = self.unsettled.iter().filter(adds).filter(|version| !view.shows(&version.source));
+        hidden.map(|version| version.source.stamp).min()
+    }
+
+    /// Folds what is settled; says how many versions are left.
+    pub(crate) fn settle(&mut self, settled: &dyn Sight, rules: Rules) -> usize {
+        let shown = |version: &Version| settled.shows(&version.source);
+        if self.unsettled.iter().all(shown) {
+            // The newest state is all of this.
+            self.unsettled.clear();
+            return 0;
+        }
+        if !self.unsettled.iter().any(shown) {
+            return self.unsettled.len();
+        }
+        let mut merged = self.merged();
+        self.unsettled.retain(|version| {
+            let settles = shown(version);
+            if settles {
+                merged.add(version, rules);
+            }
+            !settles
+        });
+        let (state, since, flushed) = merged.finish();
+        (self.settled, self.since) = (state, since);
+        // The flush itself may be gone now; whoever sees one of these also sees it.
+        for version in self.unsettled.iter_mut().filter(|version| version.source.stamp < flushed) {
+            if let Some(Effect::Put { seen, .. }) = &mut version.effect {
+                version.effect = Some(Effect::Delete { seen: std::mem::take(seen) });
+            }
+        }
+        self.unsettled.len()
+    }
+
+    pub(crate) fn carry(&mut self, stamp: Stamp, dependencies: &Arc<Opaque>) {
+        for version in self.unsettled.iter_mut().filter(|version| version.source.stamp == stamp) {
+            version.source.dependencies = Some(dependencies.clone());
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.unsettled.iter().map(Version::bytes).sum()
+    }
+}

@@ -1,0 +1,47 @@
+//! How a reader looks at rows: at a logical time, at the newest, or at those writes that it may see.
+
+use crate::cell::State;
+use ensue_types::{LogicalTime, Sight, Source, Stamp};
+use std::borrow::Cow;
+
+/// What a reader looks at.
+#[derive(Clone, Copy)]
+pub enum View<'a> {
+    /// Everything that was visible in this datacenter at this time.
+    At(LogicalTime),
+    /// Everything that is here.
+    Newest,
+    /// What has been settled, and of the rest what this shows.
+    Sight(&'a dyn Sight),
+    /// The same for a write, which also sees its own earlier effects: those of this stamp.
+    Writer(&'a dyn Sight, Stamp),
+}
+
+impl<'a> View<'a> {
+    /// The view of a write of this stamp.
+    pub fn of_writer(self, stamp: Stamp) -> View<'a> {
+        match self {
+            View::Sight(sight) => View::Writer(sight, stamp),
+            other => other,
+        }
+    }
+
+    /// Whether an unsettled write is shown.
+    pub fn shows(&self, source: &Source) -> bool {
+        match self {
+            View::At(_) | View::Newest => true,
+            View::Sight(sight) => sight.shows(source),
+            View::Writer(sight, own) => source.stamp == *own || sight.shows(source),
+        }
+    }
+}
+
+/// What a view shows of one location.
+#[derive(Clone, Debug)]
+pub struct Shown<'a> {
+    /// All of it has been here since then.
+    pub since: LogicalTime,
+    pub state: Cow<'a, State>,
+    /// A write with a higher stamp than any that is shown is here, and is not shown.
+    pub stale: bool,
+}
