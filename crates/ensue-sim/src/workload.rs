@@ -261,6 +261,12 @@ impl Workload {
         std::mem::take(&mut self.relics)
     }
 
+    /// The tokens that clients left last.
+    pub fn latest_tokens(&self, count: usize) -> Vec<Bytes> {
+        let latest = self.board.iter().rev().take(count);
+        latest.map(|token| Bytes::from(token.text.clone())).collect()
+    }
+
     fn work(&mut self, world: &World, index: usize) -> Vec<Args> {
         let client = &mut self.clients[index];
         if client.budget == 0 {

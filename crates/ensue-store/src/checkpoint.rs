@@ -102,7 +102,7 @@ impl CheckpointWriter {
         self.ops.push_back(DiskOp::Append { file: FileName::Checkpoint(self.place.number), bytes });
     }
 
-    /// Ends the checkpoint. `synced` is how far the log is durable: it must have reached the checkpoint's log start,
+    /// Ends the checkpoint. `synced` is how far the log is durable: it must have reached whatever the items hold,
     /// or a crash would leave a state that is newer than the log.
     pub fn finish(&mut self, synced: Lsn) {
         assert!(self.state == State::Writing, "a checkpoint ends once");

@@ -2,7 +2,8 @@
 //!
 //! A checkpoint walks the slots of every keyspace in slices. A row visited late may hold what the log has later; merging
 //! the log on top does no harm. It begins its replay at the oldest record that anyone still needs: one that a restart
-//! needs, or one that some datacenter has not synced.
+//! needs, or one that some datacenter has not synced. It counts only when the log is durable up to where it stood at the end
+//! of the walk: a write that the log could still lose must not be in it.
 
 use super::Partition;
 use crate::trace::Trace;
@@ -194,3 +195,6 @@ impl Partition {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

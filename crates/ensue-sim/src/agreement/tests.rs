@@ -71,14 +71,14 @@ fn without_causality_the_same_is_fine() {
 
 #[test]
 fn a_rule_broken_is_seen_by_both() {
-    let report = run(Options::draw(1, Rules::breaking(Rule::WaitForDependencies)), None);
+    let report = run(Options::draw_with(1, Rules::breaking(Rule::WaitForDependencies), "eiger"), None);
     let violation = report.violation.expect("the rule is needed");
     assert_eq!(witnesses(&violation, &report.history, &report.finals), Witnesses::Both, "{violation}");
 }
 
 #[test]
 fn a_clean_world_holds_for_both() {
-    let report = run(Options::draw(1, Rules::default()), None);
+    let report = run(Options::draw_with(1, Rules::default(), "eiger"), None);
     assert_eq!(report.violation, None);
     assert!(!report.finals.is_empty());
     let recorded = record(&report.history, &report.finals);

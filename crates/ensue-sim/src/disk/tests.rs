@@ -88,6 +88,7 @@ fn what_a_failed_sync_dropped_is_read_until_the_power_fails() {
         assert_eq!(matches!(done, DiskDone::Failed { full: false, .. }), fails, "{done:?}");
     }
     assert!(disk.is_wounded());
+    assert!(disk.loose_since().is_some());
     disk.kill(1);
     assert!(!disk.is_wounded(), "another process has seen no error");
     assert_eq!(content(&mut disk, LOG), b"one");

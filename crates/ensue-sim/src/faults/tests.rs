@@ -1,6 +1,6 @@
 //! Plans are data: what is shown is read back, and one kind of fault does not move another.
 
-use super::{NAMES, Plan};
+use super::{Fault, NAMES, Plan};
 use crate::seed::Options;
 use ensue_types::Rules;
 use std::collections::BTreeSet;
@@ -17,6 +17,26 @@ fn what_is_shown_is_read_back_for_every_kind() {
     }
     let never: Vec<_> = NAMES.iter().filter(|name| !seen.contains(*name)).collect();
     assert!(never.is_empty(), "never drawn: {never:?}");
+}
+
+/// What waits for another datacenter gives up after a threshold: it must often be shorter than a cut.
+#[test]
+fn cuts_longer_than_the_threshold_are_common() {
+    let long = |seed: &u64| {
+        let options = Options::draw(*seed, Rules::default());
+        let threshold_us = 1_000 * options.tuning.block_ms_max;
+        Plan::draw(&options).until(options.faults.until_us / 2).faults.iter().any(|planned| {
+            let lasts_us = match &planned.fault {
+                Fault::CutDatacenters(cut) => cut.lasts_us,
+                Fault::Isolate(isolate) => isolate.lasts_us,
+                Fault::Mute(mute) => mute.lasts_us,
+                _ => 0,
+            };
+            lasts_us > threshold_us
+        })
+    };
+    let count = (0..1_000).filter(long).count();
+    assert!(count >= 250, "{count} of 1000");
 }
 
 #[test]

@@ -28,6 +28,8 @@ const UNFINISHED: [(&str, &str); 6] = [
 ];
 /// What is everywhere is shown everywhere after so long at most, where a protocol shows it late.
 const SHOWN_US_MAX: u64 = 20_000_000;
+/// So many sessions with a past ask again in each datacenter when all is done.
+const TOKENS_ASKED_WITH: usize = 2;
 /// A fresh session's questions are all answered within this time.
 const ANSWER_US_MAX: u64 = 10_000_000;
 
@@ -50,7 +52,26 @@ impl Run {
                 return Err(violation);
             }
         }
-        restless.map_or(Ok(()), Err)
+        restless.map_or(Ok(()), Err)?;
+        self.ask_with_a_past(workload)
+    }
+
+    /// Whoever had to wait for what others had not sent yet is answered now: in each datacenter sessions with the pasts of
+    /// clients ask for one key and for several.
+    fn ask_with_a_past(&mut self, workload: &mut Workload) -> Result<(), Violation> {
+        for token in workload.latest_tokens(TOKENS_ASKED_WITH) {
+            let mut merge = args("CAUSAL MERGE");
+            merge.push(token);
+            for datacenter in self.world.survivors() {
+                let commands = vec![merge.clone(), args("GET r0"), args("MGET r0 r1 d0 d1")];
+                let answers = self.ask(workload, datacenter, commands)??;
+                if let Some(error) = answers.iter().find(|answer| answer.error().is_some()) {
+                    let words = format!("{datacenter} answers {error} to a session with a past of before");
+                    return Err(Violation::new(property::PROGRESS, words));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A datacenter is lost for good, and with it what only it had: what depends on that waits at the others for ever, each of

@@ -1,0 +1,118 @@
+//! A checkpoint holds nothing that the log could still lose.
+
+use crate::config::{DatacenterTopology, Tuning};
+use crate::{AppendFsync, Input, Node, NodeConfig, Output, Topology};
+use bytes::Bytes;
+use ensue_store::disk::{DiskDone, DiskOp, FileName};
+use ensue_types::{CoreId, DatacenterId, Now, PartitionId, Rules, SessionId};
+use std::collections::VecDeque;
+
+const PARTITION: PartitionId = PartitionId(0);
+
+/// A datacenter whose only neighbour has never been heard of: its log is kept from the beginning.
+fn config() -> NodeConfig {
+    let datacenter =
+        |name: &str| DatacenterTopology { name: name.into(), cores: 1, placement: vec![CoreId(0)] };
+    let datacenters = vec![datacenter("dc1"), datacenter("dc2")];
+    let topology = Topology { datacenter: DatacenterId(0), partitions: 1, datacenters };
+    NodeConfig {
+        cluster: 1,
+        topology,
+        core: CoreId(0),
+        protocols: vec!["eiger".into()],
+        append_fsync: AppendFsync::Always,
+        password: None,
+        maxmemory: 0,
+        replication_backlog_max: 0,
+        boot: 1,
+        boot_id: [0; 16],
+        directives: Vec::new(),
+        info: Vec::new(),
+        tuning: Tuning { checkpoint_bytes: 1, ..Tuning::default() },
+        rules: Rules::default(),
+    }
+}
+
+/// A node alone with its disk, whose operations wait until they are carried out.
+struct World {
+    node: Node,
+    now: Now,
+    asked: VecDeque<DiskOp>,
+    answered: u32,
+}
+
+impl World {
+    fn new() -> World {
+        let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+        let node = Node::new(config(), now).expect("the protocol is known");
+        let mut world = World { node, now, asked: VecDeque::new(), answered: 0 };
+        world.drain();
+        world
+    }
+
+    fn give(&mut self, input: Input) {
+        self.node.on_input(self.now, input);
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.node.next_output() {
+            match output {
+                Output::Disk { op, .. } => self.asked.push_back(op),
+                Output::Reply { answered, .. } => self.answered += answered,
+                _ => {}
+            }
+        }
+    }
+
+    /// One command of a new client, and the end of its turn.
+    fn increment(&mut self, session: SessionId) {
+        let (address, local_address) = (String::new(), String::new());
+        self.give(Input::ClientConnected { session, address, local_address });
+        let words = ["INCR", "x"].map(|word| Bytes::from_static(word.as_bytes()));
+        self.give(Input::ClientCommands { session, commands: vec![words.into_iter().collect()] });
+        self.give(Input::TurnEnd);
+    }
+
+    /// Carries out the oldest operation; says which it was.
+    fn carry_out(&mut self) -> Option<DiskOp> {
+        let op = self.asked.pop_front()?;
+        let done = match op.clone() {
+            DiskOp::List => DiskDone::Listed { files: Vec::new() },
+            DiskOp::Append { file, .. } => DiskDone::Appended { file },
+            DiskOp::Sync { file } => DiskDone::Synced { file },
+            DiskOp::Replace { file, .. } => DiskDone::Replaced { file },
+            DiskOp::Delete { file } => DiskDone::Deleted { file },
+            other => panic!("{other:?} of a fresh directory"),
+        };
+        self.give(Input::Disk { partition: PARTITION, done });
+        self.give(Input::TurnEnd);
+        Some(op)
+    }
+
+    fn calm_down(&mut self) {
+        while self.carry_out().is_some() {}
+    }
+}
+
+#[test]
+fn a_checkpoint_is_named_only_when_the_log_holds_what_is_in_it() {
+    let mut world = World::new();
+    world.calm_down();
+    // Until the next timer no checkpoint begins. The second command waits for the append of the first.
+    world.increment(SessionId(1));
+    world.increment(SessionId(2));
+    world.now.monotonic_us += 1_000_000;
+    world.give(Input::Timer);
+    world.give(Input::TurnEnd);
+    let checkpoint = |op: &DiskOp| matches!(op, DiskOp::Append { file: FileName::Checkpoint(_), .. });
+    assert!(world.answered == 0 && world.asked.iter().any(checkpoint), "{:?}", world.asked);
+
+    // A write is answered when it is durable; the superblock names the checkpoint, which holds both, only then.
+    let named = |op: &DiskOp| matches!(op, DiskOp::Replace { file: FileName::Superblock, .. });
+    while !world.asked.iter().any(named) {
+        world.carry_out().expect("the checkpoint comes to its end");
+    }
+    assert_eq!(world.answered, 2);
+    world.calm_down();
+}
