@@ -229,6 +229,7 @@ impl Partition {
     /// A participant lost its tail: it is told again of all that it takes part in.
     pub(crate) fn on_repeat(&mut self, from: Address, number: u64) {
         let Address::Partition { partition, .. } = from else { return };
+        let give = self.config.rules.hold(Rule::GiveThePartBack);
         let mut again = Vec::new();
         for (transaction, coordinated) in &mut self.transactions.coordinated {
             match coordinated {
@@ -236,7 +237,7 @@ impl Partition {
                     voting.votes.remove(&partition);
                 }
                 Coordinated::Committing(committing) if committing.participants.contains(&partition) => {
-                    committing.again.insert(partition);
+                    committing.again.extend(give.then_some(partition));
                 }
                 _ => continue,
             }
