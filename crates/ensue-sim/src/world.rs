@@ -52,6 +52,8 @@ pub enum Happening {
     Trace {
         site: Site,
         trace: Trace,
+        /// A partition that stops or refuses writes was given a reason by its disk.
+        is_excused: bool,
     },
     /// An aimed crash was carried out.
     Struck {

@@ -97,6 +97,17 @@ impl World {
         }
     }
 
+    /// Whether a partition that stops, or refuses writes, has a reason to by its disk.
+    pub(super) fn is_excused(&self, site: Site, trace: &Trace) -> bool {
+        let datacenter = self.options.shape.datacenter(site);
+        let disk = |partition| self.disks.get(&(datacenter, partition));
+        match *trace {
+            Trace::PartitionStopped { partition, .. } => disk(partition).is_some_and(Disk::is_wounded),
+            Trace::DiskFull { partition } => disk(partition).is_some_and(Disk::is_full),
+            _ => true,
+        }
+    }
+
     fn is_refusing(&self, home: (DatacenterId, PartitionId)) -> bool {
         self.ailing.refusing.get(&home).is_some_and(Option::is_none)
     }

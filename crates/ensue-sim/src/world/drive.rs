@@ -203,7 +203,9 @@ impl World {
         }
         self.note_ailing(site, &trace);
         let aim = self.aim_at(site, &trace);
-        self.happenings.push_back(Happening::Trace { site, trace });
+        // Asked now: the process may die before anybody looks at what happened.
+        let is_excused = self.is_excused(site, &trace);
+        self.happenings.push_back(Happening::Trace { site, trace, is_excused });
         if let Some(aim) = aim {
             let process = self.options.shape.process(site);
             if aim.power {
@@ -362,3 +364,6 @@ impl World {
 pub(super) fn disk_chances(seed: u64, (datacenter, partition): (DatacenterId, PartitionId)) -> Random {
     Random::stream(seed, &format!("disk {datacenter} {partition}"))
 }
+
+#[cfg(test)]
+mod tests;

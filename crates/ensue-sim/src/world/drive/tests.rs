@@ -1,0 +1,32 @@
+//! What a partition says is judged by what its disk was when it said it.
+
+use crate::seed::Options;
+use crate::shape::{Shape, Site};
+use crate::world::{Happening, World};
+use bytes::Bytes;
+use ensue_node::Trace;
+use ensue_store::disk::{DiskOp, FileName};
+use ensue_types::{DatacenterId, PartitionId, Rules};
+
+#[test]
+fn a_process_that_dies_at_once_had_a_reason_to_stop_all_the_same() {
+    let shape = Shape { datacenters: 1, cores: 1, partitions: 1, one_process: true };
+    let (site, partition, file) = (Site(0), PartitionId(0), FileName::Segment(0));
+    for fails in [true, false] {
+        let mut world = World::new(Options::calm(shape, 1_000, Rules::default()));
+        let disk = world.disk(DatacenterId(0), partition);
+        disk.run(DiskOp::Append { file, bytes: Bytes::from_static(b"text") });
+        disk.run(DiskOp::Sync { file });
+        if fails {
+            disk.fail_next_sync();
+        }
+        disk.sync_done(file);
+        world.trace(site, Trace::PartitionStopped { partition, reason: String::new() });
+        world.lose_power(shape.process(site));
+        let happening = world.step(0);
+        assert!(
+            matches!(happening, Some(Happening::Trace { is_excused, .. }) if is_excused == fails),
+            "{happening:?}"
+        );
+    }
+}
