@@ -450,3 +450,6 @@ impl Partition {
         self.send(from, Message::ContextMerged { request });
     }
 }
+
+#[cfg(test)]
+mod tests;

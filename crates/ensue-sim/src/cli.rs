@@ -105,6 +105,7 @@ fn one(seed: u64, rules: Rules, options: &SimOptions) -> i32 {
     let report = run_seed(seed, rules, protocol, options.trace);
     print!("{}", report.plan.until(report.virtual_us));
     println!("operations      {}", report.operations);
+    println!("stale reads     {}", report.stale_reads);
     println!("events          {}", report.events);
     println!("virtual time    {:.3} s", report.virtual_us as f64 / 1e6);
     print!("{}", report.marks.table(&[report.options.promises()]));

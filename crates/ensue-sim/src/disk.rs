@@ -229,7 +229,8 @@ impl Disk {
     /// Since when something may have been written that a power failure now could take; nothing if all is synced.
     pub fn loose_since(&self) -> Option<u64> {
         // What a failed sync dropped is read until the power fails, and counts as synced to whoever reads it.
-        let is_loose = |file: &File| file.synced < file.bytes.len() || !file.named || !file.dropped.is_empty();
+        let is_loose =
+            |file: &File| file.synced < file.bytes.len() || !file.named || !file.dropped.is_empty();
         let loose = self.files.iter().filter(|(_, file)| is_loose(file));
         loose.map(|(name, _)| self.loose_since.get(name).copied().unwrap_or(0)).min()
     }

@@ -26,6 +26,7 @@ pub mod seed;
 pub mod settings;
 pub mod shape;
 pub mod shrink;
+pub mod staleness;
 pub mod trial;
 pub mod workload;
 pub mod world;

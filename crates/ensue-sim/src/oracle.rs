@@ -52,6 +52,7 @@ pub mod property {
     pub const SNAPSHOT: &str = "P9/P10 the reads of a transaction do not fit together";
     pub const WENT_BACK: &str = "P1/P2 a key goes back within its datacenter";
     pub const HIDDEN: &str = "P1b a datacenter hides what it has acknowledged";
+    pub const STALE_READ: &str = "P4 a read hides a newer version that had been received";
     pub const ORDER: &str = "P7/P13 no single order of the writes explains the reads";
     pub const COUNTER: &str = "P11 a counter is wrong";
     pub const CONVERGENCE: &str = "P8 datacenters differ after quiescence";

@@ -60,6 +60,8 @@ pub struct Promises {
     pub several_writes: SeveralWrites,
     pub recency: Recency,
     pub availability: Availability,
+    /// What a partition has received is shown to whoever reads one place of it.
+    pub shows_received: bool,
     /// What was received everywhere may be shown only some rounds of messages later.
     pub shows_late: bool,
 }
@@ -70,6 +72,7 @@ const EIGER: Promises = Promises {
     several_writes: SeveralWrites::Together,
     recency: Recency::SingleReads,
     availability: Availability::Always,
+    shows_received: false,
     shows_late: false,
 };
 
@@ -79,10 +82,12 @@ const EVENTUAL: Promises = Promises {
     snapshots: false,
     several_writes: SeveralWrites::Apart,
     recency: Recency::Everywhere,
+    shows_received: true,
     ..EIGER
 };
 
-const ORBE_DM: Promises = Promises { causality: true, several_writes: SeveralWrites::Refused, ..EVENTUAL };
+const ORBE_DM: Promises =
+    Promises { causality: true, several_writes: SeveralWrites::Refused, shows_received: false, ..EVENTUAL };
 
 const ORBE_CLOCK: Promises = Promises {
     snapshots: true,
@@ -94,7 +99,7 @@ const ORBE_CLOCK: Promises = Promises {
 
 const CURE: Promises = Promises { availability: Availability::Always, ..ORBE_CLOCK };
 
-const POCC: Promises = Promises { availability: Availability::Blocks, ..ORBE_CLOCK };
+const POCC: Promises = Promises { availability: Availability::Blocks, shows_received: true, ..ORBE_CLOCK };
 
 /// A session that fell back reads what is stable, and what optimistic sessions wrote beside it may not be.
 const HA_POCC: Promises =

@@ -12,6 +12,7 @@ use crate::history::{History, OperationIndex};
 use crate::marks::{Mark, Marks};
 use crate::oracle::{self, Final, Violation, property};
 use crate::seed::Options;
+use crate::staleness::StaleReads;
 use crate::workload::Workload;
 use crate::world::{Happening, World};
 use ensue_node::Trace;
@@ -41,6 +42,7 @@ pub struct Report {
     /// What was read in the end; nothing if the run did not come so far.
     pub finals: Vec<Final>,
     pub taken: Taken,
+    pub stale_reads: StaleReads,
     pub marks: Marks,
     pub hash: u64,
     pub events: u64,
@@ -67,7 +69,8 @@ pub fn run_plan(options: Options, plan: Plan, trace: Option<Sink>) -> Report {
     let mut world = World::new(options.clone());
     world.trace = trace;
     let mut workload = Workload::new(&mut world);
-    let mut run = Run { world, plan, marks: Marks::default(), finals: Vec::new() };
+    let mut run =
+        Run { world, plan, marks: Marks::default(), finals: Vec::new(), stale_reads: StaleReads::default() };
     run.order_fault(0);
     let mut verdict = panics::caught(|| run.complete(&mut workload))
         .unwrap_or_else(|words| Err(Violation::new(property::PANIC, words)));
@@ -87,6 +90,7 @@ pub fn run_plan(options: Options, plan: Plan, trace: Option<Sink>) -> Report {
         virtual_us: run.world.now(),
         history: workload.history,
         finals: run.finals,
+        stale_reads: run.stale_reads,
         taken: workload.taken,
     }
 }
@@ -96,6 +100,7 @@ struct Run {
     plan: Plan,
     marks: Marks,
     finals: Vec<Final>,
+    stale_reads: StaleReads,
 }
 
 impl Run {
@@ -190,12 +195,14 @@ impl Run {
         self.order_fault(number + 1);
     }
 
-    fn judge(&self, workload: &Workload) -> Result<(), Violation> {
+    fn judge(&mut self, workload: &Workload) -> Result<(), Violation> {
         let options = &self.world.options;
         match options.seed % BOTH_EVERY == 0 || options.rules.broken().is_some() {
-            true => agreement::judge(&workload.history, &self.finals),
-            false => oracle::judge(&workload.history, &self.finals),
+            true => agreement::judge(&workload.history, &self.finals)?,
+            false => oracle::judge(&workload.history, &self.finals)?,
         }
+        self.stale_reads = self.world.staleness.judge(&workload.history)?;
+        Ok(())
     }
 }
 

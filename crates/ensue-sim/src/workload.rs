@@ -350,7 +350,7 @@ impl Workload {
         invoked.snapshot = !draft.mixed && (promises.snapshots || promises.causality && one_row);
         invoked.recent = match promises.recency {
             Recency::Everywhere => true,
-            Recency::SingleReads => one_row,
+            Recency::SingleReads => one_row && !draft.multi && &draft.commands[0].args[0][..] != b"MGET",
             Recency::OwnPast => false,
         };
         self.taken.entry((index, client.steps)).or_default().push(operation);

@@ -18,6 +18,7 @@ use crate::network::Network;
 use crate::random::Random;
 use crate::seed::Options;
 use crate::shape::{ProcessId, Site};
+use crate::staleness::Staleness;
 use ensue_node::{Node, Trace, TransactionStep};
 use ensue_types::{Args, DatacenterId, PartitionId, SessionId};
 use ensue_wire::handshake::VersionRange;
@@ -146,6 +147,7 @@ pub struct World {
     pub power_losses: Vec<crate::history::PowerLost>,
     /// What happened that is worth counting and that only the world sees.
     pub marks: Marks,
+    pub staleness: Staleness,
     now: u64,
     queue: Queue,
     cores: Vec<Core>,
@@ -200,6 +202,7 @@ impl World {
             aims: Vec::new(),
             marks: Marks::default(),
             power_losses: Vec::new(),
+            staleness: Staleness::default(),
             now: 0,
             queue: Queue::default(),
             cores: (0..shape.sites()).map(core).collect(),

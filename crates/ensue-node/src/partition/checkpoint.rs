@@ -195,6 +195,3 @@ impl Partition {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -8,6 +8,7 @@ use crate::marks::Marks;
 use crate::oracle::{Violation, property};
 use crate::promises::Promises;
 use crate::run::Report;
+use crate::staleness::StaleReads;
 use ensue_types::Rules;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -35,6 +36,7 @@ struct Sum {
     virtual_us: u64,
     /// Seeds of each protocol.
     protocols: BTreeMap<String, u64>,
+    stale_reads: BTreeMap<String, StaleReads>,
     /// The property that each failing seed violates.
     failed: BTreeMap<u64, &'static str>,
     /// The lowest failing seed's report, if that ends the run.
@@ -113,6 +115,7 @@ fn worker(work: &Work<'_>, sum: &Mutex<Sum>) {
         sum.events += one.events;
         sum.virtual_us += one.virtual_us;
         *sum.protocols.entry(one.options.protocol.clone()).or_default() += 1;
+        sum.stale_reads.entry(one.options.protocol.clone()).or_default().add(one.stale_reads);
         progress(work, &mut sum);
         let Some(violation) = &one.violation else { continue };
         sum.failed.insert(seed, violation.property);
@@ -188,7 +191,8 @@ fn report(sum: &Sum, options: &SimOptions, elapsed: Duration) -> i32 {
         sum.seeds as f64 / seconds
     );
     for (protocol, seeds) in &sum.protocols {
-        println!("  {protocol}: {seeds} seeds");
+        let stale = sum.stale_reads.get(protocol).copied().unwrap_or_default();
+        println!("  {protocol}: {seeds} seeds, stale reads {stale}");
     }
     let missing: Vec<String> = sum.marks.missing(&sum.promises()).iter().map(ToString::to_string).collect();
     if let Some(path) = &options.record {

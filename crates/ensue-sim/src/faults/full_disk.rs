@@ -45,6 +45,8 @@ impl Kind for FullDisk {
 
     fn lift(&self, world: &mut World) {
         world.free_disk(self.home.datacenter, self.home.partition);
+        // It stopped if there was no room to begin in.
+        self.home.revive(world);
     }
 }
 

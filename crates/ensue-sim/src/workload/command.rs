@@ -161,7 +161,8 @@ pub fn value_of(index: OperationIndex) -> String {
     format!("v{index}")
 }
 
-fn writer_of(text: &str) -> Option<OperationIndex> {
+/// The operation that wrote a value.
+pub fn writer_of(text: &str) -> Option<OperationIndex> {
     text.strip_prefix('v')?.parse().ok()
 }
 

@@ -97,12 +97,16 @@ impl World {
         }
     }
 
-    /// Whether a partition that stops, or refuses writes, has a reason to by its disk.
+    /// Whether a partition that stops, or refuses writes, has a reason to by its disk. One that finds an empty directory and
+    /// no room to begin in stops, too.
     pub(super) fn is_excused(&self, site: Site, trace: &Trace) -> bool {
         let datacenter = self.options.shape.datacenter(site);
         let disk = |partition| self.disks.get(&(datacenter, partition));
         match *trace {
-            Trace::PartitionStopped { partition, .. } => disk(partition).is_some_and(Disk::is_wounded),
+            Trace::PartitionStopped { partition, .. } => {
+                let begins = !self.cores[site.0].ready.contains(&partition);
+                disk(partition).is_some_and(|disk| disk.is_wounded() || begins && disk.is_full())
+            }
             Trace::DiskFull { partition } => disk(partition).is_some_and(Disk::is_full),
             _ => true,
         }

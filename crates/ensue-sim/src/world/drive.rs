@@ -159,6 +159,7 @@ impl World {
     }
 
     pub(super) fn transmit(&mut self, from: Site, to: Site, envelope: Envelope) {
+        self.staleness.on_send(self.now, &envelope);
         if let Some((at, epoch)) = self.network.send(self.now, from, to) {
             let boot = self.boot_of(to);
             self.queue.push(at, Event::Deliver { from, to, boot, epoch, envelope: Box::new(envelope) });
@@ -194,6 +195,8 @@ impl World {
     }
 
     fn trace(&mut self, site: Site, trace: Trace) {
+        // Asked now: the process may die before anybody looks at what happened.
+        let is_excused = self.is_excused(site, &trace);
         if let Trace::PartitionReady { partition, .. } = trace {
             self.cores[site.0].ready.insert(partition);
             self.trouble(site, self.now);
@@ -203,8 +206,6 @@ impl World {
         }
         self.note_ailing(site, &trace);
         let aim = self.aim_at(site, &trace);
-        // Asked now: the process may die before anybody looks at what happened.
-        let is_excused = self.is_excused(site, &trace);
         self.happenings.push_back(Happening::Trace { site, trace, is_excused });
         if let Some(aim) = aim {
             let process = self.options.shape.process(site);

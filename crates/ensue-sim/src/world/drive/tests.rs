@@ -30,3 +30,23 @@ fn a_process_that_dies_at_once_had_a_reason_to_stop_all_the_same() {
         );
     }
 }
+
+#[test]
+fn without_room_a_partition_may_stop_before_it_is_ready_and_not_after() {
+    let shape = Shape { datacenters: 1, cores: 1, partitions: 1, one_process: true };
+    let (site, partition) = (Site(0), PartitionId(0));
+    for ready in [true, false] {
+        let mut world = World::new(Options::calm(shape, 1_000, Rules::default()));
+        world.disk(DatacenterId(0), partition).fill(0, false);
+        if ready {
+            world.trace(site, Trace::PartitionReady { partition, records: 0 });
+            world.step(0);
+        }
+        world.trace(site, Trace::PartitionStopped { partition, reason: String::new() });
+        let happening = world.step(0);
+        assert!(
+            matches!(happening, Some(Happening::Trace { is_excused, .. }) if is_excused != ready),
+            "{happening:?}"
+        );
+    }
+}

@@ -1,16 +1,23 @@
-//! A checkpoint holds nothing that the log could still lose.
+//! A node of one partition with a disk that carries out one operation after another, at the test's word: what may be said,
+//! and what may count, before what it rests on is durable.
 
 use crate::config::{DatacenterTopology, Tuning};
 use crate::{AppendFsync, Input, Node, NodeConfig, Output, Topology};
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
-use ensue_types::{CoreId, DatacenterId, Now, PartitionId, Rules, SessionId};
+use ensue_store::entry::{Change, Entry};
+use ensue_store::layout;
+use ensue_types::{
+    Column, CoreId, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Now, Opaque, PartitionId,
+    Position, RowEffect, Rules, SessionId, Stamp,
+};
+use ensue_wire::{Address, Envelope, Message};
 use std::collections::VecDeque;
 
 const PARTITION: PartitionId = PartitionId(0);
 
 /// A datacenter whose only neighbour has never been heard of: its log is kept from the beginning.
-fn config() -> NodeConfig {
+fn config(append_fsync: AppendFsync) -> NodeConfig {
     let datacenter =
         |name: &str| DatacenterTopology { name: name.into(), cores: 1, placement: vec![CoreId(0)] };
     let datacenters = vec![datacenter("dc1"), datacenter("dc2")];
@@ -20,7 +27,7 @@ fn config() -> NodeConfig {
         topology,
         core: CoreId(0),
         protocols: vec!["eiger".into()],
-        append_fsync: AppendFsync::Always,
+        append_fsync,
         password: None,
         maxmemory: 0,
         replication_backlog_max: 0,
@@ -39,13 +46,14 @@ struct World {
     now: Now,
     asked: VecDeque<DiskOp>,
     answered: u32,
+    sent: Vec<Message>,
 }
 
 impl World {
-    fn new() -> World {
+    fn new(append_fsync: AppendFsync) -> World {
         let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
-        let node = Node::new(config(), now).expect("the protocol is known");
-        let mut world = World { node, now, asked: VecDeque::new(), answered: 0 };
+        let node = Node::new(config(append_fsync), now).expect("the protocol is known");
+        let mut world = World { node, now, asked: VecDeque::new(), answered: 0, sent: Vec::new() };
         world.drain();
         world
     }
@@ -60,6 +68,7 @@ impl World {
             match output {
                 Output::Disk { op, .. } => self.asked.push_back(op),
                 Output::Reply { answered, .. } => self.answered += answered,
+                Output::Send { envelope, .. } => self.sent.push(envelope.message),
                 _ => {}
             }
         }
@@ -97,7 +106,7 @@ impl World {
 
 #[test]
 fn a_checkpoint_is_named_only_when_the_log_holds_what_is_in_it() {
-    let mut world = World::new();
+    let mut world = World::new(AppendFsync::Always);
     world.calm_down();
     // Until the next timer no checkpoint begins. The second command waits for the append of the first.
     world.increment(SessionId(1));
@@ -115,4 +124,52 @@ fn a_checkpoint_is_named_only_when_the_log_holds_what_is_in_it() {
     }
     assert_eq!(world.answered, 2);
     world.calm_down();
+}
+
+/// The first entry of the other datacenter's stream, and the end of its turn.
+fn receive_first(world: &mut World) {
+    let other = DatacenterId(1);
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    let put = Effect::Put { value: Bytes::from_static(b"1"), seen: Default::default() };
+    let effects = vec![RowEffect { key: Bytes::from_static(b"x"), column: Column::Text, effect: put }];
+    let entry = Entry {
+        position: Position(1),
+        stamp: Stamp { time, datacenter: other, partition: PARTITION },
+        dependencies: Opaque::default(),
+        change: Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects },
+    };
+    let entries = vec![layout::encode_entry(&entry)];
+    let message = Message::StreamEntries { incarnation: Incarnation(1), first: Position(1), entries };
+    let from = Address::Partition { datacenter: other, partition: PARTITION };
+    let to = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
+    world.give(Input::Message(Envelope { from, to, time, message }));
+    world.give(Input::TurnEnd);
+}
+
+/// What the last acknowledgement says: received, synced.
+fn acknowledged(world: &World) -> (u64, u64) {
+    let acknowledge = world.sent.iter().rev().find_map(|message| match message {
+        Message::StreamAcknowledge(acknowledge) => Some(acknowledge),
+        _ => None,
+    });
+    let acknowledge = acknowledge.expect("something was acknowledged");
+    (acknowledge.received.0, acknowledge.synced.0)
+}
+
+#[test]
+fn what_was_received_is_called_synced_only_when_it_is() {
+    let mut world = World::new(AppendFsync::EverySecond);
+    world.give(Input::LinkUp { datacenter: DatacenterId(1), core: CoreId(0) });
+    world.calm_down();
+    receive_first(&mut world);
+    world.calm_down();
+    assert_eq!(acknowledged(&world), (1, 0), "it is written and no more");
+
+    world.now.monotonic_us += 1_000_000;
+    world.give(Input::Timer);
+    world.give(Input::TurnEnd);
+    assert!(world.asked.iter().any(|op| matches!(op, DiskOp::Sync { file: FileName::Segment(_) })));
+    assert_eq!(acknowledged(&world), (1, 0), "the sync is not over");
+    world.calm_down();
+    assert_eq!(acknowledged(&world), (1, 1));
 }

@@ -1,0 +1,75 @@
+//! Messages and reads made by hand.
+
+use super::{StaleReads, Staleness};
+use crate::history::{History, Outcome, Seen, Written};
+use crate::oracle::property;
+use crate::promises::Promises;
+use bytes::Bytes;
+use ensue_store::entry::{Change, Entry};
+use ensue_store::layout::encode_entry;
+use ensue_types::{
+    Column, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Opaque, PartitionId, Position,
+    RowEffect, Stamp,
+};
+use ensue_wire::message::{Address, Envelope, Message, StreamAcknowledge};
+
+const PARTITION: PartitionId = PartitionId(0);
+
+fn envelope(from: u8, to: u8, message: Message) -> Envelope {
+    let address =
+        |datacenter| Address::Partition { datacenter: DatacenterId(datacenter), partition: PARTITION };
+    Envelope { from: address(from), to: address(to), time: LogicalTime(0), message }
+}
+
+/// Datacenter 0 sends `SET r0` by this operation at this position.
+fn entry(writer: usize, position: u64) -> Envelope {
+    let effect = Effect::Put { value: Bytes::from(format!("v{writer}")), seen: Default::default() };
+    let row = RowEffect { key: Bytes::from_static(b"r0"), column: Column::Text, effect };
+    let stamp = Stamp { time: LogicalTime(10 * position), datacenter: DatacenterId(0), partition: PARTITION };
+    let change = Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects: vec![row] };
+    let entry = Entry { position: Position(position), stamp, dependencies: Opaque::default(), change };
+    let entries = vec![encode_entry(&entry)];
+    envelope(0, 1, Message::StreamEntries { incarnation: Incarnation(1), first: Position(position), entries })
+}
+
+fn acknowledgement(position: u64) -> Envelope {
+    let acknowledge = StreamAcknowledge {
+        incarnation: Incarnation(1),
+        received: Position(position),
+        synced: Position(0),
+        applied: Vec::new(),
+        end: Position(0),
+    };
+    envelope(1, 0, Message::StreamAcknowledge(acknowledge))
+}
+
+#[test]
+fn a_read_is_stale_if_something_newer_had_been_received() {
+    let mut history = History::default();
+    let (writer, reader) = (history.session(), history.session());
+    let r0 = history.location("r0");
+    let writes: Vec<usize> = (0..2)
+        .map(|_| history.invoke(writer, DatacenterId(0), 0, Vec::new(), vec![(r0, Written::Value)]))
+        .collect();
+    let read = history.invoke(reader, DatacenterId(1), 50, Vec::new(), Vec::new());
+    history.operations[read].outcome = Outcome::Done;
+    history.operations[read].recent = true;
+    let mut staleness = Staleness::default();
+    staleness.on_send(10, &entry(writes[0], 1));
+    staleness.on_send(20, &entry(writes[1], 2));
+    let mut see = |staleness: &Staleness, protocol: &str, seen: Seen| {
+        history.promises = Promises::of(protocol).unwrap();
+        history.operations[read].reads = vec![(r0, seen)];
+        staleness.judge(&history).map_err(|violation| violation.property)
+    };
+    let fresh = Ok(StaleReads { reads: 1, stale: 0 });
+    let stale = Ok(StaleReads { reads: 1, stale: 1 });
+    assert_eq!(see(&staleness, "cure", Seen::Nothing), fresh, "nothing has been received");
+    staleness.on_send(30, &acknowledgement(1));
+    assert_eq!(see(&staleness, "cure", Seen::Nothing), stale);
+    assert_eq!(see(&staleness, "cure", Seen::Value(writes[0])), fresh);
+    assert_eq!(see(&staleness, "pocc", Seen::Nothing), Err(property::STALE_READ));
+    staleness.on_send(60, &acknowledgement(2));
+    assert_eq!(see(&staleness, "pocc", Seen::Value(writes[0])), fresh, "it came after the read was asked");
+    assert_eq!(see(&staleness, "pocc", Seen::Value(writes[1])), fresh);
+}
