@@ -33,6 +33,8 @@ pub enum Mark {
     PastMerged,
     ErrorAnswer,
     Digest,
+    /// A run had a read that returned less than its partition had received.
+    StaleRead,
     /// A request was answered `BLOCKED`, or `FALLBACK`.
     Blocked,
     FellBack,
@@ -71,6 +73,7 @@ impl Mark {
             | Mark::DependencyWaited
             | Mark::Crash { .. } => promises.writes_together(),
             Mark::SessionMoved | Mark::PastMerged => promises.causality,
+            Mark::StaleRead => promises.causality && !promises.shows_received,
             Mark::Blocked => promises.availability == Availability::Blocks,
             Mark::FellBack => promises.availability == Availability::FallsBack,
             _ => true,
@@ -99,6 +102,7 @@ impl Mark {
             Mark::PastMerged,
             Mark::ErrorAnswer,
             Mark::Digest,
+            Mark::StaleRead,
             Mark::Blocked,
             Mark::FellBack,
         ];

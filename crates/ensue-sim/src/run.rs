@@ -202,6 +202,9 @@ impl Run {
             false => oracle::judge(&workload.history, &self.finals)?,
         }
         self.stale_reads = self.world.staleness.judge(&workload.history)?;
+        if self.stale_reads.stale > 0 {
+            self.marks.add(Mark::StaleRead);
+        }
         Ok(())
     }
 }
