@@ -102,6 +102,13 @@ impl<W> RowOrder<W> {
         }
     }
 
+    /// Gives up undecided work: it will never take effect.
+    pub fn remove(&mut self, id: WorkId) {
+        if let Some(piece) = self.pieces.remove(&id) {
+            self.unlink(&piece.rows, piece.at, id);
+        }
+    }
+
     /// The earliest time at which anything that waits may take effect.
     pub fn earliest(&self) -> Option<LogicalTime> {
         self.pieces.values().map(|piece| piece.at.time).min()

@@ -3,8 +3,10 @@
 //! Arrives: messages from sessions, from the other partitions of this datacenter, and from the same partition of the
 //! others; disk answers; the time. Promises: outputs leave in order, after the log records that they rest on. One file a
 //! noun below: `execute` commands, `snapshot` reads at past times, `intake` what other datacenters wrote, `persistence`
-//! the log and checkpoints, `space` a full disk, `collect` what may be forgotten, `survey` figures.
+//! the log and checkpoints, `space` a full disk, `regain` and `catch_up` a lost tail, `collect` what may be forgotten,
+//! `survey` figures.
 
+mod catch_up;
 mod checkpoint;
 mod closing;
 mod collect;
@@ -13,6 +15,7 @@ mod execute;
 mod intake;
 mod persistence;
 mod recover;
+mod regain;
 mod replicas;
 mod snapshot;
 mod space;
@@ -84,6 +87,15 @@ fn needs_of(protocols: &Protocols) -> Needs {
     })
 }
 
+/// What lost tails have cost since the start, for `INFO`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Losses {
+    /// Own entries that came back from other datacenters.
+    pub taken_back: u64,
+    /// Dependencies on operations that were declared lost.
+    pub dependencies: u64,
+}
+
 /// One partition.
 #[derive(Clone, Debug)]
 pub struct Partition {
@@ -121,6 +133,9 @@ pub struct Partition {
     pub(crate) disk: VecDeque<DiskOp>,
     pub(crate) traces: VecDeque<Trace>,
     pub(crate) stage: Stage,
+    /// What is still missing before sessions are served, after a lost tail.
+    catch_up: Option<catch_up::CatchUp>,
+    pub(crate) losses: Losses,
     /// Messages that came before the log was read.
     early: VecDeque<Envelope>,
     /// Bytes of rows above which local writes are refused; 0 is no bound.
@@ -166,6 +181,8 @@ impl Partition {
             disk: VecDeque::new(),
             traces: VecDeque::new(),
             stage: Stage::reading(&config.tuning),
+            catch_up: None,
+            losses: Losses::default(),
             early: VecDeque::new(),
             memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
             // Numbers of an earlier life must not be taken for ours when they are answered late (trap 54).
@@ -185,13 +202,16 @@ impl Partition {
                 return self.refuse(&envelope, &reason);
             }
             Stage::Closing(_) => return self.refuse(&envelope, closing::SHUTTING_DOWN),
+            Stage::Regaining(_) => return self.on_message_regaining(envelope),
+            Stage::Serving if self.catch_up.is_some() => return self.on_message_catching_up(envelope),
             Stage::Serving => {}
         }
-        // The partitions of a datacenter share its time, right or wrong: what one of them has stamped the next one's clients
-        // see at once. Only other datacenters are kept at a distance.
-        if envelope.from.datacenter() == self.datacenter {
-            self.observe(envelope.time);
-        } else if !self.observe_peer(envelope.time) {
+        self.take(envelope);
+    }
+
+    /// Takes one message as a partition that has its log.
+    fn take(&mut self, envelope: Envelope) {
+        if !self.take_time(&envelope) {
             match envelope.message {
                 Message::StreamEntries { .. } => return self.pause(envelope.from.datacenter()),
                 Message::Heartbeat { .. } => return,
@@ -252,11 +272,17 @@ impl Partition {
             Message::CommitChecked { check, transaction, decision } => {
                 self.on_commit_checked(check, transaction, decision);
             }
-            Message::StreamResume { incarnation, received } => {
-                self.on_stream_resume(from.datacenter(), incarnation, received);
-            }
-            Message::StreamEntries { incarnation, first, entries } => {
-                self.on_stream_entries(from.datacenter(), incarnation, first, entries);
+            Message::PartsSynced { operations } => self.on_parts_synced(from, operations),
+            Message::PartsForgotten { operations } => self.on_parts_forgotten(&operations),
+            Message::Abandon { transaction } => self.on_abandon(transaction),
+            Message::Repeat { number } => self.on_repeat(from, number),
+            Message::Repeated { number } => self.on_repeated(from, number),
+            Message::Regain { after } => self.on_regain(from.datacenter(), after),
+            // An answer that comes twice, after a reconnect.
+            Message::Regained { .. } => {}
+            Message::StreamResume { received, .. } => self.on_stream_resume(from.datacenter(), received),
+            Message::StreamEntries { first, entries, .. } => {
+                self.on_stream_entries(from.datacenter(), first, entries);
             }
             Message::StreamAcknowledge(acknowledge) => {
                 self.on_stream_acknowledge(from.datacenter(), &acknowledge, envelope.time);
@@ -283,9 +309,7 @@ impl Partition {
             }
             (_, Message::Stable { received, floor }) => self.on_stable(&received, &floor),
             (_, Message::AskTime) => self.say_heartbeat(from.datacenter()),
-            (_, Message::Heartbeat { incarnation, end }) => {
-                self.on_heartbeat(from.datacenter(), incarnation, end, time);
-            }
+            (_, Message::Heartbeat { end }) => self.on_heartbeat(from.datacenter(), end, time),
             // Answers to sessions never come to a partition; a peer that sends one is wrong.
             _ => self.trace(Trace::Refused { what: "a message that no partition takes" }),
         }
@@ -306,10 +330,14 @@ impl Partition {
     /// The link to another core is up: everything asked over an earlier one is asked again.
     pub fn on_link_up(&mut self, now: Now, datacenter: DatacenterId, owns: &dyn Fn(PartitionId) -> bool) {
         self.now = now;
+        if matches!(self.stage, Stage::Regaining(_)) && datacenter != self.datacenter && owns(self.id) {
+            return self.ask_to_regain(datacenter);
+        }
         if !matches!(self.stage, Stage::Serving) {
             return;
         }
         if datacenter == self.datacenter {
+            self.ask_to_repeat_again(owns);
             if self.config.rules.hold(Rule::AskAgain) {
                 self.ask_dependencies_again(owns);
                 self.ask_transactions_again(owns);
@@ -401,6 +429,16 @@ impl Partition {
         true
     }
 
+    /// Moves the clock past the time of a message. The partitions of a datacenter share its time, right or wrong: what one
+    /// of them has stamped the next one's clients see at once. Only other datacenters are kept at a distance.
+    pub(crate) fn take_time(&mut self, envelope: &Envelope) -> bool {
+        if envelope.from.datacenter() != self.datacenter {
+            return self.observe_peer(envelope.time);
+        }
+        self.observe(envelope.time);
+        true
+    }
+
     /// A new logical time, above every promise made so far (trap 4).
     pub(crate) fn tick(&mut self) -> LogicalTime {
         let now = self.now;
@@ -444,9 +482,8 @@ impl Partition {
     /// Whether every other datacenter has durably applied an operation, as far as this partition knows.
     fn is_stable(&self, operation: &OperationId) -> bool {
         let has = |sender: &Sender| {
-            let (incarnation, position) = sender.applied(operation.datacenter);
-            (incarnation, position) >= (operation.incarnation, operation.position)
-                && incarnation == operation.incarnation
+            let (_, position) = sender.applied(operation.datacenter);
+            position >= operation.position
         };
         let enough = match self.config.rules.hold(Rule::DropWhatAllHave) {
             true => self.senders.values().all(has),

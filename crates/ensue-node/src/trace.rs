@@ -15,6 +15,16 @@ pub enum Trace {
     RoomAgain { partition: PartitionId },
     /// The end of a log was torn by a crash and has been cut.
     TornTail { partition: PartitionId, bytes: u64 },
+    /// A partition started without knowing that its log is whole: it asks the other datacenters.
+    TailLost { partition: PartitionId },
+    /// Own entries that this log had lost came back from another datacenter.
+    TailTakenBack { partition: PartitionId, entries: u64 },
+    /// A datacenter's stream ended after this position when it lost its tail: the rest of that incarnation is lost.
+    DeclaredLost { partition: PartitionId, origin: DatacenterId, after: Position },
+    /// Something depends on an operation that was declared lost: there is nothing to wait for.
+    DependsOnLost { partition: PartitionId, operation: OperationId },
+    /// A part of a transaction that no decision will ever reach was given up.
+    PartAbandoned { partition: PartitionId, transaction: OperationId },
     /// A replicated write had to wait for dependencies.
     DependencyWaited { partition: PartitionId, origin: DatacenterId, position: Position },
     /// A write of another datacenter became visible at a partition.

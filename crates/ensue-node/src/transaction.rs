@@ -16,6 +16,7 @@
 //! - A participant executes its part in row order by logical time, which also evaluates commands that read to write.
 
 mod coordinator;
+mod durable;
 mod participant;
 
 use crate::order::WorkId;
@@ -35,6 +36,9 @@ pub(crate) struct Transactions {
     pub replicated_parts: BTreeMap<OperationId, ReplicatedPart>,
     /// Local transactions begun by this partition in this incarnation.
     pub begun: u64,
+    /// The names of decided local transactions, by the operations that they became.
+    pub names: BTreeMap<OperationId, OperationId>,
+    pub durable: durable::Durable,
 }
 
 impl Transactions {
@@ -50,8 +54,20 @@ impl Transactions {
         self.replicated_parts.iter().find(|(_, part)| here(part)).map(|(transaction, _)| *transaction)
     }
 
+    /// The name that participants know a decided transaction by, if this partition, of `datacenter`, still coordinates it.
+    ///
+    /// A local one is named by its number, which is not its place in the stream: the place of one may be the number of
+    /// another. One that was replicated is named by its place.
+    pub fn name_of(&self, operation: OperationId, datacenter: DatacenterId) -> Option<OperationId> {
+        match operation.datacenter == datacenter {
+            true => self.names.get(&operation).copied(),
+            false => Some(operation),
+        }
+    }
+
     pub fn len(&self) -> usize {
-        self.coordinated.len() + self.local_parts.len() + self.replicated_parts.len()
+        let open = self.coordinated.len() + self.local_parts.len() + self.replicated_parts.len();
+        open + self.durable.len()
     }
 }
 
@@ -69,8 +85,10 @@ impl Partition {
     pub(crate) fn ask_transactions_again(&mut self, owns: &dyn Fn(PartitionId) -> bool) {
         let coordinated: Vec<OperationId> = self.transactions.coordinated.keys().copied().collect();
         for transaction in coordinated {
+            self.repeat_decision(transaction, owns);
             self.ask_participants(transaction, owns);
         }
+        self.report_parts_again(owns);
         let local: Vec<OperationId> = self.transactions.local_parts.keys().copied().collect();
         for transaction in local.into_iter().filter(|t| owns(t.partition)) {
             self.vote_again(transaction);

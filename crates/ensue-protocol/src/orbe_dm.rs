@@ -19,7 +19,8 @@
 //!   (trap 21). Nor is it needed to converge.
 //! - The matrix is reset by what was sent with the write, since a session's commands are executed in order (trap 19).
 //! - An update is cleaned when every datacenter has applied it durably (trap 29).
-//! - Counts carry the incarnation of the stream, so none is used twice (trap 27).
+//! - Counts carry the incarnation of the stream, so none is used twice (trap 27); an incarnation's first entry says what was lost
+//!   before it, and waits for nothing.
 
 use crate::{Capabilities, Malformed, Options, Past, Protocol, SnapshotReads, Verdict, facts};
 use ensue_types::{Dependency, Extent, Opaque, OperationId, Position, Rule, Rules, Source};
@@ -127,7 +128,7 @@ pub(crate) fn join(matrix: &mut Opaque, other: &Opaque) -> Result<(), Malformed>
 /// The matrix, and everything before it in its origin's stream.
 pub(crate) fn verdict(operation: OperationId, matrix: &Opaque, rules: Rules) -> Result<Verdict, Malformed> {
     let mut elements = facts::decode(matrix)?;
-    if operation.position.0 > 1 && rules.hold(Rule::ApplyInTheOriginsOrder) {
+    if operation.position.number() > 1 && rules.hold(Rule::ApplyInTheOriginsOrder) {
         let before = OperationId { position: Position(operation.position.0 - 1), ..operation };
         facts::add(&mut elements, [element(before)], usize::MAX);
     }

@@ -109,6 +109,7 @@ fn check_partition(path: PathBuf, shape: &Shape, partition: PartitionId) -> Fsck
         fsync_always: false,
         synced: Default::default(),
         checkpoint: 0,
+        without: 0,
     };
     let mut check = check(RecoveryOptions { log: LogOptions::default(), expected });
     let mut reader = Reader { path, open: None };

@@ -284,6 +284,23 @@ impl Pump {
                     "{core}: partition {partition}: a torn tail of {bytes} bytes was cut"
                 ));
             }
+            Trace::TailLost { partition } => {
+                log::warning(format_args!(
+                    "{core}: partition {partition} may have lost the end of its log with the power: \
+                     it asks the other datacenters what they have of it"
+                ));
+            }
+            Trace::TailTakenBack { partition, entries } => {
+                log::warning(format_args!("{core}: partition {partition} took back {entries} entries"));
+            }
+            Trace::DeclaredLost { partition, origin, after } => {
+                log::warning(format_args!(
+                    "{core}: partition {partition}: of the stream of {origin} everything after {}.{} until its \
+                     restart is lost",
+                    after.incarnation().0,
+                    after.number()
+                ));
+            }
             Trace::Refused { what } => {
                 let now_us = self.clock.monotonic_us();
                 self.state.complaints.warning(now_us, format_args!("{core}: refused: {what}"));

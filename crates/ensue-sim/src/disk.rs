@@ -47,6 +47,10 @@ pub struct Disk {
     sync_ends_at: u64,
     /// Lengths that running syncs will make durable.
     syncing: Vec<(FileName, usize)>,
+    /// For each file a time at which nothing of what is not synced now had been written: when it was made, or when the
+    /// last sync that has ended began. With the beginnings of the syncs under way.
+    loose_since: BTreeMap<FileName, u64>,
+    sync_begins: Vec<(FileName, u64)>,
     /// A replacement that is under way: a crash may find it done.
     replacing: Option<(FileName, Bytes)>,
     trouble: Trouble,
@@ -75,6 +79,13 @@ impl Disk {
         }
         if let DiskOp::Replace { file, bytes } = op {
             self.replacing = Some((*file, bytes.clone()));
+        }
+        match op {
+            DiskOp::Append { file, .. } => {
+                self.loose_since.entry(*file).or_insert(now);
+            }
+            DiskOp::Sync { file } => self.sync_begins.push((*file, now)),
+            _ => {}
         }
         self.ready_at = run_at;
         Times { run_at, synced_at: self.sync_ends_at }
@@ -169,12 +180,12 @@ impl Disk {
     }
 
     fn read(&mut self, file: FileName, offset: u64, length: u32) -> DiskDone {
-        if let Some(failed) = self.trouble.read(file) {
-            return failed;
-        }
         let bytes = self.files.get(&file).map_or(&[][..], |f| f.bytes.as_slice());
         let start = bytes.len().min(offset as usize);
         let end = bytes.len().min(start + length as usize);
+        if let Some(failed) = self.trouble.read(file, start..end) {
+            return failed;
+        }
         DiskDone::Read { file, offset, bytes: Bytes::copy_from_slice(&bytes[start..end]) }
     }
 
@@ -183,6 +194,12 @@ impl Disk {
         let failed = self.trouble.sync(file);
         if let Some(index) = self.syncing.iter().position(|(name, _)| *name == file) {
             let (_, length) = self.syncing.remove(index);
+            if let Some(begin) = self.sync_begins.iter().position(|(name, _)| *name == file) {
+                let (_, since) = self.sync_begins.remove(begin);
+                if failed.is_none() {
+                    self.loose_since.insert(file, since);
+                }
+            }
             if let Some(entry) = self.files.get_mut(&file) {
                 let length = length.min(entry.bytes.len());
                 if failed.is_some() && length > entry.synced {
@@ -203,24 +220,36 @@ impl Disk {
         self.ready_at = now;
         self.sync_ends_at = now;
         self.syncing.clear();
+        self.sync_begins.clear();
         self.replacing = None;
         self.trouble.on_death();
         self.witnesses.on_death();
     }
 
-    /// The power is gone. True if a tail was torn.
-    pub fn lose_power(&mut self, now: u64, random: &mut Random) -> bool {
+    /// Since when something may have been written that a power failure now could take; nothing if all is synced.
+    pub fn loose_since(&self) -> Option<u64> {
+        // What a failed sync dropped is read until the power fails, and counts as synced to whoever reads it.
+        let is_loose =
+            |file: &File| file.synced < file.bytes.len() || !file.named || !file.dropped.is_empty();
+        let loose = self.files.iter().filter(|(_, file)| is_loose(file));
+        loose.map(|(name, _)| self.loose_since.get(name).copied().unwrap_or(0)).min()
+    }
+
+    /// The power is gone, and with it any part of what was not synced, or, without chance, all of it. True if a tail was
+    /// torn.
+    pub fn lose_power(&mut self, now: u64, mut random: Option<&mut Random>) -> bool {
         let replacing = self.replacing.take();
         self.kill(now);
         self.witnesses.on_power_loss();
-        if let Some((file, bytes)) = replacing.filter(|_| random.chance(500)) {
+        let mut kept = || random.as_mut().is_some_and(|random| random.chance(500));
+        if let Some((file, bytes)) = replacing.filter(|_| kept()) {
             self.trouble.cut(file, 0);
             self.put(file, &bytes);
         }
         let mut torn = false;
         let mut gone = Vec::new();
         for (&name, file) in &mut self.files {
-            if !file.named && random.chance(500) {
+            if !file.named && random.as_mut().is_none_or(|random| random.chance(500)) {
                 gone.push(name);
                 continue;
             }
@@ -228,7 +257,10 @@ impl Disk {
                 let end = dropped.end.min(file.bytes.len());
                 file.bytes[dropped.start.min(end)..end].fill(0);
             }
-            torn |= tear(file, random);
+            match &mut random {
+                Some(random) => torn |= tear(file, random),
+                None => file.bytes.truncate(file.synced),
+            }
             file.synced = file.bytes.len();
             file.named = true;
         }

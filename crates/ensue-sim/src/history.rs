@@ -4,7 +4,7 @@
 //! one that shows a token in another place begins a new session whose first operation merges the old one's past.
 
 use crate::promises::Promises;
-use ensue_types::{Args, DatacenterId};
+use ensue_types::{Args, DatacenterId, PartitionId, partition_of};
 use std::collections::BTreeMap;
 
 /// A session, by its place in the history.
@@ -72,6 +72,16 @@ pub struct Operation {
     pub writes: Vec<(Location, Written)>,
 }
 
+/// A power failure under `everysec` or `no`: what a partition of a datacenter wrote in this time may be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PowerLost {
+    pub datacenter: DatacenterId,
+    pub partition: PartitionId,
+    /// All that was answered at or before this was synced.
+    pub since_us: u64,
+    pub at_us: u64,
+}
+
 /// Everything.
 #[derive(Clone, Debug, Default)]
 pub struct History {
@@ -86,9 +96,17 @@ pub struct History {
     pub built_on: BTreeMap<OperationIndex, OperationIndex>,
     /// All additions to each counter.
     pub adds: BTreeMap<Location, Vec<OperationIndex>>,
+    /// Partitions of the cluster, and its power failures.
+    pub partitions: u16,
+    pub power_losses: Vec<PowerLost>,
 }
 
 impl History {
+    /// The history of a cluster of so many partitions.
+    pub fn of(partitions: u16) -> History {
+        History { partitions, ..History::default() }
+    }
+
     pub fn session(&mut self) -> SessionIndex {
         self.sessions.push(Vec::new());
         self.sessions.len() - 1
@@ -103,6 +121,12 @@ impl History {
         self.locations.push(name.to_owned());
         self.names.insert(name.to_owned(), location);
         location
+    }
+
+    /// The partition that holds a location.
+    pub fn partition_of(&self, location: Location) -> PartitionId {
+        let key = self.name(location).split('/').next().unwrap_or_default();
+        partition_of(key.as_bytes(), self.partitions.max(1))
     }
 
     /// The index that the next operation gets.

@@ -8,6 +8,7 @@
 mod counters;
 mod finals;
 mod local;
+mod lost;
 mod order;
 mod past;
 mod recency;
@@ -17,6 +18,7 @@ mod writes;
 pub use finals::Final;
 
 use crate::history::History;
+use ensue_types::PartitionId;
 use past::Pasts;
 use std::fmt;
 use writes::Writes;
@@ -71,7 +73,10 @@ pub mod property {
 /// Judges everything. The first violation found, in a fixed order of the checks.
 pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
     writes::thin_air(history)?;
-    let writes = Writes::collect(history);
+    let lost = lost::lost(history, finals);
+    let parted = parted(history, &lost);
+    let history = parted.as_ref().unwrap_or(history);
+    let writes = Writes::collect(history, lost);
     let pasts = Pasts::compute(history, &writes)?;
     if history.promises.causality {
         registers::check(history, &pasts, &writes)?;
@@ -84,9 +89,27 @@ pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
     order::check(history, &pasts, &writes, finals)
 }
 
+/// The history without what was known only by lost writes, if it is another one.
+fn parted(history: &History, lost: &lost::Lost) -> Option<History> {
+    (history.promises.causality && !lost.is_empty()).then(|| lost::parted(history, lost))
+}
+
+/// Whether power failures took acknowledged writes, within what was promised.
+pub fn power_took(history: &History, finals: &[Final]) -> bool {
+    !lost::lost(history, finals).is_empty()
+}
+
+/// Whether a power failure may have taken what an operation wrote in a partition, within what was promised.
+pub fn may_be_lost(history: &History, index: crate::history::OperationIndex, partition: PartitionId) -> bool {
+    !lost::failures_of(history, &history.operations[index], partition).is_empty()
+}
+
 /// Whether the end is as it must be once everything is shown everywhere.
 pub fn judge_end(history: &History, finals: &[Final]) -> Result<(), Violation> {
-    let writes = Writes::collect(history);
+    let lost = lost::lost(history, finals);
+    let parted = parted(history, &lost);
+    let history = parted.as_ref().unwrap_or(history);
+    let writes = Writes::collect(history, lost);
     let pasts = Pasts::compute(history, &writes)?;
     finals::check(history, &pasts, &writes, finals)
 }

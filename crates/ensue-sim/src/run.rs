@@ -142,6 +142,7 @@ impl Run {
         faulty: bool,
     ) -> Result<(), Violation> {
         let world = &mut self.world;
+        workload.on_power_losses(world);
         match happening {
             Happening::Answer { connection, bytes, .. } => {
                 workload.on_answer(world, &mut self.marks, connection, &bytes)?;

@@ -171,6 +171,12 @@ impl Options {
     pub fn promises(&self) -> Promises {
         Promises::of(&self.protocol).unwrap_or_default()
     }
+
+    /// Whether the power fails. A partition that may have lost its tail waits for every datacenter, so there is no power
+    /// failure under `everysec` and `no` where a datacenter is lost for good: it is the operator who gives that one up.
+    pub fn power_may_fail(&self) -> bool {
+        self.append_fsync == AppendFsync::Always || !self.faults.loses_datacenter
+    }
 }
 
 impl Options {

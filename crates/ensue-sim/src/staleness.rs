@@ -129,7 +129,9 @@ impl Staleness {
                 continue;
             };
             count.stale += 1;
-            if operation.recent && history.promises.shows_received {
+            // What was received may be lost with the power, here and at its origin.
+            let kept = history.power_losses.is_empty();
+            if operation.recent && history.promises.shows_received && kept {
                 let words = format!(
                     "read      {}\nreturned  {returned:?}\nreceived  {newer:?}",
                     history.describe(index)

@@ -56,7 +56,7 @@ impl Workload {
     /// Clients that connect, one after another, from the beginning on.
     pub fn new(world: &mut World) -> Workload {
         let options = world.options.clone();
-        let mut history = History::default();
+        let mut history = History::of(options.shape.partitions);
         history.promises = options.promises();
         let mut workload = Workload {
             history,
@@ -226,6 +226,31 @@ impl Workload {
             client.connection = None;
             self.begin_anew(world, index);
         }
+    }
+
+    /// Power failed, and may have taken what was acknowledged: what a model knows of private keys is not certain any more.
+    pub fn on_power_losses(&mut self, world: &World) {
+        let known = self.history.power_losses.len();
+        if world.power_losses.len() == known {
+            return;
+        }
+        self.history.power_losses.extend_from_slice(&world.power_losses[known..]);
+        for index in 0..self.clients.len() {
+            self.clients[index].model_uncertain = true;
+            self.bury(index);
+            let client = &mut self.clients[index];
+            client.prefix = format!("k{}-{}-", client.session, world.power_losses.len());
+            client.expiring = None;
+            for request in &mut client.waiting {
+                request.expiring = None;
+                for command in &mut request.commands {
+                    if matches!(command.expect, Expect::Exactly(_) | Expect::Expiring { .. }) {
+                        command.expect = Expect::Anything;
+                    }
+                }
+            }
+        }
+        self.relics.iter_mut().for_each(|relic| relic.certain = false);
     }
 
     /// Every client's private keys, those in use included.
@@ -417,6 +442,7 @@ impl Workload {
         operation.answered_us = now;
         if let Some((key, amount)) = &request.total {
             self.keys.totals.entry(key.clone()).or_default().acknowledged += amount;
+            self.keys.added.push((key.clone(), *amount, request.operation));
         }
         if let Some(mut expiring) = request.expiring.clone() {
             expiring.gone_after_us = now + (expiring.ms + slack_ms(world)) * 1_000;

@@ -143,6 +143,8 @@ pub struct World {
     /// Where each event is shown, one line.
     pub trace: Option<Box<dyn Write>>,
     pub aims: Vec<Aim>,
+    /// Power failures that may have taken what was not synced.
+    pub power_losses: Vec<crate::history::PowerLost>,
     /// What happened that is worth counting and that only the world sees.
     pub marks: Marks,
     pub staleness: Staleness,
@@ -199,6 +201,7 @@ impl World {
             trace: None,
             aims: Vec::new(),
             marks: Marks::default(),
+            power_losses: Vec::new(),
             staleness: Staleness::default(),
             now: 0,
             queue: Queue::default(),

@@ -28,6 +28,9 @@ pub enum Change {
     /// Every base value of the keyspace in this partition with a lower stamp is gone. Additions to counters do not go
     /// by stamp: `effects` deletes each counter that the flusher saw, with the additions it saw.
     Flush { keyspace: KeyspaceId, effects: Vec<RowEffect> },
+    /// The first entry of an incarnation: of the one before, nothing after this position will ever come. The origin lost
+    /// it with the power, and nobody who was asked had it.
+    Lost { after: Position },
 }
 
 impl Entry {
@@ -37,6 +40,7 @@ impl Entry {
             Change::Effects { keyspace, .. }
             | Change::Transaction { keyspace, .. }
             | Change::Flush { keyspace, .. } => *keyspace,
+            Change::Lost { .. } => KeyspaceId(0),
         }
     }
 }

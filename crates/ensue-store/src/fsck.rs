@@ -122,12 +122,15 @@ impl Fsck {
         let incarnation = recovered.incarnation;
         let expected = match self.report.own {
             Some((_, (latest, last))) if latest == incarnation => Some(last.next()),
-            Some((_, (latest, _))) if latest < incarnation => Some(Position(1)),
+            Some((_, (latest, _))) if latest < incarnation => Some(Position::before(incarnation).next()),
             Some(_) => None,
             None => Some(position),
         };
         if expected != Some(position) {
-            self.problem(recovered, &format!("position {}.{position} is out of order", incarnation.0));
+            self.problem(
+                recovered,
+                &format!("position {}.{} is out of order", incarnation.0, position.number()),
+            );
         }
         let place = (incarnation, position);
         self.report.own = Some((self.report.own.map_or(place, |(first, _)| first), place));

@@ -9,7 +9,8 @@
 //! kind 0, the partition, little endian: clock u64 | position u64 | begun u64 |
 //!     streams u8, each: datacenter u8, applied incarnation u16, watermark u64, above u32 count, u64 each,
 //!                       received incarnation u16, received u64 |
-//!     keyspaces u8, each: flushed stamp, collected stamp (each u64, u8, u16)
+//!     keyspaces u8, each: flushed stamp, collected stamp (each u64, u8, u16) |
+//!     for each stream, since format 2, what was declared lost: u16 count, each: after u64, through u64
 //! kind 1, an effect that every reader sees: since u64 | an entry with one effect, whose `transaction` is the
 //!     operation's own name, and whose dependencies are those of the write if its keyspace keeps versions
 //! kind 2, a version: the same
@@ -43,6 +44,8 @@ pub struct StreamImage {
     pub above: Vec<Position>,
     pub received_incarnation: Incarnation,
     pub received: Position,
+    /// What was declared lost: each from after the first place up to and with the second.
+    pub lost: Vec<(Position, Position)>,
 }
 
 /// A partition apart from its rows.
@@ -80,6 +83,13 @@ impl PartitionImage {
             out.put_u8(stamp.datacenter.0);
             out.put_u16_le(stamp.partition.0);
         }
+        for stream in &self.streams {
+            out.put_u16_le(stream.lost.len() as u16);
+            for (after, through) in &stream.lost {
+                out.put_u64_le(after.0);
+                out.put_u64_le(through.0);
+            }
+        }
         out
     }
 
@@ -115,11 +125,20 @@ impl PartitionImage {
                 above,
                 received_incarnation,
                 received,
+                lost: Vec::new(),
             });
         }
         let mut bounds = Vec::new();
         for _ in 0..from.try_get_u8()? {
             bounds.push((read_stamp(from)?, read_stamp(from)?));
+        }
+        // Format 1 ends here.
+        let tells_of_losses = !from.is_empty();
+        for stream in streams.iter_mut().filter(|_| tells_of_losses) {
+            for _ in 0..from.try_get_u16_le()? {
+                let (after, through) = (from.try_get_u64_le()?, from.try_get_u64_le()?);
+                stream.lost.push((Position(after), Position(through)));
+            }
         }
         Ok(PartitionImage { clock, position, begun, streams, bounds })
     }

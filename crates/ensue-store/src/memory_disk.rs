@@ -155,6 +155,7 @@ pub(crate) fn options(segment_bytes: u64) -> RecoveryOptions {
         fsync_always: false,
         synced: crate::log::Lsn(0),
         checkpoint: 0,
+        without: 0,
     };
     RecoveryOptions { log: crate::log::LogOptions { segment_bytes }, expected }
 }

@@ -171,6 +171,8 @@ pub struct Recovery {
     floor: Lsn,
     /// By the headers of batches too.
     synced: Lsn,
+    /// The highest of the superblock and of all batches read: a start may have died between the two.
+    incarnation: Incarnation,
     report: RecoveryReport,
 }
 
@@ -199,6 +201,7 @@ impl Recovery {
             place: CheckpointPlace::default(),
             floor: Lsn(0),
             synced: Lsn(0),
+            incarnation: Incarnation(0),
             report: RecoveryReport::default(),
         }
     }
@@ -434,6 +437,7 @@ impl Recovery {
             corrupt(segment.file(), header.lsn.0 - segment.first.0, reason)
         };
         self.synced = self.synced.max(header.synced);
+        self.incarnation = self.incarnation.max(header.incarnation);
         self.report.batches += 1;
         self.report.log_bytes += header.end().0 - header.lsn.0;
         for (lsn_end, bytes) in scan::records(batch).map_err(failed)? {
@@ -518,7 +522,7 @@ impl Recovery {
             segments: self.segments.drain(..).collect(),
             end,
             synced: self.synced.min(end),
-            incarnation: self.superblock.incarnation,
+            incarnation: self.incarnation.max(self.superblock.incarnation),
             checkpointed: self.place.log_start,
         };
         let log = Log::new(self.options.log, self.seal, state);

@@ -12,7 +12,7 @@
 //!  32 | boot id, 16 bytes                                                     |
 //!  48 | synced: the log is durable up to here, as of this writing             |
 //!  56 | checkpoint: number of the one that counts, 0 for none                 |
-//!  64 | incarnation     |      zero       | crc32 of the 68 bytes before      |
+//!  64 | incarnation     | without         | crc32 of the 68 bytes before      |
 //!     +-----------------+-----------------+-----------------------------------+
 //!  flags: 1 clean stop, 2 fsync always
 //! ```
@@ -54,6 +54,8 @@ pub struct Superblock {
     pub synced: Lsn,
     /// The checkpoint that counts; 0 for none.
     pub checkpoint: u64,
+    /// Datacenters, one bit each, that a start with a lost tail does not wait for: the operator gave them up.
+    pub without: u16,
 }
 
 impl Superblock {
@@ -85,6 +87,7 @@ impl Superblock {
         self.boot_id = boot_id;
         self.fsync_always = fsync_always;
         self.clean = false;
+        self.without = 0;
         self.replace()
     }
 
@@ -108,6 +111,7 @@ impl Superblock {
         out[48..56].copy_from_slice(&self.synced.0.to_le_bytes());
         out[56..64].copy_from_slice(&self.checkpoint.to_le_bytes());
         out[64..66].copy_from_slice(&self.incarnation.0.to_le_bytes());
+        out[66..68].copy_from_slice(&self.without.to_le_bytes());
         let checksum = crc32fast::hash(&out[..SUPERBLOCK_BYTES - 4]);
         out[SUPERBLOCK_BYTES - 4..].copy_from_slice(&checksum.to_le_bytes());
         out
@@ -156,6 +160,7 @@ impl Superblock {
             fsync_always: bytes[11] & FSYNC_ALWAYS != 0,
             synced: Lsn(u64_at(bytes, 48)),
             checkpoint: u64_at(bytes, 56),
+            without: u16_at(bytes, 66),
         })
     }
 }

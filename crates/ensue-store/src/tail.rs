@@ -13,7 +13,7 @@ use crate::recovery::RecoveredRecord;
 use crate::scan::{self, Batch, Step};
 use crate::window::Window;
 use bytes::Bytes;
-use ensue_types::{Incarnation, Position, limits};
+use ensue_types::{DatacenterId, Incarnation, Position, limits};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Log bytes between two points of the index.
@@ -98,10 +98,10 @@ impl StreamTail {
         Ok(())
     }
 
-    /// The stream begins again at position 1. The index keeps the way to the entries of earlier incarnations.
+    /// The stream goes on at the first position of a new incarnation. The index keeps the way to the entries of earlier incarnations.
     pub fn begin_incarnation(&mut self, incarnation: Incarnation) {
         self.incarnation = incarnation;
-        self.first = Position(1);
+        self.first = Position::before(incarnation).next();
         self.entries.clear();
         self.bytes = 0;
     }
@@ -197,13 +197,34 @@ pub enum StreamReadError {
     Gone { wanted: Position, first: Position },
 }
 
-/// Reads old entries of the own stream from the log, in order.
+/// Whose stream's entries a reader wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// This partition's own.
+    Own,
+    /// Those received from this datacenter.
+    Received(DatacenterId),
+}
+
+impl Wanted {
+    fn entry_of(self, record: &Record) -> Option<&Bytes> {
+        match (self, record) {
+            (Wanted::Own, record) => own_entry(record),
+            (Wanted::Received(from), Record::Received { origin, entry, .. }) if *origin == from => {
+                Some(entry)
+            }
+            (Wanted::Received(_), _) => None,
+        }
+    }
+}
+
+/// Reads old entries of a stream from the log, in order.
 ///
 /// It sees the log as it was written when the reader was made. The log must not be dropped under it: see `needs_from`.
 #[derive(Clone, Debug)]
 pub struct StreamReader {
     seal: Seal,
-    incarnation: Incarnation,
+    wanted: Wanted,
     /// The next position to hand out.
     next: Position,
     segments: VecDeque<Segment>,
@@ -213,10 +234,16 @@ pub struct StreamReader {
 }
 
 impl StreamReader {
-    /// A reader of the entries of an incarnation from a position on, up to what is written now.
-    pub fn new(log: &Log, index: &StreamIndex, incarnation: Incarnation, from: Position) -> StreamReader {
+    /// A reader of the entries of the own stream from a position on, up to what is written now.
+    pub fn new(log: &Log, index: &StreamIndex, from: Position) -> StreamReader {
+        let start = index.batch_before(from.incarnation(), from).unwrap_or(log.first());
+        StreamReader::of(log, Wanted::Own, start, from)
+    }
+
+    /// A reader of any stream's entries from a position on, which stands in the batch that begins at `start` or later.
+    pub fn of(log: &Log, wanted: Wanted, start: Lsn, from: Position) -> StreamReader {
         let (first, written) = (log.first(), log.written());
-        let start = index.batch_before(incarnation, from).unwrap_or(first).max(first);
+        let start = start.max(first);
         let mut segments: VecDeque<Segment> = log
             .segments()
             .filter(|segment| segment.end > start && segment.first < written)
@@ -229,7 +256,7 @@ impl StreamReader {
             segments.push_front(segment);
             Window::new(segment.file(), skipped, length)
         });
-        StreamReader { seal: log.seal(), incarnation, next: from, segments, window, reading: false }
+        StreamReader { seal: log.seal(), wanted, next: from, segments, window, reading: false }
     }
 
     /// The position that comes next.
@@ -308,15 +335,17 @@ impl StreamReader {
         found: &mut Vec<(Position, Bytes)>,
         corrupt: impl Fn(String) -> LogError,
     ) -> Result<(), StreamReadError> {
-        if batch.header.incarnation != self.incarnation {
-            return Ok(());
-        }
         for (_, bytes) in scan::records(batch).map_err(|error| corrupt(error.to_string()))? {
             let record = decode_record(&bytes).map_err(|error| corrupt(error.to_string()))?;
-            let Some(entry) = own_entry(&record) else {
+            let Some(entry) = self.wanted.entry_of(&record) else {
                 continue;
             };
             let position = entry_position(entry).map_err(|error| corrupt(error.to_string()))?;
+            // Where an incarnation ended, the stream goes on at the first place of the next.
+            let begins = position == Position::before(position.incarnation()).next();
+            if begins && position.incarnation() > self.next.incarnation() {
+                self.next = position;
+            }
             if position > self.next {
                 return Err(StreamReadError::Gone { wanted: self.next, first: position });
             }

@@ -36,15 +36,36 @@ pub struct CoreId(pub u16);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub u64);
 
+/// Bits of a position that count the entries of one incarnation: at a million writes a second, nine years.
+const POSITION_BITS: u32 = 48;
+
 /// One life of a partition's log. It grows by one when a partition starts without its whole log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation(pub u16);
 
-/// A place in a partition's own stream. Dense from 1 within an incarnation; 0 means "nothing yet".
+/// A place in a partition's own stream. 0 means "nothing yet".
+///
+/// The upper 16 bits count the incarnations, the lower 48 the entries of one: the first incarnation begins at 1, the
+/// second at 2^48 + 1. Positions are dense within an incarnation, grow through all of them, and none is used again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
 
 impl Position {
+    /// The place before the first entry of an incarnation.
+    pub fn before(incarnation: Incarnation) -> Position {
+        Position(u64::from(incarnation.0.saturating_sub(1)) << POSITION_BITS)
+    }
+
+    /// The incarnation that this place belongs to; the place before the first entry counts to the one that ended there.
+    pub fn incarnation(self) -> Incarnation {
+        Incarnation(1 + (self.0.saturating_sub(1) >> POSITION_BITS) as u16)
+    }
+
+    /// How many entries of its incarnation there are up to this place.
+    pub fn number(self) -> u64 {
+        self.0 - Position::before(self.incarnation()).0
+    }
+
     /// The position that follows this one.
     pub fn next(self) -> Position {
         Position(self.0 + 1)

@@ -77,6 +77,18 @@ rules! {
     /// Changes to one row take effect in logical-time order, behind undecided transactions that may come before.
     RowsInTimeOrder,
 
+    // A lost tail.
+    /// A partition that lost its tail takes back what the others have of it before it goes on (trap 15).
+    TakeBackTheTail,
+    /// Those who wait for an operation that was declared lost wait no longer (trap 15).
+    DeclareTheLost,
+    /// A decision is durable before any participant hears of it, whatever `appendfsync` says (trap 17).
+    SyncTheDecision,
+    /// A partition that lost its tail shows nothing before it has again whatever it may have shown of the others (trap 15).
+    CatchUpBeforeServing,
+    /// A participant that lost its part of a decided transaction gets it back from the coordinator (trap 17).
+    GiveThePartBack,
+
     // Dependencies and contexts.
     /// A dependency on another partition is checked with the owner of that partition in this datacenter (Eiger 3.1).
     AskTheOwner,

@@ -261,7 +261,38 @@ pub enum Message {
         decision: Option<Decision>,
     },
 
+    /// The participant's parts of these decided transactions are durable. Sent again after a restart.
+    PartsSynced {
+        operations: Vec<OperationId>,
+    },
+    /// Of these transactions nothing will be asked again: every participant has its part, and the coordinator's log says so.
+    PartsForgotten {
+        operations: Vec<OperationId>,
+    },
+    /// The coordinator does not know this local transaction: it lost the beginning with the power, before any decision.
+    Abandon {
+        transaction: OperationId,
+    },
+    /// I lost my tail: tell me again of every transaction that I take part in.
+    Repeat {
+        number: u64,
+    },
+    /// That was all.
+    Repeated {
+        number: u64,
+    },
+
     // The same partition of two datacenters.
+    /// My log may have lost its tail: my own stream ends here. What do you have of it beyond?
+    Regain {
+        after: Position,
+    },
+    /// The end of your stream as it was received here, and the next entries after the position asked about.
+    Regained {
+        after: Position,
+        received: Position,
+        entries: Vec<Bytes>,
+    },
     /// Send your stream from the position after this one.
     StreamResume {
         incarnation: Incarnation,
@@ -278,7 +309,6 @@ pub enum Message {
     /// Everything that the sender will write has a higher stamp than the envelope's time, and what it has written ends at this
     /// position (POCC, algorithm 3, line 8).
     Heartbeat {
-        incarnation: Incarnation,
         end: Position,
     },
     /// Somebody waits here until you are past the envelope's time: move past it, and answer with a heartbeat.

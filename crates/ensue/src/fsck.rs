@@ -43,7 +43,7 @@ fn print(checked: &Checked, paint: Paint) {
         report.segments, report.log_bytes, report.entries
     );
     if let Some(((from, first), (to, last))) = report.own {
-        line += &format!(", own positions {}.{first} to {}.{last}", from.0, to.0);
+        line += &format!(", own positions {}.{} to {}.{}", from.0, first.number(), to.0, last.number());
     }
     if let Some(recovery) = report.recovery.as_ref().filter(|recovery| recovery.checkpoint > 0) {
         line += &format!(", checkpoint {} of {} items", recovery.checkpoint, recovery.checkpoint_items);

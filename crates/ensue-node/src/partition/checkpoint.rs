@@ -23,10 +23,10 @@ const QUEUED_BYTES_MAX: usize = 1 << 20;
 pub(crate) struct Walk {
     keyspace: usize,
     slot: usize,
-    done: bool,
+    pub(super) done: bool,
     /// The end of the log when the last row was written: the checkpoint may hold whatever was logged before.
-    end: Lsn,
-    finished: bool,
+    pub(super) end: Lsn,
+    pub(super) finished: bool,
     /// Where the log stood when the checkpoint before this one began.
     before: Lsn,
 }
@@ -42,7 +42,10 @@ impl Partition {
     pub(super) fn begin_checkpoint_in_time(&mut self) {
         self.move_stream_floor();
         let grown = self.persistence.log_end().saturating_sub(self.persistence.checkpointed_end.0);
-        if self.persistence.writer.is_some() || grown < self.config.tuning.checkpoint_bytes {
+        if self.persistence.writer.is_some()
+            || self.is_catching_up()
+            || grown < self.config.tuning.checkpoint_bytes
+        {
             return;
         }
         if self.is_out_of_room()
@@ -78,7 +81,11 @@ impl Partition {
         let floor = if synced >= self.position {
             log.batch_start()
         } else {
-            self.persistence.tail.index().batch_before(self.incarnation, synced.next()).unwrap_or(log.first())
+            self.persistence
+                .tail
+                .index()
+                .batch_before(synced.next().incarnation(), synced.next())
+                .unwrap_or(log.first())
         };
         self.persistence.stream_floor = self.persistence.stream_floor.max(floor);
     }
@@ -90,11 +97,12 @@ impl Partition {
             let receiver = self.receivers.get(&datacenter);
             StreamImage {
                 datacenter,
-                applied_incarnation: applied.incarnation,
+                applied_incarnation: applied.watermark.incarnation(),
                 watermark: applied.watermark,
                 above: applied.above.into_iter().collect(),
-                received_incarnation: receiver.map(|r| r.incarnation).unwrap_or_default(),
+                received_incarnation: receiver.map(|r| r.received().incarnation()).unwrap_or_default(),
                 received: receiver.map(|r| r.received()).unwrap_or_default(),
+                lost: applied.lost,
             }
         });
         PartitionImage {

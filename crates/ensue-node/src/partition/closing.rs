@@ -22,12 +22,15 @@ impl Partition {
     /// Everything is synced and the superblock says so.
     pub fn shut_down(&mut self) {
         match self.stage {
-            Stage::Serving if self.persistence.opening.is_empty() => {
+            // One that is catching up must catch up again: its stop is not a clean one.
+            Stage::Serving if self.persistence.opening.is_empty() && !self.is_catching_up() => {
                 self.stage = Stage::Closing(Closing { marking: false, deletes: 1 });
                 self.disk.push_back(DiskOp::Delete { file: FileName::Reserve });
                 self.flush_log();
             }
-            Stage::Serving | Stage::Reading(_) => self.stage = Stage::Stopped(SHUTTING_DOWN.to_owned()),
+            Stage::Serving | Stage::Reading(_) | Stage::Regaining(_) => {
+                self.stage = Stage::Stopped(SHUTTING_DOWN.to_owned())
+            }
             Stage::Closing(_) | Stage::Stopped(_) => {}
         }
     }

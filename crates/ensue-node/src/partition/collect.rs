@@ -73,7 +73,7 @@ impl Partition {
         let candidates = std::mem::take(&mut self.collector.candidates);
         let ends = |spent: &Spent| spent.stamp.time.max(LogicalTime::from_ms(spent.deadline_ms).next());
         let latest = candidates.iter().map(|(_, spent)| ends(spent)).max().unwrap_or_default();
-        let applied = self.applied.sets().map(|(d, set)| (d, set.incarnation, set.highest()));
+        let applied = self.applied.sets().map(|(d, set)| (d, set.highest().incarnation(), set.highest()));
         let applied = applied.filter(|(_, _, position)| *position > Position(0)).collect();
         self.collector.round = Some(Round { candidates, applied, latest, reported: BTreeMap::new() });
     }

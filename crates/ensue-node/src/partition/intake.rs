@@ -80,23 +80,14 @@ impl Intake {
 }
 
 impl Partition {
-    pub(super) fn on_stream_entries(
-        &mut self,
-        origin: DatacenterId,
-        incarnation: Incarnation,
-        first: Position,
-        entries: Vec<Bytes>,
-    ) {
+    pub(super) fn on_stream_entries(&mut self, origin: DatacenterId, first: Position, entries: Vec<Bytes>) {
         if self.is_out_of_room() {
             return self.pause(origin);
         }
         let mut position = first;
         for bytes in entries {
             let Some(receiver) = self.receivers.get_mut(&origin) else { return };
-            if receiver.incarnation != incarnation && receiver.received() != Position(0) {
-                return self.trace(Trace::Refused { what: "a stream of another incarnation" });
-            }
-            receiver.incarnation = incarnation;
+            let received = receiver.received();
             match receiver.judge(position) {
                 Arrival::Next => {}
                 Arrival::Duplicate => {
@@ -106,14 +97,28 @@ impl Partition {
                         continue;
                     }
                 }
-                Arrival::Gap => return self.pause(origin),
+                Arrival::Gap => match after_a_loss(&bytes) {
+                    Some(after) if after == received => {}
+                    Some(after) if after < received => return self.stop_beyond(origin, after, received),
+                    _ => return self.pause(origin),
+                },
             }
-            if !self.receive(origin, incarnation, position, bytes) {
+            if !self.receive(origin, position.incarnation(), position, bytes) {
                 return self.pause(origin);
             }
             position = position.next();
         }
         self.persistence.acknowledge_soon(origin);
+    }
+
+    /// The origin declared lost, without asking here, what this datacenter has: it was told to do without it. What is
+    /// here can never be everywhere again.
+    fn stop_beyond(&mut self, origin: DatacenterId, after: Position, received: Position) {
+        let name = &self.config.topology.datacenters[usize::from(origin.0)].name;
+        self.stop(format!(
+            "{name} was recovered without this datacenter and declared lost what is here: \
+             its stream ends after position {after}, and was received here up to {received}"
+        ));
     }
 
     /// Takes nothing more of a stream until it has been asked, a little later, to go on from what is here.
@@ -216,6 +221,8 @@ impl Partition {
             } else if !self.applied.meets(&dependency) {
                 self.applied.wait(&dependency, Waiter::Entry(origin, position));
                 open += 1;
+            } else {
+                self.count_lost(&dependency);
             }
         }
         for (partition, dependencies) in elsewhere {
@@ -247,6 +254,8 @@ impl Partition {
             if named.datacenter != self.datacenter && !self.applied.meets(&dependency) {
                 self.applied.wait(&dependency, Waiter::Ask(number));
                 open += 1;
+            } else {
+                self.count_lost(&dependency);
             }
         }
         if open == 0 {
@@ -254,6 +263,24 @@ impl Partition {
         } else {
             self.intake.asks.insert(number, Ask { from, check, open });
         }
+    }
+
+    /// Nothing is waited for that was declared lost (trap 15); it is counted.
+    fn count_lost(&mut self, dependency: &Dependency) {
+        if self.applied.is_lost(dependency) {
+            self.losses.dependencies += 1;
+            self.trace(Trace::DependsOnLost { partition: self.id, operation: dependency.operation });
+        }
+    }
+
+    /// A datacenter's stream goes on without what it lost.
+    pub(crate) fn lose(&mut self, origin: DatacenterId, after: Position, through: Position) {
+        self.trace(Trace::DeclaredLost { partition: self.id, origin, after });
+        for waiter in self.applied.lose(origin, after, through) {
+            self.losses.dependencies += 1;
+            self.wake(waiter);
+        }
+        self.abandon_lost(origin, after, through);
     }
 
     pub(super) fn on_dependencies_met(&mut self, check: u64) {
@@ -323,7 +350,7 @@ impl Partition {
                 };
                 self.on_announced(operation, announced);
             }
-            Change::Effects { .. } | Change::Flush { .. } => {
+            Change::Effects { .. } | Change::Flush { .. } | Change::Lost { .. } => {
                 let rows = rows_of(&arrived.entry);
                 let at = self.tick();
                 if self.must_wait(&rows) {
@@ -355,6 +382,7 @@ impl Partition {
                     }
                     self.transactions.replicated_parts.remove(&transaction);
                     self.persistence.no_longer_needed(Needed::Prepared(transaction));
+                    self.note_executed(transaction, None, Some(Needed::Received(origin, position)));
                     self.mark_applied(origin, incarnation, position, at);
                     self.note_applied(origin, position, entry.stamp.time);
                     self.trace_step(transaction, TransactionStep::Committed);
@@ -367,6 +395,7 @@ impl Partition {
                 let write = Write { stamp: entry.stamp, at, operation: own, dependencies };
                 self.apply_flush(keyspace, &effects, &write);
             }
+            Change::Lost { after } => self.lose(origin, after, Position::before(incarnation)),
             Change::Transaction { .. } => {}
         }
         self.mark_applied(origin, incarnation, position, at);
@@ -397,7 +426,7 @@ impl Partition {
     ) {
         self.intake.arrived.remove(&(origin, position));
         self.persistence.log_applied(origin, incarnation, position, at);
-        let woken = self.applied.insert(origin, incarnation, position);
+        let woken = self.applied.insert(origin, position);
         self.trace(Trace::Applied { partition: self.id, origin, position });
         for waiter in woken {
             self.wake(waiter);
@@ -406,7 +435,15 @@ impl Partition {
 
     /// An entry of the own stream was logged: it is applied here by that.
     pub(crate) fn own_entry_applied(&mut self) {
-        self.applied.through(self.datacenter, self.incarnation, self.position);
+        self.applied.through(self.datacenter, self.position);
+    }
+}
+
+/// Where the stream ended before this entry, if it is the first after a loss.
+fn after_a_loss(bytes: &Bytes) -> Option<Position> {
+    match layout::decode_entry(bytes).ok()?.change {
+        Change::Lost { after } => Some(after),
+        _ => None,
     }
 }
 

@@ -12,7 +12,7 @@ use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::log::{Log, Lsn};
 use ensue_store::record::Record;
 use ensue_store::superblock::Superblock;
-use ensue_store::tail::{StreamReader, StreamTail, TailOptions};
+use ensue_store::tail::{StreamReader, StreamTail, TailOptions, Wanted};
 use ensue_types::{DatacenterId, Incarnation, LogicalTime, OperationId, Position, Rule};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -33,6 +33,17 @@ pub(crate) enum Needed {
     Received(DatacenterId, Position),
     Begun(OperationId),
     Prepared(OperationId),
+    /// A part that was executed, until its coordinator will not ask for it again.
+    Executed(OperationId),
+}
+
+/// What old entries are read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReadFor {
+    /// A datacenter that lags.
+    Stream(DatacenterId),
+    /// A datacenter that lost the tail of its own stream, after this position.
+    Regain(DatacenterId, Position),
 }
 
 /// What was true of the log when a sync began.
@@ -51,12 +62,14 @@ pub(crate) struct Persistence {
     pub(super) tail: StreamTail,
     pub(super) writer: Option<(CheckpointWriter, super::checkpoint::Walk)>,
     pub(super) checkpointed_end: Lsn,
-    /// Readers of old entries, one a lagging datacenter, with their numbers; the first one reads.
-    readers: VecDeque<(u64, DatacenterId, StreamReader)>,
+    /// Readers of old entries, one a purpose, with their numbers; the first one reads.
+    readers: VecDeque<(u64, ReadFor, StreamReader)>,
     /// The reader whose read is in flight. It may have been given up since.
     reading: Option<u64>,
     readers_made: u64,
     needed: BTreeMap<Needed, Lsn>,
+    /// For each origin where its entries stand that it may still lose with the power: some positions, and their batches.
+    retained: BTreeMap<DatacenterId, VecDeque<(Position, Lsn)>>,
     snapshot: Option<SyncSnapshot>,
     durable: BTreeMap<DatacenterId, (Incarnation, Position)>,
     acknowledge_now: BTreeSet<DatacenterId>,
@@ -84,6 +97,7 @@ impl Persistence {
             reading: None,
             readers_made: 0,
             needed: BTreeMap::new(),
+            retained: BTreeMap::new(),
             snapshot: None,
             durable: BTreeMap::new(),
             acknowledge_now: BTreeSet::new(),
@@ -135,6 +149,27 @@ impl Persistence {
     ) {
         self.open().append_received(origin, incarnation, entry);
         self.note_needed(Needed::Received(origin, position));
+        let batch = self.open().batch_start();
+        self.retain(origin, position, batch);
+    }
+
+    /// An entry of another stream stands in this batch; it is kept until its origin has it durably itself.
+    pub(super) fn retain(&mut self, origin: DatacenterId, position: Position, batch: Lsn) {
+        let places = self.retained.entry(origin).or_default();
+        if places.back().is_none_or(|&(last, lsn)| lsn != batch && last < position) {
+            places.push_back((position, batch));
+        }
+    }
+
+    /// The origin of a stream has everything up to here durably.
+    pub(crate) fn durable_at_origin(&mut self, origin: DatacenterId, durable: Position, received: Position) {
+        let Some(places) = self.retained.get_mut(&origin) else { return };
+        while places.get(1).is_some_and(|&(position, _)| position <= durable.next()) {
+            places.pop_front();
+        }
+        if received <= durable {
+            places.clear();
+        }
     }
 
     pub(crate) fn log_applied(
@@ -184,7 +219,8 @@ impl Persistence {
 
     /// The place from which a restart must read: the oldest record that is still needed.
     pub(super) fn oldest_needed(&self) -> Option<Lsn> {
-        self.needed.values().min().copied()
+        let retained = self.retained.values().filter_map(|places| places.front().map(|(_, lsn)| *lsn));
+        self.needed.values().copied().chain(retained).min()
     }
 
     pub(crate) fn entry_in_memory(&self, position: Position) -> Option<Bytes> {
@@ -194,10 +230,29 @@ impl Persistence {
     /// Begins to read old entries for a datacenter that lags.
     pub(crate) fn read_entries_from(&mut self, datacenter: DatacenterId, first: Position) {
         let Some(log) = &self.log else { return };
-        let reader = StreamReader::new(log, self.tail.index(), self.tail.incarnation(), first);
-        self.readers.retain(|(_, reading, _)| *reading != datacenter);
+        let reader = StreamReader::new(log, self.tail.index(), first);
+        self.add_reader(ReadFor::Stream(datacenter), reader);
+    }
+
+    /// Begins to read what was received of a datacenter's own stream after a position.
+    pub(super) fn read_received_after(&mut self, origin: DatacenterId, after: Position) {
+        let Some(log) = &self.log else { return };
+        let places = self.retained.get(&origin).into_iter().flatten();
+        let start = places.take_while(|(position, _)| *position <= after.next()).last();
+        let start = start.map_or(log.first(), |(_, lsn)| *lsn);
+        let reader = StreamReader::of(log, Wanted::Received(origin), start, after.next());
+        self.add_reader(ReadFor::Regain(origin, after), reader);
+    }
+
+    fn add_reader(&mut self, purpose: ReadFor, reader: StreamReader) {
+        let same = |one: &ReadFor| match (one, purpose) {
+            (ReadFor::Stream(a), ReadFor::Stream(b)) => *a == b,
+            (ReadFor::Regain(a, _), ReadFor::Regain(b, _)) => *a == b,
+            _ => false,
+        };
+        self.readers.retain(|(_, one, _)| !same(one));
         self.readers_made += 1;
-        self.readers.push_back((self.readers_made, datacenter, reader));
+        self.readers.push_back((self.readers_made, purpose, reader));
     }
 
     /// The place from which the log is being read for a datacenter that lags. It may have got all of that another way
@@ -248,7 +303,7 @@ impl Partition {
     }
 
     /// Emits the append that is due, if none is in flight; says whether it did.
-    fn write_log(&mut self) -> bool {
+    pub(super) fn write_log(&mut self) -> bool {
         if !self.persistence.opening.is_empty() {
             return false;
         }
@@ -259,9 +314,13 @@ impl Partition {
     }
 
     fn needs_sync_now(&self) -> bool {
-        self.persistence.writer.as_ref().is_some_and(|(writer, _)| {
-            self.persistence.log.as_ref().is_some_and(|log| log.synced() < writer.place().log_start)
-        })
+        let synced = self.persistence.log.as_ref().map_or(Lsn(0), |log| log.synced());
+        let walked = self
+            .persistence
+            .writer
+            .as_ref()
+            .is_some_and(|(_, walk)| walk.done && !walk.finished && synced < walk.end);
+        walked || self.transactions.has_unsynced_decisions()
     }
 
     /// The clock shows no time that a restart could show again (trap 30).
@@ -305,7 +364,8 @@ impl Partition {
             return; // One is under way, or the append is yet to come.
         }
         if self.persistence.snapshot.is_none() {
-            let applied = self.applied.sets().map(|(d, set)| (d, set.incarnation, set.watermark)).collect();
+            let applied =
+                self.applied.sets().map(|(d, set)| (d, set.watermark.incarnation(), set.watermark)).collect();
             let received = self.receivers.iter().map(|(d, receiver)| (*d, receiver.received())).collect();
             self.persistence.snapshot = Some(SyncSnapshot { end, applied, received });
         }
@@ -353,6 +413,7 @@ impl Partition {
             super::Stage::Reading(_) => return self.on_recovery_disk(done),
             super::Stage::Closing(_) => return self.on_closing_disk(done),
             super::Stage::Stopped(_) => return,
+            super::Stage::Regaining(_) => return self.on_disk_regaining(done),
             super::Stage::Serving => {}
         }
         match done {
@@ -379,12 +440,14 @@ impl Partition {
             _ => self.on_checkpoint_disk(&done),
         }
         self.settle();
+        self.finish_catching_up();
     }
 
     fn on_log_written(&mut self, file: FileName) {
         let log = self.persistence.open();
         log.on_appended(file);
-        if log.is_held_back() && self.write_log() && self.config.append_fsync == AppendFsync::Always {
+        let always = self.config.append_fsync == AppendFsync::Always;
+        if log.is_held_back() && self.write_log() && (always || self.needs_sync_now()) {
             self.begin_sync();
         }
         self.release();
@@ -405,10 +468,11 @@ impl Partition {
     fn on_log_synced(&mut self, file: FileName) {
         let synced = self.persistence.open().on_synced(file);
         self.take_snapshot(synced);
+        self.on_decisions_synced(synced.0);
         self.answer_replica_waits();
         self.release();
         let always = self.config.append_fsync == AppendFsync::Always;
-        if always || self.persistence.snapshot.is_some() {
+        if always || self.persistence.snapshot.is_some() || self.transactions.has_unsynced_decisions() {
             self.begin_sync();
         }
     }
@@ -423,37 +487,45 @@ impl Partition {
         self.outbox.release(durable.0);
     }
 
-    fn read_old_entries(&mut self) {
+    pub(super) fn read_old_entries(&mut self) {
         if self.persistence.reading.is_some() {
             return;
         }
-        while let Some((number, datacenter, reader)) = self.persistence.readers.front_mut() {
-            let (number, datacenter) = (*number, *datacenter);
+        while let Some((number, purpose, reader)) = self.persistence.readers.front_mut() {
+            let (number, purpose) = (*number, *purpose);
             if let Some(op) = reader.next_op() {
                 self.persistence.reading = Some(number);
                 self.disk.push_back(op);
                 return;
             }
             self.persistence.readers.pop_front();
-            // What was asked for is not written yet; the end of the next turn asks again.
-            if let Some(sender) = self.senders.get_mut(&datacenter) {
-                sender.reading = false;
+            // What was asked for is not written yet: it is asked for again.
+            match purpose {
+                ReadFor::Stream(datacenter) => {
+                    if let Some(sender) = self.senders.get_mut(&datacenter) {
+                        sender.reading = false;
+                    }
+                }
+                ReadFor::Regain(datacenter, after) => self.give_back(datacenter, after, Vec::new()),
             }
         }
     }
 
-    fn on_old_entries(&mut self, done: DiskDone) {
+    pub(super) fn on_old_entries(&mut self, done: DiskDone) {
         let number = self.persistence.reading.take();
         let front = self.persistence.readers.front().map(|(number, ..)| *number);
         if number.is_none() || number != front {
             return self.read_old_entries();
         }
-        let Some((number, datacenter, mut reader)) = self.persistence.readers.pop_front() else { return };
+        let Some((number, purpose, mut reader)) = self.persistence.readers.pop_front() else { return };
         match reader.on_done(done) {
             Ok(entries) if entries.is_empty() && !reader.is_finished() => {
-                self.persistence.readers.push_front((number, datacenter, reader));
+                self.persistence.readers.push_front((number, purpose, reader));
             }
-            Ok(entries) => self.on_entries_read(datacenter, entries),
+            Ok(entries) => match purpose {
+                ReadFor::Stream(datacenter) => self.on_entries_read(datacenter, entries),
+                ReadFor::Regain(datacenter, after) => self.give_back(datacenter, after, entries),
+            },
             Err(error) => return self.stop(format!("{error}{}", super::recover::ADVICE)),
         }
         self.read_old_entries();
@@ -472,7 +544,7 @@ impl Partition {
 
     /// When time alone will have something to do.
     pub fn next_timer(&self) -> Option<u64> {
-        if !matches!(self.stage, super::Stage::Serving) {
+        if !matches!(self.stage, super::Stage::Serving | super::Stage::Regaining(_)) {
             return None;
         }
         let acknowledge = self.persistence.acknowledge_all.then_some(self.persistence.next_acknowledge_us);
@@ -484,7 +556,7 @@ impl Partition {
     /// What time alone brings.
     pub fn on_timer(&mut self, now: ensue_types::Now) {
         self.now = now;
-        if !matches!(self.stage, super::Stage::Serving) {
+        if !matches!(self.stage, super::Stage::Serving | super::Stage::Regaining(_)) {
             return;
         }
         self.give_up_waits();
@@ -495,7 +567,13 @@ impl Partition {
         // A moment that inputs in between do not move: a busy partition needs its syncs most.
         self.persistence.next_timer_us = now.monotonic_us + TIMER_INTERVAL_US;
         self.look_for_room();
+        if matches!(self.stage, super::Stage::Regaining(_)) {
+            return;
+        }
         self.sync_in_time();
+        // What was synced before it began to wait for that is told of no other way.
+        let synced = self.persistence.log.as_ref().map_or(Lsn(0), |log| log.synced());
+        self.on_decisions_synced(synced.0);
         self.collect();
         self.sweep_marks();
         self.forget_old_reads();

@@ -24,12 +24,14 @@ use ensue_types::{
     Reply, Rule,
 };
 use ensue_wire::{Decision, Envelope, Message};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// What a partition is doing.
 #[derive(Clone, Debug)]
 pub enum Stage {
     Reading(Option<Box<Reading>>),
+    /// The log may have lost its tail: the other datacenters are asked for it.
+    Regaining(Box<super::regain::Regaining>),
     Serving,
     /// It stops in good order.
     Closing(Closing),
@@ -50,6 +52,8 @@ impl Stage {
 #[derive(Clone, Debug)]
 pub struct Reading {
     recovery: Recovery,
+    /// The log may end before what was promised; the datacenters of this mask need not be asked.
+    tail_lost: Option<u16>,
     clock: LogicalTime,
     records: u64,
     open: Open,
@@ -57,14 +61,16 @@ pub struct Reading {
 
 /// What the log began and has not ended.
 #[derive(Clone, Debug, Default)]
-struct Open {
+pub(super) struct Open {
     /// Own entries up to here are in the checkpoint. Merging them again could bring back what a tombstone deleted that
     /// has been collected since.
     own_floor: Position,
     received: BTreeMap<(DatacenterId, Position), (Incarnation, Entry)>,
     begun: BTreeMap<OperationId, Begun>,
     decided: BTreeMap<OperationId, (LogicalTime, Option<Entry>)>,
-    prepared: BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>,
+    pub(super) prepared: BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>,
+    /// Parts that were executed and may be asked for again, with the names of local transactions.
+    executed: BTreeMap<OperationId, Option<OperationId>>,
     /// The entries of replicated transactions decided and not completed: the participants' names are in them.
     announced: BTreeMap<OperationId, Entry>,
 }
@@ -92,10 +98,17 @@ impl Partition {
             fsync_always: self.config.append_fsync == AppendFsync::Always,
             synced: Lsn(0),
             checkpoint: 0,
+            without: 0,
         };
         let log = LogOptions { segment_bytes: self.config.tuning.segment_bytes };
         let recovery = Recovery::new(RecoveryOptions { log, expected });
-        let reading = Reading { recovery, clock: LogicalTime::ZERO, records: 0, open: Open::default() };
+        let reading = Reading {
+            recovery,
+            tail_lost: None,
+            clock: LogicalTime::ZERO,
+            records: 0,
+            open: Open::default(),
+        };
         self.stage = Stage::Reading(Some(Box::new(reading)));
         self.read_on();
     }
@@ -127,10 +140,9 @@ impl Partition {
         match item {
             Recovered::Superblock(superblock) => {
                 self.incarnation = superblock.incarnation;
-                if !superblock.tail_complete(self.config.boot_id) {
-                    return Err("TAILLOST the machine restarted after an unclean stop under appendfsync \
-                                everysec or no: this log may have lost its last second"
-                        .to_owned());
+                let lost = !superblock.tail_complete(self.config.boot_id);
+                if let Stage::Reading(Some(reading)) = &mut self.stage {
+                    reading.tail_lost = lost.then_some(superblock.without);
                 }
                 Ok(())
             }
@@ -149,7 +161,7 @@ impl Partition {
             }
             Recovered::Finished(finish) => {
                 let reading = self.take_reading();
-                self.serve(*finish, *reading);
+                self.on_log_read(*finish, *reading);
                 Ok(())
             }
         }
@@ -177,14 +189,11 @@ impl Partition {
                     rows.restore_bounds(flushed, collected);
                 }
                 for stream in image.streams {
-                    let set = AppliedSet {
-                        incarnation: stream.applied_incarnation,
-                        watermark: stream.watermark,
-                        above: stream.above.into_iter().collect(),
-                    };
+                    let above = stream.above.into_iter().collect();
+                    let set = AppliedSet { watermark: stream.watermark, above, lost: stream.lost };
                     self.applied.restore(stream.datacenter, set);
                     if let Some(receiver) = self.receivers.get_mut(&stream.datacenter) {
-                        receiver.restore(stream.received_incarnation, stream.received);
+                        receiver.restore(stream.received);
                     }
                 }
                 Ok(())
@@ -202,16 +211,22 @@ impl Partition {
     fn take_record(&mut self, reading: &mut Reading, recovered: RecoveredRecord) -> Result<(), String> {
         let wrong = |error: layout::LayoutError| format!("log at {}: {error}", recovered.lsn_end);
         self.persistence.tail.replay(&recovered).map_err(wrong)?;
-        let batch = recovered.batch;
+        let (batch, incarnation) = (recovered.batch, recovered.incarnation);
+        self.incarnation = self.incarnation.max(incarnation);
         let open = &mut reading.open;
         match recovered.record {
             Record::Own { entry } => {
                 let entry = layout::decode_entry(&entry).map_err(wrong)?;
+                if let Change::Effects { transaction: Some(operation), .. } = entry.change {
+                    // Its own record of the execution was lost, and the entry came back from another datacenter.
+                    open.executed.insert(operation, None);
+                    self.persistence.restore_needed(Needed::Executed(operation), batch);
+                }
                 self.replay_own(open, entry);
             }
             Record::Begun { number, keyspace, context, parts } => {
                 self.transactions.begun = self.transactions.begun.max(number);
-                let transaction = self.local_transaction(number);
+                let transaction = OperationId { incarnation, ..self.local_transaction(number) };
                 open.begun.insert(transaction, Begun { keyspace, context, parts });
                 self.persistence.restore_needed(Needed::Begun(transaction), batch);
             }
@@ -223,6 +238,12 @@ impl Partition {
             Record::Decided { transaction, at, entry } => {
                 reading.clock = reading.clock.max(at);
                 let entry = entry.map(|entry| layout::decode_entry(&entry)).transpose().map_err(wrong)?;
+                if let Some(Change::Effects { transaction: Some(operation), .. }) =
+                    entry.as_ref().map(|e| &e.change)
+                {
+                    open.executed.insert(*operation, Some(transaction));
+                    self.persistence.restore_needed(Needed::Executed(*operation), batch);
+                }
                 self.replay_decided(open, transaction, at, entry);
             }
             Record::Completed { transaction } => {
@@ -233,19 +254,8 @@ impl Partition {
             }
             Record::Received { origin, incarnation, entry } => {
                 let entry = layout::decode_entry(&entry).map_err(wrong)?;
-                let position = entry.position;
-                if let Some(receiver) = self.receivers.get_mut(&origin) {
-                    if self.config.rules.hold(Rule::RememberReceivedPosition) {
-                        receiver.restore(incarnation, position);
-                    }
-                }
                 reading.clock = reading.clock.max(entry.stamp.time);
-                if !self.applied.contains(origin, position)
-                    || matches!(entry.change, Change::Transaction { .. })
-                {
-                    open.received.insert((origin, position), (incarnation, entry));
-                    self.persistence.restore_needed(Needed::Received(origin, position), batch);
-                }
+                self.replay_received(&mut reading.open, (origin, incarnation), entry, batch);
             }
             Record::Applied { origin, incarnation, position, at } => {
                 reading.clock = reading.clock.max(at);
@@ -264,15 +274,43 @@ impl Partition {
         Ok(())
     }
 
+    fn replay_received(
+        &mut self,
+        open: &mut Open,
+        (origin, incarnation): (DatacenterId, Incarnation),
+        entry: Entry,
+        batch: Lsn,
+    ) {
+        let position = entry.position;
+        self.persistence.retain(origin, position, batch);
+        if let Some(receiver) = self.receivers.get_mut(&origin) {
+            if self.config.rules.hold(Rule::RememberReceivedPosition) {
+                receiver.restore(position);
+            }
+        }
+        if !self.applied.contains(origin, position) || matches!(entry.change, Change::Transaction { .. }) {
+            open.received.insert((origin, position), (incarnation, entry));
+            self.persistence.restore_needed(Needed::Received(origin, position), batch);
+        } else if let Change::Effects { transaction: Some(operation), .. } = entry.change {
+            open.executed.insert(operation, None);
+            self.persistence.restore_needed(Needed::Executed(operation), batch);
+        }
+    }
+
     fn replay_own(&mut self, open: &Open, entry: Entry) {
         if entry.position <= open.own_floor && self.config.rules.hold(Rule::CheckpointedIsNotReplayed) {
             return;
         }
         self.position = self.position.max(entry.position);
         self.clock.observe(entry.stamp.time);
+        self.merge_own(entry);
+    }
+
+    /// Merges an entry of the own stream that is read from the log, or that came back from another datacenter.
+    pub(super) fn merge_own(&mut self, entry: Entry) {
         let own = OperationId {
             datacenter: self.datacenter,
-            incarnation: self.incarnation,
+            incarnation: entry.position.incarnation(),
             partition: self.id,
             position: entry.position,
         };
@@ -292,6 +330,9 @@ impl Partition {
                 let dependencies = self.keyspace(keyspace).carried(&entry.dependencies);
                 let write = Write { stamp: entry.stamp, at, operation, dependencies };
                 self.apply_flush(keyspace, &effects, &write);
+            }
+            Change::Lost { after } => {
+                self.applied.lose(operation.datacenter, after, Position::before(operation.incarnation));
             }
             Change::Transaction { .. } => {}
         }
@@ -323,11 +364,7 @@ impl Partition {
                     }
                     self.persistence
                         .needed_as(Needed::Received(place.0, place.1), Needed::Begun(transaction));
-                    self.applied.insert(
-                        transaction.datacenter,
-                        transaction.incarnation,
-                        transaction.position,
-                    );
+                    self.applied.insert(transaction.datacenter, transaction.position);
                 }
                 open.decided.insert(transaction, (at, entry));
             }
@@ -343,14 +380,19 @@ impl Partition {
         at: LogicalTime,
     ) {
         if self.config.rules.hold(Rule::RememberApplied) {
-            self.applied.insert(origin, incarnation, position);
+            self.applied.insert(origin, position);
         }
-        self.persistence.no_longer_needed(Needed::Received(origin, position));
-        let Some((_, entry)) = open.received.remove(&(origin, position)) else { return };
+        let Some((_, entry)) = open.received.remove(&(origin, position)) else {
+            return self.persistence.no_longer_needed(Needed::Received(origin, position));
+        };
         if let Change::Effects { transaction: Some(transaction), .. } = &entry.change {
+            let executed = Needed::Executed(*transaction);
+            self.persistence.needed_as(Needed::Received(origin, position), executed);
+            open.executed.insert(*transaction, None);
             open.prepared.remove(transaction);
             self.persistence.no_longer_needed(Needed::Prepared(*transaction));
         }
+        self.persistence.no_longer_needed(Needed::Received(origin, position));
         let operation = OperationId { datacenter: origin, incarnation, partition: self.id, position };
         if matches!(entry.change, Change::Transaction { .. }) {
             open.announced.insert(operation, entry);
@@ -359,48 +401,90 @@ impl Partition {
         self.replay_change(entry, operation, Some(at));
     }
 
-    /// Everything was read: takes up what is open, and serves.
-    fn serve(&mut self, finish: Finish, reading: Reading) {
-        let Finish { log, mut superblock, .. } = finish;
+    /// Everything was read: goes on, or asks the others for what may be missing.
+    fn on_log_read(&mut self, finish: Finish, reading: Reading) {
+        let Finish { log, superblock, .. } = finish;
         self.persistence.checkpointed_end = log.first();
         self.persistence.stream_floor = log.first();
-        let always = self.config.append_fsync == AppendFsync::Always;
-        self.persistence.opening = self.opening(&superblock, &log);
-        self.persistence.opening.push_back(superblock.mark_running(self.config.boot_id, always));
-        self.disk.extend(self.persistence.opening.front().cloned());
         self.persistence.superblock = Some(superblock);
+        self.incarnation = self.incarnation.max(log.incarnation());
         self.persistence.log = Some(log);
-        let floor = self.clock.latest().max(reading.clock);
-        let bound = if self.config.rules.hold(Rule::ClockAheadOfRestart) {
-            self.persistence.bound
-        } else {
-            LogicalTime::ZERO
-        };
-        self.clock = HybridClock::starting_at(floor.max(bound));
-        let since = self.clock.read(self.now);
-        for rows in &mut self.rows {
-            rows.forget_past(since);
+        let mut floor = self.clock.latest().max(reading.clock);
+        if self.config.rules.hold(Rule::ClockAheadOfRestart) {
+            floor = floor.max(self.persistence.bound);
+            if reading.tail_lost.is_some() {
+                // The bound that was lost lay no further ahead of the wall than this.
+                let ahead_ms = self.now.wall_ms + self.config.tuning.clock_persist_ahead_ms;
+                floor = floor.max(LogicalTime::from_ms(ahead_ms));
+            }
         }
-        let own =
-            AppliedSet { incarnation: self.incarnation, watermark: self.position, ..AppliedSet::default() };
-        self.applied.restore(self.datacenter, own);
+        self.clock = HybridClock::starting_at(floor);
+        self.own_entry_applied();
+        self.release();
+        let Reading { tail_lost, records, open, .. } = reading;
+        if let (Some(superblock), Some(log)) = (&self.persistence.superblock, &self.persistence.log) {
+            self.persistence.opening = self.opening(superblock, log);
+        }
+        match tail_lost {
+            Some(without) => self.begin_to_regain(without, records, open),
+            None => self.serve(records, open, None),
+        }
+    }
+
+    /// The log holds all that can be had: takes up what is open, and serves; after a loss, when it has caught up.
+    pub(super) fn serve(&mut self, records: u64, mut open: Open, after_loss: Option<u16>) {
+        let always = self.config.append_fsync == AppendFsync::Always;
+        let (boot_id, incarnation) = (self.config.boot_id, self.incarnation);
+        if let Some(mut superblock) = self.persistence.superblock.take() {
+            superblock.incarnation = incarnation;
+            // Until it has caught up, another start must catch up too.
+            let marked = match after_loss {
+                Some(_) => superblock.replace(),
+                None => superblock.mark_running(boot_id, always),
+            };
+            self.persistence.opening.push_back(marked);
+            self.disk.extend(self.persistence.opening.front().cloned());
+            self.persistence.superblock = Some(superblock);
+        }
+        self.forget_past();
         self.release();
         self.stage = Stage::Serving;
-        self.trace(Trace::PartitionReady { partition: self.id, records: reading.records });
-        self.take_up(reading.open);
+        // Nothing may be logged after what was read, so its end is what they wait for.
+        let end = self.persistence.log_end();
+        for (operation, name) in std::mem::take(&mut open.executed) {
+            self.report_when_synced(operation, name, end);
+        }
+        if let Some(without) = after_loss {
+            self.begin_to_catch_up(without, records, &mut open);
+        } else {
+            self.trace(Trace::PartitionReady { partition: self.id, records });
+        }
+        self.take_up(open);
         let others: Vec<DatacenterId> = self.receivers.keys().copied().collect();
         for datacenter in others {
             self.resume_stream(datacenter);
         }
         self.settle();
         self.take_early();
+        self.finish_catching_up();
+    }
+
+    /// States of before are not known: nothing is read at a time before this one.
+    pub(super) fn forget_past(&mut self) {
+        let since = self.clock.read(self.now);
+        for rows in &mut self.rows {
+            rows.forget_past(since);
+        }
     }
 
     /// What an earlier process of this boot wrote may be in memory only, dropped by a sync that failed: a sync of today
     /// would not tell. It is written anew before anything rests on it (trap 55).
     fn opening(&self, superblock: &Superblock, log: &Log) -> VecDeque<DiskOp> {
-        let same_boot = superblock.boot_id == self.config.boot_id && !superblock.clean;
-        if !same_boot || !self.config.rules.hold(Rule::RewriteTheUnsyncedTail) {
+        // After a loss the boot that the superblock names is the lost one until all has caught up, however many processes
+        // of this boot have tried.
+        let may_be_of_this_boot =
+            superblock.boot_id == self.config.boot_id || !superblock.tail_complete(self.config.boot_id);
+        if superblock.clean || !may_be_of_this_boot || !self.config.rules.hold(Rule::RewriteTheUnsyncedTail) {
             return VecDeque::new();
         }
         let unsynced = log.segments().filter(|segment| segment.end > log.synced());
@@ -409,7 +493,6 @@ impl Partition {
 
     fn take_up(&mut self, open: Open) {
         let Open { received, begun, mut decided, prepared, announced, .. } = open;
-        let remember = self.config.rules.hold(Rule::RememberTheVote);
         let complete = self.config.rules.hold(Rule::CompleteAfterCrash);
         for (transaction, begun) in begun {
             if complete {
@@ -429,6 +512,20 @@ impl Partition {
                 self.arrive(origin, incarnation, entry);
             }
         }
+        self.take_up_prepared(prepared);
+        let asked: Vec<OperationId> = self.transactions.coordinated.keys().copied().collect();
+        for transaction in asked {
+            self.repeat_decision(transaction, &|_| true);
+            self.ask_participants(transaction, &|_| true);
+        }
+    }
+
+    /// What was voted for is undecided again, until the coordinator says more.
+    pub(super) fn take_up_prepared(
+        &mut self,
+        prepared: BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>,
+    ) {
+        let remember = self.config.rules.hold(Rule::RememberTheVote);
         for (transaction, (keyspace, at, part)) in prepared.into_iter().filter(|_| remember) {
             if transaction.datacenter == self.datacenter {
                 self.await_decision(transaction, keyspace, part, at);
@@ -440,10 +537,6 @@ impl Partition {
                 }
                 self.notify_again(transaction);
             }
-        }
-        let asked: Vec<OperationId> = self.transactions.coordinated.keys().copied().collect();
-        for transaction in asked {
-            self.ask_participants(transaction, &|_| true);
         }
     }
 
@@ -457,16 +550,16 @@ impl Partition {
         let keyspace = begun.keyspace;
         let state = match decision {
             Some((at, Some(entry))) => {
-                let operation = OperationId { position: entry.position, ..transaction };
-                Coordinated::Committing(Committing {
-                    decision: Decision { at, operation, stamp: entry.stamp },
-                    participants,
-                    committed: BTreeSet::new(),
-                    keyspace,
-                    replies: Vec::new(),
-                    context: Context::default(),
-                    session: None,
-                })
+                let operation = OperationId {
+                    incarnation: entry.position.incarnation(),
+                    position: entry.position,
+                    ..transaction
+                };
+                let decision = Decision { at, operation, stamp: entry.stamp };
+                self.transactions.names.insert(operation, transaction);
+                let announced = self.note_decision(transaction, Some(entry.position));
+                let committing = Committing::new(decision, keyspace, participants, begun.parts);
+                Coordinated::Committing(Committing { announced, ..committing })
             }
             _ => {
                 let context = Context { time: LogicalTime::ZERO, facts: begun.context };
@@ -479,15 +572,10 @@ impl Partition {
 
     fn take_up_decided(&mut self, transaction: OperationId, at: LogicalTime, entry: &Entry) {
         let Change::Transaction { keyspace, participants } = &entry.change else { return };
-        let committing = Committing {
-            decision: Decision { at, operation: transaction, stamp: entry.stamp },
-            participants: participants.clone(),
-            committed: BTreeSet::new(),
-            keyspace: *keyspace,
-            replies: Vec::new(),
-            context: Context::default(),
-            session: None,
-        };
+        let decision = Decision { at, operation: transaction, stamp: entry.stamp };
+        let announced = self.note_decision(transaction, None);
+        let committing = Committing::new(decision, *keyspace, participants.clone(), Vec::new());
+        let committing = Committing { announced, ..committing };
         self.transactions.coordinated.insert(transaction, Coordinated::Committing(committing));
     }
 
@@ -520,7 +608,8 @@ impl Partition {
             | Message::ContextMerge { request, .. } => *request,
             Message::Survey { request } => {
                 let request = *request;
-                let figures = vec![("stopped".to_owned(), 1)];
+                let what = if reason.starts_with("TAILLOST") { "catching_up" } else { "stopped" };
+                let figures = vec![(what.to_owned(), 1)];
                 return self.send_refusal(envelope.from, Message::Surveyed { request, figures });
             }
             _ => return,

@@ -2,9 +2,7 @@
 
 use super::Partition;
 use crate::trace::Trace;
-use ensue_types::{
-    DatacenterId, Dependency, Extent, Incarnation, LogicalTime, OperationId, Position, RequestId, Rule,
-};
+use ensue_types::{DatacenterId, Dependency, Extent, LogicalTime, OperationId, Position, RequestId, Rule};
 use ensue_wire::{Address, Message, StreamAcknowledge};
 
 /// A session that waits until enough datacenters have its past.
@@ -21,28 +19,25 @@ impl Partition {
     /// Tells a datacenter where its stream shall go on.
     pub(super) fn resume_stream(&mut self, datacenter: DatacenterId) {
         let Some(receiver) = self.receivers.get(&datacenter) else { return };
-        let (incarnation, received) = (receiver.incarnation, receiver.received());
+        let received = receiver.received();
+        let incarnation = received.incarnation();
         let to = Address::Partition { datacenter, partition: self.id };
         self.send(to, Message::StreamResume { incarnation, received });
         self.acknowledge(datacenter);
     }
 
-    pub(super) fn on_stream_resume(
-        &mut self,
-        datacenter: DatacenterId,
-        incarnation: Incarnation,
-        received: Position,
-    ) {
-        let foreign = incarnation != self.incarnation && received != Position(0);
-        if foreign || received > self.position {
-            // It has what this log does not: the log lost its tail, or the peer is not what it says.
+    pub(super) fn on_stream_resume(&mut self, datacenter: DatacenterId, received: Position) {
+        if received > self.position {
             return self.trace(Trace::Refused { what: "a resume point beyond the own stream" });
         }
+        let from = if self.config.rules.hold(Rule::ResumeWhereItStopped) { received } else { self.position };
+        // One that has what was declared lost is sent the declaration, and stops at it.
+        let next = self.applied.next(self.datacenter, from);
         if let Some(sender) = self.senders.get_mut(&datacenter) {
-            let from =
-                if self.config.rules.hold(Rule::ResumeWhereItStopped) { received } else { self.position };
-            sender.on_resume(from);
+            sender.on_resume(from, next);
         }
+        // It may have lost its tail: it needs to know where this stream ends.
+        self.acknowledge(datacenter);
         self.send_streams();
     }
 
@@ -57,12 +52,17 @@ impl Partition {
             return self.trace(Trace::Refused { what: "an acknowledgement beyond the own stream" });
         }
         sender.on_acknowledge(acknowledge, clock);
+        let (_, durable) = sender.applied(datacenter);
+        let received =
+            self.receivers.get(&datacenter).map(|receiver| receiver.received()).unwrap_or_default();
+        self.persistence.durable_at_origin(datacenter, durable, received);
+        self.note_end(datacenter, acknowledge.end);
         self.answer_replica_waits();
         self.send_streams();
     }
 
     /// Sends what the windows have room for.
-    pub(super) fn send_streams(&mut self) {
+    pub(crate) fn send_streams(&mut self) {
         let datacenters: Vec<DatacenterId> = self.senders.keys().copied().collect();
         for datacenter in datacenters {
             while self.send_batch(datacenter) {}
@@ -73,16 +73,20 @@ impl Partition {
     fn send_batch(&mut self, datacenter: DatacenterId) -> bool {
         let tuning = &self.config.tuning;
         let (window, batch) = (tuning.stream_window_bytes, tuning.stream_batch_entries);
-        let end = self.position;
+        let end = self.stream_end();
         let Some(sender) = self.senders.get_mut(&datacenter) else { return false };
         let Some(first) = sender.wants(end, window) else { return false };
         let mut entries = Vec::new();
         let mut position = first;
         while entries.len() < batch && sender.wants(end, window) == Some(position) {
             let Some(entry) = self.persistence.entry_in_memory(position) else { break };
-            sender.sent(position, entry.len());
+            let next = self.applied.next(self.datacenter, position);
+            sender.sent(position, next, entry.len());
             entries.push(entry);
-            position = position.next();
+            if next != position.next() {
+                break;
+            }
+            position = next;
         }
         if entries.is_empty() {
             sender.reading = true;
@@ -90,7 +94,7 @@ impl Partition {
             return false;
         }
         let to = Address::Partition { datacenter, partition: self.id };
-        let incarnation = self.incarnation;
+        let incarnation = first.incarnation();
         self.times.spoke(datacenter, self.now.monotonic_us);
         self.send(to, Message::StreamEntries { incarnation, first, entries });
         true
@@ -98,21 +102,23 @@ impl Partition {
 
     /// Entries of the log that memory no longer holds have been read for a datacenter that lags.
     pub(super) fn on_entries_read(&mut self, datacenter: DatacenterId, read: Vec<(Position, bytes::Bytes)>) {
+        let end = self.stream_end();
         let Some(sender) = self.senders.get_mut(&datacenter) else { return };
         sender.reading = false;
-        let Some(mut next) = sender.wants(self.position, usize::MAX) else { return };
+        let Some(mut next) = sender.wants(end, usize::MAX) else { return };
         let first = next;
         let mut entries = Vec::new();
-        for (position, entry) in read {
+        for (position, entry) in read.into_iter().filter(|(position, _)| *position <= end) {
             if position == next {
-                sender.sent(position, entry.len());
+                let after = self.applied.next(self.datacenter, position);
+                sender.sent(position, after, entry.len());
                 entries.push(entry);
-                next = next.next();
+                next = position.next();
             }
         }
         if !entries.is_empty() {
             let to = Address::Partition { datacenter, partition: self.id };
-            let incarnation = self.incarnation;
+            let incarnation = first.incarnation();
             self.send(to, Message::StreamEntries { incarnation, first, entries });
         }
         self.send_streams();
@@ -122,7 +128,7 @@ impl Partition {
     pub(super) fn acknowledge(&mut self, datacenter: DatacenterId) {
         let Some(receiver) = self.receivers.get(&datacenter) else { return };
         let acknowledge = StreamAcknowledge {
-            incarnation: receiver.incarnation,
+            incarnation: receiver.received().incarnation(),
             received: receiver.received(),
             synced: receiver.synced(),
             applied: self.persistence.applied_durably().collect(),
@@ -135,6 +141,11 @@ impl Partition {
         let floor =
             self.order.earliest().map_or(now, |earliest| now.min(LogicalTime(earliest.0.saturating_sub(1))));
         self.send_at(floor, to, Message::StreamAcknowledge(acknowledge));
+    }
+
+    /// The last position that may be sent: a decision leaves when it is durable.
+    fn stream_end(&self) -> Position {
+        self.transactions.first_unsynced_decision().map_or(self.position, |first| Position(first.0 - 1))
     }
 
     /// The position that every other datacenter has synced: below it, the log need not be kept for the streams.
@@ -166,7 +177,7 @@ impl Partition {
         let through = |(datacenter, set): (DatacenterId, &crate::applied::AppliedSet)| {
             let position = set.watermark;
             let operation =
-                OperationId { datacenter, incarnation: set.incarnation, partition: self.id, position };
+                OperationId { datacenter, incarnation: position.incarnation(), partition: self.id, position };
             Dependency { operation, extent: Extent::Through }
         };
         self.applied.sets().map(through).filter(|d| d.operation.position != Position(0)).collect()
@@ -192,19 +203,15 @@ impl Partition {
     /// How many datacenters, this one included, have durably applied all of these operations of this partition.
     pub(super) fn replicas(&self, dependencies: &[Dependency]) -> u8 {
         let has = |sender: &crate::stream::sender::Sender, dependency: &Dependency| {
-            let wanted = dependency.operation;
-            let (incarnation, position) = sender.applied(wanted.datacenter);
             debug_assert!(matches!(dependency.extent, Extent::Exact | Extent::Through));
-            incarnation > wanted.incarnation
-                || (incarnation == wanted.incarnation && position >= wanted.position)
+            let (_, position) = sender.applied(dependency.operation.datacenter);
+            position >= dependency.operation.position
         };
         let durable = |dependency: &Dependency| {
-            self.persistence.applied_durably().any(|(origin, incarnation, position)| {
-                let wanted = dependency.operation;
-                origin == wanted.datacenter
-                    && (incarnation > wanted.incarnation
-                        || (incarnation == wanted.incarnation && position >= wanted.position))
-            })
+            let wanted = dependency.operation;
+            self.persistence
+                .applied_durably()
+                .any(|(origin, _, position)| origin == wanted.datacenter && position >= wanted.position)
         };
         let here = u8::from(dependencies.iter().all(durable));
         let elsewhere =

@@ -43,7 +43,10 @@ impl Partition {
 
     /// Something was to be written, and there was no room.
     pub(super) fn on_no_room(&mut self, file: FileName) {
-        if !self.persistence.opening.is_empty() {
+        if let Some(DiskOp::Rewrite { file: due } | DiskOp::Replace { file: due, .. }) =
+            self.persistence.opening.front()
+            && *due == file
+        {
             self.persistence.room.opening_failed = true;
             return self.run_short();
         }
@@ -92,6 +95,9 @@ impl Partition {
     }
 
     pub(super) fn make_reserve(&mut self) {
+        if self.persistence.room.reserve != Reserve::Missing {
+            return;
+        }
         self.persistence.room.reserve = Reserve::Making;
         let bytes = Bytes::from(vec![0; self.config.tuning.reserve_bytes]);
         self.disk.push_back(DiskOp::Append { file: FileName::Reserve, bytes });

@@ -2,7 +2,7 @@
 
 use super::{Partition, Stage};
 use ensue_store::view::View;
-use ensue_types::KeyspaceId;
+use ensue_types::{KeyspaceId, Position};
 
 /// Dead cells, and for each keyspace in use what it shows.
 #[derive(Default)]
@@ -47,6 +47,10 @@ impl Partition {
         add("cells", self.rows.iter().map(|rows| rows.cells()).sum());
         add("stopped", u64::from(!matches!(self.stage, Stage::Serving)));
         add("disk_full", u64::from(self.is_out_of_room()));
+        add("catching_up", u64::from(self.is_catching_up()));
+        add("lost_tails", self.applied.sets().map(|(_, set)| set.lost.len() as u64).sum());
+        add("taken_back_entries", self.losses.taken_back);
+        add("lost_dependencies", self.losses.dependencies);
         let counts = self.count_rows();
         add("tombstones", counts.tombstones);
         for shown in counts.shown {
@@ -55,11 +59,8 @@ impl Partition {
         }
         for (datacenter, sender) in &self.senders {
             let name = &self.config.topology.datacenters[usize::from(datacenter.0)].name;
-            add(&format!("lag_{name}_entries"), self.position.0 - sender.synced().0.min(self.position.0));
-            add(
-                &format!("unreceived_{name}_entries"),
-                self.position.0 - sender.received().0.min(self.position.0),
-            );
+            add(&format!("lag_{name}_entries"), entries_between(sender.synced(), self.position));
+            add(&format!("unreceived_{name}_entries"), entries_between(sender.received(), self.position));
             add(&format!("linked_{name}"), u64::from(sender.is_resumed()));
         }
         figures
@@ -90,4 +91,11 @@ impl Partition {
         }
         counts
     }
+}
+
+/// Entries after one place and up to another. Of an earlier incarnation only the last part is counted: how many entries
+/// it had is not kept.
+fn entries_between(after: Position, end: Position) -> u64 {
+    let same = after.incarnation() == end.incarnation();
+    if same { end.0.saturating_sub(after.0) } else { end.number() }
 }

@@ -14,7 +14,7 @@ use super::Partition;
 use crate::view::Shown;
 use ensue_protocol::{Needs, Sight, Standing};
 use ensue_store::record::Record;
-use ensue_types::{DatacenterId, Incarnation, LogicalTime, PartitionId, Position, Rule, TimeVector};
+use ensue_types::{DatacenterId, LogicalTime, PartitionId, Position, Rule, TimeVector};
 use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
 
@@ -130,17 +130,8 @@ impl Partition {
     }
 
     /// Another datacenter has nothing to say but its time.
-    pub(super) fn on_heartbeat(
-        &mut self,
-        origin: DatacenterId,
-        incarnation: Incarnation,
-        end: Position,
-        time: LogicalTime,
-    ) {
+    pub(super) fn on_heartbeat(&mut self, origin: DatacenterId, end: Position, time: LogicalTime) {
         let Some(receiver) = self.receivers.get(&origin) else { return };
-        if receiver.incarnation != incarnation && end != Position(0) && receiver.received() != Position(0) {
-            return; // Of another life of the stream; the present one will speak for itself.
-        }
         let early = Early { end, time };
         let order = self.config.rules.hold(Rule::HeartbeatsFollowEntries);
         let (received, applied) = match order {
@@ -199,7 +190,7 @@ impl Partition {
         if self.senders.contains_key(&datacenter) {
             self.promise();
             self.times.heartbeats += 1;
-            let message = Message::Heartbeat { incarnation: self.incarnation, end: self.position };
+            let message = Message::Heartbeat { end: self.position };
             self.send(Address::Partition { datacenter, partition: self.id }, message);
         }
     }

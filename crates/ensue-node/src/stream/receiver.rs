@@ -2,12 +2,11 @@
 //!
 //! Promises: every position once, in order; a gap is never accepted, a duplicate never passed on.
 
-use ensue_types::{Incarnation, Position};
+use ensue_types::Position;
 
 /// The receiving side of a stream, from one datacenter.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
-    pub incarnation: Incarnation,
     received: Position,
     synced: Position,
 }
@@ -42,8 +41,7 @@ impl Receiver {
     }
 
     /// What recovery found: all of it was read from the disk.
-    pub fn restore(&mut self, incarnation: Incarnation, received: Position) {
-        self.incarnation = self.incarnation.max(incarnation);
+    pub fn restore(&mut self, received: Position) {
         self.received = self.received.max(received);
     }
 

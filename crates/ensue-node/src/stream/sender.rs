@@ -26,9 +26,9 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// The receiver has everything up to `received`: go on after it.
-    pub fn on_resume(&mut self, received: Position) {
-        self.next = Some(received.next());
+    /// The receiver has everything up to `received`: go on with `next`.
+    pub fn on_resume(&mut self, received: Position, next: Position) {
+        self.next = Some(next);
         self.in_flight.clear();
         self.in_flight_bytes = 0;
         self.received = self.received.max(received);
@@ -67,8 +67,8 @@ impl Sender {
     }
 
     /// An entry was handed to the link.
-    pub fn sent(&mut self, position: Position, bytes: usize) {
-        self.next = Some(position.next());
+    pub fn sent(&mut self, position: Position, next: Position, bytes: usize) {
+        self.next = Some(next);
         self.in_flight.push_back((position, bytes));
         self.in_flight_bytes += bytes;
     }

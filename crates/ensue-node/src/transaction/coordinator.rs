@@ -1,5 +1,6 @@
 //! The coordinator: one struct a state, each consumed by the step to the next.
 
+use crate::config::AppendFsync;
 use crate::partition::{Needed, Partition};
 use crate::trace::{Trace, TransactionStep};
 use ensue_store::entry::Change;
@@ -60,11 +61,47 @@ pub(crate) enum VotingKind {
 pub(crate) struct Committing {
     pub decision: Decision,
     pub participants: Vec<PartitionId>,
+    /// Of a local transaction: a participant that lost its part gets it back.
+    pub parts: Vec<Part>,
+    /// The decision is durable; before that, nobody hears of it.
+    pub announced: bool,
+    /// Readers that asked before.
+    pub checks: Vec<(Address, u64)>,
+    /// Who is to be given its part again, because it may have lost it.
+    pub again: BTreeSet<PartitionId>,
+    /// Who has executed its part, and who has it durably.
     pub committed: BTreeSet<PartitionId>,
+    pub synced: BTreeSet<PartitionId>,
+    pub answered: bool,
     pub keyspace: KeyspaceId,
     pub replies: Vec<(u32, Reply)>,
     pub context: Context,
     pub session: Option<(Address, RequestId)>,
+}
+
+impl Committing {
+    pub fn new(
+        decision: Decision,
+        keyspace: KeyspaceId,
+        participants: Vec<PartitionId>,
+        parts: Vec<Part>,
+    ) -> Committing {
+        Committing {
+            decision,
+            participants,
+            parts,
+            announced: false,
+            checks: Vec::new(),
+            again: BTreeSet::new(),
+            committed: BTreeSet::new(),
+            synced: BTreeSet::new(),
+            answered: false,
+            keyspace,
+            replies: Vec::new(),
+            context: Context::default(),
+            session: None,
+        }
+    }
 }
 
 impl Partition {
@@ -143,13 +180,20 @@ impl Partition {
                     messages.push((participant, prepare));
                 }
             }
-            Some(Coordinated::Committing(committing)) => {
-                let decision = committing.decision;
-                let missing = committing.participants.iter().filter(|p| !committing.committed.contains(p));
-                for &participant in missing.filter(|p| whom(**p)) {
+            Some(Coordinated::Committing(committing)) if committing.announced => {
+                let (decision, keyspace) = (committing.decision, committing.keyspace);
+                let done =
+                    |p: &PartitionId| committing.committed.contains(p) && committing.synced.contains(p);
+                for &participant in committing.participants.iter().filter(|p| !done(p) && whom(**p)) {
+                    let part = committing.parts.iter().find(|part| part.partition == participant);
+                    let part = part.filter(|_| committing.again.contains(&participant)).cloned();
+                    if part.is_some() {
+                        messages.push((participant, Message::Prepare { transaction, keyspace, part }));
+                    }
                     messages.push((participant, Message::Commit { transaction, decision }));
                 }
             }
+            Some(Coordinated::Committing(_)) => {}
             Some(Coordinated::Arriving(_)) | None => {}
         }
         for (participant, message) in messages {
@@ -172,8 +216,30 @@ impl Partition {
                     self.decide(transaction);
                 }
             }
-            Some(Coordinated::Committing(_)) => self.ask_participants(transaction, &|p| p == partition),
+            Some(Coordinated::Committing(committing)) => {
+                // It has its part. Even one that has executed it is told: asked twice, it may have placed it once more.
+                committing.again.remove(&partition);
+                if committing.announced {
+                    let decision = committing.decision;
+                    self.send_local(partition, Message::Commit { transaction, decision });
+                }
+            }
+            // A local transaction that was never decided: this log lost its beginning.
+            None if transaction.datacenter == self.datacenter => {
+                self.send(from, Message::Abandon { transaction });
+            }
             Some(Coordinated::Arriving(_)) | None => {}
+        }
+    }
+
+    /// The participants behind a new link may have lost their parts.
+    pub(crate) fn repeat_decision(&mut self, transaction: OperationId, owns: &dyn Fn(PartitionId) -> bool) {
+        if !self.config.rules.hold(Rule::GiveThePartBack) {
+            return;
+        }
+        if let Some(Coordinated::Committing(committing)) = self.transactions.coordinated.get_mut(&transaction)
+        {
+            committing.again.extend(committing.participants.iter().copied().filter(|p| owns(*p)));
         }
     }
 
@@ -192,32 +258,24 @@ impl Partition {
             at = votes.values().min().map_or(at, |vote| vote.next());
         }
         let committing = match kind {
-            VotingKind::Local { context, session, .. } => {
-                self.decide_local(transaction, at, keyspace, participants, context, session)
+            VotingKind::Local { parts, context, session } => {
+                let committing = self.decide_local(transaction, at, keyspace, participants, context);
+                Committing { parts, session, ..committing }
             }
             VotingKind::Replicated { stamp } => {
                 self.persistence.log(&Record::Decided { transaction, at, entry: None });
                 let announced = Needed::Received(transaction.datacenter, transaction.position);
                 self.persistence.needed_as(announced, Needed::Begun(transaction));
                 let decision = Decision { at, operation: transaction, stamp };
-                Committing {
-                    decision,
-                    participants,
-                    committed: BTreeSet::new(),
-                    keyspace,
-                    replies: Vec::new(),
-                    context: Context::default(),
-                    session: None,
-                }
+                Committing::new(decision, keyspace, participants, Vec::new())
             }
         };
-        let replicated = transaction.datacenter != self.datacenter;
+        let local = transaction.datacenter == self.datacenter;
+        let place = local.then_some(committing.decision.operation.position);
         self.transactions.coordinated.insert(transaction, Coordinated::Committing(committing));
         self.trace_step(transaction, TransactionStep::Decided);
-        self.ask_participants(transaction, &|_| true);
-        if replicated {
-            // From here on a reader is led to the transaction by its participants, so dependents may be shown.
-            self.mark_applied(transaction.datacenter, transaction.incarnation, transaction.position, at);
+        if self.note_decision(transaction, place) {
+            self.announce(transaction);
         }
     }
 
@@ -228,7 +286,6 @@ impl Partition {
         keyspace: KeyspaceId,
         participants: Vec<PartitionId>,
         mut context: Context,
-        session: Option<(Address, RequestId)>,
     ) -> Committing {
         let stamp = self.stamp(at);
         let operation = self.next_operation();
@@ -243,18 +300,11 @@ impl Partition {
         context.time = context.time.max(at);
         self.wrote(keyspace, &mut context, operation, stamp);
         let decision = Decision { at, operation, stamp };
-        Committing {
-            decision,
-            participants,
-            committed: BTreeSet::new(),
-            keyspace,
-            replies: Vec::new(),
-            context,
-            session,
-        }
+        self.transactions.names.insert(operation, transaction);
+        Committing { context, ..Committing::new(decision, keyspace, participants, Vec::new()) }
     }
 
-    /// A participant's part is durable.
+    /// A participant has executed its part.
     pub(crate) fn on_committed(
         &mut self,
         from: Address,
@@ -264,33 +314,53 @@ impl Partition {
     ) {
         let Address::Partition { partition, .. } = from else { return };
         let protocols = self.protocols.clone();
+        let always = self.config.append_fsync == AppendFsync::Always;
         let Some(Coordinated::Committing(committing)) = self.transactions.coordinated.get_mut(&transaction)
         else {
             return;
         };
+        committing.again.remove(&partition);
+        if always {
+            committing.synced.insert(partition);
+        }
         if !committing.committed.insert(partition) {
-            return;
+            return self.complete_if_done(transaction);
         }
         committing.replies.extend(replies);
         let protocol = &protocols[usize::from(committing.keyspace.0)];
         if protocol.join(&mut committing.context.facts, &seen).is_err() {
             self.traces.push_back(Trace::Refused { what: "a context that the protocol cannot read" });
         }
-        if committing.committed.len() == committing.participants.len() {
+        self.complete_if_done(transaction);
+    }
+
+    /// Answers the session when every participant has executed its part, and forgets when every part is durable.
+    pub(crate) fn complete_if_done(&mut self, transaction: OperationId) {
+        let Some(Coordinated::Committing(done)) = self.transactions.coordinated.get_mut(&transaction) else {
+            return;
+        };
+        if done.committed.len() < done.participants.len() {
+            return;
+        }
+        let first = !std::mem::replace(&mut done.answered, true);
+        let (context, mut replies) = (done.context.clone(), std::mem::take(&mut done.replies));
+        let durable = done.synced.len() == done.participants.len();
+        if let Some((to, request)) = done.session.take() {
+            replies.sort_by_key(|(place, _)| *place);
+            self.send(to, Message::Transacted { request, context, replies });
+        }
+        if first {
+            self.trace_step(transaction, TransactionStep::Completed);
+        }
+        if durable {
             self.complete(transaction);
         }
     }
 
     fn complete(&mut self, transaction: OperationId) {
-        let Some(Coordinated::Committing(done)) = self.transactions.coordinated.remove(&transaction) else {
-            return;
-        };
-        self.persistence.log(&Record::Completed { transaction });
-        self.trace_step(transaction, TransactionStep::Completed);
-        if let Some((to, request)) = done.session {
-            let Committing { context, mut replies, .. } = done;
-            replies.sort_by_key(|(place, _)| *place);
-            self.send(to, Message::Transacted { request, context, replies });
+        if let Some(Coordinated::Committing(done)) = self.transactions.coordinated.remove(&transaction) {
+            self.persistence.log(&Record::Completed { transaction });
+            self.note_completed(done.decision.operation, done.participants);
         }
     }
 
@@ -303,7 +373,10 @@ impl Partition {
         at: LogicalTime,
     ) {
         self.observe(at);
-        let decision = match self.transactions.coordinated.get(&transaction) {
+        let decision = match self.transactions.coordinated.get_mut(&transaction) {
+            Some(Coordinated::Committing(committing)) if !committing.announced => {
+                return committing.checks.push((from, check));
+            }
             Some(Coordinated::Committing(committing)) => Some(committing.decision),
             _ => None,
         };
@@ -313,6 +386,9 @@ impl Partition {
     /// A part of a replicated transaction arrived at a participant.
     pub(crate) fn on_notify(&mut self, from: Address, transaction: OperationId) {
         let Address::Partition { partition, .. } = from else { return };
+        if self.applied.set(transaction.datacenter).is_some_and(|set| set.is_lost(transaction.position)) {
+            return self.send(from, Message::Abandon { transaction });
+        }
         if self.applied.contains(transaction.datacenter, transaction.position) {
             return self.ask_participants(transaction, &|p| p == partition);
         }

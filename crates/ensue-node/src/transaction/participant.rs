@@ -36,6 +36,10 @@ impl Partition {
         if self.is_replicated(transaction).is_some() {
             return self.prepare_replicated(transaction);
         }
+        if self.transactions.durable.has_executed_named(transaction) {
+            // Given back though it was not lost. The decision follows, and is answered.
+            return;
+        }
         let prepared = self.transactions.local_parts.contains_key(&transaction);
         if prepared && self.config.rules.hold(Rule::PrepareOnce) {
             return self.vote_again(transaction);
@@ -65,8 +69,11 @@ impl Partition {
 
     fn prepare_replicated(&mut self, transaction: OperationId) {
         let Some(part) = self.transactions.replicated_parts.get(&transaction) else {
-            // Applied before, and the coordinator has not heard of it.
-            return self.tell_again(transaction);
+            // Applied before, and the coordinator has not heard of it. Or it is yet to come again, and then it notifies.
+            if self.transactions.durable.has_executed(transaction) {
+                self.tell_again(transaction);
+            }
+            return;
         };
         let mut early = None;
         if part.work.is_none() {
@@ -121,7 +128,20 @@ impl Partition {
 
     /// The coordinator has decided, or told a reader so.
     pub(crate) fn on_commit(&mut self, transaction: OperationId, decision: Decision) {
+        self.place_decided(transaction, decision);
+        self.answer_reads(transaction);
+        self.settle();
+        self.read_what_is_answered();
+    }
+
+    /// Gives a part its time. It is executed when its turn comes.
+    pub(crate) fn place_decided(&mut self, transaction: OperationId, decision: Decision) {
         self.observe(decision.at);
+        if self.transactions.durable.has_executed(decision.operation) {
+            // Executed before, here or in a life whose entry came back; the coordinator has not heard of it.
+            self.drop_local_part(transaction);
+            return self.tell_again(transaction);
+        }
         self.place_unvoted(transaction, decision.at);
         let work = if let Some(part) = self.transactions.local_parts.get_mut(&transaction) {
             let first = part.decision.replace(decision).is_none();
@@ -130,16 +150,16 @@ impl Partition {
             let first = part.decision.replace(decision).is_none();
             part.work.filter(|_| first)
         } else {
-            // Executed before; the coordinator has not heard of it.
-            return self.tell_again(transaction);
+            // Executed long ago, or lost. What is lost comes again, from the coordinator or by its stream.
+            if !self.config.rules.hold(Rule::GiveThePartBack) {
+                self.tell_again(transaction);
+            }
+            return;
         };
         if let Some(work) = work {
             self.order
                 .decide(work, Moment { time: decision.at, drawn_by: Self::coordinator_of(transaction) });
         }
-        self.answer_reads(transaction);
-        self.settle();
-        self.read_what_is_answered();
     }
 
     /// A decision reached a part that has no place in its rows: the vote came from an earlier life.
@@ -158,16 +178,19 @@ impl Partition {
         let Decision { at, operation, stamp } = decision;
         let (places, commands): (Vec<u32>, Vec<_>) = part.part.commands.into_iter().unzip();
         let keyspace = part.keyspace;
-        let (replies, effects, observed) =
+        let (replies, effects, mut observed) =
             self.evaluate_all(keyspace, stamp, at, operation, commands, &Choice::Newest);
-        let read = self.to_carry(keyspace, self.observed(observed.sources.clone()));
-        let seen = self.facts_of(keyspace, observed.sources);
+        let seen = self.facts_of(keyspace, observed.sources.clone());
+        // What has a higher stamp came after the decision, and is met only by a part that was lost and is executed again.
+        // It may depend on this transaction, or claim to: the transaction does not depend on it.
+        observed.sources.retain(|source| source.stamp < stamp);
+        let read = self.to_carry(keyspace, self.observed(observed.sources));
         let dependencies = self.protocol(keyspace).dependencies(&Opaque::default(), &read);
         self.carry(keyspace, &effects, stamp, &dependencies);
         let change = Change::Effects { keyspace, transaction: Some(operation), effects };
         let entry = self.next_entry(stamp, dependencies, change);
         self.persistence.log_decided(transaction, at, self.position, &entry);
-        self.persistence.no_longer_needed(Needed::Prepared(transaction));
+        self.note_executed(operation, Some(transaction), Some(Needed::Prepared(transaction)));
         self.own_entry_applied();
         self.trace_step(transaction, TransactionStep::Committed);
         self.send_committed(transaction, places.into_iter().zip(replies).collect(), seen);

@@ -36,7 +36,7 @@ fn a_power_failure_keeps_what_was_synced_and_any_sectors_after_it() {
         assert_eq!(disk.run(DiskOp::Sync { file: LOG }), None);
         disk.run(append(&[8; 2000]));
         assert_eq!(disk.sync_done(LOG), DiskDone::Synced { file: LOG });
-        disk.lose_power(9, &mut Random::stream(seed, "disk"));
+        disk.lose_power(9, Some(&mut Random::stream(seed, "disk")));
         let bytes = content(&mut disk, LOG);
         assert_eq!(&bytes[..1000], &[7; 1000]);
         assert!(bytes.len() <= 3000);
@@ -56,7 +56,7 @@ fn a_sync_that_did_not_end_promises_nothing() {
         let mut disk = Disk::default();
         disk.run(append(b"text"));
         disk.run(DiskOp::Sync { file: LOG });
-        disk.lose_power(1, &mut Random::stream(seed, "disk"));
+        disk.lose_power(1, Some(&mut Random::stream(seed, "disk")));
         content(&mut disk, LOG).is_empty()
     });
     assert!(lost);
@@ -73,7 +73,7 @@ fn replace_is_atomic_and_durable_and_waits_for_syncs() {
     let waiting = disk.plan(0, &replace, &options, &mut random);
     assert!(passing.run_at < sync.synced_at && waiting.run_at > sync.synced_at);
     disk.run(replace);
-    disk.lose_power(1, &mut random);
+    disk.lose_power(1, Some(&mut random));
     assert_eq!(content(&mut disk, FileName::Superblock), b"s");
 }
 
@@ -88,10 +88,11 @@ fn what_a_failed_sync_dropped_is_read_until_the_power_fails() {
         assert_eq!(matches!(done, DiskDone::Failed { full: false, .. }), fails, "{done:?}");
     }
     assert!(disk.is_wounded());
+    assert!(disk.loose_since().is_some());
     disk.kill(1);
     assert!(!disk.is_wounded(), "another process has seen no error");
     assert_eq!(content(&mut disk, LOG), b"one");
-    disk.lose_power(2, &mut Random::stream(1, "disk"));
+    disk.lose_power(2, Some(&mut Random::stream(1, "disk")));
     assert_eq!(content(&mut disk, LOG), [0; 3]);
 }
 
@@ -147,6 +148,9 @@ fn rot_is_one_bit_where_the_log_proves_that_it_was_durable() {
     assert_eq!(bit.count_ones(), 1);
     disk.restore();
     assert_eq!(content(&mut disk, LOG), before);
+    assert!(disk.is_wounded(), "the bit was read, and may be found wrong only now");
+    disk.kill(1);
+    assert!(!disk.is_wounded());
 }
 
 #[test]

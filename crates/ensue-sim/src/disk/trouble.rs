@@ -6,6 +6,7 @@
 use super::{Disk, FileName};
 use crate::random::Random;
 use ensue_store::disk::DiskDone;
+use std::ops::Range;
 
 /// What is wrong now.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,8 @@ pub(super) struct Trouble {
     wounded: bool,
     /// Bits that are flipped.
     rot: Vec<Rot>,
+    /// The present process was given a flipped bit. It may find that out when the bit is right again.
+    misread: bool,
 }
 
 /// One flipped bit.
@@ -66,7 +69,8 @@ impl Trouble {
         }
     }
 
-    pub(super) fn read(&mut self, file: FileName) -> Option<DiskDone> {
+    pub(super) fn read(&mut self, file: FileName, bytes: Range<usize>) -> Option<DiskDone> {
+        self.misread |= self.rot.iter().any(|rot| rot.file == file && bytes.contains(&rot.offset));
         std::mem::take(&mut self.fail_read).then(|| self.broken("read", file))
     }
 
@@ -89,6 +93,7 @@ impl Trouble {
         self.fail_sync = false;
         self.fail_write = None;
         self.wounded = false;
+        self.misread = false;
     }
 }
 
@@ -145,9 +150,9 @@ impl Disk {
         }
     }
 
-    /// Whether a partition has a reason to stop: an error was answered to it, or its files are rotten.
+    /// Whether a partition has a reason to stop: an error was answered to it, or its files are or were rotten.
     pub fn is_wounded(&self) -> bool {
-        self.trouble.wounded || !self.trouble.rot.is_empty()
+        self.trouble.wounded || self.trouble.misread || !self.trouble.rot.is_empty()
     }
 
     /// Whether writes may be refused now.
@@ -168,6 +173,7 @@ impl Disk {
     /// Every order is taken back, and nothing is rotten; what a failed sync dropped stays so.
     pub fn calm(&mut self) {
         self.restore();
-        self.trouble = Trouble { wounded: self.trouble.wounded, ..Trouble::default() };
+        let Trouble { wounded, misread, .. } = self.trouble;
+        self.trouble = Trouble { wounded, misread, ..Trouble::default() };
     }
 }

@@ -5,7 +5,7 @@ use super::{Effect, Kind, duration_us};
 use crate::random::Random;
 use crate::seed::Options;
 use crate::world::{Aim, World};
-use ensue_node::{AppendFsync, TransactionStep};
+use ensue_node::TransactionStep;
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Kind for Crash {
             step: random.pick(&STEPS).1,
             remote: random.chance(500),
             skip: random.below(20) as u32,
-            power: options.append_fsync == AppendFsync::Always && random.chance(500),
+            power: options.power_may_fail() && random.chance(500),
             lasts_us: duration_us(random, options),
         }
     }

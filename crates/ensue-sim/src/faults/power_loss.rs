@@ -5,7 +5,6 @@ use super::{Effect, Kind, duration_us};
 use crate::random::Random;
 use crate::seed::Options;
 use crate::world::World;
-use ensue_node::AppendFsync;
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +18,7 @@ impl Kind for PowerLoss {
     const WEIGHT: u64 = 3;
 
     fn possible(options: &Options) -> bool {
-        options.append_fsync == AppendFsync::Always
+        options.power_may_fail()
     }
 
     fn draw(random: &mut Random, options: &Options) -> PowerLoss {

@@ -80,7 +80,9 @@ fn went_back(
     (reader, location, seen): (OperationIndex, Location, Seen),
     known: &Known,
 ) -> Option<OperationIndex> {
-    let values = known.values(location).iter().copied();
+    // What the power took may be gone from one read to the next.
+    let is_lost = |index: &OperationIndex| writes.is_lost(*index, location);
+    let values = known.values(location).iter().copied().filter(|index| !is_lost(index));
     match seen {
         Seen::Value(writer) => {
             values.into_iter().find(|&other| other != writer && pasts.contains(history, other, writer))
@@ -102,9 +104,9 @@ fn went_back(
         Seen::Bits(bits) => {
             let missing = known.bits.get(&location).copied().unwrap_or(0) & !bits;
             let adders = history.adds.get(&location).into_iter().flatten().copied();
-            let mut lost = adders
+            let mut gone = adders
                 .filter(|&adder| bit_of(history, adder, location).is_some_and(|bit| missing >> bit & 1 == 1));
-            lost.next()
+            gone.find(|adder| !is_lost(adder))
         }
         Seen::Something => None,
     }

@@ -69,7 +69,7 @@ impl Pasts {
             }
         }
         for source in sources {
-            if source == index {
+            if source == index || (writes.is_gone(source) && history.promises.causality) {
                 continue;
             }
             if self.after[source].is_empty() {

@@ -1,5 +1,6 @@
 //! Which writes there are at each location, and which of them certainly took effect.
 
+use super::lost::Lost;
 use crate::history::{History, Location, OperationIndex, Outcome, Seen, SessionIndex, Written};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,11 +28,13 @@ pub(super) struct Writes {
     pub(super) deletes: BTreeMap<Location, Vec<OperationIndex>>,
     /// Where operations of unknown outcome were seen.
     observed: BTreeMap<OperationIndex, BTreeSet<Location>>,
+    /// Acknowledged writes that the power took: somebody may have seen them, but nothing rests on them.
+    lost: Lost,
 }
 
 impl Writes {
-    pub(super) fn collect(history: &History) -> Writes {
-        let mut writes = Writes { observed: observed(history), ..Writes::default() };
+    pub(super) fn collect(history: &History, lost: Lost) -> Writes {
+        let mut writes = Writes { observed: observed(history), lost, ..Writes::default() };
         for operations in &history.sessions {
             for &index in operations {
                 writes.add(history, index);
@@ -46,7 +49,8 @@ impl Writes {
             // Where writes take effect together, one that was seen tells of all.
             let seen = self.observed.get(&index);
             let seen = seen.is_some_and(|at| operation.together || at.contains(&location));
-            let certain = operation.outcome == Outcome::Done || seen;
+            let certain =
+                (operation.outcome == Outcome::Done || seen) && !self.lost.contains(&(index, location));
             let write = Write { operation: index, number: operation.number, written };
             let deletes = written == Written::Nothing;
             if deletes && operation.outcome != Outcome::Refused {
@@ -63,6 +67,16 @@ impl Writes {
                 _ => {}
             }
         }
+    }
+
+    /// Whether the power took a write.
+    pub(super) fn is_lost(&self, index: OperationIndex, location: Location) -> bool {
+        self.lost.contains(&(index, location))
+    }
+
+    /// Whether the power took what an operation wrote.
+    pub(super) fn is_gone(&self, index: OperationIndex) -> bool {
+        self.lost.range((index, Location(0))..).next().is_some_and(|(lost, _)| *lost == index)
     }
 
     /// For each session its latest write at a location that a past includes.

@@ -95,7 +95,11 @@ pub enum Step {
     Slow(Place, Place, u64),
     Delay(Place, Place, u64),
     Kill(Place),
-    Power(Place),
+    /// What was not synced may be gone, or all of it is.
+    Power {
+        place: Place,
+        all: bool,
+    },
     Restart(Place),
     Tear {
         place: Place,
@@ -198,7 +202,8 @@ impl Parser {
             ("slow", [a, b, time]) => Step::Slow(self.place(a)?, self.place(b)?, micros(time)?),
             ("delay", [a, b, time]) => Step::Delay(self.place(a)?, self.place(b)?, micros(time)?),
             ("kill", [place]) => Step::Kill(self.place(place)?),
-            ("power", [place]) => Step::Power(self.place(place)?),
+            ("power", [place]) => Step::Power { place: self.place(place)?, all: false },
+            ("power", [place, "loses", "everything"]) => Step::Power { place: self.place(place)?, all: true },
             ("restart", [place]) => Step::Restart(self.place(place)?),
             ("tear", [place, partition, bytes]) => Step::Tear {
                 place: self.place(place)?,

@@ -103,7 +103,8 @@ impl Player {
                 self.world.network.set_delay(a, b, time);
             }
             Step::Kill(place) => self.processes(place, World::kill),
-            Step::Power(place) => self.processes(place, |world, process| {
+            Step::Power { place, all: true } => self.processes(place, World::lose_all_unsynced),
+            Step::Power { place, all: false } => self.processes(place, |world, process| {
                 world.lose_power(process);
             }),
             Step::Restart(place) => self.processes(place, World::start),

@@ -18,6 +18,7 @@ pub struct Questions {
 
 impl Questions {
     pub fn new(workload: &mut Workload, now_us: u64) -> Questions {
+        workload.keys.doubt(&workload.history);
         let mut commands = Vec::new();
         let count = workload.keys.count;
         let names: Vec<String> =

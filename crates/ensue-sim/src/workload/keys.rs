@@ -1,7 +1,8 @@
 //! The keys of a run, few and shared, and what has to be remembered about them.
 
 use crate::history::{History, Location, OperationIndex};
-use ensue_types::DatacenterId;
+use crate::oracle::may_be_lost;
+use ensue_types::{DatacenterId, partition_of};
 use std::collections::BTreeMap;
 
 /// Additions of distinct powers of two that fit one counter.
@@ -32,6 +33,8 @@ pub struct Keys {
     pub totals: BTreeMap<String, Total>,
     /// Keys that somebody saw gone after their deadline, and where: no time comes back in which they were there.
     pub gone: Vec<(DatacenterId, String)>,
+    /// Every acknowledged addition to them.
+    pub added: Vec<(String, i64, OperationIndex)>,
     /// Keys whose deadline was acknowledged, and when it has surely come everywhere.
     pub expiring: Vec<(String, u64)>,
 }
@@ -53,7 +56,20 @@ impl Keys {
             members: BTreeMap::new(),
             totals: BTreeMap::new(),
             gone: Vec::new(),
+            added: Vec::new(),
             expiring: Vec::new(),
+        }
+    }
+
+    /// What was acknowledged and may be lost is unknown.
+    pub fn doubt(&mut self, history: &History) {
+        for (key, amount, operation) in &self.added {
+            let partition = partition_of(key.as_bytes(), history.partitions);
+            if may_be_lost(history, *operation, partition) {
+                let total = self.totals.entry(key.clone()).or_default();
+                total.acknowledged -= amount;
+                total.unknown.push(*amount);
+            }
         }
     }
 

@@ -2,10 +2,11 @@
 
 use super::World;
 use crate::event::Event;
+use crate::history::PowerLost;
 use crate::marks::Mark;
 use crate::network::{Break, EndNews};
 use crate::shape::{ProcessId, Site};
-use ensue_node::{Input, Node, NodeConfig};
+use ensue_node::{AppendFsync, Input, Node, NodeConfig};
 use ensue_types::{DatacenterId, Now, limits};
 use ensue_wire::handshake::VersionRange;
 
@@ -84,9 +85,19 @@ impl World {
 
     /// The power fails: what was not synced may be gone too. True if a log's tail was torn.
     pub fn lose_power(&mut self, id: ProcessId) -> bool {
+        self.lose_unsynced(id, false)
+    }
+
+    /// The power fails, and nothing stays that was not synced.
+    pub fn lose_all_unsynced(&mut self, id: ProcessId) {
+        self.lose_unsynced(id, true);
+    }
+
+    fn lose_unsynced(&mut self, id: ProcessId, all: bool) -> bool {
         self.die(id);
         self.processes[id.0].boot_id = self.processes[id.0].boot_id.wrapping_add(1);
         let (now, shape) = (self.now, self.options.shape);
+        let relaxed = self.options.append_fsync != AppendFsync::Always;
         let mut torn = false;
         for site in shape.sites_of(id) {
             for partition in shape.partitions_of(site) {
@@ -94,7 +105,11 @@ impl World {
                 if let (Some(disk), Some(random)) =
                     (self.disks.get_mut(&key), self.disk_chances.get_mut(&key))
                 {
-                    torn |= disk.lose_power(now, random);
+                    if let (Some(since_us), true) = (disk.loose_since(), relaxed) {
+                        let (datacenter, at_us) = (key.0, now);
+                        self.power_losses.push(PowerLost { datacenter, partition, since_us, at_us });
+                    }
+                    torn |= disk.lose_power(now, (!all).then_some(random));
                 }
             }
         }

@@ -12,9 +12,10 @@
 //!  32 | transaction, 16 bytes: only kind 1                                     |
 //!     | dependencies                                                           |
 //!     | kind 0, 1, 3: `count` effects   kind 2: `count` participants, u16 each |
+//!     | kind 4: the position after which all is lost, u64; `count` is 0        |
 //!     +------------------------------------------------------------------------+
 //!
-//!  kind: 0 effects, 1 effects that are part of a transaction, 2 transaction, 3 flush
+//!  kind: 0 effects, 1 effects that are part of a transaction, 2 transaction, 3 flush, 4 lost
 //!
 //!  effect:
 //!     +--------+--------+-----------------+-----------------------------------+
@@ -38,8 +39,8 @@ use super::{LayoutError, Reader, u64_at};
 use crate::entry::{Change, Entry};
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Effect, LogicalTime, Opaque, OperationId, PartitionId, Position, RowEffect,
-    SeenTally, Stamp, Tally,
+    Column, DatacenterId, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Position,
+    RowEffect, SeenTally, Stamp, Tally,
 };
 
 /// The only format of an entry so far.
@@ -54,6 +55,7 @@ const EFFECTS: u8 = 0;
 const EFFECTS_OF_TRANSACTION: u8 = 1;
 const TRANSACTION: u8 = 2;
 const FLUSH: u8 = 3;
+const LOST: u8 = 4;
 
 /// Encodes an entry into memory of exactly its size.
 pub fn encode_entry(entry: &Entry) -> Bytes {
@@ -71,6 +73,7 @@ pub fn encoded_entry_bytes(entry: &Entry) -> usize {
         }
         Change::Transaction { participants, .. } => 2 * participants.len(),
         Change::Flush { effects, .. } => effects.iter().map(effect_bytes).sum(),
+        Change::Lost { .. } => 8,
     };
     HEADER_BYTES + entry.dependencies.0.len() + body
 }
@@ -91,6 +94,7 @@ pub fn encode_entry_into(out: &mut Vec<u8>, entry: &Entry) {
         Change::Effects { keyspace, effects, .. } => (EFFECTS_OF_TRANSACTION, *keyspace, effects.len()),
         Change::Transaction { keyspace, participants } => (TRANSACTION, *keyspace, participants.len()),
         Change::Flush { keyspace, effects } => (FLUSH, *keyspace, effects.len()),
+        Change::Lost { .. } => (LOST, KeyspaceId(0), 0),
     };
     let mut header = [0; HEADER_BYTES];
     header[0] = FORMAT;
@@ -114,6 +118,7 @@ pub fn encode_entry_into(out: &mut Vec<u8>, entry: &Entry) {
         Change::Transaction { participants, .. } => {
             participants.iter().for_each(|partition| out.extend_from_slice(&partition.0.to_le_bytes()));
         }
+        Change::Lost { after } => out.extend_from_slice(&after.0.to_le_bytes()),
     }
 }
 
@@ -227,6 +232,9 @@ pub fn decode_entry(bytes: &Bytes) -> Result<Entry, LayoutError> {
                 participants.push(PartitionId(reader.u16("participant")?));
             }
             Change::Transaction { keyspace, participants }
+        }
+        LOST if keyspace == KeyspaceId(0) && count == 0 => {
+            Change::Lost { after: Position(reader.u64("last position that is left")?) }
         }
         _ => return Err(LayoutError::Unknown { what: "entry kind", at: 1, value: u64::from(kind) }),
     };

@@ -40,7 +40,7 @@ fn fill(
 }
 
 fn read(disk: &mut MemoryDisk, log: &Log, tail: &StreamTail, from: u64) -> Result<Vec<u64>, StreamReadError> {
-    let mut reader = StreamReader::new(log, tail.index(), tail.incarnation(), Position(from));
+    let mut reader = StreamReader::new(log, tail.index(), Position(from));
     let mut found = vec![];
     while let Some(op) = reader.next_op() {
         for (position, bytes) in reader.on_done(disk.run(op))? {
@@ -132,12 +132,30 @@ fn an_earlier_incarnation_stays_readable() {
     fill(&mut disk, &mut finish.log, &mut tail, 1..=60);
     finish.log.begin_incarnation(Incarnation(2));
     tail.begin_incarnation(Incarnation(2));
-    fill(&mut disk, &mut finish.log, &mut tail, 1..=30);
-    assert_eq!(read(&mut disk, &finish.log, &tail, 7).unwrap().len(), 24);
-    let mut old = StreamReader::new(&finish.log, tail.index(), Incarnation(1), Position(9));
-    let mut found = 0;
-    while let Some(op) = old.next_op() {
-        found += old.on_done(disk.run(op)).unwrap().len();
+    let first = Position::before(Incarnation(2)).next().0;
+    fill(&mut disk, &mut finish.log, &mut tail, first..=first + 29);
+    assert_eq!(read(&mut disk, &finish.log, &tail, first + 6).unwrap().len(), 24);
+    // Reading goes on from the end of one incarnation to the beginning of the next.
+    let found = read(&mut disk, &finish.log, &tail, 9).unwrap();
+    assert_eq!(found.len(), 52 + 30);
+    assert_eq!((found[51], found[52]), (60, first));
+}
+
+#[test]
+fn entries_of_another_stream_are_read_back() {
+    let (mut disk, options) = (MemoryDisk::default(), options(2500));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    for position in 1..=40 {
+        finish.log.append_own(&entry(900 + position));
+        finish.log.append_received(DatacenterId(1), Incarnation(1), &entry(position));
+        finish.log.append_received(DatacenterId(2), Incarnation(1), &entry(500 + position));
+        disk.append_all(&mut finish.log);
     }
-    assert_eq!(found, 52);
+    let wanted = Wanted::Received(DatacenterId(1));
+    let mut reader = StreamReader::of(&finish.log, wanted, Lsn(0), Position(7));
+    let mut found = vec![];
+    while let Some(op) = reader.next_op() {
+        found.extend(reader.on_done(disk.run(op)).unwrap().into_iter().map(|(position, _)| position.0));
+    }
+    assert_eq!(found, (7..=40).collect::<Vec<u64>>());
 }

@@ -20,6 +20,12 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
             })
         }
         Message::StreamAcknowledge(acknowledge) => write_acknowledge(w, acknowledge),
+        Message::Regain { after } => w.position(*after),
+        Message::Regained { after, received, entries } => {
+            w.position(*after).position(*received).list(limits::ENTRIES, entries, |w, entry| {
+                w.bytes(limits::ENTRY_BYTES, entry);
+            })
+        }
         other => unreachable!("no message of a stream: {:#06x}", tag::tag_of(other)),
     };
 }
@@ -35,6 +41,12 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             entries: r.list(limits::ENTRIES, ENTRY_BYTES_MIN, |r| r.bytes(limits::ENTRY_BYTES))?,
         },
         tag::STREAM_ACKNOWLEDGE => Message::StreamAcknowledge(read_acknowledge(r)?),
+        tag::REGAIN => Message::Regain { after: r.position()? },
+        tag::REGAINED => Message::Regained {
+            after: r.position()?,
+            received: r.position()?,
+            entries: r.list(limits::ENTRIES, ENTRY_BYTES_MIN, |r| r.bytes(limits::ENTRY_BYTES))?,
+        },
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
 }

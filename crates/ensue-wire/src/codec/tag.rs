@@ -78,10 +78,17 @@ tags! {
     NOTIFY = 0x0405 => Notify,
     COMMIT_CHECK = 0x0406 => CommitCheck,
     COMMIT_CHECKED = 0x0407 => CommitChecked,
+    PARTS_SYNCED = 0x0408 => PartsSynced,
+    PARTS_FORGOTTEN = 0x0409 => PartsForgotten,
+    ABANDON = 0x040a => Abandon,
+    REPEAT = 0x040b => Repeat,
+    REPEATED = 0x040c => Repeated,
 
     STREAM_RESUME = 0x0501 => StreamResume,
     STREAM_ENTRIES = 0x0502 => StreamEntries,
     STREAM_ACKNOWLEDGE = 0x0503 => StreamAcknowledge,
+    REGAIN = 0x0504 => Regain,
+    REGAINED = 0x0505 => Regained,
 
     READ_CUT = 0x0601 => ReadCut,
     CUT_READ = 0x0602 => CutRead,

@@ -29,7 +29,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         Message::Heard { received, floor } | Message::Stable { received, floor } => {
             w.times(received).times(floor)
         }
-        Message::Heartbeat { incarnation, end } => w.incarnation(*incarnation).position(*end),
+        Message::Heartbeat { end } => w.position(*end),
         Message::AskTime => w,
         other => unreachable!("no message about times: {:#06x}", tag::tag_of(other)),
     };
@@ -60,7 +60,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::AWAIT_TIMES => Message::AwaitTimes { check: r.u64()?, times: r.times()? },
         tag::HEARD => Message::Heard { received: r.times()?, floor: r.times()? },
         tag::STABLE => Message::Stable { received: r.times()?, floor: r.times()? },
-        tag::HEARTBEAT => Message::Heartbeat { incarnation: r.incarnation()?, end: r.position()? },
+        tag::HEARTBEAT => Message::Heartbeat { end: r.position()? },
         tag::ASK_TIME => Message::AskTime,
         tag => return Err(Malformed::UnknownMessage { tag }),
     })

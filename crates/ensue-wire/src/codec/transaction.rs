@@ -4,7 +4,11 @@ use super::reader::Reader;
 use super::tag;
 use super::writer::Writer;
 use crate::error::Malformed;
+use crate::limits;
 use crate::message::Message;
+use ensue_types::OperationId;
+
+const OPERATION_BYTES: usize = 1 + 2 + 2 + 8;
 
 pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
     match message {
@@ -25,6 +29,13 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
                 w.decision(decision);
             })
         }
+        Message::PartsSynced { operations } | Message::PartsForgotten { operations } => {
+            w.list(limits::DEPENDENCIES, operations, |w, operation| {
+                w.operation(*operation);
+            })
+        }
+        Message::Abandon { transaction } => w.operation(*transaction),
+        Message::Repeat { number } | Message::Repeated { number } => w.u64(*number),
         other => unreachable!("no message of a transaction: {:#06x}", tag::tag_of(other)),
     };
 }
@@ -52,6 +63,15 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             transaction: r.operation()?,
             decision: r.option(Reader::decision)?,
         },
+        tag::PARTS_SYNCED => Message::PartsSynced { operations: read_operations(r)? },
+        tag::PARTS_FORGOTTEN => Message::PartsForgotten { operations: read_operations(r)? },
+        tag::ABANDON => Message::Abandon { transaction: r.operation()? },
+        tag::REPEAT => Message::Repeat { number: r.u64()? },
+        tag::REPEATED => Message::Repeated { number: r.u64()? },
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
+}
+
+fn read_operations(r: &mut Reader<'_>) -> Result<Vec<OperationId>, Malformed> {
+    r.list(limits::DEPENDENCIES, OPERATION_BYTES, Reader::operation)
 }

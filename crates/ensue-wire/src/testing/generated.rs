@@ -120,6 +120,11 @@ fn transaction() -> BoxedStrategy<Message> {
         (any::<u64>(), operation(), option::of(decision())).prop_map(|(check, transaction, decision)| {
             Message::CommitChecked { check, transaction, decision }
         }),
+        vec(operation(), 0..8).prop_map(|operations| Message::PartsSynced { operations }),
+        vec(operation(), 0..8).prop_map(|operations| Message::PartsForgotten { operations }),
+        operation().prop_map(|transaction| Message::Abandon { transaction }),
+        any::<u64>().prop_map(|number| Message::Repeat { number }),
+        any::<u64>().prop_map(|number| Message::Repeated { number }),
     ]
     .boxed()
 }
@@ -141,6 +146,9 @@ fn stream() -> BoxedStrategy<Message> {
         (incarnation(), position(), vec(string(), 0..8))
             .prop_map(|(incarnation, first, entries)| Message::StreamEntries { incarnation, first, entries }),
         acknowledge.prop_map(Message::StreamAcknowledge),
+        position().prop_map(|after| Message::Regain { after }),
+        (position(), position(), vec(string(), 0..8))
+            .prop_map(|(after, received, entries)| Message::Regained { after, received, entries }),
     ]
     .boxed()
 }
@@ -175,7 +183,7 @@ fn times() -> BoxedStrategy<Message> {
         (any::<u64>(), time_vector()).prop_map(|(check, times)| Message::AwaitTimes { check, times }),
         (time_vector(), time_vector()).prop_map(|(received, floor)| Message::Heard { received, floor }),
         (time_vector(), time_vector()).prop_map(|(received, floor)| Message::Stable { received, floor }),
-        (incarnation(), position()).prop_map(|(incarnation, end)| Message::Heartbeat { incarnation, end }),
+        position().prop_map(|end| Message::Heartbeat { end }),
         Just(Message::AskTime),
     ]
     .boxed()

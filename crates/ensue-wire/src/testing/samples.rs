@@ -136,6 +136,11 @@ fn transaction() -> Vec<(&'static str, Message)> {
         ("commit-check", Message::CommitCheck { check, transaction, at }),
         ("commit-checked", Message::CommitChecked { check, transaction, decision: Some(decision()) }),
         ("commit-checked-undecided", Message::CommitChecked { check, transaction, decision: None }),
+        ("parts-synced", Message::PartsSynced { operations: vec![operation(5), operation(6)] }),
+        ("parts-forgotten", Message::PartsForgotten { operations: vec![operation(5)] }),
+        ("abandon", Message::Abandon { transaction }),
+        ("repeat", Message::Repeat { number: 9 }),
+        ("repeated", Message::Repeated { number: 9 }),
     ]
 }
 
@@ -144,7 +149,12 @@ fn stream() -> Vec<(&'static str, Message)> {
     let entries = vec![Bytes::from_static(b"entry one"), Bytes::new(), Bytes::from_static(b"three")];
     vec![
         ("stream-resume", Message::StreamResume { incarnation, received: Position(1000) }),
-        ("stream-entries", Message::StreamEntries { incarnation, first: Position(1001), entries }),
+        (
+            "stream-entries",
+            Message::StreamEntries { incarnation, first: Position(1001), entries: entries.clone() },
+        ),
+        ("regain", Message::Regain { after: Position(1000) }),
+        ("regained", Message::Regained { after: Position(1000), received: Position(1009), entries }),
         (
             "stream-acknowledge",
             Message::StreamAcknowledge(StreamAcknowledge {
@@ -180,7 +190,7 @@ fn time() -> Vec<(&'static str, Message)> {
         ("await-times", Message::AwaitTimes { check: 9, times: times.clone() }),
         ("heard", Message::Heard { received: times.clone(), floor }),
         ("stable", Message::Stable { received: times.clone(), floor: times }),
-        ("stream-heartbeat", Message::Heartbeat { incarnation: Incarnation(0x0708), end: Position(2000) }),
+        ("stream-heartbeat", Message::Heartbeat { end: Position(2000) }),
         ("stream-ask-time", Message::AskTime),
     ]
 }

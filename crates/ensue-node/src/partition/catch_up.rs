@@ -1,0 +1,185 @@
+//! After a lost tail: what must be here again before sessions are served.
+//!
+//! The log also held what was received of the other datacenters, and votes and parts of transactions. Sessions of this
+//! datacenter, on other cores, may have seen all of that. So before a session is served: every datacenter's stream is applied
+//! up to where it stood after the restart, which is at least what may have been shown before; and every other partition
+//! of this datacenter has told again of the transactions that this one takes part in (trap 17). Meanwhile the partition
+//! speaks with partitions as always, but executes no part of a local transaction before all that it would read has come.
+
+use super::recover::Open;
+use super::regain::{is_about_dependencies, is_given_up};
+use super::{Partition, Stage};
+use crate::config::AppendFsync;
+use crate::trace::Trace;
+use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Rule};
+use ensue_wire::{Address, Envelope, Message};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is still missing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CatchUp {
+    records: u64,
+    /// Datacenters that have not said where their stream ends.
+    unheard: BTreeSet<DatacenterId>,
+    ends: BTreeMap<DatacenterId, Position>,
+    /// Partitions of this datacenter that have not told again of their transactions, and the question's number.
+    silent: BTreeSet<PartitionId>,
+    number: u64,
+    /// Votes for local transactions that the log still has.
+    prepared: BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>,
+    /// What coordinators of this datacenter said meanwhile, until it is taken up.
+    told: Vec<Message>,
+    placed: bool,
+}
+
+impl Partition {
+    pub(super) fn is_catching_up(&self) -> bool {
+        self.catch_up.is_some()
+    }
+
+    pub(super) fn begin_to_catch_up(&mut self, without: u16, records: u64, open: &mut Open) {
+        let local = |transaction: &OperationId| transaction.datacenter == self.datacenter;
+        let (prepared, replicated) =
+            std::mem::take(&mut open.prepared).into_iter().partition(|(transaction, _)| local(transaction));
+        open.prepared = replicated;
+        let wait = self.config.rules.hold(Rule::CatchUpBeforeServing);
+        let others = self.receivers.keys().copied().filter(|d| wait && !is_given_up(without, *d));
+        let partitions = (0..self.config.topology.partitions).map(PartitionId);
+        let unheard = others.collect();
+        let silent = partitions.filter(|partition| wait && *partition != self.id).collect();
+        let number = self.number();
+        self.catch_up = Some(CatchUp { records, unheard, silent, number, prepared, ..CatchUp::default() });
+        self.ask_to_repeat_again(&|_| true);
+    }
+
+    /// Asks those that have not told yet.
+    pub(super) fn ask_to_repeat_again(&mut self, owns: &dyn Fn(PartitionId) -> bool) {
+        let Some(catch_up) = &self.catch_up else { return };
+        let number = catch_up.number;
+        let silent: Vec<PartitionId> = catch_up.silent.iter().copied().filter(|p| owns(*p)).collect();
+        for partition in silent {
+            self.send_local(partition, Message::Repeat { number });
+        }
+    }
+
+    pub(super) fn on_repeated(&mut self, from: Address, number: u64) {
+        let Address::Partition { partition, .. } = from else { return };
+        if let Some(catch_up) = self.catch_up.as_mut().filter(|catch_up| catch_up.number == number) {
+            catch_up.silent.remove(&partition);
+        }
+    }
+
+    /// A datacenter said where its stream ends: the first time counts.
+    pub(super) fn note_end(&mut self, datacenter: DatacenterId, end: Position) {
+        if let Some(catch_up) = &mut self.catch_up {
+            if catch_up.unheard.remove(&datacenter) {
+                catch_up.ends.insert(datacenter, end);
+            }
+        }
+    }
+
+    pub(super) fn on_message_catching_up(&mut self, envelope: Envelope) {
+        let session = matches!(envelope.from, Address::Core { .. });
+        if session && !is_about_dependencies(&envelope.message) {
+            return self.refuse_for_now(&envelope);
+        }
+        let of_local = match &envelope.message {
+            Message::Prepare { transaction, .. } | Message::Commit { transaction, .. } => {
+                transaction.datacenter == self.datacenter
+            }
+            _ => false,
+        };
+        match &mut self.catch_up {
+            Some(catch_up) if of_local && !catch_up.placed => catch_up.told.push(envelope.message),
+            _ => self.take(envelope),
+        }
+        self.finish_catching_up();
+    }
+
+    /// Goes on with local transactions when all that is known to come has come, and serves when it is applied.
+    ///
+    /// The first does not wait for the second: a replicated transaction may wait for a part that its origin lost and
+    /// executes again only when it has caught up itself, with us.
+    pub(super) fn finish_catching_up(&mut self) {
+        if !matches!(self.stage, Stage::Serving) {
+            return;
+        }
+        let Some(catch_up) = &self.catch_up else { return };
+        if !catch_up.unheard.is_empty() || !catch_up.silent.is_empty() {
+            return;
+        }
+        let received = |(datacenter, end): (&DatacenterId, &Position)| {
+            self.receivers.get(datacenter).is_none_or(|receiver| receiver.received() >= *end)
+        };
+        if !catch_up.placed && catch_up.ends.iter().all(received) {
+            self.take_up_local_parts();
+        }
+        let Some(catch_up) = &self.catch_up else { return };
+        let applied = |(datacenter, end): (&DatacenterId, &Position)| {
+            self.applied.set(*datacenter).map(|set| set.watermark).unwrap_or_default() >= *end
+        };
+        if !catch_up.placed || !catch_up.ends.iter().all(applied) {
+            return;
+        }
+        let records = catch_up.records;
+        self.catch_up = None;
+        self.forget_past();
+        self.mark_caught_up();
+        self.trace(Trace::PartitionReady { partition: self.id, records });
+    }
+
+    /// Their coordinator needs nothing more of these: what it said before is not executed again.
+    pub(crate) fn forget_told(&mut self, operations: &[OperationId]) {
+        let Some(catch_up) = &mut self.catch_up else { return };
+        let done: BTreeSet<OperationId> = catch_up
+            .told
+            .iter()
+            .filter_map(|message| match message {
+                Message::Commit { transaction, decision } if operations.contains(&decision.operation) => {
+                    Some(*transaction)
+                }
+                _ => None,
+            })
+            .collect();
+        catch_up.prepared.retain(|transaction, _| !done.contains(transaction));
+        catch_up.told.retain(|message| match message {
+            Message::Prepare { transaction, .. } | Message::Commit { transaction, .. } => {
+                !done.contains(transaction)
+            }
+            _ => true,
+        });
+    }
+
+    fn take_up_local_parts(&mut self) {
+        let Some(catch_up) = &mut self.catch_up else { return };
+        catch_up.placed = true;
+        let (prepared, told) = (std::mem::take(&mut catch_up.prepared), std::mem::take(&mut catch_up.told));
+        self.take_up_prepared(prepared);
+        let (asked, decided): (Vec<Message>, Vec<Message>) =
+            told.into_iter().partition(|message| matches!(message, Message::Prepare { .. }));
+        for message in asked {
+            if let Message::Prepare { transaction, keyspace, part } = message {
+                self.on_prepare(transaction, keyspace, part);
+            }
+        }
+        // All get their times before any is executed: what changes one row takes effect in the order of time.
+        for message in decided {
+            if let Message::Commit { transaction, decision } = message {
+                self.place_decided(transaction, decision);
+            }
+        }
+        self.settle();
+    }
+
+    /// From now on a restart within this boot of the machine finds all that was shown.
+    fn mark_caught_up(&mut self) {
+        let always = self.config.append_fsync == AppendFsync::Always;
+        let boot_id = self.config.boot_id;
+        let Some(superblock) = &mut self.persistence.superblock else { return };
+        let marked = superblock.mark_running(boot_id, always);
+        self.persistence.opening.push_back(marked.clone());
+        if self.persistence.opening.len() == 1 {
+            self.disk.push_back(marked);
+        }
+    }
+}

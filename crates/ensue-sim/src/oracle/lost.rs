@@ -1,0 +1,149 @@
+//! Writes that a power failure took, within what `everysec` and `no` promise.
+//!
+//! An acknowledged write of one partition may be lost if the power of that partition failed in its datacenter, and the
+//! write was answered after the beginning of the last sync that had ended by then. It counts as lost if nothing shows that
+//! it survived. What shows it: a read in its datacenter after the failure, a final read, a read in another datacenter
+//! (which had received it, and gives it back) unless the power failed there too before it was synced, or a value that
+//! survived and was built on it. A lost write is no floor for any read; one that survived is a floor for all, so it
+//! cannot be gone for a while and come back. A transaction over several partitions is never lost once it was answered.
+//!
+//! A lost write also takes with it what was known only by it: a session's next write carried the lost one as its
+//! dependency, in the place of all that came before it. So a session is a new one after each lost write, and who saw a
+//! lost write, or shows a token that names it, knows nothing of its past.
+
+use super::finals::Final;
+use super::writes::bit_of;
+use crate::history::{History, Location, Operation, OperationIndex, Outcome, PowerLost, Seen};
+use ensue_types::PartitionId;
+use std::collections::BTreeSet;
+
+/// Writes, by their operation and place.
+pub(super) type Lost = BTreeSet<(OperationIndex, Location)>;
+
+/// The acknowledged writes that are gone.
+pub(super) fn lost(history: &History, finals: &[Final]) -> Lost {
+    let mut lost = possibly_lost(history);
+    if lost.is_empty() {
+        return lost;
+    }
+    let mut survived: Vec<(OperationIndex, Location)> = Vec::new();
+    for reader in &history.operations {
+        for &(location, seen) in &reader.reads {
+            let proven = |index: &OperationIndex| {
+                lost.contains(&(*index, location)) && proves(history, reader, *index, location)
+            };
+            let writers = writers(history, location, seen).into_iter().filter(proven);
+            survived.extend(writers.map(|index| (index, location)));
+        }
+    }
+    for one in finals {
+        for &(location, seen) in &one.values {
+            survived.extend(writers(history, location, seen).into_iter().map(|index| (index, location)));
+        }
+    }
+    while let Some((index, location)) = survived.pop() {
+        for at in together(history, index, location) {
+            lost.remove(&(index, at));
+        }
+        if let Some(&base) = history.built_on.get(&index) {
+            let at = history.operations[base].writes.iter().map(|write| (base, write.0));
+            survived.extend(at.filter(|write| lost.contains(write)));
+        }
+    }
+    lost
+}
+
+/// The history in which a session ends with each of its lost writes.
+pub(super) fn parted(history: &History, lost: &Lost) -> History {
+    let gone: BTreeSet<OperationIndex> = lost.iter().map(|(index, _)| *index).collect();
+    let mut parted = history.clone();
+    parted.sessions.clear();
+    for operations in &history.sessions {
+        for part in operations.split_inclusive(|index| gone.contains(index)) {
+            let session = parted.sessions.len();
+            for (place, &index) in part.iter().enumerate() {
+                let operation = &mut parted.operations[index];
+                (operation.session, operation.number) = (session, place as u32 + 1);
+            }
+            parted.sessions.push(part.to_vec());
+        }
+    }
+    parted
+}
+
+/// The places of an operation's writes that take effect together with the one at a location.
+fn together(history: &History, index: OperationIndex, location: Location) -> Vec<Location> {
+    if history.operations[index].together {
+        return history.operations[index].writes.iter().map(|write| write.0).collect();
+    }
+    vec![location]
+}
+
+/// The writes that power failures may have taken.
+fn possibly_lost(history: &History) -> Lost {
+    if history.power_losses.is_empty() {
+        return Lost::new();
+    }
+    // One of unknown outcome may have been seen before it was lost.
+    let tried =
+        history.operations.iter().enumerate().filter(|(_, operation)| operation.outcome != Outcome::Refused);
+    let writes =
+        tried.flat_map(|(index, operation)| operation.writes.iter().map(move |write| (index, write.0)));
+    writes.filter(|&(index, at)| !failures(history, &history.operations[index], at).is_empty()).collect()
+}
+
+/// The power failures that may have taken what an operation wrote at a location.
+fn failures<'a>(history: &'a History, operation: &Operation, location: Location) -> Vec<&'a PowerLost> {
+    let partition = history.partition_of(location);
+    let elsewhere = |write: &(Location, _)| history.partition_of(write.0) != partition;
+    if operation.together && operation.writes.iter().any(elsewhere) {
+        return Vec::new();
+    }
+    failures_of(history, operation, partition)
+}
+
+/// The power failures that may have taken what an operation wrote in a partition.
+pub(super) fn failures_of<'a>(
+    history: &'a History,
+    operation: &Operation,
+    partition: PartitionId,
+) -> Vec<&'a PowerLost> {
+    let took = |loss: &&PowerLost| {
+        loss.datacenter == operation.datacenter
+            && loss.partition == partition
+            && loss.since_us <= operation.answered_us
+            && operation.invoked_us <= loss.at_us
+    };
+    history.power_losses.iter().filter(took).collect()
+}
+
+/// Whether what a reader saw proves that the write survived.
+fn proves(history: &History, reader: &Operation, writer: OperationIndex, location: Location) -> bool {
+    let written = &history.operations[writer];
+    let failures = failures(history, written, location);
+    if reader.datacenter == written.datacenter {
+        return failures.iter().all(|loss| reader.invoked_us > loss.at_us);
+    }
+    let Some(partition) = failures.first().map(|loss| loss.partition) else { return true };
+    // The reader's datacenter may have lost it too.
+    !history.power_losses.iter().any(|loss| {
+        loss.datacenter == reader.datacenter
+            && loss.partition == partition
+            && loss.since_us <= reader.answered_us
+            && reader.invoked_us <= loss.at_us
+    })
+}
+
+fn writers(history: &History, location: Location, seen: Seen) -> Vec<OperationIndex> {
+    match seen {
+        Seen::Value(writer) => vec![writer],
+        Seen::Bits(bits) => {
+            let adds = history.adds.get(&location).into_iter().flatten().copied();
+            let seen = |index: &OperationIndex| {
+                bit_of(history, *index, location).is_some_and(|bit| bits >> bit & 1 == 1)
+            };
+            adds.filter(seen).collect()
+        }
+        Seen::Nothing | Seen::Something => Vec::new(),
+    }
+}
