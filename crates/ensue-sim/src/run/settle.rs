@@ -17,6 +17,8 @@ use ensue_types::{Args, CoreId, DatacenterId};
 /// thirty seconds under `appendfsync no`, and tombstones wait for several syncs.
 const SETTLE_US_MAX: u64 = 150_000_000;
 const LOOK_AGAIN_US: u64 = 200_000;
+/// Every link is up again so long after the last fault, and has carried a heartbeat.
+const RECONNECT_US: u64 = 3_000_000;
 /// Figures that must come down to nothing, and what it means if they do not.
 const UNFINISHED: [(&str, &str); 6] = [
     ("ensue_disk_full", "partitions refuse writes though no disk is full"),
@@ -59,6 +61,8 @@ impl Run {
     /// Whoever had to wait for what others had not sent yet is answered now: in each datacenter sessions with the pasts of
     /// clients ask for one key and for several.
     fn ask_with_a_past(&mut self, workload: &mut Workload) -> Result<(), Violation> {
+        // Everything may be everywhere while a link that nobody needed for that is still down: it comes up, and is used.
+        self.idle(workload, RECONNECT_US)?;
         for token in workload.latest_tokens(TOKENS_ASKED_WITH) {
             let mut merge = args("CAUSAL MERGE");
             merge.push(token);
