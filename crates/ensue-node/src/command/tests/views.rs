@@ -126,6 +126,20 @@ fn a_write_sees_its_own_effects_and_nothing_hidden() {
 }
 
 #[test]
+fn a_value_and_an_addition_of_one_write_are_seen_together() {
+    let mut apart = Apart::after("SET n 1", "SET other 1");
+    apart.second.transaction("SET n 5; INCR n; INCR n");
+    let logged = apart.second.log.last().expect("written").clone();
+    apart.first.receive_hidden(&logged);
+    apart.first.hidden.clear();
+    // A later one is hidden, so that what is seen is merged from versions.
+    apart.second.run("SET n 9");
+    let hidden = apart.second.log.last().expect("written").clone();
+    apart.first.receive_hidden(&hidden);
+    apart.check("GET n => \"7\"").ends("GET n => \"9\"");
+}
+
+#[test]
 fn a_new_value_covers_what_its_session_saw() {
     let apart = Apart::after("INCRBY n 5", "INCRBY n 10");
     apart.check("SET n 100 => OK\n GET n => \"100\"").ends("GET n => \"110\"");
