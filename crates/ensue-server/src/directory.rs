@@ -43,6 +43,9 @@ pub(crate) struct Shape {
 }
 
 pub(crate) const SHAPE: &str = "shape";
+/// The names of all datacenters, one a line, in the order of their numbers: for whoever looks at the data without the
+/// configuration. Nothing that runs reads it.
+const NAMES: &str = "datacenters";
 
 /// Reads the file `shape` of a datacenter's folder.
 pub(crate) fn read_shape(folder: &Path) -> Result<Shape, ShapeError> {
@@ -81,6 +84,15 @@ fn parse_shape(words: &[&str]) -> Option<Shape> {
     }
 }
 
+/// The names of all datacenters, as the server that opened the folder last knew them; nothing if it wrote none.
+pub(crate) fn read_names(folder: &Path) -> io::Result<Option<Vec<String>>> {
+    match fs::read_to_string(folder.join(NAMES)) {
+        Ok(text) => Ok(Some(text.lines().map(str::to_owned).collect())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// A locked data directory.
 #[derive(Debug)]
 pub struct Directory {
@@ -102,6 +114,7 @@ impl Directory {
             Err(error) => return Err(fails(error.into())),
         }
         check_shape(&path, cluster)?;
+        write_names(&path, cluster).map_err(fails)?;
         Ok(Directory { path, _lock: lock })
     }
 
@@ -138,6 +151,16 @@ fn check_shape(path: &Path, cluster: &Cluster) -> Result<(), DirectoryError> {
 
 fn write_shape(path: &Path, text: &str) -> io::Result<()> {
     crate::disk::replace(path, format!("{text}\n").as_bytes())
+}
+
+fn write_names(path: &Path, cluster: &Cluster) -> io::Result<()> {
+    let names: String =
+        cluster.datacenters.iter().map(|datacenter| format!("{}\n", datacenter.name)).collect();
+    let file = path.join(NAMES);
+    if fs::read(&file).is_ok_and(|found| found == names.as_bytes()) {
+        return Ok(());
+    }
+    crate::disk::replace(&file, names.as_bytes())
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub enum FsckError {
 /// Checks a node's `dir`, or the folder of one datacenter in it; `found` is told of each partition.
 pub fn run(path: &Path, mut found: impl FnMut(Checked)) -> Result<(), FsckError> {
     for folder in datacenters(path)? {
-        let _locks = lock(&folder)?;
+        let _locks = lock(&folder, FlockOperation::NonBlockingLockShared)?;
         let shape = directory::read_shape(&folder)?;
         for (partition, path) in partitions(&folder)? {
             let report = check_partition(path, &shape, partition);
@@ -52,7 +52,7 @@ pub fn run(path: &Path, mut found: impl FnMut(Checked)) -> Result<(), FsckError>
 }
 
 /// The folders of datacenters at a path.
-fn datacenters(path: &Path) -> Result<Vec<PathBuf>, FsckError> {
+pub(crate) fn datacenters(path: &Path) -> Result<Vec<PathBuf>, FsckError> {
     let has_shape = |folder: &Path| folder.join(directory::SHAPE).is_file();
     if has_shape(path) {
         return Ok(vec![path.into()]);
@@ -76,12 +76,12 @@ fn entries(path: &Path) -> Result<Vec<PathBuf>, FsckError> {
 }
 
 /// Keeps every node of a datacenter from starting; fails if one runs. No lock is made that was not there.
-fn lock(folder: &Path) -> Result<Vec<File>, FsckError> {
+pub(crate) fn lock(folder: &Path, how: FlockOperation) -> Result<Vec<File>, FsckError> {
     let mut locks = Vec::new();
     for path in entries(folder)?.into_iter().filter(|path| path.extension().is_some_and(|e| e == "lock")) {
         let fails = |error| FsckError::Machine { path: path.clone(), error };
         let file = File::open(&path).map_err(fails)?;
-        match flock(&file, FlockOperation::NonBlockingLockShared) {
+        match flock(&file, how) {
             Ok(()) => locks.push(file),
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(FsckError::Locked { path: folder.into() }),
             Err(error) => return Err(fails(error.into())),
@@ -90,7 +90,7 @@ fn lock(folder: &Path) -> Result<Vec<File>, FsckError> {
     Ok(locks)
 }
 
-fn partitions(folder: &Path) -> Result<Vec<(PartitionId, PathBuf)>, FsckError> {
+pub(crate) fn partitions(folder: &Path) -> Result<Vec<(PartitionId, PathBuf)>, FsckError> {
     let number = |path: &Path| path.file_name()?.to_str()?.strip_prefix('p')?.parse().ok();
     let all = entries(folder)?.into_iter().filter(|path| path.is_dir());
     Ok(all.filter_map(|path| Some((PartitionId(number(&path)?), path))).collect())

@@ -20,6 +20,7 @@ mod listener;
 pub mod log;
 mod peers;
 mod pump;
+pub mod recover;
 pub mod shaper;
 pub mod shutdown;
 #[cfg(test)]

@@ -60,15 +60,20 @@ struct Direction {
     spacing: u64,
     /// Nothing arrives before this time; what is sent meanwhile waits.
     mute_until: u64,
+    /// From then on a message may be late again.
+    next_late: u64,
     /// Its own chance, so that a message more or less here changes no delay elsewhere.
     random: Random,
 }
 
 impl Direction {
     fn new(random: Random) -> Direction {
-        Direction { last_arrival: 0, cutoff: 0, lag: 0, spacing: 0, mute_until: 0, random }
+        Direction { last_arrival: 0, cutoff: 0, lag: 0, spacing: 0, mute_until: 0, next_late: 0, random }
     }
 }
+
+/// Late messages of one direction are at least this far apart.
+const LATE_SPACING_US: u64 = 20_000;
 
 #[derive(Debug)]
 struct Line {
@@ -136,7 +141,14 @@ impl Network {
             return None;
         }
         let direction = &mut line.directions[index];
-        let delay = direction.random.between(range.0, range.1) * tail_factor(&mut direction.random, tail);
+        let delay = direction.random.between(range.0, range.1);
+        // A packet is lost now and then, not so many of a thousand messages however fast they follow each other.
+        let late = now >= direction.next_late;
+        let factor = if late { tail_factor(&mut direction.random, tail) } else { 1 };
+        if late {
+            direction.next_late = now + LATE_SPACING_US;
+        }
+        let delay = delay * factor;
         let soonest = direction.last_arrival + direction.spacing;
         let mut arrival = (now + delay + direction.lag).max(soonest);
         if now < direction.mute_until {

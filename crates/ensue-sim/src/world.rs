@@ -160,6 +160,8 @@ pub struct World {
     /// When the latest trouble within each datacenter is over.
     trouble_us: Vec<u64>,
     ailing: Ailing,
+    /// Faults are over: what they were yet to do again and again does not happen.
+    is_healed: bool,
     disk_chances: BTreeMap<(DatacenterId, PartitionId), Random>,
 }
 
@@ -214,6 +216,7 @@ impl World {
             happenings: VecDeque::new(),
             trouble_us: vec![0; usize::from(shape.datacenters)],
             ailing: Ailing::default(),
+            is_healed: false,
             disk_chances: BTreeMap::new(),
             options,
         };

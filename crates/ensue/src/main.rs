@@ -8,6 +8,7 @@ mod fsck;
 mod link;
 mod paint;
 mod record;
+mod recover;
 mod server;
 mod sim;
 mod status;
@@ -35,6 +36,7 @@ enum Command {
     Sim(sim::SimArgs),
     Check(check::CheckArgs),
     Fsck(fsck::FsckArgs),
+    Recover(recover::RecoverArgs),
     Demo(demo::DemoArgs),
 }
 
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Command::Sim(args) => sim::run(args),
         Command::Check(args) => check::run(&args),
         Command::Fsck(args) => fsck::run(&args),
+        Command::Recover(args) => recover::run(&args),
         Command::Demo(args) => demo::run(&args),
     };
     result.unwrap_or_else(|error| {

@@ -8,6 +8,7 @@ mod hashes;
 mod keys;
 mod sets;
 mod strings;
+mod views;
 mod walks;
 
 use super::{digest, run};
@@ -19,8 +20,9 @@ use ensue_store::keyspace::Keyspace;
 use ensue_store::view::View;
 use ensue_types::{
     DatacenterId, Incarnation, LogicalTime, OperationId, PartitionId, Position, Reply, RowEffect, Rules,
-    Stamp,
+    Source, Stamp,
 };
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The simulated wall clock begins here.
@@ -39,6 +41,10 @@ struct Datacenter {
     clock: LogicalTime,
     keyspace: Keyspace,
     log: Vec<Logged>,
+    /// What its readers do not see yet, in a keyspace that keeps versions.
+    hidden: BTreeSet<OperationId>,
+    /// Writes of others that have arrived.
+    applied: BTreeSet<OperationId>,
     /// What the latest command looked at.
     observed: Observed,
 }
@@ -50,8 +56,15 @@ impl Datacenter {
             clock: LogicalTime::from_ms(START_MS),
             keyspace: Keyspace::new(Rules::default(), false),
             log: Vec::new(),
+            hidden: BTreeSet::new(),
+            applied: BTreeSet::new(),
             observed: Observed::default(),
         }
+    }
+
+    /// A datacenter whose keyspace keeps versions.
+    fn with_versions(id: u8) -> Datacenter {
+        Datacenter { keyspace: Keyspace::new(Rules::default(), true), ..Datacenter::new(id) }
     }
 
     fn advance(&mut self, ms: u64) {
@@ -73,9 +86,15 @@ impl Datacenter {
     /// Evaluates the commands as one transaction.
     fn run_all(&mut self, requests: &[Request]) -> Vec<Reply> {
         let mut writer = Writer::new(self.write(), self.write().operation.datacenter);
+        let hidden = &self.hidden;
+        let sight = |source: &Source| !hidden.contains(&source.operation);
+        let (to_read, to_write) = match self.keyspace.keeps_versions() {
+            true => (View::Sight(&sight), View::Sight(&sight)),
+            false => (View::At(self.clock), View::Newest),
+        };
         let mut desk = match requests.iter().any(Request::is_write) {
-            true => Evaluation::writing(&mut self.keyspace, &mut writer, View::Newest),
-            false => Evaluation::reading(&mut self.keyspace, self.clock, View::At(self.clock)),
+            true => Evaluation::writing(&mut self.keyspace, &mut writer, to_write),
+            false => Evaluation::reading(&mut self.keyspace, self.clock, to_read),
         };
         let replies = requests.iter().map(|request| run(request, &mut desk).expect("the present")).collect();
         self.observed = std::mem::take(&mut desk.observed);
@@ -101,6 +120,7 @@ impl Datacenter {
 
     /// Merges another datacenter's write.
     fn receive(&mut self, logged: &Logged) {
+        self.applied.insert(logged.write.operation);
         self.clock = self.clock.max(logged.write.stamp.time).next();
         let write = Write { at: self.clock, ..logged.write.clone() };
         for change in &logged.effects {

@@ -75,6 +75,7 @@ impl World {
             Event::LinkEnd { site, peer, up, boot, epoch } if boot == self.boot_of(site) => {
                 self.link_end(site, peer, up, epoch);
             }
+            Event::Flap { .. } | Event::Restart { .. } if self.is_healed => {}
             Event::Flap { a, b, how } => self.flap(a, b, how),
             Event::Restart { process } if self.processes[process.0].alive => {
                 self.kill(process);

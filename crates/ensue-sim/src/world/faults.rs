@@ -75,6 +75,7 @@ impl World {
 
     /// No cut, no delay, no hold remains, and every process runs.
     pub fn heal_everything(&mut self) {
+        self.is_healed = true;
         self.aims.clear();
         self.network.heal_everything();
         self.cores.iter_mut().for_each(|core| core.cost_us = 0);

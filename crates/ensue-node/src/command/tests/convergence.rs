@@ -32,7 +32,7 @@ fn key() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["a", "b", "c"])
 }
 
-fn command() -> impl Strategy<Value = String> {
+pub(super) fn command() -> impl Strategy<Value = String> {
     let value = prop::sample::select(vec!["1", "7", "-3", "x", "2.5", "007", "1e3", "9223372036854775807"]);
     let name = prop::sample::select(vec!["f", "g", "h"]);
     let amount = -5_i64..6;
@@ -94,12 +94,12 @@ fn play(datacenters: &mut [Datacenter], steps: &[Step]) {
     }
 }
 
-fn all_writes(datacenters: &[Datacenter]) -> Vec<Logged> {
+pub(super) fn all_writes(datacenters: &[Datacenter]) -> Vec<Logged> {
     datacenters.iter().flat_map(|datacenter| datacenter.log.iter().cloned()).collect()
 }
 
 /// Everything that a client can see, as text.
-fn view(datacenter: &mut Datacenter, at: LogicalTime) -> Vec<String> {
+pub(super) fn view(datacenter: &mut Datacenter, at: LogicalTime) -> Vec<String> {
     datacenter.clock = at;
     let mut seen = Vec::new();
     for key in ["a", "b", "c"] {

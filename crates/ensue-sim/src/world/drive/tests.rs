@@ -1,5 +1,6 @@
 //! What a partition says is judged by what its disk was when it said it.
 
+use crate::network::Break;
 use crate::seed::Options;
 use crate::shape::{Shape, Site};
 use crate::world::{Happening, World};
@@ -48,5 +49,24 @@ fn without_room_a_partition_may_stop_before_it_is_ready_and_not_after() {
             matches!(happening, Some(Happening::Trace { is_excused, .. }) if is_excused != ready),
             "{happening:?}"
         );
+    }
+}
+
+#[test]
+fn after_everything_was_healed_nothing_strikes_again() {
+    let shape = Shape { datacenters: 2, cores: 1, partitions: 1, one_process: true };
+    let (a, b) = (Site(0), Site(1));
+    for healed in [true, false] {
+        let mut world = World::new(Options::calm(shape, 1_000, Rules::default()));
+        world.flap_at(500_000, a, b, Break::Prompt);
+        world.restart_at(500_000, shape.process(b));
+        if healed {
+            world.heal_everything();
+        }
+        while world.step(499_999).is_some() {}
+        let boot = world.boot_of(b);
+        assert!(world.network.is_up(a, b));
+        while world.step(500_000).is_some() {}
+        assert_eq!((world.network.is_up(a, b), world.boot_of(b) == boot), (healed, healed));
     }
 }

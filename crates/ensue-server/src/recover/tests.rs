@@ -1,0 +1,75 @@
+//! Giving up a datacenter: shown first, written into every superblock, refused for names that make no sense and while a
+//! node runs.
+
+use super::*;
+use crate::temporary::Temporary;
+use ensue_store::log::Lsn;
+use ensue_store::superblock::FORMAT;
+use ensue_types::{DatacenterId, Incarnation};
+use rustix::fs::flock;
+
+fn data(clean: bool) -> Temporary {
+    let folder = Temporary::new();
+    let own = folder.path().join("dc1");
+    for partition in 0..2 {
+        let superblock = Superblock {
+            format: FORMAT,
+            cluster: 7,
+            datacenter: DatacenterId(0),
+            partition: PartitionId(partition),
+            partitions: 2,
+            incarnation: Incarnation(1),
+            boot_id: [1; 16],
+            clean,
+            fsync_always: false,
+            synced: Lsn(0),
+            checkpoint: 0,
+            without: 0,
+        };
+        let path = own.join(format!("p{partition}"));
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("superblock"), superblock.encode()).unwrap();
+    }
+    fs::write(own.join("shape"), "ensue 1 cluster c datacenter dc1 number 0 partitions 2\n").unwrap();
+    fs::write(own.join("datacenters"), "dc1\ndc2\ndc3\n").unwrap();
+    fs::write(own.join("node0.lock"), "").unwrap();
+    folder
+}
+
+fn masks(folder: &Temporary) -> Vec<u16> {
+    let superblock = |p| folder.path().join(format!("dc1/p{p}/superblock"));
+    (0..2).map(|p| read_superblock(&superblock(p)).unwrap().without).collect()
+}
+
+fn fails(folder: &Temporary, name: &str) -> String {
+    plan(folder.path(), &[name.to_owned()]).unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_planned_is_done_only_when_it_is_carried_out() {
+    let folder = data(false);
+    let planned = plan(folder.path(), &["dc3".to_owned()]).unwrap();
+    assert!(planned.steps.len() == 2 && planned.steps.iter().all(|step| !step.has_its_tail));
+    assert_eq!(masks(&folder), [0, 0]);
+    planned.carry_out().unwrap();
+    assert_eq!(masks(&folder), [0b100, 0b100]);
+    plan(&folder.path().join("dc1"), &["dc2".to_owned()]).unwrap().carry_out().unwrap();
+    assert_eq!(masks(&folder), [0b110, 0b110], "who was given up before stays so");
+    assert!(plan(data(true).path(), &["dc2".to_owned()]).unwrap().steps.iter().all(|step| step.has_its_tail));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let folder = data(false);
+    assert_eq!(fails(&folder, "dc4"), "there is no datacenter dc4, but dc1, dc2, dc3");
+    assert!(fails(&folder, "dc1").contains("cannot do without itself"));
+    let lock = File::open(folder.path().join("dc1/node0.lock")).unwrap();
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+    assert!(fails(&folder, "dc2").contains("in use by another process"));
+    drop(lock);
+    fs::write(folder.path().join("dc1/p1/superblock"), "x").unwrap();
+    assert!(fails(&folder, "dc2").contains("superblock"));
+    fs::remove_file(folder.path().join("dc1/datacenters")).unwrap();
+    assert!(fails(&folder, "dc2").contains("does not say which datacenters"));
+    assert_eq!(masks(&data(false)), [0, 0]);
+}

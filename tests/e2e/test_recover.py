@@ -1,0 +1,121 @@
+"""A datacenter that lost power while another one is gone for good: it says whom it waits for, and `ensue recover` lets it do
+without.
+
+No machine is restarted here. What a restart without power leaves is made by hand after a kill: the superblocks name another
+boot, and the end of each log is cut off.
+"""
+
+import contextlib
+import signal
+import subprocess
+import zlib
+
+import pytest
+import redis
+
+from cluster import PEERS, binary, ensue, free_base, wait_until
+
+NAMES = ("dc1", "dc2", "dc3")
+KEYS = {f"key{number}": f"value{number}" for number in range(50)}
+# In a superblock: the flags, the boot, and the checksum of all before it.
+FLAGS, BOOT, CHECKSUM = 11, slice(32, 48), slice(68, 72)
+
+
+class Servers:
+    """One server process a datacenter, started and stopped one by one."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.base = free_base()
+        self.running = {}
+
+    def data(self, name):
+        return self.directory / name
+
+    def port(self, name):
+        return self.base + NAMES.index(name)
+
+    def start(self, name):
+        nodes = [f"node {one} 127.0.0.1:{self.port(one) + PEERS} cores 1" for one in NAMES]
+        own = [f"self {name}", f"port {self.port(name)}", "bind 127.0.0.1", f"dir {self.data(name)}"]
+        config = self.directory / f"{name}.conf"
+        config.write_text("\n".join(["partitions 2", "appendfsync everysec", *nodes, *own, ""]))
+        with (self.directory / f"{name}.log").open("ab") as log:
+            self.running[name] = subprocess.Popen(
+                [binary(), "server", "--config", str(config)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+    def end(self, name, how=signal.SIGTERM):
+        process = self.running.pop(name)
+        process.send_signal(how)
+        process.wait(20)
+
+    def ask(self, name, *words):
+        with redis.Redis(port=self.port(name), socket_timeout=5, decode_responses=True) as client:
+            return client.execute_command(*words)
+
+    def all_shown(self, name):
+        with contextlib.suppress(redis.RedisError):
+            return {key: self.ask(name, "GET", key) for key in KEYS} == KEYS
+
+
+@pytest.fixture
+def servers(tmp_path):
+    servers = Servers(tmp_path)
+    yield servers
+    for name in list(servers.running):
+        servers.end(name, signal.SIGKILL)
+
+
+def lose_power(data):
+    """What is left of every partition's folder when the power failed a moment after the last writes."""
+    for superblock in data.glob("*/p*/superblock"):
+        block = bytearray(superblock.read_bytes())
+        assert block[FLAGS] == 0, "neither a clean stop nor synced before every answer"
+        block[BOOT] = bytes(16)
+        block[CHECKSUM] = zlib.crc32(block[: CHECKSUM.start]).to_bytes(4, "little")
+        superblock.write_bytes(block)
+        last = sorted(superblock.parent.glob("log-*"))[-1]
+        with last.open("r+b") as log:
+            log.truncate(last.stat().st_size - 100)
+
+
+def test_a_lost_tail_is_taken_back_without_a_datacenter_that_is_gone(servers):
+    for name in NAMES:
+        servers.start(name)
+    for key, value in KEYS.items():
+        wait_until(lambda k=key, v=value: tried(servers, "SET", k, v) is True, 20, f"{key} is written")
+    wait_until(lambda: servers.all_shown("dc2"), 20, "dc2 has everything")
+    servers.end("dc1", signal.SIGKILL)
+    servers.end("dc3", signal.SIGKILL)
+    lose_power(servers.data("dc1"))
+
+    servers.start("dc1")
+    wait_until(lambda: "waits for dc3" in str(tried(servers, "GET", "key0")), 20, "dc1 says whom it waits for")
+    words = ["recover", servers.data("dc1"), "--without", "dc3"]
+    used = ensue(*words, "--yes")
+    assert used.returncode != 0 and "in use" in used.stderr
+    servers.end("dc1")
+
+    unknown = ensue("recover", servers.data("dc1"), "--without", "dc9", "--yes")
+    assert unknown.returncode != 0 and "there is no datacenter dc9, but dc1, dc2, dc3" in unknown.stderr
+    shown = ensue(*words)
+    assert shown.returncode == 0 and shown.stdout.count("starts without dc3") == 2
+    assert "nothing was changed" in shown.stdout
+    done = ensue(*words, "--yes")
+    assert done.returncode == 0 and "2 partitions will start without dc3" in done.stdout
+
+    servers.start("dc1")
+    wait_until(lambda: servers.all_shown("dc1"), 20, "dc1 has everything again")
+    info = servers.ask("dc1", "INFO")
+    assert info["ensue_lost_tails"] > 0 and info["ensue_catching_up"] == 0
+    assert servers.ask("dc1", "SET", "later", "1")
+    wait_until(lambda: servers.ask("dc2", "GET", "later") == "1", 20, "dc2 goes on with the new incarnation")
+
+
+def tried(servers, *words):
+    """The answer of dc1, or the error that it gives."""
+    try:
+        return servers.ask("dc1", *words)
+    except redis.RedisError as error:
+        return error
