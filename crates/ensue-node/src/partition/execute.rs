@@ -36,6 +36,8 @@ pub(crate) struct Execution {
     pub atomic: Option<Vec<u32>>,
     /// The session has given up waiting for its past on the way.
     pub gave_up: bool,
+    /// When it came: its client waits since then.
+    pub since_us: u64,
 }
 
 pub(super) const FORGOTTEN: Reply = Reply::error("TRYAGAIN the state of that moment is no longer known");
@@ -60,7 +62,7 @@ impl Partition {
         self.observe(context.time);
         let replies = Vec::with_capacity(commands.len());
         let commands = VecDeque::from(commands);
-        let gave_up = false;
+        let (gave_up, since_us) = (false, self.now.monotonic_us);
         self.advance(Execution {
             from,
             request,
@@ -70,6 +72,7 @@ impl Partition {
             replies,
             atomic: None,
             gave_up,
+            since_us,
         });
     }
 
@@ -526,5 +529,6 @@ fn take(execution: &mut Execution) -> Execution {
         replies: std::mem::take(&mut execution.replies),
         atomic: execution.atomic.take(),
         gave_up: execution.gave_up,
+        since_us: execution.since_us,
     }
 }

@@ -46,6 +46,16 @@ pub(super) struct Slice {
     pub(super) commands: Vec<Args>,
 }
 
+impl Wait {
+    /// Since when whoever asked has been waiting: for a session's commands that may be longer than for the one that waits.
+    fn begun_us(&self) -> u64 {
+        match &self.what {
+            Waiting::Commands(execution) => execution.since_us,
+            Waiting::Slice(_) | Waiting::Times { .. } => self.since_us,
+        }
+    }
+}
+
 impl Waits {
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
@@ -160,7 +170,7 @@ impl Partition {
                 // As long as a client may have it wait.
                 Waiting::Times { .. } => 3_600_000_000,
             };
-            now_us.saturating_sub(wait.since_us) >= patience_us
+            now_us.saturating_sub(wait.begun_us()) >= patience_us
         });
         self.waits.waiting = waiting;
         let late: Vec<Wait> = late;
@@ -178,7 +188,7 @@ impl Partition {
     pub(super) fn next_give_up(&self) -> Option<u64> {
         let due = |wait: &Wait| match &wait.what {
             Waiting::Commands(execution) => {
-                Some(wait.since_us + 1_000 * self.protocol(execution.keyspace).patience_ms())
+                Some(wait.begun_us() + 1_000 * self.protocol(execution.keyspace).patience_ms())
             }
             _ => None,
         };

@@ -130,6 +130,7 @@ impl Partition {
                 replies,
                 atomic,
                 gave_up: false,
+                since_us: self.now.monotonic_us,
             };
             return self.execute_atomically(execution);
         }
