@@ -15,6 +15,7 @@
 //!     operation's own name, and whose dependencies are those of the write if its keyspace keeps versions
 //! kind 2, a version: the same
 //! kind 3, a flush that not every reader sees: the same, without effects; before all effects
+//! kind 4, what every reader must see, since format 2: keyspace u8 | bytes of its protocol
 //! ```
 
 use crate::cell::{Cell, State, Write};
@@ -23,7 +24,7 @@ use crate::layout::{self, LayoutError};
 use bytes::{Buf, BufMut, Bytes};
 use ensue_types::{
     Column, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId,
-    Position, RowEffect, Source, Stamp,
+    Position, RowEffect, Source, Stamp, limits,
 };
 
 /// The kind of item that holds `PartitionImage`.
@@ -34,6 +35,9 @@ pub const EFFECT: u8 = 1;
 pub const VERSION: u8 = 2;
 /// The kind of item that holds a flush that is not settled.
 pub const FLUSH: u8 = 3;
+
+/// The kind of item that holds what every reader of a keyspace must see.
+pub const FLOOR: u8 = 4;
 
 /// What has been received and applied of one datacenter's stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -172,6 +176,21 @@ pub fn column_items(keyspace: KeyspaceId, key: &Bytes, column: &Column, cell: &C
 /// The item that brings a flush back.
 pub fn flush_item(keyspace: KeyspaceId, flush: &Write) -> Vec<u8> {
     item(flush.at, keyspace, flush.source(), Vec::new())
+}
+
+/// The item that brings back what every reader must see. It stands behind the rows that were settled by it.
+pub fn floor_item(keyspace: KeyspaceId, floor: &Opaque) -> Vec<u8> {
+    [&[keyspace.0], &floor.0[..]].concat()
+}
+
+/// Reads an item of the kind `FLOOR`.
+pub fn decode_floor(bytes: &Bytes) -> Result<(KeyspaceId, Opaque), LayoutError> {
+    match bytes.split_first() {
+        Some((&number, floor)) if number < limits::KEYSPACES => {
+            Ok((KeyspaceId(number), Opaque(floor.to_vec())))
+        }
+        _ => Err(LayoutError::Unknown { what: "floor image", at: 0, value: 0 }),
+    }
 }
 
 fn state_effects(state: &State) -> impl Iterator<Item = (Source, Effect)> + '_ {

@@ -45,6 +45,8 @@ pub struct Keyspace {
     /// Flushes that not every reader sees yet, and the highest of the others.
     flushes: Vec<Write>,
     flushed_settled: Stamp,
+    /// What every reader must see, in the protocol's own bytes: what was settled by.
+    floor: Opaque,
     /// The locations with unsettled versions. A row that has any never leaves its slot.
     unsettled: VecDeque<(u32, Column)>,
     versions: usize,
@@ -140,6 +142,16 @@ impl Keyspace {
     /// Flushes that not every reader sees yet.
     pub fn flushes(&self) -> &[Write] {
         &self.flushes
+    }
+
+    /// What every reader must see since the last call of `raise_floor`, also before a restart.
+    pub fn floor(&self) -> &Opaque {
+        &self.floor
+    }
+
+    /// Notes what rows are settled by, before they are: checkpoints keep it, because below it they are no longer whole.
+    pub fn raise_floor(&mut self, floor: Opaque) {
+        self.floor = floor;
     }
 
     /// Versions that are not settled.

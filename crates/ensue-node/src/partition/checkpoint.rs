@@ -167,7 +167,12 @@ impl Partition {
                     left -= (slot - walk.slot).min(left);
                     walk.slot = slot;
                 }
-                None => *walk = Walk { keyspace: walk.keyspace + 1, slot: 0, ..*walk },
+                None => {
+                    if !rows.floor().is_empty() {
+                        writer.item(image::FLOOR, &image::floor_item(keyspace, rows.floor()));
+                    }
+                    *walk = Walk { keyspace: walk.keyspace + 1, slot: 0, ..*walk };
+                }
             }
         }
     }

@@ -198,6 +198,11 @@ impl Partition {
                 }
                 Ok(())
             }
+            image::FLOOR => {
+                let (keyspace, floor) = image::decode_floor(bytes).map_err(wrong)?;
+                self.keyspace(keyspace).raise_floor(floor);
+                Ok(())
+            }
             image::EFFECT | image::VERSION | image::FLUSH => {
                 let image = image::decode_write(kind, bytes).map_err(wrong)?;
                 self.clock.observe(image.since);

@@ -1,6 +1,8 @@
 //! A node of one partition with a disk that carries out one operation after another, at the test's word: what may be said,
 //! and what may count, before what it rests on is durable.
 
+mod versions;
+
 use crate::config::{DatacenterTopology, Tuning};
 use crate::{AppendFsync, Input, Node, NodeConfig, Output, Topology};
 use bytes::Bytes;

@@ -1,0 +1,230 @@
+//! A partition whose keyspace keeps versions, started again: no reader sees more than before, and none sees less.
+
+use super::{PARTITION, config};
+use crate::AppendFsync;
+use crate::partition::Partition;
+use bytes::Bytes;
+use ensue_store::disk::{DiskDone, DiskOp, FileName};
+use ensue_store::entry::{Change, Entry};
+use ensue_store::keyspace::Keyspace;
+use ensue_store::layout;
+use ensue_store::view::View;
+use ensue_types::{
+    Column, Context, CoreId, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Now, Opaque,
+    Position, RequestId, RowEffect, Rules, Source, Stamp,
+};
+use ensue_wire::{Address, Envelope, Message};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const OTHER: DatacenterId = DatacenterId(1);
+
+/// A partition with its files.
+struct World {
+    partition: Partition,
+    now: Now,
+    files: BTreeMap<FileName, Vec<u8>>,
+}
+
+impl World {
+    fn new(files: BTreeMap<FileName, Vec<u8>>, now: Now, checkpoint_bytes: u64) -> World {
+        let mut config = config(AppendFsync::Always);
+        config.tuning.checkpoint_bytes = checkpoint_bytes;
+        let rules = Rules::default();
+        let protocol = || ensue_protocol::by_name("eventual", 8, rules).expect("it is known");
+        let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
+        let mut partition = Partition::new(PARTITION, Arc::new(config), protocols, now);
+        partition.rows[0] = Keyspace::new(rules, true);
+        partition.start();
+        let mut world = World { partition, now, files };
+        world.work();
+        world
+    }
+
+    /// Ends the turn, and carries out what the disk is asked until it is asked nothing more.
+    fn work(&mut self) {
+        self.partition.on_turn_end();
+        while let Some(op) = self.partition.disk.pop_front() {
+            let done = carry_out(&mut self.files, op);
+            self.partition.on_disk(self.now, done);
+            self.partition.on_turn_end();
+        }
+    }
+
+    fn message(&mut self, from: Address, message: Message) {
+        let to = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
+        let time = LogicalTime::from_ms(self.now.wall_ms);
+        self.partition.on_message(self.now, Envelope { from, to, time, message });
+        self.work();
+    }
+
+    fn run(&mut self, line: &str) {
+        let args = line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
+        let (request, keyspace) = (RequestId::default(), KeyspaceId(0));
+        let (context, commands) = (Context::default(), vec![args]);
+        let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+        self.message(from, Message::Execute { request, keyspace, context, commands });
+    }
+
+    /// The next entry of the other datacenter's stream.
+    fn receive(&mut self, position: u64, key: &str, effect: Option<Effect>) {
+        let keyspace = KeyspaceId(0);
+        let change = match effect {
+            Some(effect) => {
+                let (key, column) = (Bytes::from(key.to_owned()), Column::Text);
+                let effects = vec![RowEffect { key, column, effect }];
+                Change::Effects { keyspace, transaction: None, effects }
+            }
+            None => Change::Flush { keyspace, effects: Vec::new() },
+        };
+        let time = LogicalTime(LogicalTime::from_ms(self.now.wall_ms).0 + position);
+        let entry = Entry {
+            position: Position(position),
+            stamp: Stamp { time, datacenter: OTHER, partition: PARTITION },
+            dependencies: Opaque(vec![position as u8; 3]),
+            change,
+        };
+        let entries = vec![layout::encode_entry(&entry)];
+        let (incarnation, first) = (Incarnation(1), entry.position);
+        let from = Address::Partition { datacenter: OTHER, partition: PARTITION };
+        self.message(from, Message::StreamEntries { incarnation, first, entries });
+    }
+
+    fn checkpoint(&mut self) -> bool {
+        for _ in 0..3 {
+            self.now.monotonic_us += 1_000_000;
+            self.now.wall_ms += 1_000;
+            self.partition.on_timer(self.now);
+            self.work();
+        }
+        self.files.keys().any(|file| matches!(file, FileName::Checkpoint(_)))
+    }
+
+    fn restarted(self, checkpoint_bytes: u64) -> World {
+        World::new(self.files, self.now, checkpoint_bytes)
+    }
+
+    /// What a reader sees who sees so much of the other datacenter's stream, with all that is to be remembered of it.
+    fn seen(&self, through: u64) -> Vec<String> {
+        let sight = |source: &Source| {
+            source.operation.datacenter != OTHER || source.operation.position.number() <= through
+        };
+        let rows = &self.partition.rows[0];
+        let mut seen = vec![format!("versions {}", rows.versions()), format!("floor {:?}", rows.floor())];
+        for row in rows.rows() {
+            for (column, cell) in row.all_cells() {
+                let shown = cell.at(View::Sight(&sight), rows.rules()).expect("no past time");
+                let sources: Vec<Source> = shown.state.sources().collect();
+                let content = shown.state.content(rows.rules());
+                let key = row.key();
+                seen.push(format!("{key:?} {column:?} {content:?} {sources:?} {}", shown.stale));
+            }
+        }
+        seen.sort_unstable();
+        seen
+    }
+
+    fn all_views(&self) -> Vec<Vec<String>> {
+        (0..7).map(|through| self.seen(through)).collect()
+    }
+}
+
+fn carry_out(files: &mut BTreeMap<FileName, Vec<u8>>, op: DiskOp) -> DiskDone {
+    match op {
+        DiskOp::List => {
+            let files = files.iter().map(|(&name, bytes)| (name, bytes.len() as u64)).collect();
+            DiskDone::Listed { files }
+        }
+        DiskOp::Append { file, bytes } => {
+            files.entry(file).or_default().extend_from_slice(&bytes);
+            DiskDone::Appended { file }
+        }
+        DiskOp::Sync { file } => DiskDone::Synced { file },
+        DiskOp::Replace { file, bytes } => {
+            files.insert(file, bytes.to_vec());
+            DiskDone::Replaced { file }
+        }
+        DiskOp::Rewrite { file } => DiskDone::Rewritten { file },
+        DiskOp::Read { file, offset, length } => {
+            let bytes = &files[&file];
+            let start = bytes.len().min(offset as usize);
+            let end = bytes.len().min(start + length as usize);
+            DiskDone::Read { file, offset, bytes: Bytes::copy_from_slice(&bytes[start..end]) }
+        }
+        DiskOp::Delete { file } => {
+            files.remove(&file);
+            DiskDone::Deleted { file }
+        }
+        other => panic!("{other:?} of a whole log"),
+    }
+}
+
+fn put(value: &'static str) -> Option<Effect> {
+    Some(Effect::Put { value: Bytes::from_static(value.as_bytes()), seen: Vec::new() })
+}
+
+/// Local writes and writes of the other datacenter, the first of which are settled before the rest comes.
+fn history(checkpoint_bytes: u64) -> World {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::new(BTreeMap::new(), now, checkpoint_bytes);
+    world.run("SET a 1");
+    world.run("INCRBY n 5");
+    world.receive(1, "a", put("2"));
+    world.receive(2, "b", put("3"));
+    let first_two =
+        |source: &Source| source.operation.datacenter != OTHER || source.operation.position.number() <= 2;
+    let rows = &mut world.partition.rows[0];
+    rows.raise_floor(Opaque(vec![2]));
+    assert_eq!(rows.settle(&first_two, usize::MAX), 0);
+    world.receive(3, "a", put("4"));
+    world.receive(4, "b", Some(Effect::Delete { seen: Vec::new() }));
+    world.run("INCRBY n 7");
+    world
+}
+
+#[test]
+fn a_restart_by_the_log_keeps_versions_apart() {
+    let world = history(u64::MAX);
+    let before: Vec<_> = world.all_views().into_iter().map(without_settled).collect();
+    let again = world.restarted(u64::MAX);
+    let after: Vec<_> = again.all_views().into_iter().map(without_settled).collect();
+    // Readers that see all that was settled: what was settled is a version again, until it is settled again.
+    assert_eq!(before[2..], after[2..]);
+    assert_eq!(again.partition.rows[0].versions(), 7, "one a write");
+}
+
+/// Without what settling changes: how much is a version.
+fn without_settled(seen: Vec<String>) -> Vec<String> {
+    seen.into_iter().filter(|line| !line.starts_with("versions") && !line.starts_with("floor")).collect()
+}
+
+#[test]
+fn a_restart_by_a_checkpoint_changes_nothing_for_any_reader() {
+    let mut world = history(1);
+    // The log is kept for the other datacenter, which has synced nothing; this is about the checkpoint's rows.
+    world.partition.persistence.stream_floor = world.partition.persistence.log.as_ref().expect("open").end();
+    assert!(world.checkpoint());
+    let before = world.all_views();
+    let again = world.restarted(u64::MAX);
+    assert_eq!(before, again.all_views());
+}
+
+#[test]
+fn a_flush_that_some_do_not_see_is_not_seen_by_them_after_a_restart() {
+    for checkpoint_bytes in [1, u64::MAX] {
+        let mut world = history(checkpoint_bytes);
+        world.receive(5, "", None);
+        if checkpoint_bytes == 1 {
+            assert!(world.checkpoint());
+        }
+        let shows = |world: &World, through| world.seen(through).iter().any(|line| line.contains("Bytes("));
+        assert!(shows(&world, 4) && !shows(&world, 5));
+        let mut again = world.restarted(u64::MAX);
+        assert!(shows(&again, 4) && !shows(&again, 5));
+        // A write that the flush covers and that comes after it is seen only by those who do not see the flush.
+        assert_eq!(again.partition.rows[0].flushes().len(), 1);
+        let everything = |_: &Source| true;
+        assert_eq!(again.partition.rows[0].settle(&everything, usize::MAX), 0);
+        assert!(!shows(&again, 4) && again.partition.rows[0].flushes().is_empty());
+    }
+}
