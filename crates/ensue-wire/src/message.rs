@@ -186,6 +186,11 @@ pub enum Message {
         read: u64,
         values: Option<AtValues>,
     },
+    /// The slice cannot be read: its partition has stopped.
+    SliceRefused {
+        read: u64,
+        reply: Reply,
+    },
     /// As `Executed`, of a session that gave up waiting for its past: what it had before no longer counts.
     GaveUp {
         request: RequestId,

@@ -79,7 +79,9 @@ impl Partition {
     }
 
     pub(super) fn on_message_catching_up(&mut self, envelope: Envelope) {
+        // A slice is read for a session too.
         let session = matches!(envelope.from, Address::Core { .. });
+        let session = session || matches!(envelope.message, Message::ReadSlice { .. });
         if session && !is_about_dependencies(&envelope.message) {
             return self.refuse_for_now(&envelope);
         }

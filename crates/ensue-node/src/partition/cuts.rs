@@ -112,6 +112,13 @@ impl Partition {
         }
     }
 
+    /// A partition that has stopped cannot read its slice: nobody can read the cut.
+    pub(super) fn on_slice_refused(&mut self, number: u64, reply: Reply) {
+        if let Some(read) = self.cuts.reads.remove(&number) {
+            self.send(read.from, Message::Refused { request: read.request, reply });
+        }
+    }
+
     fn answer_cut(&mut self, read: CutRead) {
         let CutRead { from, request, keyspace, mut context, replies, seen, .. } = read;
         for seen in seen {

@@ -601,7 +601,17 @@ impl Partition {
 
     /// Answers a question that a stopped partition cannot serve. Only sessions are answered; partitions wait.
     pub(super) fn refuse(&mut self, envelope: &Envelope, reason: &str) {
+        let refusal = |words: String| Reply::Error(words.into());
+        let words = if reason.starts_with("TAILLOST") {
+            reason.to_owned()
+        } else {
+            format!("STOPPED partition {} has stopped: {reason}", self.id)
+        };
         let request = match &envelope.message {
+            Message::ReadSlice { read, .. } => {
+                let message = Message::SliceRefused { read: *read, reply: refusal(words) };
+                return self.send_refusal(envelope.from, message);
+            }
             Message::Execute { request, .. }
             | Message::ReadFirst { request, .. }
             | Message::ReadAt { request, .. }
@@ -619,11 +629,6 @@ impl Partition {
             }
             _ => return,
         };
-        let words = if reason.starts_with("TAILLOST") {
-            reason.to_owned()
-        } else {
-            format!("STOPPED partition {} has stopped: {reason}", self.id)
-        };
-        self.send_refusal(envelope.from, Message::Refused { request, reply: Reply::Error(words.into()) });
+        self.send_refusal(envelope.from, Message::Refused { request, reply: refusal(words) });
     }
 }

@@ -267,8 +267,9 @@ impl Partition {
 
     pub(super) fn on_stable(&mut self, received: &TimeVector, floor: &TimeVector) {
         let mut rose = self.times.stable.join(received);
-        // Whatever all have received this partition has, and it may have forgotten when it restarted.
-        rose |= self.times.received.join(received);
+        // Whatever all have received this partition has, and it may have forgotten when it restarted. If it lost the end of its log
+        // it has that only when it has caught up.
+        rose |= self.catch_up.is_none() && self.times.received.join(received);
         self.times_rose |= rose;
         self.times.floor.join(floor);
         self.fold_versions();

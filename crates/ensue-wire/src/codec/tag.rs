@@ -100,4 +100,5 @@ tags! {
     STABLE = 0x0608 => Stable,
     HEARTBEAT = 0x0609 => Heartbeat,
     ASK_TIME = 0x060a => AskTime,
+    SLICE_REFUSED = 0x060b => SliceRefused,
 }

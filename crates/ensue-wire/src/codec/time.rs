@@ -31,6 +31,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         }
         Message::Heartbeat { end } => w.position(*end),
         Message::AskTime => w,
+        Message::SliceRefused { read, reply } => w.u64(*read).reply(reply),
         other => unreachable!("no message about times: {:#06x}", tag::tag_of(other)),
     };
 }
@@ -62,6 +63,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::STABLE => Message::Stable { received: r.times()?, floor: r.times()? },
         tag::HEARTBEAT => Message::Heartbeat { end: r.position()? },
         tag::ASK_TIME => Message::AskTime,
+        tag::SLICE_REFUSED => Message::SliceRefused { read: r.u64()?, reply: r.reply()? },
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
 }

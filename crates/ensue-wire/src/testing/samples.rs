@@ -192,6 +192,7 @@ fn time() -> Vec<(&'static str, Message)> {
         ("stable", Message::Stable { received: times.clone(), floor: times }),
         ("stream-heartbeat", Message::Heartbeat { end: Position(2000) }),
         ("stream-ask-time", Message::AskTime),
+        ("slice-refused", Message::SliceRefused { read: 9, reply: Reply::error("STOPPED") }),
     ]
 }
 

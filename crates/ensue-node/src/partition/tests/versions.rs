@@ -31,7 +31,8 @@ impl World {
         let mut config = config(AppendFsync::Always);
         config.tuning.checkpoint_bytes = checkpoint_bytes;
         let rules = Rules::default();
-        let protocol = || ensue_protocol::by_name("eventual", 8, rules).expect("it is known");
+        let protocol =
+            || ensue_protocol::by_name("eventual", Default::default(), rules).expect("it is known");
         let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
         let mut partition = Partition::new(PARTITION, Arc::new(config), protocols, now);
         partition.rows[0] = Keyspace::new(rules, true);
