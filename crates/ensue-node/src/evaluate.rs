@@ -402,6 +402,8 @@ fn present<'k>(
 /// What is not here has been absent for some time; of the time before, nothing is known.
 fn absent(keyspace: &Keyspace, observed: &mut Observed, view: View<'_>) -> Result<(), Gone> {
     observed.valid_since(keyspace.absent_since());
+    // It may be missing: then it is a piece too.
+    observed.pieces += 1;
     match view {
         View::At(at) if keyspace.absent_since() > at => Err(Gone),
         _ => Ok(()),

@@ -303,6 +303,7 @@ impl Partition {
             (Address::Partition { partition, .. }, Message::SliceRead { read, values }) => {
                 self.on_slice_read(partition, read, values);
             }
+            (_, Message::SliceLate { read, missing }) => self.on_slice_late(read, &missing),
             (_, Message::SliceRefused { read, reply }) => self.on_slice_refused(read, reply),
             (_, Message::AwaitTimes { check, times }) => self.on_await_times(from, check, times),
             (Address::Partition { partition, .. }, Message::Heard { received, floor }) => {

@@ -30,7 +30,7 @@ use std::io::Write;
 pub const VERSIONS: VersionRange = VersionRange { min: WIRE_VERSION_MIN, max: WIRE_VERSION_MAX };
 
 /// About a hundred times what happens in a run.
-const EVENTS_MAX: u64 = 5_000_000;
+const EVENTS_MAX: u64 = 20_000_000;
 
 /// What the driver is told.
 #[derive(Debug)]

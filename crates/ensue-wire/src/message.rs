@@ -186,6 +186,11 @@ pub enum Message {
         read: u64,
         values: Option<AtValues>,
     },
+    /// The slice has waited as long as its protocol lets it; in words, what for.
+    SliceLate {
+        read: u64,
+        missing: String,
+    },
     /// The slice cannot be read: its partition has stopped.
     SliceRefused {
         read: u64,

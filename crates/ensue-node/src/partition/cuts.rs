@@ -2,7 +2,7 @@
 //!
 //! - On `ReadCut`: draw the cut, ask every partition for its slice, this one too.
 //! - On the last slice: answer. On one whose versions are gone: draw a new cut, a bounded number of times.
-//! - When it has waited as long as the protocol lets it: an older cut, or two rounds, or the protocol's error.
+//! - When a slice has waited as long as the protocol lets it: an older cut, or two rounds, or the protocol's error.
 //!
 //! While a read is here its cut counts for what is folded (trap 35).
 
@@ -146,27 +146,14 @@ impl Partition {
         self.ask_slices(read);
     }
 
-    /// Does something about the reads that have waited too long.
-    pub(super) fn give_up_cuts(&mut self) {
-        let now_us = self.now.monotonic_us;
-        let patience_us = |read: &CutRead| 1_000 * self.protocol(read.keyspace).patience_ms();
-        let late = |(number, read): (&u64, &CutRead)| {
-            (now_us.saturating_sub(read.since_us) >= patience_us(read)).then_some(*number)
-        };
-        let late: Vec<u64> = self.cuts.reads.iter().filter_map(late).collect();
-        for number in late {
-            if let Some(read) = self.cuts.reads.remove(&number) {
-                self.give_up_cut(read, now_us);
-            }
-        }
-    }
-
-    fn give_up_cut(&mut self, mut read: CutRead, now_us: u64) {
+    /// A slice has waited for other datacenters as long as the protocol lets it.
+    pub(super) fn on_slice_late(&mut self, number: u64, missing: &str) {
+        let Some(mut read) = self.cuts.reads.remove(&number) else { return };
         let now = self.promise();
         let outcome = match self.protocol(read.keyspace).late(&read.context.facts, &self.standing(now)) {
             Late::OlderCut(cut) if !read.older => {
                 self.cuts.older += 1;
-                (read.cut, read.older, read.since_us) = (cut, true, now_us);
+                (read.cut, read.older) = (cut, true);
                 return self.ask_slices(read);
             }
             Late::OlderCut(_) | Late::TwoRounds => {
@@ -175,13 +162,17 @@ impl Partition {
             }
             Late::GiveUp => {
                 self.waits.given_up += 1;
-                let missing = self.missing_times(&read.cut);
-                let missing = if missing.is_empty() { "another partition waits".to_owned() } else { missing };
-                let reply = self.protocol(read.keyspace).give_up(&mut read.context.facts, &missing);
+                let reply = self.protocol(read.keyspace).give_up(&mut read.context.facts, missing);
                 CutOutcome::GaveUp { context: read.context, reply }
             }
         };
         self.send(read.from, Message::CutRead { request: read.request, outcome });
+    }
+
+    /// Forgets reads whose sessions have long given up: their cuts must not hold up what is folded.
+    pub(super) fn forget_old_cuts(&mut self) {
+        let oldest = self.now.monotonic_us.saturating_sub(2_000 * self.config.tuning.request_timeout_ms);
+        self.cuts.reads.retain(|_, read| read.since_us >= oldest);
     }
 
     /// A core of this datacenter is unreachable: its slices will not come.
@@ -201,10 +192,5 @@ impl Partition {
                 Message::Refused { request: read.request, reply: Reply::Error(words.into()) },
             );
         }
-    }
-
-    pub(super) fn next_late_cut(&self) -> Option<u64> {
-        let due = |read: &CutRead| read.since_us + 1_000 * self.protocol(read.keyspace).patience_ms();
-        self.cuts.reads.values().map(due).min()
     }
 }

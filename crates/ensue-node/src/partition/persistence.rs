@@ -548,7 +548,7 @@ impl Partition {
             return None;
         }
         let acknowledge = self.persistence.acknowledge_all.then_some(self.persistence.next_acknowledge_us);
-        let waits = self.next_give_up().into_iter().chain(self.next_late_cut());
+        let waits = self.next_give_up();
         let others = acknowledge.into_iter().chain(self.times.next_due()).chain(waits);
         Some(others.fold(self.persistence.next_timer_us, u64::min))
     }
@@ -560,7 +560,6 @@ impl Partition {
             return;
         }
         self.give_up_waits();
-        self.give_up_cuts();
         if now.monotonic_us < self.persistence.next_timer_us {
             return; // The rest has its own, slower time.
         }
@@ -577,6 +576,7 @@ impl Partition {
         self.collect();
         self.sweep_marks();
         self.forget_old_reads();
+        self.forget_old_cuts();
         self.resume_paused();
         self.begin_checkpoint_in_time();
     }

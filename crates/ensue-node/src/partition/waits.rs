@@ -111,6 +111,11 @@ impl Partition {
         }
         let Slice { from, read, keyspace, cut, commands } = slice;
         let gone = !cut.covers(&self.times.floor) && self.config.rules.hold(Rule::ForgottenMeansAgain);
+        if gone {
+            // Whoever draws a cut below the floor has restarted, and forgotten what was stable.
+            let (received, floor) = (self.times.stable.clone(), self.times.floor.clone());
+            self.send(from, Message::Stable { received, floor });
+        }
         let values = if gone { None } else { self.read_cut_values(keyspace, &cut, &commands) };
         self.send(from, Message::SliceRead { read, values });
     }
@@ -162,11 +167,10 @@ impl Partition {
     /// Gives up what has waited too long.
     pub(super) fn give_up_waits(&mut self) {
         let now_us = self.now.monotonic_us;
-        let forget_us = 2_000 * self.config.tuning.request_timeout_ms;
         let (late, waiting) = std::mem::take(&mut self.waits.waiting).into_iter().partition(|wait| {
             let patience_us = match &wait.what {
                 Waiting::Commands(execution) => 1_000 * self.protocol(execution.keyspace).patience_ms(),
-                Waiting::Slice(_) => forget_us,
+                Waiting::Slice(slice) => 1_000 * self.protocol(slice.keyspace).patience_ms(),
                 // As long as a client may have it wait.
                 Waiting::Times { .. } => 3_600_000_000,
             };
@@ -175,7 +179,15 @@ impl Partition {
         self.waits.waiting = waiting;
         let late: Vec<Wait> = late;
         for Wait { since_us, what } in late {
-            let Waiting::Commands(mut execution) = what else { continue };
+            let mut execution = match what {
+                Waiting::Commands(execution) => execution,
+                Waiting::Slice(Slice { from, read, cut, .. }) => {
+                    let missing = self.missing_times(&cut);
+                    self.send(from, Message::SliceLate { read, missing });
+                    continue;
+                }
+                Waiting::Times { .. } => continue,
+            };
             self.waits.given_up += 1;
             self.waits.waited_us += now_us - since_us;
             let missing = self.missing(&execution.context.facts, execution.keyspace);
@@ -186,11 +198,13 @@ impl Partition {
 
     /// When the next of those that wait is given up.
     pub(super) fn next_give_up(&self) -> Option<u64> {
-        let due = |wait: &Wait| match &wait.what {
-            Waiting::Commands(execution) => {
-                Some(wait.begun_us() + 1_000 * self.protocol(execution.keyspace).patience_ms())
-            }
-            _ => None,
+        let due = |wait: &Wait| {
+            let keyspace = match &wait.what {
+                Waiting::Commands(execution) => execution.keyspace,
+                Waiting::Slice(slice) => slice.keyspace,
+                Waiting::Times { .. } => return None,
+            };
+            Some(wait.begun_us() + 1_000 * self.protocol(keyspace).patience_ms())
         };
         self.waits.waiting.iter().filter_map(due).min()
     }

@@ -101,4 +101,5 @@ tags! {
     HEARTBEAT = 0x0609 => Heartbeat,
     ASK_TIME = 0x060a => AskTime,
     SLICE_REFUSED = 0x060b => SliceRefused,
+    SLICE_LATE = 0x060c => SliceLate,
 }

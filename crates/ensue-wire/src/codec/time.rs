@@ -4,6 +4,7 @@ use super::reader::Reader;
 use super::tag;
 use super::writer::Writer;
 use crate::error::Malformed;
+use crate::limits;
 use crate::message::{AtValues, CutOutcome, Message};
 
 const OUTCOME_READ: u8 = 0;
@@ -31,6 +32,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         }
         Message::Heartbeat { end } => w.position(*end),
         Message::AskTime => w,
+        Message::SliceLate { read, missing } => w.u64(*read).bytes(limits::TEXT_BYTES, missing.as_bytes()),
         Message::SliceRefused { read, reply } => w.u64(*read).reply(reply),
         other => unreachable!("no message about times: {:#06x}", tag::tag_of(other)),
     };
@@ -63,6 +65,9 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::STABLE => Message::Stable { received: r.times()?, floor: r.times()? },
         tag::HEARTBEAT => Message::Heartbeat { end: r.position()? },
         tag::ASK_TIME => Message::AskTime,
+        tag::SLICE_LATE => {
+            Message::SliceLate { read: r.u64()?, missing: r.text(limits::TEXT_BYTES)?.to_owned() }
+        }
         tag::SLICE_REFUSED => Message::SliceRefused { read: r.u64()?, reply: r.reply()? },
         tag => return Err(Malformed::UnknownMessage { tag }),
     })

@@ -185,6 +185,7 @@ fn times() -> BoxedStrategy<Message> {
         (time_vector(), time_vector()).prop_map(|(received, floor)| Message::Stable { received, floor }),
         position().prop_map(|end| Message::Heartbeat { end }),
         Just(Message::AskTime),
+        (any::<u64>(), text()).prop_map(|(read, missing)| Message::SliceLate { read, missing }),
         (any::<u64>(), reply()).prop_map(|(read, reply)| Message::SliceRefused { read, reply }),
     ]
     .boxed()

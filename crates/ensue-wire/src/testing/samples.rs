@@ -192,6 +192,7 @@ fn time() -> Vec<(&'static str, Message)> {
         ("stable", Message::Stable { received: times.clone(), floor: times }),
         ("stream-heartbeat", Message::Heartbeat { end: Position(2000) }),
         ("stream-ask-time", Message::AskTime),
+        ("slice-late", Message::SliceLate { read: 9, missing: "dc2 is 35 ms behind at p1".to_owned() }),
         ("slice-refused", Message::SliceRefused { read: 9, reply: Reply::error("STOPPED") }),
     ]
 }
