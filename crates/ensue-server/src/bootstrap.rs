@@ -229,8 +229,18 @@ fn node_config(config: &Config, cluster: &Cluster, core: CoreId, machine: &Machi
         boot_id: machine.boot_id,
         directives: config.directives(),
         info: info(config, machine),
-        tuning: Tuning::default(),
+        tuning: tuning(config),
         rules: config.rules,
+    }
+}
+
+fn tuning(config: &Config) -> Tuning {
+    Tuning {
+        heartbeat_interval_ms: config.heartbeat_interval_ms,
+        stabilization_interval_ms: config.stabilization_interval_ms,
+        block_ms_max: config.block_threshold_ms,
+        dependency_cleaning: config.dependency_cleaning,
+        ..Tuning::default()
     }
 }
 

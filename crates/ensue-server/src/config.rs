@@ -16,7 +16,7 @@ pub use error::{ConfigError, Origin};
 
 use crate::log::Level;
 use directive::DIRECTIVES;
-use ensue_node::AppendFsync;
+use ensue_node::{AppendFsync, Tuning};
 use ensue_types::{Rules, limits};
 use std::path::{Path, PathBuf};
 
@@ -53,6 +53,13 @@ pub struct Config {
     pub maxmemory: u64,
     /// Bytes a partition.
     pub replication_backlog_max: u64,
+    /// How often a silent partition tells the other datacenters its time.
+    pub heartbeat_interval_ms: u64,
+    /// How often the partitions of a datacenter agree on what all of them have received.
+    pub stabilization_interval_ms: u64,
+    /// How long a read waits before its protocol does without.
+    pub block_threshold_ms: u64,
+    pub dependency_cleaning: bool,
     /// The protocol of each keyspace, by name.
     pub protocols: Vec<String>,
     /// All of them hold, unless this is a build that can break one on purpose (feature `breakable`).
@@ -63,6 +70,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
+        let tuning = Tuning::default();
         Config {
             cluster_name: "ensue".into(),
             datacenter: String::new(),
@@ -83,6 +91,10 @@ impl Default for Config {
             appendfsync: AppendFsync::EverySecond,
             maxmemory: 0,
             replication_backlog_max: 1 << 30,
+            heartbeat_interval_ms: tuning.heartbeat_interval_ms,
+            stabilization_interval_ms: tuning.stabilization_interval_ms,
+            block_threshold_ms: tuning.block_ms_max,
+            dependency_cleaning: tuning.dependency_cleaning,
             protocols: vec![DEFAULT_PROTOCOL.into(); usize::from(limits::KEYSPACES)],
             rules: Rules::default(),
             file: None,

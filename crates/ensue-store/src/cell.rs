@@ -6,13 +6,12 @@
 //! (`versions`). It does not decide when a past state may be forgotten.
 
 use crate::versions::{Version, Versions};
-use crate::view::{Shown, View};
+use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
 use ensue_types::{
     DatacenterId, Decimal, Effect, LogicalTime, Opaque, OperationId, Rule, Rules, Seen, SeenTally, Sight,
     Source, Stamp, Tally,
 };
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Who wrote, and from when on it is visible in this datacenter. An addition counts for its operation's datacenter.
@@ -441,22 +440,30 @@ impl Cell {
     }
 
     /// What a view shows; nothing if it is a past time of which the state is no longer known.
+    #[inline]
     pub fn at(&self, view: View<'_>, rules: Rules) -> Option<Shown<'_>> {
-        match (view, &self.versions) {
-            (View::At(at), _) if self.since > at => {
-                let (since, state) = self.history.iter().rev().find(|(since, _)| *since <= at)?;
-                Some(Shown { since: *since, state: Cow::Borrowed(state), stale: false })
-            }
-            (View::Sight(_) | View::Writer(..), Some(versions)) => {
-                let shown = versions.shown(view, rules);
-                Some(shown.unwrap_or(self.newest()))
-            }
-            _ => Some(self.newest()),
-        }
+        let is_newest = match view {
+            View::At(at) => self.since <= at,
+            View::Newest => true,
+            View::Sight(_) | View::Writer(..) => self.versions.is_none(),
+        };
+        if is_newest { Some(self.newest()) } else { self.other_than_newest(view, rules) }
     }
 
     fn newest(&self) -> Shown<'_> {
-        Shown { since: self.since, state: Cow::Borrowed(&self.state), stale: false }
+        Shown { since: self.since, state: ShownState::Kept(&self.state), stale: false }
+    }
+
+    #[cold]
+    fn other_than_newest(&self, view: View<'_>, rules: Rules) -> Option<Shown<'_>> {
+        match (view, &self.versions) {
+            (View::At(at), _) => {
+                let (since, state) = self.history.iter().rev().find(|(since, _)| *since <= at)?;
+                Some(Shown { since: *since, state: ShownState::Kept(state), stale: false })
+            }
+            (view, Some(versions)) => Some(versions.shown(view, rules).unwrap_or(self.newest())),
+            (_, None) => Some(self.newest()),
+        }
     }
 
     /// The additions that a base written now, in this view, must cover. What it does not see and overwrites all the

@@ -6,10 +6,9 @@
 //! that of their arrival and means nothing.
 
 use crate::cell::State;
-use crate::view::{Shown, View};
+use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
 use ensue_types::{Effect, LogicalTime, Opaque, Rules, Sight, Source, Stamp};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Bytes counted for a version beside its value and dependencies, roughly.
@@ -132,8 +131,8 @@ impl Versions {
             }
         }
         let (state, since, flushed) = match merged.map(Merged::finish) {
-            Some((state, since, flushed)) => (Cow::Owned(state), since, flushed),
-            None => (Cow::Borrowed(&self.settled), self.since, Stamp::ZERO),
+            Some((state, since, flushed)) => (ShownState::Merged(Box::new(state)), since, flushed),
+            None => (ShownState::Kept(&self.settled), self.since, Stamp::ZERO),
         };
         let stale = hidden > state.newest().max(flushed);
         Some(Shown { since, state, stale })

@@ -2,7 +2,7 @@
 
 use crate::cell::State;
 use ensue_types::{LogicalTime, Sight, Source, Stamp};
-use std::borrow::Cow;
+use std::ops::Deref;
 
 /// What a reader looks at.
 #[derive(Clone, Copy)]
@@ -41,7 +41,25 @@ impl<'a> View<'a> {
 pub struct Shown<'a> {
     /// All of it has been here since then.
     pub since: LogicalTime,
-    pub state: Cow<'a, State>,
+    pub state: ShownState<'a>,
     /// A write with a higher stamp than any that is shown is here, and is not shown.
     pub stale: bool,
+}
+
+/// A state that is kept as it is shown, or that was merged to be shown. Small, because almost all are kept.
+#[derive(Clone, Debug)]
+pub enum ShownState<'a> {
+    Kept(&'a State),
+    Merged(Box<State>),
+}
+
+impl Deref for ShownState<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        match self {
+            ShownState::Kept(state) => state,
+            ShownState::Merged(state) => state,
+        }
+    }
 }

@@ -46,6 +46,9 @@ pub(crate) struct DevArgs {
     /// Protocol of all keyspaces
     #[arg(long, value_name = "NAME", default_value = ensue_protocol::NAMES[0], value_parser = ensue_protocol::NAMES)]
     protocol: String,
+    /// Protocol of one keyspace, as `1=pocc`; may be given once a keyspace
+    #[arg(long = "keyspace", value_name = "N=NAME")]
+    keyspaces: Vec<String>,
     /// When the log is synced to the disk
     #[arg(long, value_name = "WHEN", default_value = "everysec", value_parser = ["always", "everysec", "no"])]
     appendfsync: String,

@@ -3,10 +3,12 @@
 //! Figures arrive summed over all cores and partitions. Those that Redis has a line for stand in its sections; every
 //! other one stands in the section `Ensue` under its own name. Fields that mean nothing here are left out.
 
+use super::desk::Desk;
 use super::handshake::REDIS_VERSION;
 use super::survey::Purpose;
 use super::turn::Turn;
 use crate::{AppendFsync, NodeConfig};
+use ensue_protocol::{Capabilities, Protocol, SnapshotReads};
 use ensue_types::{Args, Now, Reply};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,7 +22,7 @@ struct Section {
     asks: bool,
 }
 
-const SECTIONS: [Section; 8] = [
+const SECTIONS: [Section; 9] = [
     Section { name: "server", title: "Server", asks: false },
     Section { name: "clients", title: "Clients", asks: true },
     Section { name: "memory", title: "Memory", asks: true },
@@ -28,6 +30,7 @@ const SECTIONS: [Section; 8] = [
     Section { name: "stats", title: "Stats", asks: true },
     Section { name: "replication", title: "Replication", asks: false },
     Section { name: "keyspace", title: "Keyspace", asks: true },
+    Section { name: "keyspaces", title: "Keyspaces", asks: true },
     Section { name: "ensue", title: "Ensue", asks: true },
 ];
 
@@ -41,14 +44,15 @@ impl Turn<'_> {
         if SECTIONS.iter().any(|section| section.asks && is_wanted(&sections, section)) {
             return self.survey(Purpose::Info(sections));
         }
-        let text = text(&self.desk.config, self.now, &sections, &Figures::new());
+        let text = text(self.desk, self.now, &sections, &Figures::new());
         self.reply(&Reply::Verbatim(text.into()));
     }
 }
 
 /// The lines of these sections, of all if none is named.
-pub(super) fn text(config: &NodeConfig, now: Now, sections: &[String], figures: &Figures) -> String {
-    let mut lines = Lines { config, now, figures, text: String::new() };
+pub(super) fn text(desk: &Desk, now: Now, sections: &[String], figures: &Figures) -> String {
+    let mut lines =
+        Lines { config: &desk.config, protocols: &desk.protocols, now, figures, text: String::new() };
     for section in SECTIONS.iter().filter(|section| is_wanted(sections, section)) {
         if !lines.text.is_empty() {
             lines.text.push_str("\r\n");
@@ -67,6 +71,7 @@ fn is_wanted(sections: &[String], section: &Section) -> bool {
 
 struct Lines<'a> {
     config: &'a NodeConfig,
+    protocols: &'a [Box<dyn Protocol>],
     now: Now,
     figures: &'a Figures,
     text: String,
@@ -82,6 +87,7 @@ impl Lines<'_> {
             "stats" => self.stats(),
             "replication" => self.replication(),
             "keyspace" => self.keyspace(),
+            "keyspaces" => self.keyspaces(),
             _ => self.ensue(),
         }
     }
@@ -155,6 +161,16 @@ impl Lines<'_> {
         }
     }
 
+    /// What the protocol of each keyspace offers: of the first, of those that hold keys, and of those with another protocol.
+    fn keyspaces(&mut self) {
+        for (keyspace, protocol) in self.protocols.iter().enumerate() {
+            let holds_keys = self.figure(&format!("keys_{keyspace}")) > 0;
+            if keyspace == 0 || holds_keys || protocol.name() != self.protocols[0].name() {
+                self.line(&format!("keyspace{keyspace}"), offer(protocol.as_ref()));
+            }
+        }
+    }
+
     fn ensue(&mut self) {
         for (keyspace, protocol) in self.config.protocols.iter().enumerate() {
             self.line(&format!("ensue_protocol_{keyspace}"), protocol);
@@ -169,6 +185,24 @@ impl Lines<'_> {
             }
         }
     }
+}
+
+/// A protocol and its capabilities, in the words of `docs/protocols.md`.
+fn offer(protocol: &dyn Protocol) -> String {
+    let Capabilities { snapshot_reads, write_transactions, causality, available } = protocol.capabilities();
+    let snapshot_reads = match snapshot_reads {
+        SnapshotReads::None => "none",
+        SnapshotReads::OneRound => "one-round",
+        SnapshotReads::TwoRounds => "two-rounds",
+    };
+    let said = |yes: bool| if yes { "yes" } else { "no" };
+    format!(
+        "protocol={},snapshot_reads={snapshot_reads},write_transactions={},causality={},available={}",
+        protocol.name(),
+        said(write_transactions),
+        said(causality),
+        said(available)
+    )
 }
 
 /// Figures that have a line of this name in `Stats`, present or not.

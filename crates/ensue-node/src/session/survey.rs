@@ -131,7 +131,7 @@ impl Survey {
         let text = match self.purpose {
             Purpose::Info(sections) => {
                 figures.insert("silent_peers".to_owned(), self.silent);
-                info::text(&turn.desk.config, turn.now, &sections, &figures)
+                info::text(turn.desk, turn.now, &sections, &figures)
             }
             Purpose::ClientList(filter) => {
                 let lines: Vec<u8> = self.texts.into_values().flatten().collect();

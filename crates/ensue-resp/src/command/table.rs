@@ -99,7 +99,7 @@ pub static TABLE: [CommandSpec; 81] = [
         .listed("transactions", "1.2.0")
         .says(
             "Evaluate the queued commands.",
-            "The writes become visible together in every datacenter; against concurrent ones each column is merged as by its own command.",
+            "Reads alone are one snapshot where the keyspace's protocol has snapshot reads. Writes of several partitions become visible together in every datacenter where it has write transactions, and are refused where it has none; those of one partition are always one step. Against concurrent writes each column is merged as by its own command. `INFO keyspaces` says what each protocol has.",
         ),
     row("exists", -2, flags(&[Flags::READONLY, Flags::FAST]), Route::Split(Combine::Sum))
         .keys(1, -1, 1)
@@ -325,20 +325,20 @@ pub static TABLE: [CommandSpec; 81] = [
         .listed("string", "1.0.0")
         .says(
             "The values of several keys.",
-            "Reads from one causally consistent snapshot of this datacenter.",
+            "Reads from one causally consistent snapshot of this datacenter where the keyspace's protocol has snapshot reads; elsewhere the keys of several partitions are parallel reads. `INFO keyspaces` says which.",
         ),
     row("mset", -3, flags(&[Flags::WRITE, Flags::DENYOOM]), Route::Split(Combine::AllOk))
         .keys(1, -1, 2)
         .listed("string", "1.0.1")
         .says(
-            "Set several keys, visible together.",
-            "For each key the later write wins; the keys become visible together.",
+            "Set several keys.",
+            "For each key the later write wins. Keys of several partitions become visible together where the keyspace's protocol has write transactions, and are refused where it has none, except in one without causality, where they are parallel writes. `INFO keyspaces` says which.",
         ),
     row("multi", 1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY]), Route::Session)
         .listed("transactions", "1.2.0")
         .says(
             "Begin to queue the commands of a transaction.",
-            "Answered by the session alone.",
+            "Answered by the session alone; what EXEC then does depends on the keyspace's protocol.",
         ),
     row("persist", 2, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
@@ -405,7 +405,7 @@ pub static TABLE: [CommandSpec; 81] = [
         .listed("generic", "1.0.0")
         .says(
             "Move a value to another key.",
-            "Copies what was seen and deletes it at the source; two concurrent ones to different targets leave both.",
+            "Copies what was seen and deletes it at the source; two concurrent ones to different targets leave both. Between keys of two partitions it needs a protocol with write transactions, or one without causality, where it is parallel writes; elsewhere it is refused. `INFO keyspaces` says which.",
         ),
     row("reset", 1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::NO_AUTH, Flags::ALLOW_BUSY]), Route::Session)
         .listed("connection", "6.2.0")

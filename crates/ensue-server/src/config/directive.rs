@@ -94,6 +94,26 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         |c, v| size::parse(&v[0]).map(|n| c.replication_backlog_max = n),
         |c| one(c.replication_backlog_max),
     ),
+    word(
+        "heartbeat-interval",
+        |c, v| number(&v[0], 1, INTERVAL_MS_MAX).map(|n| c.heartbeat_interval_ms = n),
+        |c| one(c.heartbeat_interval_ms),
+    ),
+    word(
+        "stabilization-interval",
+        |c, v| number(&v[0], 1, INTERVAL_MS_MAX).map(|n| c.stabilization_interval_ms = n),
+        |c| one(c.stabilization_interval_ms),
+    ),
+    word(
+        "block-threshold",
+        |c, v| number(&v[0], 1, BLOCK_THRESHOLD_MS_MAX).map(|n| c.block_threshold_ms = n),
+        |c| one(c.block_threshold_ms),
+    ),
+    word(
+        "dependency-cleaning",
+        |c, v| yes_no(&v[0]).map(|y| c.dependency_cleaning = y),
+        |c| said(c.dependency_cleaning),
+    ),
     lines("keyspace", set_keyspace, |c| {
         c.protocols.iter().enumerate().map(|(n, protocol)| format!("{n} protocol {protocol}")).collect()
     }),
@@ -107,6 +127,10 @@ pub(super) static DIRECTIVES: &[Directive] = &[
 ];
 
 const SECONDS_MAX: u64 = 1 << 31;
+/// Longer, and what others wrote would show a second later for it.
+const INTERVAL_MS_MAX: u64 = 1_000;
+/// A read that waits may wait once more, for an older cut; both fit into the time of a request, with some to spare.
+const BLOCK_THRESHOLD_MS_MAX: u64 = limits::REQUEST_TIMEOUT_MS * 2 / 5;
 
 /// For a torture run that must fail: no build for use has this directive.
 #[cfg(feature = "breakable")]

@@ -104,7 +104,17 @@ fn mistakes_are_named_with_their_place() {
             "ensue.conf:1: 'maxmemory': '1x' is no size: the units are b, k, kb, m, mb, g and gb",
         ),
         ("appendonly no", "ensue.conf:1: 'appendonly': only 'yes' is possible here"),
-        ("keyspace 0 protocol x", "ensue.conf:1: 'keyspace': 'x' is no protocol; there are eiger, eventual"),
+        (
+            "keyspace 0 protocol x",
+            "ensue.conf:1: 'keyspace': 'x' is no protocol; there are eiger, eventual, orbe-dm, orbe-clock, cure, pocc, ha-pocc",
+        ),
+        ("heartbeat-interval 0", "ensue.conf:1: 'heartbeat-interval': '0' is no number from 1 to 1000"),
+        (
+            "stabilization-interval 5ms",
+            "ensue.conf:1: 'stabilization-interval': '5ms' is no number from 1 to 1000",
+        ),
+        ("block-threshold 2001", "ensue.conf:1: 'block-threshold': '2001' is no number from 1 to 2000"),
+        ("dependency-cleaning on", "ensue.conf:1: 'dependency-cleaning': 'on' is neither yes nor no"),
         ("node dc1 host", "ensue.conf:1: 'node': 'host' has no port"),
         (
             "self dc9\nnode dc1 h:1",
@@ -119,6 +129,23 @@ fn mistakes_are_named_with_their_place() {
     assert_eq!(given.error(), "flag --port: 'port': 'x' is no number from 1 to 65535");
     let given = Given::file("").variable("ENSUE_PORT", "tcp://10.0.0.1:6379");
     assert!(given.error().starts_with("variable ENSUE_PORT: 'port': "));
+}
+
+#[test]
+fn intervals_are_told_as_they_were_set() {
+    let told = |config: &Config, name: &str| {
+        config.directives().into_iter().find(|(known, _)| known == name).map(|(_, value)| value).unwrap()
+    };
+    let names = ["heartbeat-interval", "stabilization-interval", "block-threshold", "dependency-cleaning"];
+    let default = Given::file("").load().unwrap();
+    assert_eq!(names.map(|name| told(&default, name)), ["10", "5", "500", "yes"]);
+    let text =
+        "heartbeat-interval 20\nstabilization-interval 7\nblock-threshold 2000\ndependency-cleaning no\n";
+    let config = Given::file(text).variable("ENSUE_HEARTBEAT_INTERVAL", "30").load().unwrap();
+    assert_eq!(names.map(|name| told(&config, name)), ["30", "7", "2000", "no"]);
+    let set = (config.heartbeat_interval_ms, config.stabilization_interval_ms, config.block_threshold_ms);
+    assert_eq!(set, (30, 7, 2000));
+    assert!(!config.dependency_cleaning);
 }
 
 #[test]

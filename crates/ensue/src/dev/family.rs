@@ -159,6 +159,9 @@ impl Family {
         for (flag, value) in flags {
             command.args([flag, &value]);
         }
+        for keyspace in &args.keyspaces {
+            command.args(["--keyspace", keyspace]);
+        }
         command.arg("--dir").arg(&args.dir);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         Ok(command)

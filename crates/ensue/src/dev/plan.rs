@@ -4,7 +4,7 @@
 //! peers from `17001` on, `--cores` ports a node, all first nodes before all second ones; the admin port is `18000`.
 
 use super::DevArgs;
-use anyhow::{bail, ensure};
+use anyhow::{Context, ensure};
 use ensue_server::admin::ADMIN_PORT_OFFSET;
 use ensue_server::config::NodeLine;
 use ensue_server::log::Level;
@@ -20,6 +20,13 @@ pub(super) struct Plan {
     template: Config,
 }
 
+/// `1=pocc` as the directive of a server.
+fn keyspace_flag(words: &str) -> anyhow::Result<[String; 4]> {
+    let (keyspace, protocol) =
+        words.split_once('=').with_context(|| format!("--keyspace {words}: write N=NAME, as in 1=pocc"))?;
+    Ok(["--keyspace", keyspace, "protocol", protocol].map(String::from))
+}
+
 impl Plan {
     pub(super) fn new(args: &DevArgs) -> anyhow::Result<Plan> {
         let peers = u16::from(args.datacenters) * args.nodes * args.cores;
@@ -32,18 +39,22 @@ impl Plan {
         );
         let mut plan = Plan { args: args.clone(), template: Config::default() };
         let flags = ["--appendfsync", args.appendfsync.as_str(), "--loglevel", args.loglevel.as_str()];
-        let flags: Vec<String> = flags.into_iter().map(String::from).collect();
-        let defaults = Config::load(None, &flags, std::iter::empty())?;
-        if !ensue_protocol::NAMES.contains(&args.protocol.as_str()) {
-            bail!("there is no protocol '{}'", args.protocol);
+        let mut flags: Vec<String> = flags.into_iter().map(String::from).collect();
+        for keyspace in
+            (0..Config::default().protocols.len()).map(|number| format!("{number}={}", args.protocol))
+        {
+            flags.extend(keyspace_flag(&keyspace)?);
         }
+        for keyspace in &args.keyspaces {
+            flags.extend(keyspace_flag(keyspace)?);
+        }
+        let defaults = Config::load(None, &flags, std::iter::empty())?;
         plan.template = Config {
             cluster_name: "dev".into(),
             nodes: plan.node_lines(),
             partitions: args.partitions,
             bind: vec!["127.0.0.1".into()],
             dir: args.dir.clone(),
-            protocols: vec![args.protocol.clone(); defaults.protocols.len()],
             ..defaults
         };
         Ok(plan)

@@ -169,6 +169,9 @@ fn info_sums_the_figures_of_everyone() {
         "|total_commands_processed:1|",
         "|role:master|",
         "# Keyspace|db0:keys=20,expires=4,avg_ttl=0|",
+        "# Keyspaces|keyspace0:protocol=eiger,snapshot_reads=two-rounds,write_transactions=yes,causality=yes,\
+         available=yes|keyspace2:protocol=eventual,snapshot_reads=none,write_transactions=no,causality=no,\
+         available=yes|",
         "|ensue_conflicts:8|",
         "|ensue_silent_peers:0|",
     ] {

@@ -44,6 +44,14 @@ fn no_port_is_used_twice() {
 }
 
 #[test]
+fn a_keyspace_may_have_a_protocol_of_its_own() {
+    let plan = plan("--protocol cure --keyspace 1=pocc --keyspace 15=orbe-dm").unwrap();
+    let protocols = &plan.configs(2)[0].protocols;
+    assert_eq!((protocols[0].as_str(), protocols[1].as_str()), ("cure", "pocc"));
+    assert_eq!((protocols[14].as_str(), protocols[15].as_str()), ("cure", "orbe-dm"));
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     for flags in [
         "--datacenters 0",
@@ -52,6 +60,9 @@ fn what_cannot_be_is_refused() {
         "--nodes 0",
         "--delay soon",
         "--protocol x",
+        "--keyspace 1=x",
+        "--keyspace 16=pocc",
+        "--keyspace pocc",
         "--port 60000",
     ] {
         assert!(plan(flags).is_err(), "{flags}");
