@@ -101,6 +101,10 @@ impl Protocol for Cure {
         local || vector::is_within(source, &sight.times, self.rules)
     }
 
+    fn proves_stable(&self, dependencies: &Opaque) -> TimeVector {
+        vector::known(dependencies).times
+    }
+
     fn patience_ms(&self) -> u64 {
         vector::patience_ms(&self.options)
     }

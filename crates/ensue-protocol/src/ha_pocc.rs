@@ -134,6 +134,11 @@ impl Protocol for HaPocc {
         (local && trusted()) || vector::is_within(source, &sight.times, self.rules)
     }
 
+    fn proves_stable(&self, dependencies: &Opaque) -> TimeVector {
+        let vector = vector::known(dependencies);
+        if vector.mode == Mode::Stable { vector.times } else { TimeVector::default() }
+    }
+
     fn patience_ms(&self) -> u64 {
         self.options.block_ms
     }

@@ -224,6 +224,12 @@ pub trait Protocol: fmt::Debug + Send + Sync {
         true
     }
 
+    /// Question 4, choice: up to when a write of this datacenter that carries this proves everything stable: it was shown to all at once
+    /// because it depends on nothing else, and so it must be again after a restart.
+    fn proves_stable(&self, _dependencies: &Opaque) -> TimeVector {
+        TimeVector::default()
+    }
+
     /// Question 4, choice: how long a read may wait, in milliseconds.
     fn patience_ms(&self) -> u64 {
         0

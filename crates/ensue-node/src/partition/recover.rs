@@ -319,6 +319,10 @@ impl Partition {
             partition: self.id,
             position: entry.position,
         };
+        if self.config.rules.hold(Rule::RememberStable) {
+            let proven = self.protocol(entry.keyspace()).proves_stable(&entry.dependencies);
+            self.times.stable.join(&proven);
+        }
         self.replay_change(entry, own, None);
     }
 
