@@ -169,7 +169,7 @@ def test_a_read_whose_past_is_missing_is_blocked(relayed):
         wait_until(lambda: fresh_get(relayed, "pocc", album) == photo, 10, "dc3 shows the album")
         assert reader.get(album) == photo
         for ask in (lambda: reader.get(photo), lambda: reader.mget(album, photo), lambda: reader.set(photo, "mine")):
-            with pytest.raises(redis.ResponseError, match="^BLOCKED .*dc1 is [0-9]+ ms behind"):
+            with pytest.raises(redis.ResponseError, match="^BLOCKED .*dc1 (is [0-9]+ ms behind|has not been heard yet) at p"):
                 ask()
         # Who depends on nothing is served, and is shown what is here.
         assert stranger.get(photo) is None
@@ -183,7 +183,7 @@ def test_a_read_whose_past_is_missing_falls_back_once(relayed):
     with session(relayed, 3, "ha-pocc") as reader:
         wait_until(lambda: fresh_get(relayed, "ha-pocc", album) == photo, 10, "dc3 shows the album")
         assert reader.get(album) == photo
-        with pytest.raises(redis.ResponseError, match="^FALLBACK .*dc1 is [0-9]+ ms behind"):
+        with pytest.raises(redis.ResponseError, match="^FALLBACK .*dc1 (is [0-9]+ ms behind|has not been heard yet) at p"):
             reader.get(photo)
         # A session of its own from here: it sees what is stable, which is neither of them, and waits for nothing.
         assert [reader.get(photo), reader.get(album)] == [None, None]
@@ -193,6 +193,24 @@ def test_a_read_whose_past_is_missing_falls_back_once(relayed):
         relayed.heal_all()
         wait_until(lambda: reader.mget(album, photo) == [photo, "a photo"], 10, "the session shows all again")
         assert reader.get("{own}note") == "still here"
+
+
+def test_a_named_session_falls_back_once(relayed):
+    photo, album = album_without_its_photo(relayed, "ha-pocc", "named")
+    with session(relayed, 3, "ha-pocc") as reader, session(relayed, 3, "ha-pocc") as other:
+        for member in (reader, other):
+            assert member.execute_command("CAUSAL", "SESSION", "album reader") in ("OK", True)
+        wait_until(lambda: fresh_get(relayed, "ha-pocc", album) == photo, 10, "dc3 shows the album")
+        assert reader.get(album) == photo
+        for member in (reader, other):
+            with pytest.raises(redis.ResponseError, match="^FALLBACK"):
+                member.get(photo)
+            assert [member.get(photo), member.get(album)] == [None, None]
+            assert member.set("{named}note", "of this member") is True
+        assert reader.get("{named}note") == "of this member"
+        relayed.heal_all()
+        for member in (reader, other):
+            wait_until(lambda: member.mget(album, photo) == [photo, "a photo"], 10, "both show all again")  # noqa: B023
 
 
 def fresh_get(cluster, protocol, key):

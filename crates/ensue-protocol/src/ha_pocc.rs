@@ -13,6 +13,7 @@
 //! Where we differ from the paper:
 //! - A promoted session has the past of both its modes again (trap 41): what it had read and written before it fell back
 //!   comes before what it does next.
+//! - What a session gave up by falling back does not come back with the past that a name shares: it would fall back again.
 //! - The rest as in `pocc` and `cure`.
 
 use crate::vector::{Mode, Vector};
@@ -88,6 +89,19 @@ impl Protocol for HaPocc {
 
     fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
         vector::join(context, other)
+    }
+
+    fn meet(&self, context: &mut Opaque, shared: &Opaque) -> Result<(), Malformed> {
+        let shared = Vector::decode(shared)?;
+        let mut vector = vector::known(context);
+        // What it gave up by falling back does not come back under its name.
+        for (datacenter, time) in shared.times.entries() {
+            if time > vector.abandoned.at(datacenter) {
+                vector.times.raise(datacenter, time);
+            }
+        }
+        *context = vector.encode();
+        Ok(())
     }
 
     fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
@@ -174,5 +188,27 @@ impl Protocol for HaPocc {
 
     fn floor(&self, standing: &Standing<'_>) -> TimeVector {
         standing.with_present(standing.stable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ensue_types::{DatacenterId, LogicalTime};
+
+    #[test]
+    fn what_was_given_up_does_not_come_back_under_a_name() {
+        let protocol = HaPocc::new(Options::default(), Rules::default());
+        let mut shared = Vector::default();
+        shared.times.raise(DatacenterId(0), LogicalTime(5));
+        let mut context = shared.encode();
+        protocol.give_up(&mut context, "dc1");
+        shared.times.raise(DatacenterId(2), LogicalTime(7));
+        assert_eq!(protocol.meet(&mut context, &shared.encode()), Ok(()));
+        let vector = vector::known(&context);
+        assert_eq!(vector.mode, Mode::Stable);
+        assert_eq!(vector.times.at(DatacenterId(0)), LogicalTime::ZERO, "given up");
+        assert_eq!(vector.times.at(DatacenterId(2)), LogicalTime(7), "seen by another member since");
+        assert_eq!(protocol.meet(&mut context, &Opaque(vec![9])), Err(Malformed));
     }
 }

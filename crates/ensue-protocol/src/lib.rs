@@ -194,6 +194,11 @@ pub trait Protocol: fmt::Debug + Send + Sync {
     /// Question 1, context: the session takes over another's past: a token, a shared context, or what a share of a read saw.
     fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed>;
 
+    /// Question 1, context: the session meets the past that its name is shared under, which holds what it gave along before.
+    fn meet(&self, context: &mut Opaque, shared: &Opaque) -> Result<(), Malformed> {
+        self.join(context, shared)
+    }
+
     /// Question 1, context: what must be here before this past may be shown here.
     fn past(&self, context: &Opaque) -> Result<Past, Malformed>;
 

@@ -240,7 +240,10 @@ impl Partition {
             let here: LogicalTime = self.times.received.at(datacenter);
             if datacenter != self.datacenter && here < time {
                 let behind_ms = time.ms().saturating_sub(here.ms());
-                words.push(format!("{datacenter} is {behind_ms} ms behind at {}", self.id));
+                words.push(match here {
+                    LogicalTime::ZERO => format!("{datacenter} has not been heard yet at {}", self.id),
+                    _ => format!("{datacenter} is {behind_ms} ms behind at {}", self.id),
+                });
             }
         }
         words.join(", ")

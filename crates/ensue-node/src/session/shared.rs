@@ -64,7 +64,7 @@ impl Fetch {
         };
         turn.see(context.time);
         let keyspace = turn.session.keyspace;
-        if turn.desk.protocol(keyspace).join(&mut turn.session.context_mut().facts, &context.facts).is_err() {
+        if turn.desk.protocol(keyspace).meet(&mut turn.session.context_mut().facts, &context.facts).is_err() {
             turn.desk.trace(Trace::Refused { what: "a shared context is not the protocol's" });
         }
         turn.session.deadline_us = None;
