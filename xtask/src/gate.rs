@@ -7,6 +7,8 @@ use crate::tidy;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Worlds of each protocol beside those that are drawn.
+const SEEDS_EACH: u32 = 40;
 const REDIS_CLIENT: &str = "redis==5.*";
 
 /// Where to run, and how much of the simulator.
@@ -28,6 +30,7 @@ impl Gate {
         let build = ["build", "--release", "-p", "ensue", "-p", "ensue-torture"];
         steps.program("release build", cargo(root).args(build));
         steps.step(&format!("simulator, {} seeds", self.seeds), || simulator(root, self.seeds));
+        steps.step(&format!("simulator, {SEEDS_EACH} seeds of each protocol"), || each_protocol(root));
         steps.step("end-to-end tests", || end_to_end(root));
         steps.step("torture, one round of each kind of faults", || torture(root));
         steps.summary()
@@ -53,6 +56,12 @@ fn simulator(root: &Path, seeds: u32) -> Outcome {
         return Outcome::Skipped("the `ensue` binary has no simulator: no dependency on ensue-sim".into());
     }
     run(Command::new(binary(root)).current_dir(root).args(["sim", "--seeds", &seeds.to_string()]))
+}
+
+/// The seeds of `simulator` are of the protocols that most worlds are drawn with.
+fn each_protocol(root: &Path) -> Outcome {
+    let seeds = SEEDS_EACH.to_string();
+    run(Command::new(binary(root)).current_dir(root).args(["sim", "--protocol", "each", "--seeds", &seeds]))
 }
 
 /// Real processes, harmed for half a minute. What this machine does not allow, it says and leaves out.

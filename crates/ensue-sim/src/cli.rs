@@ -30,7 +30,7 @@ pub struct SimOptions {
     /// Add a row about a run of many seeds to this file, under the name of this commit.
     pub record: Option<PathBuf>,
     pub commit: Option<String>,
-    /// Every seed with this protocol instead of the one that it draws; scripts only with it.
+    /// Every seed with this protocol instead of the one that it draws; scripts only with it. `each` is all of them in turn.
     pub protocol: Option<String>,
     /// Break the rule of this name.
     pub broken: Option<String>,
@@ -59,6 +59,9 @@ pub fn run(options: &SimOptions) -> i32 {
             None => return unknown_rule(name),
         },
     };
+    if options.protocol.as_deref() == Some(EACH) && options.seed.is_none() {
+        return each_protocol(options);
+    }
     if let Some(Err(why)) = options.protocol.as_deref().map(Promises::find) {
         eprintln!("{why}");
         return 2;
@@ -77,6 +80,20 @@ pub fn run(options: &SimOptions) -> i32 {
         (Some(seed), _) => one(seed, rules, options),
         (None, _) => many::run_many(options, rules),
     }
+}
+
+/// Stands for every protocol, one after the other.
+const EACH: &str = "each";
+
+/// The same with each protocol; ends with the first that fails.
+fn each_protocol(options: &SimOptions) -> i32 {
+    for protocol in Promises::protocols() {
+        let code = run(&SimOptions { protocol: Some(protocol.to_owned()), ..options.clone() });
+        if code != 0 {
+            return code;
+        }
+    }
+    0
 }
 
 /// Runs one seed, with the protocol that it draws unless another is named.

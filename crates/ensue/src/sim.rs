@@ -31,7 +31,7 @@ pub(crate) struct SimArgs {
     /// The commit that the row names
     #[arg(long, value_name = "COMMIT", requires = "record")]
     commit: Option<String>,
-    /// Run every seed with this protocol, and scripts only with it
+    /// Run every seed with this protocol, and scripts only with it; `each` runs all of them in turn
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,
     /// Break the rule of this name, to see the anomaly that follows
