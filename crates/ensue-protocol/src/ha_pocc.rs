@@ -8,7 +8,7 @@
 //! - What a stable session wrote shows at once in its datacenter, as in `cure`. What an optimistic one wrote may depend
 //!   on what is not here, and shows to stable sessions when it is stable (7.2; trap 36).
 //! - Stabilization runs much less often than in `cure`.
-//! - When every datacenter is heard again, and all that the session had seen is here, it is promoted.
+//! - When every datacenter is heard again, and all that the session had seen is stable here, it is promoted.
 //!
 //! Where we differ from the paper:
 //! - A promoted session has the past of both its modes again (trap 41): what it had read and written before it fell back
@@ -42,8 +42,9 @@ impl HaPocc {
     fn promote(&self, context: &mut Opaque, vector: &mut Vector, standing: &Standing<'_>) {
         let patience_ms = HEARD_THRESHOLDS * self.options.block_ms;
         let heard = |datacenter| standing.received.at(datacenter).ms() + patience_ms >= standing.now.ms();
-        let here = standing.received.covers_but(standing.datacenter, &vector.times)
-            && standing.received.covers_but(standing.datacenter, &vector.abandoned);
+        // At every partition, not only at this one: else the session would wait, and fall back, again at the next.
+        let here = standing.stable.covers_but(standing.datacenter, &vector.times)
+            && standing.stable.covers_but(standing.datacenter, &vector.abandoned);
         if !here || !standing.others().all(heard) {
             return;
         }

@@ -3,6 +3,7 @@
 //! The only part of the crate that knows threads and real time; neither reaches a simulated world.
 
 mod breaks;
+pub mod compare;
 mod exhaust;
 mod failure;
 mod many;

@@ -8,6 +8,7 @@ pub mod agreement;
 pub mod audit;
 pub mod cli;
 pub mod clock;
+pub mod compare;
 pub mod disk;
 pub mod event;
 pub mod exhaust;

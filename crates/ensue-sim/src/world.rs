@@ -11,6 +11,8 @@ mod process;
 
 use crate::audit::Audit;
 use crate::clock::Clock;
+use crate::compare::stopwatch::Stopwatch;
+use crate::compare::traffic::Traffic;
 use crate::disk::Disk;
 use crate::event::{Alarm, ConnectionId, Event, Queue};
 use crate::marks::Marks;
@@ -148,6 +150,12 @@ pub struct World {
     /// What happened that is worth counting and that only the world sees.
     pub marks: Marks,
     pub staleness: Staleness,
+    /// Who counts what passes between nodes, in a comparison.
+    pub traffic: Option<Traffic>,
+    /// What nodes cost, in a comparison.
+    pub stopwatch: Option<Stopwatch>,
+    /// After so many events the world is one without end.
+    pub events_max: u64,
     now: u64,
     queue: Queue,
     cores: Vec<Core>,
@@ -205,6 +213,9 @@ impl World {
             marks: Marks::default(),
             power_losses: Vec::new(),
             staleness: Staleness::default(),
+            traffic: None,
+            stopwatch: None,
+            events_max: EVENTS_MAX,
             now: 0,
             queue: Queue::default(),
             cores: (0..shape.sites()).map(core).collect(),
@@ -259,7 +270,7 @@ impl World {
 
     /// Whether more has happened than ever does where something comes to an end: some answer makes its own next question.
     pub fn is_endless(&self) -> bool {
-        self.audit.events() >= EVENTS_MAX
+        self.audit.events() >= self.events_max
     }
 
     /// Orders a wake-up call.

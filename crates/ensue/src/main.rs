@@ -2,6 +2,7 @@
 
 mod check;
 mod cli;
+mod compare;
 mod demo;
 mod dev;
 mod fsck;
@@ -34,6 +35,7 @@ enum Command {
     Cli(cli::CliArgs),
     Status(status::StatusArgs),
     Sim(sim::SimArgs),
+    Compare(compare::CompareArgs),
     Check(check::CheckArgs),
     Fsck(fsck::FsckArgs),
     Recover(recover::RecoverArgs),
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Command::Cli(args) => cli::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Sim(args) => sim::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Check(args) => check::run(&args),
         Command::Fsck(args) => fsck::run(&args),
         Command::Recover(args) => recover::run(&args),

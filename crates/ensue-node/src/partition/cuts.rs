@@ -138,6 +138,7 @@ impl Partition {
     fn draw_again(&mut self, number: u64) {
         let Some(mut read) = self.cuts.reads.remove(&number) else { return };
         if read.drawn > limits::READ_RESTARTS_MAX {
+            self.cuts.late += 1;
             let outcome = CutOutcome::TooLate;
             return self.send(read.from, Message::CutRead { request: read.request, outcome });
         }

@@ -547,10 +547,13 @@ impl Partition {
         if !matches!(self.stage, super::Stage::Serving | super::Stage::Regaining(_)) {
             return None;
         }
-        let acknowledge = self.persistence.acknowledge_all.then_some(self.persistence.next_acknowledge_us);
         let waits = self.next_give_up();
-        let others = acknowledge.into_iter().chain(self.times.next_due()).chain(waits);
-        Some(others.fold(self.persistence.next_timer_us, u64::min))
+        let first = waits.into_iter().fold(self.persistence.next_timer_us, u64::min);
+        if !matches!(self.stage, super::Stage::Serving) {
+            return Some(first); // Others are told nothing yet.
+        }
+        let acknowledge = self.persistence.acknowledge_all.then_some(self.persistence.next_acknowledge_us);
+        Some(acknowledge.into_iter().chain(self.times.next_due()).fold(first, u64::min))
     }
 
     /// What time alone brings.

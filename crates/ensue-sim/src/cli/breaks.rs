@@ -105,6 +105,10 @@ fn first_caught(rule: Rule, from: u64, limit: u64, options: &SimOptions) -> Opti
                     let protocol = options.protocol.as_deref();
                     let report = run_seed(seed, Rules::breaking(rule), protocol, false);
                     let Some(violation) = &report.violation else { continue };
+                    // A seed that fails with every rule kept shows another mistake than this one.
+                    if run_seed(seed, Rules::default(), protocol, false).violation.is_some() {
+                        continue;
+                    }
                     // The seeds below this one are finished by whoever has begun them.
                     next.fetch_max(end, Ordering::Relaxed);
                     let mut found = found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

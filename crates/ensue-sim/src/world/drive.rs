@@ -69,6 +69,9 @@ impl World {
                 if held {
                     self.keep_back(from, to, epoch, *envelope);
                 } else if self.network.receives(self.now, from, to, epoch) {
+                    if let Some(traffic) = &mut self.traffic {
+                        traffic.on_receive(self.now, &envelope);
+                    }
                     self.give(to, Input::Message(*envelope));
                 }
             }
@@ -117,7 +120,10 @@ impl World {
     pub(super) fn give(&mut self, site: Site, input: Input) {
         let now = self.clock_of(site);
         let Some(node) = self.cores[site.0].node.as_mut() else { return };
-        node.on_input(now, input);
+        match &mut self.stopwatch {
+            Some(stopwatch) => stopwatch.time(|| node.on_input(now, input)),
+            None => node.on_input(now, input),
+        }
         self.drain(site);
         let longest = self.options.turn_us_max;
         let core = &mut self.cores[site.0];
@@ -132,7 +138,10 @@ impl World {
     fn end_turn(&mut self, site: Site) {
         let now = self.clock_of(site);
         let Some(node) = self.cores[site.0].node.as_mut() else { return };
-        node.on_input(now, Input::TurnEnd);
+        match &mut self.stopwatch {
+            Some(stopwatch) => stopwatch.time(|| node.on_input(now, Input::TurnEnd)),
+            None => node.on_input(now, Input::TurnEnd),
+        }
         self.cores[site.0].turn_open = false;
         self.drain(site);
     }
@@ -160,7 +169,10 @@ impl World {
     }
 
     pub(super) fn transmit(&mut self, from: Site, to: Site, envelope: Envelope) {
-        self.staleness.on_send(self.now, &envelope);
+        match &mut self.traffic {
+            Some(traffic) => traffic.on_send(self.now, &envelope),
+            None => self.staleness.on_send(self.now, &envelope),
+        }
         if let Some((at, epoch)) = self.network.send(self.now, from, to) {
             let boot = self.boot_of(to);
             self.queue.push(at, Event::Deliver { from, to, boot, epoch, envelope: Box::new(envelope) });

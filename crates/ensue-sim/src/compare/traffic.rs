@@ -1,0 +1,163 @@
+//! What passes between nodes: how much of it is about dependencies and times, what updates carry, and when each of them is
+//! where.
+
+use super::load::{Key, WriteNumber};
+use ensue_protocol::facts;
+use ensue_store::entry::Change;
+use ensue_store::layout::decode_entry;
+use ensue_types::{DatacenterId, Effect, PartitionId, Position, RowEffect, Stamp};
+use ensue_wire::{Address, Envelope, Message};
+use std::collections::BTreeMap;
+
+/// How many messages there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Messages {
+    pub within: u64,
+    /// From one datacenter to another.
+    pub between: u64,
+}
+
+impl Messages {
+    fn add(&mut self, envelope: &Envelope) {
+        if envelope.from.datacenter() == envelope.to.datacenter() {
+            self.within += 1;
+        } else {
+            self.between += 1;
+        }
+    }
+}
+
+/// What was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Questions whether something has been applied, and their answers.
+    pub checks: Messages,
+    /// Of these, the questions.
+    pub questions: u64,
+    /// What is said of times alone: heartbeats, and what partitions agree on.
+    pub times: Messages,
+    /// Everything.
+    pub all: Messages,
+    /// Updates, each counted once however many datacenters it goes to.
+    pub updates: u64,
+    pub dependency_bytes: u64,
+    /// Of updates whose dependencies are a list.
+    pub lists: u64,
+    pub dependencies: u64,
+}
+
+/// Where an update stands in its stream.
+type Place = (DatacenterId, PartitionId, Position);
+
+/// An update on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Update {
+    pub key: Key,
+    pub number: WriteNumber,
+    pub stamp: Stamp,
+}
+
+/// Everything that passed.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    pub counts: Counts,
+    is_counting: bool,
+    updates: BTreeMap<Place, Update>,
+    sent_us: BTreeMap<(Place, DatacenterId), u64>,
+    /// How long the link took to bring an update.
+    link_us: BTreeMap<(WriteNumber, DatacenterId), u64>,
+    pub stamps: BTreeMap<WriteNumber, Stamp>,
+    /// Which stamp a datacenter received when, in the order of time.
+    pub received: BTreeMap<(DatacenterId, Key), Vec<(u64, Stamp)>>,
+}
+
+impl Traffic {
+    pub fn count(&mut self, is_counting: bool) {
+        self.is_counting = is_counting;
+    }
+
+    /// The update at this place, if it is known.
+    pub fn update(&self, origin: DatacenterId, partition: PartitionId, position: Position) -> Option<Update> {
+        self.updates.get(&(origin, partition, position)).copied()
+    }
+
+    /// How long the link took to bring this update to a datacenter.
+    pub fn link_us(&self, number: WriteNumber, to: DatacenterId) -> Option<u64> {
+        self.link_us.get(&(number, to)).copied()
+    }
+
+    pub fn on_send(&mut self, now_us: u64, envelope: &Envelope) {
+        if self.is_counting {
+            self.count_message(envelope);
+        }
+        for (place, bytes) in entries_of(envelope) {
+            self.sent_us.entry((place, envelope.to.datacenter())).or_insert(now_us);
+            if self.updates.contains_key(&place) {
+                continue;
+            }
+            let Ok(entry) = decode_entry(bytes) else { continue };
+            let Change::Effects { effects, .. } = &entry.change else { continue };
+            let Some((key, number)) = effects.first().and_then(written) else { continue };
+            self.updates.insert(place, Update { key, number, stamp: entry.stamp });
+            self.stamps.insert(number, entry.stamp);
+            if self.is_counting {
+                self.counts.updates += 1;
+                self.counts.dependency_bytes += entry.dependencies.0.len() as u64;
+                if let Ok(list) = facts::decode(&entry.dependencies) {
+                    self.counts.lists += 1;
+                    self.counts.dependencies += list.len() as u64;
+                }
+            }
+        }
+    }
+
+    pub fn on_receive(&mut self, now_us: u64, envelope: &Envelope) {
+        let here = envelope.to.datacenter();
+        for (place, _) in entries_of(envelope) {
+            let (Some(update), Some(sent_us)) =
+                (self.updates.get(&place), self.sent_us.remove(&(place, here)))
+            else {
+                continue;
+            };
+            self.received.entry((here, update.key)).or_default().push((now_us, update.stamp));
+            self.link_us.insert((update.number, here), now_us - sent_us);
+        }
+    }
+
+    fn count_message(&mut self, envelope: &Envelope) {
+        self.counts.all.add(envelope);
+        match envelope.message {
+            Message::CheckDependencies { .. } => {
+                self.counts.questions += 1;
+                self.counts.checks.add(envelope);
+            }
+            Message::DependenciesMet { .. } | Message::Notify { .. } => self.counts.checks.add(envelope),
+            Message::Heartbeat { .. }
+            | Message::AskTime
+            | Message::AwaitTimes { .. }
+            | Message::Heard { .. }
+            | Message::Stable { .. } => self.counts.times.add(envelope),
+            _ => {}
+        }
+    }
+}
+
+/// The stream entries of a message, with their places.
+fn entries_of(envelope: &Envelope) -> impl Iterator<Item = (Place, &bytes::Bytes)> {
+    let found = match (&envelope.message, envelope.from) {
+        (Message::StreamEntries { first, entries, .. }, Address::Partition { datacenter, partition }) => {
+            Some((datacenter, partition, *first, entries))
+        }
+        _ => None,
+    };
+    found.into_iter().flat_map(|(datacenter, partition, first, entries)| {
+        let place = move |number| (datacenter, partition, Position(first.0 + number as u64));
+        entries.iter().enumerate().map(move |(number, bytes)| (place(number), bytes))
+    })
+}
+
+/// Which write of which key this is.
+fn written(row: &RowEffect) -> Option<(Key, WriteNumber)> {
+    let Effect::Put { value, .. } = &row.effect else { return None };
+    Some((Key::parse(&row.key)?, WriteNumber::parse(value)?))
+}
