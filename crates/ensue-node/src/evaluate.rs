@@ -412,8 +412,10 @@ fn absent(keyspace: &Keyspace, observed: &mut Observed, view: View<'_>) -> Resul
 
 /// Observes all of a row: what is shown depends on every column, the deleted ones too (trap 18).
 fn observe_row(observed: &mut Observed, row: &Row, view: View<'_>, rules: Rules) -> Result<(), Halt> {
-    for (_, cell) in row.cells() {
+    for (column, cell) in row.cells() {
         observed.see(&cell.at(view, rules).ok_or(Gone)?, rules);
+        // Another field or member may be missing: then it is a piece too.
+        observed.pieces += usize::from(Kind::of(column) != Some(Kind::Text));
     }
     Ok(())
 }
