@@ -17,6 +17,7 @@ usage: cargo xtask <command>
   tidy          only the checks of the tree's form
   sim [args]    the simulator, release build: `cargo xtask sim --seed 42`
   soak [args]   many seeds of it: `cargo xtask soak --minutes 30`, `--seeds N`, `--keep-going`; `--record` adds a row to docs/figures/soak.md
+  compare [..]  every protocol under the same clients; `--record` writes docs/figures/compare.md and a picture
   mutants [..]  small wrong changes, and whether the tests notice: `cargo xtask mutants --sample 200 --seed 1`
   fuzz [..]     the fuzzers, a nightly compiler: `cargo xtask fuzz --minutes 10 [TARGET]`
   torture [..]  real servers harmed under recorded clients: `cargo xtask torture --minutes 10`, `--break RULE`
@@ -44,6 +45,7 @@ fn run() -> Result<bool> {
         "tidy" => tidy_only(&root),
         "sim" => sim(&root, &rest),
         "soak" => soak(&root, &rest),
+        "compare" => compare(&root, &rest),
         "mutants" => mutants::run(&root, &rest),
         "fuzz" => fuzz::run(&root, &rest),
         "torture" => torture(&root, &rest),
@@ -62,8 +64,12 @@ fn tidy_only(root: &Path) -> Result<bool> {
 }
 
 fn sim(root: &Path, arguments: &[String]) -> Result<bool> {
+    ensue(root, "sim", arguments)
+}
+
+fn ensue(root: &Path, subcommand: &str, arguments: &[String]) -> Result<bool> {
     let mut command = cargo(root);
-    command.args(["run", "--release", "-p", "ensue", "--", "sim"]).args(arguments);
+    command.args(["run", "--release", "-p", "ensue", "--", subcommand]).args(arguments);
     Ok(command.status().context("starting cargo")?.success())
 }
 
@@ -102,13 +108,25 @@ fn soak(root: &Path, arguments: &[String]) -> Result<bool> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
         arguments.extend(["--start".into(), (now.as_secs() * 1_000).to_string()]);
     }
+    record_into(root, "soak.md", &mut arguments)?;
+    sim(root, &arguments)
+}
+
+fn compare(root: &Path, arguments: &[String]) -> Result<bool> {
+    let mut arguments: Vec<String> = arguments.to_vec();
+    record_into(root, "compare.md", &mut arguments)?;
+    ensue(root, "compare", &arguments)
+}
+
+/// Says where a record goes, if one is asked for, and of which commit it is.
+fn record_into(root: &Path, file: &str, arguments: &mut Vec<String>) -> Result<()> {
     if let Some(at) = arguments.iter().position(|word| word == "--record") {
         let figures = root.join("docs/figures");
         std::fs::create_dir_all(&figures).context("making docs/figures")?;
-        arguments.insert(at + 1, figures.join("soak.md").to_string_lossy().into_owned());
+        arguments.insert(at + 1, figures.join(file).to_string_lossy().into_owned());
         arguments.extend(["--commit".into(), commit(root)?]);
     }
-    sim(root, &arguments)
+    Ok(())
 }
 
 /// The short name of the commit that is checked out, with a sign if the tree differs from it.

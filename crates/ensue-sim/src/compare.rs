@@ -4,7 +4,9 @@
 //! keep of themselves. Processor time is the one thing that virtual time does not know; it is measured around each call of
 //! a node.
 
+pub mod chart;
 pub mod cost;
+pub mod demand;
 pub mod load;
 mod probes;
 pub mod reads;
@@ -16,7 +18,8 @@ use crate::seed::Options;
 use crate::shape::Shape;
 use crate::world::World;
 use cost::Cost;
-use load::{Demand, Load};
+use demand::Demand;
+use load::Load;
 use stopwatch::Stopwatch;
 use traffic::Traffic;
 
@@ -29,7 +32,7 @@ pub struct Contestant {
 
 impl Contestant {
     /// Who is compared: the protocols of these names, all of them if none is named, behind the one that everything is
-    /// relative to. Where cleaning is an option and the mechanism shows best, once more without it.
+    /// relative to. Where cleaning is an option, once more without it.
     pub fn of(names: &[String]) -> Result<Vec<Contestant>, String> {
         let known = ensue_protocol::NAMES;
         if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
@@ -40,7 +43,7 @@ impl Contestant {
         let mut contestants = Vec::new();
         for protocol in std::iter::once(BASE).chain(others) {
             contestants.push(Contestant { protocol, dependency_cleaning: true });
-            if protocol == CLEANED {
+            if CLEANED.contains(&protocol) {
                 contestants.push(Contestant { protocol, dependency_cleaning: false });
             }
         }
@@ -61,6 +64,7 @@ impl Contestant {
         options.append_fsync = demand.append_fsync;
         options.tuning = ensue_node::Tuning {
             dependency_cleaning: self.dependency_cleaning,
+            heartbeat_interval_ms: demand.heartbeat_ms,
             ..ensue_node::Tuning::default()
         };
         options.links.local_us = (50, 150);
@@ -77,8 +81,8 @@ impl Contestant {
 
 /// What all others are compared with: no causality.
 pub const BASE: &str = "eventual";
-/// The protocol that runs with dependency cleaning and without.
-const CLEANED: &str = "orbe-dm";
+/// The protocols that run with dependency cleaning and without.
+const CLEANED: [&str; 2] = ["orbe-dm", "orbe-clock"];
 const DATACENTERS: u8 = 3;
 
 /// How long a run takes, in virtual time.

@@ -1,43 +1,49 @@
 //! `ensue compare`: every protocol under the same clients, and a table of what it costs.
 
 use crate::compare::cost::Cost;
-use crate::compare::load::Demand;
+use crate::compare::demand::Demand;
 use crate::compare::stopwatch::Stopwatch;
-use crate::compare::table::{Row, table};
-use crate::compare::{BASE, Contestant, Span, clock, watch};
+use crate::compare::table::{Row, Throughput, table};
+use crate::compare::{BASE, Contestant, Span, chart, clock, watch};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
 
-/// Processor time is measured so often, each time of all protocols in turn.
-const REPETITIONS: u64 = 3;
 /// What was written first is durable everywhere by then, and everybody knows it.
 const WARMUP_US: u64 = 4_000_000;
 const SECONDS_MAX: u64 = 600;
+const ROUNDS_MAX: u64 = 100;
 const GETS_MAX: u64 = 10_000;
 const THINK_MS_MAX: u64 = 10_000;
+const HEARTBEAT_MS_MAX: u64 = 1_000;
 
 /// What the command line says.
 #[derive(Clone, Debug)]
 pub struct CompareOptions {
     /// All if none is named.
     pub protocols: Vec<String>,
-    pub demand: Demand,
+    pub demands: Vec<Demand>,
     /// Virtual seconds that count, of each run.
     pub seconds: u64,
-    /// Write the table into this file, too.
+    /// Processor time is measured so often, each time of all protocols in turn.
+    pub rounds: u64,
+    /// Write the tables into this file, too, and a picture beside it.
     pub record: Option<PathBuf>,
+    /// The command, as the record tells it.
+    pub command: String,
+    /// The commit that is measured, as the record tells it.
+    pub commit: Option<String>,
+}
+
+/// A load and what it showed.
+struct Measured {
+    demand: Demand,
+    rows: Vec<Row>,
 }
 
 /// Runs the subcommand. The exit code: 0 all is well, 1 something failed, 2 the command line makes no sense.
 pub fn run(options: &CompareOptions) -> i32 {
-    if !(1..=SECONDS_MAX).contains(&options.seconds) {
-        eprintln!("not between 1 and {SECONDS_MAX} seconds: {}", options.seconds);
-        return 2;
-    }
-    if !(1..=GETS_MAX).contains(&options.demand.gets)
-        || !(1..=THINK_MS_MAX).contains(&options.demand.think_ms)
-    {
-        eprintln!("not between 1 and {GETS_MAX} GETs a SET, or 1 and {THINK_MS_MAX} ms of thinking");
+    if let Some(why) = nonsense(options) {
+        eprintln!("{why}");
         return 2;
     }
     let contestants = match Contestant::of(&options.protocols) {
@@ -47,15 +53,23 @@ pub fn run(options: &CompareOptions) -> i32 {
             return 2;
         }
     };
-    let result = measure(&contestants, options).and_then(|rows| {
-        let text = table(&rows);
-        println!("{text}");
-        for row in rows.iter().filter(|row| row.cost.unfound > 0) {
-            println!("{}: {} updates were not seen within a second", row.name, row.cost.unfound);
+    let mut measured = Vec::new();
+    for &demand in &options.demands {
+        match measure(&contestants, demand, options) {
+            Ok(rows) => {
+                println!("{}: {}.\n\n{}", demand.name, demand.words(), table(&rows));
+                for row in rows.iter().filter(|row| row.cost.unfound > 0) {
+                    println!("{}: {} updates were not seen within a second", row.name, row.cost.unfound);
+                }
+                measured.push(Measured { demand, rows });
+            }
+            Err(why) => {
+                eprintln!("{why}");
+                return 1;
+            }
         }
-        options.record.as_deref().map_or(Ok(()), |path| record(path, &text, options))
-    });
-    match result {
+    }
+    match options.record.as_deref().map_or(Ok(()), |path| record(path, measured, options)) {
         Ok(()) => 0,
         Err(why) => {
             eprintln!("{why}");
@@ -64,12 +78,26 @@ pub fn run(options: &CompareOptions) -> i32 {
     }
 }
 
-fn measure(contestants: &[Contestant], options: &CompareOptions) -> Result<Vec<Row>, String> {
+fn nonsense(options: &CompareOptions) -> Option<String> {
+    let bounded = |what: &str, number: u64, most: u64| {
+        (!(1..=most).contains(&number)).then(|| format!("not between 1 and {most} {what}: {number}"))
+    };
+    let of_demand = |demand: &Demand| {
+        bounded("GETs a SET", demand.gets, GETS_MAX)
+            .or_else(|| bounded("ms of thinking", demand.think_ms, THINK_MS_MAX))
+            .or_else(|| bounded("ms between heartbeats", demand.heartbeat_ms, HEARTBEAT_MS_MAX))
+    };
+    bounded("seconds", options.seconds, SECONDS_MAX)
+        .or_else(|| bounded("rounds", options.rounds, ROUNDS_MAX))
+        .or_else(|| options.demands.iter().find_map(of_demand))
+}
+
+fn measure(contestants: &[Contestant], demand: Demand, options: &CompareOptions) -> Result<Vec<Row>, String> {
     let span = Span { warmup_us: WARMUP_US, counted_us: 1_000_000 * options.seconds };
     let mut costs: Vec<Cost> = Vec::new();
     for contestant in contestants {
         let name = contestant.name();
-        let cost = watch(contestant, 1, options.demand, span).map_err(|why| format!("{name}: {why}"))?;
+        let cost = watch(contestant, 1, demand, span).map_err(|why| format!("{name}: {why}"))?;
         let reads = cost.single_reads.of + cost.values_of_several.of;
         eprintln!(
             "{name}: {} updates, {reads} values read, {} updates looked for",
@@ -80,20 +108,24 @@ fn measure(contestants: &[Contestant], options: &CompareOptions) -> Result<Vec<R
     }
     let mut node_ns: Vec<Vec<f64>> = vec![Vec::new(); contestants.len()];
     let stopwatch = Stopwatch::new(thread_ns, reading_ns());
-    for seed in 1..=REPETITIONS {
+    for seed in 1..=options.rounds {
         for (contestant, times) in contestants.iter().zip(&mut node_ns) {
             let name = contestant.name();
-            let ns = clock(contestant, seed, options.demand, span, stopwatch);
+            let ns = clock(contestant, seed, demand, span, stopwatch);
             times.push(ns.map_err(|why| format!("{name}: {why}"))?);
         }
-        eprintln!("processor time: {seed} of {REPETITIONS}");
+        eprintln!("processor time: {seed} of {}", options.rounds);
     }
     let base = contestants.iter().position(|contestant| contestant.protocol == BASE).unwrap_or(0);
     let base_ns = node_ns[base].clone();
     let rows = contestants.iter().zip(costs).zip(&node_ns).map(|((contestant, cost), times)| {
-        let ratios = base_ns.iter().zip(times).map(|(base, ns)| base / ns).collect();
-        let node_us = median(times.clone()) / 1e3;
-        Row { name: contestant.name(), cost, node_us, throughput: median(ratios) }
+        let ratios: Vec<f64> = base_ns.iter().zip(times).map(|(base, ns)| base / ns).collect();
+        let throughput = Throughput {
+            least: ratios.iter().copied().fold(f64::INFINITY, f64::min),
+            most: ratios.iter().copied().fold(0.0, f64::max),
+            median: median(ratios),
+        };
+        Row { name: contestant.name(), cost, node_us: median(times.clone()) / 1e3, throughput }
     });
     Ok(rows.collect())
 }
@@ -114,31 +146,39 @@ fn reading_ns() -> u64 {
     (0..10_000).map(|_| thread_ns()).map(|before| thread_ns() - before).min().unwrap_or(0)
 }
 
-fn record(path: &Path, table: &str, options: &CompareOptions) -> Result<(), String> {
-    let command = command_line(path, options);
-    let text = format!("# The protocols side by side\n\n    {command}\n\n{table}\n{LEGEND}");
-    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+fn record(path: &Path, measured: Vec<Measured>, options: &CompareOptions) -> Result<(), String> {
+    let picture = path.with_extension("svg");
+    let file_name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut text = format!(
+        "# The protocols side by side\n\n    {}\n\n{}\n\n![the same as bars]({})\n",
+        options.command,
+        made_by(options.commit.as_deref()),
+        file_name(&picture)
+    );
+    for Measured { demand, rows } in &measured {
+        text += &format!("\n## {}\n\n{}.\n\n{}", demand.name, demand.words(), table(rows));
+    }
+    text += &format!("\n{LEGEND}");
+    let loads: Vec<(&str, Vec<Row>)> =
+        measured.into_iter().map(|measured| (measured.demand.name, measured.rows)).collect();
+    let write = |path: &Path, text: &str| {
+        std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    write(path, &text)?;
+    write(&picture, &chart::svg("The protocols side by side", &loads))
 }
 
-/// The command that makes the record.
-fn command_line(path: &Path, options: &CompareOptions) -> String {
-    let usual = Demand::default();
-    let CompareOptions { protocols, demand, seconds, .. } = options;
-    let mut command = "ensue compare".to_owned();
-    if !protocols.is_empty() {
-        command += &format!(" --protocols {}", protocols.join(","));
-    }
-    command += &format!(" --seconds {seconds}");
-    if demand.gets != usual.gets {
-        command += &format!(" --gets {}", demand.gets);
-    }
-    if demand.think_ms != usual.think_ms {
-        command += &format!(" --think-ms {}", demand.think_ms);
-    }
-    if demand.append_fsync != usual.append_fsync {
-        command += " --always-sync";
-    }
-    command + &format!(" --record {}", path.display())
+/// What was measured, and on what.
+fn made_by(commit: Option<&str>) -> String {
+    let build = if cfg!(debug_assertions) { "development build" } else { "release build" };
+    let commit = commit.map(|commit| format!(", commit {commit}")).unwrap_or_default();
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    format!(
+        "Ensue {}{commit}, {build}. Machine: {cores} cores, {}. Only throughput and node time depend on the machine.",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH
+    )
 }
 
-const LEGEND: &str = include_str!("compare/legend.md");
+/// What the columns mean.
+pub const LEGEND: &str = include_str!("compare/legend.md");

@@ -43,6 +43,12 @@ impl Cost {
         number as f64 / self.counts.updates.max(1) as f64
     }
 
+    /// Messages an update: checks of dependencies, times within a datacenter, and either between datacenters.
+    pub fn messages(&self) -> [f64; 3] {
+        let Counts { checks, times, .. } = &self.counts;
+        [checks.within, times.within, checks.between + times.between].map(|number| self.per_update(number))
+    }
+
     /// Dependencies an update, where they are a list.
     pub fn dependencies(&self) -> Option<f64> {
         let all_are_lists = self.counts.lists == self.counts.updates;

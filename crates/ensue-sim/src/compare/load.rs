@@ -1,17 +1,17 @@
 //! The clients of a comparison: each asks, waits for the answer, thinks, and asks again.
 //!
-//! For each `SET` there are so many `GET`s and one `MGET` of four keys; keys are Zipfian, and all of them are written once before.
+//! For each `SET` there are so many `GET`s and one `MGET` of four keys. All keys are written once before.
 //! One write in ten is of a key of its own, for the probes.
 
+use super::demand::{Demand, Draw};
 use super::probes::Probes;
 use super::reads::{Acknowledged, Read};
 use crate::event::{Alarm, ConnectionId};
 use crate::random::Random;
 use crate::reply::{Answer, Answers};
-use crate::shape::Site;
+use crate::shape::{Shape, Site};
 use crate::workload::command::args;
 use crate::world::{Happening, World};
-pub use ensue_node::AppendFsync;
 use ensue_node::Trace;
 use ensue_types::{DatacenterId, PartitionId, partition_of};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,28 +26,6 @@ const MGET_KEYS: usize = 4;
 const VALUE_BYTES: usize = 64;
 /// Nodes have met by then.
 const BEGIN_US: u64 = 500_000;
-
-/// What is asked of everybody.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Demand {
-    /// How many `GET`s there are for each `SET`.
-    pub gets: u64,
-    /// How long a client thinks between an answer and its next question, in the mean.
-    pub think_ms: u64,
-    pub append_fsync: AppendFsync,
-}
-
-impl Default for Demand {
-    fn default() -> Demand {
-        Demand { gets: 8, think_ms: 10, append_fsync: AppendFsync::EverySecond }
-    }
-}
-
-impl Demand {
-    fn think_us(&self, random: &mut Random) -> u64 {
-        random.below(2_000 * self.think_ms)
-    }
-}
 
 /// A key: one of those that everybody uses, or that of one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,6 +97,7 @@ pub struct Load {
     connections: BTreeMap<ConnectionId, usize>,
     /// For each key, how many of all accesses are to it or to one before it.
     shares: Vec<f64>,
+    shape: Shape,
     writes: u64,
     operations: u64,
     /// Requests that partitions got, each share of an `MGET` one.
@@ -164,7 +143,8 @@ impl Load {
             probes: Probes::new(clients.len()),
             clients,
             connections,
-            shares: zipf_shares(),
+            shares: shares_of(demand.draw),
+            shape: world.options.shape,
             writes: 0,
             operations: 0,
             requests: 0,
@@ -252,9 +232,8 @@ impl Load {
                 (format!("MGET {}", words.join(" ")), keys.clone())
             }
         };
-        let partitions = world.options.shape.partitions;
-        let owners: BTreeSet<PartitionId> =
-            keys.iter().map(|key| partition_of(key.to_string().as_bytes(), partitions)).collect();
+        let owner = |key: &Key| partition_of(key.to_string().as_bytes(), self.shape.partitions);
+        let owners: BTreeSet<PartitionId> = keys.iter().map(owner).collect();
         self.requests += owners.len() as u64;
         let client = &mut self.clients[index];
         client.waiting = Some((world.now(), operation));
@@ -274,20 +253,24 @@ impl Load {
     }
 
     fn draw(&mut self, index: usize) -> Operation {
+        let site = self.clients[index].site;
         let random = &mut self.clients[index].random;
-        let shares = &self.shares;
-        let zipf = |random: &mut Random| {
-            let point = random.below(1 << 32) as f64 / (1_u64 << 32) as f64;
-            Key::Shared(shares.partition_point(|share| *share <= point) as u64)
-        };
         match random.weighted(&[self.demand.gets, 1, 1]) {
-            0 => Operation::Get(zipf(random)),
+            0 => Operation::Get(shared_key(&self.shares, random)),
             1 => {
-                self.writes += 1;
-                let key = if random.chance(100) { Key::Own(self.writes) } else { zipf(random) };
-                Operation::Set(key, WriteNumber(self.writes))
+                let is_own = random.chance(100);
+                loop {
+                    self.writes += 1;
+                    let key = match is_own {
+                        true => Key::Own(self.writes),
+                        false => shared_key(&self.shares, random),
+                    };
+                    if !self.demand.writes_at_home || is_at_home(key, site, self.shape) {
+                        return Operation::Set(key, WriteNumber(self.writes));
+                    }
+                }
             }
-            _ => Operation::Mget((0..MGET_KEYS).map(|_| zipf(random)).collect()),
+            _ => Operation::Mget((0..MGET_KEYS).map(|_| shared_key(&self.shares, random)).collect()),
         }
     }
 
@@ -396,12 +379,26 @@ impl Load {
     }
 }
 
+/// Whether the core that a client talks to holds the key.
+fn is_at_home(key: Key, site: Site, shape: Shape) -> bool {
+    shape.owner(partition_of(key.to_string().as_bytes(), shape.partitions)) == shape.core(site)
+}
+
+fn shared_key(shares: &[f64], random: &mut Random) -> Key {
+    let point = random.below(1 << 32) as f64 / (1_u64 << 32) as f64;
+    Key::Shared(shares.partition_point(|share| *share <= point) as u64)
+}
+
 /// For each key, the share of all accesses that goes to it or to one before it.
-fn zipf_shares() -> Vec<f64> {
+fn shares_of(draw: Draw) -> Vec<f64> {
+    let exponent = match draw {
+        Draw::Zipfian => ZIPF,
+        Draw::Uniform => 0.0,
+    };
     let mut shares = Vec::with_capacity(KEYS);
     let mut sum = 0.0;
     for rank in 1..=KEYS {
-        sum += (rank as f64).powf(-ZIPF);
+        sum += (rank as f64).powf(-exponent);
         shares.push(sum);
     }
     shares.iter_mut().for_each(|share| *share /= sum);

@@ -9,12 +9,21 @@ pub struct Row {
     pub cost: Cost,
     /// Processor time of the nodes, in microseconds an operation, and how many operations that makes for each of the base.
     pub node_us: f64,
-    pub throughput: f64,
+    pub throughput: Throughput,
 }
 
-const COLUMNS: [&str; 14] = [
+/// Over the rounds.
+#[derive(Clone, Copy, Debug)]
+pub struct Throughput {
+    pub median: f64,
+    pub least: f64,
+    pub most: f64,
+}
+
+const COLUMNS: [&str; 15] = [
     "protocol",
     "throughput",
+    "of rounds",
     "node µs/op",
     "bytes/upd",
     "deps/upd",
@@ -30,22 +39,23 @@ const COLUMNS: [&str; 14] = [
 ];
 
 impl Row {
-    fn cells(&self) -> [String; 14] {
+    fn cells(&self) -> [String; 15] {
         let cost = &self.cost;
-        let counts = &cost.counts;
+        let [checks, times, between] = cost.messages();
         let maybe = |number: Option<f64>, digits: usize| match number {
             Some(number) => format!("{number:.digits$}"),
             None => "–".to_owned(),
         };
         [
             self.name.clone(),
-            format!("{:.2}", self.throughput),
+            format!("{:.2}", self.throughput.median),
+            format!("{:.2}–{:.2}", self.throughput.least, self.throughput.most),
             format!("{:.1}", self.node_us),
-            format!("{:.1}", cost.per_update(counts.dependency_bytes)),
+            format!("{:.1}", cost.per_update(cost.counts.dependency_bytes)),
             maybe(cost.dependencies(), 2),
-            format!("{:.2}", cost.per_update(counts.checks.within)),
-            format!("{:.2}", cost.per_update(counts.times.within)),
-            format!("{:.2}", cost.per_update(counts.checks.between + counts.times.between)),
+            format!("{checks:.2}"),
+            format!("{times:.2}"),
+            format!("{between:.2}"),
             maybe(cost.delay_ms(50), 2),
             maybe(cost.delay_ms(99), 2),
             format!("{:.3} %", cost.single_reads.percent()),
@@ -58,12 +68,12 @@ impl Row {
 
 /// The table, each column as wide as it must be.
 pub fn table(rows: &[Row]) -> String {
-    let cells: Vec<[String; 14]> = rows.iter().map(Row::cells).collect();
+    let cells: Vec<[String; 15]> = rows.iter().map(Row::cells).collect();
     let width = |column: usize| {
         let widths = cells.iter().map(|row| row[column].chars().count());
         widths.max().unwrap_or(0).max(COLUMNS[column].chars().count())
     };
-    let line = |row: [&str; 14]| {
+    let line = |row: [&str; 15]| {
         let mut line = String::new();
         for (column, cell) in row.into_iter().enumerate() {
             let width = width(column);

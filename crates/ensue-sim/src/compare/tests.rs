@@ -1,8 +1,9 @@
 //! Tests that the counters count: tiny runs of protocols that differ in what they do.
 
-use super::load::Demand;
+use super::demand::{Demand, LOADS};
 use super::stopwatch::Stopwatch;
-use super::{Contestant, Span, clock, watch};
+use super::table::{Row, Throughput, table};
+use super::{Contestant, Span, chart, clock, watch};
 use crate::compare::cost::Cost;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +14,11 @@ fn contestant(protocol: &'static str, dependency_cleaning: bool) -> Contestant {
 }
 
 fn cost(protocol: &'static str, dependency_cleaning: bool) -> Cost {
-    watch(&contestant(protocol, dependency_cleaning), 1, Demand::default(), SPAN).unwrap()
+    cost_of(protocol, dependency_cleaning, Demand::default())
+}
+
+fn cost_of(protocol: &'static str, dependency_cleaning: bool, demand: Demand) -> Cost {
+    watch(&contestant(protocol, dependency_cleaning), 1, demand, SPAN).unwrap()
 }
 
 #[test]
@@ -42,6 +47,38 @@ fn lists_are_checked_and_fewer_of_them_where_they_are_cleaned() {
 }
 
 #[test]
+fn cleaning_leaves_next_to_nothing_to_check_where_reads_are_spread_and_writes_are_at_home() {
+    let spread = Demand::by_name("spread").unwrap();
+    let (cleaned, all) = (cost_of("orbe-dm", true, spread), cost_of("orbe-dm", false, spread));
+    assert!(cleaned.counts.updates > 100, "{cleaned:?}");
+    assert!(10 * cleaned.counts.questions < all.counts.questions, "{cleaned:?} {all:?}");
+    assert!(cleaned.counts.dependency_bytes < all.counts.dependency_bytes / 2, "{cleaned:?} {all:?}");
+}
+
+#[test]
+fn loads_differ_in_what_they_ask() {
+    let [read_heavy, balanced, _] = LOADS.map(|demand| cost_of("eventual", true, demand));
+    let gets_each = |cost: &Cost| cost.single_reads.of / cost.counts.updates;
+    assert!(gets_each(&read_heavy) >= 25 && gets_each(&balanced) <= 1, "{read_heavy:?} {balanced:?}");
+    assert_eq!(Demand::by_name("read-heavy"), Some(Demand::default()));
+    assert_eq!(Demand::by_name("other"), None);
+}
+
+#[test]
+fn table_and_picture_have_a_line_for_each_row() {
+    let throughput = Throughput { median: 0.5, least: 0.4, most: 0.6 };
+    let name = "a protocol".to_owned();
+    let row = Row { name, cost: cost("eventual", true), node_us: 2.0, throughput };
+    let text = table(std::slice::from_ref(&row));
+    assert_eq!(text.lines().count(), 3);
+    assert!(text.lines().last().unwrap().starts_with("| a protocol |       0.50 | 0.40–0.60 |"), "{text}");
+    let picture = chart::svg("a title", &[("one", vec![row.clone()]), ("two", vec![row.clone(), row])]);
+    assert_eq!(picture.matches(">a protocol</text>").count(), 3);
+    assert_eq!(picture.matches("<rect").count(), picture.matches("/>").count());
+    assert!(!picture.contains("NaN") && picture.ends_with("</svg>\n"));
+}
+
+#[test]
 fn what_waits_until_it_is_stable_is_late_and_stale() {
     let (late, soon) = (cost("cure", true), cost("pocc", true));
     assert!(late.counts.times.within > 0 && late.counts.times.between > 0);
@@ -65,7 +102,7 @@ fn a_stopwatch_reads_its_clock_around_each_call_of_a_node() {
 #[test]
 fn the_base_comes_first_and_unknown_names_are_refused() {
     let all = Contestant::of(&[]).unwrap();
-    assert_eq!(all.len(), ensue_protocol::NAMES.len() + 1);
+    assert_eq!(all.len(), ensue_protocol::NAMES.len() + 2);
     assert_eq!(all[0].protocol, super::BASE);
     let names: Vec<String> =
         Contestant::of(&["orbe-dm".to_owned()]).unwrap().iter().map(Contestant::name).collect();
