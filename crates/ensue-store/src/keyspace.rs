@@ -22,16 +22,24 @@ use std::sync::Arc;
 /// Bytes counted for a cell beside its key, name and value: what the structures around it take, roughly.
 const CELL_BYTES: u64 = 160;
 
-/// A tombstone, or an expired row, that may be removed once nothing older can arrive (trap 14).
+/// A tombstone that may be removed once nothing older can arrive (trap 14).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spent {
     pub key: Bytes,
-    /// The column; nothing for a whole row whose deadline has passed.
-    pub column: Option<Column>,
-    /// The stamp of the tombstone, or of the deadline.
+    pub column: Column,
+    /// The tombstone's stamp.
     pub stamp: Stamp,
-    /// The deadline in milliseconds since 1970; 0 for a tombstone.
+}
+
+/// A row with a deadline, which has to be deleted by a write when it has passed: a row that one datacenter just dropped
+/// would hide from another one's readers what is written to it afterwards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lapse {
+    pub key: Bytes,
+    /// The deadline, in milliseconds since 1970.
     pub deadline_ms: u64,
+    /// The stamp of the deadline.
+    pub stamp: Stamp,
 }
 
 /// The rows of a keyspace.
@@ -57,6 +65,7 @@ pub struct Keyspace {
     /// Rows that a first round read, with the time until which a second round may come.
     marks: Marks,
     spent: Vec<Spent>,
+    lapses: Vec<Lapse>,
     bytes: u64,
     cells: u64,
     keeps_versions: bool,
@@ -215,12 +224,13 @@ impl Keyspace {
         let after = Counted::of(row, &change.column);
         self.recount(slot, &change.column, before, after);
         if outcome == Outcome::Won || !before.is_there {
-            self.note_spent(change, live, stamp);
+            self.note(&change.key, &change.column, live, stamp);
         }
         outcome
     }
 
-    /// Hides every base value with a stamp below the flush's, and drops rows that nothing else needs.
+    /// Hides every base value with a stamp below the flush's. Its stamp and what it saw stay until nothing older can
+    /// arrive, as for any tombstone: a late write below it must lose against it here, too.
     pub fn flush(&mut self, flush: &Write) {
         let known = |known: &Write| known.stamp == flush.stamp;
         if flush.stamp <= self.flushed() || self.flushes.iter().any(known) {
@@ -367,13 +377,24 @@ impl Keyspace {
         self.marks.queue.len()
     }
 
-    /// Tombstones and deadlines noted since the last call.
+    /// Tombstones noted since the last call.
     pub fn take_spent(&mut self) -> Vec<Spent> {
         std::mem::take(&mut self.spent)
     }
 
-    /// Removes a tombstone or an expired row, unless it has changed since or a second round may ask for it. Answers
-    /// whether it should be tried again.
+    /// Deadlines noted since the last call.
+    pub fn take_lapses(&mut self) -> Vec<Lapse> {
+        std::mem::take(&mut self.lapses)
+    }
+
+    /// Whether the row still has this deadline.
+    pub fn lapses(&self, lapse: &Lapse) -> bool {
+        let deadline = self.row(&lapse.key).and_then(|row| row.cell(&Column::Deadline));
+        deadline.is_some_and(|cell| cell.state().newest() == lapse.stamp && cell.state().is_live(self.rules))
+    }
+
+    /// Removes a tombstone, unless it has changed since or a second round may ask for it. Answers whether it should be
+    /// tried again.
     pub fn collect(&mut self, spent: &Spent) -> Collected {
         if self.is_marked(&spent.key) {
             return Collected::Later;
@@ -383,34 +404,23 @@ impl Keyspace {
             return Collected::Changed;
         };
         let row = self.slots[slot as usize].as_mut().expect("table points at filled slots");
-        let judged = spent.column.as_ref().unwrap_or(&Column::Deadline);
-        let Some(cell) = row.cell(judged) else { return Collected::Changed };
+        let Some(cell) = row.cell(&spent.column) else { return Collected::Changed };
         if cell.state().newest() != spent.stamp {
             return Collected::Changed;
         }
-        let unsettled = if spent.column.is_some() { cell.unsettled() } else { row.unsettled() };
-        if unsettled > 0 {
+        if cell.unsettled() > 0 {
             return Collected::Later;
         }
-        if spent.column.is_some() && !cell.is_spent(rules) {
+        if !cell.is_spent(rules) {
             return Collected::Changed;
         }
-        let doomed = match &spent.column {
-            Some(column) => vec![column.clone()],
-            None => row.all_cells().map(|(column, _)| column.clone()).collect(),
-        };
-        let mut freed = 0;
-        for column in &doomed {
-            let state = row.cell(column).map(|cell| cell.state());
-            if let Some(state) = state.filter(|state| state.counter.is_some()) {
-                self.collected = self.collected.max(state.newest());
-            }
-            freed += CELL_BYTES + column_bytes(column) + Counted::of(row, column).bytes;
-            row.remove(column, rules);
+        if cell.state().counter.is_some() {
+            self.collected = self.collected.max(spent.stamp);
         }
+        self.bytes -= CELL_BYTES + column_bytes(&spent.column) + Counted::of(row, &spent.column).bytes;
+        self.cells -= 1;
+        row.remove(&spent.column, rules);
         self.absent_since = self.absent_since.max(row.since());
-        self.cells -= doomed.len() as u64;
-        self.bytes -= freed;
         if row.is_empty() {
             self.release(slot);
         }
@@ -440,17 +450,18 @@ impl Keyspace {
             && self.marks.until_ms.find(hash(key), |(marked, _)| marked == key).is_some()
     }
 
-    fn note_spent(&mut self, change: &RowEffect, live: bool, stamp: Stamp) {
-        let deadline = (change.column == Column::Deadline && live)
-            .then(|| self.row(&change.key).and_then(|row| row.deadline_at(View::Newest, self.rules).ok()))
-            .flatten()
-            .flatten();
-        if let Some(deadline_ms) = deadline {
-            let key = Bytes::copy_from_slice(&change.key);
-            self.spent.push(Spent { key, column: None, stamp, deadline_ms });
-        } else if !live {
-            let key = Bytes::copy_from_slice(&change.key);
-            self.spent.push(Spent { key, column: Some(change.column.clone()), stamp, deadline_ms: 0 });
+    /// Notes a tombstone, or a deadline.
+    fn note(&mut self, key: &Bytes, column: &Column, live: bool, stamp: Stamp) {
+        let key = || Bytes::copy_from_slice(key);
+        if !live {
+            return self.spent.push(Spent { key: key(), column: row::detached(column), stamp });
+        }
+        if *column == Column::Deadline {
+            let row = self.row(&key());
+            let deadline = row.and_then(|row| row.deadline_at(View::Newest, self.rules).ok()).flatten();
+            if let Some(deadline_ms) = deadline {
+                self.lapses.push(Lapse { key: key(), deadline_ms, stamp });
+            }
         }
     }
 
@@ -470,19 +481,10 @@ impl Keyspace {
             self.recount(slot, &column, before, after);
             let row = self.slots[slot as usize].as_mut().expect("looked at above");
             let cell = row.cell(&column).expect("hiding keeps the cell");
-            let needed = cell.state().counter.is_some() || cell.has_history() || self.keeps_versions;
-            if !needed {
-                self.bytes -= CELL_BYTES + column_bytes(&column);
-                self.cells -= 1;
-                row.remove(&column, rules);
-            } else if outcome == Outcome::Won || !self.keeps_versions {
+            if outcome == Outcome::Won {
                 let (stamp, live) = (cell.state().newest(), cell.state().is_live(rules));
-                let effect = Effect::Delete { seen: Vec::new() };
-                self.note_spent(&RowEffect { key: key.clone(), column, effect }, live, stamp);
+                self.note(&key, &column, live, stamp);
             }
-        }
-        if self.slots[slot as usize].as_ref().is_some_and(Row::is_empty) {
-            self.release(slot);
         }
     }
 

@@ -16,7 +16,7 @@ use crate::evaluate::{Evaluation, Observed, Writer};
 use bytes::Bytes;
 use ensue_resp::Request;
 use ensue_store::cell::Write;
-use ensue_store::keyspace::Keyspace;
+use ensue_store::keyspace::{Keyspace, Lapse};
 use ensue_store::view::View;
 use ensue_types::{
     DatacenterId, Incarnation, LogicalTime, OperationId, PartitionId, Position, Reply, RowEffect, Rules,
@@ -47,6 +47,8 @@ struct Datacenter {
     applied: BTreeSet<OperationId>,
     /// What the latest command looked at.
     observed: Observed,
+    /// Deadlines that have been noted and have not passed.
+    lapses: Vec<Lapse>,
 }
 
 impl Datacenter {
@@ -59,6 +61,7 @@ impl Datacenter {
             hidden: BTreeSet::new(),
             applied: BTreeSet::new(),
             observed: Observed::default(),
+            lapses: Vec::new(),
         }
     }
 

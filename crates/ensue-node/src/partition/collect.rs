@@ -1,4 +1,8 @@
-//! Tombstones and expired rows, removed when nothing older can arrive any more (trap 14).
+//! Tombstones, removed when nothing older can arrive any more (trap 14), and rows whose deadline has passed, deleted.
+//!
+//! A row whose deadline has passed is gone for readers at once. Then one datacenter deletes it, by a write as any other:
+//! the one that wrote the deadline, or after a while any. If each just dropped the row by itself, one that has not yet
+//! would take what another one writes afterwards for a part of the expired row, and so would a replay of the log.
 //!
 //! A round takes all candidates noted so far and remembers the positions applied here then. When a datacenter reports that
 //! it has durably applied all of that, at a time above the candidates, every later write of it stamps above them; when this partition has
@@ -6,24 +10,37 @@
 //! datacenters, the round's candidates go.
 
 use super::Partition;
+use crate::evaluate::{Evaluation, Writer};
 use crate::trace::Trace;
-use ensue_store::keyspace::{Collected, Spent};
-use ensue_types::{DatacenterId, Incarnation, KeyspaceId, LogicalTime, Position, Rule};
+use ensue_store::cell::Write;
+use ensue_store::keyspace::{Collected, Lapse, Spent};
+use ensue_store::view::View;
+use ensue_types::{Context, DatacenterId, Incarnation, KeyspaceId, LogicalTime, Position, Rule};
 use std::collections::BTreeMap;
+
+/// How many intervals a datacenter waits for the one that wrote a deadline before it deletes the row itself.
+const PATIENCE: u64 = 30;
 
 /// The candidates and the round under way.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Collector {
-    candidates: Vec<(KeyspaceId, Spent)>,
-    /// Deadlines still to come, by their milliseconds.
-    deadlines: BTreeMap<u64, Vec<(KeyspaceId, Spent)>>,
+    candidates: Candidates,
+    /// Rows with deadlines, by the milliseconds at which it is this datacenter's turn to delete them.
+    deadlines: BTreeMap<u64, Vec<(KeyspaceId, Lapse)>>,
     round: Option<Round>,
     next_us: u64,
 }
 
+/// What is to go.
+#[derive(Clone, Debug, Default)]
+struct Candidates {
+    tombstones: Vec<(KeyspaceId, Spent)>,
+    lapsed: Vec<(KeyspaceId, Lapse)>,
+}
+
 #[derive(Clone, Debug)]
 struct Round {
-    candidates: Vec<(KeyspaceId, Spent)>,
+    candidates: Candidates,
     /// What was applied here of every stream when the round began.
     applied: Vec<(DatacenterId, Incarnation, Position)>,
     /// No candidate's deadline or stamp is above this.
@@ -44,20 +61,25 @@ impl Partition {
             // A tombstone that the checkpoint has not reached must be in it: the log merged on top may hold older writes.
             return;
         }
-        if self.collector.round.is_none() && !self.collector.candidates.is_empty() {
+        let Candidates { tombstones, lapsed } = &self.collector.candidates;
+        if self.collector.round.is_none() && !(tombstones.is_empty() && lapsed.is_empty()) {
             self.begin_round();
         }
         self.advance_round();
     }
 
     fn take_candidates(&mut self) {
-        for number in 0..self.rows.len() {
+        for (number, rows) in self.rows.iter_mut().enumerate() {
             let keyspace = KeyspaceId(number as u8);
-            for spent in self.rows[number].take_spent() {
-                match spent.deadline_ms {
-                    0 => self.collector.candidates.push((keyspace, spent)),
-                    deadline => self.collector.deadlines.entry(deadline).or_default().push((keyspace, spent)),
-                }
+            let tombstones = rows.take_spent().into_iter().map(|spent| (keyspace, spent));
+            self.collector.candidates.tombstones.extend(tombstones);
+            for lapse in rows.take_lapses() {
+                let wait = match lapse.stamp.datacenter == self.datacenter {
+                    true => 0,
+                    false => PATIENCE * self.config.tuning.collect_interval_ms,
+                };
+                let turn = lapse.deadline_ms.saturating_add(wait);
+                self.collector.deadlines.entry(turn).or_default().push((keyspace, lapse));
             }
         }
         let now_ms = self.promise().ms();
@@ -65,14 +87,16 @@ impl Partition {
             if *entry.key() > now_ms {
                 break;
             }
-            self.collector.candidates.extend(entry.remove());
+            self.collector.candidates.lapsed.extend(entry.remove());
         }
     }
 
     fn begin_round(&mut self) {
         let candidates = std::mem::take(&mut self.collector.candidates);
-        let ends = |spent: &Spent| spent.stamp.time.max(LogicalTime::from_ms(spent.deadline_ms).next());
-        let latest = candidates.iter().map(|(_, spent)| ends(spent)).max().unwrap_or_default();
+        let ends = |lapse: &Lapse| lapse.stamp.time.max(LogicalTime::from_ms(lapse.deadline_ms).next());
+        let tombstones = candidates.tombstones.iter().map(|(_, spent)| spent.stamp.time);
+        let lapsed = candidates.lapsed.iter().map(|(_, lapse)| ends(lapse));
+        let latest = tombstones.chain(lapsed).max().unwrap_or_default();
         let applied = self.applied.sets().map(|(d, set)| (d, set.highest().incarnation(), set.highest()));
         let applied = applied.filter(|(_, _, position)| *position > Position(0)).collect();
         self.collector.round = Some(Round { candidates, applied, latest, reported: BTreeMap::new() });
@@ -107,20 +131,43 @@ impl Partition {
 
     fn finish_round(&mut self, round: Round) {
         let mut count = 0;
-        for (keyspace, spent) in round.candidates {
+        for (keyspace, spent) in round.candidates.tombstones {
             if !self.order.is_idle() && self.order.is_busy(keyspace, &spent.key) {
-                self.collector.candidates.push((keyspace, spent));
+                self.collector.candidates.tombstones.push((keyspace, spent));
                 continue;
             }
             match self.rows[usize::from(keyspace.0)].collect(&spent) {
                 Collected::Removed => count += 1,
                 Collected::Changed => {}
-                Collected::Later => self.collector.candidates.push((keyspace, spent)),
+                Collected::Later => self.collector.candidates.tombstones.push((keyspace, spent)),
             }
         }
         if count > 0 {
             self.trace(Trace::TombstonesCollected { partition: self.id, count });
         }
+        for (keyspace, lapse) in round.candidates.lapsed {
+            if !self.keyspace(keyspace).lapses(&lapse) {
+                continue;
+            }
+            let busy = !self.order.is_idle() && self.order.is_busy(keyspace, &lapse.key);
+            if busy || self.catch_up.is_some() || self.write_refusal(false).is_some() {
+                self.collector.candidates.lapsed.push((keyspace, lapse));
+                continue;
+            }
+            self.delete_lapsed(keyspace, &lapse);
+        }
+    }
+
+    /// Writes tombstones over a row whose deadline has passed, as the next command that writes to it would.
+    fn delete_lapsed(&mut self, keyspace: KeyspaceId, lapse: &Lapse) {
+        let at = self.tick();
+        let (stamp, operation) = (self.stamp(at), self.next_operation());
+        let write = Write { stamp, at, operation, dependencies: None };
+        let mut writer = Writer::new(write, self.datacenter.lane(false));
+        let mut desk = Evaluation::writing(self.keyspace(keyspace), &mut writer, View::Newest);
+        desk.begin_write(&lapse.key);
+        let observed = desk.observed;
+        self.log_write(&mut Context::default(), keyspace, stamp, writer.effects, observed);
     }
 
     /// Forgets past states whose read transactions are over.

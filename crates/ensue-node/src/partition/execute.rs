@@ -273,7 +273,7 @@ impl Partition {
     }
 
     /// Logs what a write changed, and makes it the session's past. A write that changed nothing was a read.
-    fn log_write(
+    pub(super) fn log_write(
         &mut self,
         context: &mut Context,
         keyspace: KeyspaceId,

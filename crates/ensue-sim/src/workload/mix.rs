@@ -437,14 +437,32 @@ impl Drawer<'_> {
         draft.commands.push(Command::new("SELECT 0", Expect::Ok));
     }
 
-    /// Values, additions and deletes of one key by everyone: only convergence is checked.
+    /// Values, additions and deletes of one key by everyone, of some keys with deadlines: only convergence is checked.
     fn anything_goes(&mut self, draft: &mut Draft) {
+        if self.random.chance(400) {
+            return self.anything_with_deadlines(draft);
+        }
         let key = format!("m{}", self.random.index(2));
         let number = self.random.below(100);
         let text = match self.random.below(6) {
             0 => format!("SET {key} {number}"),
             1 => format!("DEL {key}"),
             2 => format!("GET {key}"),
+            _ => format!("INCRBY {key} {number}"),
+        };
+        draft.commands.push(Command::new(&text, Expect::Anything));
+    }
+
+    /// What is written after a deadline has passed must outlive the row that it ended.
+    fn anything_with_deadlines(&mut self, draft: &mut Draft) {
+        let key = format!("md{}", self.random.index(2));
+        let (number, ms) = (self.random.below(100), self.random.skewed(10, 2_000));
+        let text = match self.random.below(8) {
+            0 | 1 => format!("SET {key} {number} PX {ms}"),
+            2 => format!("SET {key} {number}"),
+            3 => format!("PEXPIRE {key} {ms}"),
+            4 => format!("DEL {key}"),
+            5 => format!("GET {key}"),
             _ => format!("INCRBY {key} {number}"),
         };
         draft.commands.push(Command::new(&text, Expect::Anything));
