@@ -339,6 +339,7 @@ impl Partition {
             return;
         }
         if datacenter == self.datacenter {
+            self.ask_slices_again(owns);
             self.ask_to_repeat_again(owns);
             if self.config.rules.hold(Rule::AskAgain) {
                 self.ask_dependencies_again(owns);

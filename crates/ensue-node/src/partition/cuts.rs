@@ -89,11 +89,25 @@ impl Partition {
         read.seen.clear();
         read.drawn += 1;
         for part in &read.parts {
-            let commands: Vec<Args> = part.commands.iter().map(|(_, args)| args.clone()).collect();
-            let (keyspace, cut) = (read.keyspace, read.cut.clone());
-            self.send_local(part.partition, Message::ReadSlice { read: number, keyspace, cut, commands });
+            self.ask_slice(number, &read, part);
         }
         self.cuts.reads.insert(number, read);
+    }
+
+    fn ask_slice(&mut self, number: u64, read: &CutRead, part: &Part) {
+        let commands: Vec<Args> = part.commands.iter().map(|(_, args)| args.clone()).collect();
+        let (keyspace, cut) = (read.keyspace, read.cut.clone());
+        self.send_local(part.partition, Message::ReadSlice { read: number, keyspace, cut, commands });
+    }
+
+    /// A core of this datacenter is reachable again: what it was asked meanwhile has not arrived.
+    pub(super) fn ask_slices_again(&mut self, owns: &dyn Fn(PartitionId) -> bool) {
+        for (number, read) in self.cuts.reads.clone() {
+            let silent = |part: &&Part| owns(part.partition) && read.unanswered.contains(&part.partition);
+            for part in read.parts.iter().filter(silent) {
+                self.ask_slice(number, &read, part);
+            }
+        }
     }
 
     pub(super) fn on_slice_read(&mut self, from: PartitionId, number: u64, values: Option<AtValues>) {

@@ -1,6 +1,7 @@
 //! A node of one partition with a disk that carries out one operation after another, at the test's word: what may be said,
 //! and what may count, before what it rests on is durable.
 
+mod cuts;
 mod versions;
 
 use crate::config::{DatacenterTopology, Tuning};
@@ -53,8 +54,12 @@ struct World {
 
 impl World {
     fn new(append_fsync: AppendFsync) -> World {
+        World::with(config(append_fsync))
+    }
+
+    fn with(config: NodeConfig) -> World {
         let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
-        let node = Node::new(config(append_fsync), now).expect("the protocol is known");
+        let node = Node::new(config, now).expect("the protocol is known");
         let mut world = World { node, now, asked: VecDeque::new(), answered: 0, sent: Vec::new() };
         world.drain();
         world
