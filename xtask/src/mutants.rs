@@ -1,20 +1,27 @@
 //! `cargo xtask mutants`: small wrong changes to the code that decides about data, and whether the tests notice.
 //!
-//! cargo-mutants lists the changes; a seed shuffles them; each worker makes one after the other in a copy of the tree
-//! of its own and runs the judges, the quickest first, until one objects. What does not build is replaced by the next
-//! in line. A change that nobody objects to is a hole in the tests: the table at the end names it.
+//! cargo-mutants lists the changes; a seed shuffles them; the first that can be compiled as switches (`switch.rs`) are
+//! all compiled into one copy of the tree. Then each in turn is switched on by its number, and the judges run, the
+//! quickest first, until one objects. A change that nobody objects to is a hole in the tests: the table at the end
+//! names it.
 
+mod build;
+mod figures;
+mod judge;
 mod list;
-mod trial;
+mod site;
+mod switch;
 
 use anyhow::{Context, Result, bail, ensure};
+use build::{Copy, Sample};
+use figures::Figures;
+use judge::{Bench, Verdict};
 use list::Mutant;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
-use trial::{Trial, Verdict};
 
-/// The crates whose code is changed.
+/// The crates whose code is changed, the highest last.
 const PACKAGES: [&str; 3] = ["ensue-protocol", "ensue-store", "ensue-node"];
 
 /// What the command line says.
@@ -23,95 +30,72 @@ struct Options {
     sample: usize,
     seed: u64,
     workers: usize,
-    /// Seeds of the simulator that a change must survive.
+    /// Drawn seeds of the simulator that a change must survive.
     seeds: u64,
     /// Only changes whose name has this in it.
     only: String,
     scratch: PathBuf,
+    /// Where the figures go.
+    record: Option<PathBuf>,
+    /// Print the sample and what was left out, and judge nothing.
+    list: bool,
 }
 
-/// The shared part of a run: the line of changes, and what became of those tried.
-struct Run {
-    next: usize,
-    done: Vec<(Mutant, Verdict)>,
-    viable: usize,
-    /// Being tried now.
-    open: usize,
-    failure: Option<anyhow::Error>,
-}
-
-/// Draws, tries, tells. True if every change of the sample was noticed.
+/// Draws, compiles, asks, tells. True if every change of the sample was noticed.
 pub fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let options = parse(root, arguments)?;
     let mut mutants = list::list(root, &PACKAGES)?;
     mutants.retain(|mutant| mutant.name.contains(&options.only));
-    let total = mutants.len();
     shuffle(&mut mutants, options.seed);
-    println!("{} of {total} changes, seed {}, {} workers", options.sample, options.seed, options.workers);
     let began = Instant::now();
-    let run = Mutex::new(Run { next: 0, done: Vec::new(), viable: 0, open: 0, failure: None });
-    std::thread::scope(|scope| {
-        for worker in 0..options.workers {
-            let (options, mutants, run) = (&options, &mutants, &run);
-            scope.spawn(move || {
-                if let Err(error) = work(root, options, mutants, run, worker) {
-                    lock(run).failure.get_or_insert(error);
-                }
-            });
+    let mut copy = Copy::make(root, &options.scratch)?;
+    let sample = copy.take_sample(&mutants, options.sample)?;
+    println!("{} of {} changes, seed {}", sample.mutants.len(), mutants.len(), options.seed);
+    for mutant in &sample.left_out {
+        println!("left out: {}", mutant.name);
+    }
+    if options.list {
+        sample.mutants.iter().enumerate().for_each(|(at, mutant)| println!("{:>4} {}", at + 1, mutant.name));
+        return Ok(true);
+    }
+    let built = copy.build()?;
+    println!("{:>6.1} s  until all was compiled", began.elapsed().as_secs_f64());
+    let bench = Bench::sit(&copy, &built, options.seeds, options.workers)?;
+    let verdicts = ask(&bench, &sample, options.workers)?;
+    let figures = Figures::new(&sample, &verdicts, mutants.len(), options.seed, began.elapsed());
+    print!("\n{figures}");
+    if let Some(path) = &options.record {
+        let text = figures.page(&commit(root)?);
+        std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(figures.survivors.is_empty())
+}
+
+/// The verdict on each change, in the order of the sample.
+fn ask(bench: &Bench, sample: &Sample<'_>, workers: usize) -> Result<Vec<Verdict>> {
+    let line = Mutex::new((1u32..).zip(&sample.mutants));
+    let work = || {
+        let mut done = Vec::new();
+        // The guard is gone before the judges run.
+        let next = || line.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+        while let Some((number, mutant)) = next() {
+            let began = Instant::now();
+            let verdict = bench.judge(number, &mutant.package)?;
+            println!("{number:>4} {:>6.1} s  {verdict}: {}", began.elapsed().as_secs_f64(), mutant.name);
+            done.push((number, verdict));
         }
-    });
-    let run = run.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if let Some(failure) = run.failure {
-        return Err(failure);
-    }
-    Ok(report(&run.done, began.elapsed().as_secs_f64()))
-}
-
-fn work(root: &Path, options: &Options, mutants: &[Mutant], run: &Mutex<Run>, worker: usize) -> Result<()> {
-    let scratch = options.scratch.join(format!("worker-{worker}"));
-    let trial = Trial::prepare(root, &scratch, options.seeds)?;
-    loop {
-        let mutant = {
-            let mut run = lock(run);
-            let enough = run.viable + run.open >= options.sample || run.failure.is_some();
-            let Some(mutant) = mutants.get(run.next).filter(|_| !enough) else { return Ok(()) };
-            run.next += 1;
-            run.open += 1;
-            mutant
-        };
-        let began = Instant::now();
-        let verdict = trial.try_one(mutant)?;
-        let mut run = lock(run);
-        run.open -= 1;
-        run.viable += usize::from(verdict != Verdict::DoesNotBuild);
-        println!("{:>4} {:>6.1} s  {verdict}: {}", run.viable, began.elapsed().as_secs_f64(), mutant.name);
-        run.done.push((mutant.clone(), verdict));
-    }
-}
-
-fn lock(run: &Mutex<Run>) -> std::sync::MutexGuard<'_, Run> {
-    run.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-/// Prints the survivors and one line about all. True if there is none.
-fn report(done: &[(Mutant, Verdict)], seconds: f64) -> bool {
-    let viable = done.iter().filter(|(_, verdict)| *verdict != Verdict::DoesNotBuild).count();
-    let survivors: Vec<&Mutant> =
-        done.iter().filter(|(_, verdict)| *verdict == Verdict::Survived).map(|(mutant, _)| mutant).collect();
-    if !survivors.is_empty() {
-        println!("\n| place | change that nobody noticed |\n|---|---|");
-    }
-    for mutant in &survivors {
-        println!("| {} | {} |", mutant.place(), mutant.change().replace('|', "\\|"));
-    }
-    let killed = viable - survivors.len();
-    let share = 100.0 * killed as f64 / viable.max(1) as f64;
-    println!(
-        "\n{killed} of {viable} changes noticed ({share:.1} %), {} did not build, {:.1} s a change, {seconds:.0} s",
-        done.len() - viable,
-        seconds / done.len().max(1) as f64
-    );
-    survivors.is_empty()
+        anyhow::Ok(done)
+    };
+    let mut all = Vec::new();
+    std::thread::scope(|scope| {
+        let hands: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        for hand in hands {
+            all.extend(hand.join().expect("a worker does not panic")?);
+        }
+        anyhow::Ok(())
+    })?;
+    all.sort_by_key(|(number, _)| *number);
+    Ok(all.into_iter().map(|(_, verdict)| verdict).collect())
 }
 
 fn parse(root: &Path, arguments: &[String]) -> Result<Options> {
@@ -122,22 +106,38 @@ fn parse(root: &Path, arguments: &[String]) -> Result<Options> {
         seeds: 300,
         only: String::new(),
         scratch: root.join("target/mutants"),
+        record: None,
+        list: false,
     };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
-        let value = words.next().with_context(|| format!("{word} needs a value"))?;
         match word.as_str() {
-            "--sample" => options.sample = value.parse()?,
-            "--seed" => options.seed = value.parse()?,
-            "--workers" => options.workers = value.parse()?,
-            "--seeds" => options.seeds = value.parse()?,
-            "--only" => options.only.clone_from(value),
-            "--scratch" => options.scratch = value.into(),
-            other => bail!("mutants has no option `{other}`"),
+            "--record" => options.record = Some(root.join("docs/figures/mutants.md")),
+            "--list" => options.list = true,
+            _ => {
+                let value = words.next().with_context(|| format!("{word} needs a value"))?;
+                match word.as_str() {
+                    "--sample" => options.sample = value.parse()?,
+                    "--seed" => options.seed = value.parse()?,
+                    "--workers" => options.workers = value.parse()?,
+                    "--seeds" => options.seeds = value.parse()?,
+                    "--only" => options.only.clone_from(value),
+                    "--scratch" => options.scratch = value.into(),
+                    other => bail!("mutants has no option `{other}`"),
+                }
+            }
         }
     }
     ensure!(options.workers > 0, "at least one worker is needed");
     Ok(options)
+}
+
+/// The short name of the commit that is checked out, with a sign if the tree differs from it.
+fn commit(root: &Path) -> Result<String> {
+    let mut git = std::process::Command::new("git");
+    git.current_dir(root).args(["describe", "--always", "--dirty", "--exclude=*"]);
+    let output = git.output().context("asking git for the commit")?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// The same order for the same seed, on every machine (Fisher and Yates; numbers by SplitMix64).

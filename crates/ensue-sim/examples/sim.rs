@@ -13,6 +13,7 @@ fn main() {
             "--start" => options.start = number().unwrap_or(0),
             "--threads" => options.threads = number().unwrap_or(0) as usize,
             "--break" => options.broken = words.next(),
+            "--protocol" => options.protocol = words.next(),
             "--scenario" => options.scenario = words.next().map(Into::into),
             "--breaks" => options.breaks = Some(Vec::new()),
             "--shrink-seconds" => options.shrink_seconds = number().unwrap_or(0),

@@ -1,51 +1,132 @@
-//! The list is read and applied as cargo-mutants means it, and a seed always draws the same sample.
+//! The list is read as cargo-mutants means it, a seed always draws the same sample, and a file with switches is the
+//! file itself with each change behind its number.
 
-use super::{list, shuffle};
+use super::list::{self, Mutant};
+use super::{shuffle, site, switch};
 
-const LIST: &str = "\
-crates/ensue-store/src/a.rs:2:5: replace f -> u8 with 0
---- crates/ensue-store/src/a.rs
-+++ replace f -> u8 with 0
-@@ -1,3 +1,3 @@
- fn f() -> u8 {
--    7
-+    0 /* ~ changed by cargo-mutants ~ */
- }
+/// A change of the first place where `old` stands in `text`.
+fn mutant(text: &str, genre: &str, old: &str, replacement: &str) -> Mutant {
+    let start = text.find(old).unwrap();
+    let place = |offset: usize| {
+        let before = &text[..offset];
+        let column = before.rsplit('\n').next().unwrap().chars().count() + 1;
+        format!("{{\"line\": {}, \"column\": {column}}}", before.matches('\n').count() + 1)
+    };
+    let (start, end) = (place(start), place(start + old.len()));
+    let replacement = replacement.replace('"', "\\\"");
+    let listed = format!(
+        "[{{\"name\": \"crates/ensue-store/src/a.rs:2:5: replace\", \"file\": \"crates/ensue-store/src/a.rs\",
+          \"package\": \"ensue-store\", \"genre\": \"{genre}\", \"replacement\": \"{replacement}\",
+          \"span\": {{\"start\": {start}, \"end\": {end}}}}}]"
+    );
+    list::parse(&listed).unwrap().remove(0)
+}
 
-crates/ensue-node/src/b.rs:2:9: replace + with - in g
---- crates/ensue-node/src/b.rs
-+++ replace + with - in g
-@@ -2,2 +2,2 @@
--    a + b
-+    a - b
- }
-
-";
-
-#[test]
-fn the_list_is_read_and_applied() {
-    let mutants = list::parse(LIST).unwrap();
-    assert_eq!(mutants.len(), 2);
-    assert_eq!(mutants[0].package(), "ensue-store");
-    assert_eq!(mutants[0].place(), "crates/ensue-store/src/a.rs:2:5");
-    assert_eq!(mutants[0].change(), "replace f -> u8 with 0");
-    let changed = mutants[0].apply("fn f() -> u8 {\n    7\n}\n").unwrap();
-    assert_eq!(changed, "fn f() -> u8 {\n    0 /* ~ changed by cargo-mutants ~ */\n}\n");
-    let changed = mutants[1].apply("fn g(a: u8, b: u8) -> u8 {\n    a + b\n}\n\nfn h() {}\n").unwrap();
-    assert_eq!(changed, "fn g(a: u8, b: u8) -> u8 {\n    a - b\n}\n\nfn h() {}\n");
+/// The text with these changes as switches 1, 2 and so on; without the brackets and with `on` for the call.
+fn written(text: &str, changes: &[(&str, &str, &str)]) -> String {
+    let mutants: Vec<Mutant> =
+        changes.iter().map(|(genre, old, replacement)| mutant(text, genre, old, replacement)).collect();
+    let numbered: Vec<(u32, &Mutant)> = (1..).zip(&mutants).collect();
+    let (sites, without) = site::find(text, &numbered).unwrap();
+    assert!(without.is_empty(), "{without:?} have no place");
+    let text = switch::write(text, &sites);
+    syn::parse_file(&text).unwrap();
+    let mut plain = text.replace("::ensue_types::mutant", "on");
+    for number in 1..=changes.len() {
+        plain = plain.replace(&format!("/*{{{number}*/"), "").replace(&format!("/*{number}}}*/"), "");
+    }
+    plain
 }
 
 #[test]
-fn another_file_is_refused() {
-    let mutants = list::parse(LIST).unwrap();
-    assert!(mutants[0].apply("fn f() -> u8 {\n    8\n}\n").is_err());
-    assert!(mutants[0].apply("").is_err());
+fn a_function_returns_something_else() {
+    let text = "fn f(&self) -> u8 {\n    // Why.\n    self.x\n}\n";
+    let changed = written(text, &[("FnValue", "self.x", "0"), ("FnValue", "self.x", "1")]);
+    let expected =
+        "fn f(&self) -> u8 {\n    // Why.\n    if on(1) { return 0; }if on(2) { return 1; }self.x\n}\n";
+    assert_eq!(changed, expected);
+}
+
+#[test]
+fn an_operator_is_another() {
+    let changed =
+        written("fn f() -> bool { ä < b }", &[("BinaryOperator", "<", "<="), ("BinaryOperator", "<", ">")]);
+    assert_eq!(changed, "fn f() -> bool { (if on(1) { ä <= b } else if on(2) { ä > b } else { ä < b }) }");
+    let changed = written("fn f() { a.b += c; }", &[("BinaryOperator", "+=", "-=")]);
+    assert_eq!(changed, "fn f() { (if on(1) { a.b -= c } else { a.b += c }); }");
+    let changed = written("fn f() -> bool { x(!y.z(1)) }", &[("UnaryOperator", "!", "")]);
+    assert_eq!(changed, "fn f() -> bool { x((if on(1) { y.z(1) } else { !y.z(1) })) }");
+}
+
+#[test]
+fn changes_inside_others_are_in_both_branches() {
+    let changes = [
+        ("FnValue", "a && !b == c", "true"),
+        ("BinaryOperator", "&&", "||"),
+        ("BinaryOperator", "==", "!="),
+        ("UnaryOperator", "!", ""),
+    ];
+    let changed = written("fn f() -> bool { a && !b == c }", &changes);
+    let not = "(if on(4) { b } else { !b })";
+    let equal = format!("(if on(3) {{ {not} != c }} else {{ {not} == c }})");
+    let and = format!("(if on(2) {{ a || {equal} }} else {{ a && {equal} }})");
+    assert_eq!(changed, format!("fn f() -> bool {{ if on(1) {{ return true; }}{and} }}"));
+}
+
+#[test]
+fn a_guard_is_true_or_false_and_an_arm_is_left_out() {
+    let text = "fn f() { match x { Some(1) if a == b => c(), Some(_) => d(), _ => e() } }";
+    let changes = [
+        ("MatchArmGuard", "a == b", "true"),
+        ("MatchArmGuard", "a == b", "false"),
+        ("MatchArm", "Some(1) if a == b => c(),", ""),
+        ("MatchArm", "Some(_) => d(),", ""),
+        ("BinaryOperator", "==", "!="),
+    ];
+    let changed = written(text, &changes);
+    assert_eq!(
+        changed,
+        "fn f() { match x { Some(1) if (on(1) || !on(2) && !on(3) && ((if on(5) { a != b } else { a == b }))) \
+         => c(), Some(_) if !on(4) && true => d(), _ => e() } }"
+    );
+}
+
+#[test]
+fn a_field_is_left_out() {
+    let changed = written("fn f() { g(S { a: 1, ..s }) }", &[("StructField", "a: 1,", "")]);
+    assert_eq!(changed, "fn f() { g((if on(1) { S {  ..s } } else { S { a: 1, ..s } })) }");
+}
+
+#[test]
+fn what_is_not_in_the_syntax_tree_has_no_place() {
+    let text = "fn f() { debug!(a + b); }";
+    let mutant = mutant(text, "BinaryOperator", "+", "-");
+    let (sites, without) = site::find(text, &[(7, &mutant)]).unwrap();
+    assert_eq!((sites.len(), without), (0, vec![7]));
+}
+
+#[test]
+fn an_error_leads_to_the_closest_change() {
+    let text = "fn f() -> u8 { a + b * c }\nfn g() {}\n";
+    let changes = [mutant(text, "BinaryOperator", "+", "-"), mutant(text, "BinaryOperator", "*", "/")];
+    let (sites, _) = site::find(text, &[(1, &changes[0]), (2, &changes[1])]).unwrap();
+    let written = switch::write(text, &sites);
+    let at = |part: &str| {
+        let start = written.find(part).unwrap();
+        start..start + part.len()
+    };
+    assert_eq!(switch::around(&written, &at("b / c")), Some(2));
+    assert_eq!(switch::around(&written, &at("a - ")), Some(1));
+    assert_eq!(switch::around(&written, &at("fn g")), None);
+    assert!(switch::before(&written, at("fn g").start).is_some());
+    assert_eq!(switch::before(&written, 3), None);
 }
 
 #[test]
 fn a_seed_draws_the_same_sample_every_time() {
     let drawn = |seed| {
-        let mut mutants: Vec<_> = (0..20).flat_map(|_| list::parse(LIST).unwrap()).collect();
+        let mut mutants: Vec<Mutant> =
+            (0..40).map(|_| mutant("fn f() { a + b }", "BinaryOperator", "+", "-")).collect();
         for (number, mutant) in mutants.iter_mut().enumerate() {
             mutant.name = number.to_string();
         }

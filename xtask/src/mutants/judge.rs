@@ -1,0 +1,180 @@
+//! Who notices a change: test programs and the simulator, the quickest first, until one objects.
+//!
+//! A judge that takes many times as long as without any change, or needs far more memory than any test, has noticed the
+//! change too.
+
+use super::build::{Built, Copy};
+use super::{PACKAGES, switch};
+use anyhow::{Context, Result, ensure};
+use std::fmt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Seeds of the first look.
+const SEEDS_FIRST: u64 = 20;
+/// Seeds of each protocol, beside those that are drawn.
+const SEEDS_EACH: u64 = 10;
+/// So many times as long as without a change is endless; a busy machine is not so slow.
+const PATIENCE: u32 = 8;
+const PATIENCE_MIN: Duration = Duration::from_secs(30);
+/// For the run without a change.
+const PATIENCE_FIRST: Duration = Duration::from_secs(1_800);
+/// Address space of a judge, in KiB.
+const MEMORY_KIB: u64 = 6 << 20;
+
+/// What became of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Noticed by this judge.
+    Noticed(String),
+    /// This judge did not end.
+    Endless(String),
+    Survived,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Noticed(judge) => write!(f, "noticed by {judge}"),
+            Verdict::Endless(judge) => write!(f, "endless in {judge}"),
+            Verdict::Survived => write!(f, "SURVIVED"),
+        }
+    }
+}
+
+/// One program, and how long it may take.
+struct Judge {
+    name: String,
+    /// Asked only about changes of this package.
+    package: Option<String>,
+    program: PathBuf,
+    arguments: Vec<String>,
+    folder: PathBuf,
+    patience: Duration,
+}
+
+/// All judges, in their order.
+pub(super) struct Bench {
+    judges: Vec<Judge>,
+}
+
+enum End {
+    Passed,
+    Failed,
+    TooLong,
+}
+
+impl Bench {
+    /// Sees to it that every judge is content when no change is on, and learns how long each takes.
+    pub(super) fn sit(copy: &Copy, built: &Built, seeds: u64, workers: usize) -> Result<Bench> {
+        let mut judges = judges(copy, built, seeds);
+        let line = Mutex::new(judges.iter_mut());
+        let work = || {
+            // The guard is gone before the judge runs.
+            let next = || line.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+            while let Some(judge) = next() {
+                judge.try_unchanged()?;
+            }
+            anyhow::Ok(())
+        };
+        std::thread::scope(|scope| {
+            let hands: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            hands.into_iter().try_for_each(|hand| hand.join().expect("a judge's thread does not panic"))
+        })?;
+        Ok(Bench { judges })
+    }
+
+    /// Asks about the change of this number in this package.
+    pub(super) fn judge(&self, number: u32, package: &str) -> Result<Verdict> {
+        let asked = |judge: &&Judge| judge.package.as_deref().is_none_or(|only| only == package);
+        for judge in self.judges.iter().filter(asked) {
+            match judge.run(number)? {
+                End::Passed => {}
+                End::Failed => return Ok(Verdict::Noticed(judge.name.clone())),
+                End::TooLong => return Ok(Verdict::Endless(judge.name.clone())),
+            }
+        }
+        Ok(Verdict::Survived)
+    }
+}
+
+/// In the order in which they are asked.
+fn judges(copy: &Copy, built: &Built, seeds: u64) -> Vec<Judge> {
+    let mut judges = Vec::new();
+    for package in PACKAGES {
+        for program in built.tests.get(package).into_iter().flatten() {
+            let last = Some(&package) == PACKAGES.last();
+            judges.push(Judge {
+                name: format!("the tests of {package}"),
+                // What the last package is made of shows in its tests, too.
+                package: (!last).then(|| package.to_owned()),
+                program: program.clone(),
+                arguments: vec!["--test-threads=1".into()],
+                folder: copy.tree.join("crates").join(package),
+                patience: PATIENCE_FIRST,
+            });
+        }
+    }
+    let more = seeds.saturating_sub(SEEDS_FIRST);
+    let each = format!("--protocol each --seeds {SEEDS_EACH}");
+    for (name, words) in [
+        ("the simulator", format!("--seeds {SEEDS_FIRST}")),
+        ("the scenarios", "--scenario scenarios".to_owned()),
+        ("the simulator, each protocol", each),
+        ("the simulator, many seeds", format!("--start {SEEDS_FIRST} --seeds {more}")),
+    ] {
+        judges.push(Judge {
+            name: name.to_owned(),
+            package: None,
+            program: built.simulator.clone(),
+            arguments: format!("{words} --threads 1 --shrink-seconds 0")
+                .split(' ')
+                .map(str::to_owned)
+                .collect(),
+            folder: copy.tree.clone(),
+            patience: PATIENCE_FIRST,
+        });
+    }
+    judges
+}
+
+impl Judge {
+    fn try_unchanged(&mut self) -> Result<()> {
+        let began = Instant::now();
+        let end = self.run(0)?;
+        ensure!(matches!(end, End::Passed), "{} object to the tree as it is", self.name);
+        let took = began.elapsed();
+        println!("{:>6.1} s  {}, without a change", took.as_secs_f64(), self.name);
+        self.patience = (took * PATIENCE).max(PATIENCE_MIN);
+        Ok(())
+    }
+
+    /// Runs the program, with all that it starts, for so long.
+    fn run(&self, number: u32) -> Result<End> {
+        let mut child = self.command(number).spawn().with_context(|| format!("starting {}", self.name))?;
+        let deadline = Instant::now() + self.patience;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(if status.success() { End::Passed } else { End::Failed });
+            }
+            if Instant::now() >= deadline {
+                Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
+                child.wait()?;
+                return Ok(End::TooLong);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn command(&self, number: u32) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -v {MEMORY_KIB}; exec \"$@\""), "sh"]);
+        command.arg(&self.program).args(&self.arguments).current_dir(&self.folder).process_group(0);
+        command.env(switch::VARIABLE, number.to_string()).env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+}
