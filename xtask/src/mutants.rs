@@ -17,6 +17,7 @@ use build::{Copy, Sample};
 use figures::Figures;
 use judge::{Bench, Verdict};
 use list::Mutant;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
@@ -46,7 +47,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let options = parse(root, arguments)?;
     let mut mutants = list::list(root, &PACKAGES)?;
     mutants.retain(|mutant| mutant.name.contains(&options.only));
-    shuffle(&mut mutants, options.seed);
+    let mutants = shuffled(mutants, options.seed);
     let began = Instant::now();
     let mut copy = Copy::make(root, &options.scratch)?;
     let sample = copy.take_sample(&mutants, options.sample)?;
@@ -103,7 +104,7 @@ fn parse(root: &Path, arguments: &[String]) -> Result<Options> {
         sample: 200,
         seed: 1,
         workers: std::thread::available_parallelism().map_or(1, usize::from),
-        seeds: 300,
+        seeds: 200,
         only: String::new(),
         scratch: root.join("target/mutants"),
         record: None,
@@ -140,18 +141,29 @@ fn commit(root: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The same order for the same seed, on every machine (Fisher and Yates; numbers by SplitMix64).
-fn shuffle(mutants: &mut [Mutant], seed: u64) {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    };
-    for last in (1..mutants.len()).rev() {
-        mutants.swap(last, (next() % (last as u64 + 1)) as usize);
+/// The same order for the same seed, on every machine. Each change has its place by what it is and not by its line, so that
+/// work on the tree leaves most of a sample as it was.
+fn shuffled(mutants: Vec<Mutant>, seed: u64) -> Vec<Mutant> {
+    let mut alike: BTreeMap<(String, String), u64> = BTreeMap::new();
+    let mut placed = Vec::new();
+    for mutant in mutants {
+        let (file, change) = (mutant.file.clone(), mutant.change().to_owned());
+        let bytes = file.bytes().chain(change.bytes());
+        let hash = bytes.fold(seed, |hash, byte| mixed(hash ^ u64::from(byte)));
+        let before = alike.entry((file, change)).or_default();
+        *before += 1;
+        placed.push((mixed(hash ^ *before), mutant));
     }
+    placed.sort_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, mutant)| mutant).collect()
+}
+
+/// SplitMix64.
+fn mixed(state: u64) -> u64 {
+    let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut bits = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]

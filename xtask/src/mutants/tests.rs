@@ -2,7 +2,7 @@
 //! file itself with each change behind its number.
 
 use super::list::{self, Mutant};
-use super::{shuffle, site, switch};
+use super::{shuffled, site, switch};
 
 /// A change of the first place where `old` stands in `text`.
 fn mutant(text: &str, genre: &str, old: &str, replacement: &str) -> Mutant {
@@ -124,18 +124,22 @@ fn an_error_leads_to_the_closest_change() {
 
 #[test]
 fn a_seed_draws_the_same_sample_every_time() {
-    let drawn = |seed| {
-        let mut mutants: Vec<Mutant> =
-            (0..40).map(|_| mutant("fn f() { a + b }", "BinaryOperator", "+", "-")).collect();
+    let text = "fn f() { a + b }";
+    let drawn = |seed, first_line: usize| {
+        let mut mutants: Vec<Mutant> = (0..40).map(|_| mutant(text, "BinaryOperator", "+", "-")).collect();
         for (number, mutant) in mutants.iter_mut().enumerate() {
-            mutant.name = number.to_string();
+            // Two alike, then two others.
+            mutant.name = format!("a.rs:{}:1: replace {} with 0", first_line + number, number / 2);
         }
-        shuffle(&mut mutants, seed);
-        mutants.into_iter().map(|mutant| mutant.name).collect::<Vec<_>>()
+        let mutants = shuffled(mutants, seed);
+        let line = |mutant: &Mutant| mutant.name.split(':').nth(1).unwrap().parse::<usize>().unwrap();
+        mutants.iter().map(|mutant| line(mutant) - first_line).collect::<Vec<_>>()
     };
-    assert_eq!(drawn(1), drawn(1));
-    assert_ne!(drawn(1), drawn(2));
-    let mut all = drawn(1);
-    all.sort_by_key(|name| name.parse::<usize>().unwrap());
-    assert_eq!(all, (0..40).map(|n| n.to_string()).collect::<Vec<_>>());
+    assert_eq!(drawn(1, 1), drawn(1, 1));
+    assert_eq!(drawn(1, 1), drawn(1, 70), "lines that have moved change nothing");
+    assert_ne!(drawn(1, 1), drawn(2, 1));
+    let mut all = drawn(1, 1);
+    assert_ne!(all, (0..40).collect::<Vec<_>>());
+    all.sort();
+    assert_eq!(all, (0..40).collect::<Vec<_>>());
 }
