@@ -3,7 +3,8 @@
 //! Arrives: messages from sessions, from the other partitions of this datacenter, and from the same partition of the
 //! others; disk answers; the time. Promises: outputs leave in order, after the log records that they rest on. One file a
 //! noun below: `execute` commands, `snapshot` reads at past times, `intake` what other datacenters wrote, `persistence`
-//! the log and checkpoints, `space` a full disk, `regain` and `catch_up` a lost tail, `collect` what may be forgotten,
+//! the log and checkpoints, `space` a full disk, `regain` and `catch_up` a lost tail,
+//! `dead` a datacenter that is lost for good, `collect` what may be forgotten,
 //! `survey` figures.
 
 mod catch_up;
@@ -11,6 +12,7 @@ mod checkpoint;
 mod closing;
 mod collect;
 mod cuts;
+mod dead;
 mod execute;
 mod intake;
 mod persistence;
@@ -122,6 +124,8 @@ pub struct Partition {
     pub(crate) collector: Collector,
     /// Contexts that sessions share by name.
     pub(crate) contexts: BTreeMap<(KeyspaceId, bytes::Bytes), Context>,
+    /// Datacenters that are lost for good.
+    pub(crate) dead: dead::Dead,
     pub(crate) replica_waits: Vec<replicas::ReplicaWait>,
     pub(crate) times: Times,
     /// A time has risen since those that wait for one were looked at.
@@ -171,6 +175,7 @@ impl Partition {
             persistence: Persistence::new(&config.tuning),
             collector: Collector::default(),
             contexts: BTreeMap::new(),
+            dead: Default::default(),
             replica_waits: Vec::new(),
             times: Times::new(needs_of(&protocols)),
             times_rose: false,
@@ -195,6 +200,13 @@ impl Partition {
     /// Takes one message.
     pub fn on_message(&mut self, now: Now, envelope: Envelope) {
         self.now = now;
+        if let (Message::Dead { datacenter, .. }, Stage::Serving | Stage::Regaining(_)) =
+            (&envelope.message, &self.stage)
+        {
+            if *datacenter == self.datacenter {
+                return self.stop_as_dead(envelope.from.datacenter());
+            }
+        }
         match &self.stage {
             Stage::Reading(_) => return self.early.push_back(envelope),
             Stage::Stopped(reason) => {
@@ -211,6 +223,9 @@ impl Partition {
 
     /// Takes one message as a partition that has its log.
     fn take(&mut self, envelope: Envelope) {
+        if self.is_from_the_dead(&envelope) {
+            return;
+        }
         if !self.take_time(&envelope) {
             match envelope.message {
                 Message::StreamEntries { .. } => return self.pause(envelope.from.datacenter()),
@@ -277,17 +292,29 @@ impl Partition {
             Message::Abandon { transaction } => self.on_abandon(transaction),
             Message::Repeat { number } => self.on_repeat(from, number),
             Message::Repeated { number } => self.on_repeated(from, number),
+            message => self.dispatch_stream(from, envelope.time, message),
+        }
+    }
+
+    /// What the same partitions of two datacenters say to each other.
+    fn dispatch_stream(&mut self, from: Address, time: LogicalTime, message: Message) {
+        match message {
             Message::Regain { after } => self.on_regain(from.datacenter(), after),
             // An answer that comes twice, after a reconnect.
             Message::Regained { .. } => {}
+            Message::Dead { datacenter, received, time } => {
+                self.on_dead(from.datacenter(), datacenter, received, time);
+            }
+            Message::PassOn { origin, after } => self.on_pass_on(from.datacenter(), origin, after),
+            Message::PassedOn { origin, entries } => self.on_passed_on(origin, entries),
             Message::StreamResume { received, .. } => self.on_stream_resume(from.datacenter(), received),
             Message::StreamEntries { first, entries, .. } => {
                 self.on_stream_entries(from.datacenter(), first, entries);
             }
             Message::StreamAcknowledge(acknowledge) => {
-                self.on_stream_acknowledge(from.datacenter(), &acknowledge, envelope.time);
+                self.on_stream_acknowledge(from.datacenter(), &acknowledge, time);
             }
-            message => self.dispatch_times(from, envelope.time, message),
+            message => self.dispatch_times(from, time, message),
         }
     }
 
@@ -348,6 +375,7 @@ impl Partition {
             }
         } else if owns(self.id) {
             self.resume_stream(datacenter);
+            self.tell_of_the_dead_again(datacenter);
         }
     }
 
@@ -489,7 +517,7 @@ impl Partition {
             position >= operation.position
         };
         let enough = match self.config.rules.hold(Rule::DropWhatAllHave) {
-            true => self.senders.values().all(has),
+            true => self.living_senders().all(has),
             false => self.senders.values().any(has),
         };
         operation.partition == self.id && enough

@@ -23,6 +23,10 @@ pub enum Trace {
     DeclaredLost { partition: PartitionId, origin: DatacenterId, after: Position },
     /// Something depends on an operation that was declared lost: there is nothing to wait for.
     DependsOnLost { partition: PartitionId, operation: OperationId },
+    /// A datacenter was declared dead: nothing more is taken from it.
+    DeclaredDead { partition: PartitionId, datacenter: DatacenterId },
+    /// All that anybody has of a dead datacenter's stream is here.
+    StreamSettled { partition: PartitionId, datacenter: DatacenterId, end: Position },
     /// A part of a transaction that no decision will ever reach was given up.
     PartAbandoned { partition: PartitionId, transaction: OperationId },
     /// A replicated write had to wait for dependencies.

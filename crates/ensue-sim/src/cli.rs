@@ -33,6 +33,8 @@ pub struct SimOptions {
     pub commit: Option<String>,
     /// Every seed with this protocol instead of the one that it draws; scripts only with it. `each` is all of them in turn.
     pub protocol: Option<String>,
+    /// In each seed a datacenter is lost for good.
+    pub losing: bool,
     /// Break the rule of this name.
     pub broken: Option<String>,
     /// Break these rules in turn, all of them if none is named, and say how soon each is caught.
@@ -99,14 +101,21 @@ fn each_protocol(options: &SimOptions) -> i32 {
 
 /// Runs one seed, with the protocol that it draws unless another is named.
 pub fn run_seed(seed: u64, rules: Rules, protocol: Option<&str>, print: bool) -> Report {
-    run_world(options_of(seed, rules, protocol), print.then(to_screen))
+    run_world(options_of(seed, rules, protocol, false), print.then(to_screen))
 }
 
-fn options_of(seed: u64, rules: Rules, protocol: Option<&str>) -> Options {
-    match protocol {
+/// Runs one seed as the command line says.
+fn run_as(seed: u64, rules: Rules, options: &SimOptions, print: bool) -> Report {
+    let drawn = options_of(seed, rules, options.protocol.as_deref(), options.losing);
+    run_world(drawn, print.then(to_screen))
+}
+
+fn options_of(seed: u64, rules: Rules, protocol: Option<&str>, losing: bool) -> Options {
+    let drawn = match protocol {
         Some(protocol) => Options::draw_with(seed, rules, protocol),
         None => Options::draw(seed, rules),
-    }
+    };
+    if losing { drawn.losing() } else { drawn }
 }
 
 /// The line that replays a seed.
@@ -114,13 +123,15 @@ pub fn replay_line(report: &Report) -> String {
     let options = &report.options;
     let protocol = options.says_protocol().then(|| format!(" --protocol {}", options.protocol));
     let broken = options.rules.broken().map(|rule| format!(" --break {}", rule.name()));
-    format!("ensue sim --seed {}{}{}", options.seed, protocol.unwrap_or_default(), broken.unwrap_or_default())
+    let losing = if options.says_losing() { " --losing" } else { "" };
+    let (protocol, broken) = (protocol.unwrap_or_default(), broken.unwrap_or_default());
+    format!("ensue sim --seed {}{protocol}{losing}{broken}", options.seed)
 }
 
 fn one(seed: u64, rules: Rules, options: &SimOptions) -> i32 {
     let protocol = options.protocol.as_deref();
-    println!("{}", options_of(seed, rules, protocol));
-    let report = run_seed(seed, rules, protocol, options.trace);
+    println!("{}", options_of(seed, rules, protocol, options.losing));
+    let report = run_as(seed, rules, options, options.trace);
     print!("{}", report.plan.until(report.virtual_us));
     println!("operations      {}", report.operations);
     println!("stale reads     {}", report.stale_reads);

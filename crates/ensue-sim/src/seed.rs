@@ -2,7 +2,7 @@
 //!
 //! Bounds are shrunk so that what is rare in production is common here; `Display` prints every option.
 
-use crate::faults::Fault;
+use crate::faults::{Fault, Kind, LoseDatacenter};
 use crate::promises::Promises;
 use crate::random::Random;
 use crate::shape::Shape;
@@ -150,6 +150,26 @@ impl Options {
         options.faults.loses_datacenter = rarities.chance(60);
         options.faults = draw_faults(&options);
         options
+    }
+
+    /// The same world, of two datacenters at least, in which one is lost for good.
+    pub fn losing(mut self) -> Options {
+        if self.shape.datacenters < 2 {
+            self.set("datacenters=3").expect("so many there may be");
+        }
+        self.faults.loses_datacenter = true;
+        self.faults = draw_faults(&self);
+        let loss = LoseDatacenter::NAME;
+        if self.faults.intervals_ms.iter().all(|(name, _)| *name != loss) {
+            self.faults.intervals_ms.push((loss, self.faults.until_us / 2_000));
+        }
+        self
+    }
+
+    /// Whether a datacenter is lost for good though the seed does not draw that.
+    pub fn says_losing(&self) -> bool {
+        let drawn = Options::draw_with(self.seed, self.rules, &self.protocol);
+        self.faults.loses_datacenter && !drawn.faults.loses_datacenter
     }
 
     /// Whether something of another datacenter may come later than this, were it only once in many runs: only a world

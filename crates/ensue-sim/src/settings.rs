@@ -39,6 +39,9 @@ impl Options {
             "turn" => self.turn_us_max = time_us(value)?,
             "clock_bound_ms" => self.clock.bound_ms = number(value)?,
             "drift_ppm" => self.clock.drift_ppm = number(value)?,
+            "loses_datacenter" => {
+                self.faults.loses_datacenter = choice(value, &[("yes", true), ("no", false)])?;
+            }
             "operations" => self.workload.operations = number(value)?,
             "clients" => self.workload.clients = between(value, 1, 100)? as usize,
             "pipeline" => self.workload.pipeline = number(value)?,

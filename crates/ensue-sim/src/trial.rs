@@ -29,7 +29,12 @@ impl Trial {
 
     /// The whole world of these options, but without faults.
     pub fn of(options: &Options) -> Trial {
-        Trial { settings: vec![format!("protocol={}", options.protocol)], ..Trial::new(options.seed) }
+        let mut settings = vec![format!("protocol={}", options.protocol)];
+        if options.says_losing() {
+            settings.push(format!("datacenters={}", options.shape.datacenters));
+            settings.push("loses_datacenter=yes".to_owned());
+        }
+        Trial { settings, ..Trial::new(options.seed) }
     }
 
     /// Changes a setting of the world, and leaves out the faults that the changed world does not know.

@@ -16,11 +16,13 @@
 //! kind 2, a version: the same
 //! kind 3, a flush that not every reader sees: the same, without effects; before all effects
 //! kind 4, what every reader must see, since format 2: keyspace u8 | bytes of its protocol
+//! kind 5, a record of the log that counts for ever, since format 3
 //! ```
 
 use crate::cell::{Cell, State, Write};
 use crate::entry::{Change, Entry};
 use crate::layout::{self, LayoutError};
+use crate::record::Record;
 use bytes::{Buf, BufMut, Bytes};
 use ensue_types::{
     Column, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId,
@@ -38,6 +40,9 @@ pub const FLUSH: u8 = 3;
 
 /// The kind of item that holds what every reader of a keyspace must see.
 pub const FLOOR: u8 = 4;
+
+/// The kind of item that holds a record of the log that counts for ever.
+pub const RECORD: u8 = 5;
 
 /// What has been received and applied of one datacenter's stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -176,6 +181,13 @@ pub fn column_items(keyspace: KeyspaceId, key: &Bytes, column: &Column, cell: &C
 /// The item that brings a flush back.
 pub fn flush_item(keyspace: KeyspaceId, flush: &Write) -> Vec<u8> {
     item(flush.at, keyspace, flush.source(), Vec::new())
+}
+
+/// The item that keeps a record for ever.
+pub fn record_item(record: &Record) -> Vec<u8> {
+    let mut out = Vec::new();
+    layout::encode_record(record, &mut out);
+    out
 }
 
 /// The item that brings back what every reader must see. It stands behind the rows that were settled by it.

@@ -28,6 +28,8 @@ pub enum Record {
     Applied { origin: DatacenterId, incarnation: Incarnation, position: Position, at: LogicalTime },
     /// What is known of the other datacenters' time: what has been received here, and by every partition.
     Times { received: TimeVector, stable: TimeVector },
+    /// A datacenter was declared dead: nothing more is taken from it. Everything that it wrote up to this time was here then.
+    Dead { datacenter: DatacenterId, time: LogicalTime },
     /// The clock shows no time at or above this before a new bound is logged.
     ClockBound { bound: LogicalTime },
 }

@@ -199,6 +199,12 @@ rules! {
     /// What was received and not applied is taken up again after a restart (trap 12).
     TakeUpWhatWaited,
 
+    // A datacenter that is lost for good.
+    /// What was received of a stream is kept until every datacenter has it (decision 11).
+    KeepForTheOthers,
+    /// The survivors pass on to each other what a dead datacenter had sent to some of them (decision 11).
+    PassOnTheLast,
+
     // A failing disk.
     /// A partition stops when a sync of its log has failed (trap 55).
     StopAfterAFailedSync,

@@ -303,6 +303,23 @@ pub enum Message {
         received: Position,
         entries: Vec<Bytes>,
     },
+    /// This datacenter was declared dead. Of its stream I have this much, durably, and everything that it wrote up to this
+    /// time; from itself I take nothing more.
+    Dead {
+        datacenter: DatacenterId,
+        received: Position,
+        time: LogicalTime,
+    },
+    /// Pass on what you have of a dead datacenter's stream beyond this position.
+    PassOn {
+        origin: DatacenterId,
+        after: Position,
+    },
+    /// The next entries of a dead datacenter's stream after the position asked about, as they were received.
+    PassedOn {
+        origin: DatacenterId,
+        entries: Vec<Bytes>,
+    },
     /// Send your stream from the position after this one.
     StreamResume {
         incarnation: Incarnation,

@@ -34,6 +34,9 @@ pub(crate) struct SimArgs {
     /// Run every seed with this protocol, and scripts only with it; `each` runs all of them in turn
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,
+    /// In each seed a datacenter is lost for good and declared dead
+    #[arg(long)]
+    losing: bool,
     /// Break the rule of this name, to see the anomaly that follows
     #[arg(long = "break", value_name = "RULE")]
     broken: Option<String>,
@@ -72,6 +75,7 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
         record: args.record,
         commit: args.commit,
         protocol: args.protocol,
+        losing: args.losing,
         broken: args.broken,
         breaks,
         trace: args.trace,

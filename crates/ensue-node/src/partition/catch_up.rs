@@ -43,7 +43,11 @@ impl Partition {
             std::mem::take(&mut open.prepared).into_iter().partition(|(transaction, _)| local(transaction));
         open.prepared = replicated;
         let wait = self.config.rules.hold(Rule::CatchUpBeforeServing);
-        let others = self.receivers.keys().copied().filter(|d| wait && !is_given_up(without, *d));
+        let others = self
+            .receivers
+            .keys()
+            .copied()
+            .filter(|d| wait && !is_given_up(without, *d) && !self.dead.is_settled(*d));
         let partitions = (0..self.config.topology.partitions).map(PartitionId);
         let unheard = others.collect();
         let silent = partitions.filter(|partition| wait && *partition != self.id).collect();

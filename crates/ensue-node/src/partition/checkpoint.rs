@@ -68,6 +68,9 @@ impl Partition {
                 writer.item(image::FLUSH, &image::flush_item(KeyspaceId(number as u8), flush));
             }
         }
+        for record in self.dead.records() {
+            writer.item(image::RECORD, &image::record_item(&record));
+        }
         let before = std::mem::replace(&mut self.persistence.checkpointed_end, log.end());
         // The record is written again behind the checkpoint's start, so it need not be in the checkpoint.
         self.times.logged = None;

@@ -106,6 +106,9 @@ impl Partition {
         let Some(round) = &mut self.collector.round else { return };
         if self.config.rules.hold(Rule::KeepTombstones) {
             for (&datacenter, sender) in &self.senders {
+                if self.dead.contains(datacenter) {
+                    continue;
+                }
                 let has = |(origin, incarnation, position): &(DatacenterId, Incarnation, Position)| {
                     sender.applied(*origin) >= (*incarnation, *position)
                 };
@@ -116,8 +119,13 @@ impl Partition {
             }
             let caught_up = |(&datacenter, sender): (&DatacenterId, _)| {
                 let _: &crate::stream::sender::Sender = sender;
-                let reported = round.reported.get(&datacenter);
                 let watermark = self.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
+                if self.dead.contains(datacenter) {
+                    // Nothing follows what is here of it, once that is all that anybody has.
+                    let end = self.receivers.get(&datacenter).map(|receiver| receiver.received());
+                    return self.dead.is_settled(datacenter) && end.is_some_and(|end| watermark >= end);
+                }
+                let reported = round.reported.get(&datacenter);
                 reported.is_some_and(|end| watermark >= *end)
             };
             let all = self.senders.iter().all(caught_up);

@@ -157,7 +157,7 @@ impl Partition {
             return Step::Done(Reply::error("ERR unknown command"));
         };
         if spec.name == "causal" {
-            return Step::Done(self.digest(execution.keyspace));
+            return Step::Done(self.execute_causal(execution.keyspace, &args));
         }
         let request = match Request::parse_as(spec, &args) {
             Ok(request) => request,
@@ -183,6 +183,14 @@ impl Partition {
             return Step::Parked;
         }
         Step::Done(self.read_now(execution, at, &request, &choice).unwrap_or(FORGOTTEN))
+    }
+
+    /// What `CAUSAL` asks every partition for.
+    fn execute_causal(&mut self, keyspace: KeyspaceId, args: &Args) -> Reply {
+        match args.get(2) {
+            None => self.digest(keyspace),
+            Some(name) => self.execute_dead(name),
+        }
     }
 
     fn step_write(

@@ -86,29 +86,36 @@ impl Partition {
         }
         let mut position = first;
         for bytes in entries {
-            let Some(receiver) = self.receivers.get_mut(&origin) else { return };
-            let received = receiver.received();
-            match receiver.judge(position) {
-                Arrival::Next => {}
-                Arrival::Duplicate => {
-                    self.trace(Trace::DuplicateDropped { partition: self.id, origin, position });
-                    if self.config.rules.hold(Rule::ApplyOnce) {
-                        position = position.next();
-                        continue;
-                    }
-                }
-                Arrival::Gap => match after_a_loss(&bytes) {
-                    Some(after) if after == received => {}
-                    Some(after) if after < received => return self.stop_beyond(origin, after, received),
-                    _ => return self.pause(origin),
-                },
-            }
-            if !self.receive(origin, position.incarnation(), position, bytes) {
+            if !self.take_entry(origin, position, bytes) {
                 return self.pause(origin);
             }
             position = position.next();
         }
         self.persistence.acknowledge_soon(origin);
+    }
+
+    /// Takes one entry of a stream, if it is the next one; says whether the stream may go on.
+    pub(super) fn take_entry(&mut self, origin: DatacenterId, position: Position, bytes: Bytes) -> bool {
+        let Some(receiver) = self.receivers.get_mut(&origin) else { return false };
+        let received = receiver.received();
+        match receiver.judge(position) {
+            Arrival::Next => {}
+            Arrival::Duplicate => {
+                self.trace(Trace::DuplicateDropped { partition: self.id, origin, position });
+                if self.config.rules.hold(Rule::ApplyOnce) {
+                    return true;
+                }
+            }
+            Arrival::Gap => match after_a_loss(&bytes) {
+                Some(after) if after == received => {}
+                Some(after) if after < received => {
+                    self.stop_beyond(origin, after, received);
+                    return false;
+                }
+                _ => return false,
+            },
+        }
+        self.receive(origin, position.incarnation(), position, bytes)
     }
 
     /// The origin declared lost, without asking here, what this datacenter has: it was told to do without it. What is

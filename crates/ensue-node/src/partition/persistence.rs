@@ -44,6 +44,8 @@ enum ReadFor {
     Stream(DatacenterId),
     /// A datacenter that lost the tail of its own stream, after this position.
     Regain(DatacenterId, Position),
+    /// A survivor that lacks the end of a dead datacenter's stream: the first lacks what the second wrote.
+    PassOn(DatacenterId, DatacenterId),
 }
 
 /// What was true of the log when a sync began.
@@ -68,7 +70,8 @@ pub(crate) struct Persistence {
     reading: Option<u64>,
     readers_made: u64,
     needed: BTreeMap<Needed, Lsn>,
-    /// For each origin where its entries stand that it may still lose with the power: some positions, and their batches.
+    /// For each origin where its entries stand that some datacenter may still want from here, itself after it lost power or another
+    /// after it is lost for good: some positions, and their batches.
     retained: BTreeMap<DatacenterId, VecDeque<(Position, Lsn)>>,
     snapshot: Option<SyncSnapshot>,
     durable: BTreeMap<DatacenterId, (Incarnation, Position)>,
@@ -153,7 +156,7 @@ impl Persistence {
         self.retain(origin, position, batch);
     }
 
-    /// An entry of another stream stands in this batch; it is kept until its origin has it durably itself.
+    /// An entry of another stream stands in this batch; it is kept until every datacenter has it durably.
     pub(super) fn retain(&mut self, origin: DatacenterId, position: Position, batch: Lsn) {
         let places = self.retained.entry(origin).or_default();
         if places.back().is_none_or(|&(last, lsn)| lsn != batch && last < position) {
@@ -161,8 +164,13 @@ impl Persistence {
         }
     }
 
-    /// The origin of a stream has everything up to here durably.
-    pub(crate) fn durable_at_origin(&mut self, origin: DatacenterId, durable: Position, received: Position) {
+    /// The origins of which something is kept for others.
+    pub(super) fn retained_of(&self) -> Vec<DatacenterId> {
+        self.retained.iter().filter(|(_, places)| !places.is_empty()).map(|(origin, _)| *origin).collect()
+    }
+
+    /// Every datacenter has everything of a stream up to here durably.
+    pub(crate) fn durable_everywhere(&mut self, origin: DatacenterId, durable: Position, received: Position) {
         let Some(places) = self.retained.get_mut(&origin) else { return };
         while places.get(1).is_some_and(|&(position, _)| position <= durable.next()) {
             places.pop_front();
@@ -236,18 +244,31 @@ impl Persistence {
 
     /// Begins to read what was received of a datacenter's own stream after a position.
     pub(super) fn read_received_after(&mut self, origin: DatacenterId, after: Position) {
-        let Some(log) = &self.log else { return };
+        if let Some(reader) = self.received_reader(origin, after) {
+            self.add_reader(ReadFor::Regain(origin, after), reader);
+        }
+    }
+
+    /// Begins to read what was received of a dead datacenter's stream, for a survivor that lacks it.
+    pub(super) fn read_to_pass_on(&mut self, to: DatacenterId, origin: DatacenterId, after: Position) {
+        if let Some(reader) = self.received_reader(origin, after) {
+            self.add_reader(ReadFor::PassOn(to, origin), reader);
+        }
+    }
+
+    fn received_reader(&self, origin: DatacenterId, after: Position) -> Option<StreamReader> {
+        let log = self.log.as_ref()?;
         let places = self.retained.get(&origin).into_iter().flatten();
         let start = places.take_while(|(position, _)| *position <= after.next()).last();
         let start = start.map_or(log.first(), |(_, lsn)| *lsn);
-        let reader = StreamReader::of(log, Wanted::Received(origin), start, after.next());
-        self.add_reader(ReadFor::Regain(origin, after), reader);
+        Some(StreamReader::of(log, Wanted::Received(origin), start, after.next()))
     }
 
     fn add_reader(&mut self, purpose: ReadFor, reader: StreamReader) {
         let same = |one: &ReadFor| match (one, purpose) {
             (ReadFor::Stream(a), ReadFor::Stream(b)) => *a == b,
             (ReadFor::Regain(a, _), ReadFor::Regain(b, _)) => *a == b,
+            (ReadFor::PassOn(..), _) => *one == purpose,
             _ => false,
         };
         self.readers.retain(|(_, one, _)| !same(one));
@@ -320,7 +341,7 @@ impl Partition {
             .writer
             .as_ref()
             .is_some_and(|(_, walk)| walk.done && !walk.finished && synced < walk.end);
-        walked || self.transactions.has_unsynced_decisions()
+        walked || self.transactions.has_unsynced_decisions() || self.dead.is_untold()
     }
 
     /// The clock shows no time that a restart could show again (trap 30).
@@ -469,10 +490,15 @@ impl Partition {
         let synced = self.persistence.open().on_synced(file);
         self.take_snapshot(synced);
         self.on_decisions_synced(synced.0);
+        self.tell_of_the_dead();
         self.answer_replica_waits();
         self.release();
         let always = self.config.append_fsync == AppendFsync::Always;
-        if always || self.persistence.snapshot.is_some() || self.transactions.has_unsynced_decisions() {
+        if always
+            || self.persistence.snapshot.is_some()
+            || self.transactions.has_unsynced_decisions()
+            || self.dead.is_untold()
+        {
             self.begin_sync();
         }
     }
@@ -507,6 +533,7 @@ impl Partition {
                     }
                 }
                 ReadFor::Regain(datacenter, after) => self.give_back(datacenter, after, Vec::new()),
+                ReadFor::PassOn(to, origin) => self.pass_on(to, origin, Vec::new()),
             }
         }
     }
@@ -525,6 +552,7 @@ impl Partition {
             Ok(entries) => match purpose {
                 ReadFor::Stream(datacenter) => self.on_entries_read(datacenter, entries),
                 ReadFor::Regain(datacenter, after) => self.give_back(datacenter, after, entries),
+                ReadFor::PassOn(to, origin) => self.pass_on(to, origin, entries),
             },
             Err(error) => return self.stop(format!("{error}{}", super::recover::ADVICE)),
         }
@@ -576,6 +604,7 @@ impl Partition {
         // What was synced before it began to wait for that is told of no other way.
         let synced = self.persistence.log.as_ref().map_or(Lsn(0), |log| log.synced());
         self.on_decisions_synced(synced.0);
+        self.tell_of_the_dead();
         self.collect();
         self.sweep_marks();
         self.forget_old_reads();

@@ -198,6 +198,13 @@ impl Partition {
                 }
                 Ok(())
             }
+            image::RECORD => match layout::decode_record(bytes).map_err(wrong)? {
+                Record::Dead { datacenter, time } => {
+                    self.dead.restore(datacenter, time);
+                    Ok(())
+                }
+                other => Err(format!("checkpoint: a record that no checkpoint holds: {other:?}")),
+            },
             image::FLOOR => {
                 let (keyspace, floor) = image::decode_floor(bytes).map_err(wrong)?;
                 self.keyspace(keyspace).raise_floor(floor);
@@ -272,6 +279,7 @@ impl Partition {
                     self.times.stable.join(&stable);
                 }
             }
+            Record::Dead { datacenter, time } => self.dead.restore(datacenter, time),
             Record::ClockBound { bound } => {
                 self.persistence.bound = self.persistence.bound.max(bound);
             }

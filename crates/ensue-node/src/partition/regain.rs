@@ -66,6 +66,11 @@ impl Partition {
         match envelope.message {
             Message::Regain { after } => self.on_regain(from, after),
             Message::Regained { received, entries, .. } => self.on_regained(from, received, entries),
+            Message::Dead { datacenter, .. } => {
+                // It need not be asked; the rest is taken up when this partition has its own stream.
+                self.do_without(datacenter);
+                self.early.push_back(envelope);
+            }
             _ if matches!(envelope.from, Address::Core { .. })
                 && !is_about_dependencies(&envelope.message) =>
             {
@@ -142,10 +147,21 @@ impl Partition {
         true
     }
 
+    /// Another survivor says that a datacenter is lost for good.
+    fn do_without(&mut self, datacenter: DatacenterId) {
+        if let Stage::Regaining(regaining) = &mut self.stage {
+            if datacenter.0 < 16 {
+                regaining.without |= 1 << datacenter.0;
+            }
+        }
+        self.go_on_when_all_is_back();
+    }
+
     fn go_on_when_all_is_back(&mut self) {
         let Stage::Regaining(regaining) = &self.stage else { return };
         let has_all = |datacenter: &DatacenterId| {
             is_given_up(regaining.without, *datacenter)
+                || self.dead.contains(*datacenter)
                 || regaining.received.get(datacenter).is_some_and(|received| *received <= self.position)
         };
         let complete = self.receivers.keys().all(has_all);
@@ -233,7 +249,9 @@ impl Partition {
         let waits: Vec<String> = match &self.stage {
             Stage::Regaining(regaining) => {
                 let open = |d: &&DatacenterId| {
-                    !regaining.received.contains_key(d) && !is_given_up(regaining.without, **d)
+                    !regaining.received.contains_key(d)
+                        && !is_given_up(regaining.without, **d)
+                        && !self.dead.contains(**d)
                 };
                 self.receivers.keys().filter(open).map(|d| self.name_of(*d)).collect()
             }

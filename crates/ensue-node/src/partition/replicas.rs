@@ -18,6 +18,10 @@ pub(crate) struct ReplicaWait {
 impl Partition {
     /// Tells a datacenter where its stream shall go on.
     pub(super) fn resume_stream(&mut self, datacenter: DatacenterId) {
+        if self.dead.contains(datacenter) {
+            // From itself nothing is taken any more.
+            return self.settle_stream(datacenter);
+        }
         let Some(receiver) = self.receivers.get(&datacenter) else { return };
         let received = receiver.received();
         let incarnation = received.incarnation();
@@ -52,13 +56,33 @@ impl Partition {
             return self.trace(Trace::Refused { what: "an acknowledgement beyond the own stream" });
         }
         sender.on_acknowledge(acknowledge, clock);
-        let (_, durable) = sender.applied(datacenter);
-        let received =
-            self.receivers.get(&datacenter).map(|receiver| receiver.received()).unwrap_or_default();
-        self.persistence.durable_at_origin(datacenter, durable, received);
+        self.let_go_of_received();
         self.note_end(datacenter, acknowledge.end);
         self.answer_replica_waits();
         self.send_streams();
+    }
+
+    /// What every living datacenter has durably need not be kept for any of them.
+    pub(super) fn let_go_of_received(&mut self) {
+        for origin in self.persistence.retained_of() {
+            let of = |sender: &crate::stream::sender::Sender| sender.applied(origin).1;
+            let durable = match self.config.rules.hold(Rule::KeepForTheOthers) {
+                true => self.living_senders().map(of).min(),
+                false => self.senders.get(&origin).map(of),
+            };
+            let received =
+                self.receivers.get(&origin).map(|receiver| receiver.received()).unwrap_or_default();
+            // Alone, nobody else will want it.
+            self.persistence.durable_everywhere(origin, durable.unwrap_or(received), received);
+        }
+    }
+
+    /// The other datacenters that were not declared dead, as the own stream sees them.
+    pub(crate) fn living_senders(&self) -> impl Iterator<Item = &crate::stream::sender::Sender> {
+        self.senders
+            .iter()
+            .filter(|(datacenter, _)| !self.dead.contains(**datacenter))
+            .map(|(_, sender)| sender)
     }
 
     /// Sends what the windows have room for.
@@ -153,7 +177,7 @@ impl Partition {
         if !self.config.rules.hold(Rule::KeepUntilSynced) {
             return self.position;
         }
-        self.senders.values().map(|sender| sender.synced()).min().unwrap_or(self.position)
+        self.living_senders().map(|sender| sender.synced()).min().unwrap_or(self.position)
     }
 
     pub(super) fn on_await_replicas(
@@ -215,7 +239,7 @@ impl Partition {
         };
         let here = u8::from(dependencies.iter().all(durable));
         let elsewhere =
-            self.senders.values().filter(|sender| dependencies.iter().all(|d| has(sender, d))).count();
+            self.living_senders().filter(|sender| dependencies.iter().all(|d| has(sender, d))).count();
         here + elsewhere as u8
     }
 }

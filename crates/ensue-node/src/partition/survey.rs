@@ -51,6 +51,11 @@ impl Partition {
         add("lost_tails", self.applied.sets().map(|(_, set)| set.lost.len() as u64).sum());
         add("taken_back_entries", self.losses.taken_back);
         add("lost_dependencies", self.losses.dependencies);
+        for datacenter in self.dead.datacenters() {
+            let name = &self.config.topology.datacenters[usize::from(datacenter.0)].name;
+            add(&format!("dead_{name}_partitions"), 1);
+            add(&format!("settled_{name}_partitions"), u64::from(self.dead.is_settled(datacenter)));
+        }
         let counts = self.count_rows();
         add("tombstones", counts.tombstones);
         for shown in counts.shown {
@@ -58,6 +63,9 @@ impl Partition {
             add(&format!("expires_{}", shown.keyspace.0), shown.expires);
         }
         for (datacenter, sender) in &self.senders {
+            if self.dead.contains(*datacenter) {
+                continue;
+            }
             let name = &self.config.topology.datacenters[usize::from(datacenter.0)].name;
             add(&format!("lag_{name}_entries"), entries_between(sender.synced(), self.position));
             add(&format!("unreceived_{name}_entries"), entries_between(sender.received(), self.position));

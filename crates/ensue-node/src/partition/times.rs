@@ -201,7 +201,7 @@ impl Partition {
         for (datacenter, time) in wanted.entries() {
             let behind =
                 time > self.times.received.at(datacenter) || time > self.times.applied.at(datacenter);
-            if behind && self.senders.contains_key(&datacenter) {
+            if behind && !self.dead.contains(datacenter) && self.senders.contains_key(&datacenter) {
                 self.send_at(time, Address::Partition { datacenter, partition: self.id }, Message::AskTime);
             }
         }

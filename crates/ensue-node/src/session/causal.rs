@@ -8,7 +8,7 @@ use super::token::Token;
 use super::turn::Turn;
 use bytes::Bytes;
 use ensue_resp::{CommandError, number};
-use ensue_types::{Args, KeyspaceId, Reply};
+use ensue_types::{Args, DatacenterId, KeyspaceId, Reply};
 
 /// How long MERGE and WAIT wait unless told.
 const TIMEOUT_MS: u64 = 1_000;
@@ -39,8 +39,10 @@ impl Turn<'_> {
                 _ => self.reply(&CommandError::NotInteger.reply()),
             },
             (b"session", rest) if rest.len() <= 1 => self.causal_session(rest.first()),
+            (b"dead", [name]) => self.causal_dead(name),
             (b"help", _) => self.reply(&CommandError::wrong_arity("causal|help").reply()),
             (b"digest", _) => self.reply(&CommandError::wrong_arity("causal|digest").reply()),
+            (b"dead", _) => self.reply(&CommandError::wrong_arity("causal|dead").reply()),
             (b"token", _) => self.reply(&CommandError::wrong_arity("causal|token").reply()),
             (b"merge", _) => self.reply(&CommandError::wrong_arity("causal|merge").reply()),
             (b"wait", _) => self.reply(&CommandError::wrong_arity("causal|wait").reply()),
@@ -72,6 +74,23 @@ impl Turn<'_> {
         let Some(keyspace) = keyspace else { return self.reply(&KEYSPACE_OUT_OF_RANGE) };
         let args = vec![Bytes::from_static(b"causal"), Bytes::from_static(b"digest")];
         self.ask_everywhere(Combination::Digest, false, &[keyspace], &args);
+    }
+
+    /// Every partition of this datacenter declares another datacenter dead, and tells the other survivors.
+    fn causal_dead(&mut self, name: &Bytes) {
+        let topology = &self.desk.config.topology;
+        let found =
+            topology.datacenters.iter().position(|datacenter| datacenter.name.as_bytes() == &name[..]);
+        let Some(number) = found else {
+            return self.reply(&Reply::error("ERR there is no datacenter of this name"));
+        };
+        let datacenter = DatacenterId(number as u8);
+        if datacenter == topology.datacenter {
+            return self
+                .reply(&Reply::error("ERR this is the datacenter itself; ask one that goes on without it"));
+        }
+        let args = vec![Bytes::from_static(b"causal"), Bytes::from_static(b"dead"), name.clone()];
+        self.ask_everywhere(Combination::AllOk, true, &[self.session.keyspace], &args);
     }
 
     fn no_causality(&self) -> Reply {
@@ -106,7 +125,7 @@ fn status(line: &'static str) -> Reply {
 
 pub(super) const KEYSPACE_OUT_OF_RANGE: Reply = Reply::error("ERR DB index is out of range");
 
-const HELP: [&str; 17] = [
+const HELP: [&str; 19] = [
     "CAUSAL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "TOKEN",
     "    Return this connection's causal past in the selected keyspace, as text.",
@@ -118,6 +137,8 @@ const HELP: [&str; 17] = [
     "    Share one causal past with every connection of this datacenter that names it; without a name, leave it.",
     "DIGEST [<keyspace>]",
     "    Return a digest of a keyspace, equal in all datacenters once they have received the same writes.",
+    "DEAD <datacenter>",
+    "    Declare a datacenter lost for good: all others agree on what they have of it and go on without it, for ever.",
     "HELP",
     "    Print this help.",
     "Errors:",

@@ -4,7 +4,7 @@
 //! Seeds of one rule run on all cores; the rules follow one another, each a row of a markdown table as soon as it is known.
 
 use super::many::threads;
-use super::{SimOptions, find_rule, run_seed};
+use super::{SimOptions, find_rule, run_as};
 use crate::agreement::{Witnesses, witnesses};
 use ensue_types::{Rule, Rules};
 use std::io::{IsTerminal, Write};
@@ -102,11 +102,10 @@ fn first_caught(rule: Rule, from: u64, limit: u64, options: &SimOptions) -> Opti
                     if seed >= end {
                         return;
                     }
-                    let protocol = options.protocol.as_deref();
-                    let report = run_seed(seed, Rules::breaking(rule), protocol, false);
+                    let report = run_as(seed, Rules::breaking(rule), options, false);
                     let Some(violation) = &report.violation else { continue };
                     // A seed that fails with every rule kept shows another mistake than this one.
-                    if run_seed(seed, Rules::default(), protocol, false).violation.is_some() {
+                    if run_as(seed, Rules::default(), options, false).violation.is_some() {
                         continue;
                     }
                     // The seeds below this one are finished by whoever has begun them.

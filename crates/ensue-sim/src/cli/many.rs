@@ -3,7 +3,7 @@
 //!
 //! A share of the seeds is run twice, and both runs must agree to the last event.
 
-use super::{SimOptions, failure, run_seed};
+use super::{SimOptions, failure, run_as};
 use crate::marks::Marks;
 use crate::oracle::{Violation, property};
 use crate::promises::Promises;
@@ -61,7 +61,7 @@ struct Work<'a> {
     rules: Rules,
     /// A failure is told at once, by one thread at a time, and the others go on.
     keep_going: Option<Mutex<SimOptions>>,
-    protocol: Option<&'a str>,
+    options: &'a SimOptions,
 }
 
 pub(super) fn threads(options: &SimOptions) -> usize {
@@ -81,8 +81,7 @@ pub(super) fn run_many(options: &SimOptions, rules: Rules) -> i32 {
     let end = options.start.saturating_add(seeds);
     let keep_going = options.keep_going.then(|| Mutex::new(options.clone()));
     let next = AtomicU64::new(options.start);
-    let protocol = options.protocol.as_deref();
-    let work = Work { next, end, began: Instant::now(), until, rules, keep_going, protocol };
+    let work = Work { next, end, began: Instant::now(), until, rules, keep_going, options };
     let sum = Mutex::new(Sum::default());
     std::thread::scope(|scope| {
         for _ in 0..threads(options) {
@@ -102,10 +101,10 @@ fn worker(work: &Work<'_>, sum: &Mutex<Sum>) {
         if seed >= work.end {
             return;
         }
-        let mut one = run_seed(seed, work.rules, work.protocol, false);
+        let mut one = run_as(seed, work.rules, work.options, false);
         let twice = seed % TWICE_EVERY == 0;
         if twice && one.violation.is_none() {
-            one.violation = differs(&one, &run_seed(seed, work.rules, work.protocol, false));
+            one.violation = differs(&one, &run_as(seed, work.rules, work.options, false));
         }
         let Ok(mut sum) = sum.lock() else { return };
         sum.marks.join(&one.marks);

@@ -1,7 +1,7 @@
-//! A datacenter is lost for good, and what only it had is lost with it.
+//! A datacenter is lost for good, and what only it had is lost with it. After a while an operator declares it dead.
 
-use super::text::Words;
-use super::{Effect, Kind, draw_datacenter};
+use super::text::{Words, show_us};
+use super::{Effect, Kind, draw_datacenter, duration_us};
 use crate::random::Random;
 use crate::seed::Options;
 use crate::world::World;
@@ -11,6 +11,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoseDatacenter {
     pub datacenter: DatacenterId,
+    pub declared_us: u64,
 }
 
 impl Kind for LoseDatacenter {
@@ -23,11 +24,12 @@ impl Kind for LoseDatacenter {
     }
 
     fn draw(random: &mut Random, options: &Options) -> LoseDatacenter {
-        LoseDatacenter { datacenter: draw_datacenter(random, options) }
+        let datacenter = draw_datacenter(random, options);
+        LoseDatacenter { datacenter, declared_us: duration_us(random, options) }
     }
 
     fn parse(words: &mut Words) -> Result<LoseDatacenter, String> {
-        Ok(LoseDatacenter { datacenter: words.datacenter()? })
+        Ok(LoseDatacenter { datacenter: words.datacenter()?, declared_us: words.duration_us()? })
     }
 
     /// One datacenter always stays.
@@ -37,12 +39,16 @@ impl Kind for LoseDatacenter {
             return Effect::Nothing;
         }
         world.lose(self.datacenter);
-        Effect::Done
+        Effect::Lasts(self.declared_us)
+    }
+
+    fn lift(&self, world: &mut World) {
+        world.declare_dead(self.datacenter);
     }
 }
 
 impl fmt::Display for LoseDatacenter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.datacenter)
+        write!(f, "{} for {}", self.datacenter, show_us(self.declared_us))
     }
 }

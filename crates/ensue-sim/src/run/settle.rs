@@ -103,7 +103,8 @@ impl Run {
     /// which may have received another part of it. So they need not become equal. What they have shown must still be right,
     /// and each of them answers everything.
     fn settle_without_the_lost(&mut self, workload: &mut Workload) -> Result<(), Violation> {
-        self.idle(workload, ANSWER_US_MAX)?;
+        self.declare_the_lost(workload)?;
+        self.become_equal(workload)?;
         self.judge(workload)?;
         let questions = Questions::new(workload, self.world.now());
         for datacenter in self.world.survivors() {
@@ -115,6 +116,42 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    /// One survivor is told, whatever was said during the run: it tells the others.
+    fn declare_the_lost(&mut self, workload: &mut Workload) -> Result<(), Violation> {
+        self.idle(workload, RECONNECT_US)?;
+        let survivors = self.world.survivors();
+        let all = (0..self.world.options.shape.datacenters).map(DatacenterId);
+        for lost in all.filter(|datacenter| !survivors.contains(datacenter)) {
+            let answers = self.ask(workload, survivors[0], vec![args(&format!("CAUSAL DEAD {lost}"))])??;
+            if let Some(error) = answers[0].error() {
+                let words = format!("{} answers {error} when {lost} is declared dead", survivors[0]);
+                return Err(Violation::new(property::PROGRESS, words));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a dead datacenter had sent to one survivor all of them have in the end.
+    fn become_equal(&mut self, workload: &mut Workload) -> Result<(), Violation> {
+        let deadline = self.world.now() + SETTLE_US_MAX;
+        loop {
+            let mut digests = Vec::new();
+            for datacenter in self.world.survivors() {
+                let answers =
+                    self.ask(workload, datacenter, vec![args("CAUSAL DIGEST"), args("CAUSAL DIGEST 1")])??;
+                digests.push(format!("{} and {}", answers[0], answers[1]));
+            }
+            if digests.iter().all(|digest| *digest == digests[0]) {
+                return Ok(());
+            }
+            if self.world.now() > deadline {
+                let words = format!("digests of those that are left: {}", digests.join(" | "));
+                return Err(Violation::new(property::CONVERGENCE, words));
+            }
+            self.idle(workload, LOOK_AGAIN_US)?;
+        }
     }
 
     /// Whether a protocol that waits for other datacenters may say this when one of them never comes back.

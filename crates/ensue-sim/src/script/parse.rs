@@ -101,6 +101,8 @@ pub enum Step {
         all: bool,
     },
     Restart(Place),
+    /// The datacenter is gone for good.
+    Lose(Place),
     Tear {
         place: Place,
         partition: PartitionId,
@@ -204,6 +206,7 @@ impl Parser {
             ("kill", [place]) => Step::Kill(self.place(place)?),
             ("power", [place]) => Step::Power { place: self.place(place)?, all: false },
             ("power", [place, "loses", "everything"]) => Step::Power { place: self.place(place)?, all: true },
+            ("lose", [place]) => Step::Lose(self.place(place)?),
             ("restart", [place]) => Step::Restart(self.place(place)?),
             ("tear", [place, partition, bytes]) => Step::Tear {
                 place: self.place(place)?,

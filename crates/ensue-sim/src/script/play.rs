@@ -107,6 +107,7 @@ impl Player {
             Step::Power { place, all: false } => self.processes(place, |world, process| {
                 world.lose_power(process);
             }),
+            Step::Lose(place) => self.world.lose(place.datacenter),
             Step::Restart(place) => self.processes(place, World::start),
             Step::Tear { place, partition, bytes } => self.world.tear(place.datacenter, partition, bytes),
             Step::Disk { place, partition, order } => self.disk(place.datacenter, partition, order),
@@ -247,8 +248,8 @@ impl Player {
         let deadline = self.world.now() + within_us;
         loop {
             let mut sum = 0;
-            for datacenter in 0..self.world.options.shape.datacenters {
-                let info = self.probe(DatacenterId(datacenter), 0, "INFO")?;
+            for datacenter in self.world.survivors() {
+                let info = self.probe(datacenter, 0, "INFO")?;
                 let text = info.text().unwrap_or_default().to_owned();
                 let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name}:")));
                 sum += line.and_then(|n| n.trim().parse::<u64>().ok()).ok_or("no such figure in INFO")?;
@@ -267,8 +268,8 @@ impl Player {
         let deadline = self.world.now() + within_us;
         loop {
             let mut digests = Vec::new();
-            for datacenter in 0..self.world.options.shape.datacenters {
-                digests.push(self.probe(DatacenterId(datacenter), 0, "CAUSAL DIGEST")?.to_string());
+            for datacenter in self.world.survivors() {
+                digests.push(self.probe(datacenter, 0, "CAUSAL DIGEST")?.to_string());
             }
             if digests.iter().all(|digest| *digest == digests[0] && !digest.starts_with("error")) {
                 return Ok(());

@@ -4,7 +4,8 @@ use super::{Hold, VERSIONS, World};
 use crate::event::Event;
 use crate::network::Break;
 use crate::shape::{ProcessId, Site};
-use ensue_types::DatacenterId;
+use crate::workload::command::args;
+use ensue_types::{CoreId, DatacenterId};
 
 impl World {
     /// Cuts every connection between two datacenters, until as many heals as cuts have come.
@@ -97,6 +98,15 @@ impl World {
         }
         for site in 0..self.cores.len() {
             self.reconnect_all(Site(site));
+        }
+    }
+
+    /// An operator tells a core of every other datacenter that this one is dead. Nobody waits for the answer: whoever did not hear
+    /// of it is told by the others, or when everything is healed.
+    pub fn declare_dead(&mut self, datacenter: DatacenterId) {
+        for survivor in self.survivors() {
+            let connection = self.connect(self.options.shape.site(survivor, CoreId(0)));
+            self.send(connection, vec![args(&format!("CAUSAL DEAD {datacenter}"))]);
         }
     }
 

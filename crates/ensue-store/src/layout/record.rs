@@ -9,6 +9,7 @@
 //!  kind 6 received:  datacenter u8, zero u8, incarnation u16, zero u32, entry
 //!  kind 7 applied:   datacenter u8, zero u8, incarnation u16, zero u32, position u64, time u64
 //!  kind 8 clock:     bound u64
+//!  kind 10 dead:     datacenter u8, zero 7, time u64
 //!  kind 9 times:     received, stable, each: count u8 and as many times u64
 //!
 //!  part:    partition u16, zero u16, commands u32, then each command
@@ -30,6 +31,7 @@ pub(crate) const RECEIVED: u8 = 6;
 const APPLIED: u8 = 7;
 const CLOCK_BOUND: u8 = 8;
 const TIMES: u8 = 9;
+const DEAD: u8 = 10;
 
 /// The smallest part, and the smallest command: what a count of them needs at least.
 const PART_BYTES_MIN: u32 = 8;
@@ -83,6 +85,11 @@ pub fn encode_record(record: &Record, out: &mut Vec<u8>) {
         Record::ClockBound { bound } => {
             out.push(CLOCK_BOUND);
             out.extend_from_slice(&bound.0.to_le_bytes());
+        }
+        Record::Dead { datacenter, time } => {
+            out.push(DEAD);
+            out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
+            out.extend_from_slice(&time.0.to_le_bytes());
         }
         Record::Times { received, stable } => {
             out.push(TIMES);
@@ -156,6 +163,11 @@ pub fn decode_record(bytes: &Bytes) -> Result<Record, LayoutError> {
             Record::Applied { origin, incarnation, position, at: LogicalTime(reader.u64("time")?) }
         }
         TIMES => Record::Times { received: read_times(&mut reader)?, stable: read_times(&mut reader)? },
+        DEAD => {
+            let datacenter = DatacenterId(reader.u8("datacenter")?);
+            reader.zeros::<7>("dead record")?;
+            Record::Dead { datacenter, time: LogicalTime(reader.u64("time")?) }
+        }
         CLOCK_BOUND => Record::ClockBound { bound: LogicalTime(reader.u64("clock bound")?) },
         _ => return Err(LayoutError::Unknown { what: "record kind", at: 0, value: u64::from(kind) }),
     };

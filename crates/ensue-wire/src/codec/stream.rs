@@ -26,6 +26,11 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
                 w.bytes(limits::ENTRY_BYTES, entry);
             })
         }
+        Message::Dead { datacenter, received, time } => w.u8(datacenter.0).position(*received).time(*time),
+        Message::PassOn { origin, after } => w.u8(origin.0).position(*after),
+        Message::PassedOn { origin, entries } => w.u8(origin.0).list(limits::ENTRIES, entries, |w, entry| {
+            w.bytes(limits::ENTRY_BYTES, entry);
+        }),
         other => unreachable!("no message of a stream: {:#06x}", tag::tag_of(other)),
     };
 }
@@ -45,6 +50,14 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::REGAINED => Message::Regained {
             after: r.position()?,
             received: r.position()?,
+            entries: r.list(limits::ENTRIES, ENTRY_BYTES_MIN, |r| r.bytes(limits::ENTRY_BYTES))?,
+        },
+        tag::DEAD => {
+            Message::Dead { datacenter: DatacenterId(r.u8()?), received: r.position()?, time: r.time()? }
+        }
+        tag::PASS_ON => Message::PassOn { origin: DatacenterId(r.u8()?), after: r.position()? },
+        tag::PASSED_ON => Message::PassedOn {
+            origin: DatacenterId(r.u8()?),
             entries: r.list(limits::ENTRIES, ENTRY_BYTES_MIN, |r| r.bytes(limits::ENTRY_BYTES))?,
         },
         tag => return Err(Malformed::UnknownMessage { tag }),

@@ -89,6 +89,9 @@ tags! {
     STREAM_ACKNOWLEDGE = 0x0503 => StreamAcknowledge,
     REGAIN = 0x0504 => Regain,
     REGAINED = 0x0505 => Regained,
+    DEAD = 0x0506 => Dead,
+    PASS_ON = 0x0507 => PassOn,
+    PASSED_ON = 0x0508 => PassedOn,
 
     READ_CUT = 0x0601 => ReadCut,
     CUT_READ = 0x0602 => CutRead,

@@ -149,6 +149,12 @@ fn stream() -> BoxedStrategy<Message> {
         position().prop_map(|after| Message::Regain { after }),
         (position(), position(), vec(string(), 0..8))
             .prop_map(|(after, received, entries)| Message::Regained { after, received, entries }),
+        (any::<u8>().prop_map(DatacenterId), position(), time())
+            .prop_map(|(datacenter, received, time)| Message::Dead { datacenter, received, time }),
+        (any::<u8>().prop_map(DatacenterId), position())
+            .prop_map(|(origin, after)| Message::PassOn { origin, after }),
+        (any::<u8>().prop_map(DatacenterId), vec(string(), 0..8))
+            .prop_map(|(origin, entries)| Message::PassedOn { origin, entries }),
     ]
     .boxed()
 }

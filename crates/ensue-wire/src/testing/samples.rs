@@ -154,7 +154,16 @@ fn stream() -> Vec<(&'static str, Message)> {
             Message::StreamEntries { incarnation, first: Position(1001), entries: entries.clone() },
         ),
         ("regain", Message::Regain { after: Position(1000) }),
-        ("regained", Message::Regained { after: Position(1000), received: Position(1009), entries }),
+        (
+            "regained",
+            Message::Regained { after: Position(1000), received: Position(1009), entries: entries.clone() },
+        ),
+        (
+            "dead",
+            Message::Dead { datacenter: DatacenterId(1), received: Position(1009), time: LogicalTime(70) },
+        ),
+        ("pass-on", Message::PassOn { origin: DatacenterId(1), after: Position(1000) }),
+        ("passed-on", Message::PassedOn { origin: DatacenterId(1), entries }),
         (
             "stream-acknowledge",
             Message::StreamAcknowledge(StreamAcknowledge {

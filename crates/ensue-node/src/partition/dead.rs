@@ -1,0 +1,258 @@
+//! A datacenter that an operator declared dead: the survivors bring its stream to one end, the same everywhere.
+//!
+//! Its last entries may have reached one survivor only. On the declaration a partition takes nothing more from the dead
+//! one, logs that, and when it is durable says how much of the stream it has (`Dead`), to the same partition of every other
+//! survivor. Whoever hears of it declares it too. When all have spoken the longest is the end: who lacks entries asks
+//! one that has them (`PassOn`) and takes them as if their origin had sent them. That they can be passed on rests on
+//! everybody keeping what it received until every datacenter has it (`persistence`).
+//!
+//! The stream is *settled* here when it is received up to its end. The dead datacenter, if it comes back, is told and stops.
+
+use super::Partition;
+use crate::trace::Trace;
+use bytes::Bytes;
+use ensue_store::layout;
+use ensue_store::record::Record;
+use ensue_types::{DatacenterId, LogicalTime, Position, Reply, Rule};
+use ensue_wire::{Address, Envelope, Message};
+use std::collections::BTreeMap;
+
+/// The datacenters that were declared dead.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Dead {
+    declared: BTreeMap<DatacenterId, Declared>,
+}
+
+/// How far a survivor has a dead datacenter's stream of this partition.
+#[derive(Clone, Copy, Debug)]
+struct Have {
+    received: Position,
+    /// Everything that it wrote up to then is among it.
+    time: LogicalTime,
+}
+
+#[derive(Clone, Debug)]
+struct Declared {
+    /// What was known of its time when it was declared dead.
+    time: LogicalTime,
+    /// The end of the log behind the declaration: when that is durable, the others are told.
+    logged: u64,
+    told: bool,
+    heard: BTreeMap<DatacenterId, Have>,
+    /// The end of the stream, once everything up to it is here.
+    end: Option<Have>,
+}
+
+impl Dead {
+    pub(super) fn contains(&self, datacenter: DatacenterId) -> bool {
+        !self.declared.is_empty() && self.declared.contains_key(&datacenter)
+    }
+
+    /// Whether something waits to be durable before it is told.
+    pub(super) fn is_untold(&self) -> bool {
+        self.declared.values().any(|declared| !declared.told)
+    }
+
+    pub(super) fn is_settled(&self, datacenter: DatacenterId) -> bool {
+        self.declared.get(&datacenter).is_some_and(|declared| declared.end.is_some())
+    }
+
+    pub(super) fn datacenters(&self) -> impl Iterator<Item = DatacenterId> + '_ {
+        self.declared.keys().copied()
+    }
+
+    /// What a checkpoint must hold of it.
+    pub(super) fn records(&self) -> impl Iterator<Item = Record> + '_ {
+        self.declared.iter().map(|(&datacenter, declared)| Record::Dead { datacenter, time: declared.time })
+    }
+
+    /// What the log or a checkpoint says.
+    pub(super) fn restore(&mut self, datacenter: DatacenterId, time: LogicalTime) {
+        let declared = Declared { time, logged: 0, told: false, heard: BTreeMap::new(), end: None };
+        self.declared.entry(datacenter).or_insert(declared);
+    }
+}
+
+impl Partition {
+    /// The other datacenters that were not declared dead.
+    pub(super) fn living(&self) -> impl Iterator<Item = DatacenterId> + '_ {
+        self.senders.keys().copied().filter(|datacenter| !self.dead.contains(*datacenter))
+    }
+
+    /// From now on nothing is taken from this datacenter itself.
+    pub(super) fn declare_dead(&mut self, datacenter: DatacenterId) {
+        if self.dead.contains(datacenter) || !self.senders.contains_key(&datacenter) {
+            return;
+        }
+        let time = self.times.received.at(datacenter);
+        self.persistence.log(&Record::Dead { datacenter, time });
+        self.dead.restore(datacenter, time);
+        if let Some(declared) = self.dead.declared.get_mut(&datacenter) {
+            declared.logged = self.persistence.log_end();
+        }
+        if let Some(sender) = self.senders.get_mut(&datacenter) {
+            sender.on_link_down();
+        }
+        self.paused.remove(&datacenter);
+        self.trace(Trace::DeclaredDead { partition: self.id, datacenter });
+        self.let_go_of_received();
+        self.answer_replica_waits();
+    }
+
+    /// An operator says that a datacenter is lost for good.
+    pub(super) fn execute_dead(&mut self, name: &Bytes) -> Reply {
+        let found = self.config.topology.datacenters.iter().position(|one| one.name.as_bytes() == &name[..]);
+        let Some(number) = found else { return Reply::error("ERR there is no datacenter of this name") };
+        self.declare_dead(DatacenterId(number as u8));
+        Reply::OK
+    }
+
+    /// Says to the other survivors what is here, as soon as no power failure can take it away again.
+    pub(super) fn tell_of_the_dead(&mut self) {
+        let synced = self.persistence.log.as_ref().map_or(0, |log| log.synced().0);
+        for datacenter in self.dead.datacenters().collect::<Vec<_>>() {
+            let Some(declared) = self.dead.declared.get_mut(&datacenter) else { continue };
+            if declared.told || declared.logged > synced {
+                continue;
+            }
+            declared.told = true;
+            for survivor in self.living().collect::<Vec<_>>() {
+                self.tell_dead(survivor, datacenter);
+            }
+            self.settle_stream(datacenter);
+        }
+    }
+
+    /// A link is up: whatever was said or asked over an earlier one is said and asked again.
+    pub(super) fn tell_of_the_dead_again(&mut self, survivor: DatacenterId) {
+        for datacenter in self.dead.datacenters().collect::<Vec<_>>() {
+            if self.dead.declared.get(&datacenter).is_some_and(|declared| declared.told) {
+                self.tell_dead(survivor, datacenter);
+                self.settle_stream(datacenter);
+            }
+        }
+    }
+
+    fn tell_dead(&mut self, to: DatacenterId, datacenter: DatacenterId) {
+        let Some(have) = self.have_of(datacenter) else { return };
+        let to = Address::Partition { datacenter: to, partition: self.id };
+        self.send(to, Message::Dead { datacenter, received: have.received, time: have.time });
+    }
+
+    fn have_of(&self, datacenter: DatacenterId) -> Option<Have> {
+        let time = self.dead.declared.get(&datacenter)?.time;
+        let received = self.receivers.get(&datacenter)?.received();
+        Some(Have { received, time })
+    }
+
+    /// Another survivor says how much it has.
+    pub(super) fn on_dead(
+        &mut self,
+        from: DatacenterId,
+        datacenter: DatacenterId,
+        received: Position,
+        time: LogicalTime,
+    ) {
+        self.declare_dead(datacenter);
+        let Some(declared) = self.dead.declared.get_mut(&datacenter) else { return };
+        let have = declared.heard.entry(from).or_insert(Have { received, time });
+        have.received = have.received.max(received);
+        have.time = have.time.max(time);
+        self.settle_stream(datacenter);
+    }
+
+    /// When all survivors have spoken, the longest is the end; asks for what is not here.
+    pub(super) fn settle_stream(&mut self, datacenter: DatacenterId) {
+        let Some(own) = self.have_of(datacenter) else { return };
+        let Some(declared) = self.dead.declared.get(&datacenter) else { return };
+        if !declared.told || declared.end.is_some() {
+            return;
+        }
+        let heard: Option<Vec<(DatacenterId, Have)>> =
+            self.living().map(|other| declared.heard.get(&other).map(|have| (other, *have))).collect();
+        let Some(heard) = heard else { return };
+        let longest = heard.iter().max_by_key(|(_, have)| have.received);
+        match longest {
+            Some(&(holder, have))
+                if have.received > own.received && self.config.rules.hold(Rule::PassOnTheLast) =>
+            {
+                let message = Message::PassOn { origin: datacenter, after: own.received };
+                self.send(Address::Partition { datacenter: holder, partition: self.id }, message);
+            }
+            _ => {
+                let time = heard.iter().fold(own.time, |time, (_, have)| time.max(have.time));
+                self.on_settled(datacenter, Have { received: own.received, time });
+            }
+        }
+    }
+
+    /// Nothing of its stream will ever come beside what is here.
+    fn on_settled(&mut self, datacenter: DatacenterId, end: Have) {
+        if let Some(declared) = self.dead.declared.get_mut(&datacenter) {
+            declared.end = Some(end);
+        }
+        self.trace(Trace::StreamSettled { partition: self.id, datacenter, end: end.received });
+        self.times_rose |= self.times.received.raise(datacenter, end.time);
+        self.note_end(datacenter, end.received);
+    }
+
+    /// A survivor lacks the end of a dead datacenter's stream.
+    pub(super) fn on_pass_on(&mut self, to: DatacenterId, origin: DatacenterId, after: Position) {
+        if !self.dead.contains(origin) {
+            return;
+        }
+        self.persistence.read_to_pass_on(to, origin, after);
+        self.read_old_entries();
+    }
+
+    /// Answers with the entries read, as many as fit into one message.
+    pub(super) fn pass_on(&mut self, to: DatacenterId, origin: DatacenterId, read: Vec<(Position, Bytes)>) {
+        let most = self.config.tuning.stream_batch_entries;
+        let entries = read.into_iter().map(|(_, entry)| entry).take(most).collect();
+        self.send(
+            Address::Partition { datacenter: to, partition: self.id },
+            Message::PassedOn { origin, entries },
+        );
+    }
+
+    pub(super) fn on_passed_on(&mut self, origin: DatacenterId, entries: Vec<Bytes>) {
+        if !self.dead.contains(origin) || self.is_out_of_room() {
+            return self.pause(origin);
+        }
+        let before = self.receivers.get(&origin).map(|receiver| receiver.received());
+        for bytes in entries {
+            let Ok(position) = layout::entry_position(&bytes) else {
+                self.trace(Trace::Refused { what: "an entry passed on that cannot be read" });
+                break;
+            };
+            if !self.take_entry(origin, position, bytes) {
+                break;
+            }
+        }
+        match self.receivers.get(&origin).map(|receiver| receiver.received()) == before {
+            // It is asked for again a little later.
+            true => self.pause(origin),
+            false => self.settle_stream(origin),
+        }
+    }
+
+    /// Whatever a dead datacenter still says is not heard; it is told what it is.
+    pub(super) fn is_from_the_dead(&mut self, envelope: &Envelope) -> bool {
+        let from = envelope.from.datacenter();
+        if !self.dead.contains(from) {
+            return false;
+        }
+        if matches!(envelope.message, Message::StreamResume { .. } | Message::Regain { .. }) {
+            self.tell_dead(from, from);
+        }
+        true
+    }
+
+    /// The others go on without this datacenter: what it would write from here on nobody would take.
+    pub(super) fn stop_as_dead(&mut self, by: DatacenterId) {
+        let name = &self.config.topology.datacenters[usize::from(by.0)].name;
+        self.stop(format!(
+            "this datacenter was declared dead, says {name}: put its data away, the others go on without it"
+        ));
+    }
+}
