@@ -10,8 +10,8 @@ use ensue_store::keyspace::Keyspace;
 use ensue_store::row::{Gone, Kind, Row};
 use ensue_store::view::{Shown, View};
 use ensue_types::{
-    Column, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Reply, RowEffect, Rule, Rules, Source,
-    Stamp, Tally,
+    Column, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Previous, Reply, RowEffect, Rule, Rules,
+    Source, Stamp, Tally,
 };
 use std::collections::BTreeMap;
 
@@ -81,47 +81,58 @@ impl From<Gone> for Halt {
     }
 }
 
-/// The effects of one write, folded: one base change and one addition a column at most.
+/// What one write changed.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// Folded: one base change and one addition a column at most.
+    pub effects: Vec<RowEffect>,
+    /// What each base change replaced, in their order, if anybody asks.
+    pub previous: Vec<Previous>,
+}
+
+/// Gathers what one write changes.
 #[derive(Clone, Debug)]
 pub struct Writer {
     pub write: Write,
-    pub effects: Vec<RowEffect>,
+    pub changes: Changes,
+    asks_previous: bool,
     /// Whose running sums its additions go on.
     lane: DatacenterId,
     index: BTreeMap<(Bytes, Column, bool), usize>,
 }
 
 impl Writer {
-    pub fn new(write: Write, lane: DatacenterId) -> Writer {
-        Writer { write, effects: Vec::new(), lane, index: BTreeMap::new() }
+    /// `asks_previous` says whether it must be told what is replaced.
+    pub fn new(write: Write, lane: DatacenterId, asks_previous: bool) -> Writer {
+        Writer { write, changes: Changes::default(), asks_previous, lane, index: BTreeMap::new() }
     }
 
-    fn push(&mut self, change: RowEffect) {
-        let adds = matches!(change.effect, Effect::Add { .. });
-        if self.effects.len() < EFFECTS_SEARCHED {
-            let same = self.effects.iter_mut().find(|e| {
-                e.key == change.key
-                    && e.column == change.column
-                    && matches!(e.effect, Effect::Add { .. }) == adds
-            });
-            match same {
-                Some(earlier) => *earlier = change,
-                None => self.effects.push(change),
+    /// Takes a change. What a later one of the same place replaces is the write's own.
+    fn push(&mut self, change: RowEffect, previous: Option<Previous>) {
+        let effects = &mut self.changes.effects;
+        let is_base = change.effect.is_base();
+        let same = if effects.len() < EFFECTS_SEARCHED {
+            effects.iter().position(|e| {
+                e.key == change.key && e.column == change.column && e.effect.is_base() == is_base
+            })
+        } else {
+            if self.index.is_empty() {
+                for (at, e) in effects.iter().enumerate() {
+                    self.index.insert((e.key.clone(), e.column.clone(), e.effect.is_base()), at);
+                }
             }
-            return;
-        }
-        if self.index.is_empty() {
-            for (at, e) in self.effects.iter().enumerate() {
-                let adds = matches!(e.effect, Effect::Add { .. });
-                self.index.insert((e.key.clone(), e.column.clone(), adds), at);
+            let name = (change.key.clone(), change.column.clone(), is_base);
+            let at = self.index.get(&name).copied();
+            if at.is_none() {
+                self.index.insert(name, effects.len());
             }
-        }
-        match self.index.get(&(change.key.clone(), change.column.clone(), adds)) {
-            Some(&at) => self.effects[at] = change,
+            at
+        };
+        match same {
+            Some(at) => effects[at] = change,
             None => {
-                let name = (change.key.clone(), change.column.clone(), adds);
-                self.index.insert(name, self.effects.len());
-                self.effects.push(change);
+                effects.push(change);
+                self.changes.previous.extend(previous);
             }
         }
     }
@@ -347,8 +358,10 @@ impl<'a> Evaluation<'a> {
 
     fn change(&mut self, change: RowEffect) {
         let writer = self.writer.as_mut().expect("commands that write are evaluated with a writer");
+        let previous = (writer.asks_previous && change.effect.is_base())
+            .then(|| self.keyspace.previous(&change.key, &change.column));
         self.keyspace.apply(&change, &writer.write);
-        writer.push(change);
+        writer.push(change, previous);
     }
 }
 

@@ -85,6 +85,7 @@ fn needs_of(protocols: &Protocols) -> Needs {
     protocols.iter().map(|protocol| protocol.needs()).fold(Needs::default(), |sum, needs| Needs {
         versions: sum.versions || needs.versions,
         heartbeats: sum.heartbeats || needs.heartbeats,
+        previous_versions: sum.previous_versions || needs.previous_versions,
         stabilization_ms: sum.stabilization_ms.into_iter().chain(needs.stabilization_ms).min(),
     })
 }
@@ -140,6 +141,8 @@ pub struct Partition {
     /// What is still missing before sessions are served, after a lost tail.
     catch_up: Option<catch_up::CatchUp>,
     pub(crate) losses: Losses,
+    /// Conflicts seen since the start, for each keyspace.
+    conflicts: Vec<u64>,
     /// Messages that came before the log was read.
     early: VecDeque<Envelope>,
     /// Bytes of rows above which local writes are refused; 0 is no bound.
@@ -188,6 +191,7 @@ impl Partition {
             stage: Stage::reading(&config.tuning),
             catch_up: None,
             losses: Losses::default(),
+            conflicts: vec![0; usize::from(limits::KEYSPACES)],
             early: VecDeque::new(),
             memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
             // Numbers of an earlier life must not be taken for ours when they are answered late (trap 54).

@@ -1,8 +1,8 @@
 //! What every protocol must keep, whichever it is: run for each name in `NAMES`.
 
 use crate::{
-    Choice, Judgement, Late, NAMES, Options, Past, Protocol, Sight, SnapshotReads, Standing, Validity,
-    Verdict, by_name,
+    Capabilities, Choice, Judgement, Late, NAMES, Options, Past, Protocol, Sight, SnapshotReads, Standing,
+    Validity, Verdict, by_name,
 };
 use ensue_types::{
     DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Opaque, OperationId, PartitionId, Position,
@@ -121,6 +121,18 @@ fn a_session_remembers_what_it_read_and_wrote() {
                 assert!(waits(&one) && waits(&other), "{}", protocol.name());
             }
             Verdict::Now => assert!(holds(&past, &one) && holds(&past, &other), "{}", protocol.name()),
+        }
+    });
+}
+
+/// What a write replaced is waited for like what it depends on, and merged at once: a protocol that asks for it knows
+/// dependencies, and is not asked for atomic writes, whose parts do not wait one by one.
+#[test]
+fn who_asks_for_what_was_replaced_has_causality_and_no_write_transactions() {
+    each(|protocol| {
+        let Capabilities { causality, write_transactions, .. } = protocol.capabilities();
+        if protocol.needs().previous_versions {
+            assert!(causality && !write_transactions, "{}", protocol.name());
         }
     });
 }

@@ -54,7 +54,12 @@ impl Protocol for Cure {
     }
 
     fn needs(&self) -> Needs {
-        Needs { versions: true, heartbeats: true, stabilization_ms: Some(self.options.stabilization_ms) }
+        Needs {
+            versions: true,
+            heartbeats: true,
+            stabilization_ms: Some(self.options.stabilization_ms),
+            ..Needs::default()
+        }
     }
 
     fn observe(&self, context: &mut Opaque, sources: &[Source]) {

@@ -129,6 +129,10 @@ pub struct Needs {
     pub versions: bool,
     /// A partition without writes tells the other datacenters its time.
     pub heartbeats: bool,
+    /// Writes carry what they replaced at their writer (Orbe's item dependency timestamp, section 3.4; COPS-CD's previous version).
+    /// Elsewhere they are merged after it, and those that meet something else are counted as conflicts. Which one stays is no
+    /// question of this: the last writer.
+    pub previous_versions: bool,
     /// How often, in milliseconds, the partitions of a datacenter learn what all of them have received.
     pub stabilization_ms: Option<u64>,
 }

@@ -123,7 +123,7 @@ impl Protocol for OrbeClock {
 
     fn needs(&self) -> Needs {
         let stabilization_ms = Some(pocc::FLOOR_INTERVALS * self.options.stabilization_ms);
-        Needs { versions: true, heartbeats: true, stabilization_ms }
+        Needs { versions: true, heartbeats: true, previous_versions: true, stabilization_ms }
     }
 
     fn observe(&self, context: &mut Opaque, sources: &[Source]) {

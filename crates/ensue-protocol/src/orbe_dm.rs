@@ -8,6 +8,8 @@
 //! - A write carries the matrix; then the matrix is that write alone (3.2). A count of a replica is a position of its stream.
 //! - A write from elsewhere shows after the row of its own partition, and then the other partitions' version vectors,
 //!   cover its matrix; and after everything before it in its origin's stream (3.2).
+//! - A write carries what it replaced at its writer. Where it replaces, or is beaten by, something else, the two are in conflict,
+//!   and it is counted; the last writer stays (3.4).
 //! - A read returns the newest that shows, and never waits. Reads of several keys are parallel reads.
 //! - Dependency cleaning: what every datacenter has applied is not remembered (section 6). The acknowledgements of the
 //!   streams already carry what each datacenter has durably applied of every origin, so it costs no message.
@@ -15,14 +17,15 @@
 //! Where we differ from the paper:
 //! - Counts do not arbitrate (trap 20): the newest is the one with the highest stamp, which is above everything that its session
 //!   had seen.
-//! - The rule of the item dependency timestamp finds conflicts but must not resolve them: it is not transitive
-//!   (trap 21). Nor is it needed to converge.
+//! - The item dependency timestamp is the identity of the write that was replaced, and that write is a dependency, as in COPS-CD
+//!   (section 5.3): else a write that overtakes what it replaced would be told from a conflict by nothing.
+//! - It finds conflicts but must not resolve them: it is not transitive (trap 21). Nor is it needed to converge.
 //! - The matrix is reset by what was sent with the write, since a session's commands are executed in order (trap 19).
 //! - An update is cleaned when every datacenter has applied it durably (trap 29).
 //! - Counts carry the incarnation of the stream, so none is used twice (trap 27); an incarnation's first entry says what was lost
 //!   before it, and waits for nothing.
 
-use crate::{Capabilities, Malformed, Options, Past, Protocol, SnapshotReads, Verdict, facts};
+use crate::{Capabilities, Malformed, Needs, Options, Past, Protocol, SnapshotReads, Verdict, facts};
 use ensue_types::{Dependency, Extent, Opaque, OperationId, Position, Rule, Rules, Source};
 
 /// The protocol, with its option.
@@ -50,6 +53,10 @@ impl Protocol for OrbeDm {
             causality: true,
             available: true,
         }
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { previous_versions: true, ..Needs::default() }
     }
 
     fn observe(&self, context: &mut Opaque, sources: &[Source]) {

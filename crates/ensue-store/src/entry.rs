@@ -3,7 +3,7 @@
 //! An entry is encoded once, by the partition that accepted the write; every other place keeps and passes on the same
 //! bytes. This file knows what an entry means; `layout` knows its bytes.
 
-use ensue_types::{KeyspaceId, Opaque, OperationId, PartitionId, Position, RowEffect, Stamp};
+use ensue_types::{KeyspaceId, Opaque, OperationId, PartitionId, Position, Previous, RowEffect, Stamp};
 
 /// One place of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,9 @@ pub struct Entry {
     /// What must be visible in a datacenter before this entry, in the keyspace's protocol's own bytes.
     pub dependencies: Opaque,
     pub change: Change,
+    /// What each value and tombstone among the effects replaced where it was written, in their order; empty unless the
+    /// keyspace's protocol asks for it.
+    pub previous: Vec<Previous>,
 }
 
 /// What an entry changes.

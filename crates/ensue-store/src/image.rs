@@ -224,7 +224,7 @@ fn item(since: LogicalTime, keyspace: KeyspaceId, source: Source, effects: Vec<R
     let Source { operation, stamp, dependencies } = source;
     let dependencies = dependencies.map(|carried| Opaque::clone(&carried)).unwrap_or_default();
     let change = Change::Effects { keyspace, transaction: Some(operation), effects };
-    let entry = Entry { position: operation.position, stamp, dependencies, change };
+    let entry = Entry { position: operation.position, stamp, dependencies, change, previous: Vec::new() };
     layout::encode_entry_into(&mut out, &entry);
     out
 }

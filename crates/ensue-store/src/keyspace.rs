@@ -4,18 +4,18 @@
 //! keeps past states of the rows that a read transaction has read and may read again, and nobody else's. If it keeps
 //! versions, every write is kept apart until it is settled: until nobody looks at the rows without it any more.
 
-use crate::cell::{self, Keep, Outcome, State, Write};
+use crate::cell::{self, Base, Keep, Outcome, State, Write};
 use crate::image::{self, WriteImage};
 use crate::row::{self, Row};
 use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Decimal, Effect, LogicalTime, Opaque, RowEffect, Rule, Rules, Seen, SeenTally,
-    Sight, Stamp, Tally,
+    Column, DatacenterId, Decimal, Effect, LogicalTime, Opaque, OperationId, Previous, RowEffect, Rule,
+    Rules, Seen, SeenTally, Sight, Stamp, Tally,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -60,6 +60,8 @@ pub struct Keyspace {
     versions: usize,
     /// The highest stamp of a counter's tombstone that was collected.
     collected: Stamp,
+    /// The highest stamp of anything that was collected since the start: whatever is below it had been applied here.
+    forgotten: Stamp,
     /// What is not here has been absent at least since then.
     absent_since: LogicalTime,
     /// Rows that a first round read, with the time until which a second round may come.
@@ -161,6 +163,41 @@ impl Keyspace {
     /// Notes what rows are settled by, before they are: checkpoints keep it, because below it they are no longer whole.
     pub fn raise_floor(&mut self, floor: Opaque) {
         self.floor = floor;
+    }
+
+    /// What a value or tombstone put here now would replace.
+    pub fn previous(&self, key: &[u8], column: &Column) -> Previous {
+        match self.base(key, column) {
+            Some(base) => Previous::Operation(base.operation),
+            None => Previous::Nothing { forgotten: self.forgotten.max(self.flushed) },
+        }
+    }
+
+    /// Of how many keys these effects of a write replace, or are beaten by, something that is not what they replaced at their
+    /// writer: who wrote the one did not know of the other.
+    pub fn conflicts(&self, effects: &[RowEffect], previous: &[Previous], write: OperationId) -> usize {
+        let bases = effects.iter().filter(|change| change.effect.is_base());
+        let keys: BTreeSet<&Bytes> = bases
+            .zip(previous)
+            .filter(|(change, previous)| match self.base(&change.key, &change.column) {
+                Some(here) if here.operation == write => false,
+                Some(here) if !self.rules.hold(Rule::ConflictsByThePrevious) => here.value.is_some(),
+                Some(here) => match previous {
+                    Previous::Operation(operation) => here.operation != *operation,
+                    Previous::Nothing { forgotten } => here.stamp > *forgotten,
+                },
+                // What was there has been forgotten, so everybody has it; or it was flushed.
+                None => false,
+            })
+            .map(|(change, _)| &change.key)
+            .collect();
+        keys.len()
+    }
+
+    /// The newest value or tombstone of a location, unless it was flushed.
+    fn base(&self, key: &[u8], column: &Column) -> Option<&Base> {
+        let base = &self.row(key)?.cell(column)?.state().base;
+        (base.stamp > self.flushed).then_some(base)
     }
 
     /// Versions that are not settled.
@@ -414,6 +451,7 @@ impl Keyspace {
         if !cell.is_spent(rules) {
             return Collected::Changed;
         }
+        self.forgotten = self.forgotten.max(spent.stamp);
         if cell.state().counter.is_some() {
             self.collected = self.collected.max(spent.stamp);
         }

@@ -10,7 +10,9 @@ mod entry;
 mod reader;
 mod record;
 
-pub use entry::{decode_entry, encode_entry, encode_entry_into, encoded_entry_bytes, entry_position};
+pub use entry::{
+    decode_entry, encode_entry, encode_entry_into, encoded_entry_bytes, entry_position, previous_bytes,
+};
 pub(crate) use reader::{Reader, u16_at, u32_at, u64_at};
 pub(crate) use record::{OWN, RECEIVED, received_prefix};
 pub use record::{decode_record, encode_record};

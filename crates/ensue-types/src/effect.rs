@@ -58,6 +58,13 @@ pub enum Effect {
     Add { tally: Tally },
 }
 
+impl Effect {
+    /// Whether it is the last writer's value or tombstone, and no addition.
+    pub fn is_base(&self) -> bool {
+        matches!(self, Effect::Put { .. } | Effect::Delete { .. })
+    }
+}
+
 /// A change to one column of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowEffect {

@@ -10,6 +10,7 @@ pub mod effect;
 pub mod id;
 pub mod limits;
 pub mod part;
+pub mod previous;
 pub mod reply;
 pub mod rule;
 pub mod slot;
@@ -26,6 +27,7 @@ pub use id::{
     Position, RequestId, SessionId,
 };
 pub use part::Part;
+pub use previous::Previous;
 pub use reply::Reply;
 pub use rule::{Rule, Rules};
 pub use slot::{partition_of, slot_of};

@@ -159,6 +159,12 @@ rules! {
     /// A write is applied after everything before it in its origin's stream (Orbe 3.2).
     ApplyInTheOriginsOrder,
 
+    // Previous versions.
+    /// What a write replaces is compared with what it replaced at its writer (Orbe 3.4).
+    ConflictsByThePrevious,
+    /// A write waits for what it replaced at its writer (COPS 5.3).
+    ThePreviousIsADependency,
+
     // Vectors, heartbeats and cuts.
     /// A read waits until its partition has received what its session, or its cut, may hold (POCC, algorithm 2).
     ReadsWaitForThePast,

@@ -88,7 +88,7 @@ impl Datacenter {
 
     /// Evaluates the commands as one transaction.
     fn run_all(&mut self, requests: &[Request]) -> Vec<Reply> {
-        let mut writer = Writer::new(self.write(), self.write().operation.datacenter);
+        let mut writer = Writer::new(self.write(), self.write().operation.datacenter, false);
         let hidden = &self.hidden;
         let sight = |source: &Source| !hidden.contains(&source.operation);
         let (to_read, to_write) = match self.keyspace.keeps_versions() {
@@ -101,8 +101,8 @@ impl Datacenter {
         };
         let replies = requests.iter().map(|request| run(request, &mut desk).expect("the present")).collect();
         self.observed = std::mem::take(&mut desk.observed);
-        if !writer.effects.is_empty() {
-            self.log.push(Logged { write: writer.write, effects: writer.effects });
+        if !writer.changes.effects.is_empty() {
+            self.log.push(Logged { write: writer.write, effects: writer.changes.effects });
         }
         replies
     }

@@ -10,8 +10,9 @@
 //! datacenters, the round's candidates go.
 
 use super::Partition;
-use crate::evaluate::{Evaluation, Writer};
+use crate::evaluate::Evaluation;
 use crate::trace::Trace;
+use ensue_protocol::Choice;
 use ensue_store::cell::Write;
 use ensue_store::keyspace::{Collected, Lapse, Spent};
 use ensue_store::view::View;
@@ -171,11 +172,11 @@ impl Partition {
         let at = self.tick();
         let (stamp, operation) = (self.stamp(at), self.next_operation());
         let write = Write { stamp, at, operation, dependencies: None };
-        let mut writer = Writer::new(write, self.datacenter.lane(false));
+        let mut writer = self.writer(keyspace, write, &Choice::Newest);
         let mut desk = Evaluation::writing(self.keyspace(keyspace), &mut writer, View::Newest);
         desk.begin_write(&lapse.key);
         let observed = desk.observed;
-        self.log_write(&mut Context::default(), keyspace, stamp, writer.effects, observed);
+        self.log_write(&mut Context::default(), keyspace, stamp, writer.changes, observed);
     }
 
     /// Forgets past states whose read transactions are over.

@@ -5,7 +5,7 @@
 
 use super::{Partition, Work};
 use crate::command;
-use crate::evaluate::{Evaluation, Observed, Writer};
+use crate::evaluate::{Changes, Evaluation, Observed, Writer};
 use crate::order::{Moment, RowName};
 use crate::view::{Shown, is_whole, view_of};
 use bytes::Bytes;
@@ -17,8 +17,8 @@ use ensue_store::layout;
 use ensue_store::row::Gone;
 use ensue_store::view::View;
 use ensue_types::{
-    Args, Column, Context, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Reply,
-    RequestId, RowEffect, Rule, Source, Stamp,
+    Args, Column, Context, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Previous,
+    Reply, RequestId, RowEffect, Rule, Source, Stamp,
 };
 use ensue_wire::{Address, Message};
 use std::collections::VecDeque;
@@ -261,8 +261,8 @@ impl Partition {
         let keyspace = execution.keyspace;
         let stamp = self.stamp(at);
         let operation = self.next_operation();
-        let (reply, effects, observed) = self.evaluate(keyspace, stamp, at, operation, request, choice);
-        self.log_write(&mut execution.context, keyspace, stamp, effects, observed);
+        let (reply, changes, observed) = self.evaluate(keyspace, stamp, at, operation, request, choice);
+        self.log_write(&mut execution.context, keyspace, stamp, changes, observed);
         reply
     }
 
@@ -272,9 +272,9 @@ impl Partition {
         let stamp = self.stamp(at);
         let operation = self.next_operation();
         let commands = std::mem::take(&mut execution.commands);
-        let (replies, effects, observed) =
+        let (replies, changes, observed) =
             self.evaluate_all(keyspace, stamp, at, operation, commands, choice);
-        self.log_write(&mut execution.context, keyspace, stamp, effects, observed);
+        self.log_write(&mut execution.context, keyspace, stamp, changes, observed);
         let replies = places.into_iter().zip(replies).collect();
         let context = std::mem::take(&mut execution.context);
         self.send(execution.from, Message::Transacted { request: execution.request, context, replies });
@@ -286,11 +286,12 @@ impl Partition {
         context: &mut Context,
         keyspace: KeyspaceId,
         stamp: Stamp,
-        effects: Vec<RowEffect>,
+        changes: Changes,
         observed: Observed,
     ) {
         context.time = context.time.max(stamp.time);
         let Observed { sources, continued, .. } = observed;
+        let Changes { effects, previous } = changes;
         if effects.is_empty() {
             return self.remember(keyspace, &mut context.facts, sources);
         }
@@ -299,7 +300,8 @@ impl Partition {
         let carried = self.to_carry(keyspace, [observed.clone(), continued].concat());
         let dependencies = self.protocol(keyspace).dependencies(&context.facts, &carried);
         self.carry(keyspace, &effects, stamp, &dependencies);
-        self.log_own(stamp, dependencies, Change::Effects { keyspace, transaction: None, effects });
+        let change = Change::Effects { keyspace, transaction: None, effects };
+        self.log_own(stamp, dependencies, change, previous);
         self.observe_into(keyspace, &mut context.facts, &observed);
         self.wrote(keyspace, context, operation, stamp);
     }
@@ -327,9 +329,8 @@ impl Partition {
         operation: OperationId,
         commands: impl IntoIterator<Item = Args>,
         choice: &Choice,
-    ) -> (Vec<Reply>, Vec<RowEffect>, Observed) {
-        let write = Write { stamp, at, operation, dependencies: None };
-        let mut writer = Writer::new(write, self.datacenter.lane(choice.is_stable()));
+    ) -> (Vec<Reply>, Changes, Observed) {
+        let mut writer = self.writer(keyspace, Write { stamp, at, operation, dependencies: None }, choice);
         let shown = Shown::of(self.protocols[usize::from(keyspace.0)].as_ref(), choice);
         let mut observed = Observed::default();
         let mut replies = Vec::new();
@@ -347,7 +348,7 @@ impl Partition {
             observed.take(desk.observed, operation);
             replies.push(reply.unwrap_or(FORGOTTEN));
         }
-        (replies, writer.effects, observed)
+        (replies, writer.changes, observed)
     }
 
     fn evaluate(
@@ -358,29 +359,45 @@ impl Partition {
         operation: OperationId,
         request: &Request,
         choice: &Choice,
-    ) -> (Reply, Vec<RowEffect>, Observed) {
-        let write = Write { stamp, at, operation, dependencies: None };
-        let mut writer = Writer::new(write, self.datacenter.lane(choice.is_stable()));
+    ) -> (Reply, Changes, Observed) {
+        let mut writer = self.writer(keyspace, Write { stamp, at, operation, dependencies: None }, choice);
         let shown = Shown::of(self.protocols[usize::from(keyspace.0)].as_ref(), choice);
         let view = view_of(&shown, View::Newest);
         let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, view);
         let reply = command::run(request, &mut desk);
         let observed = desk.observed;
-        (reply.unwrap_or(FORGOTTEN), writer.effects, observed)
+        (reply.unwrap_or(FORGOTTEN), writer.changes, observed)
+    }
+
+    pub(super) fn writer(&self, keyspace: KeyspaceId, write: Write, choice: &Choice) -> Writer {
+        let asks_previous = self.protocol(keyspace).needs().previous_versions;
+        Writer::new(write, self.datacenter.lane(choice.is_stable()), asks_previous)
     }
 
     /// Gives an own entry the next position, logs it and hands it to the streams.
-    pub(crate) fn log_own(&mut self, stamp: Stamp, dependencies: Opaque, change: Change) -> Bytes {
-        let entry = self.next_entry(stamp, dependencies, change);
+    pub(crate) fn log_own(
+        &mut self,
+        stamp: Stamp,
+        dependencies: Opaque,
+        change: Change,
+        previous: Vec<Previous>,
+    ) -> Bytes {
+        let entry = self.next_entry(stamp, dependencies, change, previous);
         self.persistence.log_own(self.position, &entry);
         self.own_entry_applied();
         entry
     }
 
     /// Encodes an entry at the next position of the own stream, which it takes.
-    pub(crate) fn next_entry(&mut self, stamp: Stamp, dependencies: Opaque, change: Change) -> Bytes {
+    pub(crate) fn next_entry(
+        &mut self,
+        stamp: Stamp,
+        dependencies: Opaque,
+        change: Change,
+        previous: Vec<Previous>,
+    ) -> Bytes {
         self.position = self.position.next();
-        layout::encode_entry(&Entry { position: self.position, stamp, dependencies, change })
+        layout::encode_entry(&Entry { position: self.position, stamp, dependencies, change, previous })
     }
 
     /// The identity of the entry that the next write would make.
@@ -500,7 +517,7 @@ impl Partition {
         let carried = self.keyspace(keyspace).carried(&dependencies);
         let write = Write { stamp, at, operation, dependencies: carried };
         self.apply_flush(keyspace, &effects, &write);
-        self.log_own(stamp, dependencies, Change::Flush { keyspace, effects });
+        self.log_own(stamp, dependencies, Change::Flush { keyspace, effects }, Vec::new());
         execution.context.time = execution.context.time.max(at);
         self.wrote(keyspace, &mut execution.context, operation, stamp);
         Reply::OK

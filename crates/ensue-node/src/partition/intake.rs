@@ -16,7 +16,8 @@ use ensue_store::cell::{Outcome, Write};
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
-    DatacenterId, Dependency, Incarnation, LogicalTime, OperationId, PartitionId, Position, RowEffect, Rule,
+    DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId,
+    Position, Previous, RowEffect, Rule, Rules,
 };
 use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
@@ -184,16 +185,15 @@ impl Partition {
             self.trace_step(transaction, TransactionStep::Begun);
         }
         let verdict = self.protocol(entry.keyspace()).verdict(operation, &entry.dependencies);
+        let rules = self.config.rules;
         let dependencies = match verdict {
-            Ok(Verdict::Now) => Vec::new(),
-            Ok(Verdict::After(dependencies)) if self.config.rules.hold(Rule::WaitForDependencies) => {
-                dependencies
-            }
-            Ok(Verdict::After(_)) => Vec::new(),
+            Ok(_) if !rules.hold(Rule::WaitForDependencies) => Vec::new(),
+            Ok(Verdict::Now) => replaced_by(&entry, rules),
+            Ok(Verdict::After(dependencies)) => [dependencies, replaced_by(&entry, rules)].concat(),
             Err(_) => {
                 // Shown without what it needs it would be untrue; it stays, counted, until an operator looks.
                 self.trace(Trace::Refused { what: "dependencies that the protocol cannot read" });
-                vec![Dependency { operation, extent: ensue_types::Extent::Exact }]
+                vec![Dependency { operation, extent: Extent::Exact }]
             }
         };
         let arrived = Arrived { incarnation, entry, open: 0, ready: false };
@@ -379,6 +379,7 @@ impl Partition {
                 let operation = transaction.unwrap_or(own);
                 let dependencies = self.keyspace(keyspace).carried(&entry.dependencies);
                 let write = Write { stamp: entry.stamp, at, operation, dependencies };
+                self.count_conflicts(keyspace, &effects, &entry.previous, operation);
                 let lost = self.apply_effects(keyspace, &effects, &write);
                 if lost && transaction.is_none() && !self.config.rules.hold(Rule::LosersAreApplied) {
                     return;
@@ -407,6 +408,20 @@ impl Partition {
         }
         self.mark_applied(origin, incarnation, position, at);
         self.note_applied(origin, position, entry.stamp.time);
+    }
+
+    /// Before a write from elsewhere is merged: of how many keys its writer did not know what stands here.
+    fn count_conflicts(
+        &mut self,
+        keyspace: KeyspaceId,
+        effects: &[RowEffect],
+        previous: &[Previous],
+        operation: OperationId,
+    ) {
+        if !previous.is_empty() {
+            let conflicts = self.keyspace(keyspace).conflicts(effects, previous, operation);
+            self.conflicts[usize::from(keyspace.0)] += conflicts as u64;
+        }
     }
 
     pub(crate) fn apply_effects(
@@ -452,6 +467,16 @@ fn after_a_loss(bytes: &Bytes) -> Option<Position> {
         Change::Lost { after } => Some(after),
         _ => None,
     }
+}
+
+/// The writes whose values an entry replaced where it was written.
+fn replaced_by(entry: &Entry, rules: Rules) -> Vec<Dependency> {
+    let operations = entry.previous.iter().filter_map(|previous| match previous {
+        Previous::Operation(operation) => Some(*operation),
+        Previous::Nothing { .. } => None,
+    });
+    let operations = operations.filter(|_| rules.hold(Rule::ThePreviousIsADependency));
+    operations.map(|operation| Dependency { operation, extent: Extent::Exact }).collect()
 }
 
 fn rows_of(entry: &Entry) -> Vec<RowName> {

@@ -187,7 +187,7 @@ impl Partition {
         self.position = Position::before(incarnation);
         self.lose(self.datacenter, after, self.position);
         let time = self.clock.tick(self.now);
-        self.log_own(self.stamp(time), Opaque::default(), Change::Lost { after });
+        self.log_own(self.stamp(time), Opaque::default(), Change::Lost { after }, Vec::new());
         self.write_what_came_back();
     }
 

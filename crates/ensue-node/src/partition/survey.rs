@@ -56,6 +56,11 @@ impl Partition {
             add(&format!("dead_{name}_partitions"), 1);
             add(&format!("settled_{name}_partitions"), u64::from(self.dead.is_settled(datacenter)));
         }
+        for (number, protocol) in self.protocols.iter().enumerate() {
+            if protocol.needs().previous_versions {
+                add(&format!("conflicts_{number}"), self.conflicts[number]);
+            }
+        }
         let counts = self.count_rows();
         add("tombstones", counts.tombstones);
         for shown in counts.shown {

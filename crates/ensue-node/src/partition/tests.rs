@@ -2,6 +2,7 @@
 //! and what may count, before what it rests on is durable.
 
 mod cuts;
+mod previous;
 mod versions;
 
 use crate::config::{DatacenterTopology, Tuning};
@@ -144,6 +145,7 @@ fn receive_first(world: &mut World) {
         stamp: Stamp { time, datacenter: other, partition: PARTITION },
         dependencies: Opaque::default(),
         change: Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects },
+        previous: Vec::new(),
     };
     let entries = vec![layout::encode_entry(&entry)];
     let message = Message::StreamEntries { incarnation: Incarnation(1), first: Position(1), entries };

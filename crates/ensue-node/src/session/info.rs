@@ -161,12 +161,17 @@ impl Lines<'_> {
         }
     }
 
-    /// What the protocol of each keyspace offers: of the first, of those that hold keys, and of those with another protocol.
+    /// What the protocol of each keyspace offers, and how many conflicts were seen where it looks for them: of the first, of those that hold keys, and of those with another protocol.
     fn keyspaces(&mut self) {
         for (keyspace, protocol) in self.protocols.iter().enumerate() {
             let holds_keys = self.figure(&format!("keys_{keyspace}")) > 0;
             if keyspace == 0 || holds_keys || protocol.name() != self.protocols[0].name() {
-                self.line(&format!("keyspace{keyspace}"), offer(protocol.as_ref()));
+                let mut line = offer(protocol.as_ref());
+                if protocol.needs().previous_versions {
+                    let conflicts = self.figure(&format!("conflicts_{keyspace}"));
+                    line += &format!(",conflicts={conflicts}");
+                }
+                self.line(&format!("keyspace{keyspace}"), line);
             }
         }
     }

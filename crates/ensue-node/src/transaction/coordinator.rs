@@ -295,7 +295,7 @@ impl Partition {
             dependencies = Opaque::default();
         }
         let change = Change::Transaction { keyspace, participants: participants.clone() };
-        let entry = self.next_entry(stamp, dependencies, change);
+        let entry = self.next_entry(stamp, dependencies, change, Vec::new());
         self.persistence.log_decided(transaction, at, self.position, &entry);
         self.own_entry_applied();
         context.time = context.time.max(at);

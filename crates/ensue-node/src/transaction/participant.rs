@@ -1,5 +1,6 @@
 //! The participant: it prepares, remembers its vote, and executes its part at the time that the coordinator decides.
 
+use crate::evaluate::Changes;
 use crate::order::{Moment, WorkId};
 use crate::partition::{Needed, Partition, Work};
 use crate::trace::TransactionStep;
@@ -178,7 +179,7 @@ impl Partition {
         let Decision { at, operation, stamp } = decision;
         let (places, commands): (Vec<u32>, Vec<_>) = part.part.commands.into_iter().unzip();
         let keyspace = part.keyspace;
-        let (replies, effects, mut observed) =
+        let (replies, Changes { effects, previous }, mut observed) =
             self.evaluate_all(keyspace, stamp, at, operation, commands, &Choice::Newest);
         let seen = self.facts_of(keyspace, observed.sources.clone());
         // What has a higher stamp came after the decision, and is met only by a part that was lost and is executed again.
@@ -188,7 +189,7 @@ impl Partition {
         let dependencies = self.protocol(keyspace).dependencies(&Opaque::default(), &read);
         self.carry(keyspace, &effects, stamp, &dependencies);
         let change = Change::Effects { keyspace, transaction: Some(operation), effects };
-        let entry = self.next_entry(stamp, dependencies, change);
+        let entry = self.next_entry(stamp, dependencies, change, previous);
         self.persistence.log_decided(transaction, at, self.position, &entry);
         self.note_executed(operation, Some(transaction), Some(Needed::Prepared(transaction)));
         self.own_entry_applied();

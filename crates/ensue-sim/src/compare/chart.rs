@@ -32,10 +32,10 @@ const PANELS: [Panel; 6] = [
     },
     Panel {
         title: "bytes an update",
-        parts: &["dependencies"],
-        stacked: false,
-        values: |row| vec![row.cost.per_update(row.cost.counts.dependency_bytes)],
-        text: |row| format!("{:.0}", row.cost.per_update(row.cost.counts.dependency_bytes)),
+        parts: &["dependencies", "replaced"],
+        stacked: true,
+        values: |row| row.cost.bytes().to_vec(),
+        text: |row| format!("{:.0}", row.cost.bytes().iter().sum::<f64>()),
     },
     Panel {
         title: "messages an update",

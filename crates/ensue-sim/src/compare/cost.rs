@@ -43,6 +43,11 @@ impl Cost {
         number as f64 / self.counts.updates.max(1) as f64
     }
 
+    /// Bytes of metadata an update: dependencies, and what was replaced.
+    pub fn bytes(&self) -> [f64; 2] {
+        [self.counts.dependency_bytes, self.counts.previous_bytes].map(|bytes| self.per_update(bytes))
+    }
+
     /// Messages an update: checks of dependencies, times within a datacenter, and either between datacenters.
     pub fn messages(&self) -> [f64; 3] {
         let Counts { checks, times, .. } = &self.counts;

@@ -51,7 +51,7 @@ impl Row {
             format!("{:.2}", self.throughput.median),
             format!("{:.2}–{:.2}", self.throughput.least, self.throughput.most),
             format!("{:.1}", self.node_us),
-            format!("{:.1}", cost.per_update(cost.counts.dependency_bytes)),
+            format!("{:.1}", cost.bytes().iter().sum::<f64>()),
             maybe(cost.dependencies(), 2),
             format!("{checks:.2}"),
             format!("{times:.2}"),

@@ -26,6 +26,7 @@ fn a_protocol_without_causality_costs_nothing_beyond_its_updates() {
     let cost = cost("eventual", true);
     assert!(cost.counts.updates > 100, "{cost:?}");
     assert_eq!((cost.counts.dependency_bytes, cost.counts.dependencies), (0, 0));
+    assert_eq!(cost.counts.previous_bytes, 0);
     assert_eq!((cost.counts.checks, cost.counts.times), Default::default());
     assert!(cost.counts.all.between > 2 * cost.counts.updates);
     assert!(cost.single_reads.of > 1_000 && cost.values_of_several.of > 500, "{cost:?}");
@@ -44,6 +45,9 @@ fn lists_are_checked_and_fewer_of_them_where_they_are_cleaned() {
     assert!(cleaned.counts.dependencies < all.counts.dependencies);
     assert!(cleaned.counts.questions < all.counts.questions);
     assert_eq!(all.counts.times, Default::default());
+    // Almost every key was there before: an operation of 16 bytes, and what it is.
+    assert!(all.counts.previous_bytes > 12 * all.counts.updates, "{:?}", all.counts);
+    assert!(all.counts.previous_bytes <= 17 * all.counts.updates, "{:?}", all.counts);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::load::{Key, WriteNumber};
 use ensue_protocol::facts;
 use ensue_store::entry::Change;
-use ensue_store::layout::decode_entry;
+use ensue_store::layout::{decode_entry, previous_bytes};
 use ensue_types::{DatacenterId, Effect, PartitionId, Position, RowEffect, Stamp};
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::BTreeMap;
@@ -41,6 +41,8 @@ pub struct Counts {
     /// Updates, each counted once however many datacenters it goes to.
     pub updates: u64,
     pub dependency_bytes: u64,
+    /// What says which version each update replaced, where it is asked for.
+    pub previous_bytes: u64,
     /// Of updates whose dependencies are a list.
     pub lists: u64,
     pub dependencies: u64,
@@ -103,6 +105,7 @@ impl Traffic {
             if self.is_counting {
                 self.counts.updates += 1;
                 self.counts.dependency_bytes += entry.dependencies.0.len() as u64;
+                self.counts.previous_bytes += previous_bytes(&entry) as u64;
                 if let Ok(list) = facts::decode(&entry.dependencies) {
                     self.counts.lists += 1;
                     self.counts.dependencies += list.len() as u64;

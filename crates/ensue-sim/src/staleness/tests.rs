@@ -27,7 +27,13 @@ fn entry(writer: usize, position: u64) -> Envelope {
     let row = RowEffect { key: Bytes::from_static(b"r0"), column: Column::Text, effect };
     let stamp = Stamp { time: LogicalTime(10 * position), datacenter: DatacenterId(0), partition: PARTITION };
     let change = Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects: vec![row] };
-    let entry = Entry { position: Position(position), stamp, dependencies: Opaque::default(), change };
+    let entry = Entry {
+        position: Position(position),
+        stamp,
+        dependencies: Opaque::default(),
+        change,
+        previous: Vec::new(),
+    };
     let entries = vec![encode_entry(&entry)];
     envelope(0, 1, Message::StreamEntries { incarnation: Incarnation(1), first: Position(position), entries })
 }

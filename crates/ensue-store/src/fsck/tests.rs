@@ -21,7 +21,7 @@ fn filled(positions: &[u64]) -> MemoryDisk {
     for &position in positions {
         let change = Change::Flush { keyspace: KeyspaceId(1), effects: vec![] };
         let (position, dependencies) = (Position(position), Opaque::default());
-        let entry = Entry { position, stamp: Stamp::ZERO, dependencies, change };
+        let entry = Entry { position, stamp: Stamp::ZERO, dependencies, change, previous: Vec::new() };
         finish.log.append_own(&encode_entry(&entry));
         disk.append_all(&mut finish.log);
         disk.sync_all(&mut finish.log);

@@ -305,6 +305,32 @@ fn what_is_not_settled_is_not_collected() {
     assert_eq!((keyspace.rows_count(), keyspace.cells(), keyspace.bytes()), (0, 0, 0));
 }
 
+/// The writer has collected a tombstone; who has not must not take it for something that the writer never knew.
+#[test]
+fn what_a_writer_has_forgotten_it_had_known() {
+    let put = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() };
+    let change = |effect| RowEffect { key: Bytes::from_static(KEY), column: Column::Text, effect };
+    let mut keyspace = with_writes(&[(1, put.clone()), (2, Effect::Delete { seen: Vec::new() })]);
+    keyspace.settle(EVERYTHING, usize::MAX);
+    let here = keyspace.clone();
+    let spent = keyspace.take_spent().pop().expect("a tombstone");
+    assert_eq!(keyspace.collect(&spent), Collected::Removed);
+    let tombstone = spent.stamp;
+    let previous = keyspace.previous(KEY, &Column::Text);
+    assert_eq!(previous, Previous::Nothing { forgotten: tombstone });
+    let (put, never) = ([change(put)], Previous::Nothing { forgotten: Stamp::ZERO });
+    let write = OperationId { position: Position(9), ..OperationId::default() };
+    assert_eq!(here.conflicts(&put, &[previous], write), 0);
+    assert_eq!(here.conflicts(&put, &[never], write), 1);
+    // What is here is compared with what was replaced, unless it is that very write, merged before.
+    let Previous::Operation(delete) = here.previous(KEY, &Column::Text) else {
+        panic!("a tombstone is here")
+    };
+    assert_eq!(here.conflicts(&put, &[Previous::Operation(delete)], write), 0);
+    assert_eq!(here.conflicts(&put, &[Previous::Operation(write)], write), 1);
+    assert_eq!(here.conflicts(&put, &[never], delete), 0);
+}
+
 #[test]
 fn a_deadline_is_noted_until_it_is_replaced() {
     let put = |bytes: &[u8]| Effect::Put { value: Bytes::copy_from_slice(bytes), seen: Vec::new() };

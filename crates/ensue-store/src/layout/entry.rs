@@ -3,7 +3,7 @@
 //! ```text
 //!          0        1        2        3        4        5        6        7
 //!     +--------+--------+--------+--------+--------+--------+--------+--------+
-//!   0 | format | kind   |keyspace| stamp dc  | stamp partition |      zero       |
+//!   0 | format | kind   |keyspace| stamp dc  | stamp partition | flags  |  zero  |
 //!     +--------+--------+--------+--------+--------+--------+--------+--------+
 //!   8 | position                                                               |
 //!  16 | stamp time                                                             |
@@ -13,6 +13,7 @@
 //!     | dependencies                                                           |
 //!     | kind 0, 1, 3: `count` effects   kind 2: `count` participants, u16 each |
 //!     | kind 4: the position after which all is lost, u64; `count` is 0        |
+//!     | flag 1: what each put and delete among the effects replaced            |
 //!     +------------------------------------------------------------------------+
 //!
 //!  kind: 0 effects, 1 effects that are part of a transaction, 2 transaction, 3 flush, 4 lost
@@ -27,6 +28,8 @@
 //!
 //!  column: 0 text, 1 deadline, 2 field, 3 member       effect: 0 put, 1 delete, 2 add
 //!
+//!  replaced, flag 1: 0 nothing | 1 nothing, stamp of what is forgotten | 2 operation
+//!
 //!  operation, 16 bytes: datacenter u8, zero u8, incarnation u16, partition u16, zero u16, position u64
 //!  stamp, 12 bytes:     time u64, datacenter u8, zero u8, partition u16
 //!  tally, 28 bytes:     series stamp, sum i128
@@ -40,7 +43,7 @@ use crate::entry::{Change, Entry};
 use bytes::Bytes;
 use ensue_types::{
     Column, DatacenterId, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Position,
-    RowEffect, SeenTally, Stamp, Tally,
+    Previous, RowEffect, SeenTally, Stamp, Tally,
 };
 
 /// The only format of an entry so far.
@@ -56,6 +59,11 @@ const EFFECTS_OF_TRANSACTION: u8 = 1;
 const TRANSACTION: u8 = 2;
 const FLUSH: u8 = 3;
 const LOST: u8 = 4;
+
+/// The effects are followed by what they replaced.
+const WITH_PREVIOUS: u8 = 1;
+
+const STAMP_BYTES: usize = 12;
 
 /// Encodes an entry into memory of exactly its size.
 pub fn encode_entry(entry: &Entry) -> Bytes {
@@ -75,7 +83,17 @@ pub fn encoded_entry_bytes(entry: &Entry) -> usize {
         Change::Flush { effects, .. } => effects.iter().map(effect_bytes).sum(),
         Change::Lost { .. } => 8,
     };
-    HEADER_BYTES + entry.dependencies.0.len() + body
+    HEADER_BYTES + entry.dependencies.0.len() + body + previous_bytes(entry)
+}
+
+/// How many bytes of an entry's encoding say what it replaced.
+pub fn previous_bytes(entry: &Entry) -> usize {
+    let bytes = |previous: &Previous| match previous {
+        Previous::Nothing { forgotten: Stamp::ZERO } => 1,
+        Previous::Nothing { .. } => 1 + STAMP_BYTES,
+        Previous::Operation(_) => 1 + OPERATION_BYTES,
+    };
+    entry.previous.iter().map(bytes).sum()
 }
 
 fn effect_bytes(row: &RowEffect) -> usize {
@@ -102,6 +120,7 @@ pub fn encode_entry_into(out: &mut Vec<u8>, entry: &Entry) {
     header[2] = keyspace.0;
     header[3] = entry.stamp.datacenter.0;
     header[4..6].copy_from_slice(&entry.stamp.partition.0.to_le_bytes());
+    header[6] = if entry.previous.is_empty() { 0 } else { WITH_PREVIOUS };
     header[8..16].copy_from_slice(&entry.position.0.to_le_bytes());
     header[16..24].copy_from_slice(&entry.stamp.time.0.to_le_bytes());
     header[24..28].copy_from_slice(&length_u32(entry.dependencies.0.len()).to_le_bytes());
@@ -119,6 +138,21 @@ pub fn encode_entry_into(out: &mut Vec<u8>, entry: &Entry) {
             participants.iter().for_each(|partition| out.extend_from_slice(&partition.0.to_le_bytes()));
         }
         Change::Lost { after } => out.extend_from_slice(&after.0.to_le_bytes()),
+    }
+    entry.previous.iter().for_each(|previous| put_previous(out, previous));
+}
+
+fn put_previous(out: &mut Vec<u8>, previous: &Previous) {
+    match previous {
+        Previous::Nothing { forgotten: Stamp::ZERO } => out.push(0),
+        Previous::Nothing { forgotten } => {
+            out.push(1);
+            put_stamp(out, forgotten);
+        }
+        Previous::Operation(operation) => {
+            out.push(2);
+            put_operation(out, operation);
+        }
     }
 }
 
@@ -213,7 +247,8 @@ pub fn decode_entry(bytes: &Bytes) -> Result<Entry, LayoutError> {
     let keyspace = reader.keyspace()?;
     let datacenter = DatacenterId(reader.u8("stamp datacenter")?);
     let partition = PartitionId(reader.u16("stamp partition")?);
-    reader.zeros::<2>("entry")?;
+    let flags = reader.u8("entry flags")?;
+    reader.zeros::<1>("entry")?;
     let position = Position(reader.u64("position")?);
     let time = LogicalTime(reader.u64("stamp time")?);
     let dependency_bytes = reader.u32("dependency bytes")?;
@@ -238,8 +273,30 @@ pub fn decode_entry(bytes: &Bytes) -> Result<Entry, LayoutError> {
         }
         _ => return Err(LayoutError::Unknown { what: "entry kind", at: 1, value: u64::from(kind) }),
     };
+    let previous = match (flags, &change) {
+        (0, _) => Vec::new(),
+        (WITH_PREVIOUS, Change::Effects { effects, .. }) => read_previous(&mut reader, effects)?,
+        _ => return Err(LayoutError::Unknown { what: "entry flags", at: 6, value: u64::from(flags) }),
+    };
     reader.finish("entry")?;
-    Ok(Entry { position, stamp: Stamp { time, datacenter, partition }, dependencies, change })
+    Ok(Entry { position, stamp: Stamp { time, datacenter, partition }, dependencies, change, previous })
+}
+
+fn read_previous(reader: &mut Reader, effects: &[RowEffect]) -> Result<Vec<Previous>, LayoutError> {
+    let mut all = Vec::with_capacity(effects.len());
+    for _ in effects.iter().filter(|row| row.effect.is_base()) {
+        let at = reader.at();
+        all.push(match reader.u8("what was replaced")? {
+            0 => Previous::Nothing { forgotten: Stamp::ZERO },
+            1 => Previous::Nothing { forgotten: reader.stamp()? },
+            2 => Previous::Operation(reader.operation()?),
+            value => {
+                let (what, value) = ("what was replaced", u64::from(value));
+                return Err(LayoutError::Unknown { what, at, value });
+            }
+        });
+    }
+    Ok(all)
 }
 
 fn read_effects(reader: &mut Reader, count: u32) -> Result<Vec<RowEffect>, LayoutError> {

@@ -37,6 +37,7 @@ fn entries() -> Vec<Entry> {
         stamp: stamp(1_700_000_000_000),
         dependencies: Opaque(dependencies.to_vec()),
         change,
+        previous: Vec::new(),
     };
     let one = effects()[..1].to_vec();
     vec![
@@ -46,6 +47,14 @@ fn entries() -> Vec<Entry> {
         entry(Change::Flush { keyspace, effects: effects()[3..4].to_vec() }, b""),
         entry(Change::Lost { after: Position(70) }, b""),
     ]
+}
+
+/// An entry of a keyspace that asks what its writes replaced.
+fn entry_with_previous() -> Entry {
+    let nothing = |forgotten| Previous::Nothing { forgotten };
+    let previous =
+        vec![Previous::Operation(operation()), nothing(Stamp::ZERO), nothing(stamp(8)), nothing(Stamp::ZERO)];
+    Entry { previous, ..entries().swap_remove(1) }
 }
 
 fn records() -> Vec<Record> {
@@ -83,7 +92,7 @@ fn hex(bytes: &[u8]) -> String {
 
 #[test]
 fn entries_come_back() {
-    for entry in entries() {
+    for entry in entries().into_iter().chain([entry_with_previous()]) {
         let bytes = encode_entry(&entry);
         assert_eq!(bytes.len(), encoded_entry_bytes(&entry));
         assert_eq!(decode_entry(&bytes).unwrap(), entry);
@@ -96,6 +105,20 @@ fn records_come_back() {
     for record in records() {
         assert_eq!(decode_record(&record_bytes(&record)).unwrap(), record);
     }
+}
+
+#[test]
+fn what_was_replaced_has_its_own_bytes_and_others_pay_nothing() {
+    let (with, without) = (entry_with_previous(), entries().swap_remove(1));
+    assert_eq!(previous_bytes(&with), 17 + 1 + 13 + 1);
+    assert_eq!(encoded_entry_bytes(&with), encoded_entry_bytes(&without) + previous_bytes(&with));
+    // Only effects replace anything, and there are no other flags.
+    let flagged = |entry: &Entry, flags: u8| {
+        let mut bytes = encode_entry(entry).to_vec();
+        bytes[6] = flags;
+        decode_entry(&Bytes::from(bytes))
+    };
+    assert!(flagged(&entries()[2], 1).is_err() && flagged(&with, 2).is_err() && flagged(&with, 0).is_err());
 }
 
 #[test]
@@ -118,6 +141,8 @@ fn encodings_have_not_changed() {
     expected.replace_range(32..48, &hex(&(1_700_000_000_000u64 << 16 | 5).to_le_bytes()));
     assert_eq!(hex(&encode_entry(&entries()[0])), expected);
     let all: Vec<u8> = entries().iter().flat_map(|entry| encode_entry(entry).to_vec()).collect();
+    let with_previous = format!("{:08x}", crc32fast::hash(&encode_entry(&entry_with_previous())));
+    assert_eq!(with_previous, "813a3bba");
     let records: Vec<u8> = records().iter().flat_map(|record| record_bytes(record).to_vec()).collect();
     let header = batch::BatchHeader {
         incarnation: Incarnation(1),

@@ -15,6 +15,7 @@ fn entry(position: u64) -> Bytes {
         stamp: Stamp::ZERO,
         dependencies: Opaque::default(),
         change,
+        previous: Vec::new(),
     })
 }
 

@@ -30,9 +30,9 @@ impl Datacenter {
         self.lapses = to_come;
         let due: Vec<Lapse> = due;
         for lapse in due.into_iter().filter(|lapse| self.keyspace.lapses(lapse)).collect::<Vec<_>>() {
-            let mut writer = Writer::new(self.write(), self.id);
+            let mut writer = Writer::new(self.write(), self.id, false);
             Evaluation::writing(&mut self.keyspace, &mut writer, View::Newest).begin_write(&lapse.key);
-            self.log.push(Logged { write: writer.write, effects: writer.effects });
+            self.log.push(Logged { write: writer.write, effects: writer.changes.effects });
         }
     }
 }

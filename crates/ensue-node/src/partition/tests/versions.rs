@@ -20,26 +20,38 @@ use std::sync::Arc;
 const OTHER: DatacenterId = DatacenterId(1);
 
 /// A partition with its files.
-struct World {
-    partition: Partition,
-    now: Now,
-    files: BTreeMap<FileName, Vec<u8>>,
+pub(super) struct World {
+    pub(super) partition: Partition,
+    pub(super) now: Now,
+    pub(super) files: BTreeMap<FileName, Vec<u8>>,
 }
 
 impl World {
     fn new(files: BTreeMap<FileName, Vec<u8>>, now: Now, checkpoint_bytes: u64) -> World {
+        let mut world = World::under("eventual", files, now, checkpoint_bytes);
+        world.partition.rows[0] = Keyspace::new(Rules::default(), true);
+        world.started()
+    }
+
+    /// A partition that has not begun to read its files.
+    pub(super) fn under(
+        protocol: &str,
+        files: BTreeMap<FileName, Vec<u8>>,
+        now: Now,
+        checkpoint_bytes: u64,
+    ) -> World {
         let mut config = config(AppendFsync::Always);
         config.tuning.checkpoint_bytes = checkpoint_bytes;
         let rules = Rules::default();
-        let protocol =
-            || ensue_protocol::by_name("eventual", Default::default(), rules).expect("it is known");
+        let protocol = || ensue_protocol::by_name(protocol, Default::default(), rules).expect("it is known");
         let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
-        let mut partition = Partition::new(PARTITION, Arc::new(config), protocols, now);
-        partition.rows[0] = Keyspace::new(rules, true);
-        partition.start();
-        let mut world = World { partition, now, files };
-        world.work();
-        world
+        World { partition: Partition::new(PARTITION, Arc::new(config), protocols, now), now, files }
+    }
+
+    pub(super) fn started(mut self) -> World {
+        self.partition.start();
+        self.work();
+        self
     }
 
     /// Ends the turn, and carries out what the disk is asked until it is asked nothing more.
@@ -52,14 +64,14 @@ impl World {
         }
     }
 
-    fn message(&mut self, from: Address, message: Message) {
+    pub(super) fn message(&mut self, from: Address, message: Message) {
         let to = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
         let time = LogicalTime::from_ms(self.now.wall_ms);
         self.partition.on_message(self.now, Envelope { from, to, time, message });
         self.work();
     }
 
-    fn run(&mut self, line: &str) {
+    pub(super) fn run(&mut self, line: &str) {
         let args = line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
         let (request, keyspace) = (RequestId::default(), KeyspaceId(0));
         let (context, commands) = (Context::default(), vec![args]);
@@ -84,6 +96,7 @@ impl World {
             stamp: Stamp { time, datacenter: OTHER, partition: PARTITION },
             dependencies: Opaque(vec![position as u8; 3]),
             change,
+            previous: Vec::new(),
         };
         let entries = vec![layout::encode_entry(&entry)];
         let (incarnation, first) = (Incarnation(1), entry.position);
@@ -91,7 +104,7 @@ impl World {
         self.message(from, Message::StreamEntries { incarnation, first, entries });
     }
 
-    fn checkpoint(&mut self) -> bool {
+    pub(super) fn checkpoint(&mut self) -> bool {
         for _ in 0..3 {
             self.now.monotonic_us += 1_000_000;
             self.now.wall_ms += 1_000;
