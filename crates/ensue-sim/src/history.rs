@@ -3,7 +3,7 @@
 //! A session here is one lineage of causality on one connection: a client that reconnects begins a new session, and
 //! one that shows a token in another place begins a new session whose first operation merges the old one's past.
 
-use crate::promises::Promises;
+use crate::promises::{Availability, Promises};
 use ensue_types::{Args, DatacenterId, PartitionId, partition_of};
 use std::collections::BTreeMap;
 
@@ -170,7 +170,7 @@ impl History {
 
     /// The last operation of its session will never be answered. If the one before it was not answered either, nothing
     /// says that the two took effect in their order: each may have failed, or come late. It becomes a session of its
-    /// own, behind what the session is known to have done.
+    /// own, behind what the session is known to have done, unless the one before may have made the session fall back.
     pub fn isolate(&mut self, index: OperationIndex) {
         let session = self.operations[index].session;
         let known = self.sessions[session]
@@ -181,7 +181,8 @@ impl History {
         {
             return;
         }
-        let before = known.checked_sub(1).map(|last| self.sessions[session][last]);
+        let forgets = self.promises.availability == Availability::FallsBack;
+        let before = known.checked_sub(1).filter(|_| !forgets).map(|last| self.sessions[session][last]);
         self.sessions[session].pop();
         let alone = self.session();
         self.sessions[alone].push(index);

@@ -266,8 +266,8 @@ fn draw_tuning(random: &mut Random) -> Tuning {
         acknowledge_interval_ms: random.between(5, 50),
         clock_ahead_ms_max: 60_000,
         clock_persist_ahead_ms: random.skewed(20, 5_000),
-        heartbeat_interval_ms: random.between(1, 50),
-        stabilization_interval_ms: random.between(1, 100),
+        heartbeat_interval_ms: random.between(1, 150),
+        stabilization_interval_ms: random.between(1, 200),
         block_ms_max: random.skewed(10, 400),
         dependency_cleaning: random.chance(500),
     }

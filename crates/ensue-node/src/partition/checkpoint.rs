@@ -72,8 +72,10 @@ impl Partition {
             writer.item(image::RECORD, &image::record_item(&record));
         }
         let before = std::mem::replace(&mut self.persistence.checkpointed_end, log.end());
-        // The record is written again behind the checkpoint's start, so it need not be in the checkpoint.
+        // What is known of the others' time is not in the checkpoint, so it is logged again behind its start: now, because the
+        // partition may stop before it logs anything else.
         self.times.logged = None;
+        self.log_times();
         self.persistence.writer = Some((writer, Walk { before, ..Walk::default() }));
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Final, Violation, judge, property};
 use crate::history::{History, OperationIndex, Outcome, Seen, SessionIndex, Written};
+use crate::promises::Promises;
 use ensue_types::DatacenterId;
 
 #[derive(Default)]
@@ -313,6 +314,26 @@ fn unanswered_neighbours_have_no_order() {
     assert_eq!(m.judge(), None);
     m.read(b, &[("z", None)]);
     assert_eq!(m.judge(), Some(property::STALE));
+}
+
+/// The first of them may have been answered by a fallback that never arrived, so the second may have forgotten its past.
+#[test]
+fn behind_an_unanswered_one_a_session_may_have_fallen_back() {
+    for (protocol, verdict) in [("ha-pocc", None), ("pocc", Some(property::STALE))] {
+        let mut m = Maker::default();
+        m.history.promises = Promises::of(protocol).expect("it is known");
+        let [a, b] = m.sessions();
+        m.write(a, &["z"]);
+        let first = m.write(a, &["x"]);
+        let second = m.write(a, &["y"]);
+        m.lose(first);
+        m.lose(second);
+        m.history.isolate(second);
+        m.history.isolate(first);
+        m.read(b, &[("y", Some(second))]);
+        m.read(b, &[("z", None)]);
+        assert_eq!(m.judge(), verdict, "{protocol}");
+    }
 }
 
 #[test]
