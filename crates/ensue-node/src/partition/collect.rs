@@ -17,10 +17,12 @@ use ensue_store::cell::Write;
 use ensue_store::keyspace::{Collected, Lapse, Spent};
 use ensue_store::view::View;
 use ensue_types::{Context, DatacenterId, Incarnation, KeyspaceId, LogicalTime, Position, Rule};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// How many intervals a datacenter waits for the one that wrote a deadline before it deletes the row itself.
 const PATIENCE: u64 = 30;
+/// Rows deleted in one go: many that lapse together must not hold up commands.
+const LAPSED_AT_ONCE: usize = 1_000;
 
 /// The candidates and the round under way.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +31,10 @@ pub(crate) struct Collector {
     /// Rows with deadlines, by the milliseconds at which it is this datacenter's turn to delete them.
     deadlines: BTreeMap<u64, Vec<(KeyspaceId, Lapse)>>,
     round: Option<Round>,
+    /// Rows whose deadline has passed, and nothing older can arrive.
+    lapsed: VecDeque<(KeyspaceId, Lapse)>,
+    /// Rows deleted by this partition because their deadline had passed.
+    pub(super) expired: u64,
     next_us: u64,
 }
 
@@ -53,6 +59,7 @@ struct Round {
 impl Partition {
     /// Looks for what may go, at its interval.
     pub(super) fn collect(&mut self) {
+        self.delete_some_lapsed();
         if self.now.monotonic_us < self.collector.next_us {
             return;
         }
@@ -154,13 +161,19 @@ impl Partition {
         if count > 0 {
             self.trace(Trace::TombstonesCollected { partition: self.id, count });
         }
-        for (keyspace, lapse) in round.candidates.lapsed {
+        self.collector.lapsed.extend(round.candidates.lapsed);
+        self.delete_some_lapsed();
+    }
+
+    fn delete_some_lapsed(&mut self) {
+        let count = self.collector.lapsed.len().min(LAPSED_AT_ONCE);
+        for (keyspace, lapse) in self.collector.lapsed.drain(..count).collect::<Vec<_>>() {
             if !self.keyspace(keyspace).lapses(&lapse) {
                 continue;
             }
             let busy = !self.order.is_idle() && self.order.is_busy(keyspace, &lapse.key);
             if busy || self.catch_up.is_some() || self.write_refusal(false).is_some() {
-                self.collector.candidates.lapsed.push((keyspace, lapse));
+                self.collector.lapsed.push_back((keyspace, lapse));
                 continue;
             }
             self.delete_lapsed(keyspace, &lapse);

@@ -34,6 +34,7 @@ impl Partition {
         add("reads", self.reads.reads);
         add("stale_reads", self.reads.stale);
         add("waiting_for_times", self.waits.len() as u64);
+        add("expired_keys", self.collector.expired);
         add("reads_waited", self.waits.waited);
         add("reads_waited_us", self.waits.waited_us);
         add("reads_given_up", self.waits.given_up);
