@@ -1,8 +1,10 @@
 //! A node of one partition with a disk that carries out one operation after another, at the test's word: what may be said,
 //! and what may count, before what it rests on is durable.
 
+mod checkpoints;
 mod cuts;
 mod previous;
+mod times;
 mod versions;
 
 use crate::config::{DatacenterTopology, Tuning};

@@ -38,3 +38,35 @@ fn items_come_back_in_order() {
         assert_eq!(disk.files.len(), 2, "superblock and one checkpoint");
     }
 }
+
+#[test]
+fn what_a_checkpoint_replaces_is_deleted() {
+    let (mut disk, options) = (MemoryDisk::default(), options(1 << 20));
+    let (_, finish) = disk.recover(&options).unwrap();
+    let mut superblock = finish.superblock;
+    let mut deleted = Vec::new();
+    for _ in 0..3 {
+        let mut writer = CheckpointWriter::begin(&superblock, Lsn(0), Lsn(0));
+        writer.finish(Lsn(0));
+        while let Some(op) = writer.take_op() {
+            // What an earlier attempt may have left under its own name goes first.
+            let own = FileName::Checkpoint(writer.place().number);
+            if let Some(file) = deletes(&op).filter(|file| *file != own) {
+                deleted.push((writer.place().number, file));
+            }
+            writer.on_done(&disk.run(op), &mut superblock);
+        }
+    }
+    assert_eq!(
+        deleted,
+        [(2, FileName::Checkpoint(1)), (3, FileName::Checkpoint(2))],
+        "the first replaces none"
+    );
+}
+
+fn deletes(op: &DiskOp) -> Option<FileName> {
+    match op {
+        DiskOp::Delete { file } => Some(*file),
+        _ => None,
+    }
+}

@@ -482,3 +482,29 @@ proptest! {
         }
     }
 }
+
+fn write_of(datacenter: u8, time: usize) -> Write {
+    let draft = Draft { datacenter, kind: 0, column: 0, number: 0, needs: [0; 3], seen: [0; 3] };
+    source_of(&draft, time)
+}
+
+/// A write of the row's text.
+fn text(datacenter: u8, time: usize, effect: Effect) -> Event {
+    let change = RowEffect { key: Bytes::from_static(KEY), column: Column::Text, effect };
+    Event { write: write_of(datacenter, time), change: Some(change) }
+}
+
+#[test]
+fn a_tombstone_is_not_collected_when_an_addition_it_had_not_seen_came_late() {
+    let mut keyspace = Keyspace::new(Rules::default(), false);
+    give(&mut keyspace, &text(0, 1, Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() }));
+    give(&mut keyspace, &text(0, 20, Effect::Delete { seen: Vec::new() }));
+    let spent = keyspace.take_spent();
+    assert_eq!(spent.len(), 1);
+    let tally = Tally { series: write_of(1, 10).stamp, sum: Decimal::from_integer(5) };
+    give(&mut keyspace, &text(1, 10, Effect::Add { tally }));
+    let before = looked_at(&keyspace, View::Newest);
+    assert_eq!(keyspace.collect(&spent[0]), Collected::Changed);
+    assert_eq!(looked_at(&keyspace, View::Newest), before);
+    assert!(!before.0.is_empty(), "the addition shows");
+}

@@ -17,7 +17,7 @@ use ensue_wire::{Address, Envelope, Message};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const OTHER: DatacenterId = DatacenterId(1);
+pub(super) const OTHER: DatacenterId = DatacenterId(1);
 
 /// A partition with its files.
 pub(super) struct World {
@@ -27,7 +27,7 @@ pub(super) struct World {
 }
 
 impl World {
-    fn new(files: BTreeMap<FileName, Vec<u8>>, now: Now, checkpoint_bytes: u64) -> World {
+    pub(super) fn new(files: BTreeMap<FileName, Vec<u8>>, now: Now, checkpoint_bytes: u64) -> World {
         let mut world = World::under("eventual", files, now, checkpoint_bytes);
         world.partition.rows[0] = Keyspace::new(Rules::default(), true);
         world.started()
@@ -80,7 +80,7 @@ impl World {
     }
 
     /// The next entry of the other datacenter's stream.
-    fn receive(&mut self, position: u64, key: &str, effect: Option<Effect>) {
+    pub(super) fn receive(&mut self, position: u64, key: &str, effect: Option<Effect>) {
         let keyspace = KeyspaceId(0);
         let change = match effect {
             Some(effect) => {
@@ -173,7 +173,7 @@ fn carry_out(files: &mut BTreeMap<FileName, Vec<u8>>, op: DiskOp) -> DiskDone {
     }
 }
 
-fn put(value: &'static str) -> Option<Effect> {
+pub(super) fn put(value: &'static str) -> Option<Effect> {
     Some(Effect::Put { value: Bytes::from_static(value.as_bytes()), seen: Vec::new() })
 }
 

@@ -140,6 +140,14 @@ fn a_wait_that_ends_counts() {
 }
 
 #[test]
+fn the_name_of_a_session_has_a_longest_length() {
+    let mut world = World::new();
+    assert_eq!(world.ask(&format!("CAUSAL SESSION {}", "s".repeat(256))), "+OK|");
+    let refused = "-ERR the name of a causal session is too long|";
+    assert_eq!(world.ask(&format!("CAUSAL SESSION {}", "s".repeat(257))), refused);
+}
+
+#[test]
 fn a_keyspace_without_causality_says_so() {
     let mut world = World::new();
     world.send(&["SELECT 2"]);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::session::token::{Token, TokenError};
-use ensue_types::KeyspaceId;
+use ensue_types::{KeyspaceId, limits};
 
 fn token(length: usize) -> Token {
     let facts = Opaque((0..length).map(|index| (index * 37) as u8).collect());
@@ -40,4 +40,15 @@ fn what_is_no_token_is_named() {
     assert_eq!(Token::decode(b"ab*d"), Err(TokenError::Character));
     assert_eq!(Token::decode(&vec![b'A'; 1 << 20]), Err(TokenError::TooLong));
     assert_eq!(Token::decode(&[b'A'; 64]), Err(TokenError::Version));
+}
+
+#[test]
+fn the_longest_token_is_read() {
+    // Header, checksum and this are three quarters of the characters.
+    let longest = limits::TOKEN_BYTES_MAX / 4 * 3 - 22;
+    let text = token(longest).encode();
+    assert_eq!(text.len(), limits::TOKEN_BYTES_MAX);
+    assert_eq!(Token::decode(text.as_bytes()), Ok(token(longest)));
+    let text = token(longest + 1).encode();
+    assert_eq!(Token::decode(text.as_bytes()), Err(TokenError::TooLong));
 }

@@ -1,0 +1,22 @@
+//! How a partition writes its rows aside.
+
+use super::versions::World;
+use ensue_types::Now;
+use std::collections::BTreeMap;
+
+#[test]
+fn a_checkpoint_of_many_rows_takes_several_turns() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::new(BTreeMap::new(), now, 1);
+    (0..4_000).for_each(|number| world.run(&format!("SET key:{number} x")));
+    world.now.monotonic_us += 1_000_000;
+    world.partition.on_timer(world.now);
+    // Nothing that the disk is asked for is carried out: only turns pass.
+    let mut turns = 0;
+    while turns == 0 || world.partition.is_checkpointing() {
+        world.partition.on_turn_end();
+        turns += 1;
+        assert!(turns < 100, "it comes to its end");
+    }
+    assert!(turns >= 4, "{turns} turns: between two of them commands are served");
+}

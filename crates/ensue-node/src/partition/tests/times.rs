@@ -1,0 +1,47 @@
+//! What a partition makes of another datacenter's heartbeats.
+
+use super::PARTITION;
+use super::versions::{OTHER, World, put};
+use ensue_types::{LogicalTime, Now, Position};
+use ensue_wire::{Address, Message};
+use std::collections::BTreeMap;
+
+const START_MS: u64 = 1_700_000_000_000;
+
+fn world() -> World {
+    World::new(BTreeMap::new(), Now { monotonic_us: 1_000_000, wall_ms: START_MS }, u64::MAX)
+}
+
+/// The other datacenter says that it has nothing beyond `end`, so long after the start. Its entries are from the start.
+fn heartbeat(world: &mut World, end: u64, after_ms: u64) {
+    world.now.wall_ms = START_MS + after_ms;
+    let from = Address::Partition { datacenter: OTHER, partition: PARTITION };
+    world.message(from, Message::Heartbeat { end: Position(end) });
+    world.now.wall_ms = START_MS;
+}
+
+/// What is known to be received and to be applied, in milliseconds after the start.
+fn known(world: &World) -> (u64, u64) {
+    let after = |time: LogicalTime| time.ms() - START_MS;
+    let times = &world.partition.times;
+    (after(times.received.at(OTHER)), after(times.applied.at(OTHER)))
+}
+
+#[test]
+fn a_heartbeat_counts_when_all_that_went_before_it_is_here() {
+    let mut world = world();
+    world.receive(1, "a", put("1"));
+    assert_eq!(known(&world), (0, 0));
+    heartbeat(&mut world, 1, 100);
+    assert_eq!(known(&world), (100, 100));
+    for (end, after_ms) in [(2, 200), (4, 300), (4, 400)] {
+        heartbeat(&mut world, end, after_ms);
+    }
+    assert_eq!(known(&world), (100, 100), "each came before an entry");
+    world.receive(2, "a", put("2"));
+    assert_eq!(known(&world), (200, 200));
+    world.receive(3, "a", put("3"));
+    assert_eq!(known(&world), (200, 200));
+    world.receive(4, "a", put("4"));
+    assert_eq!(known(&world), (400, 400), "the latest of those that waited");
+}
