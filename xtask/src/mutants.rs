@@ -33,8 +33,8 @@ struct Options {
     workers: usize,
     /// Drawn seeds of the simulator that a change must survive.
     seeds: u64,
-    /// Only changes whose name has this in it.
-    only: String,
+    /// Only changes whose name has one of these in it; all, if there is none.
+    only: Vec<String>,
     scratch: PathBuf,
     /// Where the figures go.
     record: Option<PathBuf>,
@@ -46,7 +46,8 @@ struct Options {
 pub fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let options = parse(root, arguments)?;
     let mut mutants = list::list(root, &PACKAGES)?;
-    mutants.retain(|mutant| mutant.name.contains(&options.only));
+    let wanted = |mutant: &Mutant| options.only.iter().any(|part| mutant.name.contains(part));
+    mutants.retain(|mutant| options.only.is_empty() || wanted(mutant));
     let mutants = shuffled(mutants, options.seed);
     let began = Instant::now();
     let mut copy = Copy::make(root, &options.scratch)?;
@@ -105,7 +106,7 @@ fn parse(root: &Path, arguments: &[String]) -> Result<Options> {
         seed: 1,
         workers: std::thread::available_parallelism().map_or(1, usize::from),
         seeds: 200,
-        only: String::new(),
+        only: Vec::new(),
         scratch: root.join("target/mutants"),
         record: None,
         list: false,
@@ -122,7 +123,7 @@ fn parse(root: &Path, arguments: &[String]) -> Result<Options> {
                     "--seed" => options.seed = value.parse()?,
                     "--workers" => options.workers = value.parse()?,
                     "--seeds" => options.seeds = value.parse()?,
-                    "--only" => options.only.clone_from(value),
+                    "--only" => options.only.push(value.clone()),
                     "--scratch" => options.scratch = value.into(),
                     other => bail!("mutants has no option `{other}`"),
                 }

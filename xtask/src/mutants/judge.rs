@@ -1,27 +1,30 @@
 //! Who notices a change: test programs and the simulator, the quickest first, until one objects.
 //!
-//! A judge that takes many times as long as without any change, or needs far more memory than any test, has noticed the
-//! change too.
+//! A judge that needs many times the processor time that it needs without any change, or far more memory than any test, has
+//! noticed the change too. Only processor time is asked for: a busy machine must not pass for a judge.
 
 use super::build::{Built, Copy};
 use super::{PACKAGES, switch};
 use anyhow::{Context, Result, ensure};
 use std::fmt;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Seeds of the first look.
 const SEEDS_FIRST: u64 = 20;
 /// Seeds of each protocol, beside those that are drawn.
 const SEEDS_EACH: u64 = 10;
-/// So many times as long as without a change is endless; a busy machine is not so slow.
-const PATIENCE: u32 = 8;
-const PATIENCE_MIN: Duration = Duration::from_secs(30);
+/// So many times as long as without a change is endless.
+const PATIENCE: u64 = 8;
+/// Processor time, as all that follows.
+const PATIENCE_SECONDS_MIN: u64 = 20;
 /// For the run without a change.
-const PATIENCE_FIRST: Duration = Duration::from_secs(1_800);
+const PATIENCE_SECONDS_FIRST: u64 = 1_800;
+/// What ends a program that has used up its time.
+const SIGXCPU: i32 = 24;
 /// Address space of a judge, in KiB.
 const MEMORY_KIB: u64 = 6 << 20;
 
@@ -53,7 +56,7 @@ struct Judge {
     program: PathBuf,
     arguments: Vec<String>,
     folder: PathBuf,
-    patience: Duration,
+    patience_seconds: u64,
 }
 
 /// All judges, in their order.
@@ -114,7 +117,7 @@ fn judges(copy: &Copy, built: &Built, seeds: u64) -> Vec<Judge> {
                 program: program.clone(),
                 arguments: vec!["--test-threads=1".into()],
                 folder: copy.tree.join("crates").join(package),
-                patience: PATIENCE_FIRST,
+                patience_seconds: PATIENCE_SECONDS_FIRST,
             });
         }
     }
@@ -135,7 +138,7 @@ fn judges(copy: &Copy, built: &Built, seeds: u64) -> Vec<Judge> {
                 .map(str::to_owned)
                 .collect(),
             folder: copy.tree.clone(),
-            patience: PATIENCE_FIRST,
+            patience_seconds: PATIENCE_SECONDS_FIRST,
         });
     }
     judges
@@ -146,33 +149,28 @@ impl Judge {
         let began = Instant::now();
         let end = self.run(0)?;
         ensure!(matches!(end, End::Passed), "{} object to the tree as it is", self.name);
-        let took = began.elapsed();
-        println!("{:>6.1} s  {}, without a change", took.as_secs_f64(), self.name);
-        self.patience = (took * PATIENCE).max(PATIENCE_MIN);
+        let seconds = began.elapsed().as_secs_f64();
+        println!("{seconds:>6.1} s  {}, without a change", self.name);
+        self.patience_seconds = (seconds as u64 * PATIENCE).max(PATIENCE_SECONDS_MIN);
         Ok(())
     }
 
-    /// Runs the program, with all that it starts, for so long.
+    /// Runs the program, with all that it starts, to its end.
     fn run(&self, number: u32) -> Result<End> {
-        let mut child = self.command(number).spawn().with_context(|| format!("starting {}", self.name))?;
-        let deadline = Instant::now() + self.patience;
-        loop {
-            if let Some(status) = child.try_wait()? {
-                return Ok(if status.success() { End::Passed } else { End::Failed });
-            }
-            if Instant::now() >= deadline {
-                Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
-                child.wait()?;
-                return Ok(End::TooLong);
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let status = self.command(number).status().with_context(|| format!("starting {}", self.name))?;
+        Ok(match status.signal() {
+            Some(SIGXCPU) => End::TooLong,
+            _ if status.success() => End::Passed,
+            _ => End::Failed,
+        })
     }
 
     fn command(&self, number: u32) -> Command {
+        let seconds = self.patience_seconds;
+        let limits = format!("ulimit -v {MEMORY_KIB}; ulimit -S -t {seconds}; exec \"$@\"");
         let mut command = Command::new("sh");
-        command.args(["-c", &format!("ulimit -v {MEMORY_KIB}; exec \"$@\""), "sh"]);
-        command.arg(&self.program).args(&self.arguments).current_dir(&self.folder).process_group(0);
+        command.args(["-c", &limits, "sh"]);
+        command.arg(&self.program).args(&self.arguments).current_dir(&self.folder);
         command.env(switch::VARIABLE, number.to_string()).env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
