@@ -46,6 +46,7 @@ def test_survivors_go_on_without_a_dead_datacenter(servers):
     for name in ("dc1", "dc2"):
         wait_until(lambda name=name: figure(servers, name, "ensue_settled_dc3_partitions") == 2, 20, "it is settled")
     wait_until(lambda: servers.ask("dc2", "GET", "last") == "words", 20, "both have it")
+    assert servers.ask("dc1", "CAUSAL", "DISCARDED") == [], "nothing waited for what is lost"
     servers.ask("dc1", "SET", "after", "that")
     wait_until(lambda: servers.ask("dc2", "GET", "after") == "that", 20, "they go on")
 

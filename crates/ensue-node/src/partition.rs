@@ -4,7 +4,7 @@
 //! others; disk answers; the time. Promises: outputs leave in order, after the log records that they rest on. One file a
 //! noun below: `execute` commands, `snapshot` reads at past times, `intake` what other datacenters wrote, `persistence`
 //! the log and checkpoints, `space` a full disk, `regain` and `catch_up` a lost tail,
-//! `dead` a datacenter that is lost for good, `collect` what may be forgotten,
+//! `dead` and `discarded` a datacenter that is lost for good, `collect` what may be forgotten,
 //! `survey` figures.
 
 mod catch_up;
@@ -13,6 +13,7 @@ mod closing;
 mod collect;
 mod cuts;
 mod dead;
+mod discarded;
 mod execute;
 mod intake;
 mod persistence;
@@ -127,6 +128,7 @@ pub struct Partition {
     pub(crate) contexts: BTreeMap<(KeyspaceId, bytes::Bytes), Context>,
     /// Datacenters that are lost for good.
     pub(crate) dead: dead::Dead,
+    pub(crate) discarded: discarded::Discarded,
     pub(crate) replica_waits: Vec<replicas::ReplicaWait>,
     pub(crate) times: Times,
     /// A time has risen since those that wait for one were looked at.
@@ -179,6 +181,7 @@ impl Partition {
             collector: Collector::default(),
             contexts: BTreeMap::new(),
             dead: Default::default(),
+            discarded: Default::default(),
             replica_waits: Vec::new(),
             times: Times::new(needs_of(&protocols)),
             times_rose: false,
@@ -341,6 +344,10 @@ impl Partition {
                 self.on_heard(partition, received, floor);
             }
             (_, Message::Stable { received, floor }) => self.on_stable(&received, &floor),
+            (Address::Partition { partition, .. }, Message::Ended { datacenter, whole, doubtful }) => {
+                self.on_ended(partition, datacenter, whole, doubtful);
+            }
+            (_, Message::Lost { datacenter, whole, doubtful }) => self.on_lost(datacenter, whole, doubtful),
             (_, Message::AskTime) => self.say_heartbeat(from.datacenter()),
             (_, Message::Heartbeat { end }) => self.on_heartbeat(from.datacenter(), end, time),
             // Answers to sessions never come to a partition; a peer that sends one is wrong.
@@ -372,6 +379,7 @@ impl Partition {
         if datacenter == self.datacenter {
             self.ask_slices_again(owns);
             self.ask_to_repeat_again(owns);
+            self.say_ended_again();
             if self.config.rules.hold(Rule::AskAgain) {
                 self.ask_dependencies_again(owns);
                 self.ask_transactions_again(owns);
@@ -531,6 +539,7 @@ impl Partition {
     pub(crate) fn facts_of(&self, keyspace: KeyspaceId, sources: Vec<Source>) -> Opaque {
         let mut facts = Opaque::default();
         self.observe_into(keyspace, &mut facts, &sources);
+        self.past_the_losses(keyspace, &mut facts);
         facts
     }
 
@@ -546,6 +555,9 @@ impl Partition {
         name: ContextName,
         context: Context,
     ) {
+        let mut context = context;
+        // A past that is as if it had never been is shared no more.
+        drop(self.part_from_losses(name.keyspace, &mut context.facts));
         let protocol = self.protocols[usize::from(name.keyspace.0)].as_ref();
         let shared = self.contexts.entry((name.keyspace, name.name)).or_default();
         shared.time = shared.time.max(context.time);

@@ -27,6 +27,8 @@ pub enum Trace {
     DeclaredDead { partition: PartitionId, datacenter: DatacenterId },
     /// All that anybody has of a dead datacenter's stream is here.
     StreamSettled { partition: PartitionId, datacenter: DatacenterId, end: Position },
+    /// What may depend on what a dead datacenter took with it was discarded: so many writes so far.
+    Discarded { partition: PartitionId, count: u64 },
     /// A part of a transaction that no decision will ever reach was given up.
     PartAbandoned { partition: PartitionId, transaction: OperationId },
     /// A replicated write had to wait for dependencies.

@@ -22,9 +22,11 @@ pub mod vector;
 #[cfg(test)]
 mod contract;
 
-pub use standing::{Sight, Standing};
+pub use standing::{Loss, Sight, Standing};
 
-use ensue_types::{Dependency, LogicalTime, Opaque, OperationId, Reply, Rules, Source, TimeVector};
+use ensue_types::{
+    DatacenterId, Dependency, LogicalTime, Opaque, OperationId, Reply, Rules, Source, TimeVector,
+};
 use std::fmt;
 
 /// The bytes of a context or of dependencies are not of this protocol's layout: a broken or foreign peer, or a forged
@@ -249,6 +251,25 @@ pub trait Protocol: fmt::Debug + Send + Sync {
         Reply::Error(
             format!("BLOCKED this session depends on updates that have not arrived: {missing}").into(),
         )
+    }
+
+    /// Question 4, choice: whether a write of this origin that carries this may depend on what was lost.
+    fn depends_on_lost(&self, _origin: DatacenterId, _dependencies: &Opaque, _loss: &Loss) -> bool {
+        false
+    }
+
+    /// Question 4, choice: a session meets a loss. If it may have seen what is discarded with it, what its client is told, once: it is a
+    /// new session from here.
+    fn part_from_lost(&self, _context: &mut Opaque, _loss: &Loss) -> Result<(), Reply> {
+        Ok(())
+    }
+
+    /// Question 4, choice: the past that leaves a partition which has discarded what was lost holds nothing more that may be missing.
+    fn past_the_loss(&self, _context: &mut Opaque, _loss: &Loss) {}
+
+    /// Question 5, snapshot: whether a cut may show what is discarded with a loss.
+    fn shows_lost(&self, _cut: &TimeVector, _loss: &Loss) -> bool {
+        false
     }
 
     /// Question 5, snapshot: whether the shares of a first round belong together, and if not, what to read again.

@@ -34,6 +34,16 @@ impl Standing<'_> {
     }
 }
 
+/// What a datacenter that is lost for good took with it, as far as times tell. The same in every survivor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    pub datacenter: DatacenterId,
+    /// What it wrote up to then is everywhere.
+    pub whole: LogicalTime,
+    /// The first of its writes that are left and may depend on later ones that are not.
+    pub doubtful: LogicalTime,
+}
+
 /// How far a read looks: a version is shown whose whole past lies at or below these times.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sight {

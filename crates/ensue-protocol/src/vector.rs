@@ -7,8 +7,8 @@
 //! The second vector is what a session has lost by falling back, empty for all others. A vector's entry for datacenter i
 //! says: everything that i wrote up to that time may be in this past (POCC, section 5.3).
 
-use crate::{Malformed, Options, Standing};
-use ensue_types::{LogicalTime, Opaque, Rule, Rules, Source, TimeVector};
+use crate::{Loss, Malformed, Options, Standing};
+use ensue_types::{DatacenterId, LogicalTime, Opaque, Reply, Rule, Rules, Source, TimeVector};
 
 const VERSION: u8 = 2;
 
@@ -113,6 +113,55 @@ pub(crate) fn is_received(times: &TimeVector, standing: &Standing<'_>, rules: Ru
 /// How long a read waits that has nothing to fall back on: a little less than its client does, to say what was missing.
 pub(crate) fn patience_ms(options: &Options) -> u64 {
     options.request_timeout_ms - options.request_timeout_ms / 5
+}
+
+/// Whether a write may depend on what was lost. The dead datacenter's own name its later writes; others name one of those that are left and
+/// may do so. What was written after the loss was known names no time of it (`FINAL`).
+pub(crate) fn depends_on_lost(origin: DatacenterId, dependencies: &Opaque, loss: &Loss) -> bool {
+    let time = known(dependencies).times.at(loss.datacenter);
+    if origin == loss.datacenter { time > loss.whole } else { is_doubtful(time, loss) }
+}
+
+/// The time of a dead datacenter in a past that holds what is left of it, and nothing that was discarded.
+const FINAL: LogicalTime = LogicalTime::MAX;
+
+fn is_doubtful(time: LogicalTime, loss: &Loss) -> bool {
+    time >= loss.doubtful && time < FINAL
+}
+
+pub(crate) fn shows_lost(cut: &TimeVector, loss: &Loss) -> bool {
+    is_doubtful(cut.at(loss.datacenter), loss)
+}
+
+/// A session that may have seen what is discarded, or what is nowhere, begins anew: one that comes from the dead datacenter itself had
+/// seen what no write here tells of. What one has given up before does not come back.
+pub(crate) fn part_from_lost(context: &mut Opaque, loss: &Loss) -> Result<(), Reply> {
+    let mut vector = known(context);
+    let may_have_seen = |times: &TimeVector| {
+        let time = times.at(loss.datacenter);
+        time > loss.whole && time < FINAL
+    };
+    if may_have_seen(&vector.abandoned) {
+        vector.abandoned = TimeVector::default();
+        *context = vector.encode();
+    }
+    if !may_have_seen(&vector.times) {
+        return Ok(());
+    }
+    *context = Opaque::default();
+    let words = format!(
+        "DISCARDED the session may have seen updates that were discarded because {} is dead; it is a new one from here, and \
+         this command was not executed",
+        loss.datacenter
+    );
+    Err(Reply::Error(words.into()))
+}
+
+pub(crate) fn past_the_loss(context: &mut Opaque, loss: &Loss) {
+    let mut vector = known(context);
+    if vector.times.at(loss.datacenter) > LogicalTime::ZERO && vector.times.raise(loss.datacenter, FINAL) {
+        *context = vector.encode();
+    }
 }
 
 fn decode_times(bytes: &[u8]) -> Result<(TimeVector, &[u8]), Malformed> {

@@ -99,6 +99,8 @@ pub struct History {
     /// Partitions of the cluster, and its power failures.
     pub partitions: u16,
     pub power_losses: Vec<PowerLost>,
+    /// Writes that were discarded with a dead datacenter.
+    pub discarded: std::collections::BTreeSet<(OperationIndex, Location)>,
 }
 
 impl History {

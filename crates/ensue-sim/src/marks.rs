@@ -38,6 +38,9 @@ pub enum Mark {
     /// A request was answered `BLOCKED`, or `FALLBACK`.
     Blocked,
     FellBack,
+    /// A request was answered `DISCARDED`, and something was discarded with a dead datacenter.
+    Parted,
+    Discarded,
     Crash {
         step: TransactionStep,
         remote: bool,

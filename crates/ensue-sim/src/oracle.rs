@@ -62,6 +62,7 @@ pub mod property {
     pub const PROGRESS: &str = "P15 no progress after everything healed";
     pub const CLOCK: &str = "P19 a clock follows a time from too far ahead";
     pub const TOMBSTONES: &str = "P18 tombstones stay for ever";
+    pub const DISCARDED: &str = "survivors do not discard the same updates of a dead datacenter";
     pub const PROTOCOL: &str = "the server breaks the Redis protocol";
     pub const STOPPED: &str = "a partition stopped without a disk fault";
     pub const WENT_ON: &str = "a partition went on after a disk error";

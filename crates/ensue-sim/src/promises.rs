@@ -64,6 +64,8 @@ pub struct Promises {
     pub shows_received: bool,
     /// What was received everywhere may be shown only some rounds of messages later.
     pub shows_late: bool,
+    /// What was received is shown or hidden by vectors of times, and nothing waits where it arrives.
+    pub goes_by_times: bool,
 }
 
 const EIGER: Promises = Promises {
@@ -74,6 +76,7 @@ const EIGER: Promises = Promises {
     availability: Availability::Always,
     shows_received: false,
     shows_late: false,
+    goes_by_times: false,
 };
 
 /// Each read of several stands for itself, and is of the moment.
@@ -97,13 +100,13 @@ const ORBE_CLOCK: Promises = Promises {
     ..ORBE_DM
 };
 
-const CURE: Promises = Promises { availability: Availability::Always, ..ORBE_CLOCK };
+const CURE: Promises = Promises { availability: Availability::Always, goes_by_times: true, ..ORBE_CLOCK };
 
-const POCC: Promises = Promises { availability: Availability::Blocks, shows_received: true, ..ORBE_CLOCK };
+const POCC: Promises = Promises { availability: Availability::Blocks, shows_received: true, ..CURE };
 
 /// A session that fell back reads what is stable, and what optimistic sessions wrote beside it may not be.
 const HA_POCC: Promises =
-    Promises { recency: Recency::OwnPast, availability: Availability::FallsBack, ..ORBE_CLOCK };
+    Promises { recency: Recency::OwnPast, availability: Availability::FallsBack, ..CURE };
 
 impl Default for Promises {
     fn default() -> Promises {

@@ -130,7 +130,7 @@ impl Staleness {
             };
             count.stale += 1;
             // What was received may be lost with the power, here and at its origin.
-            let kept = history.power_losses.is_empty();
+            let kept = history.power_losses.is_empty() && history.discarded.is_empty();
             if operation.recent && history.promises.shows_received && kept {
                 let words = format!(
                     "read      {}\nreturned  {returned:?}\nreceived  {newer:?}",

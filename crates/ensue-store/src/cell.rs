@@ -491,6 +491,19 @@ impl Cell {
         }
     }
 
+    /// Takes out the writes that are as if they had never been.
+    pub(crate) fn discard(&mut self, discarded: &dyn Sight, rules: Rules) -> Vec<Version> {
+        let Some(versions) = &mut self.versions else { return Vec::new() };
+        let (gone, state) = versions.discard(discarded, rules);
+        if !gone.is_empty() {
+            self.state = state;
+        }
+        if versions.len() == 0 {
+            self.versions = None;
+        }
+        gone
+    }
+
     /// Notes what a write of this stamp carries, which is known only after it was evaluated.
     pub(crate) fn carry(&mut self, stamp: Stamp, dependencies: &Arc<Opaque>) {
         self.state.carry(stamp, dependencies);

@@ -7,11 +7,12 @@
 use crate::cell::{self, Base, Keep, Outcome, State, Write};
 use crate::image::{self, WriteImage};
 use crate::row::{self, Row};
+use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
     Column, DatacenterId, Decimal, Effect, LogicalTime, Opaque, OperationId, Previous, RowEffect, Rule,
-    Rules, Seen, SeenTally, Sight, Stamp, Tally,
+    Rules, Seen, SeenTally, Sight, Source, Stamp, Tally,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -320,6 +321,48 @@ impl Keyspace {
             }
         }
         self.versions
+    }
+
+    /// Takes out the unsettled writes that are as if they had never been, and says what they had done where. A flush stays: what it
+    /// hid may be forgotten.
+    pub fn discard(&mut self, discarded: &dyn Sight) -> Vec<(Bytes, Column, Version)> {
+        let flushes: Vec<Stamp> = self.flushes.iter().map(|flush| flush.stamp).collect();
+        let discarded = |source: &Source| discarded.shows(source) && !flushes.contains(&source.stamp);
+        let mut all = Vec::new();
+        for _ in 0..self.unsettled.len() {
+            let Some((slot, column)) = self.unsettled.pop_front() else { break };
+            let row = self.slots[slot as usize].as_mut().expect("a row with versions stays");
+            let before = Counted::of(row, &column);
+            let gone = row.discard(&column, &discarded, self.rules);
+            let after = Counted::of(row, &column);
+            self.bytes = self.bytes + after.bytes - before.bytes;
+            self.versions = self.versions + after.unsettled - before.unsettled;
+            if after.unsettled > 0 {
+                self.unsettled.push_back((slot, column.clone()));
+            }
+            if !gone.is_empty() {
+                let key = self.key_at(slot).to_vec().into();
+                self.note_discarded(slot, &key, &column);
+                all.extend(gone.into_iter().map(|version| (key.clone(), column.clone(), version)));
+            }
+        }
+        all
+    }
+
+    /// What is left of a column may be nothing that ever was, or a tombstone.
+    fn note_discarded(&mut self, slot: u32, key: &Bytes, column: &Column) {
+        let Some(row) = self.slots[slot as usize].as_mut() else { return };
+        let Some(cell) = row.cell(column) else { return };
+        let (live, newest) = (cell.state().is_live(self.rules), cell.state().newest());
+        if newest > Stamp::ZERO || cell.unsettled() > 0 {
+            return self.note(key, column, live, newest);
+        }
+        self.bytes -= CELL_BYTES + column_bytes(column) + Counted::of(row, column).bytes;
+        self.cells -= 1;
+        row.remove(column, self.rules);
+        if row.is_empty() {
+            self.release(slot);
+        }
     }
 
     /// Keeps the keyspace's counts after a column has changed.

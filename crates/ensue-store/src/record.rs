@@ -30,6 +30,11 @@ pub enum Record {
     Times { received: TimeVector, stable: TimeVector },
     /// A datacenter was declared dead: nothing more is taken from it. Everything that it wrote up to this time was here then.
     Dead { datacenter: DatacenterId, time: LogicalTime },
+    /// All partitions of this datacenter have a dead one's streams up to their ends. It took with it what it wrote after `whole`;
+    /// of what is here, nothing before `doubtful` may depend on that.
+    Lost { datacenter: DatacenterId, whole: LogicalTime, doubtful: LogicalTime },
+    /// A write that was discarded with a dead datacenter; checkpoints hold it. The entry's transaction names it.
+    Discarded { datacenter: DatacenterId, entry: Bytes },
     /// The clock shows no time at or above this before a new bound is logged.
     ClockBound { bound: LogicalTime },
 }

@@ -4,6 +4,7 @@
 //! its live columns, so that asking for its kind does not walk them.
 
 use crate::cell::{Cell, Content, Keep, Outcome, Write};
+use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{Column, Effect, LogicalTime, Opaque, Rules, Sight, Stamp};
@@ -230,6 +231,17 @@ impl Row {
         cell.settle(settled, rules);
         let folded = before - cell.unsettled();
         self.unsettled -= folded as u32;
+    }
+
+    /// Takes out of a column the writes that are as if they had never been.
+    pub(crate) fn discard(&mut self, column: &Column, discarded: &dyn Sight, rules: Rules) -> Vec<Version> {
+        let Some(cell) = self.cell_mut(column) else { return Vec::new() };
+        let was_live = cell.state().is_live(rules);
+        let gone = cell.discard(discarded, rules);
+        let is_live = cell.state().is_live(rules);
+        self.count(column, was_live, is_live);
+        self.unsettled -= gone.len() as u32;
+        gone
     }
 
     /// Notes what a write of this stamp carries.

@@ -179,6 +179,17 @@ impl Versions {
         self.unsettled.len()
     }
 
+    /// Takes out the writes that are as if they had never been, flushes apart; the state without them.
+    pub(crate) fn discard(&mut self, discarded: &dyn Sight, rules: Rules) -> (Vec<Version>, State) {
+        let (gone, left) = std::mem::take(&mut self.unsettled)
+            .into_iter()
+            .partition(|version| version.effect.is_some() && discarded.shows(&version.source));
+        self.unsettled = left;
+        let mut merged = self.merged();
+        self.unsettled.iter().for_each(|version| merged.add(version, rules));
+        (gone, merged.finish().0)
+    }
+
     pub(crate) fn carry(&mut self, stamp: Stamp, dependencies: &Arc<Opaque>) {
         for version in self.unsettled.iter_mut().filter(|version| version.source.stamp == stamp) {
             version.source.dependencies = Some(dependencies.clone());

@@ -210,6 +210,10 @@ rules! {
     KeepForTheOthers,
     /// The survivors pass on to each other what a dead datacenter had sent to some of them (decision 11).
     PassOnTheLast,
+    /// What depends on what was lost is discarded (POCC 7.1).
+    DiscardWhatDependsOnLost,
+    /// A session that may have seen what is discarded is told, and begins anew (POCC 7.1).
+    PartFromTheLost,
 
     // A failing disk.
     /// A partition stops when a sync of its log has failed (trap 55).

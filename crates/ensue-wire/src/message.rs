@@ -220,6 +220,20 @@ pub enum Message {
         floor: TimeVector,
     },
 
+    /// Everything that a dead datacenter wrote in this partition up to a time is here, and nothing more will come. Said again when
+    /// all have said so: of what is here, the first that may depend on something later.
+    Ended {
+        datacenter: DatacenterId,
+        whole: LogicalTime,
+        doubtful: Option<LogicalTime>,
+    },
+    /// The least of what all partitions have said.
+    Lost {
+        datacenter: DatacenterId,
+        whole: LogicalTime,
+        doubtful: Option<LogicalTime>,
+    },
+
     // Partition, or a session that merges a token, to the partition a dependency names.
     /// Tell me when these have been applied here (section 3.1). The answer comes when all of them are.
     CheckDependencies {

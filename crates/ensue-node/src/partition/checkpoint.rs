@@ -68,7 +68,7 @@ impl Partition {
                 writer.item(image::FLUSH, &image::flush_item(KeyspaceId(number as u8), flush));
             }
         }
-        for record in self.dead.records() {
+        for record in self.dead.records().chain(self.discarded.records()) {
             writer.item(image::RECORD, &image::record_item(&record));
         }
         let before = std::mem::replace(&mut self.persistence.checkpointed_end, log.end());

@@ -60,6 +60,10 @@ impl Partition {
         parts: Vec<Part>,
     ) {
         self.observe(context.time);
+        if let Err(reply) = self.part_from_losses(keyspace, &mut context.facts) {
+            let outcome = CutOutcome::GaveUp { context, reply };
+            return self.send(from, Message::CutRead { request, outcome });
+        }
         // A session that may be promoted is, before its cut is drawn.
         self.look(keyspace, &mut context.facts);
         let now = self.promise();
@@ -143,6 +147,7 @@ impl Partition {
                 });
             }
         }
+        self.past_the_losses(keyspace, &mut context.facts);
         context.time = context.time.max(self.clock.latest());
         let outcome = CutOutcome::Read { context, replies };
         self.send(from, Message::CutRead { request, outcome });
@@ -154,6 +159,10 @@ impl Partition {
         if read.drawn > limits::READ_RESTARTS_MAX {
             self.cuts.late += 1;
             let outcome = CutOutcome::TooLate;
+            return self.send(read.from, Message::CutRead { request: read.request, outcome });
+        }
+        if let Err(reply) = self.part_from_losses(read.keyspace, &mut read.context.facts) {
+            let outcome = CutOutcome::GaveUp { context: read.context, reply };
             return self.send(read.from, Message::CutRead { request: read.request, outcome });
         }
         let now = self.promise();

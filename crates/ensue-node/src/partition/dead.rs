@@ -57,6 +57,11 @@ impl Dead {
         self.declared.get(&datacenter).is_some_and(|declared| declared.end.is_some())
     }
 
+    /// Up to when everything that it wrote is here, once its stream has its end.
+    pub(super) fn whole(&self, datacenter: DatacenterId) -> Option<LogicalTime> {
+        self.declared.get(&datacenter)?.end.map(|end| end.time)
+    }
+
     pub(super) fn datacenters(&self) -> impl Iterator<Item = DatacenterId> + '_ {
         self.declared.keys().copied()
     }
@@ -119,7 +124,8 @@ impl Partition {
             for survivor in self.living().collect::<Vec<_>>() {
                 self.tell_dead(survivor, datacenter);
             }
-            self.settle_stream(datacenter);
+            // Those who had to speak for the others' streams are fewer now.
+            self.dead.datacenters().collect::<Vec<_>>().into_iter().for_each(|dead| self.settle_stream(dead));
         }
     }
 
@@ -194,6 +200,7 @@ impl Partition {
         self.trace(Trace::StreamSettled { partition: self.id, datacenter, end: end.received });
         self.times_rose |= self.times.received.raise(datacenter, end.time);
         self.note_end(datacenter, end.received);
+        self.say_ended(datacenter);
     }
 
     /// A survivor lacks the end of a dead datacenter's stream.

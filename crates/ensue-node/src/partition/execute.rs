@@ -77,7 +77,8 @@ impl Partition {
     }
 
     /// A write transaction over this partition alone: one entry, one time, no votes.
-    pub(crate) fn execute_atomically(&mut self, mut execution: Execution) {
+    pub(crate) fn execute_atomically(&mut self, execution: Execution) {
+        let Some(mut execution) = self.admit(execution) else { return };
         if let Some(refusal) = self.write_refusal(true) {
             return self
                 .send(execution.from, Message::Refused { request: execution.request, reply: refusal });
@@ -142,6 +143,7 @@ impl Partition {
             }
         }
         execution.context.time = execution.context.time.max(self.clock.latest());
+        self.past_the_losses(execution.keyspace, &mut execution.context.facts);
         let Execution { from, request, context, replies, gave_up, .. } = execution;
         self.send(
             from,
@@ -163,6 +165,10 @@ impl Partition {
             Ok(request) => request,
             Err(error) => return Step::Done(error.reply()),
         };
+        if let Err(reply) = self.part_from_losses(execution.keyspace, &mut execution.context.facts) {
+            execution.gave_up = true;
+            return Step::Done(reply);
+        }
         let choice = self.look(execution.keyspace, &mut execution.context.facts);
         if choice == Choice::Wait {
             execution.commands.push_front(args);
@@ -187,9 +193,10 @@ impl Partition {
 
     /// What `CAUSAL` asks every partition for.
     fn execute_causal(&mut self, keyspace: KeyspaceId, args: &Args) -> Reply {
-        match args.get(2) {
-            None => self.digest(keyspace),
-            Some(name) => self.execute_dead(name),
+        match (args[1].as_ref(), args.get(2)) {
+            (b"discarded", _) => self.list_discarded(),
+            (_, None) => self.digest(keyspace),
+            (_, Some(name)) => self.execute_dead(name),
         }
     }
 
@@ -276,6 +283,7 @@ impl Partition {
             self.evaluate_all(keyspace, stamp, at, operation, commands, choice);
         self.log_write(&mut execution.context, keyspace, stamp, changes, observed);
         let replies = places.into_iter().zip(replies).collect();
+        self.past_the_losses(keyspace, &mut execution.context.facts);
         let context = std::mem::take(&mut execution.context);
         self.send(execution.from, Message::Transacted { request: execution.request, context, replies });
     }
@@ -298,7 +306,8 @@ impl Partition {
         let operation = self.next_operation();
         let observed = self.observed(sources);
         let carried = self.to_carry(keyspace, [observed.clone(), continued].concat());
-        let dependencies = self.protocol(keyspace).dependencies(&context.facts, &carried);
+        let mut dependencies = self.protocol(keyspace).dependencies(&context.facts, &carried);
+        self.past_the_losses(keyspace, &mut dependencies);
         self.carry(keyspace, &effects, stamp, &dependencies);
         let change = Change::Effects { keyspace, transaction: None, effects };
         self.log_own(stamp, dependencies, change, previous);

@@ -375,6 +375,7 @@ impl Partition {
         let Arrived { incarnation, entry, .. } = arrived;
         let own = OperationId { datacenter: origin, incarnation, partition: self.id, position };
         match entry.change {
+            Change::Effects { transaction: None, .. } if self.discards(own, &entry) => {}
             Change::Effects { keyspace, transaction, effects } => {
                 let operation = transaction.unwrap_or(own);
                 let dependencies = self.keyspace(keyspace).carried(&entry.dependencies);

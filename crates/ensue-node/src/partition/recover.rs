@@ -10,6 +10,7 @@ use crate::applied::AppliedSet;
 use crate::config::{AppendFsync, Tuning};
 use crate::trace::Trace;
 use crate::transaction::{Committing, Coordinated, Voting, VotingKind};
+use ensue_protocol::Loss;
 use ensue_store::cell::Write;
 use ensue_store::disk::{DiskDone, DiskOp};
 use ensue_store::entry::{Change, Entry};
@@ -198,13 +199,7 @@ impl Partition {
                 }
                 Ok(())
             }
-            image::RECORD => match layout::decode_record(bytes).map_err(wrong)? {
-                Record::Dead { datacenter, time } => {
-                    self.dead.restore(datacenter, time);
-                    Ok(())
-                }
-                other => Err(format!("checkpoint: a record that no checkpoint holds: {other:?}")),
-            },
+            image::RECORD => self.take_lasting(layout::decode_record(bytes).map_err(wrong)?),
             image::FLOOR => {
                 let (keyspace, floor) = image::decode_floor(bytes).map_err(wrong)?;
                 self.keyspace(keyspace).raise_floor(floor);
@@ -279,10 +274,26 @@ impl Partition {
                     self.times.stable.join(&stable);
                 }
             }
-            Record::Dead { datacenter, time } => self.dead.restore(datacenter, time),
             Record::ClockBound { bound } => {
                 self.persistence.bound = self.persistence.bound.max(bound);
             }
+            lasting => self.take_lasting(lasting)?,
+        }
+        Ok(())
+    }
+
+    /// What checkpoints hold as it stood in the log.
+    fn take_lasting(&mut self, record: Record) -> Result<(), String> {
+        match record {
+            Record::Dead { datacenter, time } => self.dead.restore(datacenter, time),
+            Record::Lost { datacenter, whole, doubtful } => {
+                self.take_loss(Loss { datacenter, whole, doubtful });
+            }
+            Record::Discarded { datacenter, entry } => {
+                let wrong = |error: layout::LayoutError| format!("a discarded write: {error}");
+                self.restore_discarded(datacenter, layout::decode_entry(&entry).map_err(wrong)?);
+            }
+            other => return Err(format!("checkpoint: a record that no checkpoint holds: {other:?}")),
         }
         Ok(())
     }
@@ -336,6 +347,9 @@ impl Partition {
 
     fn replay_change(&mut self, entry: Entry, operation: OperationId, at: Option<LogicalTime>) {
         let at = at.unwrap_or(entry.stamp.time);
+        if self.discards(operation, &entry) {
+            return;
+        }
         match entry.change {
             Change::Effects { keyspace, transaction, effects } => {
                 let operation = transaction.unwrap_or(operation);

@@ -56,12 +56,14 @@ impl Partition {
             let name = &self.config.topology.datacenters[usize::from(datacenter.0)].name;
             add(&format!("dead_{name}_partitions"), 1);
             add(&format!("settled_{name}_partitions"), u64::from(self.dead.is_settled(datacenter)));
+            add(&format!("parted_{name}_partitions"), u64::from(self.discarded.knows(datacenter)));
         }
         for (number, protocol) in self.protocols.iter().enumerate() {
             if protocol.needs().previous_versions {
                 add(&format!("conflicts_{number}"), self.conflicts[number]);
             }
         }
+        add("discarded", self.discarded.len() as u64);
         let counts = self.count_rows();
         add("tombstones", counts.tombstones);
         for shown in counts.shown {

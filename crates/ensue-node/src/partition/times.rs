@@ -127,6 +127,7 @@ impl Partition {
         let reached = self.times.unapplied.get_mut(&origin).and_then(|waiting| waiting.reached(watermark));
         rose |= reached.is_some_and(|time| self.times.applied.raise(origin, time));
         self.times_rose |= rose;
+        self.note_all_applied(origin);
     }
 
     /// Another datacenter has nothing to say but its time.

@@ -111,12 +111,13 @@ impl Partition {
         }
         let Slice { from, read, keyspace, cut, commands } = slice;
         let gone = !cut.covers(&self.times.floor) && self.config.rules.hold(Rule::ForgottenMeansAgain);
+        let lost = self.tell_of_losses(keyspace, &cut, from);
         if gone {
             // Whoever draws a cut below the floor has restarted, and forgotten what was stable.
             let (received, floor) = (self.times.stable.clone(), self.times.floor.clone());
             self.send(from, Message::Stable { received, floor });
         }
-        let values = if gone { None } else { self.read_cut_values(keyspace, &cut, &commands) };
+        let values = if gone || lost { None } else { self.read_cut_values(keyspace, &cut, &commands) };
         self.send(from, Message::SliceRead { read, values });
     }
 

@@ -42,6 +42,11 @@ impl Turn<'_> {
             (b"dead", [name]) => self.causal_dead(name),
             (b"help", _) => self.reply(&CommandError::wrong_arity("causal|help").reply()),
             (b"digest", _) => self.reply(&CommandError::wrong_arity("causal|digest").reply()),
+            (b"discarded", []) => {
+                let args = vec![Bytes::from_static(b"causal"), Bytes::from_static(b"discarded")];
+                self.ask_everywhere(Combination::Concatenate, false, &[self.session.keyspace], &args);
+            }
+            (b"discarded", _) => self.reply(&CommandError::wrong_arity("causal|discarded").reply()),
             (b"dead", _) => self.reply(&CommandError::wrong_arity("causal|dead").reply()),
             (b"token", _) => self.reply(&CommandError::wrong_arity("causal|token").reply()),
             (b"merge", _) => self.reply(&CommandError::wrong_arity("causal|merge").reply()),
@@ -125,7 +130,7 @@ fn status(line: &'static str) -> Reply {
 
 pub(super) const KEYSPACE_OUT_OF_RANGE: Reply = Reply::error("ERR DB index is out of range");
 
-const HELP: [&str; 19] = [
+const HELP: [&str; 21] = [
     "CAUSAL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "TOKEN",
     "    Return this connection's causal past in the selected keyspace, as text.",
@@ -139,6 +144,8 @@ const HELP: [&str; 19] = [
     "    Return a digest of a keyspace, equal in all datacenters once they have received the same writes.",
     "DEAD <datacenter>",
     "    Declare a datacenter lost for good: all others agree on what they have of it and go on without it, for ever.",
+    "DISCARDED",
+    "    List the updates of all keyspaces that were discarded here with dead datacenters, each as a line of JSON.",
     "HELP",
     "    Print this help.",
     "Errors:",

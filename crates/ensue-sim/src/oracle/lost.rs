@@ -24,7 +24,7 @@ pub(super) type Lost = BTreeSet<(OperationIndex, Location)>;
 pub(super) fn lost(history: &History, finals: &[Final]) -> Lost {
     let mut lost = possibly_lost(history);
     if lost.is_empty() {
-        return lost;
+        return history.discarded.clone();
     }
     let mut survived: Vec<(OperationIndex, Location)> = Vec::new();
     for reader in &history.operations {
@@ -50,6 +50,7 @@ pub(super) fn lost(history: &History, finals: &[Final]) -> Lost {
             survived.extend(at.filter(|write| lost.contains(write)));
         }
     }
+    lost.extend(&history.discarded);
     lost
 }
 

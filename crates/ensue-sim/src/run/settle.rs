@@ -2,6 +2,7 @@
 
 use super::Run;
 use crate::event::ConnectionId;
+use crate::history::{Location, OperationIndex};
 use crate::marks::Mark;
 use crate::oracle::{self, Final, Violation, property};
 use crate::promises::Availability;
@@ -9,9 +10,11 @@ use crate::reply::{Answer, Answers};
 use crate::shape::Site;
 use crate::workload::Workload;
 use crate::workload::command::args;
+use crate::workload::command::writer_of;
 use crate::workload::finals::Questions;
 use crate::world::Happening;
 use ensue_types::{Args, CoreId, DatacenterId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything must be everywhere, and every tombstone gone, this long after all was healed: the logs are synced every
 /// thirty seconds under `appendfsync no`, and tombstones wait for several syncs.
@@ -104,13 +107,22 @@ impl Run {
     /// and each of them answers everything.
     fn settle_without_the_lost(&mut self, workload: &mut Workload) -> Result<(), Violation> {
         self.declare_the_lost(workload)?;
-        self.become_equal(workload)?;
-        self.judge(workload)?;
+        let discarded = self.become_equal(workload)?;
+        if !discarded.is_empty() {
+            self.marks.add(Mark::Discarded);
+        }
+        // An addition or a deletion does not say which operation made it.
+        if let Some(writes) = discarded_writes(workload, &discarded) {
+            workload.history.discarded = writes;
+            self.judge(workload)?;
+        }
+        if self.world.options.promises().goes_by_times {
+            self.ask_with_a_past(workload)?;
+        }
         let questions = Questions::new(workload, self.world.now());
         for datacenter in self.world.survivors() {
             let answers = self.ask(workload, datacenter, questions.texts())??;
-            let refused = |answer: &&Answer| answer.error().is_some_and(|text| !self.is_excused(text));
-            if let Some(error) = answers.iter().find(refused) {
+            if let Some(error) = answers.iter().find(|answer| answer.error().is_some()) {
                 let words = format!("{datacenter} answers {error} since another datacenter is lost");
                 return Err(Violation::new(property::AVAILABILITY, words));
             }
@@ -118,12 +130,17 @@ impl Run {
         Ok(())
     }
 
+    fn lost(&self) -> Vec<DatacenterId> {
+        let survivors = self.world.survivors();
+        let all = (0..self.world.options.shape.datacenters).map(DatacenterId);
+        all.filter(|datacenter| !survivors.contains(datacenter)).collect()
+    }
+
     /// One survivor is told, whatever was said during the run: it tells the others.
     fn declare_the_lost(&mut self, workload: &mut Workload) -> Result<(), Violation> {
         self.idle(workload, RECONNECT_US)?;
         let survivors = self.world.survivors();
-        let all = (0..self.world.options.shape.datacenters).map(DatacenterId);
-        for lost in all.filter(|datacenter| !survivors.contains(datacenter)) {
+        for lost in self.lost() {
             let answers = self.ask(workload, survivors[0], vec![args(&format!("CAUSAL DEAD {lost}"))])??;
             if let Some(error) = answers[0].error() {
                 let words = format!("{} answers {error} when {lost} is declared dead", survivors[0]);
@@ -134,21 +151,53 @@ impl Run {
     }
 
     /// What a dead datacenter had sent to one survivor all of them have in the end.
-    fn become_equal(&mut self, workload: &mut Workload) -> Result<(), Violation> {
+    fn become_equal(&mut self, workload: &mut Workload) -> Result<Vec<String>, Violation> {
         let deadline = self.world.now() + SETTLE_US_MAX;
         loop {
             let mut digests = Vec::new();
+            let mut lists = Vec::new();
+            let mut left = [0; UNFINISHED.len()];
+            let mut parted = 0;
             for datacenter in self.world.survivors() {
-                let answers =
-                    self.ask(workload, datacenter, vec![args("CAUSAL DIGEST"), args("CAUSAL DIGEST 1")])??;
+                let questions = ["CAUSAL DIGEST", "CAUSAL DIGEST 1", "CAUSAL DISCARDED", "INFO"].map(args);
+                let answers = self.ask(workload, datacenter, questions.to_vec())??;
                 digests.push(format!("{} and {}", answers[0], answers[1]));
+                lists.push(lines(&answers[2]));
+                for (left, (name, _)) in left.iter_mut().zip(UNFINISHED) {
+                    *left += figure(&answers[3], name);
+                }
+                for lost in self.lost() {
+                    parted += figure(&answers[3], &format!("ensue_parted_{lost}_partitions"));
+                }
             }
-            if digests.iter().all(|digest| *digest == digests[0]) {
-                return Ok(());
+            let everywhere =
+                self.lost().len() * lists.len() * usize::from(self.world.options.shape.partitions);
+            let whole = self.world.options.promises().goes_by_times;
+            let unfinished = left.into_iter().zip(UNFINISHED).find(|(count, _)| whole && *count > 0);
+            let equal = digests.iter().all(|digest| *digest == digests[0]);
+            let listed = lists.iter().all(|list| *list == lists[0]);
+            let known = !whole || parted == everywhere as u64;
+            if equal && listed && known && unfinished.is_none() {
+                return Ok(lists.swap_remove(0));
             }
             if self.world.now() > deadline {
-                let words = format!("digests of those that are left: {}", digests.join(" | "));
-                return Err(Violation::new(property::CONVERGENCE, words));
+                return Err(match unfinished {
+                    Some((count, (_, what))) => {
+                        Violation::new(property::PROGRESS, format!("{count} {what} since one is dead"))
+                    }
+                    None if !known => {
+                        let words = format!("{parted} of {everywhere} partitions know what was lost");
+                        Violation::new(property::PROGRESS, words)
+                    }
+                    None if equal => {
+                        let words = format!("lists of what was discarded: {lists:#?}");
+                        Violation::new(property::DISCARDED, words)
+                    }
+                    None => {
+                        let words = format!("digests of those that are left: {}", digests.join(" | "));
+                        Violation::new(property::CONVERGENCE, words)
+                    }
+                });
             }
             self.idle(workload, LOOK_AGAIN_US)?;
         }
@@ -157,10 +206,17 @@ impl Run {
     /// Whether a protocol that waits for other datacenters may say this when one of them never comes back.
     fn is_excused(&self, error: &str) -> bool {
         match self.world.options.promises().availability {
+            _ if self.is_parted(error) => true,
             Availability::Blocks => error.starts_with("BLOCKED "),
             Availability::FallsBack => error.starts_with("FALLBACK "),
             Availability::Always | Availability::AfterThreshold => false,
         }
+    }
+
+    /// What a session had seen may have been discarded with a dead datacenter.
+    fn is_parted(&self, error: &str) -> bool {
+        let all = usize::from(self.world.options.shape.datacenters);
+        error.starts_with("DISCARDED ") && self.world.survivors().len() < all
     }
 
     /// Looks again and again until all digests agree and no tombstone is left. What is wrong, if time runs out.
@@ -292,6 +348,39 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// The lines of an array, in order.
+fn lines(answer: &Answer) -> Vec<String> {
+    let Answer::Array(items) = answer else { return vec![answer.to_string()] };
+    let mut lines: Vec<String> =
+        items.iter().map(|item| item.text().unwrap_or_default().to_owned()).collect();
+    lines.sort();
+    lines
+}
+
+/// Which writes the lines name; nothing if they have effects that do not say who made them.
+fn discarded_writes(
+    workload: &mut Workload,
+    lines: &[String],
+) -> Option<BTreeSet<(OperationIndex, Location)>> {
+    let mut writes = BTreeSet::new();
+    for effect in lines.iter().flat_map(|line| line.split("{\"key\":").skip(1)) {
+        let mut words = effect.split('"');
+        let key = words.nth(1)?;
+        let named: BTreeMap<&str, &str> = words
+            .collect::<Vec<_>>()
+            .chunks(4)
+            .filter_map(|chunk| Some((*chunk.get(1)?, *chunk.get(3)?)))
+            .collect();
+        let location = match (named.get("field"), named.get("member")) {
+            (Some(name), _) | (_, Some(name)) => workload.history.location(&format!("{key}/{name}")),
+            _ => workload.history.location(key),
+        };
+        let value = named.get("member").or(named.get("put"))?;
+        writes.insert((writer_of(value)?, location));
+    }
+    Some(writes)
 }
 
 /// A figure of `INFO`; nothing counts as 0.

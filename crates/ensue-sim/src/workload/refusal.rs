@@ -18,6 +18,8 @@ use crate::world::World;
 pub(super) enum Refusal {
     Blocked,
     FellBack,
+    /// What the session had seen was discarded with a dead datacenter.
+    Parted,
 }
 
 impl Refusal {
@@ -31,6 +33,7 @@ impl Refusal {
         match promises.availability {
             Availability::Blocks if text.starts_with("BLOCKED ") => Some(Refusal::Blocked),
             Availability::FallsBack if text.starts_with("FALLBACK ") => Some(Refusal::FellBack),
+            _ if text.starts_with("DISCARDED ") => Some(Refusal::Parted),
             _ => None,
         }
     }
@@ -61,19 +64,22 @@ impl Workload {
         let (mark, limit_ms) = match refusal {
             Refusal::Blocked => (Mark::Blocked, world.options.tuning.request_timeout_ms),
             Refusal::FellBack => (Mark::FellBack, world.options.tuning.block_ms_max),
+            Refusal::Parted => (Mark::Parted, 0),
         };
         marks.add(mark);
         let operation = &mut self.history.operations[request.operation];
         operation.outcome = Outcome::Refused;
         operation.answered_us = world.now();
-        if !world.options.may_wait(limit_ms) {
+        let all = usize::from(world.options.shape.datacenters);
+        let parted_too_soon = refusal == Refusal::Parted && world.survivors().len() == all;
+        if !world.options.may_wait(limit_ms) || parted_too_soon {
             let words = format!(
                 "refused though nothing keeps other datacenters from being heard: {}",
                 self.history.describe(request.operation)
             );
             return Err(Violation::new(property::AVAILABILITY, words));
         }
-        if refusal == Refusal::FellBack {
+        if matches!(refusal, Refusal::FellBack | Refusal::Parted) {
             self.fall_back(index, request.private);
         } else if request.private {
             self.give_up_private(index, true);

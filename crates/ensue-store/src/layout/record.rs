@@ -10,6 +10,8 @@
 //!  kind 7 applied:   datacenter u8, zero u8, incarnation u16, zero u32, position u64, time u64
 //!  kind 8 clock:     bound u64
 //!  kind 10 dead:     datacenter u8, zero 7, time u64
+//!  kind 11 lost:     datacenter u8, zero 7, whole u64, doubtful u64
+//!  kind 12 discarded: datacenter u8, zero 7, entry
 //!  kind 9 times:     received, stable, each: count u8 and as many times u64
 //!
 //!  part:    partition u16, zero u16, commands u32, then each command
@@ -32,6 +34,8 @@ const APPLIED: u8 = 7;
 const CLOCK_BOUND: u8 = 8;
 const TIMES: u8 = 9;
 const DEAD: u8 = 10;
+const LOST: u8 = 11;
+const DISCARDED: u8 = 12;
 
 /// The smallest part, and the smallest command: what a count of them needs at least.
 const PART_BYTES_MIN: u32 = 8;
@@ -86,11 +90,6 @@ pub fn encode_record(record: &Record, out: &mut Vec<u8>) {
             out.push(CLOCK_BOUND);
             out.extend_from_slice(&bound.0.to_le_bytes());
         }
-        Record::Dead { datacenter, time } => {
-            out.push(DEAD);
-            out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
-            out.extend_from_slice(&time.0.to_le_bytes());
-        }
         Record::Times { received, stable } => {
             out.push(TIMES);
             for times in [received, stable] {
@@ -98,6 +97,30 @@ pub fn encode_record(record: &Record, out: &mut Vec<u8>) {
                 times.entries().for_each(|(_, time)| out.extend_from_slice(&time.0.to_le_bytes()));
             }
         }
+        lasting => encode_lasting(lasting, out),
+    }
+}
+
+/// Records that checkpoints hold, too.
+fn encode_lasting(record: &Record, out: &mut Vec<u8>) {
+    match record {
+        Record::Dead { datacenter, time } => {
+            out.push(DEAD);
+            out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
+            out.extend_from_slice(&time.0.to_le_bytes());
+        }
+        Record::Lost { datacenter, whole, doubtful } => {
+            out.push(LOST);
+            out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
+            out.extend_from_slice(&whole.0.to_le_bytes());
+            out.extend_from_slice(&doubtful.0.to_le_bytes());
+        }
+        Record::Discarded { datacenter, entry } => {
+            out.push(DISCARDED);
+            out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
+            out.extend_from_slice(entry);
+        }
+        other => unreachable!("`encode_record` has an arm for {other:?}"),
     }
 }
 
@@ -164,15 +187,29 @@ pub fn decode_record(bytes: &Bytes) -> Result<Record, LayoutError> {
         }
         TIMES => Record::Times { received: read_times(&mut reader)?, stable: read_times(&mut reader)? },
         DEAD => {
-            let datacenter = DatacenterId(reader.u8("datacenter")?);
-            reader.zeros::<7>("dead record")?;
+            let datacenter = read_datacenter(&mut reader)?;
             Record::Dead { datacenter, time: LogicalTime(reader.u64("time")?) }
+        }
+        LOST => {
+            let datacenter = read_datacenter(&mut reader)?;
+            let whole = LogicalTime(reader.u64("time")?);
+            Record::Lost { datacenter, whole, doubtful: LogicalTime(reader.u64("time")?) }
+        }
+        DISCARDED => {
+            let datacenter = read_datacenter(&mut reader)?;
+            Record::Discarded { datacenter, entry: rest(&mut reader)? }
         }
         CLOCK_BOUND => Record::ClockBound { bound: LogicalTime(reader.u64("clock bound")?) },
         _ => return Err(LayoutError::Unknown { what: "record kind", at: 0, value: u64::from(kind) }),
     };
     reader.finish("record")?;
     Ok(record)
+}
+
+fn read_datacenter(reader: &mut Reader) -> Result<DatacenterId, LayoutError> {
+    let datacenter = DatacenterId(reader.u8("datacenter")?);
+    reader.zeros::<7>("datacenter")?;
+    Ok(datacenter)
 }
 
 fn rest(reader: &mut Reader) -> Result<Bytes, LayoutError> {

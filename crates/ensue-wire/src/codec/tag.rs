@@ -105,4 +105,6 @@ tags! {
     ASK_TIME = 0x060a => AskTime,
     SLICE_REFUSED = 0x060b => SliceRefused,
     SLICE_LATE = 0x060c => SliceLate,
+    ENDED = 0x060d => Ended,
+    LOST = 0x060e => Lost,
 }

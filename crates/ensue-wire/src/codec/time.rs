@@ -6,6 +6,7 @@ use super::writer::Writer;
 use crate::error::Malformed;
 use crate::limits;
 use crate::message::{AtValues, CutOutcome, Message};
+use ensue_types::DatacenterId;
 
 const OUTCOME_READ: u8 = 0;
 const OUTCOME_TOO_LATE: u8 = 1;
@@ -32,6 +33,11 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         }
         Message::Heartbeat { end } => w.position(*end),
         Message::AskTime => w,
+        Message::Ended { datacenter, whole, doubtful } | Message::Lost { datacenter, whole, doubtful } => {
+            w.u8(datacenter.0).time(*whole).option(doubtful.as_ref(), |w, doubtful| {
+                w.time(*doubtful);
+            })
+        }
         Message::SliceLate { read, missing } => w.u64(*read).bytes(limits::TEXT_BYTES, missing.as_bytes()),
         Message::SliceRefused { read, reply } => w.u64(*read).reply(reply),
         other => unreachable!("no message about times: {:#06x}", tag::tag_of(other)),
@@ -65,6 +71,16 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::STABLE => Message::Stable { received: r.times()?, floor: r.times()? },
         tag::HEARTBEAT => Message::Heartbeat { end: r.position()? },
         tag::ASK_TIME => Message::AskTime,
+        tag::ENDED => Message::Ended {
+            datacenter: DatacenterId(r.u8()?),
+            whole: r.time()?,
+            doubtful: r.option(|r| r.time())?,
+        },
+        tag::LOST => Message::Lost {
+            datacenter: DatacenterId(r.u8()?),
+            whole: r.time()?,
+            doubtful: r.option(|r| r.time())?,
+        },
         tag::SLICE_LATE => {
             Message::SliceLate { read: r.u64()?, missing: r.text(limits::TEXT_BYTES)?.to_owned() }
         }

@@ -191,6 +191,10 @@ fn times() -> BoxedStrategy<Message> {
         (time_vector(), time_vector()).prop_map(|(received, floor)| Message::Stable { received, floor }),
         position().prop_map(|end| Message::Heartbeat { end }),
         Just(Message::AskTime),
+        (any::<u8>().prop_map(DatacenterId), time(), option::of(time()))
+            .prop_map(|(datacenter, whole, doubtful)| Message::Ended { datacenter, whole, doubtful }),
+        (any::<u8>().prop_map(DatacenterId), time(), option::of(time()))
+            .prop_map(|(datacenter, whole, doubtful)| Message::Lost { datacenter, whole, doubtful }),
         (any::<u64>(), text()).prop_map(|(read, missing)| Message::SliceLate { read, missing }),
         (any::<u64>(), reply()).prop_map(|(read, reply)| Message::SliceRefused { read, reply }),
     ]

@@ -201,6 +201,15 @@ fn time() -> Vec<(&'static str, Message)> {
         ("stable", Message::Stable { received: times.clone(), floor: times }),
         ("stream-heartbeat", Message::Heartbeat { end: Position(2000) }),
         ("stream-ask-time", Message::AskTime),
+        ("ended", Message::Ended { datacenter: DatacenterId(1), whole: LogicalTime(70), doubtful: None }),
+        (
+            "lost",
+            Message::Lost {
+                datacenter: DatacenterId(1),
+                whole: LogicalTime(70),
+                doubtful: Some(LogicalTime(90)),
+            },
+        ),
         ("slice-late", Message::SliceLate { read: 9, missing: "dc2 is 35 ms behind at p1".to_owned() }),
         ("slice-refused", Message::SliceRefused { read: 9, reply: Reply::error("STOPPED") }),
     ]

@@ -158,6 +158,6 @@ fn a_keyspace_without_causality_says_so() {
             "-ERR keyspace 2 uses protocol eventual, which carries no causality|"
         );
     }
-    assert!(world.ask("CAUSAL HELP").starts_with("*19|+CAUSAL <subcommand>"));
+    assert!(world.ask("CAUSAL HELP").starts_with("*21|+CAUSAL <subcommand>"));
     assert_eq!(world.ask("CAUSAL NOPE"), "-ERR unknown subcommand 'NOPE'. Try CAUSAL HELP.|");
 }

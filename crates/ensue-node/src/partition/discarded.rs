@@ -1,0 +1,374 @@
+//! What a dead datacenter took with it, for the protocols that go by times: what may depend on that is discarded.
+//!
+//! The streams of the dead one's partitions end at different times. What is here of it may depend on something later that
+//! is nowhere (POCC, section 7.1), and what others have written since may depend on that in turn. When all partitions of this
+//! datacenter have the ends (`dead`), partition 0 gathers them in two rounds: up to when everything is whole, and which is the first
+//! write left that names something later. Both are the same in every survivor, since the streams are. Then each partition by
+//! itself takes out what its protocol says may depend on what was lost, whatever has arrived and whatever arrives later; keeps a list
+//! of it for the operator; and from then on the dead one's time counts as here for ever. Sessions that may have seen something of it are told once.
+
+use super::Partition;
+use super::execute::Execution;
+use crate::trace::Trace;
+use ensue_protocol::{Loss, Past};
+use ensue_store::entry::{Change, Entry};
+use ensue_store::layout;
+use ensue_store::record::Record;
+use ensue_types::{
+    Column, DatacenterId, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Reply,
+    RowEffect, Rule, Source, TimeVector,
+};
+use ensue_wire::Message;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The partition that gathers what all say.
+const GATHERER: PartitionId = PartitionId(0);
+
+/// The losses, and what was discarded with them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Discarded {
+    losses: Vec<Loss>,
+    /// By the names of the writes, so that none is listed twice.
+    writes: BTreeMap<OperationId, DiscardedWrite>,
+    /// At partition 0: what each partition has said.
+    gathered: BTreeMap<DatacenterId, Gathered>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Gathered {
+    whole: BTreeMap<PartitionId, LogicalTime>,
+    doubtful: BTreeMap<PartitionId, LogicalTime>,
+}
+
+#[derive(Clone, Debug)]
+struct DiscardedWrite {
+    lost: DatacenterId,
+    entry: Entry,
+}
+
+impl Discarded {
+    pub(super) fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// Whether what depends on what this datacenter took with it is discarded here.
+    pub(super) fn knows(&self, datacenter: DatacenterId) -> bool {
+        self.loss_of(datacenter).is_some()
+    }
+
+    fn loss_of(&self, datacenter: DatacenterId) -> Option<Loss> {
+        self.losses.iter().find(|loss| loss.datacenter == datacenter).copied()
+    }
+
+    /// What a checkpoint must hold of it.
+    pub(super) fn records(&self) -> impl Iterator<Item = Record> + '_ {
+        let losses = self.losses.iter().map(|loss| {
+            let Loss { datacenter, whole, doubtful } = *loss;
+            Record::Lost { datacenter, whole, doubtful }
+        });
+        let writes = self.writes.values().map(|write| Record::Discarded {
+            datacenter: write.lost,
+            entry: layout::encode_entry(&write.entry),
+        });
+        losses.chain(writes)
+    }
+
+    fn add(&mut self, lost: DatacenterId, operation: OperationId, mut entry: Entry) {
+        let Change::Effects { transaction, effects, .. } = &mut entry.change else { return };
+        *transaction = Some(operation);
+        let effects = std::mem::take(effects);
+        let write = self.writes.entry(operation).or_insert(DiscardedWrite { lost, entry });
+        let Change::Effects { effects: known, .. } = &mut write.entry.change else { return };
+        for effect in effects {
+            if !known.contains(&effect) {
+                known.push(effect);
+            }
+        }
+        known.sort_by(|one, other| (&one.key, &one.column).cmp(&(&other.key, &other.column)));
+    }
+}
+
+impl Partition {
+    /// A dead datacenter's stream has its end here.
+    pub(super) fn say_ended(&mut self, datacenter: DatacenterId) {
+        let versions = self.protocols.iter().any(|protocol| protocol.needs().versions);
+        let Some(whole) = self.dead.whole(datacenter) else { return };
+        if versions && self.discarded.loss_of(datacenter).is_none() {
+            self.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful: None });
+        }
+    }
+
+    /// Partition 0 may have restarted, and forgotten what it was told.
+    pub(super) fn say_ended_again(&mut self) {
+        for datacenter in self.dead.datacenters().collect::<Vec<_>>() {
+            self.say_ended(datacenter);
+        }
+    }
+
+    /// At partition 0.
+    pub(super) fn on_ended(
+        &mut self,
+        from: PartitionId,
+        datacenter: DatacenterId,
+        whole: LogicalTime,
+        doubtful: Option<LogicalTime>,
+    ) {
+        if let Some(Loss { datacenter, whole, doubtful }) = self.discarded.loss_of(datacenter) {
+            let doubtful = Some(doubtful);
+            return self.send_local(from, Message::Lost { datacenter, whole, doubtful });
+        }
+        let partitions = usize::from(self.config.topology.partitions);
+        let gathered = self.discarded.gathered.entry(datacenter).or_default();
+        let least = |said: &BTreeMap<PartitionId, LogicalTime>| {
+            (said.len() == partitions).then(|| said.values().copied().min()).flatten()
+        };
+        match doubtful {
+            None => drop(gathered.whole.insert(from, whole)),
+            Some(doubtful) => drop(gathered.doubtful.insert(from, doubtful)),
+        }
+        let Some(whole) = least(&gathered.whole) else { return };
+        let all_doubtful = least(&gathered.doubtful);
+        if doubtful.is_some() && all_doubtful.is_none() {
+            return;
+        }
+        // Asked anew, all answer anew: one of them may not have heard.
+        let doubtful = doubtful.and(all_doubtful);
+        for partition in (0..self.config.topology.partitions).map(PartitionId) {
+            self.send_local(partition, Message::Lost { datacenter, whole, doubtful });
+        }
+    }
+
+    /// Partition 0 says what was lost, or asks what may depend on it.
+    pub(super) fn on_lost(
+        &mut self,
+        datacenter: DatacenterId,
+        whole: LogicalTime,
+        doubtful: Option<LogicalTime>,
+    ) {
+        if self.discarded.loss_of(datacenter).is_some() || self.dead.whole(datacenter).is_none() {
+            return;
+        }
+        match doubtful {
+            None => {
+                let doubtful = Some(self.first_doubtful(datacenter, whole));
+                self.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful });
+            }
+            Some(doubtful) => {
+                self.persistence.log(&Record::Lost { datacenter, whole, doubtful });
+                self.take_loss(Loss { datacenter, whole, doubtful });
+                self.times_rose = true;
+            }
+        }
+    }
+
+    /// The first write of a dead datacenter here that depends on something after `whole`.
+    fn first_doubtful(&self, datacenter: DatacenterId, whole: LogicalTime) -> LogicalTime {
+        let loss = Loss { datacenter, whole, doubtful: LogicalTime::MAX };
+        let mut first = LogicalTime::MAX;
+        for (rows, protocol) in self.rows.iter().zip(self.protocols.iter()) {
+            let cells = rows.rows().flat_map(|row| row.all_cells());
+            for version in cells.filter_map(|(_, cell)| cell.versions()).flat_map(|v| v.unsettled()) {
+                let Source { stamp, dependencies, .. } = &version.source;
+                let depends = |carried: &Opaque| protocol.depends_on_lost(datacenter, carried, &loss);
+                if stamp.datacenter == datacenter && dependencies.as_deref().is_some_and(depends) {
+                    first = first.min(stamp.time);
+                }
+            }
+        }
+        first
+    }
+
+    /// From here on what may depend on what was lost is as if it had never been.
+    pub(super) fn take_loss(&mut self, loss: Loss) {
+        if self.discarded.loss_of(loss.datacenter).is_some() {
+            return;
+        }
+        self.discarded.losses.push(loss);
+        for number in 0..self.rows.len() {
+            self.discard_versions(KeyspaceId(number as u8), &loss);
+        }
+        self.times.received.raise(loss.datacenter, LogicalTime::MAX);
+        self.times.stable.raise(loss.datacenter, LogicalTime::MAX);
+        let protocols = self.protocols.clone();
+        for (name, shared) in &mut self.contexts {
+            // What its members will be told each for themselves must not come back with the name.
+            drop(protocols[usize::from(name.0.0)].part_from_lost(&mut shared.facts, &loss));
+        }
+        self.note_all_applied(loss.datacenter);
+        self.trace(Trace::Discarded { partition: self.id, count: self.discarded.len() as u64 });
+    }
+
+    /// When nothing of a dead datacenter waits here any more, its time counts as applied for ever, too.
+    pub(super) fn note_all_applied(&mut self, datacenter: DatacenterId) {
+        if self.discarded.loss_of(datacenter).is_none() {
+            return;
+        }
+        let applied = self.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
+        if self.receivers.get(&datacenter).is_some_and(|receiver| receiver.received() <= applied) {
+            self.times_rose |= self.times.applied.raise(datacenter, LogicalTime::MAX);
+        }
+    }
+
+    fn discard_versions(&mut self, keyspace: KeyspaceId, loss: &Loss) {
+        let number = usize::from(keyspace.0);
+        let protocol = self.protocols[number].as_ref();
+        if !protocol.needs().versions || !self.config.rules.hold(Rule::DiscardWhatDependsOnLost) {
+            return;
+        }
+        let depends = |source: &Source| {
+            let carried = source.dependencies.as_deref();
+            carried.is_some_and(|carried| protocol.depends_on_lost(source.stamp.datacenter, carried, loss))
+        };
+        for (key, column, version) in self.rows[number].discard(&depends) {
+            let Source { operation, stamp, dependencies } = version.source;
+            let Some(effect) = version.effect else { continue };
+            let dependencies = dependencies.map(|carried| Opaque::clone(&carried)).unwrap_or_default();
+            let effects = vec![RowEffect { key, column, effect }];
+            let change = Change::Effects { keyspace, transaction: Some(operation), effects };
+            let entry = Entry {
+                position: operation.position,
+                stamp,
+                dependencies,
+                previous: Default::default(),
+                change,
+            };
+            self.discarded.add(loss.datacenter, operation, entry);
+        }
+    }
+
+    /// Whether an entry that has just come is discarded; then it is listed.
+    pub(super) fn discards(&mut self, operation: OperationId, entry: &Entry) -> bool {
+        let Change::Effects { keyspace, .. } = &entry.change else { return false };
+        if self.discarded.losses.is_empty() || !self.config.rules.hold(Rule::DiscardWhatDependsOnLost) {
+            return false;
+        }
+        let protocol = self.protocols[usize::from(keyspace.0)].as_ref();
+        let depends =
+            |loss: &&Loss| protocol.depends_on_lost(entry.stamp.datacenter, &entry.dependencies, loss);
+        let Some(loss) = self.discarded.losses.iter().find(depends) else { return false };
+        self.discarded.add(loss.datacenter, operation, entry.clone());
+        true
+    }
+
+    /// A checkpoint names a discarded write.
+    pub(super) fn restore_discarded(&mut self, lost: DatacenterId, entry: Entry) {
+        if let Change::Effects { transaction: Some(operation), .. } = entry.change {
+            self.discarded.add(lost, operation, entry);
+        }
+    }
+
+    /// A session that may have seen what was discarded is told, and is a new one.
+    pub(super) fn part_from_losses(&self, keyspace: KeyspaceId, facts: &mut Opaque) -> Result<(), Reply> {
+        if !self.config.rules.hold(Rule::PartFromTheLost) {
+            return Ok(());
+        }
+        let protocol = self.protocol(keyspace);
+        self.discarded.losses.iter().try_for_each(|loss| protocol.part_from_lost(facts, loss))
+    }
+
+    /// The same for commands that are about to be executed; nothing if they have been answered.
+    pub(super) fn admit(&mut self, mut execution: Execution) -> Option<Execution> {
+        if self.discarded.losses.is_empty() {
+            return Some(execution);
+        }
+        match self.part_from_losses(execution.keyspace, &mut execution.context.facts) {
+            Ok(()) => Some(execution),
+            Err(reply) => {
+                self.go_on_without(execution, reply);
+                None
+            }
+        }
+    }
+
+    /// What leaves this partition as a past is whole again.
+    pub(super) fn past_the_losses(&self, keyspace: KeyspaceId, facts: &mut Opaque) {
+        for loss in &self.discarded.losses {
+            self.protocol(keyspace).past_the_loss(facts, loss);
+        }
+    }
+
+    /// Whether a cut was drawn by a partition that did not know of a loss yet; then it is told.
+    pub(super) fn tell_of_losses(
+        &mut self,
+        keyspace: KeyspaceId,
+        cut: &TimeVector,
+        to: ensue_wire::Address,
+    ) -> bool {
+        let protocol = self.protocol(keyspace);
+        let Some(loss) = self.discarded.losses.iter().find(|loss| protocol.shows_lost(cut, loss)) else {
+            return false;
+        };
+        let Loss { datacenter, whole, doubtful } = *loss;
+        self.send(to, Message::Lost { datacenter, whole, doubtful: Some(doubtful) });
+        true
+    }
+
+    /// One line of JSON for each discarded write of this partition.
+    pub(super) fn list_discarded(&self) -> Reply {
+        Reply::Array(
+            self.discarded.writes.iter().map(|(name, write)| Reply::bulk(self.line(name, write))).collect(),
+        )
+    }
+
+    fn line(&self, operation: &OperationId, write: &DiscardedWrite) -> String {
+        let name = |datacenter: DatacenterId| {
+            let named = self.config.topology.datacenters.get(usize::from(datacenter.0));
+            text(named.map_or("", |one| one.name.as_str()).as_bytes())
+        };
+        let Entry { stamp, dependencies, change, .. } = &write.entry;
+        let Change::Effects { keyspace, effects, .. } = change else { return String::new() };
+        let effects: Vec<String> = effects.iter().map(effect_of).collect();
+        let depends_on: Vec<String> = match self.protocol(*keyspace).past(dependencies) {
+            Ok(Past::Times(times)) => {
+                let named = times.entries().filter(|(_, time)| *time > LogicalTime::ZERO);
+                named.map(|(datacenter, time)| format!("{}:\"{time}\"", name(datacenter))).collect()
+            }
+            _ => Vec::new(),
+        };
+        format!(
+            "{{\"lost_with\":{},\"origin\":{},\"operation\":\"{operation}\",\"keyspace\":{},\"time\":\"{}\",\
+             \"effects\":[{}],\"depends_on\":{{{}}}}}",
+            name(write.lost),
+            name(stamp.datacenter),
+            keyspace.0,
+            stamp.time,
+            effects.join(","),
+            depends_on.join(",")
+        )
+    }
+}
+
+fn effect_of(row: &RowEffect) -> String {
+    let mut line = format!("{{\"key\":{}", text(&row.key));
+    let column = match &row.column {
+        Column::Text => String::new(),
+        Column::Deadline => ",\"deadline\":true".to_owned(),
+        Column::Field(field) => format!(",\"field\":{}", text(field)),
+        Column::Member(member) => format!(",\"member\":{}", text(member)),
+    };
+    line.push_str(&column);
+    let what = match (&row.effect, &row.column) {
+        (Effect::Put { value, .. }, Column::Deadline) => {
+            let ms = value.as_ref().try_into().map(u64::from_le_bytes).unwrap_or_default();
+            format!(",\"put\":\"{ms}\"}}")
+        }
+        (Effect::Put { value, .. }, _) => format!(",\"put\":{}}}", text(value)),
+        (Effect::Delete { .. }, _) => ",\"delete\":true}".to_owned(),
+        (Effect::Add { tally }, _) => format!(",\"sum\":\"{}\"}}", tally.sum),
+    };
+    line + &what
+}
+
+/// A JSON string whose characters are the bytes: `\u00ff` is the byte 255.
+fn text(bytes: &[u8]) -> String {
+    let mut quoted = String::from("\"");
+    for &byte in bytes {
+        match byte {
+            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
+            0x20..=0x7e => quoted.push(char::from(byte)),
+            _ => drop(write!(quoted, "\\u{byte:04x}")),
+        }
+    }
+    quoted + "\""
+}
