@@ -238,6 +238,7 @@ fn tuning(config: &Config) -> Tuning {
     Tuning {
         heartbeat_interval_ms: config.heartbeat_interval_ms,
         stabilization_interval_ms: config.stabilization_interval_ms,
+        request_timeout_ms: config.request_timeout_ms,
         block_ms_max: config.block_threshold_ms,
         dependency_cleaning: config.dependency_cleaning,
         ..Tuning::default()

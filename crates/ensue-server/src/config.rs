@@ -57,6 +57,8 @@ pub struct Config {
     pub heartbeat_interval_ms: u64,
     /// How often the partitions of a datacenter agree on what all of them have received.
     pub stabilization_interval_ms: u64,
+    /// How long a client waits for a partition.
+    pub request_timeout_ms: u64,
     /// How long a read waits before its protocol does without.
     pub block_threshold_ms: u64,
     pub dependency_cleaning: bool,
@@ -93,6 +95,7 @@ impl Default for Config {
             replication_backlog_max: 1 << 30,
             heartbeat_interval_ms: tuning.heartbeat_interval_ms,
             stabilization_interval_ms: tuning.stabilization_interval_ms,
+            request_timeout_ms: tuning.request_timeout_ms,
             block_threshold_ms: tuning.block_ms_max,
             dependency_cleaning: tuning.dependency_cleaning,
             protocols: vec![DEFAULT_PROTOCOL.into(); usize::from(limits::KEYSPACES)],
@@ -134,7 +137,17 @@ impl Config {
             }
         }
         config.cluster()?;
+        config.check_times()?;
         Ok(config)
+    }
+
+    fn check_times(&self) -> Result<(), ConfigError> {
+        let (block_ms, request_ms) = (self.block_threshold_ms, self.request_timeout_ms);
+        let most_ms = directive::block_threshold_ms_max(request_ms);
+        match block_ms > most_ms {
+            true => Err(ConfigError::BlockThreshold { block_ms, request_ms, most_ms }),
+            false => Ok(()),
+        }
     }
 
     /// The cluster that the `node` lines describe, and this node's place in it.

@@ -105,6 +105,13 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         |c| one(c.stabilization_interval_ms),
     ),
     word(
+        "request-timeout",
+        |c, v| {
+            number(&v[0], REQUEST_TIMEOUT_MS_MIN, REQUEST_TIMEOUT_MS_MAX).map(|n| c.request_timeout_ms = n)
+        },
+        |c| one(c.request_timeout_ms),
+    ),
+    word(
         "block-threshold",
         |c, v| number(&v[0], 1, BLOCK_THRESHOLD_MS_MAX).map(|n| c.block_threshold_ms = n),
         |c| one(c.block_threshold_ms),
@@ -129,8 +136,15 @@ pub(super) static DIRECTIVES: &[Directive] = &[
 const SECONDS_MAX: u64 = 1 << 31;
 /// Longer, and what others wrote would show a second later for it.
 const INTERVAL_MS_MAX: u64 = 1_000;
+/// Shorter, and a healthy cluster with long links would look unreachable.
+const REQUEST_TIMEOUT_MS_MIN: u64 = 100;
+const REQUEST_TIMEOUT_MS_MAX: u64 = 600_000;
+const BLOCK_THRESHOLD_MS_MAX: u64 = block_threshold_ms_max(REQUEST_TIMEOUT_MS_MAX);
+
 /// A read that waits may wait once more, for an older cut; both fit into the time of a request, with some to spare.
-const BLOCK_THRESHOLD_MS_MAX: u64 = limits::REQUEST_TIMEOUT_MS * 2 / 5;
+pub(super) const fn block_threshold_ms_max(request_timeout_ms: u64) -> u64 {
+    request_timeout_ms * 2 / 5
+}
 
 /// For a torture run that must fail: no build for use has this directive.
 #[cfg(feature = "breakable")]

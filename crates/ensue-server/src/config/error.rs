@@ -39,6 +39,11 @@ pub enum ConfigError {
     Invalid { origin: Origin, name: &'static str, reason: String },
     #[error("'{word}' stands where a flag such as --port should")]
     NoFlag { word: String },
+    #[error(
+        "'block-threshold': a read of {block_ms} ms may wait twice, which does not fit into a 'request-timeout' of \
+         {request_ms} ms: at most {most_ms}"
+    )]
+    BlockThreshold { block_ms: u64, request_ms: u64, most_ms: u64 },
     #[error("the cluster is not consistent: {reason}")]
     Cluster { reason: String },
 }

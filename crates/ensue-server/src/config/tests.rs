@@ -113,7 +113,17 @@ fn mistakes_are_named_with_their_place() {
             "stabilization-interval 5ms",
             "ensue.conf:1: 'stabilization-interval': '5ms' is no number from 1 to 1000",
         ),
-        ("block-threshold 2001", "ensue.conf:1: 'block-threshold': '2001' is no number from 1 to 2000"),
+        ("request-timeout 99", "ensue.conf:1: 'request-timeout': '99' is no number from 100 to 600000"),
+        (
+            "block-threshold 2001",
+            "'block-threshold': a read of 2001 ms may wait twice, which does not fit into a 'request-timeout' of 5000 ms: \
+             at most 2000",
+        ),
+        (
+            "request-timeout 1000",
+            "'block-threshold': a read of 500 ms may wait twice, which does not fit into a 'request-timeout' of 1000 ms: \
+             at most 400",
+        ),
         ("dependency-cleaning on", "ensue.conf:1: 'dependency-cleaning': 'on' is neither yes nor no"),
         ("node dc1 host", "ensue.conf:1: 'node': 'host' has no port"),
         (
@@ -136,15 +146,21 @@ fn intervals_are_told_as_they_were_set() {
     let told = |config: &Config, name: &str| {
         config.directives().into_iter().find(|(known, _)| known == name).map(|(_, value)| value).unwrap()
     };
-    let names = ["heartbeat-interval", "stabilization-interval", "block-threshold", "dependency-cleaning"];
+    let names = [
+        "heartbeat-interval",
+        "stabilization-interval",
+        "request-timeout",
+        "block-threshold",
+        "dependency-cleaning",
+    ];
     let default = Given::file("").load().unwrap();
-    assert_eq!(names.map(|name| told(&default, name)), ["10", "5", "500", "yes"]);
-    let text =
-        "heartbeat-interval 20\nstabilization-interval 7\nblock-threshold 2000\ndependency-cleaning no\n";
+    assert_eq!(names.map(|name| told(&default, name)), ["10", "5", "5000", "500", "yes"]);
+    let text = "heartbeat-interval 20\nstabilization-interval 7\nrequest-timeout 10000\nblock-threshold 4000\n\
+                dependency-cleaning no\n";
     let config = Given::file(text).variable("ENSUE_HEARTBEAT_INTERVAL", "30").load().unwrap();
-    assert_eq!(names.map(|name| told(&config, name)), ["30", "7", "2000", "no"]);
+    assert_eq!(names.map(|name| told(&config, name)), ["30", "7", "10000", "4000", "no"]);
     let set = (config.heartbeat_interval_ms, config.stabilization_interval_ms, config.block_threshold_ms);
-    assert_eq!(set, (30, 7, 2000));
+    assert_eq!((set, config.request_timeout_ms), ((30, 7, 4000), 10_000));
     assert!(!config.dependency_cleaning);
 }
 
