@@ -26,7 +26,7 @@ use crate::record::Record;
 use bytes::{Buf, BufMut, Bytes};
 use ensue_types::{
     Column, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId,
-    Position, RowEffect, Source, Stamp, limits,
+    Position, RowEffect, Source, Stamp, TimeVector, limits,
 };
 
 /// The kind of item that holds `PartitionImage`.
@@ -191,18 +191,20 @@ pub fn record_item(record: &Record) -> Vec<u8> {
 }
 
 /// The item that brings back what every reader must see. It stands behind the rows that were settled by it.
-pub fn floor_item(keyspace: KeyspaceId, floor: &Opaque) -> Vec<u8> {
-    [&[keyspace.0], &floor.0[..]].concat()
+pub fn floor_item(keyspace: KeyspaceId, floor: &TimeVector) -> Vec<u8> {
+    let times = floor.entries().flat_map(|(_, time)| time.0.to_le_bytes());
+    std::iter::once(keyspace.0).chain(times).collect()
 }
 
 /// Reads an item of the kind `FLOOR`.
-pub fn decode_floor(bytes: &Bytes) -> Result<(KeyspaceId, Opaque), LayoutError> {
-    match bytes.split_first() {
-        Some((&number, floor)) if number < limits::KEYSPACES => {
-            Ok((KeyspaceId(number), Opaque(floor.to_vec())))
-        }
-        _ => Err(LayoutError::Unknown { what: "floor image", at: 0, value: 0 }),
+pub fn decode_floor(bytes: &Bytes) -> Result<(KeyspaceId, TimeVector), LayoutError> {
+    let mut from = bytes.clone();
+    let number = from.try_get_u8().unwrap_or(limits::KEYSPACES);
+    if number >= limits::KEYSPACES || from.len() % 8 != 0 {
+        return Err(LayoutError::Unknown { what: "floor image", at: 0, value: 0 });
     }
+    let floor = std::iter::from_fn(|| from.try_get_u64_le().ok()).map(LogicalTime).collect();
+    Ok((KeyspaceId(number), floor))
 }
 
 fn state_effects(state: &State) -> impl Iterator<Item = (Source, Effect)> + '_ {

@@ -12,7 +12,7 @@ use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
     Column, DatacenterId, Decimal, Effect, LogicalTime, Opaque, OperationId, Previous, RowEffect, Rule,
-    Rules, Seen, SeenTally, Sight, Source, Stamp, Tally,
+    Rules, Seen, SeenTally, Sight, Source, Stamp, Tally, TimeVector,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -54,8 +54,8 @@ pub struct Keyspace {
     /// Flushes that not every reader sees yet, and the highest of the others.
     flushes: Vec<Write>,
     flushed_settled: Stamp,
-    /// What every reader must see, in the protocol's own bytes: what was settled by.
-    floor: Opaque,
+    /// What every reader must see: what was settled by.
+    floor: TimeVector,
     /// The locations with unsettled versions. A row that has any never leaves its slot.
     unsettled: VecDeque<(u32, Column)>,
     versions: usize,
@@ -157,13 +157,13 @@ impl Keyspace {
     }
 
     /// What every reader must see since the last call of `raise_floor`, also before a restart.
-    pub fn floor(&self) -> &Opaque {
+    pub fn floor(&self) -> &TimeVector {
         &self.floor
     }
 
     /// Notes what rows are settled by, before they are: checkpoints keep it, because below it they are no longer whole.
-    pub fn raise_floor(&mut self, floor: Opaque) {
-        self.floor = floor;
+    pub fn raise_floor(&mut self, floor: &TimeVector) {
+        self.floor.join(floor);
     }
 
     /// What a value or tombstone put here now would replace.

@@ -202,7 +202,9 @@ impl Partition {
             image::RECORD => self.take_lasting(layout::decode_record(bytes).map_err(wrong)?),
             image::FLOOR => {
                 let (keyspace, floor) = image::decode_floor(bytes).map_err(wrong)?;
-                self.keyspace(keyspace).raise_floor(floor);
+                self.keyspace(keyspace).raise_floor(&floor);
+                // Rows of the checkpoint are not whole below it: nothing is read there any more.
+                self.times.floor.join(&floor);
                 Ok(())
             }
             image::EFFECT | image::VERSION | image::FLUSH => {

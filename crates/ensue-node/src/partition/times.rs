@@ -300,6 +300,7 @@ impl Partition {
         for number in 0..self.rows.len() {
             let protocol = self.protocols[number].as_ref();
             if protocol.needs().versions {
+                self.rows[number].raise_floor(&sight.times);
                 self.rows[number].settle(&Shown { protocol, sight: &sight }, FOLDED_AT_ONCE);
             }
         }

@@ -11,9 +11,9 @@ use ensue_store::layout;
 use ensue_store::view::View;
 use ensue_types::{
     Column, Context, CoreId, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Now, Opaque,
-    Position, RequestId, RowEffect, Rules, Source, Stamp,
+    Position, RequestId, RowEffect, Rules, Source, Stamp, TimeVector,
 };
-use ensue_wire::{Address, Envelope, Message};
+use ensue_wire::{Address, AtValues, Envelope, Message};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -188,7 +188,7 @@ fn history(checkpoint_bytes: u64) -> World {
     let first_two =
         |source: &Source| source.operation.datacenter != OTHER || source.operation.position.number() <= 2;
     let rows = &mut world.partition.rows[0];
-    rows.raise_floor(Opaque(vec![2]));
+    rows.raise_floor(&TimeVector::uniform(2, LogicalTime(2)));
     assert_eq!(rows.settle(&first_two, usize::MAX), 0);
     world.receive(3, "a", put("4"));
     world.receive(4, "b", Some(Effect::Delete { seen: Vec::new() }));
@@ -240,5 +240,52 @@ fn a_flush_that_some_do_not_see_is_not_seen_by_them_after_a_restart() {
         let everything = |_: &Source| true;
         assert_eq!(again.partition.rows[0].settle(&everything, usize::MAX), 0);
         assert!(!shows(&again, 4) && again.partition.rows[0].flushes().is_empty());
+    }
+}
+
+/// The answer to the share of a snapshot at this cut.
+fn slice(world: &mut World, cut: TimeVector) -> Option<AtValues> {
+    let commands = vec![["GET", "a"].map(|word| Bytes::from_static(word.as_bytes())).into_iter().collect()];
+    let from = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
+    world.message(from, Message::ReadSlice { read: 7, keyspace: KeyspaceId(0), cut, commands });
+    let read =
+        std::iter::from_fn(|| world.partition.outbox.next()).find_map(|envelope| match envelope.message {
+            Message::SliceRead { values, .. } => Some(values),
+            _ => None,
+        });
+    read.expect("the slice was answered")
+}
+
+/// What was folded is not told apart any more, in a checkpoint neither: a cut below it is drawn again.
+#[test]
+fn a_restart_answers_no_cut_below_what_was_folded() {
+    let versioned = |name: &&str| {
+        let protocol = ensue_protocol::by_name(name, Default::default(), Rules::default());
+        protocol.expect("every listed name is known").needs().versions
+    };
+    for name in ensue_protocol::NAMES.into_iter().filter(versioned) {
+        let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+        let mut world = World::under(name, BTreeMap::new(), now, 1).started();
+        world.run("SET a 1");
+        world.now.monotonic_us += 1_000_000;
+        world.now.wall_ms += 1_000;
+        world.run("SET a 2");
+        let time = LogicalTime::from_ms(world.now.wall_ms + 1);
+        let (received, floor) = (TimeVector::uniform(2, time), TimeVector::uniform(1, time));
+        let from = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
+        let end = Position(0);
+        let other = Address::Partition { datacenter: OTHER, partition: PARTITION };
+        world.now.wall_ms += 10;
+        world.message(other, Message::Heartbeat { end });
+        world.message(from, Message::Stable { received, floor: floor.clone() });
+        assert!(slice(&mut world, TimeVector::default()).is_none(), "{name}");
+        assert!(slice(&mut world, floor.clone()).is_some(), "{name}");
+        // The log is kept for the other datacenter; this is about the checkpoint's rows.
+        world.partition.persistence.stream_floor =
+            world.partition.persistence.log.as_ref().expect("open").end();
+        assert!(world.checkpoint());
+        let mut again = World::under(name, world.files, world.now, u64::MAX).started();
+        assert!(slice(&mut again, TimeVector::default()).is_none(), "{name}: after a restart");
+        assert!(slice(&mut again, floor).is_some(), "{name}: after a restart");
     }
 }
