@@ -17,6 +17,7 @@ mod discarded;
 mod execute;
 mod intake;
 mod persistence;
+mod progress;
 mod recover;
 mod regain;
 mod replicas;
@@ -260,11 +261,11 @@ impl Partition {
             Message::Transact { request, keyspace, context, parts } => {
                 self.on_transact(from, request, keyspace, context, parts);
             }
-            Message::AwaitReplicas { request, dependencies, datacenters } => {
-                self.on_await_replicas(from, request, dependencies, datacenters);
+            Message::AwaitReplicas { request, dependencies, times, datacenters } => {
+                self.on_await_replicas(from, request, replicas::Wanted { dependencies, times }, datacenters);
             }
-            Message::CountReplicas { request, dependencies } => {
-                let datacenters = self.replicas(&self.all_if_none(dependencies));
+            Message::CountReplicas { request, dependencies, times } => {
+                let datacenters = self.replicas(&replicas::Wanted { dependencies, times });
                 self.send(from, Message::ReplicasReached { request, datacenters });
             }
             Message::ContextFetch { request, context } => self.on_context_fetch(from, request, context),

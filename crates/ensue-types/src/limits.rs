@@ -57,6 +57,8 @@ pub const READ_TRANSACTION_TIMEOUT_MS: u64 = 2_000;
 pub const READ_MARK_MS: u64 = 2 * READ_TRANSACTION_TIMEOUT_MS;
 /// A request to a partition that cannot be reached is answered with an error after this time.
 pub const REQUEST_TIMEOUT_MS: u64 = 5_000;
+/// Steps of a stream's progress in time that a partition keeps: the latest few seconds one by one, older ones coarsely.
+pub const PROGRESS_STEPS_MAX: usize = 1_024;
 /// Restarts of one read transaction before its client gets an error.
 pub const READ_RESTARTS_MAX: u32 = 16;
 

@@ -108,10 +108,12 @@ pub enum Message {
         request: RequestId,
         reply: Reply,
     },
-    /// Tell me when this many datacenters, this one included, have durably applied these operations (`CAUSAL WAIT`).
+    /// Tell me when this many datacenters, this one included, have durably applied these operations, and everything that each
+    /// datacenter wrote in this partition up to these times (`CAUSAL WAIT`).
     AwaitReplicas {
         request: RequestId,
         dependencies: Vec<Dependency>,
+        times: TimeVector,
         datacenters: u8,
     },
     /// How many had when the wanted number was reached.
@@ -123,6 +125,7 @@ pub enum Message {
     CountReplicas {
         request: RequestId,
         dependencies: Vec<Dependency>,
+        times: TimeVector,
     },
     /// Reads a shared context (`CAUSAL SESSION`), kept by the partition that owns its name.
     ContextFetch {

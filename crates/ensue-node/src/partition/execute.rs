@@ -406,6 +406,7 @@ impl Partition {
         previous: Vec<Previous>,
     ) -> Bytes {
         self.position = self.position.next();
+        self.note_progress(self.datacenter, self.position, stamp.time);
         layout::encode_entry(&Entry { position: self.position, stamp, dependencies, change, previous })
     }
 

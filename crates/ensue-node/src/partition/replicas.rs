@@ -2,7 +2,9 @@
 
 use super::Partition;
 use crate::trace::Trace;
-use ensue_types::{DatacenterId, Dependency, Extent, LogicalTime, OperationId, Position, RequestId, Rule};
+use ensue_types::{
+    DatacenterId, Dependency, Extent, LogicalTime, OperationId, Position, RequestId, Rule, TimeVector,
+};
 use ensue_wire::{Address, Message, StreamAcknowledge};
 
 /// A session that waits until enough datacenters have its past.
@@ -10,9 +12,16 @@ use ensue_wire::{Address, Message, StreamAcknowledge};
 pub(crate) struct ReplicaWait {
     from: Address,
     request: RequestId,
-    dependencies: Vec<Dependency>,
+    wanted: Wanted,
     datacenters: u8,
     since_us: u64,
+}
+
+/// A session's past in this partition: operations, or all that each datacenter wrote up to a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub dependencies: Vec<Dependency>,
+    pub times: TimeVector,
 }
 
 impl Partition {
@@ -184,27 +193,12 @@ impl Partition {
         &mut self,
         from: Address,
         request: RequestId,
-        dependencies: Vec<Dependency>,
+        wanted: Wanted,
         datacenters: u8,
     ) {
         let since_us = self.now.monotonic_us;
-        let dependencies = self.all_if_none(dependencies);
-        self.replica_waits.push(ReplicaWait { from, request, dependencies, datacenters, since_us });
+        self.replica_waits.push(ReplicaWait { from, request, wanted, datacenters, since_us });
         self.answer_replica_waits();
-    }
-
-    /// A session that names nothing asks about everything that has been applied here.
-    pub(super) fn all_if_none(&self, dependencies: Vec<Dependency>) -> Vec<Dependency> {
-        if !dependencies.is_empty() {
-            return dependencies;
-        }
-        let through = |(datacenter, set): (DatacenterId, &crate::applied::AppliedSet)| {
-            let position = set.watermark;
-            let operation =
-                OperationId { datacenter, incarnation: position.incarnation(), partition: self.id, position };
-            Dependency { operation, extent: Extent::Through }
-        };
-        self.applied.sets().map(through).filter(|d| d.operation.position != Position(0)).collect()
     }
 
     pub(super) fn answer_replica_waits(&mut self) {
@@ -215,7 +209,7 @@ impl Partition {
         let oldest = self.now.monotonic_us.saturating_sub(3_600_000_000);
         let waits = std::mem::take(&mut self.replica_waits);
         for wait in waits {
-            let datacenters = self.replicas(&wait.dependencies);
+            let datacenters = self.replicas(&wait.wanted);
             if datacenters >= wait.datacenters {
                 self.send(wait.from, Message::ReplicasReached { request: wait.request, datacenters });
             } else if wait.since_us >= oldest {
@@ -224,8 +218,14 @@ impl Partition {
         }
     }
 
-    /// How many datacenters, this one included, have durably applied all of these operations of this partition.
-    pub(super) fn replicas(&self, dependencies: &[Dependency]) -> u8 {
+    /// How many datacenters, this one included, have durably applied all of this. None, as far as is known here, while some of
+    /// it has not even been received.
+    pub(super) fn replicas(&self, wanted: &Wanted) -> u8 {
+        if !self.times.received.covers_but(self.datacenter, &wanted.times) {
+            return 0;
+        }
+        let mut dependencies = wanted.dependencies.clone();
+        dependencies.extend(self.written_through(&wanted.times));
         let has = |sender: &crate::stream::sender::Sender, dependency: &Dependency| {
             debug_assert!(matches!(dependency.extent, Extent::Exact | Extent::Through));
             let (_, position) = sender.applied(dependency.operation.datacenter);
@@ -241,5 +241,20 @@ impl Partition {
         let elsewhere =
             self.living_senders().filter(|sender| dependencies.iter().all(|d| has(sender, d))).count();
         here + elsewhere as u8
+    }
+
+    /// What each datacenter wrote in this partition up to a time.
+    fn written_through<'a>(&'a self, times: &'a TimeVector) -> impl Iterator<Item = Dependency> + 'a {
+        times.entries().filter(|(_, time)| *time != LogicalTime::ZERO).filter_map(|(datacenter, time)| {
+            let position = match (self.times.progress.get(&datacenter), self.receivers.get(&datacenter)) {
+                (Some(progress), _) => progress.through(time),
+                // All of it came before the last restart.
+                (None, Some(receiver)) => receiver.received(),
+                (None, None) => self.position,
+            };
+            let (incarnation, partition) = (position.incarnation(), self.id);
+            let operation = OperationId { datacenter, incarnation, partition, position };
+            (position != Position(0)).then_some(Dependency { operation, extent: Extent::Through })
+        })
     }
 }

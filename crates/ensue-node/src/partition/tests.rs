@@ -4,6 +4,7 @@
 mod checkpoints;
 mod cuts;
 mod previous;
+mod replicas;
 mod times;
 mod versions;
 

@@ -11,6 +11,7 @@
 //! has passed the stamp of whatever it logs, and all that it stamps itself later lies above.
 
 use super::Partition;
+use super::progress::Progress;
 use crate::view::Shown;
 use ensue_protocol::{Needs, Sight, Standing};
 use ensue_store::record::Record;
@@ -65,6 +66,8 @@ pub(crate) struct Times {
     pub(super) applied: TimeVector,
     pub(super) stable: TimeVector,
     pub(super) floor: TimeVector,
+    /// Where each stream was at which time, the own one too.
+    pub(super) progress: BTreeMap<DatacenterId, Progress>,
     unreceived: BTreeMap<DatacenterId, Waiting>,
     unapplied: BTreeMap<DatacenterId, Waiting>,
     /// At partition 0: what each has said last.
@@ -113,10 +116,19 @@ impl Partition {
     /// An entry with this stamp has been received: nothing below it follows.
     pub(crate) fn note_received(&mut self, origin: DatacenterId, time: LogicalTime) {
         let position = self.receivers.get(&origin).map(|receiver| receiver.received()).unwrap_or_default();
+        self.note_progress(origin, position, time);
         let mut rose = self.times.received.raise(origin, time);
         let reached = self.times.unreceived.get_mut(&origin).and_then(|waiting| waiting.reached(position));
         rose |= reached.is_some_and(|time| self.times.received.raise(origin, time));
         self.times_rose |= rose;
+    }
+
+    /// A stream has come to this place, with an entry of this time.
+    pub(super) fn note_progress(&mut self, origin: DatacenterId, position: Position, time: LogicalTime) {
+        if self.times.needs.versions {
+            let before = || Progress::after(Position(position.0.saturating_sub(1)));
+            self.times.progress.entry(origin).or_insert_with(before).come(position, time);
+        }
     }
 
     /// An entry with this stamp has been applied.

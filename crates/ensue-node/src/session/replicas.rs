@@ -2,7 +2,7 @@
 //!
 //! The answer is the number of datacenters, this one included, that have durably applied everything the session has
 //! read and written; the least over its dependencies. A past in times names none: then it is everything that each
-//! partition has.
+//! partition has of each datacenter up to these times.
 //!
 //! - Begin: `AwaitReplicas` to every partition that a dependency names. Nothing to depend on is safe everywhere.
 //! - On the last answer: the least of them.
@@ -12,13 +12,14 @@ use super::exchange::Exchange;
 use super::merge::by_partition;
 use super::turn::Turn;
 use ensue_protocol::Past;
-use ensue_types::{Dependency, PartitionId, Reply};
+use ensue_types::{Dependency, PartitionId, Reply, TimeVector};
 use ensue_wire::Message;
 
 /// Waiting for `ReplicasReached` of every group.
 #[derive(Clone, Debug)]
 pub(super) struct ReplicaWait {
     groups: Vec<(PartitionId, Vec<Dependency>)>,
+    times: TimeVector,
     counts: Vec<Option<u8>>,
     /// The client's time is over: each answer says how many there are now.
     counting: bool,
@@ -30,39 +31,43 @@ impl Turn<'_> {
         // More than there are will never come: as many as there are is the truth soonest.
         let wanted = u8::try_from(wanted).unwrap_or(datacenters).min(datacenters);
         let past = self.desk.protocol(self.session.keyspace).past(&self.session.context().facts);
-        let groups: Vec<_> = match past {
-            Ok(Past::Operations(dependencies)) => by_partition(dependencies).into_iter().collect(),
-            // Times name no operations: each partition is asked about all that it has.
-            Ok(Past::Times(times)) if !times.is_zero() => {
-                (0..self.desk.partitions()).map(|partition| (PartitionId(partition), Vec::new())).collect()
+        let (groups, times): (Vec<_>, _) = match past {
+            Ok(Past::Operations(dependencies)) => {
+                (by_partition(dependencies).into_iter().collect(), TimeVector::default())
             }
-            Ok(Past::Times(_)) | Err(_) => Vec::new(),
+            Ok(Past::Times(times)) if !times.is_zero() => {
+                let everywhere = (0..self.desk.partitions()).map(|number| (PartitionId(number), Vec::new()));
+                (everywhere.collect(), times)
+            }
+            Ok(Past::Times(_)) | Err(_) => Default::default(),
         };
         if groups.is_empty() {
             return self.reply(&Reply::Integer(i64::from(datacenters)));
         }
         self.ask(1);
-        let wait = ReplicaWait { counts: vec![None; groups.len()], groups, counting: false };
+        let wait = ReplicaWait { counts: vec![None; groups.len()], groups, times, counting: false };
         if wanted == 0 {
             return self.count_replicas(wait);
         }
-        let messages = wait.groups.clone();
+        let (messages, times) = (wait.groups.clone(), wait.times.clone());
         self.begin_exchange(Exchange::Replicas(Box::new(wait)), messages.len(), timeout_ms);
         for (share, (partition, dependencies)) in messages.into_iter().enumerate() {
             let request = self.request(share);
-            let message = Message::AwaitReplicas { request, dependencies, datacenters: wanted };
+            let times = times.clone();
+            let message = Message::AwaitReplicas { request, dependencies, times, datacenters: wanted };
             self.send(partition, message);
         }
     }
 
     fn count_replicas(&mut self, wait: ReplicaWait) {
-        let messages = wait.groups.clone();
+        let (messages, times) = (wait.groups.clone(), wait.times.clone());
         let counts = vec![None; wait.groups.len()];
         let wait = ReplicaWait { counting: true, counts, ..wait };
         self.begin_request(Exchange::Replicas(Box::new(wait)), messages.len());
         for (share, (partition, dependencies)) in messages.into_iter().enumerate() {
             let request = self.request(share);
-            self.send(partition, Message::CountReplicas { request, dependencies });
+            let times = times.clone();
+            self.send(partition, Message::CountReplicas { request, dependencies, times });
         }
     }
 }

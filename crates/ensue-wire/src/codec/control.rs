@@ -12,11 +12,13 @@ const QUERY_FIGURES: u8 = 2;
 
 pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
     match message {
-        Message::AwaitReplicas { request, dependencies, datacenters } => {
-            w.request(*request).dependencies(dependencies).u8(*datacenters)
+        Message::AwaitReplicas { request, dependencies, times, datacenters } => {
+            w.request(*request).dependencies(dependencies).times(times).u8(*datacenters)
         }
         Message::ReplicasReached { request, datacenters } => w.request(*request).u8(*datacenters),
-        Message::CountReplicas { request, dependencies } => w.request(*request).dependencies(dependencies),
+        Message::CountReplicas { request, dependencies, times } => {
+            w.request(*request).dependencies(dependencies).times(times)
+        }
         Message::ContextFetch { request, context } => w.request(*request).context_name(context),
         Message::ContextFetched { request, context } => w.request(*request).context(context),
         Message::ContextMerge { request, name, context } => {
@@ -41,12 +43,15 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::AWAIT_REPLICAS => Message::AwaitReplicas {
             request: r.request()?,
             dependencies: r.dependencies()?,
+            times: r.times()?,
             datacenters: r.u8()?,
         },
         tag::REPLICAS_REACHED => Message::ReplicasReached { request: r.request()?, datacenters: r.u8()? },
-        tag::COUNT_REPLICAS => {
-            Message::CountReplicas { request: r.request()?, dependencies: r.dependencies()? }
-        }
+        tag::COUNT_REPLICAS => Message::CountReplicas {
+            request: r.request()?,
+            dependencies: r.dependencies()?,
+            times: r.times()?,
+        },
         tag::CONTEXT_FETCH => Message::ContextFetch { request: r.request()?, context: r.context_name()? },
         tag::CONTEXT_FETCHED => Message::ContextFetched { request: r.request()?, context: r.context()? },
         tag::CONTEXT_MERGE => {

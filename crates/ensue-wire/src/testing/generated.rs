@@ -71,13 +71,19 @@ fn answers() -> BoxedStrategy<Message> {
 
 fn control() -> BoxedStrategy<Message> {
     prop_oneof![
-        (request(), dependencies(), any::<u8>()).prop_map(|(request, dependencies, datacenters)| {
-            Message::AwaitReplicas { request, dependencies, datacenters }
-        }),
+        (request(), dependencies(), time_vector(), any::<u8>()).prop_map(
+            |(request, dependencies, times, datacenters)| Message::AwaitReplicas {
+                request,
+                dependencies,
+                times,
+                datacenters
+            }
+        ),
         (request(), any::<u8>())
             .prop_map(|(request, datacenters)| Message::ReplicasReached { request, datacenters }),
-        (request(), dependencies())
-            .prop_map(|(request, dependencies)| Message::CountReplicas { request, dependencies }),
+        (request(), dependencies(), time_vector()).prop_map(|(request, dependencies, times)| {
+            Message::CountReplicas { request, dependencies, times }
+        }),
         (request(), context_name()).prop_map(|(request, context)| Message::ContextFetch { request, context }),
         (request(), context()).prop_map(|(request, context)| Message::ContextFetched { request, context }),
         (request(), context_name(), context()).prop_map(|(request, name, context)| Message::ContextMerge {

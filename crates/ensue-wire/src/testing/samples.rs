@@ -98,9 +98,24 @@ fn control() -> Vec<(&'static str, Message)> {
     let name = ContextName { keyspace: KeyspaceId(3), name: Bytes::from_static(b"cart:17") };
     let figures = vec![("keys".to_owned(), 12), ("lag_ms".to_owned(), -1)];
     vec![
-        ("await-replicas", Message::AwaitReplicas { request, dependencies: dependencies(), datacenters: 2 }),
+        (
+            "await-replicas",
+            Message::AwaitReplicas {
+                request,
+                dependencies: dependencies(),
+                times: TimeVector::default(),
+                datacenters: 2,
+            },
+        ),
         ("replicas-reached", Message::ReplicasReached { request, datacenters: 3 }),
-        ("count-replicas", Message::CountReplicas { request, dependencies: dependencies() }),
+        (
+            "count-replicas",
+            Message::CountReplicas {
+                request,
+                dependencies: Vec::new(),
+                times: TimeVector::uniform(2, LogicalTime(7)),
+            },
+        ),
         ("context-fetch", Message::ContextFetch { request, context: name.clone() }),
         ("context-fetched", Message::ContextFetched { request, context: context() }),
         ("context-merge", Message::ContextMerge { request, name, context: context() }),

@@ -1,0 +1,103 @@
+//! `CAUSAL WAIT` for a past in times: what was written up to then, and nothing that came later.
+
+use super::PARTITION;
+use super::versions::World;
+use ensue_types::{DatacenterId, Incarnation, LogicalTime, Now, Position, RequestId, Rules, TimeVector};
+use ensue_wire::{Address, Message, StreamAcknowledge};
+use std::collections::BTreeMap;
+
+const HERE: DatacenterId = DatacenterId(0);
+const OTHER: Address = Address::Partition { datacenter: DatacenterId(1), partition: PARTITION };
+
+/// A protocol whose pasts are times.
+fn versioned() -> &'static str {
+    let versions = |name: &&str| {
+        let protocol = ensue_protocol::by_name(name, Default::default(), Rules::default());
+        protocol.expect("every listed name is known").needs().versions
+    };
+    ensue_protocol::NAMES.into_iter().find(versions).expect("there are some")
+}
+
+fn through(datacenter: DatacenterId, time: LogicalTime) -> TimeVector {
+    let mut times = TimeVector::default();
+    times.raise(datacenter, time);
+    times
+}
+
+/// In how many datacenters what was written up to these times is, as a session is told.
+fn replicas(world: &mut World, times: TimeVector) -> u8 {
+    let (request, dependencies) = (RequestId::default(), Vec::new());
+    world.message(OTHER, Message::CountReplicas { request, dependencies, times });
+    let counted =
+        std::iter::from_fn(|| world.partition.outbox.next()).find_map(|envelope| match envelope.message {
+            Message::ReplicasReached { datacenters, .. } => Some(datacenters),
+            _ => None,
+        });
+    counted.expect("it was answered")
+}
+
+/// The other datacenter has durably applied so much of this one's stream.
+fn applied_elsewhere(world: &mut World, position: u64) {
+    let (incarnation, position) = (Incarnation(1), Position(position));
+    let acknowledge = StreamAcknowledge {
+        incarnation,
+        received: position,
+        synced: position,
+        end: Position(0),
+        applied: vec![(HERE, incarnation, position)],
+    };
+    world.message(OTHER, Message::StreamAcknowledge(acknowledge));
+}
+
+fn world() -> World {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::under(versioned(), BTreeMap::new(), now, u64::MAX).started();
+    let resume = Message::StreamResume { incarnation: Incarnation(1), received: Position(0) };
+    world.message(OTHER, resume);
+    world
+}
+
+/// A write, and its stamp's time.
+fn written(world: &mut World, line: &str) -> LogicalTime {
+    world.now.monotonic_us += 1_000;
+    world.now.wall_ms += 1;
+    world.run(line);
+    world.partition.clock.latest()
+}
+
+#[test]
+fn a_past_in_times_does_not_wait_for_what_others_wrote_later() {
+    let mut world = world();
+    let first = written(&mut world, "SET a 1");
+    let second = written(&mut world, "SET b 1");
+    assert_eq!(replicas(&mut world, through(HERE, first)), 1);
+    applied_elsewhere(&mut world, 1);
+    assert_eq!(replicas(&mut world, through(HERE, first)), 2);
+    assert_eq!(replicas(&mut world, through(HERE, second)), 1);
+    applied_elsewhere(&mut world, 2);
+    assert_eq!(replicas(&mut world, through(HERE, second)), 2);
+    assert_eq!(replicas(&mut world, TimeVector::default()), 2);
+}
+
+#[test]
+fn what_has_not_been_received_is_nowhere_as_far_as_is_known() {
+    let mut world = world();
+    let time = LogicalTime::from_ms(world.now.wall_ms + 5);
+    assert_eq!(replicas(&mut world, through(DatacenterId(1), time)), 0);
+    world.now.wall_ms += 10;
+    world.message(OTHER, Message::Heartbeat { end: Position(0) });
+    assert_eq!(replicas(&mut world, through(DatacenterId(1), time)), 2);
+}
+
+#[test]
+fn after_a_restart_all_that_came_before_it_is_waited_for() {
+    let mut world = world();
+    let first = written(&mut world, "SET a 1");
+    written(&mut world, "SET b 1");
+    let mut again = World::under(versioned(), world.files, world.now, u64::MAX).started();
+    again.message(OTHER, Message::StreamResume { incarnation: Incarnation(1), received: Position(2) });
+    applied_elsewhere(&mut again, 1);
+    assert_eq!(replicas(&mut again, through(HERE, first)), 1);
+    applied_elsewhere(&mut again, 2);
+    assert_eq!(replicas(&mut again, through(HERE, first)), 2);
+}
