@@ -137,7 +137,11 @@ impl Partition {
 
     /// Takes up what need not wait any longer.
     pub(super) fn take_up_waits(&mut self) {
-        if !std::mem::take(&mut self.times_rose) || self.waits.waiting.is_empty() {
+        if !std::mem::take(&mut self.times_rose) {
+            return;
+        }
+        self.answer_replica_waits();
+        if self.waits.waiting.is_empty() {
             return;
         }
         for Wait { since_us, what } in std::mem::take(&mut self.waits.waiting) {

@@ -28,12 +28,15 @@ fn through(datacenter: DatacenterId, time: LogicalTime) -> TimeVector {
 fn replicas(world: &mut World, times: TimeVector) -> u8 {
     let (request, dependencies) = (RequestId::default(), Vec::new());
     world.message(OTHER, Message::CountReplicas { request, dependencies, times });
-    let counted =
-        std::iter::from_fn(|| world.partition.outbox.next()).find_map(|envelope| match envelope.message {
-            Message::ReplicasReached { datacenters, .. } => Some(datacenters),
-            _ => None,
-        });
-    counted.expect("it was answered")
+    told(world).expect("it was answered")
+}
+
+/// What a session has been told.
+fn told(world: &mut World) -> Option<u8> {
+    std::iter::from_fn(|| world.partition.outbox.next()).find_map(|envelope| match envelope.message {
+        Message::ReplicasReached { datacenters, .. } => Some(datacenters),
+        _ => None,
+    })
 }
 
 /// The other datacenter has durably applied so much of this one's stream.
@@ -84,8 +87,13 @@ fn what_has_not_been_received_is_nowhere_as_far_as_is_known() {
     let mut world = world();
     let time = LogicalTime::from_ms(world.now.wall_ms + 5);
     assert_eq!(replicas(&mut world, through(DatacenterId(1), time)), 0);
+    let (request, dependencies, times) = (RequestId::default(), Vec::new(), through(DatacenterId(1), time));
+    world.message(OTHER, Message::AwaitReplicas { request, dependencies, times, datacenters: 2 });
+    assert_eq!(told(&mut world), None);
+    // Who waits for it is answered when it is known that nothing is missing.
     world.now.wall_ms += 10;
     world.message(OTHER, Message::Heartbeat { end: Position(0) });
+    assert_eq!(told(&mut world), Some(2));
     assert_eq!(replicas(&mut world, through(DatacenterId(1), time)), 2);
 }
 
