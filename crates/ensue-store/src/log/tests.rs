@@ -99,6 +99,25 @@ fn a_testimony_is_one_empty_batch() {
 }
 
 #[test]
+fn a_testimony_waits_for_an_idle_moment() {
+    let mut log = empty(1 << 20);
+    log.append_testimony();
+    assert_eq!(log.take_append(), None, "nothing is durable yet");
+    log.append(&record(1));
+    let Some(DiskOp::Append { file, .. }) = log.take_append() else { panic!("an append") };
+    log.on_appended(file);
+    assert!(log.take_sync().is_some());
+    log.on_synced(file);
+    // What is to be appended next tells of the sync itself.
+    let end = log.append(&record(2));
+    log.append_testimony();
+    assert_eq!(log.end(), end);
+    let Some(DiskOp::Append { bytes, .. }) = log.take_append() else { panic!("an append") };
+    let header = BatchHeader::decode(&bytes, Seal(9), log.written()).unwrap();
+    assert_eq!((header.end(), header.synced), (end, log.written()));
+}
+
+#[test]
 fn a_new_incarnation_begins_a_batch() {
     let mut log = empty(1 << 20);
     log.append(&record(1));

@@ -23,6 +23,10 @@ fn every_flipped_bit_and_every_cut_is_refused() {
     for length in 0..bytes.len() {
         assert!(Superblock::decode(&bytes[..length]).is_err(), "{length} bytes");
     }
+    // As soon as it is known to be one, what is missing is said.
+    let short = |left| LayoutError::TooShort { what: "superblock", at: 0, needed: bytes.len() as u64, left };
+    assert_eq!(Superblock::decode(&bytes[..10]), Err(short(10)));
+    assert_eq!(Superblock::decode(&bytes[..bytes.len() - 1]), Err(short(bytes.len() - 1)));
 }
 
 #[test]

@@ -145,6 +145,8 @@ fn the_name_of_a_session_has_a_longest_length() {
     assert_eq!(world.ask(&format!("CAUSAL SESSION {}", "s".repeat(256))), "+OK|");
     let refused = "-ERR the name of a causal session is too long|";
     assert_eq!(world.ask(&format!("CAUSAL SESSION {}", "s".repeat(257))), refused);
+    let refused = "-ERR wrong number of arguments for 'causal|session' command|";
+    assert_eq!(world.ask("CAUSAL SESSION two words"), refused);
 }
 
 #[test]
