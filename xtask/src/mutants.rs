@@ -49,7 +49,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let wanted = |mutant: &Mutant| options.only.iter().any(|part| mutant.name.contains(part));
     mutants.retain(|mutant| options.only.is_empty() || wanted(mutant));
     let mutants = shuffled(mutants, options.seed);
-    let began = Instant::now();
+    let (began, commit) = (Instant::now(), commit(root)?);
     let mut copy = Copy::make(root, &options.scratch)?;
     let sample = copy.take_sample(&mutants, options.sample)?;
     println!("{} of {} changes, seed {}", sample.mutants.len(), mutants.len(), options.seed);
@@ -67,7 +67,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let figures = Figures::new(&sample, &verdicts, mutants.len(), options.seed, began.elapsed());
     print!("\n{figures}");
     if let Some(path) = &options.record {
-        let text = figures.page(&commit(root)?);
+        let text = figures.page(&commit);
         std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
     }
     Ok(figures.survivors.is_empty())

@@ -5,6 +5,7 @@ mod checkpoints;
 mod cuts;
 mod previous;
 mod replicas;
+mod room;
 mod times;
 mod versions;
 

@@ -13,7 +13,15 @@ fn the_gate_before_authentication() {
     assert_eq!(world.ask("PING"), "-NOAUTH Authentication required.|");
     assert!(world.ask("HELLO 3").starts_with("-NOAUTH HELLO must be called"));
     let wrong = "-WRONGPASS invalid username-password pair or user is disabled.|";
-    for command in ["AUTH secre", "AUTH secrets", "AUTH nobody secret", "HELLO 3 AUTH default wrong"] {
+    // Too short, too long, and as long with one character changed.
+    for command in [
+        "AUTH secre",
+        "AUTH secrets",
+        "AUTH tecret",
+        "AUTH secreT",
+        "AUTH nobody secret",
+        "HELLO 3 AUTH default wrong",
+    ] {
         assert_eq!(world.ask(command), wrong);
     }
     assert_eq!(world.ask("AUTH a b c"), "-ERR syntax error|");

@@ -1,0 +1,94 @@
+//! Checkpoints on a disk that has no room.
+
+use super::{PARTITION, World};
+use crate::{AppendFsync, Input};
+use ensue_store::disk::{DiskDone, DiskOp, FileName};
+use ensue_types::{SessionId, limits};
+
+const FIRST: FileName = FileName::Checkpoint(1);
+
+impl World {
+    fn pass_us(&mut self, us: u64) {
+        self.now.monotonic_us += us;
+        self.give(Input::Timer);
+        self.give(Input::TurnEnd);
+    }
+
+    fn asks(&self, op: impl Fn(&DiskOp) -> bool) -> bool {
+        self.asked.iter().any(op)
+    }
+
+    /// There is no room for the oldest append to such a file; what was asked for before it is carried out.
+    fn refuse_append(&mut self, to: impl Fn(FileName) -> bool) {
+        loop {
+            match self.asked.front() {
+                Some(DiskOp::Append { file, .. }) if to(*file) => break,
+                _ => self.carry_out().expect("the append is asked for"),
+            };
+        }
+        let Some(DiskOp::Append { file, .. }) = self.asked.pop_front() else { panic!("an append") };
+        let (file, reason) = (Some(file), "no room".to_owned());
+        let done = DiskDone::Failed { op: "append", file, full: true, reason };
+        self.give(Input::Disk { partition: PARTITION, done });
+        self.give(Input::TurnEnd);
+    }
+}
+
+fn appends(file: FileName) -> impl Fn(&DiskOp) -> bool {
+    move |op| matches!(op, DiskOp::Append { file: to, .. } if *to == file)
+}
+
+fn deletes_first(op: &DiskOp) -> bool {
+    matches!(op, DiskOp::Delete { file } if *file == FIRST)
+}
+
+fn is_segment(file: FileName) -> bool {
+    matches!(file, FileName::Segment(_))
+}
+
+#[test]
+fn a_checkpoint_that_found_no_room_is_tried_again_after_a_while() {
+    let mut world = World::new(AppendFsync::Always);
+    world.calm_down();
+    world.increment(SessionId(1));
+    world.calm_down();
+    world.pass_us(1_000_000);
+    world.refuse_append(|file| file == FIRST);
+    assert!(world.asks(deletes_first), "what was written of it goes");
+    world.calm_down();
+    world.pass_us(limits::FULL_DISK_RETRY_US / 2);
+    assert!(!world.asks(appends(FIRST)), "{:?}", world.asked);
+    world.pass_us(limits::FULL_DISK_RETRY_US / 2);
+    assert!(world.asks(appends(FIRST)));
+    world.calm_down();
+}
+
+#[test]
+fn a_log_without_room_takes_that_of_a_checkpoint_under_way() {
+    let mut world = World::new(AppendFsync::Always);
+    world.calm_down();
+    world.increment(SessionId(1));
+    world.pass_us(1_000_000);
+    assert!(world.asks(appends(FIRST)));
+    // A checkpoint begins by deleting what an earlier attempt may have left.
+    world.asked.retain(|op| !deletes_first(op));
+    world.refuse_append(is_segment);
+    assert!(world.asks(deletes_first), "{:?}", world.asked);
+}
+
+#[test]
+fn a_checkpoint_that_is_being_named_is_kept_when_the_log_has_no_room() {
+    let mut world = World::new(AppendFsync::Always);
+    world.calm_down();
+    world.increment(SessionId(1));
+    world.calm_down();
+    world.pass_us(1_000_000);
+    let named = |op: &DiskOp| matches!(op, DiskOp::Replace { file: FileName::Superblock, .. });
+    while !world.asks(named) {
+        world.carry_out().expect("the checkpoint comes to its end");
+    }
+    world.increment(SessionId(2));
+    world.asked.retain(|op| !named(op));
+    world.refuse_append(is_segment);
+    assert!(!world.asks(deletes_first), "{:?}", world.asked);
+}
