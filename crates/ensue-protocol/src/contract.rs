@@ -241,6 +241,23 @@ fn a_cut_is_served_when_everything_within_it_is_there() {
     });
 }
 
+/// Of a datacenter that was declared dead everything has been received for ever. A cut beyond the present would pull the clock along.
+#[test]
+fn no_cut_is_beyond_the_present_where_nothing_more_is_expected() {
+    each(|protocol| {
+        let received = TimeVector::from_iter([LogicalTime::MAX, LogicalTime::ZERO]);
+        let standing = at(100, &received, &received);
+        let context = Opaque::default();
+        let late = match protocol.late(&context, &standing) {
+            Late::OlderCut(cut) => cut,
+            _ => TimeVector::default(),
+        };
+        for cut in [protocol.cut(&context, &standing), protocol.floor(&standing), late] {
+            assert!(cut.at(standing.datacenter) <= standing.now, "{}: {cut:?}", protocol.name());
+        }
+    });
+}
+
 #[test]
 fn a_session_that_cannot_wait_gets_an_error_and_can_go_on_where_that_is_promised() {
     causal(|protocol| {

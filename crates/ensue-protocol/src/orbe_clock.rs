@@ -95,10 +95,10 @@ impl OrbeClock {
         }
     }
 
-    /// The lowest time that any replica has told.
+    /// The lowest time that any replica has told, and not after now: nothing more is expected of a dead one, at any time.
     fn told_by_all(standing: &Standing<'_>) -> LogicalTime {
         let told = standing.others().map(|datacenter| standing.applied.at(datacenter));
-        told.min().unwrap_or(standing.now)
+        told.fold(standing.now, LogicalTime::min)
     }
 }
 

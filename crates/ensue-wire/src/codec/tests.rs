@@ -179,6 +179,17 @@ fn other_versions_tags_and_kinds_are_refused_by_name() {
 }
 
 #[test]
+fn a_command_has_a_name() {
+    let execute = |commands: Vec<ensue_types::Args>| {
+        let (request, keyspace, context) = Default::default();
+        envelope_of(Message::Execute { request, keyspace, context, commands })
+    };
+    let ping = || vec![Bytes::from_static(b"PING")];
+    assert!(decode(&Bytes::from(bytes_of(&execute(vec![ping()])))).is_ok());
+    assert_eq!(peer_error(&bytes_of(&execute(vec![ping(), Vec::new()]))), Malformed::NoCommand);
+}
+
+#[test]
 fn text_must_be_text() {
     let mut bytes = bytes_of(&refused(Reply::error("x")));
     let last = bytes.len() - 1;

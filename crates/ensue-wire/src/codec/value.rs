@@ -212,8 +212,10 @@ impl Reader<'_> {
         })
     }
 
+    /// A command has at least its name.
     pub(super) fn args(&mut self) -> Result<Args, Malformed> {
-        self.list(limits::ARGUMENTS, ARGUMENT_BYTES_MIN, |r| r.bytes(limits::ARGUMENT_BYTES))
+        let args = self.list(limits::ARGUMENTS, ARGUMENT_BYTES_MIN, |r| r.bytes(limits::ARGUMENT_BYTES))?;
+        if args.is_empty() { Err(Malformed::NoCommand) } else { Ok(args) }
     }
 
     pub(super) fn commands(&mut self) -> Result<Vec<Args>, Malformed> {

@@ -276,7 +276,7 @@ fn decision() -> impl Strategy<Value = Decision> {
 }
 
 fn args() -> impl Strategy<Value = Args> {
-    vec(string(), 0..5)
+    vec(string(), 1..5)
 }
 
 fn commands() -> impl Strategy<Value = Vec<Args>> {
