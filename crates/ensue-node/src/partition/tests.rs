@@ -138,21 +138,21 @@ fn a_checkpoint_is_named_only_when_the_log_holds_what_is_in_it() {
     world.calm_down();
 }
 
-/// The first entry of the other datacenter's stream, and the end of its turn.
-fn receive_first(world: &mut World) {
+/// The entry at this place of the other datacenter's stream, and the end of its turn.
+fn receive(world: &mut World, position: Position) {
     let other = DatacenterId(1);
     let time = LogicalTime::from_ms(world.now.wall_ms);
     let put = Effect::Put { value: Bytes::from_static(b"1"), seen: Default::default() };
     let effects = vec![RowEffect { key: Bytes::from_static(b"x"), column: Column::Text, effect: put }];
     let entry = Entry {
-        position: Position(1),
+        position,
         stamp: Stamp { time, datacenter: other, partition: PARTITION },
         dependencies: Opaque::default(),
         change: Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects },
         previous: Vec::new(),
     };
     let entries = vec![layout::encode_entry(&entry)];
-    let message = Message::StreamEntries { incarnation: Incarnation(1), first: Position(1), entries };
+    let message = Message::StreamEntries { incarnation: Incarnation(1), first: position, entries };
     let from = Address::Partition { datacenter: other, partition: PARTITION };
     let to = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
     world.give(Input::Message(Envelope { from, to, time, message }));
@@ -174,7 +174,7 @@ fn what_was_received_is_called_synced_only_when_it_is() {
     let mut world = World::new(AppendFsync::EverySecond);
     world.give(Input::LinkUp { datacenter: DatacenterId(1), core: CoreId(0) });
     world.calm_down();
-    receive_first(&mut world);
+    receive(&mut world, Position(1));
     world.calm_down();
     assert_eq!(acknowledged(&world), (1, 0), "it is written and no more");
 
@@ -185,4 +185,24 @@ fn what_was_received_is_called_synced_only_when_it_is() {
     assert_eq!(acknowledged(&world), (1, 0), "the sync is not over");
     world.calm_down();
     assert_eq!(acknowledged(&world), (1, 1));
+}
+
+#[test]
+fn what_was_received_while_the_log_was_synced_is_not_called_synced() {
+    let mut world = World::new(AppendFsync::EverySecond);
+    world.give(Input::LinkUp { datacenter: DatacenterId(1), core: CoreId(0) });
+    world.calm_down();
+    receive(&mut world, Position(1));
+    world.calm_down();
+    world.now.monotonic_us += 1_000_000;
+    world.give(Input::Timer);
+    world.give(Input::TurnEnd);
+
+    // The sync is under way: what comes now is written after it, and only the next one proves it.
+    receive(&mut world, Position(2));
+    let synced = |op: &DiskOp| matches!(op, DiskOp::Sync { file: FileName::Segment(_) });
+    while !synced(&world.carry_out().expect("a sync is under way")) {}
+    let appended = |op: &DiskOp| matches!(op, DiskOp::Append { file: FileName::Segment(_), .. });
+    while !appended(&world.carry_out().expect("the second entry is to be written")) {}
+    assert_eq!(acknowledged(&world), (2, 1));
 }
