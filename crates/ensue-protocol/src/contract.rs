@@ -1,12 +1,12 @@
 //! What every protocol must keep, whichever it is: run for each name in `NAMES`.
 
 use crate::{
-    Capabilities, Choice, Judgement, Late, NAMES, Options, Past, Protocol, Sight, SnapshotReads, Standing,
-    Validity, Verdict, by_name,
+    Capabilities, Choice, Judgement, Late, Loss, NAMES, Options, Past, Protocol, Sight, SnapshotReads,
+    Standing, Validity, Verdict, by_name,
 };
 use ensue_types::{
     DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Opaque, OperationId, PartitionId, Position,
-    Rules, Source, Stamp, TimeVector,
+    Reply, Rules, Source, Stamp, TimeVector,
 };
 use std::sync::Arc;
 
@@ -237,6 +237,36 @@ fn a_cut_is_served_when_everything_within_it_is_there() {
         // However late it is, no session is shown less than its past.
         if let Late::OlderCut(older) = protocol.late(&context, &at(40, &behind, &behind)) {
             assert!(older.at(DatacenterId(0)) >= LogicalTime::from_ms(30), "{}", protocol.name());
+        }
+    });
+}
+
+/// Where a past is times, they tell what may depend on what a dead datacenter took with it: sessions and writes alike.
+#[test]
+fn who_may_have_seen_what_is_lost_begins_anew_once() {
+    causal(|protocol| {
+        let name = protocol.name();
+        let (datacenter, whole) = (DatacenterId(0), LogicalTime(50));
+        let loss = Loss { datacenter, whole, doubtful: LogicalTime(60) };
+        for (time, is_lost) in [(50, false), (70, true)] {
+            let seen = [write(0, 0, time)];
+            let mut context = Opaque::default();
+            protocol.observe(&mut context, &seen);
+            let Past::Times(_) = past_of(protocol, &context) else { return };
+            let dependencies = protocol.dependencies(&context, &seen);
+            assert_eq!(protocol.depends_on_lost(DatacenterId(1), &dependencies, &loss), is_lost, "{name}");
+            let parted = protocol.part_from_lost(&mut context, &loss);
+            let is_told = matches!(&parted, Err(Reply::Error(words)) if words.starts_with("DISCARDED "));
+            assert_eq!((parted.is_err(), is_told), (is_lost, is_lost), "{name}: {parted:?}");
+            assert_eq!(context == Opaque::default(), is_lost, "{name}");
+            assert_eq!(protocol.part_from_lost(&mut context, &loss), Ok(()), "{name}: told twice");
+            // What leaves a partition that has discarded it all is never taken for lost again.
+            protocol.observe(&mut context, &[write(0, 0, 50)]);
+            protocol.past_the_loss(&mut context, &loss);
+            let Past::Times(times) = past_of(protocol, &context) else { return };
+            assert!(times.at(datacenter) > LogicalTime(70), "{name}");
+            assert_eq!(protocol.part_from_lost(&mut context, &loss), Ok(()), "{name}");
+            assert!(!protocol.shows_lost(&times, &loss), "{name}");
         }
     });
 }
