@@ -224,6 +224,8 @@ impl Partition {
         let mut replies = Vec::with_capacity(commands.len());
         for args in commands {
             replies.push(match Request::parse(args) {
+                // No node of ours sends one here; a broken peer may.
+                Ok(request) if request.is_write() => Reply::error("ERR a write among reads"),
                 Ok(request) => command::run(&request, &mut desk).ok()?,
                 Err(error) => error.reply(),
             });
