@@ -257,7 +257,11 @@ impl Partition {
 
     /// The others go on without this datacenter: what it would write from here on nobody would take.
     pub(super) fn stop_as_dead(&mut self, by: DatacenterId) {
-        let name = &self.config.topology.datacenters[usize::from(by.0)].name;
+        // Who names a place that is none is broken, and says nothing about us.
+        let Some(survivor) = self.config.topology.datacenters.get(usize::from(by.0)) else {
+            return self.trace(Trace::Refused { what: "a word of death from no datacenter" });
+        };
+        let name = &survivor.name;
         self.stop(format!(
             "this datacenter was declared dead, says {name}: put its data away, the others go on without it"
         ));
