@@ -1,4 +1,4 @@
-"""Seven keyspaces with the seven protocols in one cluster: what all of them keep, what they refuse, and what becomes of a
+"""Nine keyspaces with the nine protocols in one cluster: what all of them keep, what they refuse, and what becomes of a
 session whose past has not arrived.
 
 The keyspaces stand in `PROTOCOLS`. A past is made to be missing by a cut between dc1 and dc3 while dc2 passes on what it has
@@ -9,11 +9,11 @@ import pytest
 import redis
 from cluster import Cluster, key_in, keys_over_all, wait_until
 
-PROTOCOLS = ["eiger", "eventual", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"]
+PROTOCOLS = ["eiger", "eventual", "log", "cops", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"]
 KEYSPACE = {protocol: number for number, protocol in enumerate(PROTOCOLS)}
-CAUSAL = [protocol for protocol in PROTOCOLS if protocol != "eventual"]
+CAUSAL = [protocol for protocol in PROTOCOLS if protocol not in ("eventual", "log")]
 # With causality, and without write transactions.
-APART = ["orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"]
+APART = ["cops", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"]
 PARTITIONS = 2
 FLAGS = [word for protocol, number in KEYSPACE.items() for word in ("--keyspace", f"{number}={protocol}")]
 
@@ -75,6 +75,8 @@ def test_info_says_what_a_keyspace_has(family, protocol):
     assert said == {
         "eiger": ["two-rounds", "yes", "yes", "yes"],
         "eventual": ["none", "no", "no", "yes"],
+        "log": ["one-round", "yes", "no", "yes"],
+        "cops": ["none", "no", "yes", "yes"],
         "orbe-dm": ["none", "no", "yes", "yes"],
         "pocc": ["one-round", "no", "yes", "no"],
     }.get(protocol, ["one-round", "no", "yes", "yes"])
@@ -102,7 +104,7 @@ def test_writes_over_partitions_are_refused_by_name(family, protocol):
         assert client.pipeline(transaction=True).set("{one}a", 3).incr("{one}b").execute() == [True, 3]
 
 
-@pytest.mark.parametrize("protocol", ["eiger", "eventual"])
+@pytest.mark.parametrize("protocol", ["eiger", "eventual", "log"])
 def test_the_others_take_them(family, protocol):
     here, there = key_in(0, PARTITIONS, "taken"), key_in(1, PARTITIONS, "taken too")
     with session(family, 1, protocol) as client:
@@ -145,7 +147,7 @@ def album_without_its_photo(cluster, protocol, name):
     return photo, album
 
 
-@pytest.mark.parametrize("protocol", ["eiger", "orbe-dm", "orbe-clock", "cure"])
+@pytest.mark.parametrize("protocol", ["eiger", "cops", "orbe-dm", "orbe-clock", "cure"])
 def test_the_album_waits_for_its_photo(relayed, protocol):
     photo, album = album_without_its_photo(relayed, protocol, "hidden")
     with session(relayed, 2, protocol) as stranger, session(relayed, 3, protocol) as reader:
@@ -161,6 +163,31 @@ def test_the_album_waits_for_its_photo(relayed, protocol):
         relayed.heal_all()
         wait_until(lambda: reader.get(album) == photo, 10, "dc3 shows the album")
         assert reader.get(photo) == "a photo"
+
+
+def test_a_stream_keeps_its_order_and_knows_no_other(relayed):
+    """Of one datacenter's writes the later one shows with the earlier one; what another one made of them shows alone."""
+    here, there = key_in(0, PARTITIONS, "first of log"), key_in(1, PARTITIONS, "second of log")
+    photo, album = album_without_its_photo(relayed, "log", "streamed")
+    with session(relayed, 1, "log") as writer, session(relayed, 3, "log") as reader:
+        wait_until(lambda: reader.get(album) == photo, 10, "dc3 shows the album of dc2")
+        assert reader.get(photo) is None
+        for number in range(50):
+            writer.set(here, number)
+            writer.set(there, number)
+        both = writer.pipeline(transaction=True).set(here, 50).incr(there)
+        assert both.execute() == [True, 50]
+        relayed.heal_all()
+
+        def in_order():
+            second, first = reader.get(there), reader.get(here)
+            assert int(first or -1) >= int(second or -1), "a write shows before the one before it"
+            return first == "50"
+
+        wait_until(in_order, 10, "dc3 has all of dc1's stream")
+        assert reader.mget(photo, here, there) == ["a photo", "50", "50"]
+        with pytest.raises(redis.ResponseError, match="keyspace .* uses protocol log, which carries no causality"):
+            reader.execute_command("CAUSAL", "TOKEN")
 
 
 def test_a_read_whose_past_is_missing_is_blocked(relayed):

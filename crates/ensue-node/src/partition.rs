@@ -88,6 +88,7 @@ fn needs_of(protocols: &Protocols) -> Needs {
         versions: sum.versions || needs.versions,
         heartbeats: sum.heartbeats || needs.heartbeats,
         previous_versions: sum.previous_versions || needs.previous_versions,
+        one_stream: sum.one_stream || needs.one_stream,
         stabilization_ms: sum.stabilization_ms.into_iter().chain(needs.stabilization_ms).min(),
     })
 }
@@ -521,6 +522,18 @@ impl Partition {
             sources.retain(|source| !self.is_stable(&source.operation));
         }
         sources
+    }
+
+    /// What a write of this session carries.
+    pub(crate) fn dependencies(
+        &self,
+        keyspace: KeyspaceId,
+        context: &mut Opaque,
+        observed: &[Source],
+    ) -> Opaque {
+        let protocol = self.protocol(keyspace);
+        protocol.forget(context, &|operation| self.is_stable(operation));
+        protocol.dependencies(context, observed)
     }
 
     /// Whether every other datacenter has durably applied an operation, as far as this partition knows.

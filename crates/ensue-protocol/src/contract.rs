@@ -137,6 +137,38 @@ fn who_asks_for_what_was_replaced_has_causality_and_no_write_transactions() {
     });
 }
 
+/// One stream keeps the order of what is written, and one owner has all keys: nothing is left to depend on or to refuse.
+#[test]
+fn who_has_one_stream_carries_nothing_and_refuses_nothing() {
+    each(|protocol| {
+        if !protocol.needs().one_stream {
+            return;
+        }
+        let mut context = Opaque::default();
+        protocol.observe(&mut context, &[write(1, 0, 3)]);
+        protocol.wrote(&mut context, &write(0, 0, 4));
+        assert!(context.is_empty() && protocol.dependencies(&context, &[write(1, 0, 3)]).is_empty());
+        let offer = protocol.capabilities();
+        assert!(offer.write_transactions && offer.snapshot_reads != SnapshotReads::None);
+    });
+}
+
+/// What every datacenter has may be forgotten, and nothing else is.
+#[test]
+fn forgetting_what_is_everywhere_keeps_the_rest() {
+    causal(|protocol| {
+        let (everywhere, here) = (write(0, 1, 4), write(1, 0, 9));
+        let mut context = Opaque::default();
+        protocol.observe(&mut context, &[everywhere.clone(), here.clone()]);
+        protocol.forget(&mut context, &|operation| *operation == everywhere.operation);
+        let past = past_of(protocol, &context);
+        assert!(holds(&past, &here), "{}", protocol.name());
+        if protocol.name() == "cops" {
+            assert!(!holds(&past, &everywhere));
+        }
+    });
+}
+
 #[test]
 fn what_a_write_itself_read_goes_with_it() {
     causal(|protocol| {

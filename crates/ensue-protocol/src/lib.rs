@@ -4,15 +4,17 @@
 //! a protocol remembers travels as opaque bytes of its own layout. Nothing here does I/O, and nothing here is stateful:
 //! a protocol is a set of rules, the state is the session's context and the write's dependencies.
 //!
-//! Two halves of the family share a mechanism each. The lists and matrices (`eiger`, `orbe-dm`, `orbe-clock`) name operations,
-//! and a write waits where it arrives (`facts`). The vectors (`cure`, `pocc`, `ha-pocc`) name times, a write is merged
-//! where it arrives, and a read chooses (`vector`).
+//! Two halves of the family share a mechanism each. The lists and matrices (`eiger`, `cops`, `orbe-dm`, `orbe-clock`) name
+//! operations, and a write waits where it arrives (`facts`). The vectors (`cure`, `pocc`, `ha-pocc`) name times, a write is merged
+//! where it arrives, and a read chooses (`vector`). `log` and `eventual` name nothing.
 
+pub mod cops;
 pub mod cure;
 pub mod eiger;
 pub mod eventual;
 pub mod facts;
 pub mod ha_pocc;
+pub mod log;
 pub mod orbe_clock;
 pub mod orbe_dm;
 pub mod pocc;
@@ -135,6 +137,8 @@ pub struct Needs {
     /// Elsewhere they are merged after it, and those that meet something else are counted as conflicts. Which one stays is no
     /// question of this: the last writer.
     pub previous_versions: bool,
+    /// All keys of a keyspace are in its first partition: what a datacenter writes is one stream.
+    pub one_stream: bool,
     /// How often, in milliseconds, the partitions of a datacenter learn what all of them have received.
     pub stabilization_ms: Option<u64>,
 }
@@ -295,6 +299,10 @@ pub trait Protocol: fmt::Debug + Send + Sync {
     /// Question 6, forgetting: whether versions overwritten while a read transaction runs are kept for its second round.
     fn keeps_old_versions(&self) -> bool;
 
+    /// Question 6, forgetting: a write is about to carry this past. What of it every datacenter has durably applied, as far as the
+    /// partition that takes the write knows, need not be carried.
+    fn forget(&self, _context: &mut Opaque, _is_everywhere: &dyn Fn(&OperationId) -> bool) {}
+
     /// Question 6, forgetting: the lowest cut that a read which begins now may have; versions that it shows need not be told
     /// apart any more.
     fn floor(&self, _standing: &Standing<'_>) -> TimeVector {
@@ -305,10 +313,12 @@ pub trait Protocol: fmt::Debug + Send + Sync {
 /// The protocol of this name; all `rules` hold outside the simulator.
 pub fn by_name(name: &str, options: Options, rules: Rules) -> Option<Box<dyn Protocol>> {
     Some(match name {
+        "cops" => Box::new(cops::Cops::new(options, rules)),
         "cure" => Box::new(cure::Cure::new(options, rules)),
         "eiger" => Box::new(eiger::Eiger::new(options, rules)),
         "eventual" => Box::new(eventual::Eventual),
         "ha-pocc" => Box::new(ha_pocc::HaPocc::new(options, rules)),
+        "log" => Box::new(log::Log::new(rules)),
         "orbe-clock" => Box::new(orbe_clock::OrbeClock::new(options, rules)),
         "orbe-dm" => Box::new(orbe_dm::OrbeDm::new(options, rules)),
         "pocc" => Box::new(pocc::Pocc::new(options, rules)),
@@ -317,4 +327,5 @@ pub fn by_name(name: &str, options: Options, rules: Rules) -> Option<Box<dyn Pro
 }
 
 /// The names of all protocols, the default first.
-pub const NAMES: [&str; 7] = ["eiger", "eventual", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"];
+pub const NAMES: [&str; 9] =
+    ["eiger", "eventual", "log", "cops", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"];

@@ -123,7 +123,13 @@ impl Protocol for OrbeClock {
 
     fn needs(&self) -> Needs {
         let stabilization_ms = Some(pocc::FLOOR_INTERVALS * self.options.stabilization_ms);
-        Needs { versions: true, heartbeats: true, previous_versions: true, stabilization_ms }
+        Needs {
+            versions: true,
+            heartbeats: true,
+            previous_versions: true,
+            stabilization_ms,
+            ..Needs::default()
+        }
     }
 
     fn observe(&self, context: &mut Opaque, sources: &[Source]) {

@@ -94,19 +94,22 @@ pub fn words(recorded: &ensue_check::History, report: &Report) -> String {
 ///
 /// Reads that need not see one state, and writes that need not take effect together, are transactions of their own in the
 /// checker's history, so of these causality asks nothing more. Without causality: sessions stay in one datacenter, whose owner of a key never goes back, and each write comes after
-/// all that its session had seen.
+/// all that its session had seen. Where a datacenter's writes come in its order and are read at one moment, that moment may have a write of one datacenter and
+/// not what its session had read of another one's.
 pub fn promised(promises: Promises) -> Vec<Property> {
     if promises.causality {
         return Property::ALL.to_vec();
     }
-    vec![
+    let mut promised = vec![
         Property::ReadIntegrity,
         Property::ReadYourWrites,
         Property::MonotonicReads,
         Property::MonotonicWrites,
         Property::WritesFollowReads,
         Property::Convergence,
-    ]
+    ];
+    promised.retain(|property| !(promises.one_stream && *property == Property::WritesFollowReads));
+    promised
 }
 
 /// As `promised`, without what another of them implies.

@@ -10,6 +10,7 @@ mod finals;
 mod local;
 mod lost;
 mod order;
+mod origins;
 mod past;
 mod recency;
 mod registers;
@@ -51,6 +52,7 @@ pub mod property {
     pub const STALE: &str = "P1/P2/P5 a read returns what its causal past had replaced";
     pub const SNAPSHOT: &str = "P9/P10 the reads of a transaction do not fit together";
     pub const WENT_BACK: &str = "P1/P2 a key goes back within its datacenter";
+    pub const ORIGINS: &str = "a write shows before what its datacenter had written before it";
     pub const HIDDEN: &str = "P1b a datacenter hides what it has acknowledged";
     pub const STALE_READ: &str = "P4 a read hides a newer version that had been received";
     pub const ORDER: &str = "P7/P13 no single order of the writes explains the reads";
@@ -84,6 +86,9 @@ pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
         counters::check(history, &pasts, &writes)?;
     } else {
         local::check(history, &pasts, &writes)?;
+    }
+    if history.promises.one_stream {
+        origins::check(history, &pasts, &writes)?;
     }
     recency::check(history, &pasts, &writes)?;
     finals::check(history, &pasts, &writes, finals)?;

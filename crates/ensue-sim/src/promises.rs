@@ -11,6 +11,12 @@
 //! Who sees one key of a write of several knows nothing of its other keys: each has a stamp of its own. It promises nothing
 //! about two keys, and nothing to a session that goes elsewhere with its token.
 //!
+//! `log` promises the same as `eventual`, and that a datacenter's writes are seen in their order: who has one of them has all that
+//! this datacenter had written before. All keys have one owner, so what is read together is of one moment, and what is written
+//! together takes effect together.
+//!
+//! `cops` promises causality between single keys.
+//!
 //! The vector family (`orbe-dm`, `orbe-clock`, `cure`, `pocc`, `ha-pocc`) promises causality to sessions, with their tokens
 //! everywhere, and has no write transactions. Its members differ in whether several keys are read as one state, in
 //! what a datacenter shows at once of what it has acknowledged, and in what becomes of a read whose past is not there yet.
@@ -60,6 +66,8 @@ pub struct Promises {
     pub several_writes: SeveralWrites,
     pub recency: Recency,
     pub availability: Availability,
+    /// All keys have one owner, and a datacenter's writes are seen everywhere in their order.
+    pub one_stream: bool,
     /// What a partition has received is shown to whoever reads one place of it.
     pub shows_received: bool,
     /// What was received everywhere may be shown only some rounds of messages later.
@@ -74,6 +82,7 @@ const EIGER: Promises = Promises {
     several_writes: SeveralWrites::Together,
     recency: Recency::SingleReads,
     availability: Availability::Always,
+    one_stream: false,
     shows_received: false,
     shows_late: false,
     goes_by_times: false,
@@ -88,6 +97,10 @@ const EVENTUAL: Promises = Promises {
     shows_received: true,
     ..EIGER
 };
+
+const LOG: Promises = Promises { snapshots: true, one_stream: true, ..EVENTUAL };
+
+const COPS: Promises = ORBE_DM;
 
 const ORBE_DM: Promises =
     Promises { causality: true, several_writes: SeveralWrites::Refused, shows_received: false, ..EVENTUAL };
@@ -116,9 +129,11 @@ impl Default for Promises {
 
 impl Promises {
     /// Every protocol that the oracle knows.
-    pub const PROTOCOLS: [(&str, Promises); 7] = [
+    pub const PROTOCOLS: [(&str, Promises); 9] = [
         ("eiger", EIGER),
         ("eventual", EVENTUAL),
+        ("log", LOG),
+        ("cops", COPS),
         ("orbe-dm", ORBE_DM),
         ("orbe-clock", ORBE_CLOCK),
         ("cure", CURE),
@@ -145,6 +160,11 @@ impl Promises {
             let names: Vec<&str> = Promises::protocols().collect();
             format!("there is no protocol {protocol}; the protocols are {}", names.join(", "))
         })
+    }
+
+    /// Over how many of a cluster's partitions, from the first on, keys are spread.
+    pub fn spread(&self, partitions: u16) -> u16 {
+        if self.one_stream { 1 } else { partitions }
     }
 
     /// Whether writes in several partitions by one command are atomic.

@@ -56,8 +56,9 @@ impl Workload {
     /// Clients that connect, one after another, from the beginning on.
     pub fn new(world: &mut World) -> Workload {
         let options = world.options.clone();
-        let mut history = History::of(options.shape.partitions);
-        history.promises = options.promises();
+        let promises = options.promises();
+        let mut history = History::of(promises.spread(options.shape.partitions));
+        history.promises = promises;
         let mut workload = Workload {
             history,
             keys: Keys::new(options.workload.keys),
@@ -561,8 +562,9 @@ impl Workload {
 }
 
 fn owners(world: &World) -> Owners {
-    let several_writes = world.options.promises().several_writes;
-    Owners { partitions: world.options.shape.partitions, several_writes }
+    let promises = world.options.promises();
+    let partitions = promises.spread(world.options.shape.partitions);
+    Owners { partitions, several_writes: promises.several_writes }
 }
 
 /// Whether a command reads or writes several rows.

@@ -153,8 +153,14 @@ rules! {
     /// A tombstone also waits here until the older writes of the others have come (trap 14).
     CatchUpBeforeCollecting,
 
+    // Nearest dependencies, and one stream.
+    /// A write depends on everything that was read since its session's last write, and on that write (COPS 4.3).
+    NearestHoldsTheReads,
+    /// All that a datacenter writes is one stream (COPS 6.4).
+    OneStreamADatacenter,
+
     // Matrices.
-    /// After a write the matrix holds that write (Orbe 3.2).
+    /// After a write the matrix, or the nearest dependencies, hold that write (Orbe 3.2; COPS 4.3).
     ResetKeepsTheWrite,
     /// A write is applied after everything before it in its origin's stream (Orbe 3.2).
     ApplyInTheOriginsOrder,

@@ -306,7 +306,7 @@ impl Partition {
         let operation = self.next_operation();
         let observed = self.observed(sources);
         let carried = self.to_carry(keyspace, [observed.clone(), continued].concat());
-        let mut dependencies = self.protocol(keyspace).dependencies(&context.facts, &carried);
+        let mut dependencies = self.dependencies(keyspace, &mut context.facts, &carried);
         self.past_the_losses(keyspace, &mut dependencies);
         self.carry(keyspace, &effects, stamp, &dependencies);
         let change = Change::Effects { keyspace, transaction: None, effects };
@@ -523,7 +523,7 @@ impl Partition {
             effect: Effect::Delete { seen },
         };
         let effects: Vec<RowEffect> = counters.into_iter().map(delete).collect();
-        let dependencies = self.protocol(keyspace).dependencies(&execution.context.facts, &[]);
+        let dependencies = self.dependencies(keyspace, &mut execution.context.facts, &[]);
         let carried = self.keyspace(keyspace).carried(&dependencies);
         let write = Write { stamp, at, operation, dependencies: carried };
         self.apply_flush(keyspace, &effects, &write);

@@ -3,6 +3,7 @@
 
 mod checkpoints;
 mod cuts;
+mod forgetting;
 mod previous;
 mod replicas;
 mod room;

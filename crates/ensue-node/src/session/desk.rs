@@ -71,6 +71,11 @@ impl Desk {
         self.config.topology.partitions
     }
 
+    /// Over how many partitions, from the first on, the keys of a keyspace are spread.
+    pub(super) fn spread(&self, keyspace: KeyspaceId) -> u16 {
+        if self.protocol(keyspace).needs().one_stream { 1 } else { self.partitions() }
+    }
+
     pub(super) fn request(&self, session: SessionId, sequence: u64) -> RequestId {
         RequestId { core: self.config.core, boot: self.config.boot, session, sequence }
     }

@@ -108,7 +108,7 @@ impl Turn<'_> {
         if multi.failed {
             return self.reply(&ABORTED);
         }
-        let mut plan = Plan::exec(self.desk.partitions());
+        let mut plan = Plan::exec(self.desk.spread(self.session.keyspace));
         for (spec, args) in multi.commands {
             match spec.route {
                 Route::Key | Route::Split(_) => plan.add(spec, args),

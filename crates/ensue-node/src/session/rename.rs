@@ -21,9 +21,9 @@ pub(super) struct Renaming {
 impl Turn<'_> {
     pub(super) fn rename(&mut self, args: Args) {
         let (source, target) = (args[1].clone(), args[2].clone());
-        let partitions = self.desk.partitions();
-        let owner = partition_of(&source, partitions);
-        let mut plan = Plan::exec(partitions);
+        let spread = self.desk.spread(self.session.keyspace);
+        let owner = partition_of(&source, spread);
+        let mut plan = Plan::exec(spread);
         for name in READS {
             plan.add_at(owner, false, vec![Bytes::from_static(name), source.clone()]);
         }
@@ -40,12 +40,12 @@ impl Turn<'_> {
         if renaming.source == renaming.target {
             return self.complete(vec![Reply::OK]);
         }
-        let partitions = self.desk.partitions();
+        let spread = self.desk.spread(self.session.keyspace);
         let Renaming { source, target } = renaming;
-        let source_owner = partition_of(&source, partitions);
-        let target_owner = partition_of(&target, partitions);
+        let source_owner = partition_of(&source, spread);
+        let target_owner = partition_of(&target, spread);
         let del = Bytes::from_static(b"del");
-        let mut plan = Plan::all_ok(partitions);
+        let mut plan = Plan::all_ok(spread);
         plan.add_at(target_owner, true, vec![del.clone(), target.clone()]);
         plan.add_at(source_owner, true, vec![del, source]);
         let mut write = vec![Bytes::from_static(row.command), target.clone()];

@@ -84,11 +84,11 @@ impl Turn<'_> {
 
     /// The longest run at the front of the queue; none if the first command is not of one partition.
     fn run(&self) -> Option<Run> {
-        let partitions = self.desk.partitions();
+        let spread = self.desk.spread(self.session.keyspace);
         let mut run: Option<Run> = None;
         let mut bytes = 0;
         for args in self.session.queue.iter().take(BATCH_COMMANDS_MAX) {
-            let Some((spec, owner)) = single_owner(args, partitions) else { break };
+            let Some((spec, owner)) = single_owner(args, spread) else { break };
             bytes += args.iter().map(|argument| argument.len()).sum::<usize>();
             let run = match &mut run {
                 None => run.insert(Run {
@@ -119,10 +119,9 @@ impl Turn<'_> {
         if !only_reads || snapshots != SnapshotReads::TwoRounds {
             return None;
         }
-        let partitions = self.desk.partitions();
+        let spread = self.desk.spread(self.session.keyspace);
         let is_read = |args: &&Args| {
-            single_owner(args, partitions)
-                .is_some_and(|(spec, _)| !spec.is_write() && spec.route == Route::Key)
+            single_owner(args, spread).is_some_and(|(spec, _)| !spec.is_write() && spec.route == Route::Key)
         };
         let count = queue.iter().take(BATCH_COMMANDS_MAX).take_while(is_read).count();
         (count > run.commands).then_some(count)
@@ -130,7 +129,7 @@ impl Turn<'_> {
 
     /// Reads of several owners, in whichever order they are evaluated: they see one moment.
     fn read_together(&mut self, count: usize) {
-        let mut plan = Plan::each(self.desk.partitions());
+        let mut plan = Plan::each(self.desk.spread(self.session.keyspace));
         for args in self.session.queue.drain(..count) {
             if let Some(spec) = args.first().and_then(|name| ensue_resp::lookup(name)) {
                 plan.add(spec, args);

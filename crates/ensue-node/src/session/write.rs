@@ -26,7 +26,7 @@ pub(super) struct WriteTransaction {
 impl Turn<'_> {
     /// A command of several keys whose owners differ, or of one key if it could not join a run.
     pub(super) fn split_command(&mut self, spec: &'static CommandSpec, args: Args) {
-        let mut plan = Plan::single(self.desk.partitions());
+        let mut plan = Plan::single(self.desk.spread(self.session.keyspace));
         plan.add(spec, args);
         self.ask(1);
         if !plan.writes {

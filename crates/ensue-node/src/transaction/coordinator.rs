@@ -290,7 +290,7 @@ impl Partition {
     ) -> Committing {
         let stamp = self.stamp(at);
         let operation = self.next_operation();
-        let mut dependencies = self.protocol(keyspace).dependencies(&context.facts, &[]);
+        let mut dependencies = self.dependencies(keyspace, &mut context.facts, &[]);
         if !self.config.rules.hold(Rule::TransactionsCarryThePast) {
             dependencies = Opaque::default();
         }

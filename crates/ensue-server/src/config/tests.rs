@@ -106,7 +106,7 @@ fn mistakes_are_named_with_their_place() {
         ("appendonly no", "ensue.conf:1: 'appendonly': only 'yes' is possible here"),
         (
             "keyspace 0 protocol x",
-            "ensue.conf:1: 'keyspace': 'x' is no protocol; there are eiger, eventual, orbe-dm, orbe-clock, cure, pocc, ha-pocc",
+            "ensue.conf:1: 'keyspace': 'x' is no protocol; there are eiger, eventual, log, cops, orbe-dm, orbe-clock, cure, pocc, ha-pocc",
         ),
         ("heartbeat-interval 0", "ensue.conf:1: 'heartbeat-interval': '0' is no number from 1 to 1000"),
         (

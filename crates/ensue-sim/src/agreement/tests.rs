@@ -155,3 +155,24 @@ fn the_end_is_judged_by_both() {
         assert_eq!(witnesses(&violation, &history, &bad), Witnesses::Both, "{violation}");
     }
 }
+
+#[test]
+fn of_one_stream_the_checker_asks_for_what_one_datacenter_wrote() {
+    let mut history = History::default();
+    history.promises = Promises::of("log").expect("it is known");
+    let [alice, bob, carol] = std::array::from_fn(|_| history.session());
+    let older = write(&mut history, alice, "x");
+    let photo = write(&mut history, alice, "x");
+    operation(&mut history, bob, &[("x", Seen::Value(photo))], &[]);
+    let album = write(&mut history, bob, "album");
+    let both = [("album", Seen::Value(album)), ("x", Seen::Value(older))];
+    operation(&mut history, carol, &both, &[]);
+    // Bob may be elsewhere: his stream does not say what he had read of Alice's.
+    assert!(!super::promised(history.promises).contains(&Property::WritesFollowReads));
+    assert_eq!(check(&record(&history, &[]), history.promises).violations().count(), 0);
+    // Alice's own writes come in their order.
+    let note = write(&mut history, alice, "note");
+    let both = [("note", Seen::Value(note)), ("x", Seen::Value(older))];
+    operation(&mut history, carol, &both, &[]);
+    assert!(check(&record(&history, &[]), history.promises).violations().count() > 0);
+}

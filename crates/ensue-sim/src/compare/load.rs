@@ -232,7 +232,8 @@ impl Load {
                 (format!("MGET {}", words.join(" ")), keys.clone())
             }
         };
-        let owner = |key: &Key| partition_of(key.to_string().as_bytes(), self.shape.partitions);
+        let spread = world.options.promises().spread(self.shape.partitions);
+        let owner = |key: &Key| partition_of(key.to_string().as_bytes(), spread);
         let owners: BTreeSet<PartitionId> = keys.iter().map(owner).collect();
         self.requests += owners.len() as u64;
         let client = &mut self.clients[index];

@@ -461,3 +461,74 @@ fn the_end_must_agree_and_hold_what_was_acknowledged() {
     m.read(b, &[("x", Some(new))]);
     assert_eq!(m.judge_with(&good), Some(property::ORDER), "the winner was seen to lose");
 }
+
+/// A history of two datacenters under `log`: sessions of the first, and one of the second.
+fn of_one_stream() -> (Maker, [SessionIndex; 3]) {
+    let mut m = Maker::default();
+    m.history.promises = Promises::of("log").expect("it is known");
+    let [alice, bob, carol] = m.sessions();
+    (m, [alice, bob, carol])
+}
+
+impl Maker {
+    /// What this session does is done in the second datacenter.
+    fn elsewhere(&mut self, index: OperationIndex) -> OperationIndex {
+        self.history.operations[index].datacenter = DatacenterId(1);
+        index
+    }
+}
+
+#[test]
+fn what_a_datacenter_wrote_shows_in_its_order() {
+    let (mut m, [alice, bob, carol]) = of_one_stream();
+    let first = m.write(alice, &["x"]);
+    m.read(bob, &[("x", Some(first))]);
+    let second = m.write(bob, &["y"]);
+    let read = m.read(carol, &[("y", None)]);
+    m.elsewhere(read);
+    assert_eq!(m.judge(), None);
+    let read = m.read(carol, &[("y", Some(second))]);
+    m.elsewhere(read);
+    let read = m.read(carol, &[("x", None)]);
+    m.elsewhere(read);
+    assert_eq!(m.judge(), Some(property::ORIGINS));
+    m.history.promises = Promises::of("eventual").expect("it is known");
+    assert_eq!(m.judge(), None);
+}
+
+#[test]
+fn what_is_read_together_is_of_one_moment_of_each_stream() {
+    let (mut m, [alice, bob, carol]) = of_one_stream();
+    let first = m.write(alice, &["x"]);
+    m.read(bob, &[("x", Some(first))]);
+    let second = m.write(bob, &["y"]);
+    let read = m.read(carol, &[("x", None), ("y", Some(second))]);
+    m.elsewhere(read);
+    assert_eq!(m.judge(), Some(property::ORIGINS));
+    // Each by itself, x may have been read before.
+    m.history.operations[read].snapshot = false;
+    assert_eq!(m.judge(), None);
+}
+
+#[test]
+fn what_another_datacenter_wrote_in_between_may_be_missing() {
+    let (mut m, [alice, bob, carol]) = of_one_stream();
+    let photo = m.write(alice, &["photo"]);
+    let seen = m.read(bob, &[("photo", Some(photo))]);
+    m.elsewhere(seen);
+    let album = m.write(bob, &["album"]);
+    m.elsewhere(album);
+    for (name, read) in [("album", Some(album)), ("photo", None)] {
+        let index = m.read(carol, &[(name, read)]);
+        m.history.operations[index].datacenter = DatacenterId(2);
+    }
+    assert_eq!(m.judge(), None);
+    // A counter of the photo's datacenter that the album's sum holds stands for what came before it there.
+    let bit = m.add(alice, 0, 1);
+    let counted = m.sum(carol, 1);
+    m.history.operations[counted].datacenter = DatacenterId(2);
+    let index = m.read(carol, &[("photo", None)]);
+    m.history.operations[index].datacenter = DatacenterId(2);
+    assert!(bit > photo);
+    assert_eq!(m.judge(), Some(property::ORIGINS));
+}

@@ -9,11 +9,11 @@ use ensue_types::{DatacenterId, Incarnation, Now, OperationId, Position, Previou
 use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
 
-const HERE: DatacenterId = DatacenterId(0);
-const OTHER: DatacenterId = DatacenterId(1);
+pub(super) const HERE: DatacenterId = DatacenterId(0);
+pub(super) const OTHER: DatacenterId = DatacenterId(1);
 
 /// A partition of this protocol that has been asked by the other datacenter for its stream.
-fn partition(protocol: &str) -> World {
+pub(super) fn partition(protocol: &str) -> World {
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
     let mut world = World::under(protocol, BTreeMap::new(), now, u64::MAX).started();
     let from = Address::Partition { datacenter: OTHER, partition: PARTITION };
@@ -24,7 +24,7 @@ fn partition(protocol: &str) -> World {
 }
 
 /// The entries sent to the other datacenter since the last call.
-fn sent(world: &mut World) -> Vec<Entry> {
+pub(super) fn sent(world: &mut World) -> Vec<Entry> {
     let mut entries = Vec::new();
     while let Some(envelope) = world.partition.outbox.next() {
         if let Message::StreamEntries { entries: sent, .. } = envelope.message {

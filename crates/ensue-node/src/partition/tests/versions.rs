@@ -72,9 +72,14 @@ impl World {
     }
 
     pub(super) fn run(&mut self, line: &str) {
+        self.run_after(Opaque::default(), line);
+    }
+
+    /// Runs a command of a session with this past.
+    pub(super) fn run_after(&mut self, facts: Opaque, line: &str) {
         let args = line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
         let (request, keyspace) = (RequestId::default(), KeyspaceId(0));
-        let (context, commands) = (Context::default(), vec![args]);
+        let (context, commands) = (Context { facts, ..Context::default() }, vec![args]);
         let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
         self.message(from, Message::Execute { request, keyspace, context, commands });
     }

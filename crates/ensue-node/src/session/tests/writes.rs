@@ -126,3 +126,29 @@ fn rename_of_nothing_and_to_itself() {
     assert_eq!(world.received(), "+OK|");
     assert!(world.sent.is_empty());
 }
+
+#[test]
+fn a_keyspace_of_one_stream_has_one_owner() {
+    let mut world = World::with(NodeConfig { protocols: vec!["log".into()], ..config() });
+    let (a, b) = (key(3, 0), key(1, 0));
+    // Neighbours of one owner travel together, whatever partition other keyspaces have the keys in.
+    world.send(&[&format!("SET {a} 1"), &format!("GET {b}"), &format!("MGET {a} {b}")]);
+    let envelope = world.next();
+    assert_eq!(partition(&envelope), 0);
+    world.answer(
+        &envelope,
+        1,
+        Message::Executed {
+            request: request(&envelope),
+            context: Context::default(),
+            replies: vec![Reply::OK, Reply::Nil, Reply::Array(vec![bulk("1"), Reply::Nil])],
+        },
+    );
+    assert_eq!(world.received(), "+OK|$-1|*2|$1|1|$-1|");
+    // A write of several keys is a transaction of that owner alone.
+    world.send(&["MULTI", &format!("SET {a} 2"), &format!("SET {b} 2"), "EXEC"]);
+    let envelope = world.next();
+    assert_eq!(partition(&envelope), 0);
+    assert_eq!(transact(&envelope), [part(0, &[(0, format!("SET {a} 2")), (1, format!("SET {b} 2"))])]);
+    assert!(world.sent.is_empty());
+}
