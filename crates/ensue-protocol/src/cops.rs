@@ -27,8 +27,9 @@
 //! - A write that reads to write (`INCR`, `APPEND`) depends on what it read; the paper has only blind puts.
 //! - The paper's client library holds the context; here the server's session does, for stock Redis clients.
 
+use crate::eiger::{add, carried, exactly, join, verdict};
 use crate::{Capabilities, Malformed, Options, Past, Protocol, SnapshotReads, Verdict, facts};
-use ensue_types::{Dependency, Extent, Opaque, OperationId, Rule, Rules, Source};
+use ensue_types::{Opaque, OperationId, Rule, Rules, Source};
 
 /// The protocol, with its bound on contexts.
 #[derive(Debug)]
@@ -41,17 +42,6 @@ impl Cops {
     pub fn new(options: Options, rules: Rules) -> Cops {
         Cops { options, rules }
     }
-
-    fn add(&self, context: &mut Opaque, more: impl IntoIterator<Item = Dependency>) {
-        // A context is made by this protocol alone: what came from outside was decoded when it came in.
-        let mut nearest = facts::decode(context).unwrap_or_default();
-        facts::add(&mut nearest, more, self.options.context_operations_max);
-        *context = facts::encode(&nearest);
-    }
-}
-
-fn version(source: &Source) -> Dependency {
-    Dependency { operation: source.operation, extent: Extent::Exact }
 }
 
 impl Protocol for Cops {
@@ -70,7 +60,7 @@ impl Protocol for Cops {
 
     fn observe(&self, context: &mut Opaque, sources: &[Source]) {
         if !sources.is_empty() {
-            self.add(context, sources.iter().map(version));
+            add(context, sources.iter().map(exactly), self.options.context_operations_max, self.rules);
         }
     }
 
@@ -80,17 +70,13 @@ impl Protocol for Cops {
 
     fn wrote(&self, context: &mut Opaque, write: &Source) {
         *context = match self.rules.hold(Rule::ResetKeepsTheWrite) {
-            true => facts::encode(&[version(write)]),
+            true => facts::encode(&[exactly(write)]),
             false => Opaque::default(),
         };
     }
 
     fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
-        let more = facts::decode(other)?;
-        if !more.is_empty() {
-            self.add(context, more);
-        }
-        Ok(())
+        join(context, other, self.options.context_operations_max, self.rules)
     }
 
     fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
@@ -98,18 +84,17 @@ impl Protocol for Cops {
     }
 
     fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
-        let mut nearest = facts::decode(context).unwrap_or_default();
-        if !self.rules.hold(Rule::NearestHoldsTheReads) {
-            // Broken on purpose: the session's last write is taken for all that is near, or its last read.
-            nearest.truncate(1);
+        if self.rules.hold(Rule::NearestHoldsTheReads) {
+            return carried(context, observed, self.rules);
         }
-        facts::add(&mut nearest, observed.iter().map(version), usize::MAX);
-        facts::encode(&nearest)
+        // Broken on purpose: one of them is taken for all that is near.
+        let mut nearest = facts::decode(context).unwrap_or_default();
+        nearest.truncate(1);
+        carried(&facts::encode(&nearest), observed, self.rules)
     }
 
     fn verdict(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Verdict, Malformed> {
-        let nearest = facts::decode(dependencies)?;
-        Ok(if nearest.is_empty() { Verdict::Now } else { Verdict::After(nearest) })
+        verdict(dependencies)
     }
 
     fn reads_past_undecided(&self) -> bool {

@@ -38,18 +38,62 @@ impl Eiger {
     }
 
     fn add(&self, context: &mut Opaque, more: impl IntoIterator<Item = Dependency>) {
-        // A context is made by this protocol alone: what came from outside was decoded when it came in.
-        let mut set = facts::decode(context).unwrap_or_default();
-        facts::add(&mut set, more, self.options.context_operations_max);
-        if !self.rules.hold(Rule::FoldCoversAll) {
-            // Broken on purpose: what is too much is left out.
-            set.retain(|dependency| dependency.extent == Extent::Exact);
-        }
-        *context = facts::encode(&set);
+        add(context, more, self.options.context_operations_max, self.rules);
     }
 }
 
-fn exactly(source: &Source) -> Dependency {
+/// Adds to a context, which folds above its bound.
+pub(crate) fn add(
+    context: &mut Opaque,
+    more: impl IntoIterator<Item = Dependency>,
+    bound: usize,
+    rules: Rules,
+) {
+    // A context is made by its protocol alone: what came from outside was decoded when it came in.
+    let mut set = facts::decode(context).unwrap_or_default();
+    facts::add(&mut set, more, bound);
+    if !rules.hold(Rule::FoldCoversAll) {
+        // Broken on purpose: what is too much is left out.
+        set.retain(|dependency| dependency.extent == Extent::Exact);
+    }
+    *context = facts::encode(&set);
+}
+
+/// Adds another's past to a context.
+pub(crate) fn join(
+    context: &mut Opaque,
+    other: &Opaque,
+    bound: usize,
+    rules: Rules,
+) -> Result<(), Malformed> {
+    if other.is_empty() {
+        return Ok(());
+    }
+    let more = facts::decode(other)?;
+    if !rules.hold(Rule::JoinKeepsBoth) {
+        *context = Opaque::default();
+    }
+    add(context, more, bound, rules);
+    Ok(())
+}
+
+/// A context, and what a write itself read, which is never folded.
+pub(crate) fn carried(context: &Opaque, observed: &[Source], rules: Rules) -> Opaque {
+    if observed.is_empty() || !rules.hold(Rule::DependOnWhatWasRead) {
+        return context.clone();
+    }
+    let mut set = facts::decode(context).unwrap_or_default();
+    facts::add(&mut set, observed.iter().map(exactly), usize::MAX);
+    facts::encode(&set)
+}
+
+/// After each of these.
+pub(crate) fn verdict(dependencies: &Opaque) -> Result<Verdict, Malformed> {
+    let dependencies = facts::decode(dependencies)?;
+    Ok(if dependencies.is_empty() { Verdict::Now } else { Verdict::After(dependencies) })
+}
+
+pub(crate) fn exactly(source: &Source) -> Dependency {
     Dependency { operation: source.operation, extent: Extent::Exact }
 }
 
@@ -82,15 +126,7 @@ impl Protocol for Eiger {
     }
 
     fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
-        if other.is_empty() {
-            return Ok(());
-        }
-        let more = facts::decode(other)?;
-        if !self.rules.hold(Rule::JoinKeepsBoth) {
-            *context = Opaque::default();
-        }
-        self.add(context, more);
-        Ok(())
+        join(context, other, self.options.context_operations_max, self.rules)
     }
 
     fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
@@ -98,17 +134,11 @@ impl Protocol for Eiger {
     }
 
     fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
-        if observed.is_empty() || !self.rules.hold(Rule::DependOnWhatWasRead) {
-            return context.clone();
-        }
-        let mut set = facts::decode(context).unwrap_or_default();
-        facts::add(&mut set, observed.iter().map(exactly), usize::MAX);
-        facts::encode(&set)
+        carried(context, observed, self.rules)
     }
 
     fn verdict(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Verdict, Malformed> {
-        let dependencies = facts::decode(dependencies)?;
-        Ok(if dependencies.is_empty() { Verdict::Now } else { Verdict::After(dependencies) })
+        verdict(dependencies)
     }
 
     fn reads_past_undecided(&self) -> bool {
