@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 
 /// Worlds of each protocol beside those that are drawn.
 const SEEDS_EACH: u32 = 40;
+/// Worlds of each protocol in which a datacenter is lost for good.
+const SEEDS_LOSING: u32 = 20;
 const REDIS_CLIENT: &str = "redis==5.*";
 
 /// Where to run, and how much of the simulator.
@@ -30,7 +32,14 @@ impl Gate {
         let build = ["build", "--release", "-p", "ensue", "-p", "ensue-torture"];
         steps.program("release build", cargo(root).args(build));
         steps.step(&format!("simulator, {} seeds", self.seeds), || simulator(root, self.seeds));
-        steps.step(&format!("simulator, {SEEDS_EACH} seeds of each protocol"), || each_protocol(root));
+        steps.step(&format!("simulator, {SEEDS_EACH} seeds of each protocol"), || {
+            each_protocol(root, SEEDS_EACH, &[])
+        });
+        let losing = || each_protocol(root, SEEDS_LOSING, &["--losing"]);
+        steps.step(
+            &format!("simulator, {SEEDS_LOSING} seeds of each protocol that lose a datacenter"),
+            losing,
+        );
         steps.step("end-to-end tests", || end_to_end(root));
         steps.step("torture, one round of each kind of faults", || torture(root));
         steps.summary()
@@ -59,9 +68,10 @@ fn simulator(root: &Path, seeds: u32) -> Outcome {
 }
 
 /// The seeds of `simulator` are of the protocols that most worlds are drawn with.
-fn each_protocol(root: &Path) -> Outcome {
-    let seeds = SEEDS_EACH.to_string();
-    run(Command::new(binary(root)).current_dir(root).args(["sim", "--protocol", "each", "--seeds", &seeds]))
+fn each_protocol(root: &Path, seeds: u32, more: &[&str]) -> Outcome {
+    let mut command = Command::new(binary(root));
+    command.args(["sim", "--protocol", "each", "--seeds", &seeds.to_string()]).args(more);
+    run(command.current_dir(root))
 }
 
 /// Real processes, harmed for half a minute. What this machine does not allow, it says and leaves out.

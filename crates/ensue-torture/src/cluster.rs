@@ -17,7 +17,8 @@ pub const PARTITIONS: u16 = 4;
 const CORES: u16 = 2;
 /// The datacenter whose disk can be full.
 pub const SMALL_DISK: usize = 2;
-const SMALL_DISK_BYTES: u64 = 128 << 20;
+/// Room for all that clients write in ten minutes, beside what a full disk is filled with.
+const SMALL_DISK_BYTES: u64 = 512 << 20;
 
 /// What a cluster is made of.
 #[derive(Clone, Debug)]

@@ -95,12 +95,16 @@ impl Partition {
     }
 
     pub(super) fn make_reserve(&mut self) {
-        if self.persistence.room.reserve != Reserve::Missing {
-            return;
+        match self.persistence.room.reserve {
+            Reserve::Missing => {
+                self.persistence.room.reserve = Reserve::Making;
+                let bytes = Bytes::from(vec![0; self.config.tuning.reserve_bytes]);
+                self.disk.push_back(DiskOp::Append { file: FileName::Reserve, bytes });
+            }
+            Reserve::Making => {}
+            // What found no room was not of the log, so the reserve was never given up.
+            Reserve::Kept => self.on_reserve_made(),
         }
-        self.persistence.room.reserve = Reserve::Making;
-        let bytes = Bytes::from(vec![0; self.config.tuning.reserve_bytes]);
-        self.disk.push_back(DiskOp::Append { file: FileName::Reserve, bytes });
     }
 
     pub(super) fn on_reserve_made(&mut self) {
