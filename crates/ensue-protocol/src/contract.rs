@@ -284,7 +284,11 @@ fn who_may_have_seen_what_is_lost_begins_anew_once() {
             let seen = [write(0, 0, time)];
             let mut context = Opaque::default();
             protocol.observe(&mut context, &seen);
-            let Past::Times(_) = past_of(protocol, &context) else { return };
+            let times = matches!(past_of(protocol, &context), Past::Times(_));
+            assert_eq!(protocol.goes_by_times(), times, "{name}");
+            if !times {
+                return;
+            }
             let dependencies = protocol.dependencies(&context, &seen);
             assert_eq!(protocol.depends_on_lost(DatacenterId(1), &dependencies, &loss), is_lost, "{name}");
             let parted = protocol.part_from_lost(&mut context, &loss);

@@ -21,10 +21,10 @@
 //! - One partition gathers what all have received and tells the result, so a round is two messages a partition.
 
 use crate::{
-    Capabilities, Choice, Loss, Malformed, Needs, Options, Past, Protocol, Sight, SnapshotReads, Standing,
-    Verdict, vector,
+    Capabilities, Choice, Malformed, Needs, Options, Past, Protocol, Sight, SnapshotReads, Standing, Verdict,
+    vector,
 };
-use ensue_types::{DatacenterId, Opaque, OperationId, Reply, Rule, Rules, Source, TimeVector};
+use ensue_types::{Opaque, OperationId, Rule, Rules, Source, TimeVector};
 
 /// The protocol, with its interval.
 #[derive(Debug)]
@@ -114,20 +114,8 @@ impl Protocol for Cure {
         vector::patience_ms(&self.options)
     }
 
-    fn depends_on_lost(&self, origin: DatacenterId, dependencies: &Opaque, loss: &Loss) -> bool {
-        vector::depends_on_lost(origin, dependencies, loss)
-    }
-
-    fn part_from_lost(&self, context: &mut Opaque, loss: &Loss) -> Result<(), Reply> {
-        vector::part_from_lost(context, loss)
-    }
-
-    fn past_the_loss(&self, context: &mut Opaque, loss: &Loss) {
-        vector::past_the_loss(context, loss);
-    }
-
-    fn shows_lost(&self, cut: &TimeVector, loss: &Loss) -> bool {
-        vector::shows_lost(cut, loss)
+    fn goes_by_times(&self) -> bool {
+        true
     }
 
     fn cut(&self, context: &Opaque, standing: &Standing<'_>) -> TimeVector {

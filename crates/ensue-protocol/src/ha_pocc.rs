@@ -18,10 +18,10 @@
 
 use crate::vector::{Mode, Vector};
 use crate::{
-    Capabilities, Choice, Loss, Malformed, Needs, Options, Past, Protocol, Sight, SnapshotReads, Standing,
-    Verdict, cure, pocc, vector,
+    Capabilities, Choice, Malformed, Needs, Options, Past, Protocol, Sight, SnapshotReads, Standing, Verdict,
+    cure, pocc, vector,
 };
-use ensue_types::{DatacenterId, Opaque, OperationId, Reply, Rule, Rules, Source, TimeVector};
+use ensue_types::{Opaque, OperationId, Reply, Rule, Rules, Source, TimeVector};
 
 /// A datacenter counts as heard if its time is not older than this many thresholds.
 const HEARD_THRESHOLDS: u64 = 4;
@@ -171,20 +171,8 @@ impl Protocol for HaPocc {
         Reply::Error(words.into())
     }
 
-    fn depends_on_lost(&self, origin: DatacenterId, dependencies: &Opaque, loss: &Loss) -> bool {
-        vector::depends_on_lost(origin, dependencies, loss)
-    }
-
-    fn part_from_lost(&self, context: &mut Opaque, loss: &Loss) -> Result<(), Reply> {
-        vector::part_from_lost(context, loss)
-    }
-
-    fn past_the_loss(&self, context: &mut Opaque, loss: &Loss) {
-        vector::past_the_loss(context, loss);
-    }
-
-    fn shows_lost(&self, cut: &TimeVector, loss: &Loss) -> bool {
-        vector::shows_lost(cut, loss)
+    fn goes_by_times(&self) -> bool {
+        true
     }
 
     fn cut(&self, context: &Opaque, standing: &Standing<'_>) -> TimeVector {

@@ -257,23 +257,32 @@ pub trait Protocol: fmt::Debug + Send + Sync {
         )
     }
 
-    /// Question 4, choice: whether a write of this origin that carries this may depend on what was lost.
-    fn depends_on_lost(&self, _origin: DatacenterId, _dependencies: &Opaque, _loss: &Loss) -> bool {
+    /// Question 4, choice: whether a past is times, so that a loss is met as a loss of times.
+    fn goes_by_times(&self) -> bool {
         false
+    }
+
+    /// Question 4, choice: whether a write of this origin that carries this may depend on what was lost.
+    fn depends_on_lost(&self, origin: DatacenterId, dependencies: &Opaque, loss: &Loss) -> bool {
+        self.goes_by_times() && vector::depends_on_lost(origin, dependencies, loss)
     }
 
     /// Question 4, choice: a session meets a loss. If it may have seen what is discarded with it, what its client is told, once: it is a
     /// new session from here.
-    fn part_from_lost(&self, _context: &mut Opaque, _loss: &Loss) -> Result<(), Reply> {
-        Ok(())
+    fn part_from_lost(&self, context: &mut Opaque, loss: &Loss) -> Result<(), Reply> {
+        if self.goes_by_times() { vector::part_from_lost(context, loss) } else { Ok(()) }
     }
 
     /// Question 4, choice: the past that leaves a partition which has discarded what was lost holds nothing more that may be missing.
-    fn past_the_loss(&self, _context: &mut Opaque, _loss: &Loss) {}
+    fn past_the_loss(&self, context: &mut Opaque, loss: &Loss) {
+        if self.goes_by_times() {
+            vector::past_the_loss(context, loss);
+        }
+    }
 
     /// Question 5, snapshot: whether a cut may show what is discarded with a loss.
-    fn shows_lost(&self, _cut: &TimeVector, _loss: &Loss) -> bool {
-        false
+    fn shows_lost(&self, cut: &TimeVector, loss: &Loss) -> bool {
+        self.goes_by_times() && vector::shows_lost(cut, loss)
     }
 
     /// Question 5, snapshot: whether the shares of a first round belong together, and if not, what to read again.

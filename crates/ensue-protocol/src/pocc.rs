@@ -25,10 +25,10 @@
 //! - A read does not wait for ever: shortly before its client gives up it is told what is missing.
 
 use crate::{
-    Capabilities, Choice, Loss, Malformed, Needs, Options, Past, Protocol, Sight, SnapshotReads, Standing,
-    Verdict, vector,
+    Capabilities, Choice, Malformed, Needs, Options, Past, Protocol, Sight, SnapshotReads, Standing, Verdict,
+    vector,
 };
-use ensue_types::{DatacenterId, Opaque, OperationId, Reply, Rule, Rules, Source, TimeVector};
+use ensue_types::{Opaque, OperationId, Rule, Rules, Source, TimeVector};
 
 /// Rounds in which only the floor is looked for are this much rarer than those that show something.
 pub(crate) const FLOOR_INTERVALS: u64 = 20;
@@ -116,20 +116,8 @@ impl Protocol for Pocc {
         vector::patience_ms(&self.options)
     }
 
-    fn depends_on_lost(&self, origin: DatacenterId, dependencies: &Opaque, loss: &Loss) -> bool {
-        vector::depends_on_lost(origin, dependencies, loss)
-    }
-
-    fn part_from_lost(&self, context: &mut Opaque, loss: &Loss) -> Result<(), Reply> {
-        vector::part_from_lost(context, loss)
-    }
-
-    fn past_the_loss(&self, context: &mut Opaque, loss: &Loss) {
-        vector::past_the_loss(context, loss);
-    }
-
-    fn shows_lost(&self, cut: &TimeVector, loss: &Loss) -> bool {
-        vector::shows_lost(cut, loss)
+    fn goes_by_times(&self) -> bool {
+        true
     }
 
     fn cut(&self, context: &Opaque, standing: &Standing<'_>) -> TimeVector {
