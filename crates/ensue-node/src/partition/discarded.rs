@@ -5,22 +5,23 @@
 //! datacenter have the ends (`dead`), partition 0 gathers them in two rounds: up to when everything is whole, and which is the first
 //! write left that names something later. Both are the same in every survivor, since the streams are. Then each partition by
 //! itself takes out what its protocol says may depend on what was lost, whatever has arrived and whatever arrives later; keeps a list
-//! of it for the operator; and from then on the dead one's time counts as here for ever. Sessions that may have seen something of it are told once.
+//! of it for the operator (`listing`); and from then on the dead one's time counts as here for ever. Sessions that may have seen something of it are told once.
+
+mod listing;
 
 use super::Partition;
 use super::execute::Execution;
 use crate::trace::Trace;
-use ensue_protocol::{Loss, Past};
+use ensue_protocol::Loss;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_store::record::Record;
 use ensue_types::{
-    Column, DatacenterId, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Reply,
-    RowEffect, Rule, Source, TimeVector,
+    DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Reply, RowEffect, Rule, Source,
+    TimeVector,
 };
 use ensue_wire::Message;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// The partition that gathers what all say.
 const GATHERER: PartitionId = PartitionId(0);
@@ -303,72 +304,4 @@ impl Partition {
         self.send(to, Message::Lost { datacenter, whole, doubtful: Some(doubtful) });
         true
     }
-
-    /// One line of JSON for each discarded write of this partition.
-    pub(super) fn list_discarded(&self) -> Reply {
-        Reply::Array(
-            self.discarded.writes.iter().map(|(name, write)| Reply::bulk(self.line(name, write))).collect(),
-        )
-    }
-
-    fn line(&self, operation: &OperationId, write: &DiscardedWrite) -> String {
-        let name = |datacenter: DatacenterId| {
-            let named = self.config.topology.datacenters.get(usize::from(datacenter.0));
-            text(named.map_or("", |one| one.name.as_str()).as_bytes())
-        };
-        let Entry { stamp, dependencies, change, .. } = &write.entry;
-        let Change::Effects { keyspace, effects, .. } = change else { return String::new() };
-        let effects: Vec<String> = effects.iter().map(effect_of).collect();
-        let depends_on: Vec<String> = match self.protocol(*keyspace).past(dependencies) {
-            Ok(Past::Times(times)) => {
-                let named = times.entries().filter(|(_, time)| *time > LogicalTime::ZERO);
-                named.map(|(datacenter, time)| format!("{}:\"{time}\"", name(datacenter))).collect()
-            }
-            _ => Vec::new(),
-        };
-        format!(
-            "{{\"lost_with\":{},\"origin\":{},\"operation\":\"{operation}\",\"keyspace\":{},\"time\":\"{}\",\
-             \"effects\":[{}],\"depends_on\":{{{}}}}}",
-            name(write.lost),
-            name(stamp.datacenter),
-            keyspace.0,
-            stamp.time,
-            effects.join(","),
-            depends_on.join(",")
-        )
-    }
-}
-
-fn effect_of(row: &RowEffect) -> String {
-    let mut line = format!("{{\"key\":{}", text(&row.key));
-    let column = match &row.column {
-        Column::Text => String::new(),
-        Column::Deadline => ",\"deadline\":true".to_owned(),
-        Column::Field(field) => format!(",\"field\":{}", text(field)),
-        Column::Member(member) => format!(",\"member\":{}", text(member)),
-    };
-    line.push_str(&column);
-    let what = match (&row.effect, &row.column) {
-        (Effect::Put { value, .. }, Column::Deadline) => {
-            let ms = value.as_ref().try_into().map(u64::from_le_bytes).unwrap_or_default();
-            format!(",\"put\":\"{ms}\"}}")
-        }
-        (Effect::Put { value, .. }, _) => format!(",\"put\":{}}}", text(value)),
-        (Effect::Delete { .. }, _) => ",\"delete\":true}".to_owned(),
-        (Effect::Add { tally }, _) => format!(",\"sum\":\"{}\"}}", tally.sum),
-    };
-    line + &what
-}
-
-/// A JSON string whose characters are the bytes: `\u00ff` is the byte 255.
-fn text(bytes: &[u8]) -> String {
-    let mut quoted = String::from("\"");
-    for &byte in bytes {
-        match byte {
-            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
-            0x20..=0x7e => quoted.push(char::from(byte)),
-            _ => drop(write!(quoted, "\\u{byte:04x}")),
-        }
-    }
-    quoted + "\""
 }
