@@ -125,6 +125,14 @@ impl History {
         location
     }
 
+    /// Whether this key, or a column of it, is a location.
+    pub fn tells_of(&self, key: &[u8]) -> bool {
+        let Ok(key) = std::str::from_utf8(key) else { return false };
+        let column = format!("{key}/");
+        self.names.contains_key(key)
+            || self.names.range(column.clone()..).next().is_some_and(|(name, _)| name.starts_with(&column))
+    }
+
     /// The partition that holds a location.
     pub fn partition_of(&self, location: Location) -> PartitionId {
         let key = self.name(location).split('/').next().unwrap_or_default();

@@ -97,12 +97,13 @@ pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
 
 /// The history without what was known only by lost writes, if it is another one.
 fn parted(history: &History, lost: &lost::Lost) -> Option<History> {
-    (history.promises.causality && !lost.is_empty()).then(|| lost::parted(history, lost))
+    let gone = lost::gone(history, lost);
+    (history.promises.causality && !gone.is_empty()).then(|| lost::parted(history, &gone))
 }
 
-/// Whether power failures took acknowledged writes, within what was promised.
+/// Whether power failures took acknowledged writes, or may have, within what was promised.
 pub fn power_took(history: &History, finals: &[Final]) -> bool {
-    !lost::lost(history, finals).is_empty()
+    !lost::gone(history, &lost::lost(history, finals)).is_empty()
 }
 
 /// Whether a power failure may have taken what an operation wrote in a partition, within what was promised.

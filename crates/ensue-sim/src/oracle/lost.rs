@@ -9,12 +9,14 @@
 //!
 //! A lost write also takes with it what was known only by it: a session's next write carried the lost one as its
 //! dependency, in the place of all that came before it. So a session is a new one after each lost write, and who saw a
-//! lost write, or shows a token that names it, knows nothing of its past.
+//! lost write, or shows a token that names it, knows nothing of its past. The same goes for a write that may be lost of a key
+//! that the history does not tell of (a counter of which only the total is checked, a key with a deadline).
 
 use super::finals::Final;
 use super::writes::bit_of;
 use crate::history::{History, Location, Operation, OperationIndex, Outcome, PowerLost, Seen};
-use ensue_types::PartitionId;
+use ensue_resp::command::{keys, lookup};
+use ensue_types::{PartitionId, partition_of};
 use std::collections::BTreeSet;
 
 /// Writes, by their operation and place.
@@ -54,9 +56,32 @@ pub(super) fn lost(history: &History, finals: &[Final]) -> Lost {
     lost
 }
 
-/// The history in which a session ends with each of its lost writes.
-pub(super) fn parted(history: &History, lost: &Lost) -> History {
-    let gone: BTreeSet<OperationIndex> = lost.iter().map(|(index, _)| *index).collect();
+/// The operations of which something is lost, or, where the history does not tell what became of it, may be.
+pub(super) fn gone(history: &History, lost: &Lost) -> BTreeSet<OperationIndex> {
+    let mut gone: BTreeSet<OperationIndex> = lost.iter().map(|(index, _)| *index).collect();
+    if !history.power_losses.is_empty() {
+        let tried = history.operations.iter().enumerate();
+        let tried = tried.filter(|(_, operation)| operation.outcome != Outcome::Refused);
+        let may_be = |operation: &Operation| {
+            untold(history, operation).any(|partition| !failures_of(history, operation, partition).is_empty())
+        };
+        gone.extend(tried.filter(|(_, operation)| may_be(operation)).map(|(index, _)| index));
+    }
+    gone
+}
+
+/// The partitions of what an operation writes to keys that have no location in the history.
+fn untold<'a>(history: &'a History, operation: &'a Operation) -> impl Iterator<Item = PartitionId> + 'a {
+    let written = operation.commands.iter().filter_map(|command| {
+        let spec = lookup(command.first()?).filter(|spec| spec.is_write())?;
+        Some(keys(spec, command))
+    });
+    let untold = written.flatten().filter(|key| !history.tells_of(key));
+    untold.map(|key| partition_of(key, history.partitions.max(1)))
+}
+
+/// The history in which a session ends with each of these operations.
+pub(super) fn parted(history: &History, gone: &BTreeSet<OperationIndex>) -> History {
     let mut parted = history.clone();
     parted.sessions.clear();
     for operations in &history.sessions {

@@ -1,9 +1,9 @@
 //! Hand-made histories: each anomaly must be flagged by name, and each legal oddity must pass.
 
 use super::{Final, Violation, judge, property};
-use crate::history::{History, OperationIndex, Outcome, Seen, SessionIndex, Written};
+use crate::history::{History, OperationIndex, Outcome, PowerLost, Seen, SessionIndex, Written};
 use crate::promises::Promises;
-use ensue_types::DatacenterId;
+use ensue_types::{DatacenterId, PartitionId};
 
 #[derive(Default)]
 struct Maker {
@@ -460,6 +460,29 @@ fn the_end_must_agree_and_hold_what_was_acknowledged() {
     assert_eq!(m.judge_with(&uncounted), Some(property::LOST));
     m.read(b, &[("x", Some(new))]);
     assert_eq!(m.judge_with(&good), Some(property::ORDER), "the winner was seen to lose");
+}
+
+/// Seed 30000861: what the power took was a key with a deadline, whose fate no read tells.
+#[test]
+fn what_was_known_only_by_a_write_that_power_may_have_taken_is_not_known() {
+    for (since_us, command, excused) in
+        [(0, "SET e1 v PX 100", true), (0, "GET e1", false), (10_000, "SET e1 v PX 100", false)]
+    {
+        let mut m = Maker::default();
+        let [writer, reader] = m.sessions();
+        let earlier = m.write(writer, &["s0/v1"]);
+        let untold = m.operation(writer, &[], &[]);
+        m.history.operations[untold].commands = vec![crate::workload::command::args(command)];
+        let later = m.write(writer, &["s0/v2"]);
+        m.read(reader, &[("s0/v2", Some(later)), ("s0/v1", None)]);
+        m.history.partitions = 1;
+        let (datacenter, partition) = (DatacenterId(0), PartitionId(0));
+        m.history.power_losses = vec![PowerLost { datacenter, partition, since_us, at_us: 10_000 }];
+        // Both members are seen after the failure, and so are known to have survived it.
+        m.time = 20_000;
+        m.read(reader, &[("s0/v2", Some(later)), ("s0/v1", Some(earlier))]);
+        assert_eq!(m.judge().is_none(), excused);
+    }
 }
 
 /// A history of two datacenters under `log`: sessions of the first, and one of the second.
