@@ -190,6 +190,7 @@ impl Partition {
         desk.begin_write(&lapse.key);
         let observed = desk.observed;
         self.log_write(&mut Context::default(), keyspace, stamp, writer.changes, observed);
+        self.collector.expired += 1;
     }
 
     /// Forgets past states whose read transactions are over.

@@ -4,6 +4,7 @@
 mod checkpoints;
 mod cuts;
 mod forgetting;
+mod lapses;
 mod previous;
 mod replicas;
 mod room;
@@ -55,6 +56,8 @@ struct World {
     now: Now,
     asked: VecDeque<DiskOp>,
     answered: u32,
+    /// What clients were answered, as it is written to them.
+    replies: Vec<u8>,
     sent: Vec<Message>,
 }
 
@@ -66,7 +69,8 @@ impl World {
     fn with(config: NodeConfig) -> World {
         let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
         let node = Node::new(config, now).expect("the protocol is known");
-        let mut world = World { node, now, asked: VecDeque::new(), answered: 0, sent: Vec::new() };
+        let (asked, replies, sent) = (VecDeque::new(), Vec::new(), Vec::new());
+        let mut world = World { node, now, asked, answered: 0, replies, sent };
         world.drain();
         world
     }
@@ -80,7 +84,10 @@ impl World {
         while let Some(output) = self.node.next_output() {
             match output {
                 Output::Disk { op, .. } => self.asked.push_back(op),
-                Output::Reply { answered, .. } => self.answered += answered,
+                Output::Reply { answered, bytes, .. } => {
+                    self.answered += answered;
+                    self.replies.extend_from_slice(&bytes);
+                }
                 Output::Send { envelope, .. } => self.sent.push(envelope.message),
                 _ => {}
             }
@@ -88,12 +95,16 @@ impl World {
     }
 
     /// One command of a new client, and the end of its turn.
-    fn increment(&mut self, session: SessionId) {
+    fn run(&mut self, session: SessionId, line: &str) {
         let (address, local_address) = (String::new(), String::new());
         self.give(Input::ClientConnected { session, address, local_address });
-        let words = ["INCR", "x"].map(|word| Bytes::from_static(word.as_bytes()));
-        self.give(Input::ClientCommands { session, commands: vec![words.into_iter().collect()] });
+        let args = line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
+        self.give(Input::ClientCommands { session, commands: vec![args] });
         self.give(Input::TurnEnd);
+    }
+
+    fn increment(&mut self, session: SessionId) {
+        self.run(session, "INCR x");
     }
 
     /// Carries out the oldest operation; says which it was.
@@ -141,10 +152,19 @@ fn a_checkpoint_is_named_only_when_the_log_holds_what_is_in_it() {
 
 /// The entry at this place of the other datacenter's stream, and the end of its turn.
 fn receive(world: &mut World, position: Position) {
+    receive_columns(world, position, &[(Column::Text, b"1")]);
+}
+
+/// The same of an entry that puts these columns of the row `x`.
+fn receive_columns(world: &mut World, position: Position, columns: &[(Column, &[u8])]) {
     let other = DatacenterId(1);
     let time = LogicalTime::from_ms(world.now.wall_ms);
-    let put = Effect::Put { value: Bytes::from_static(b"1"), seen: Default::default() };
-    let effects = vec![RowEffect { key: Bytes::from_static(b"x"), column: Column::Text, effect: put }];
+    let put = |(column, value): &(Column, &[u8])| RowEffect {
+        key: Bytes::from_static(b"x"),
+        column: column.clone(),
+        effect: Effect::Put { value: Bytes::copy_from_slice(value), seen: Vec::new() },
+    };
+    let effects = columns.iter().map(put).collect();
     let entry = Entry {
         position,
         stamp: Stamp { time, datacenter: other, partition: PARTITION },

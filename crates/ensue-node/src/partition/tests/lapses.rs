@@ -1,0 +1,69 @@
+//! Rows whose deadline has passed: which datacenter deletes them, when, and that they are counted.
+
+use super::{World, config, receive_columns};
+use crate::{AppendFsync, Input};
+use ensue_types::{Column, CoreId, DatacenterId, Position, SessionId};
+
+/// A partition that waits for no other datacenter: the only one is dead.
+fn alone(before: impl Fn(&mut World)) -> World {
+    let mut config = config(AppendFsync::Always);
+    config.tuning.checkpoint_bytes = u64::MAX;
+    let mut world = World::with(config);
+    world.calm_down();
+    before(&mut world);
+    world.run(SessionId(1), "CAUSAL DEAD dc2");
+    world.calm_down();
+    assert_eq!(world.replies, b"+OK\r\n");
+    world
+}
+
+/// Time passes, timer by timer.
+fn pass_ms(world: &mut World, ms: u64) {
+    const STEP_MS: u64 = 100;
+    for _ in 0..ms / STEP_MS {
+        world.now.monotonic_us += 1_000 * STEP_MS;
+        world.now.wall_ms += STEP_MS;
+        world.give(Input::Timer);
+        world.give(Input::TurnEnd);
+        world.calm_down();
+    }
+}
+
+/// What `INFO` says of the rows that were deleted.
+fn expired(world: &mut World) -> String {
+    world.replies.clear();
+    world.run(SessionId(2), "INFO stats");
+    world.calm_down();
+    let text = String::from_utf8_lossy(&world.replies).into_owned();
+    text.lines().find(|line| line.starts_with("expired_keys:")).expect("a line of the section").to_owned()
+}
+
+#[test]
+fn a_row_whose_deadline_has_passed_is_deleted_and_counted() {
+    let mut world = alone(|_| ());
+    world.run(SessionId(3), "SET x 1 PX 5000");
+    world.calm_down();
+    pass_ms(&mut world, 4_000);
+    assert_eq!(expired(&mut world), "expired_keys:0");
+    pass_ms(&mut world, 4_000);
+    assert_eq!(expired(&mut world), "expired_keys:1");
+    pass_ms(&mut world, 4_000);
+    assert_eq!(expired(&mut world), "expired_keys:1", "once");
+}
+
+/// The datacenter that wrote it will never delete it.
+#[test]
+fn a_deadline_of_another_datacenter_is_left_to_it_for_a_while() {
+    let mut world = alone(|world| {
+        world.give(Input::LinkUp { datacenter: DatacenterId(1), core: CoreId(0) });
+        let deadline_ms = world.now.wall_ms + 5_000;
+        let columns = [(Column::Text, &b"1"[..]), (Column::Deadline, &deadline_ms.to_le_bytes())];
+        receive_columns(world, Position(1), &columns);
+        world.calm_down();
+    });
+    // The deadline, and thirty intervals of a second.
+    pass_ms(&mut world, 34_000);
+    assert_eq!(expired(&mut world), "expired_keys:0");
+    pass_ms(&mut world, 4_000);
+    assert_eq!(expired(&mut world), "expired_keys:1");
+}
