@@ -10,7 +10,7 @@ use crate::order::{Moment, RowName};
 use crate::view::{Shown, is_whole, view_of};
 use bytes::Bytes;
 use ensue_protocol::Choice;
-use ensue_resp::{CommandSpec, Flags, Request};
+use ensue_resp::{CommandError, CommandSpec, Flags, Request};
 use ensue_store::cell::Write;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
@@ -193,8 +193,9 @@ impl Partition {
 
     /// What `CAUSAL` asks every partition for.
     fn execute_causal(&mut self, keyspace: KeyspaceId, args: &Args) -> Reply {
-        match (args[1].as_ref(), args.get(2)) {
-            (b"discarded", _) => self.list_discarded(),
+        match (args.get(1).map(Bytes::as_ref), args.get(2)) {
+            (None, _) => CommandError::wrong_arity("causal").reply(),
+            (Some(b"discarded"), _) => self.list_discarded(),
             (_, None) => self.digest(keyspace),
             (_, Some(name)) => self.execute_dead(name),
         }

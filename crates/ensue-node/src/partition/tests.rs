@@ -8,6 +8,7 @@ mod lapses;
 mod previous;
 mod replicas;
 mod room;
+mod strangers;
 mod times;
 mod versions;
 
