@@ -1,22 +1,13 @@
 //! `CAUSAL WAIT` for a past in times: what was written up to then, and nothing that came later.
 
 use super::PARTITION;
-use super::versions::World;
-use ensue_types::{DatacenterId, Incarnation, LogicalTime, Now, Position, RequestId, Rules, TimeVector};
+use super::versions::{World, versioned};
+use ensue_types::{DatacenterId, Incarnation, LogicalTime, Now, Position, RequestId, TimeVector};
 use ensue_wire::{Address, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
 
 const HERE: DatacenterId = DatacenterId(0);
 const OTHER: Address = Address::Partition { datacenter: DatacenterId(1), partition: PARTITION };
-
-/// A protocol whose pasts are times.
-fn versioned() -> &'static str {
-    let versions = |name: &&str| {
-        let protocol = ensue_protocol::by_name(name, Default::default(), Rules::default());
-        protocol.expect("every listed name is known").needs().versions
-    };
-    ensue_protocol::NAMES.into_iter().find(versions).expect("there are some")
-}
 
 fn through(datacenter: DatacenterId, time: LogicalTime) -> TimeVector {
     let mut times = TimeVector::default();
@@ -52,9 +43,14 @@ fn applied_elsewhere(world: &mut World, position: u64) {
     world.message(OTHER, Message::StreamAcknowledge(acknowledge));
 }
 
+/// A protocol whose pasts are times.
+fn times() -> &'static str {
+    versioned().next().expect("there are some")
+}
+
 fn world() -> World {
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
-    let mut world = World::under(versioned(), BTreeMap::new(), now, u64::MAX).started();
+    let mut world = World::under(times(), BTreeMap::new(), now, u64::MAX).started();
     let resume = Message::StreamResume { incarnation: Incarnation(1), received: Position(0) };
     world.message(OTHER, resume);
     world
@@ -102,7 +98,7 @@ fn after_a_restart_all_that_came_before_it_is_waited_for() {
     let mut world = world();
     let first = written(&mut world, "SET a 1");
     written(&mut world, "SET b 1");
-    let mut again = World::under(versioned(), world.files, world.now, u64::MAX).started();
+    let mut again = World::under(times(), world.files, world.now, u64::MAX).started();
     again.message(OTHER, Message::StreamResume { incarnation: Incarnation(1), received: Position(2) });
     applied_elsewhere(&mut again, 1);
     assert_eq!(replicas(&mut again, through(HERE, first)), 1);

@@ -55,7 +55,7 @@ impl World {
     }
 
     /// Ends the turn, and carries out what the disk is asked until it is asked nothing more.
-    fn work(&mut self) {
+    pub(super) fn work(&mut self) {
         self.partition.on_turn_end();
         while let Some(op) = self.partition.disk.pop_front() {
             let done = carry_out(&mut self.files, op);
@@ -107,6 +107,30 @@ impl World {
         let (incarnation, first) = (Incarnation(1), entry.position);
         let from = Address::Partition { datacenter: OTHER, partition: PARTITION };
         self.message(from, Message::StreamEntries { incarnation, first, entries });
+    }
+
+    /// What a power failure leaves just when a checkpoint has been named: what was synced. The log is synced beside the other
+    /// operations, here when nothing else is left to do.
+    fn files_when_a_checkpoint_is_named(mut self) -> BTreeMap<FileName, Vec<u8>> {
+        let mut synced = self.files.clone();
+        self.now.monotonic_us += 1_000;
+        self.partition.on_timer(self.now);
+        loop {
+            self.partition.on_turn_end();
+            let syncs = |op: &DiskOp| matches!(op, DiskOp::Sync { file: FileName::Segment(_) });
+            let next = self.partition.disk.iter().position(|op| !syncs(op)).unwrap_or(0);
+            let op = self.partition.disk.remove(next).expect("a checkpoint comes to its end");
+            let done = carry_out(&mut self.files, op);
+            match done {
+                DiskDone::Synced { file } => drop(synced.insert(file, self.files[&file].clone())),
+                DiskDone::Replaced { file } => {
+                    synced.insert(file, self.files[&file].clone());
+                    return synced;
+                }
+                _ => {}
+            }
+            self.partition.on_disk(self.now, done);
+        }
     }
 
     pub(super) fn checkpoint(&mut self) -> bool {
@@ -261,14 +285,18 @@ fn slice(world: &mut World, cut: TimeVector) -> Option<AtValues> {
     read.expect("the slice was answered")
 }
 
+/// The protocols whose pasts are times.
+pub(super) fn versioned() -> impl Iterator<Item = &'static str> {
+    ensue_protocol::NAMES.into_iter().filter(|name| {
+        let protocol = ensue_protocol::by_name(name, Default::default(), Rules::default());
+        protocol.expect("every listed name is known").needs().versions
+    })
+}
+
 /// What was folded is not told apart any more, in a checkpoint neither: a cut below it is drawn again.
 #[test]
 fn a_restart_answers_no_cut_below_what_was_folded() {
-    let versioned = |name: &&str| {
-        let protocol = ensue_protocol::by_name(name, Default::default(), Rules::default());
-        protocol.expect("every listed name is known").needs().versions
-    };
-    for name in ensue_protocol::NAMES.into_iter().filter(versioned) {
+    for name in versioned() {
         let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
         let mut world = World::under(name, BTreeMap::new(), now, 1).started();
         world.run("SET a 1");
@@ -292,5 +320,27 @@ fn a_restart_answers_no_cut_below_what_was_folded() {
         let mut again = World::under(name, world.files, world.now, u64::MAX).started();
         assert!(slice(&mut again, TimeVector::default()).is_none(), "{name}: after a restart");
         assert!(slice(&mut again, floor).is_some(), "{name}: after a restart");
+    }
+}
+
+/// The others' times are not in a checkpoint: they are logged behind its start, and durable before it counts.
+#[test]
+fn a_restart_by_a_checkpoint_knows_what_was_stable() {
+    for name in versioned() {
+        let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+        let mut world = World::under(name, BTreeMap::new(), now, 1).started();
+        let received = TimeVector::uniform(2, LogicalTime::from_ms(world.now.wall_ms));
+        let from = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
+        let floor = TimeVector::default();
+        world.message(from, Message::Stable { received: received.clone(), floor });
+        world.run("SET a 1");
+        // The log is kept for the other datacenter; this is about what is behind the checkpoint's start.
+        world.partition.persistence.stream_floor =
+            world.partition.persistence.log.as_ref().expect("open").end();
+        let now = world.now;
+        let files = world.files_when_a_checkpoint_is_named();
+        let again = World::under(name, files, now, u64::MAX).started();
+        let stable = &again.partition.times.stable;
+        assert!(stable.covers_but(DatacenterId(0), &received), "{name}: {stable:?} after a restart");
     }
 }
