@@ -1,9 +1,10 @@
-//! Checkpoints on a disk that has no room.
+//! A disk that has no room for a checkpoint, or for what must be done before the log goes on.
 
-use super::{PARTITION, World};
+use super::{PARTITION, World, versions};
 use crate::{AppendFsync, Input};
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
-use ensue_types::{SessionId, limits};
+use ensue_types::{Now, SessionId, limits};
+use std::collections::BTreeMap;
 
 const FIRST: FileName = FileName::Checkpoint(1);
 
@@ -91,4 +92,23 @@ fn a_checkpoint_that_is_being_named_is_kept_when_the_log_has_no_room() {
     world.asked.retain(|op| !named(op));
     world.refuse_append(is_segment);
     assert!(!world.asks(deletes_first), "{:?}", world.asked);
+}
+
+/// The log has found room all the while, so its reserve was never given up.
+#[test]
+fn writes_are_taken_again_when_what_found_no_room_was_not_of_the_log() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = versions::World::new(BTreeMap::new(), now, u64::MAX);
+    let partition = &mut world.partition;
+    let superblock = partition.persistence.superblock.as_ref().expect("it has been written");
+    let replace = superblock.replace();
+    partition.persistence.opening.push_back(replace);
+    let (file, reason) = (Some(FileName::Superblock), "no room".to_owned());
+    partition.on_disk(now, DiskDone::Failed { op: "replace", file, full: true, reason });
+    assert!(partition.is_out_of_room());
+
+    world.now.monotonic_us += limits::FULL_DISK_RETRY_US;
+    world.partition.on_timer(world.now);
+    world.work();
+    assert!(!world.partition.is_out_of_room());
 }
