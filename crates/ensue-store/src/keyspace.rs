@@ -533,15 +533,16 @@ impl Keyspace {
 
     /// Notes a tombstone, or a deadline.
     fn note(&mut self, key: &Bytes, column: &Column, live: bool, stamp: Stamp) {
-        let key = || Bytes::copy_from_slice(key);
+        // Of its own, so that it does not keep a client's whole read buffer alive.
+        let own_key = || Bytes::copy_from_slice(key);
         if !live {
-            return self.spent.push(Spent { key: key(), column: row::detached(column), stamp });
+            return self.spent.push(Spent { key: own_key(), column: row::detached(column), stamp });
         }
         if *column == Column::Deadline {
-            let row = self.row(&key());
+            let row = self.row(key);
             let deadline = row.and_then(|row| row.deadline_at(View::Newest, self.rules).ok()).flatten();
             if let Some(deadline_ms) = deadline {
-                self.lapses.push(Lapse { key: key(), deadline_ms, stamp });
+                self.lapses.push(Lapse { key: own_key(), deadline_ms, stamp });
             }
         }
     }
