@@ -32,6 +32,12 @@ impl Topology {
         self.datacenters[usize::from(datacenter.0)].placement[usize::from(partition.0)]
     }
 
+    /// The datacenter of this name.
+    pub fn datacenter_named(&self, name: &[u8]) -> Option<DatacenterId> {
+        let place = self.datacenters.iter().position(|datacenter| datacenter.name.as_bytes() == name)?;
+        Some(DatacenterId(place as u8))
+    }
+
     /// Every datacenter but this core's.
     pub fn others(&self) -> impl Iterator<Item = DatacenterId> + '_ {
         (0..self.datacenters.len() as u8).map(DatacenterId).filter(|&d| d != self.datacenter)

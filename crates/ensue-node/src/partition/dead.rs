@@ -106,9 +106,10 @@ impl Partition {
 
     /// An operator says that a datacenter is lost for good.
     pub(super) fn execute_dead(&mut self, name: &Bytes) -> Reply {
-        let found = self.config.topology.datacenters.iter().position(|one| one.name.as_bytes() == &name[..]);
-        let Some(number) = found else { return Reply::error("ERR there is no datacenter of this name") };
-        self.declare_dead(DatacenterId(number as u8));
+        let Some(datacenter) = self.config.topology.datacenter_named(name) else {
+            return Reply::error("ERR there is no datacenter of this name");
+        };
+        self.declare_dead(datacenter);
         Reply::OK
     }
 

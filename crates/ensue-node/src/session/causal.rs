@@ -8,7 +8,7 @@ use super::token::Token;
 use super::turn::Turn;
 use bytes::Bytes;
 use ensue_resp::{CommandError, number};
-use ensue_types::{Args, DatacenterId, KeyspaceId, Reply};
+use ensue_types::{Args, KeyspaceId, Reply};
 
 /// How long MERGE and WAIT wait unless told.
 const TIMEOUT_MS: u64 = 1_000;
@@ -84,12 +84,9 @@ impl Turn<'_> {
     /// Every partition of this datacenter declares another datacenter dead, and tells the other survivors.
     fn causal_dead(&mut self, name: &Bytes) {
         let topology = &self.desk.config.topology;
-        let found =
-            topology.datacenters.iter().position(|datacenter| datacenter.name.as_bytes() == &name[..]);
-        let Some(number) = found else {
+        let Some(datacenter) = topology.datacenter_named(name) else {
             return self.reply(&Reply::error("ERR there is no datacenter of this name"));
         };
-        let datacenter = DatacenterId(number as u8);
         if datacenter == topology.datacenter {
             return self
                 .reply(&Reply::error("ERR this is the datacenter itself; ask one that goes on without it"));
