@@ -125,8 +125,7 @@ impl Partition {
                     round.reported.entry(datacenter).or_insert(sender.end());
                 }
             }
-            let caught_up = |(&datacenter, sender): (&DatacenterId, _)| {
-                let _: &crate::stream::sender::Sender = sender;
+            let caught_up = |&datacenter: &DatacenterId| {
                 let watermark = self.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
                 if self.dead.contains(datacenter) {
                     // Nothing follows what is here of it, once that is all that anybody has.
@@ -136,7 +135,7 @@ impl Partition {
                 let reported = round.reported.get(&datacenter);
                 reported.is_some_and(|end| watermark >= *end)
             };
-            let all = self.senders.iter().all(caught_up);
+            let all = self.senders.keys().all(caught_up);
             if !all && self.config.rules.hold(Rule::CatchUpBeforeCollecting) {
                 return;
             }
