@@ -161,7 +161,8 @@ impl Lines<'_> {
         }
     }
 
-    /// What the protocol of each keyspace offers, and how many conflicts were seen where it looks for them: of the first, of those that hold keys, and of those with another protocol.
+    /// What the protocol of each keyspace offers, and how many conflicts were seen where it looks for them: of the first
+    /// keyspace, of those that hold keys, and of those with another protocol than the first.
     fn keyspaces(&mut self) {
         for (keyspace, protocol) in self.protocols.iter().enumerate() {
             let holds_keys = self.figure(&format!("keys_{keyspace}")) > 0;

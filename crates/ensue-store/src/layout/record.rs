@@ -9,10 +9,10 @@
 //!  kind 6 received:  datacenter u8, zero u8, incarnation u16, zero u32, entry
 //!  kind 7 applied:   datacenter u8, zero u8, incarnation u16, zero u32, position u64, time u64
 //!  kind 8 clock:     bound u64
+//!  kind 9 times:     received, stable, each: count u8 and as many times u64
 //!  kind 10 dead:     datacenter u8, zero 7, time u64
 //!  kind 11 lost:     datacenter u8, zero 7, whole u64, doubtful u64
 //!  kind 12 discarded: datacenter u8, zero 7, entry
-//!  kind 9 times:     received, stable, each: count u8 and as many times u64
 //!
 //!  part:    partition u16, zero u16, commands u32, then each command
 //!  command: place u32, arguments u32, then each argument: bytes u32 and the bytes
