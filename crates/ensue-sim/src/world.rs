@@ -31,7 +31,7 @@ use std::io::Write;
 /// The versions of the wire format that a process of this release speaks.
 pub const VERSIONS: VersionRange = VersionRange { min: WIRE_VERSION_MIN, max: WIRE_VERSION_MAX };
 
-/// About a hundred times what happens in a run.
+/// Some hundreds of times what happens in a run.
 const EVENTS_MAX: u64 = 20_000_000;
 
 /// What the driver is told.
