@@ -10,18 +10,16 @@ pub mod demand;
 pub mod load;
 mod probes;
 pub mod reads;
-pub mod stopwatch;
 pub mod table;
-pub mod traffic;
 
 use crate::seed::Options;
 use crate::shape::Shape;
+use crate::stopwatch::Stopwatch;
+use crate::traffic::Traffic;
 use crate::world::World;
 use cost::Cost;
 use demand::Demand;
 use load::Load;
-use stopwatch::Stopwatch;
-use traffic::Traffic;
 
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,6 +28,8 @@ pub mod settings;
 pub mod shape;
 pub mod shrink;
 pub mod staleness;
+pub mod stopwatch;
+pub mod traffic;
 pub mod trial;
 pub mod workload;
 pub mod world;

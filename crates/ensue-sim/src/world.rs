@@ -11,8 +11,6 @@ mod process;
 
 use crate::audit::Audit;
 use crate::clock::Clock;
-use crate::compare::stopwatch::Stopwatch;
-use crate::compare::traffic::Traffic;
 use crate::disk::Disk;
 use crate::event::{Alarm, ConnectionId, Event, Queue};
 use crate::marks::Marks;
@@ -21,6 +19,8 @@ use crate::random::Random;
 use crate::seed::Options;
 use crate::shape::{ProcessId, Site};
 use crate::staleness::Staleness;
+use crate::stopwatch::Stopwatch;
+use crate::traffic::Traffic;
 use ensue_node::{Node, Trace, TransactionStep};
 use ensue_types::{Args, DatacenterId, PartitionId, SessionId};
 use ensue_wire::handshake::VersionRange;

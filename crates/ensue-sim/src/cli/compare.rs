@@ -2,9 +2,9 @@
 
 use crate::compare::cost::Cost;
 use crate::compare::demand::Demand;
-use crate::compare::stopwatch::Stopwatch;
 use crate::compare::table::{Row, Throughput, table};
 use crate::compare::{BASE, Contestant, Span, chart, clock, watch};
+use crate::stopwatch::Stopwatch;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use super::load::Load;
 use super::reads::{self, Share};
-use super::traffic::{Counts, Traffic};
+use crate::traffic::{Counts, Traffic};
 
 /// Everything but processor time.
 #[derive(Clone, Debug)]

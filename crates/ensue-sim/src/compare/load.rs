@@ -10,12 +10,12 @@ use crate::event::{Alarm, ConnectionId};
 use crate::random::Random;
 use crate::reply::{Answer, Answers};
 use crate::shape::{Shape, Site};
+use crate::traffic::{Key, WriteNumber};
 use crate::workload::command::args;
 use crate::world::{Happening, World};
 use ensue_node::Trace;
 use ensue_types::{DatacenterId, PartitionId, partition_of};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 /// Of each core.
 const CLIENTS: usize = 6;
@@ -23,52 +23,8 @@ const KEYS: usize = 10_000;
 /// The exponent of the usual benchmark.
 const ZIPF: f64 = 0.99;
 const MGET_KEYS: usize = 4;
-const VALUE_BYTES: usize = 64;
 /// Nodes have met by then.
 const BEGIN_US: u64 = 500_000;
-
-/// A key: one of those that everybody uses, or that of one write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Key {
-    Shared(u64),
-    Own(u64),
-}
-
-impl Key {
-    pub fn parse(key: &[u8]) -> Option<Key> {
-        let (kind, number) = std::str::from_utf8(key).ok()?.split_at_checked(1)?;
-        let number = number.parse().ok()?;
-        match kind {
-            "k" => Some(Key::Shared(number)),
-            "w" => Some(Key::Own(number)),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Key::Shared(number) => write!(f, "k{number}"),
-            Key::Own(number) => write!(f, "w{number}"),
-        }
-    }
-}
-
-/// Writes are counted over all clients; the value begins with the number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct WriteNumber(pub u64);
-
-impl WriteNumber {
-    pub fn parse(value: &[u8]) -> Option<WriteNumber> {
-        let text = std::str::from_utf8(value).ok()?;
-        text.split('.').next()?.parse().ok().map(WriteNumber)
-    }
-
-    fn value(self) -> String {
-        format!("{:.<VALUE_BYTES$}", self.0)
-    }
-}
 
 #[derive(Clone, Debug)]
 enum Operation {

@@ -3,10 +3,10 @@
 //! The first asks when the update is applied there, the next ones every `INTERVAL_US`. Each is a new session, since one that
 //! knows something may be shown more. Only updates of keys of their own are looked for, so that no later write hides them.
 
-use super::load::{Key, WriteNumber};
 use crate::event::{Alarm, ConnectionId};
 use crate::reply::{Answer, Answers};
 use crate::shape::Site;
+use crate::traffic::{Key, WriteNumber};
 use crate::workload::command::args;
 use crate::world::World;
 

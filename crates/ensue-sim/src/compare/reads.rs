@@ -3,8 +3,7 @@
 //! A version is there from the moment when its partition received it, or, if it was written there, when it was
 //! acknowledged. Nodes are not asked: this is seen from outside.
 
-use super::load::{Key, WriteNumber};
-use super::traffic::Traffic;
+use crate::traffic::{Key, Traffic, WriteNumber};
 use ensue_types::{DatacenterId, Stamp};
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! Tests that the counters count: tiny runs of protocols that differ in what they do.
 
 use super::demand::{Demand, LOADS};
-use super::stopwatch::Stopwatch;
 use super::table::{Row, Throughput, table};
 use super::{Contestant, Span, chart, clock, watch};
 use crate::compare::cost::Cost;
+use crate::stopwatch::Stopwatch;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SPAN: Span = Span { warmup_us: 3_000_000, counted_us: 1_000_000 };

@@ -1,13 +1,59 @@
 //! What passes between nodes: how much of it is about dependencies and times, what updates carry, and when each of them is
 //! where.
 
-use super::load::{Key, WriteNumber};
 use ensue_protocol::facts;
 use ensue_store::entry::Change;
 use ensue_store::layout::{decode_entry, previous_bytes};
 use ensue_types::{DatacenterId, Effect, PartitionId, Position, RowEffect, Stamp};
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::BTreeMap;
+use std::fmt;
+
+const VALUE_BYTES: usize = 64;
+
+/// A key: one of those that everybody uses, or that of one write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    Shared(u64),
+    Own(u64),
+}
+
+impl Key {
+    pub fn parse(key: &[u8]) -> Option<Key> {
+        let (kind, number) = std::str::from_utf8(key).ok()?.split_at_checked(1)?;
+        let number = number.parse().ok()?;
+        match kind {
+            "k" => Some(Key::Shared(number)),
+            "w" => Some(Key::Own(number)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Key::Shared(number) => write!(f, "k{number}"),
+            Key::Own(number) => write!(f, "w{number}"),
+        }
+    }
+}
+
+/// Writes are counted over all clients; the value begins with the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WriteNumber(pub u64);
+
+impl WriteNumber {
+    pub fn parse(value: &[u8]) -> Option<WriteNumber> {
+        let text = std::str::from_utf8(value).ok()?;
+        text.split('.').next()?.parse().ok().map(WriteNumber)
+    }
+
+    /// The value that it writes.
+    pub fn value(self) -> String {
+        format!("{:.<VALUE_BYTES$}", self.0)
+    }
+}
 
 /// How many messages there were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
