@@ -4,7 +4,7 @@ use super::{Hold, VERSIONS, World};
 use crate::event::Event;
 use crate::network::Break;
 use crate::shape::{ProcessId, Site};
-use crate::workload::command::args;
+use bytes::Bytes;
 use ensue_types::{CoreId, DatacenterId};
 
 impl World {
@@ -106,7 +106,8 @@ impl World {
     pub fn declare_dead(&mut self, datacenter: DatacenterId) {
         for survivor in self.survivors() {
             let connection = self.connect(self.options.shape.site(survivor, CoreId(0)));
-            self.send(connection, vec![args(&format!("CAUSAL DEAD {datacenter}"))]);
+            let words = ["CAUSAL".to_owned(), "DEAD".to_owned(), datacenter.to_string()];
+            self.send(connection, vec![words.into_iter().map(Bytes::from).collect()]);
         }
     }
 
