@@ -235,7 +235,7 @@ impl Load {
         let Some(&index) = self.connections.get(&connection) else {
             return match self.on_survey(connection, bytes)? {
                 true => Ok(()),
-                false => self.probes.on_answer(world, connection, bytes).map(drop),
+                false => self.probes.on_answer(world, connection, bytes),
             };
         };
         let client = &mut self.clients[index];

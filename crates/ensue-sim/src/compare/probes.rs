@@ -70,32 +70,31 @@ impl Probes {
         probe.asked_us = world.now();
     }
 
-    /// Whether the answer was for a probe.
+    /// The answer to a probe, or the rest of one.
     pub fn on_answer(
         &mut self,
         world: &mut World,
         connection: ConnectionId,
         bytes: &[u8],
-    ) -> Result<bool, String> {
+    ) -> Result<(), String> {
         // The newest are at the end.
         let found = self.probes.iter().rposition(|probe| probe.connection == Some(connection));
-        let Some(index) = found else { return Ok(false) };
+        let Some(index) = found else { return Ok(()) };
         let probe = &mut self.probes[index];
         probe.answers.extend(bytes);
-        let Some(answer) = probe.answers.pop()? else { return Ok(true) };
+        let Some(answer) = probe.answers.pop()? else { return Ok(()) };
         probe.connection = None;
         world.close(connection);
         match answer {
             Answer::Nil => {
                 world.alarm(probe.asked_us + INTERVAL_US, Alarm::Client(self.first + index));
-                Ok(true)
             }
             Answer::Bulk(value) if WriteNumber::parse(&value) == Some(probe.number) => {
                 self.delays_us.push(probe.asked_us.saturating_sub(probe.written_us + probe.link_us));
-                Ok(true)
             }
-            answer => Err(format!("GET {} was answered {answer}", probe.key)),
+            answer => return Err(format!("GET {} was answered {answer}", probe.key)),
         }
+        Ok(())
     }
 
     /// Updates that nobody has found yet.
