@@ -567,9 +567,8 @@ impl Partition {
         from: Address,
         request: ensue_types::RequestId,
         name: ContextName,
-        context: Context,
+        mut context: Context,
     ) {
-        let mut context = context;
         // A past that is as if it had never been is shared no more.
         drop(self.part_from_losses(name.keyspace, &mut context.facts));
         let protocol = self.protocols[usize::from(name.keyspace.0)].as_ref();
