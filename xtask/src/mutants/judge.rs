@@ -127,7 +127,7 @@ fn judges(copy: &Copy, built: &Built, seeds: u64) -> Vec<Judge> {
         ("the simulator", format!("--seeds {SEEDS_FIRST}")),
         ("the scenarios", "--scenario scenarios".to_owned()),
         ("the simulator, each protocol", each),
-        ("the simulator, many seeds", format!("--start {SEEDS_FIRST} --seeds {more}")),
+        ("the simulator, many seeds", format!("--start {} --seeds {more}", SEEDS_FIRST + 1)),
     ] {
         judges.push(Judge {
             name: name.to_owned(),
