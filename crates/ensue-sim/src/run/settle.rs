@@ -14,7 +14,7 @@ use crate::workload::command::writer_of;
 use crate::workload::finals::Questions;
 use crate::world::Happening;
 use ensue_types::{Args, CoreId, DatacenterId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Everything must be everywhere, and every tombstone gone, this long after all was healed: the logs are synced every
 /// thirty seconds under `appendfsync no`, and tombstones wait for several syncs.
@@ -365,20 +365,17 @@ fn discarded_writes(
     lines: &[String],
 ) -> Option<BTreeSet<(OperationIndex, Location)>> {
     let mut writes = BTreeSet::new();
-    for effect in lines.iter().flat_map(|line| line.split("{\"key\":").skip(1)) {
-        let mut words = effect.split('"');
-        let key = words.nth(1)?;
-        let named: BTreeMap<&str, &str> = words
-            .collect::<Vec<_>>()
-            .chunks(4)
-            .filter_map(|chunk| Some((*chunk.get(1)?, *chunk.get(3)?)))
-            .collect();
-        let location = match (named.get("field"), named.get("member")) {
-            (Some(name), _) | (_, Some(name)) => workload.history.location(&format!("{key}/{name}")),
-            _ => workload.history.location(key),
-        };
-        let value = named.get("member").or(named.get("put"))?;
-        writes.insert((writer_of(value)?, location));
+    for line in lines {
+        let line: serde_json::Value = serde_json::from_str(line).expect("each write is listed as JSON");
+        for effect in line["effects"].as_array().expect("what it did is listed") {
+            let text = |name: &str| effect[name].as_str();
+            let (key, put) = (text("key")?, text("put")?);
+            let location = match text("field").or(text("member")) {
+                Some(name) => workload.history.location(&format!("{key}/{name}")),
+                None => workload.history.location(key),
+            };
+            writes.insert((writer_of(text("member").unwrap_or(put))?, location));
+        }
     }
     Some(writes)
 }
