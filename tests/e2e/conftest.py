@@ -4,6 +4,7 @@ import signal
 
 import pytest
 from cluster import Cluster
+from servers import Servers
 
 TEST_S = 100
 
@@ -37,6 +38,15 @@ def dev(tmp_path):
     yield start
     for cluster in started:
         cluster.stop()
+
+
+@pytest.fixture
+def servers(tmp_path):
+    """Servers that a test starts by name; those still running at its end are killed."""
+    servers = Servers(tmp_path)
+    yield servers
+    for name in list(servers.running):
+        servers.end(name, signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")

@@ -7,15 +7,7 @@ import pytest
 import redis
 
 from cluster import wait_until
-from test_recover import NAMES, Servers
-
-
-@pytest.fixture
-def servers(tmp_path):
-    servers = Servers(tmp_path)
-    yield servers
-    for name in list(servers.running):
-        servers.end(name, signal.SIGKILL)
+from servers import NAMES
 
 
 def answers(servers, name):

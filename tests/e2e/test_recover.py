@@ -7,64 +7,21 @@ boot, and the end of each log is cut off.
 
 import contextlib
 import signal
-import subprocess
 import zlib
 
-import pytest
 import redis
 
-from cluster import PEERS, binary, ensue, free_base, wait_until
+from cluster import ensue, wait_until
+from servers import NAMES
 
-NAMES = ("dc1", "dc2", "dc3")
 KEYS = {f"key{number}": f"value{number}" for number in range(50)}
 # In a superblock: the flags, the boot, and the checksum of all before it.
 FLAGS, BOOT, CHECKSUM = 11, slice(32, 48), slice(68, 72)
 
 
-class Servers:
-    """One server process a datacenter, started and stopped one by one."""
-
-    def __init__(self, directory):
-        self.directory = directory
-        self.base = free_base()
-        self.running = {}
-
-    def data(self, name):
-        return self.directory / name
-
-    def port(self, name):
-        return self.base + NAMES.index(name)
-
-    def start(self, name):
-        nodes = [f"node {one} 127.0.0.1:{self.port(one) + PEERS} cores 1" for one in NAMES]
-        own = [f"self {name}", f"port {self.port(name)}", "bind 127.0.0.1", f"dir {self.data(name)}"]
-        config = self.directory / f"{name}.conf"
-        config.write_text("\n".join(["partitions 2", "appendfsync everysec", *nodes, *own, ""]))
-        with (self.directory / f"{name}.log").open("ab") as log:
-            self.running[name] = subprocess.Popen(
-                [binary(), "server", "--config", str(config)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
-
-    def end(self, name, how=signal.SIGTERM):
-        process = self.running.pop(name)
-        process.send_signal(how)
-        process.wait(20)
-
-    def ask(self, name, *words):
-        with redis.Redis(port=self.port(name), socket_timeout=5, decode_responses=True) as client:
-            return client.execute_command(*words)
-
-    def all_shown(self, name):
-        with contextlib.suppress(redis.RedisError):
-            return {key: self.ask(name, "GET", key) for key in KEYS} == KEYS
-
-
-@pytest.fixture
-def servers(tmp_path):
-    servers = Servers(tmp_path)
-    yield servers
-    for name in list(servers.running):
-        servers.end(name, signal.SIGKILL)
+def all_shown(servers, name):
+    with contextlib.suppress(redis.RedisError):
+        return {key: servers.ask(name, "GET", key) for key in KEYS} == KEYS
 
 
 def lose_power(data):
@@ -85,7 +42,7 @@ def test_a_lost_tail_is_taken_back_without_a_datacenter_that_is_gone(servers):
         servers.start(name)
     for key, value in KEYS.items():
         wait_until(lambda k=key, v=value: tried(servers, "SET", k, v) is True, 20, f"{key} is written")
-    wait_until(lambda: servers.all_shown("dc2"), 20, "dc2 has everything")
+    wait_until(lambda: all_shown(servers, "dc2"), 20, "dc2 has everything")
     servers.end("dc1", signal.SIGKILL)
     servers.end("dc3", signal.SIGKILL)
     lose_power(servers.data("dc1"))
@@ -106,7 +63,7 @@ def test_a_lost_tail_is_taken_back_without_a_datacenter_that_is_gone(servers):
     assert done.returncode == 0 and "2 partitions will start without dc3" in done.stdout
 
     servers.start("dc1")
-    wait_until(lambda: servers.all_shown("dc1"), 20, "dc1 has everything again")
+    wait_until(lambda: all_shown(servers, "dc1"), 20, "dc1 has everything again")
     info = servers.ask("dc1", "INFO")
     assert info["ensue_lost_tails"] > 0 and info["ensue_catching_up"] == 0
     assert servers.ask("dc1", "SET", "later", "1")

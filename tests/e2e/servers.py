@@ -1,0 +1,44 @@
+"""Server processes started and stopped one by one, one a datacenter, for tests in which some are gone while others go on."""
+
+import signal
+import subprocess
+
+import redis
+
+from cluster import PEERS, binary, free_base
+
+NAMES = ("dc1", "dc2", "dc3")
+
+
+class Servers:
+    """One server process a datacenter, started and stopped one by one."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.base = free_base()
+        self.running = {}
+
+    def data(self, name):
+        return self.directory / name
+
+    def port(self, name):
+        return self.base + NAMES.index(name)
+
+    def start(self, name):
+        nodes = [f"node {one} 127.0.0.1:{self.port(one) + PEERS} cores 1" for one in NAMES]
+        own = [f"self {name}", f"port {self.port(name)}", "bind 127.0.0.1", f"dir {self.data(name)}"]
+        config = self.directory / f"{name}.conf"
+        config.write_text("\n".join(["partitions 2", "appendfsync everysec", *nodes, *own, ""]))
+        with (self.directory / f"{name}.log").open("ab") as log:
+            self.running[name] = subprocess.Popen(
+                [binary(), "server", "--config", str(config)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+    def end(self, name, how=signal.SIGTERM):
+        process = self.running.pop(name)
+        process.send_signal(how)
+        process.wait(20)
+
+    def ask(self, name, *words):
+        with redis.Redis(port=self.port(name), socket_timeout=5, decode_responses=True) as client:
+            return client.execute_command(*words)
