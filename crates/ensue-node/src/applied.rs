@@ -2,9 +2,10 @@
 //!
 //! An operation is applied when it is visible or has lost arbitration, never before its own dependencies (traps 1, 2).
 //! Entries of one stream may be applied out of order (trap 16): the set is a watermark plus what stands above it. What was
-//! declared lost counts like applied: there is nothing to wait for (trap 15).
+//! declared lost counts like applied: there is nothing to wait for (trap 15). So does what a dead datacenter took with it, and
+//! whoever waits is told.
 
-use ensue_types::{DatacenterId, Dependency, Extent, Position, Rule, Rules};
+use ensue_types::{DatacenterId, Dependency, Extent, OperationId, PartitionId, Position, Rule, Rules};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What has been applied of one datacenter's stream of this partition.
@@ -16,6 +17,10 @@ pub struct AppliedSet {
     pub above: BTreeSet<Position>,
     /// What was declared lost, in order: from after the first place up to and with the second.
     pub lost: Vec<(Position, Position)>,
+    /// What of it was discarded with a dead datacenter.
+    pub discarded: BTreeSet<Position>,
+    /// The end of a dead datacenter's stream: what stands after it is nowhere.
+    pub end: Option<Position>,
 }
 
 impl AppliedSet {
@@ -26,6 +31,11 @@ impl AppliedSet {
     /// Whether a position was declared lost.
     pub fn is_lost(&self, position: Position) -> bool {
         self.lost.iter().any(|&(after, through)| after < position && position <= through)
+    }
+
+    /// Whether a position stands after the end of a dead datacenter's stream.
+    fn is_nowhere(&self, position: Position) -> bool {
+        self.end.is_some_and(|end| end < position)
     }
 
     /// The position that follows one: what was lost is passed over.
@@ -74,9 +84,18 @@ impl AppliedSet {
     }
 }
 
+/// One whose wait is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Woken<W> {
+    pub waiter: W,
+    /// What it waited for is gone.
+    pub gone: Option<Dependency>,
+}
+
 /// The applied sets of all streams of this partition, with those who wait for them. `W` names a waiter.
 #[derive(Clone, Debug)]
 pub struct Applied<W> {
+    partition: PartitionId,
     sets: BTreeMap<DatacenterId, AppliedSet>,
     exact: BTreeMap<(DatacenterId, Position), Vec<W>>,
     through: BTreeMap<(DatacenterId, Position), Vec<W>>,
@@ -84,8 +103,9 @@ pub struct Applied<W> {
 }
 
 impl<W> Applied<W> {
-    pub fn new(rules: Rules) -> Applied<W> {
-        Applied { sets: BTreeMap::new(), exact: BTreeMap::new(), through: BTreeMap::new(), rules }
+    pub fn new(partition: PartitionId, rules: Rules) -> Applied<W> {
+        let (sets, exact, through) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Applied { partition, sets, exact, through, rules }
     }
 
     pub fn set(&self, datacenter: DatacenterId) -> Option<&AppliedSet> {
@@ -106,21 +126,47 @@ impl<W> Applied<W> {
     }
 
     /// Nothing of a stream after `after` and up to `through` will ever come; hands out those who waited for it.
-    pub fn lose(&mut self, datacenter: DatacenterId, after: Position, through: Position) -> Vec<W> {
+    pub fn lose(&mut self, datacenter: DatacenterId, after: Position, through: Position) -> Vec<Woken<W>> {
         let set = self.sets.entry(datacenter).or_default();
         set.lose(after, through);
         let watermark = set.watermark;
         if !self.rules.hold(Rule::DeclareTheLost) {
             return Vec::new();
         }
-        let mut woken = Vec::new();
-        while let Some((&place, _)) =
-            self.exact.range((datacenter, after.next())..=(datacenter, through)).next()
-        {
-            woken.extend(self.exact.remove(&place).unwrap_or_default());
-        }
-        woken.extend(self.reached(datacenter, watermark));
+        let mut woken = self.waited_exactly(datacenter, after.next(), through);
+        woken.extend(self.reached(datacenter, Position(0), watermark));
         woken
+    }
+
+    /// A dead datacenter's stream ends here; hands out those who waited for what stands after it.
+    pub fn end(&mut self, datacenter: DatacenterId, end: Position) -> Vec<Woken<W>> {
+        self.sets.entry(datacenter).or_default().end = Some(end);
+        let mut woken = self.waited_exactly(datacenter, end.next(), Position(u64::MAX));
+        woken.extend(self.reached(datacenter, end.next(), Position(u64::MAX)));
+        woken
+    }
+
+    /// This position, which is about to be marked applied, was discarded with a dead datacenter.
+    pub fn discard(&mut self, datacenter: DatacenterId, position: Position) {
+        self.sets.entry(datacenter).or_default().discarded.insert(position);
+    }
+
+    pub fn is_discarded(&self, datacenter: DatacenterId, position: Position) -> bool {
+        self.sets.get(&datacenter).is_some_and(|set| set.discarded.contains(&position))
+    }
+
+    /// What of a dependency that is met is gone: itself, or only something before it that it covers.
+    pub fn gone(&self, dependency: &Dependency) -> Option<Dependency> {
+        let OperationId { datacenter, position, .. } = dependency.operation;
+        let set = self.sets.get(&datacenter)?;
+        if set.end.is_none() && set.discarded.is_empty() || !self.rules.hold(Rule::DiscardWhatDependsOnLost) {
+            return None;
+        }
+        if set.is_nowhere(position) || set.discarded.contains(&position) {
+            return Some(Dependency { extent: Extent::Exact, ..*dependency });
+        }
+        let covers = set.discarded.range(..=position).next().is_some();
+        (dependency.extent == Extent::Through && covers).then_some(*dependency)
     }
 
     /// Whether a dependency names an operation that was declared lost.
@@ -145,6 +191,7 @@ impl<W> Applied<W> {
             return operation.position == Position(0);
         };
         match dependency.extent {
+            _ if set.is_nowhere(operation.position) => true,
             Extent::Exact if !self.rules.hold(Rule::CheckTheVeryOperation) => {
                 operation.position <= set.highest()
             }
@@ -163,23 +210,93 @@ impl<W> Applied<W> {
     }
 
     /// Marks a position applied; hands out those whose wait is over. Says nothing twice.
-    pub fn insert(&mut self, datacenter: DatacenterId, position: Position) -> Vec<W> {
+    pub fn insert(&mut self, datacenter: DatacenterId, position: Position) -> Vec<Woken<W>> {
         let set = self.sets.entry(datacenter).or_default();
         set.insert(position);
         let watermark = set.watermark;
-        let mut woken = self.exact.remove(&(datacenter, position)).unwrap_or_default();
-        woken.extend(self.reached(datacenter, watermark));
+        let waiters = self.exact.remove(&(datacenter, position)).unwrap_or_default();
+        let mut woken = self.woken((datacenter, position), Extent::Exact, waiters);
+        woken.extend(self.reached(datacenter, Position(0), watermark));
         woken
     }
 
-    /// Those who waited for a whole stream up to here.
-    fn reached(&mut self, datacenter: DatacenterId, watermark: Position) -> Vec<W> {
+    fn woken(
+        &self,
+        (datacenter, position): (DatacenterId, Position),
+        extent: Extent,
+        waiters: Vec<W>,
+    ) -> Vec<Woken<W>> {
+        if waiters.is_empty() {
+            return Vec::new();
+        }
+        let (incarnation, partition) = (position.incarnation(), self.partition);
+        let operation = OperationId { datacenter, incarnation, partition, position };
+        let gone = self.gone(&Dependency { operation, extent });
+        waiters.into_iter().map(|waiter| Woken { waiter, gone }).collect()
+    }
+
+    /// Those who waited for a position of this range.
+    fn waited_exactly(
+        &mut self,
+        datacenter: DatacenterId,
+        from: Position,
+        through: Position,
+    ) -> Vec<Woken<W>> {
         let mut woken = Vec::new();
-        while let Some((&place, _)) =
-            self.through.range((datacenter, Position(0))..=(datacenter, watermark)).next()
-        {
-            woken.extend(self.through.remove(&place).unwrap_or_default());
+        while let Some((&place, _)) = self.exact.range((datacenter, from)..=(datacenter, through)).next() {
+            let waiters = self.exact.remove(&place).unwrap_or_default();
+            woken.extend(self.woken(place, Extent::Exact, waiters));
         }
         woken
+    }
+
+    /// Those who waited for a whole stream up to a place of this range.
+    fn reached(&mut self, datacenter: DatacenterId, from: Position, to: Position) -> Vec<Woken<W>> {
+        let mut woken = Vec::new();
+        while let Some((&place, _)) = self.through.range((datacenter, from)..=(datacenter, to)).next() {
+            let waiters = self.through.remove(&place).unwrap_or_default();
+            woken.extend(self.woken(place, Extent::Through, waiters));
+        }
+        woken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ensue_types::Incarnation;
+
+    const DEAD: DatacenterId = DatacenterId(2);
+
+    fn on(position: u64, extent: Extent) -> Dependency {
+        let operation = OperationId {
+            datacenter: DEAD,
+            incarnation: Incarnation(1),
+            partition: PartitionId(1),
+            position: Position(position),
+        };
+        Dependency { operation, extent }
+    }
+
+    #[test]
+    fn what_stands_after_the_end_of_a_stream_is_gone_and_what_is_before_it_is_waited_for() {
+        let mut applied = Applied::new(PartitionId(1), Rules::default());
+        applied.wait(&on(2, Extent::Exact), "before");
+        applied.wait(&on(3, Extent::Through), "through before");
+        applied.wait(&on(4, Extent::Exact), "after");
+        applied.wait(&on(9, Extent::Through), "through after");
+        assert!(applied.insert(DEAD, Position(1)).is_empty());
+        let woken = applied.end(DEAD, Position(3));
+        let expected = [("after", 4), ("through after", 9)]
+            .map(|(waiter, position)| Woken { waiter, gone: Some(on(position, Extent::Exact)) });
+        assert_eq!(woken, expected);
+        assert!(applied.meets(&on(4, Extent::Exact)) && !applied.meets(&on(3, Extent::Through)));
+        applied.discard(DEAD, Position(2));
+        let woken = applied.insert(DEAD, Position(2));
+        assert_eq!(woken, [Woken { waiter: "before", gone: Some(on(2, Extent::Exact)) }]);
+        let woken = applied.insert(DEAD, Position(3));
+        assert_eq!(woken, [Woken { waiter: "through before", gone: Some(on(3, Extent::Through)) }]);
+        assert_eq!(applied.gone(&on(3, Extent::Exact)), None);
+        assert_eq!(applied.gone(&on(1, Extent::Through)), None);
     }
 }

@@ -15,6 +15,7 @@ mod cuts;
 mod dead;
 mod discarded;
 mod execute;
+mod gone;
 mod intake;
 mod persistence;
 mod progress;
@@ -172,7 +173,7 @@ impl Partition {
                 })
                 .collect(),
             order: RowOrder::default(),
-            applied: Applied::new(config.rules),
+            applied: Applied::new(id, config.rules),
             intake: Intake::default(),
             transactions: Transactions::default(),
             snapshots: Snapshots::default(),
@@ -280,7 +281,7 @@ impl Partition {
             Message::CheckDependencies { check, dependencies } => {
                 self.on_check_dependencies(from, check, dependencies);
             }
-            Message::DependenciesMet { check } => self.on_dependencies_met(check),
+            Message::DependenciesMet { check, gone } => self.on_dependencies_met(check, &gone),
             Message::Prepare { transaction, keyspace, part } => {
                 self.on_prepare(transaction, keyspace, part);
             }
@@ -299,6 +300,9 @@ impl Partition {
             Message::PartsSynced { operations } => self.on_parts_synced(from, operations),
             Message::PartsForgotten { operations } => self.on_parts_forgotten(&operations),
             Message::Abandon { transaction } => self.on_abandon(transaction),
+            Message::PartGone { transaction } => self.on_part_gone(from, transaction),
+            Message::AwaitPart { transaction } => self.on_await_part(transaction),
+            Message::Discard { transaction } => self.on_discard(transaction),
             Message::Repeat { number } => self.on_repeat(from, number),
             Message::Repeated { number } => self.on_repeated(from, number),
             message => self.dispatch_stream(from, envelope.time, message),

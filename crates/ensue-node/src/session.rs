@@ -131,11 +131,11 @@ impl Sessions {
         if let Message::CoreQuery { request, query } = message {
             return self.on_query(now, from, request, &query);
         }
-        if let Message::DependenciesMet { check } = message {
+        if let Message::DependenciesMet { check, gone } = message {
             let Some(&session) = self.desk.checks.get(&check) else { return };
             return self.with(now, session, |turn| {
                 turn.see(time);
-                turn.on_dependencies_met(check);
+                turn.on_dependencies_met(check, &gone);
             });
         }
         let Some(request) = answered_request(&message) else {

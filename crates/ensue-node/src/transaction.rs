@@ -65,6 +65,21 @@ impl Transactions {
         }
     }
 
+    /// Transactions of this datacenter whose own entries wait for nothing, and which miss parts.
+    pub fn awaited_of(&self, datacenter: DatacenterId) -> Vec<OperationId> {
+        let names = self.coordinated.keys().copied().filter(|name| name.datacenter == datacenter);
+        names.filter(|name| !self.missing_parts(*name).is_empty()).collect()
+    }
+
+    /// Who has not said yet that its part of a replicated transaction is ready.
+    pub fn missing_parts(&self, transaction: OperationId) -> Vec<PartitionId> {
+        let Some(Coordinated::Arriving(arriving)) = self.coordinated.get(&transaction) else {
+            return Vec::new();
+        };
+        let participants = arriving.announced.iter().flat_map(|announced| &announced.participants);
+        participants.copied().filter(|participant| !arriving.notified.contains(participant)).collect()
+    }
+
     pub fn len(&self) -> usize {
         let open = self.coordinated.len() + self.local_parts.len() + self.replicated_parts.len();
         open + self.durable.len()
@@ -87,6 +102,7 @@ impl Partition {
         for transaction in coordinated {
             self.repeat_decision(transaction, owns);
             self.ask_participants(transaction, owns);
+            self.await_parts(transaction, owns);
         }
         self.report_parts_again(owns);
         let local: Vec<OperationId> = self.transactions.local_parts.keys().copied().collect();

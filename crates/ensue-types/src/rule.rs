@@ -216,8 +216,10 @@ rules! {
     KeepForTheOthers,
     /// The survivors pass on to each other what a dead datacenter had sent to some of them (decision 11).
     PassOnTheLast,
-    /// What depends on what was lost is discarded (POCC 7.1).
+    /// What depends on what was lost is discarded (POCC 7.1; of a list, whatever names it or what is discarded).
     DiscardWhatDependsOnLost,
+    /// A transaction of a dead datacenter whose part is nowhere is discarded with all its parts.
+    AwaitTheParts,
     /// A session that may have seen what is discarded is told, and begins anew (POCC 7.1).
     PartFromTheLost,
 

@@ -245,6 +245,9 @@ pub enum Message {
     },
     DependenciesMet {
         check: u64,
+        /// Of these nothing is to be waited for: they, or for a `Through` something before it, were discarded with a dead
+        /// datacenter, or are nowhere.
+        gone: Vec<Dependency>,
     },
 
     // Between the participants of a write transaction within a datacenter. A local one is named by its coordinator and
@@ -296,8 +299,21 @@ pub enum Message {
     PartsForgotten {
         operations: Vec<OperationId>,
     },
-    /// The coordinator does not know this local transaction: it lost the beginning with the power, before any decision.
+    /// The transaction will never be decided. The coordinator does not know it, a local one: it lost the beginning with the power,
+    /// before any decision. Or the entry of a replicated one was lost with the power where it came from.
     Abandon {
+        transaction: OperationId,
+    },
+    /// A part of a replicated transaction is never shown: it depends on what was lost with a dead datacenter, or was lost itself.
+    PartGone {
+        transaction: OperationId,
+    },
+    /// Everything else of this transaction of a dead datacenter is here: will your part come?
+    AwaitPart {
+        transaction: OperationId,
+    },
+    /// Something of this transaction of a dead datacenter is gone: it is never shown.
+    Discard {
         transaction: OperationId,
     },
     /// I lost my tail: tell me again of every transaction that I take part in.

@@ -13,14 +13,16 @@ use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_store::layout;
 use ensue_store::record::Record;
-use ensue_types::{DatacenterId, LogicalTime, Position, Reply, Rule};
+use ensue_types::{DatacenterId, LogicalTime, OperationId, Position, Reply, Rule};
 use ensue_wire::{Address, Envelope, Message};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The datacenters that were declared dead.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dead {
     declared: BTreeMap<DatacenterId, Declared>,
+    /// Transactions whose coordinators miss a part, until the stream that it would be in has its end here.
+    awaited: BTreeSet<OperationId>,
 }
 
 /// How far a survivor has a dead datacenter's stream of this partition.
@@ -60,6 +62,16 @@ impl Dead {
     /// Up to when everything that it wrote is here, once its stream has its end.
     pub(super) fn whole(&self, datacenter: DatacenterId) -> Option<LogicalTime> {
         self.declared.get(&datacenter)?.end.map(|end| end.time)
+    }
+
+    pub(super) fn await_end(&mut self, transaction: OperationId) {
+        self.awaited.insert(transaction);
+    }
+
+    pub(super) fn take_awaited(&mut self, datacenter: DatacenterId) -> Vec<OperationId> {
+        let of_it = self.awaited.iter().copied().filter(|t| t.datacenter == datacenter).collect();
+        self.awaited.retain(|transaction| transaction.datacenter != datacenter);
+        of_it
     }
 
     pub(super) fn datacenters(&self) -> impl Iterator<Item = DatacenterId> + '_ {
@@ -201,6 +213,7 @@ impl Partition {
         self.trace(Trace::StreamSettled { partition: self.id, datacenter, end: end.received });
         self.times_rose |= self.times.received.raise(datacenter, end.time);
         self.note_end(datacenter, end.received);
+        self.end_stream(datacenter, end.received);
         self.say_ended(datacenter);
     }
 

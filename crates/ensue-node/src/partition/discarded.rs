@@ -17,8 +17,8 @@ use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_store::record::Record;
 use ensue_types::{
-    DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Reply, RowEffect, Rule, Source,
-    TimeVector,
+    DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Position, Reply, RowEffect,
+    Rule, Source, TimeVector,
 };
 use ensue_wire::Message;
 use std::collections::BTreeMap;
@@ -32,6 +32,8 @@ pub(crate) struct Discarded {
     losses: Vec<Loss>,
     /// By the names of the writes, so that none is listed twice.
     writes: BTreeMap<OperationId, DiscardedWrite>,
+    /// Entries of dead datacenters that are gone and have no effects on rows of their own: flushes, and those that named transactions.
+    others: BTreeMap<(DatacenterId, Position), Entry>,
     /// At partition 0: what each partition has said.
     gathered: BTreeMap<DatacenterId, Gathered>,
 }
@@ -72,7 +74,20 @@ impl Discarded {
             datacenter: write.lost,
             entry: layout::encode_entry(&write.entry),
         });
-        losses.chain(writes)
+        let others = self.others.iter().map(|(&(datacenter, _), entry)| Record::Discarded {
+            datacenter,
+            entry: layout::encode_entry(entry),
+        });
+        losses.chain(writes).chain(others)
+    }
+
+    /// An entry of a dead datacenter that is gone.
+    pub(super) fn add_gone(&mut self, operation: OperationId, entry: Entry) {
+        let origin = entry.stamp.datacenter;
+        match &entry.change {
+            Change::Effects { transaction, .. } => self.add(origin, transaction.unwrap_or(operation), entry),
+            _ => drop(self.others.insert((origin, entry.position), entry)),
+        }
     }
 
     fn add(&mut self, lost: DatacenterId, operation: OperationId, mut entry: Entry) {
@@ -252,8 +267,11 @@ impl Partition {
         true
     }
 
-    /// A checkpoint names a discarded write.
+    /// A checkpoint, or the log, names a discarded write.
     pub(super) fn restore_discarded(&mut self, lost: DatacenterId, entry: Entry) {
+        if lost == entry.stamp.datacenter && !self.protocol(entry.keyspace()).goes_by_times() {
+            return self.take_gone(entry);
+        }
         if let Change::Effects { transaction: Some(operation), .. } = entry.change {
             self.discarded.add(lost, operation, entry);
         }

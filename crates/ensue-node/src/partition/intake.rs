@@ -5,7 +5,9 @@
 //! notifies its coordinator. Nothing polls: an applied operation wakes those who wait for it. Received in order is not
 //! applied in order (trap 16).
 
+use super::gone::depends_on;
 use super::{Needed, Partition, Waiter, Work};
+use crate::applied::Woken;
 use crate::order::RowName;
 use crate::stream::receiver::Arrival;
 use crate::trace::{Trace, TransactionStep};
@@ -40,6 +42,8 @@ struct Arrived {
     /// Dependency waits and checks that are open.
     open: usize,
     ready: bool,
+    /// Something that it depends on is gone with a dead datacenter.
+    gone: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -54,12 +58,22 @@ struct Ask {
     from: Address,
     check: u64,
     open: usize,
+    gone: Vec<Dependency>,
 }
 
 impl Intake {
+    pub fn entry(&self, origin: DatacenterId, position: Position) -> Option<&Entry> {
+        self.arrived.get(&(origin, position)).map(|arrived| &arrived.entry)
+    }
+
     /// The rows that an arrived entry changes.
     pub fn rows(&self, origin: DatacenterId, position: Position) -> Vec<RowName> {
         self.arrived.get(&(origin, position)).map(|arrived| rows_of(&arrived.entry)).unwrap_or_default()
+    }
+
+    /// Whether something that an arrived entry depends on is gone, and nothing is open any more.
+    pub fn is_gone(&self, origin: DatacenterId, position: Position) -> bool {
+        self.arrived.get(&(origin, position)).is_some_and(|arrived| arrived.gone && arrived.open == 0)
     }
 
     /// Whether an arrived entry's own dependencies are met.
@@ -196,11 +210,11 @@ impl Partition {
                 vec![Dependency { operation, extent: Extent::Exact }]
             }
         };
-        let arrived = Arrived { incarnation, entry, open: 0, ready: false };
+        let arrived = Arrived { incarnation, entry, open: 0, ready: false, gone: false };
         self.intake.arrived.insert((origin, position), arrived);
         let open = self.open_checks(origin, position, dependencies);
         if open == 0 {
-            self.on_entry_ready(origin, position);
+            self.on_all_answered(origin, position);
         } else {
             self.intake.waited += 1;
             self.trace(Trace::DependencyWaited { partition: self.id, origin, position });
@@ -230,6 +244,7 @@ impl Partition {
                 open += 1;
             } else {
                 self.count_lost(&dependency);
+                self.learn_gone(origin, position, self.applied.gone(&dependency));
             }
         }
         for (partition, dependencies) in elsewhere {
@@ -251,7 +266,7 @@ impl Partition {
     /// Another partition, or a session with a token, asks whether operations have been applied here.
     pub(super) fn on_check_dependencies(&mut self, from: Address, check: u64, dependencies: Vec<Dependency>) {
         let number = self.number();
-        let mut open = 0;
+        let (mut open, mut gone) = (0, Vec::new());
         for dependency in dependencies {
             let named = dependency.operation;
             if named.partition != self.id {
@@ -263,12 +278,13 @@ impl Partition {
                 open += 1;
             } else {
                 self.count_lost(&dependency);
+                gone.extend(self.applied.gone(&dependency));
             }
         }
         if open == 0 {
-            self.send(from, Message::DependenciesMet { check });
+            self.send(from, Message::DependenciesMet { check, gone });
         } else {
-            self.intake.asks.insert(number, Ask { from, check, open });
+            self.intake.asks.insert(number, Ask { from, check, open, gone });
         }
     }
 
@@ -283,17 +299,33 @@ impl Partition {
     /// A datacenter's stream goes on without what it lost.
     pub(crate) fn lose(&mut self, origin: DatacenterId, after: Position, through: Position) {
         self.trace(Trace::DeclaredLost { partition: self.id, origin, after });
-        for waiter in self.applied.lose(origin, after, through) {
+        for woken in self.applied.lose(origin, after, through) {
             self.losses.dependencies += 1;
-            self.wake(waiter);
+            self.wake(woken);
         }
-        self.abandon_lost(origin, after, through);
+        self.abandon_lost(origin, (after, through), |transaction| Message::Abandon { transaction });
     }
 
-    pub(super) fn on_dependencies_met(&mut self, check: u64) {
+    pub(super) fn on_dependencies_met(&mut self, check: u64, gone: &[Dependency]) {
         if let Some(check) = self.intake.checks.remove(&check) {
             let (origin, position) = check.entry;
-            self.wake(Waiter::Entry(origin, position));
+            gone.iter().for_each(|gone| self.learn_gone(origin, position, Some(*gone)));
+            self.wake(Woken { waiter: Waiter::Entry(origin, position), gone: None });
+        }
+    }
+
+    /// A dependency of an arrived entry is gone, or covers what is gone.
+    fn learn_gone(&mut self, origin: DatacenterId, position: Position, gone: Option<Dependency>) {
+        if let (Some(gone), Some(arrived)) = (gone, self.intake.arrived.get_mut(&(origin, position))) {
+            arrived.gone |= depends_on(origin, &gone);
+        }
+    }
+
+    /// Nothing that an arrived entry depends on is open any more.
+    fn on_all_answered(&mut self, origin: DatacenterId, position: Position) {
+        match self.intake.is_gone(origin, position) {
+            true => self.discard_arrived(origin, position),
+            false => self.on_entry_ready(origin, position),
         }
     }
 
@@ -313,21 +345,24 @@ impl Partition {
         self.intake.asks.retain(|_, ask| !gone(ask.from));
     }
 
-    fn wake(&mut self, waiter: Waiter) {
-        match waiter {
+    pub(super) fn wake(&mut self, woken: Woken<Waiter>) {
+        match woken.waiter {
             Waiter::Entry(origin, position) => {
+                self.learn_gone(origin, position, woken.gone);
                 let Some(arrived) = self.intake.arrived.get_mut(&(origin, position)) else { return };
                 arrived.open = arrived.open.saturating_sub(1);
                 if arrived.open == 0 && !arrived.ready {
-                    self.on_entry_ready(origin, position);
+                    self.on_all_answered(origin, position);
                 }
             }
             Waiter::Ask(number) => {
                 let Some(ask) = self.intake.asks.get_mut(&number) else { return };
                 ask.open -= 1;
+                ask.gone.extend(woken.gone);
                 if ask.open == 0 {
-                    let ask = self.intake.asks.remove(&number).expect("found above");
-                    self.send(ask.from, Message::DependenciesMet { check: ask.check });
+                    let Ask { from, check, gone, .. } =
+                        self.intake.asks.remove(&number).expect("found above");
+                    self.send(from, Message::DependenciesMet { check, gone });
                 }
             }
         }
@@ -451,8 +486,8 @@ impl Partition {
         self.persistence.log_applied(origin, incarnation, position, at);
         let woken = self.applied.insert(origin, position);
         self.trace(Trace::Applied { partition: self.id, origin, position });
-        for waiter in woken {
-            self.wake(waiter);
+        for woken in woken {
+            self.wake(woken);
         }
     }
 

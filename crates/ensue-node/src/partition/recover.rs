@@ -191,7 +191,12 @@ impl Partition {
                 }
                 for stream in image.streams {
                     let above = stream.above.into_iter().collect();
-                    let set = AppliedSet { watermark: stream.watermark, above, lost: stream.lost };
+                    let set = AppliedSet {
+                        watermark: stream.watermark,
+                        above,
+                        lost: stream.lost,
+                        ..AppliedSet::default()
+                    };
                     self.applied.restore(stream.datacenter, set);
                     if let Some(receiver) = self.receivers.get_mut(&stream.datacenter) {
                         receiver.restore(stream.received);
@@ -318,6 +323,9 @@ impl Partition {
             open.received.insert((origin, position), (incarnation, entry));
             self.persistence.restore_needed(Needed::Received(origin, position), batch);
         } else if let Change::Effects { transaction: Some(operation), .. } = entry.change {
+            if self.applied.is_discarded(origin, position) {
+                return;
+            }
             open.executed.insert(operation, None);
             self.persistence.restore_needed(Needed::Executed(operation), batch);
         }
@@ -418,6 +426,13 @@ impl Partition {
         let Some((_, entry)) = open.received.remove(&(origin, position)) else {
             return self.persistence.no_longer_needed(Needed::Received(origin, position));
         };
+        if self.applied.is_discarded(origin, position) {
+            if let Change::Effects { transaction: Some(transaction), .. } = &entry.change {
+                open.prepared.remove(transaction);
+                self.persistence.no_longer_needed(Needed::Prepared(*transaction));
+            }
+            return self.persistence.no_longer_needed(Needed::Received(origin, position));
+        }
         if let Change::Effects { transaction: Some(transaction), .. } = &entry.change {
             let executed = Needed::Executed(*transaction);
             self.persistence.needed_as(Needed::Received(origin, position), executed);

@@ -90,7 +90,7 @@ impl Partition {
 
     pub(super) fn on_await_times(&mut self, from: Address, check: u64, times: TimeVector) {
         if self.times.received.covers_but(self.datacenter, &times) {
-            self.send(from, Message::DependenciesMet { check });
+            self.send(from, Message::DependenciesMet { check, gone: Vec::new() });
         } else {
             let since_us = self.now.monotonic_us;
             self.waits.waiting.push(Wait { since_us, what: Waiting::Times { from, check, times } });
@@ -164,7 +164,9 @@ impl Partition {
             match what {
                 Waiting::Commands(execution) => self.go_on(*execution),
                 Waiting::Slice(slice) => self.read_slice(slice),
-                Waiting::Times { from, check, .. } => self.send(from, Message::DependenciesMet { check }),
+                Waiting::Times { from, check, .. } => {
+                    self.send(from, Message::DependenciesMet { check, gone: Vec::new() })
+                }
             }
         }
     }

@@ -125,9 +125,27 @@ impl Turn<'_> {
         }
     }
 
+    fn lost_past(&self, gone: &Dependency) -> Reply {
+        let datacenters = &self.desk.config.topology.datacenters;
+        let operation = gone.operation;
+        let name = datacenters.get(usize::from(operation.datacenter.0)).map_or("", |one| one.name.as_str());
+        let which = if gone.extent == Extent::Exact { "" } else { "something before " };
+        let words = format!(
+            "DISCARDED the token depends on {which}{operation}, which was lost with {name}, declared dead; the session is as before"
+        );
+        Reply::Error(words.into())
+    }
+
     /// A partition has applied what it was asked about.
-    pub(super) fn on_dependencies_met(&mut self, check: u64) {
+    pub(super) fn on_dependencies_met(&mut self, check: u64, gone: &[Dependency]) {
         let Exchange::Merge(merge) = &mut self.session.exchange else { return };
+        if let Some(gone) = gone.first() {
+            if let Exchange::Merge(merge) = std::mem::take(&mut self.session.exchange) {
+                merge.end(self);
+                self.fail(&Failure::Refused(self.lost_past(gone)));
+            }
+            return self.advance();
+        }
         let Some(index) = check.checked_sub(merge.first_check) else { return };
         let Some(group) = merge.groups.get_mut(index as usize) else { return };
         group.met = true;

@@ -29,6 +29,8 @@ pub(crate) struct Arriving {
     /// From its `Transaction` entry, once that has arrived and its dependencies are met.
     pub announced: Option<Announced>,
     pub notified: BTreeSet<PartitionId>,
+    /// A part is never shown, and so nothing of it is.
+    pub gone: bool,
 }
 
 /// What the `Transaction` entry said.
@@ -390,6 +392,9 @@ impl Partition {
         if self.applied.set(transaction.datacenter).is_some_and(|set| set.is_lost(transaction.position)) {
             return self.send(from, Message::Abandon { transaction });
         }
+        if self.is_transaction_gone(transaction) {
+            return self.send(from, Message::Discard { transaction });
+        }
         if self.applied.contains(transaction.datacenter, transaction.position) {
             return self.ask_participants(transaction, &|p| p == partition);
         }
@@ -416,7 +421,10 @@ impl Partition {
         {
             arriving.announced = Some(announced);
         }
-        self.prepare_when_complete(transaction);
+        if !self.discard_when_announced(transaction) {
+            self.prepare_when_complete(transaction);
+            self.await_parts(transaction, &|_| true);
+        }
     }
 
     fn prepare_when_complete(&mut self, transaction: OperationId) {

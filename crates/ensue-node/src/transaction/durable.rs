@@ -281,8 +281,13 @@ impl Partition {
         }
     }
 
-    /// The entries that would have named these transactions are lost: no part of them is ever shown.
-    pub(crate) fn abandon_lost(&mut self, origin: DatacenterId, after: Position, through: Position) {
+    /// The entries that would have named these transactions are lost: no part of them is ever shown, as their participants are told.
+    pub(crate) fn abandon_lost(
+        &mut self,
+        origin: DatacenterId,
+        (after, through): (Position, Position),
+        word: impl Fn(OperationId) -> Message,
+    ) {
         let lost = |transaction: &OperationId| {
             transaction.datacenter == origin
                 && transaction.partition == self.id
@@ -294,7 +299,7 @@ impl Partition {
             if let Some(Coordinated::Arriving(arriving)) = self.transactions.coordinated.remove(&transaction)
             {
                 for participant in arriving.notified {
-                    self.send_local(participant, Message::Abandon { transaction });
+                    self.send_local(participant, word(transaction));
                 }
             }
         }

@@ -118,6 +118,9 @@ impl Partition {
 
     pub(crate) fn notify_again(&mut self, transaction: OperationId) {
         let Some(part) = self.transactions.replicated_parts.get(&transaction) else { return };
+        if self.intake.is_gone(part.origin, part.position) {
+            return self.send_local(Self::coordinator_of(transaction), Message::PartGone { transaction });
+        }
         let message =
             if part.work.is_some() { Message::Vote { transaction } } else { Message::Notify { transaction } };
         if part.work.is_some() || self.intake.is_ready(part.origin, part.position) {

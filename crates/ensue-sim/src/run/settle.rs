@@ -102,9 +102,8 @@ impl Run {
         Ok(())
     }
 
-    /// A datacenter is lost for good, and with it what only it had: what depends on that waits at the others for ever, each of
-    /// which may have received another part of it. So they need not become equal. What they have shown must still be right,
-    /// and each of them answers everything.
+    /// A datacenter is lost for good, and with it what only it had. The others come to have the same of it, discard what depends on
+    /// what nobody has, and wait for nothing. What they have shown must still be right, and each of them answers everything.
     fn settle_without_the_lost(&mut self, workload: &mut Workload) -> Result<(), Violation> {
         self.declare_the_lost(workload)?;
         let discarded = self.become_equal(workload)?;
@@ -116,7 +115,7 @@ impl Run {
             workload.history.discarded = writes;
             self.judge(workload)?;
         }
-        if self.world.options.promises().goes_by_times {
+        if self.world.options.promises().causality {
             self.ask_with_a_past(workload)?;
         }
         let questions = Questions::new(workload, self.world.now());
@@ -172,11 +171,10 @@ impl Run {
             }
             let everywhere =
                 self.lost().len() * lists.len() * usize::from(self.world.options.shape.partitions);
-            let whole = self.world.options.promises().goes_by_times;
-            let unfinished = left.into_iter().zip(UNFINISHED).find(|(count, _)| whole && *count > 0);
+            let unfinished = left.into_iter().zip(UNFINISHED).find(|(count, _)| *count > 0);
             let equal = digests.iter().all(|digest| *digest == digests[0]);
             let listed = lists.iter().all(|list| *list == lists[0]);
-            let known = !whole || parted == everywhere as u64;
+            let known = !self.world.options.promises().goes_by_times || parted == everywhere as u64;
             if equal && listed && known && unfinished.is_none() {
                 return Ok(lists.swap_remove(0));
             }

@@ -83,6 +83,9 @@ tags! {
     ABANDON = 0x040a => Abandon,
     REPEAT = 0x040b => Repeat,
     REPEATED = 0x040c => Repeated,
+    PART_GONE = 0x040d => PartGone,
+    AWAIT_PART = 0x040e => AwaitPart,
+    DISCARD = 0x040f => Discard,
 
     STREAM_RESUME = 0x0501 => StreamResume,
     STREAM_ENTRIES = 0x0502 => StreamEntries,

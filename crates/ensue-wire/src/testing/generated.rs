@@ -103,7 +103,7 @@ fn control() -> BoxedStrategy<Message> {
         }),
         (any::<u64>(), dependencies())
             .prop_map(|(check, dependencies)| Message::CheckDependencies { check, dependencies }),
-        any::<u64>().prop_map(|check| Message::DependenciesMet { check }),
+        (any::<u64>(), dependencies()).prop_map(|(check, gone)| Message::DependenciesMet { check, gone }),
     ]
     .boxed()
 }
@@ -129,6 +129,9 @@ fn transaction() -> BoxedStrategy<Message> {
         vec(operation(), 0..8).prop_map(|operations| Message::PartsSynced { operations }),
         vec(operation(), 0..8).prop_map(|operations| Message::PartsForgotten { operations }),
         operation().prop_map(|transaction| Message::Abandon { transaction }),
+        operation().prop_map(|transaction| Message::PartGone { transaction }),
+        operation().prop_map(|transaction| Message::AwaitPart { transaction }),
+        operation().prop_map(|transaction| Message::Discard { transaction }),
         any::<u64>().prop_map(|number| Message::Repeat { number }),
         any::<u64>().prop_map(|number| Message::Repeated { number }),
     ]

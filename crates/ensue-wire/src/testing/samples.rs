@@ -134,7 +134,7 @@ fn control() -> Vec<(&'static str, Message)> {
 fn dependency() -> Vec<(&'static str, Message)> {
     vec![
         ("check-dependencies", Message::CheckDependencies { check: 9, dependencies: dependencies() }),
-        ("dependencies-met", Message::DependenciesMet { check: 9 }),
+        ("dependencies-met", Message::DependenciesMet { check: 9, gone: dependencies() }),
     ]
 }
 
@@ -154,6 +154,9 @@ fn transaction() -> Vec<(&'static str, Message)> {
         ("parts-synced", Message::PartsSynced { operations: vec![operation(5), operation(6)] }),
         ("parts-forgotten", Message::PartsForgotten { operations: vec![operation(5)] }),
         ("abandon", Message::Abandon { transaction }),
+        ("part-gone", Message::PartGone { transaction }),
+        ("await-part", Message::AwaitPart { transaction }),
+        ("discard", Message::Discard { transaction }),
         ("repeat", Message::Repeat { number: 9 }),
         ("repeated", Message::Repeated { number: 9 }),
     ]

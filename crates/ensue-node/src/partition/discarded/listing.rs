@@ -3,45 +3,58 @@
 //! Keys, values and names are bytes and need not be text: a character of the JSON is a byte. Times and sums are strings, since
 //! they do not fit into the numbers of every reader.
 
-use super::DiscardedWrite;
 use crate::partition::Partition;
 use ensue_protocol::Past;
 use ensue_store::entry::{Change, Entry};
-use ensue_types::{Column, DatacenterId, Effect, LogicalTime, OperationId, Reply, RowEffect};
+use ensue_types::{Column, DatacenterId, Effect, Extent, LogicalTime, OperationId, Reply, RowEffect};
 use std::fmt::Write;
 
 impl Partition {
     /// One line of JSON for each discarded write of this partition.
     pub(in crate::partition) fn list_discarded(&self) -> Reply {
-        Reply::Array(
-            self.discarded.writes.iter().map(|(name, write)| Reply::bulk(self.line(name, write))).collect(),
-        )
+        let writes =
+            self.discarded.writes.iter().map(|(name, write)| self.line(name, write.lost, &write.entry));
+        let others = self.discarded.others.iter();
+        let flushes = others.filter(|(_, entry)| matches!(entry.change, Change::Flush { .. }));
+        let flushes =
+            flushes.map(|(&(lost, position), entry)| self.line(&self.name_at(lost, position), lost, entry));
+        Reply::Array(writes.chain(flushes).map(Reply::bulk).collect())
     }
 
-    fn line(&self, operation: &OperationId, write: &DiscardedWrite) -> String {
+    fn line(&self, operation: &OperationId, lost: DatacenterId, entry: &Entry) -> String {
         let name = |datacenter: DatacenterId| {
             let named = self.config.topology.datacenters.get(usize::from(datacenter.0));
             text(named.map_or("", |one| one.name.as_str()).as_bytes())
         };
-        let Entry { stamp, dependencies, change, .. } = &write.entry;
-        let Change::Effects { keyspace, effects, .. } = change else { return String::new() };
-        let effects: Vec<String> = effects.iter().map(effect_of).collect();
-        let depends_on: Vec<String> = match self.protocol(*keyspace).past(dependencies) {
+        let Entry { stamp, dependencies, change, .. } = entry;
+        let keyspace = entry.keyspace();
+        let effects = match change {
+            Change::Effects { effects, .. } => effects.iter().map(effect_of).collect(),
+            _ => vec!["{\"flush\":true}".to_owned()],
+        };
+        let depends_on = match self.protocol(keyspace).past(dependencies) {
             Ok(Past::Times(times)) => {
                 let named = times.entries().filter(|(_, time)| *time > LogicalTime::ZERO);
-                named.map(|(datacenter, time)| format!("{}:\"{time}\"", name(datacenter))).collect()
+                let named = named.map(|(datacenter, time)| format!("{}:\"{time}\"", name(datacenter)));
+                format!("{{{}}}", named.collect::<Vec<_>>().join(","))
             }
-            _ => Vec::new(),
+            Ok(Past::Operations(operations)) => {
+                let named = operations.iter().map(|dependency| match dependency.extent {
+                    Extent::Exact => format!("\"{}\"", dependency.operation),
+                    Extent::Through => format!("\"up to {}\"", dependency.operation),
+                });
+                format!("[{}]", named.collect::<Vec<_>>().join(","))
+            }
+            Err(_) => "null".to_owned(),
         };
         format!(
             "{{\"lost_with\":{},\"origin\":{},\"operation\":\"{operation}\",\"keyspace\":{},\"time\":\"{}\",\
-             \"effects\":[{}],\"depends_on\":{{{}}}}}",
-            name(write.lost),
+             \"effects\":[{}],\"depends_on\":{depends_on}}}",
+            name(lost),
             name(stamp.datacenter),
             keyspace.0,
             stamp.time,
             effects.join(","),
-            depends_on.join(",")
         )
     }
 }

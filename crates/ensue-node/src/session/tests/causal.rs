@@ -21,7 +21,7 @@ fn past(world: &mut World, operations: &[(u8, u16, u64)]) {
 
 fn met(world: &mut World, envelope: &Envelope, time: u64) {
     let Message::CheckDependencies { check, .. } = envelope.message else { panic!("{:?}", envelope.message) };
-    world.answer(envelope, time, Message::DependenciesMet { check });
+    world.answer(envelope, time, Message::DependenciesMet { check, gone: Vec::new() });
 }
 
 #[test]
