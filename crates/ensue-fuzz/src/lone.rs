@@ -120,6 +120,7 @@ fn config(datacenters: u8) -> NodeConfig {
         },
         core: CoreId(0),
         protocols: vec![ensue_protocol::NAMES[0].to_owned(); usize::from(limits::KEYSPACES)],
+        handlers: Vec::new(),
         append_fsync: AppendFsync::EverySecond,
         password: None,
         maxmemory: 0,

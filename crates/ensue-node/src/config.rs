@@ -2,6 +2,7 @@
 //!
 //! Plain values. Reading them from files, flags and the environment is the server's work.
 
+use crate::handlers::Handler;
 use ensue_types::{CoreId, DatacenterId, KeyspaceId, PartitionId, Rules, limits};
 use std::fmt;
 
@@ -121,6 +122,8 @@ pub struct NodeConfig {
     pub core: CoreId,
     /// The protocol of each keyspace, by name; `ensue_protocol::by_name` knows them.
     pub protocols: Vec<String>,
+    /// Who folds conflicting values, by patterns of keys; the first that matches. Without one, the last writer's stays.
+    pub handlers: Vec<Handler>,
     pub append_fsync: AppendFsync,
     pub password: Option<String>,
     /// Bytes of rows that this core's partitions may hold before local writes are refused; 0 is no bound.

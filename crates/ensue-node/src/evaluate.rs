@@ -42,7 +42,13 @@ impl Observed {
         if !rules.hold(Rule::TombstonesAreSeen) && !shown.state.is_live(rules) {
             return;
         }
-        for source in shown.state.sources() {
+        let unread = match rules.hold(Rule::FoldsAreReadWhole) {
+            true => &[],
+            // Broken on purpose: the newest is taken for all that was read.
+            false => shown.state.siblings(),
+        };
+        let is_read = |source: &Source| unread.iter().all(|one| one.base.operation != source.operation);
+        for source in shown.state.sources().filter(is_read) {
             if self.sources.last().is_none_or(|last| last.operation != source.operation) {
                 self.sources.push(source);
             }
@@ -360,7 +366,7 @@ impl<'a> Evaluation<'a> {
         let writer = self.writer.as_mut().expect("commands that write are evaluated with a writer");
         let previous = (writer.asks_previous && change.effect.is_base())
             .then(|| self.keyspace.previous(&change.key, &change.column));
-        self.keyspace.apply(&change, &writer.write);
+        self.keyspace.apply(&change, previous.as_ref(), &writer.write);
         writer.push(change, previous);
     }
 }

@@ -7,6 +7,7 @@ mod applied;
 mod command;
 pub mod config;
 mod evaluate;
+pub mod handlers;
 pub mod input;
 pub mod node;
 mod order;
@@ -21,6 +22,7 @@ mod transaction;
 mod view;
 
 pub use config::{AppendFsync, DatacenterTopology, NodeConfig, Topology, Tuning};
+pub use handlers::Handler;
 pub use input::Input;
 pub use node::{Node, UnknownProtocol};
 pub use output::Output;

@@ -11,12 +11,14 @@ mod catch_up;
 mod checkpoint;
 mod closing;
 mod collect;
+mod conflicts;
 mod cuts;
 mod dead;
 mod discarded;
 mod execute;
 mod gone;
 mod intake;
+mod json;
 mod persistence;
 mod progress;
 mod recover;
@@ -34,6 +36,7 @@ pub use recover::Stage;
 
 use crate::applied::Applied;
 use crate::config::NodeConfig;
+use crate::handlers::HandlerTable;
 use crate::order::RowOrder;
 use crate::outbox::Outbox;
 use crate::stream::receiver::Receiver;
@@ -89,6 +92,7 @@ fn needs_of(protocols: &Protocols) -> Needs {
         versions: sum.versions || needs.versions,
         heartbeats: sum.heartbeats || needs.heartbeats,
         previous_versions: sum.previous_versions || needs.previous_versions,
+        siblings: sum.siblings || needs.siblings,
         one_stream: sum.one_stream || needs.one_stream,
         stabilization_ms: sum.stabilization_ms.into_iter().chain(needs.stabilization_ms).min(),
     })
@@ -146,8 +150,7 @@ pub struct Partition {
     /// What is still missing before sessions are served, after a lost tail.
     catch_up: Option<catch_up::CatchUp>,
     pub(crate) losses: Losses,
-    /// Conflicts seen since the start, for each keyspace.
-    conflicts: Vec<u64>,
+    conflict_log: conflicts::ConflictLog,
     /// Messages that came before the log was read.
     early: VecDeque<Envelope>,
     /// Bytes of rows above which local writes are refused; 0 is no bound.
@@ -168,8 +171,10 @@ impl Partition {
             position: Position(0),
             rows: (0..usize::from(limits::KEYSPACES))
                 .map(|number| {
-                    let versions = protocols.get(number).is_some_and(|protocol| protocol.needs().versions);
-                    Keyspace::new(config.rules, versions)
+                    let needs = protocols.get(number).map(|protocol| protocol.needs()).unwrap_or_default();
+                    let rows = Keyspace::new(config.rules, needs.versions);
+                    let table = HandlerTable::of_keyspace(KeyspaceId(number as u8), &config.handlers);
+                    if needs.siblings { rows.with_siblings(Arc::new(table)) } else { rows }
                 })
                 .collect(),
             order: RowOrder::default(),
@@ -197,7 +202,7 @@ impl Partition {
             stage: Stage::reading(&config.tuning),
             catch_up: None,
             losses: Losses::default(),
-            conflicts: vec![0; usize::from(limits::KEYSPACES)],
+            conflict_log: Default::default(),
             early: VecDeque::new(),
             memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
             // Numbers of an earlier life must not be taken for ours when they are answered late (trap 54).

@@ -131,8 +131,13 @@ fn a_session_remembers_what_it_read_and_wrote() {
 fn who_asks_for_what_was_replaced_has_causality_and_no_write_transactions() {
     each(|protocol| {
         let Capabilities { causality, write_transactions, .. } = protocol.capabilities();
-        if protocol.needs().previous_versions {
+        let needs = protocol.needs();
+        if needs.previous_versions {
             assert!(causality && !write_transactions, "{}", protocol.name());
+        }
+        // Values stand beside each other by what they replaced, and in the rows, not among versions that a read chooses from.
+        if needs.siblings {
+            assert!(needs.previous_versions && !needs.versions, "{}", protocol.name());
         }
     });
 }

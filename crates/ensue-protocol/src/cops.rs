@@ -28,25 +28,31 @@
 //! - The paper's client library holds the context; here the server's session does, for stock Redis clients.
 
 use crate::eiger::{add, carried, exactly, join, verdict};
-use crate::{Capabilities, Malformed, Options, Past, Protocol, SnapshotReads, Verdict, facts};
+use crate::{Capabilities, Malformed, Needs, Options, Past, Protocol, SnapshotReads, Verdict, facts};
 use ensue_types::{Opaque, OperationId, Rule, Rules, Source};
 
-/// The protocol, with its bound on contexts.
+/// The protocol, with its bound on contexts; or one that does with conflicts something else.
 #[derive(Debug)]
 pub struct Cops {
+    name: &'static str,
+    needs: Needs,
     options: Options,
     rules: Rules,
 }
 
 impl Cops {
     pub fn new(options: Options, rules: Rules) -> Cops {
-        Cops { options, rules }
+        Cops::called("cops", Needs::default(), options, rules)
+    }
+
+    pub(crate) fn called(name: &'static str, needs: Needs, options: Options, rules: Rules) -> Cops {
+        Cops { name, needs, options, rules }
     }
 }
 
 impl Protocol for Cops {
     fn name(&self) -> &'static str {
-        "cops"
+        self.name
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -56,6 +62,10 @@ impl Protocol for Cops {
             causality: true,
             available: true,
         }
+    }
+
+    fn needs(&self) -> Needs {
+        self.needs
     }
 
     fn observe(&self, context: &mut Opaque, sources: &[Source]) {

@@ -4,11 +4,12 @@
 //! a protocol remembers travels as opaque bytes of its own layout. Nothing here does I/O, and nothing here is stateful:
 //! a protocol is a set of rules, the state is the session's context and the write's dependencies.
 //!
-//! Two halves of the family share a mechanism each. The lists and matrices (`eiger`, `cops`, `orbe-dm`, `orbe-clock`) name
+//! Two halves of the family share a mechanism each. The lists and matrices (`eiger`, `cops`, `cops-cd`, `orbe-dm`, `orbe-clock`) name
 //! operations, and a write waits where it arrives (`facts`). The vectors (`cure`, `pocc`, `ha-pocc`) name times, a write is merged
 //! where it arrives, and a read chooses (`vector`). `log` and `eventual` name nothing.
 
 pub mod cops;
+pub mod cops_cd;
 pub mod cure;
 pub mod eiger;
 pub mod eventual;
@@ -137,6 +138,9 @@ pub struct Needs {
     /// Elsewhere they are merged after it, and those that meet something else are counted as conflicts. Which one stays is no
     /// question of this: the last writer.
     pub previous_versions: bool,
+    /// Values that nothing has replaced stand beside each other, and readers see what a handler makes of them (COPS-CD, section 5.3). Only
+    /// with `previous_versions`, and without `versions`.
+    pub siblings: bool,
     /// All keys of a keyspace are in its first partition: what a datacenter writes is one stream.
     pub one_stream: bool,
     /// How often, in milliseconds, the partitions of a datacenter learn what all of them have received.
@@ -323,6 +327,7 @@ pub trait Protocol: fmt::Debug + Send + Sync {
 pub fn by_name(name: &str, options: Options, rules: Rules) -> Option<Box<dyn Protocol>> {
     Some(match name {
         "cops" => Box::new(cops::Cops::new(options, rules)),
+        "cops-cd" => Box::new(cops_cd::new(options, rules)),
         "cure" => Box::new(cure::Cure::new(options, rules)),
         "eiger" => Box::new(eiger::Eiger::new(options, rules)),
         "eventual" => Box::new(eventual::Eventual),
@@ -336,5 +341,5 @@ pub fn by_name(name: &str, options: Options, rules: Rules) -> Option<Box<dyn Pro
 }
 
 /// The names of all protocols, the default first.
-pub const NAMES: [&str; 9] =
-    ["eiger", "eventual", "log", "cops", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"];
+pub const NAMES: [&str; 10] =
+    ["eiger", "eventual", "log", "cops", "cops-cd", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"];

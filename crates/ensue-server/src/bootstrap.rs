@@ -221,6 +221,7 @@ fn node_config(config: &Config, cluster: &Cluster, core: CoreId, machine: &Machi
         topology: cluster.topology(),
         core,
         protocols: config.protocols.clone(),
+        handlers: config.handlers.clone(),
         append_fsync: config.appendfsync,
         password: config.requirepass.clone(),
         maxmemory: config.maxmemory.div_ceil(u64::from(cluster.own_node().cores)),

@@ -16,7 +16,7 @@ pub use error::{ConfigError, Origin};
 
 use crate::log::Level;
 use directive::DIRECTIVES;
-use ensue_node::{AppendFsync, Tuning};
+use ensue_node::{AppendFsync, Handler, Tuning};
 use ensue_types::{Rules, limits};
 use std::path::{Path, PathBuf};
 
@@ -64,6 +64,8 @@ pub struct Config {
     pub dependency_cleaning: bool,
     /// The protocol of each keyspace, by name.
     pub protocols: Vec<String>,
+    /// Who folds conflicting values of which keys.
+    pub handlers: Vec<Handler>,
     /// All of them hold, unless this is a build that can break one on purpose (feature `breakable`).
     pub rules: Rules,
     /// The file that was read, for `INFO`.
@@ -99,6 +101,7 @@ impl Default for Config {
             block_threshold_ms: tuning.block_ms_max,
             dependency_cleaning: tuning.dependency_cleaning,
             protocols: vec![DEFAULT_PROTOCOL.into(); usize::from(limits::KEYSPACES)],
+            handlers: Vec::new(),
             rules: Rules::default(),
             file: None,
         }
@@ -138,7 +141,21 @@ impl Config {
         }
         config.cluster()?;
         config.check_times()?;
+        config.check_handlers()?;
         Ok(config)
+    }
+
+    /// A handler that nobody would ask is a mistake.
+    fn check_handlers(&self) -> Result<(), ConfigError> {
+        for handler in &self.handlers {
+            let protocol = &self.protocols[usize::from(handler.keyspace.0)];
+            let known = ensue_protocol::by_name(protocol, Default::default(), self.rules);
+            if !known.is_some_and(|known| known.needs().siblings) {
+                let (keyspace, protocol) = (handler.keyspace.0, protocol.clone());
+                return Err(ConfigError::NoHandlers { keyspace, protocol });
+            }
+        }
+        Ok(())
     }
 
     fn check_times(&self) -> Result<(), ConfigError> {

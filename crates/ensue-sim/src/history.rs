@@ -38,6 +38,15 @@ pub enum Seen {
     Bits(u64),
 }
 
+/// What a read of a key saw whose conflicting values are folded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folded {
+    pub key: &'static str,
+    pub answer: Option<String>,
+    /// The values in the answer, each with the operation that its text names.
+    pub values: Vec<(String, OperationIndex)>,
+}
+
 /// How an operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -96,6 +105,10 @@ pub struct History {
     pub built_on: BTreeMap<OperationIndex, OperationIndex>,
     /// All additions to each counter.
     pub adds: BTreeMap<Location, Vec<OperationIndex>>,
+    /// What handlers of conflicts made: each read with its operation.
+    pub folded: Vec<(OperationIndex, Folded)>,
+    /// No message from one datacenter to another takes less.
+    pub way_us: u64,
     /// Partitions of the cluster, and its power failures.
     pub partitions: u16,
     pub power_losses: Vec<PowerLost>,
@@ -243,6 +256,16 @@ impl History {
             commands.join("; "),
             reads.join(" "),
         )
+    }
+}
+
+impl Folded {
+    /// The same as reads of the places of those values; of what nobody wrote, the oracle says so.
+    pub fn seen(&self, history: &mut History) -> Vec<(Location, Seen)> {
+        let place = |(text, writer): &(String, OperationIndex)| {
+            (history.location(&format!("{}/{text}", self.key)), Seen::Value(*writer))
+        };
+        self.values.iter().map(place).collect()
     }
 }
 

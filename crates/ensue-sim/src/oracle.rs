@@ -7,6 +7,7 @@
 
 mod counters;
 mod finals;
+mod folds;
 mod local;
 mod lost;
 mod order;
@@ -56,6 +57,7 @@ pub mod property {
     pub const HIDDEN: &str = "P1b a datacenter hides what it has acknowledged";
     pub const STALE_READ: &str = "P4 a read hides a newer version that had been received";
     pub const ORDER: &str = "P7/P13 no single order of the writes explains the reads";
+    pub const FOLD: &str = "P21 conflicting values are not folded";
     pub const COUNTER: &str = "P11 a counter is wrong";
     pub const CONVERGENCE: &str = "P8 datacenters differ after quiescence";
     pub const LOST: &str = "P12 an acknowledged write is lost";
@@ -86,6 +88,9 @@ pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
         counters::check(history, &pasts, &writes)?;
     } else {
         local::check(history, &pasts, &writes)?;
+    }
+    if history.promises.folds {
+        folds::check(history, &pasts, &writes, finals)?;
     }
     if history.promises.one_stream {
         origins::check(history, &pasts, &writes)?;

@@ -15,7 +15,8 @@
 //! this datacenter had written before. All keys have one owner, so what is read together is of one moment, and what is written
 //! together takes effect together.
 //!
-//! `cops` promises causality between single keys.
+//! `cops` promises causality between single keys. `cops-cd` promises the same, and that no value is lost to a write which did not know of
+//! it: where a key has a handler of conflicts, what is read is made of all of them (`oracle::folds`).
 //!
 //! The vector family (`orbe-dm`, `orbe-clock`, `cure`, `pocc`, `ha-pocc`) promises causality to sessions, with their tokens
 //! everywhere, and has no write transactions. Its members differ in whether several keys are read as one state, in
@@ -72,6 +73,8 @@ pub struct Promises {
     pub shows_received: bool,
     /// What was received everywhere may be shown only some rounds of messages later.
     pub shows_late: bool,
+    /// Values that nothing replaced are kept, and what is read of them is what their key's handler makes of them.
+    pub folds: bool,
     /// What was received is shown or hidden by vectors of times, and nothing waits where it arrives.
     pub goes_by_times: bool,
 }
@@ -85,6 +88,7 @@ const EIGER: Promises = Promises {
     one_stream: false,
     shows_received: false,
     shows_late: false,
+    folds: false,
     goes_by_times: false,
 };
 
@@ -101,6 +105,8 @@ const EVENTUAL: Promises = Promises {
 const LOG: Promises = Promises { snapshots: true, one_stream: true, ..EVENTUAL };
 
 const COPS: Promises = ORBE_DM;
+
+const COPS_CD: Promises = Promises { folds: true, ..COPS };
 
 const ORBE_DM: Promises =
     Promises { causality: true, several_writes: SeveralWrites::Refused, shows_received: false, ..EVENTUAL };
@@ -129,11 +135,12 @@ impl Default for Promises {
 
 impl Promises {
     /// Every protocol that the oracle knows.
-    pub const PROTOCOLS: [(&str, Promises); 9] = [
+    pub const PROTOCOLS: [(&str, Promises); 10] = [
         ("eiger", EIGER),
         ("eventual", EVENTUAL),
         ("log", LOG),
         ("cops", COPS),
+        ("cops-cd", COPS_CD),
         ("orbe-dm", ORBE_DM),
         ("orbe-clock", ORBE_CLOCK),
         ("cure", CURE),

@@ -6,9 +6,10 @@ use crate::faults::{Fault, Kind, LoseDatacenter};
 use crate::promises::Promises;
 use crate::random::Random;
 use crate::shape::Shape;
-use crate::workload::mix::KINDS;
-use ensue_node::{AppendFsync, Tuning};
-use ensue_types::Rules;
+use crate::workload::folds;
+use crate::workload::mix::{FOLD_KINDS, KINDS};
+use ensue_node::{AppendFsync, Handler, Tuning};
+use ensue_types::{KeyspaceId, Rules, limits};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -72,7 +73,7 @@ pub struct WorkloadOptions {
     pub merge_timeout_ms: u64,
     /// Keys of each class.
     pub keys: usize,
-    /// Weights of the operations, in the order of `workload::mix::KINDS`.
+    /// Weights of the operations, in the order of `workload::mix::KINDS`, then `FOLD_KINDS`.
     pub mix: Vec<u64>,
     /// Only these steps are taken, each not before its time. Nothing: all are taken, after thinking.
     pub kept: Option<Kept>,
@@ -88,6 +89,8 @@ pub struct Options {
     pub protocol: String,
     pub rules: Rules,
     pub shape: Shape,
+    /// Patterns of keys and their handlers of conflicts, of all keyspaces; only protocols that fold ask for them.
+    pub handlers: Vec<(String, String)>,
     pub append_fsync: AppendFsync,
     pub tuning: Tuning,
     pub links: LinkOptions,
@@ -122,12 +125,16 @@ impl Options {
             AppendFsync::No,
         ]);
         let bound_ms = random.pick(&[0, 5, 50, 500, 500]);
-        let workload = draw_workload(&mut Random::stream(seed, "workload of options"));
+        let mut workload = draw_workload(&mut Random::stream(seed, "workload of options"));
+        if Promises::of(protocol).is_some_and(|promises| promises.folds) {
+            draw_folds(&mut Random::stream(seed, "folds of options"), &mut workload.mix);
+        }
         let mut options = Options {
             seed,
             protocol: protocol.to_owned(),
             rules,
             shape,
+            handlers: folds::handlers(),
             append_fsync,
             tuning: draw_tuning(&mut Random::stream(seed, "tuning")),
             links: draw_links(&mut Random::stream(seed, "links"), shape),
@@ -187,6 +194,17 @@ impl Options {
         self.shape.datacenters > 1 && !(calm && 3 * rounds_ms + 2 * self.clock.bound_ms < limit_ms)
     }
 
+    /// The handlers of conflicts, as nodes are told.
+    pub fn handlers(&self) -> Vec<Handler> {
+        let keyspaces = (0..limits::KEYSPACES).map(KeyspaceId);
+        let all = keyspaces.flat_map(|keyspace| self.handlers.iter().map(move |one| (keyspace, one)));
+        let handler = |(keyspace, (pattern, name)): (KeyspaceId, &(String, String))| {
+            let fold = ensue_store::fold::by_name(name)?;
+            Some(Handler { keyspace, pattern: pattern.clone().into(), fold })
+        };
+        all.filter_map(handler).collect()
+    }
+
     /// What the protocol promises.
     pub fn promises(&self) -> Promises {
         Promises::of(&self.protocol).unwrap_or_default()
@@ -214,6 +232,7 @@ impl Options {
             protocol: "eiger".to_owned(),
             rules,
             shape,
+            handlers: Vec::new(),
             append_fsync: AppendFsync::EverySecond,
             tuning,
             links: LinkOptions {
@@ -329,6 +348,7 @@ fn draw_workload(random: &mut Random) -> WorkloadOptions {
     let mix = KINDS
         .iter()
         .map(|(_, weight)| if random.chance(850) { random.between(1, 2 * weight) } else { 0 })
+        .chain(FOLD_KINDS.map(|_| 0))
         .collect();
     WorkloadOptions {
         clients: random.between(4, 12) as usize,
@@ -341,6 +361,13 @@ fn draw_workload(random: &mut Random) -> WorkloadOptions {
         keys: random.between(2, 6) as usize,
         mix,
         kept: None,
+    }
+}
+
+/// How often keys with handlers of conflicts are written and read, where there are such.
+fn draw_folds(random: &mut Random, mix: &mut [u64]) {
+    for (weight, (_, usual)) in mix[KINDS.len()..].iter_mut().zip(FOLD_KINDS) {
+        *weight = if random.chance(900) { random.between(1, 2 * usual) } else { 0 };
     }
 }
 

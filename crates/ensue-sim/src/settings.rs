@@ -30,6 +30,13 @@ impl Options {
                 ];
                 self.append_fsync = choice(value, &choices)?;
             }
+            "conflicts" => {
+                let (pattern, handler) = value.rsplit_once(',').ok_or("a pattern, a comma and a handler")?;
+                if ensue_store::fold::by_name(handler).is_none() {
+                    return Err(format!("no handler of conflicts: {handler}"));
+                }
+                self.handlers.push((pattern.to_owned(), handler.to_owned()));
+            }
             "delay" => {
                 let delay_us = time_us(value)?;
                 self.links.delay_us.iter_mut().flatten().for_each(|each| *each = delay_us);

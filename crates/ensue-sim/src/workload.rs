@@ -7,6 +7,7 @@
 pub mod client;
 pub mod command;
 pub mod finals;
+pub mod folds;
 mod forgery;
 pub mod keys;
 pub mod mix;
@@ -29,7 +30,7 @@ use client::{Client, Purpose, Relic, Request, Token};
 use command::{Command, Expect};
 use ensue_types::Args;
 use keys::Keys;
-use mix::{Draft, Drawer, KINDS, Owners};
+use mix::{Draft, Drawer, Owners};
 use refusal::Refusal;
 use std::collections::BTreeMap;
 
@@ -59,6 +60,10 @@ impl Workload {
         let promises = options.promises();
         let mut history = History::of(promises.spread(options.shape.partitions));
         history.promises = promises;
+        let delays = &options.links.delay_us;
+        let ways =
+            (0..delays.len()).flat_map(|a| (0..delays.len()).filter(move |b| *b != a).map(move |b| (a, b)));
+        history.way_us = ways.map(|(a, b)| delays[a][b]).min().unwrap_or(0);
         let mut workload = Workload {
             history,
             keys: Keys::new(options.workload.keys),
@@ -275,7 +280,7 @@ impl Workload {
         }
         client.budget -= 1;
         let mut random = client.random.clone();
-        let kind = KINDS[random.weighted(&world.options.workload.mix)].0;
+        let kind = mix::kind(random.weighted(&world.options.workload.mix));
         let mut drawer = Drawer {
             history: &mut self.history,
             keys: &mut self.keys,

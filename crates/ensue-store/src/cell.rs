@@ -5,6 +5,7 @@
 //! answered truly or not at all. In a keyspace that keeps versions, what not everybody may see yet is kept apart
 //! (`versions`). It does not decide when a past state may be forgotten.
 
+use crate::siblings::{Conflicts, Siblings};
 use crate::versions::{Version, Versions};
 use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
@@ -33,11 +34,13 @@ impl Write {
 
 /// What is kept of a location beside its newest state.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Keep {
+pub struct Keep<'a> {
     /// Past states: a second round may ask for them.
     pub history: bool,
     /// Versions, until they are settled.
     pub versions: bool,
+    /// Values that nothing has replaced, beside each other; nothing if the last writer's is enough.
+    pub siblings: Option<Conflicts<'a>>,
 }
 
 /// The last writer's value or tombstone.
@@ -74,6 +77,8 @@ pub struct Counter {
 pub struct State {
     pub base: Base,
     pub counter: Option<Box<Counter>>,
+    /// What stands beside the base, and what was replaced; only in keyspaces that keep it.
+    pub(crate) siblings: Option<Box<Siblings>>,
 }
 
 /// What a reader gets of a location.
@@ -115,43 +120,27 @@ impl State {
                 value: None,
             },
             counter: None,
+            siblings: None,
         }
     }
 
     /// What a reader sees.
     pub fn content(&self, rules: Rules) -> Content {
-        let Some(counter) = &self.counter else {
-            return match &self.base.value {
-                Some(value) => Content::Bytes(value.clone()),
-                None => Content::Nothing,
-            };
-        };
-        let base = match &self.base.value {
-            Some(value) => match Decimal::parse(value) {
-                Some(number) => number,
-                None => return Content::Bytes(value.clone()),
-            },
-            None => Decimal::ZERO,
-        };
-        let mut sum = base;
-        let mut unseen = false;
-        for addition in &counter.additions {
-            let covered = counter.covered(addition, rules);
-            unseen |= covered.1;
-            sum = Decimal(sum.0.saturating_add(addition.tally.sum.0).saturating_sub(covered.0.0));
+        if let Some(folded) = self.folded() {
+            return folded;
         }
-        match (&self.base.value, unseen) {
-            (None, false) => Content::Nothing,
-            (Some(value), false) => Content::Bytes(value.clone()),
-            (_, true) => Content::Number(sum),
+        match (&self.counter, &self.base.value) {
+            (Some(counter), value) => content_of(value.as_ref(), &counter.seen, &counter.additions, rules),
+            (None, Some(value)) => Content::Bytes(value.clone()),
+            (None, None) => Content::Nothing,
         }
     }
 
     /// Whether a reader sees anything.
     pub fn is_live(&self, rules: Rules) -> bool {
-        match &self.counter {
-            None => self.base.value.is_some(),
-            Some(_) => self.content(rules) != Content::Nothing,
+        match (&self.counter, &self.siblings) {
+            (None, None) => self.base.value.is_some(),
+            _ => self.content(rules) != Content::Nothing,
         }
     }
 
@@ -161,16 +150,22 @@ impl State {
         additions.fold(self.base.stamp, Stamp::max)
     }
 
-    /// The writes that made this state: at most the base's, and one a datacenter (section 3.3).
+    /// The writes that made this state: the base's and its siblings', and at most one addition a datacenter (section 3.3).
     pub fn sources(&self) -> impl Iterator<Item = Source> + '_ {
         let base = (self.base.stamp != Stamp::ZERO).then(|| self.base.source());
-        base.into_iter().chain(self.counter.iter().flat_map(|c| &c.additions).map(Addition::source))
+        let siblings = self.siblings().iter().map(|sibling| sibling.base.source());
+        base.into_iter()
+            .chain(siblings)
+            .chain(self.counter.iter().flat_map(|c| &c.additions).map(Addition::source))
     }
 
     /// The additions that a new base must cover: those seen here, and those that the present base had seen.
     pub fn seen(&self) -> Seen {
         let Some(counter) = &self.counter else { return Seen::new() };
         let mut seen = counter.seen.clone();
+        for tally in self.siblings().iter().flat_map(|sibling| &sibling.seen) {
+            see(&mut seen, *tally);
+        }
         for addition in &counter.additions {
             let datacenter = addition.datacenter;
             see(&mut seen, SeenTally { datacenter, tally: addition.tally, stamp: addition.stamp });
@@ -191,8 +186,12 @@ impl State {
     pub fn open_tally(&self, datacenter: DatacenterId, rules: Rules) -> Option<Tally> {
         let counter = self.counter.as_ref()?;
         let addition = counter.additions.iter().find(|addition| addition.datacenter == datacenter)?;
-        let deleted = self.base.value.is_none() && !counter.covered(addition, rules).1;
-        let ended = deleted || counter.covers_unnamed(addition);
+        let ends = |value: Option<&Bytes>, seen: &Seen| {
+            value.is_none() && !covered(seen, addition, rules).1 || covers_unnamed(seen, addition)
+        };
+        // Where several stand beside each other, one that goes on is enough: then nothing here is collected.
+        let ended = ends(self.base.value.as_ref(), &counter.seen)
+            && self.siblings().iter().all(|one| ends(one.base.value.as_ref(), &one.seen));
         (!(ended && rules.hold(Rule::SeriesEndsWithItsDelete))).then_some(addition.tally)
     }
 
@@ -242,7 +241,7 @@ impl State {
         Outcome::Won
     }
 
-    fn merge_addition(&mut self, tally: Tally, source: &Source) -> Outcome {
+    pub(crate) fn merge_addition(&mut self, tally: Tally, source: &Source) -> Outcome {
         let datacenter = tally.series.datacenter;
         let addition = Addition {
             datacenter,
@@ -309,38 +308,55 @@ impl Addition {
     }
 }
 
-impl Counter {
-    /// How much of a datacenter's sum the base covers, and whether there is an addition that it does not cover.
-    fn covered(&self, addition: &Addition, rules: Rules) -> (Decimal, bool) {
-        let seen = self.seen.iter().find(|s| s.datacenter == addition.datacenter);
-        let every = self.seen.iter().find(|s| s.datacenter == DatacenterId::EVERY);
-        if every.is_some_and(|every| addition.stamp <= every.stamp)
-            && rules.hold(Rule::BaseCoversSeenAdditions)
-        {
-            return (addition.tally.sum, false);
-        }
-        match seen {
-            Some(_) if !rules.hold(Rule::BaseCoversSeenAdditions) => (Decimal::ZERO, true),
-            // The base had seen a later addition, or a later series, than has arrived here by itself.
-            Some(seen) if (seen.tally.series, seen.stamp) >= (addition.tally.series, addition.stamp) => {
-                (addition.tally.sum, false)
-            }
-            Some(seen) if seen.tally.series == addition.tally.series => (seen.tally.sum, true),
-            _ => (Decimal::ZERO, true),
-        }
+/// What a value or a tombstone shows that had seen these additions, when all of those have come.
+pub(crate) fn content_of(
+    value: Option<&Bytes>,
+    seen: &Seen,
+    additions: &[Addition],
+    rules: Rules,
+) -> Content {
+    let mut sum = match value.map(|value| (value, Decimal::parse(value))) {
+        Some((value, None)) => return Content::Bytes(value.clone()),
+        Some((_, Some(number))) => number,
+        None => Decimal::ZERO,
+    };
+    let mut unseen = false;
+    for addition in additions {
+        let covered = covered(seen, addition, rules);
+        unseen |= covered.1;
+        sum = Decimal(sum.0.saturating_add(addition.tally.sum.0).saturating_sub(covered.0.0));
+    }
+    match (value, unseen) {
+        (None, false) => Content::Nothing,
+        (Some(value), false) => Content::Bytes(value.clone()),
+        (_, true) => Content::Number(sum),
     }
 }
 
-impl Counter {
-    /// Whether the base covers an addition only as one of every datacenter's.
-    fn covers_unnamed(&self, addition: &Addition) -> bool {
-        let every =
-            self.seen.iter().any(|s| s.datacenter == DatacenterId::EVERY && addition.stamp <= s.stamp);
-        let latest = (addition.tally.series, addition.stamp);
-        let names =
-            |s: &SeenTally| s.datacenter == addition.datacenter && (s.tally.series, s.stamp) >= latest;
-        every && !self.seen.iter().any(names)
+/// How much of a datacenter's sum a base covers that had seen these, and whether there is an addition that it does not cover.
+fn covered(seen: &Seen, addition: &Addition, rules: Rules) -> (Decimal, bool) {
+    let own = seen.iter().find(|s| s.datacenter == addition.datacenter);
+    let every = seen.iter().find(|s| s.datacenter == DatacenterId::EVERY);
+    if every.is_some_and(|every| addition.stamp <= every.stamp) && rules.hold(Rule::BaseCoversSeenAdditions) {
+        return (addition.tally.sum, false);
     }
+    match own {
+        Some(_) if !rules.hold(Rule::BaseCoversSeenAdditions) => (Decimal::ZERO, true),
+        // The base had seen a later addition, or a later series, than has arrived here by itself.
+        Some(own) if (own.tally.series, own.stamp) >= (addition.tally.series, addition.stamp) => {
+            (addition.tally.sum, false)
+        }
+        Some(own) if own.tally.series == addition.tally.series => (own.tally.sum, true),
+        _ => (Decimal::ZERO, true),
+    }
+}
+
+/// Whether a base that had seen these covers an addition only as one of every datacenter's.
+fn covers_unnamed(seen: &Seen, addition: &Addition) -> bool {
+    let every = seen.iter().any(|s| s.datacenter == DatacenterId::EVERY && addition.stamp <= s.stamp);
+    let latest = (addition.tally.series, addition.stamp);
+    let names = |s: &SeenTally| s.datacenter == addition.datacenter && (s.tally.series, s.stamp) >= latest;
+    every && !seen.iter().any(names)
 }
 
 impl Cell {
@@ -373,7 +389,7 @@ impl Cell {
     }
 
     /// Merges a write. The state before it is kept if its history is and if it had been visible at an earlier time.
-    pub fn apply(&mut self, effect: &Effect, write: &Write, keep: Keep, rules: Rules) -> Outcome {
+    pub fn apply(&mut self, effect: &Effect, write: &Write, keep: Keep<'_>, rules: Rules) -> Outcome {
         let before = (keep.history && write.at > self.since).then(|| self.state.clone());
         let source = write.source();
         let outcome = if keep.versions {
@@ -382,6 +398,8 @@ impl Cell {
             let outcome = self.state.merge(&effect, &source, rules, Bytes::clone);
             versions.push(Version { source, at: write.at, effect: Some(effect) });
             outcome
+        } else if let Some(conflicts) = keep.siblings {
+            self.state.merge_beside(effect, &source, conflicts, rules)
         } else {
             self.state.merge(effect, &source, rules, |value| Bytes::copy_from_slice(value))
         };
@@ -395,12 +413,15 @@ impl Cell {
     }
 
     /// Merges a write that is settled: every view shows it.
-    pub fn restore(&mut self, effect: &Effect, write: &Write, rules: Rules) -> Outcome {
+    pub fn restore(&mut self, effect: &Effect, write: &Write, keep: Keep<'_>, rules: Rules) -> Outcome {
         let source = write.source();
         if let Some(versions) = &mut self.versions {
             versions.restore(effect, &source, write.at, rules);
         }
-        let outcome = self.state.merge(effect, &source, rules, |value| Bytes::copy_from_slice(value));
+        let outcome = match keep.siblings {
+            Some(conflicts) => self.state.merge_beside(effect, &source, conflicts, rules),
+            None => self.state.merge(effect, &source, rules, |value| Bytes::copy_from_slice(value)),
+        };
         if outcome == Outcome::Won {
             self.since = self.since.max(write.at);
         }
@@ -409,18 +430,19 @@ impl Cell {
 
     /// Takes the base's value away because a flush with a higher stamp has come; its stamp and what it saw stay, so
     /// that arbitration among flushed writes ends the same everywhere.
-    pub fn flush(&mut self, flush: &Write, keep: Keep) -> Outcome {
+    pub fn flush(&mut self, flush: &Write, keep: Keep<'_>, rules: Rules) -> Outcome {
         if keep.versions && self.has_base_below(flush.stamp) {
             let versions = self.versions.get_or_insert_with(|| Versions::after(&self.state, self.since));
             versions.push(Version { source: flush.source(), at: flush.at, effect: None });
         }
-        if self.state.base.value.is_none() || self.state.base.stamp >= flush.stamp {
+        let before = (keep.history && flush.at > self.since).then(|| self.state.clone());
+        let fold = keep.siblings.map(|conflicts| conflicts.fold);
+        if !self.state.hide_all_below(flush.stamp, fold, rules) {
             return Outcome::Lost;
         }
-        if keep.history && flush.at > self.since {
-            self.history.push((self.since, self.state.clone()));
+        if let Some(before) = before {
+            self.history.push((self.since, before));
         }
-        self.state.base.value = None;
         self.since = self.since.max(flush.at);
         Outcome::Won
     }
@@ -436,7 +458,12 @@ impl Cell {
     /// Whether nothing would be missed if the cell were not there: a tombstone whose counter, if it is one, adds up
     /// to nothing unseen, and that no second round may ask for.
     pub fn is_spent(&self, rules: Rules) -> bool {
-        self.history.is_empty() && self.versions.is_none() && !self.state.is_live(rules)
+        self.history.is_empty() && self.versions.is_none() && self.is_dead(rules)
+    }
+
+    /// Whether nothing is shown here and no value is kept: tombstones alone.
+    pub fn is_dead(&self, rules: Rules) -> bool {
+        !self.state.is_live(rules) && !self.state.holds_a_value()
     }
 
     /// What a view shows; nothing if it is a past time of which the state is no longer known.
@@ -515,7 +542,8 @@ impl Cell {
     /// Bytes of the value, and of all versions.
     pub(crate) fn bytes(&self) -> u64 {
         let value = self.state.base.value.as_ref().map_or(0, |value| value.len() as u64);
-        value + self.versions.as_ref().map_or(0, |versions| versions.bytes())
+        let siblings = self.state.siblings.as_ref().map_or(0, |siblings| siblings.bytes());
+        value + siblings + self.versions.as_ref().map_or(0, |versions| versions.bytes())
     }
 }
 

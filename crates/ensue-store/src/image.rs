@@ -3,7 +3,8 @@
 //! A row is kept as effects, one item a base value and one an addition, because merging effects is what brings a row
 //! back, and merging one twice does no harm: a checkpoint may therefore be taken while writes go on, and the log since
 //! its beginning is merged on top. Of a location with versions, the settled state is kept like a row without any, and
-//! each version by itself: a restart must not show to a reader what was hidden from it, nor the other way.
+//! each version by itself: a restart must not show to a reader what was hidden from it, nor the other way. Of a location with
+//! siblings, each is an effect, and the newest carries what all of them have replaced.
 //!
 //! ```text
 //! kind 0, the partition, little endian: clock u64 | position u64 | begun u64 |
@@ -19,14 +20,14 @@
 //! kind 5, a record of the log that counts for ever, since format 3
 //! ```
 
-use crate::cell::{Cell, State, Write};
+use crate::cell::{Base, Cell, State, Write};
 use crate::entry::{Change, Entry};
 use crate::layout::{self, LayoutError};
 use crate::record::Record;
 use bytes::{Buf, BufMut, Bytes};
 use ensue_types::{
     Column, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId,
-    Position, RowEffect, Source, Stamp, TimeVector, limits,
+    Position, Previous, RowEffect, Rule, Rules, Seen, Source, Stamp, TimeVector, limits,
 };
 
 /// The kind of item that holds `PartitionImage`.
@@ -160,27 +161,42 @@ fn read_stamp(from: &mut Bytes) -> Result<Stamp, bytes::TryGetError> {
 }
 
 /// The items that bring one column back, each with its kind. Flushes among its versions have an item for all rows.
-pub fn column_items(keyspace: KeyspaceId, key: &Bytes, column: &Column, cell: &Cell) -> Vec<(u8, Vec<u8>)> {
-    let item = |kind, since, source, effect| {
+pub fn column_items(
+    keyspace: KeyspaceId,
+    key: &Bytes,
+    column: &Column,
+    cell: &Cell,
+    rules: Rules,
+) -> Vec<(u8, Vec<u8>)> {
+    let item = |kind, since, source, effect, previous| {
         let change = RowEffect { key: key.clone(), column: column.clone(), effect };
-        (kind, item(since, keyspace, source, vec![change]))
+        (kind, item(since, keyspace, source, vec![change], previous))
     };
     let Some(versions) = cell.versions() else {
-        let since = cell.since();
-        return state_effects(cell.state())
-            .map(|(source, effect)| item(EFFECT, since, source, effect))
+        let (since, state) = (cell.since(), cell.state());
+        let siblings = state.siblings().iter().filter(|_| rules.hold(Rule::CheckpointHoldsSiblings));
+        let siblings = siblings.map(|one| (one.base.source(), base_effect(&one.base, &one.seen), None));
+        let newest = state_effects(state).map(|(source, effect)| {
+            // Whoever replaced it, and whatever else it replaced, is known by the newest.
+            let replaced = state.replaced().filter(|_| effect.is_base());
+            (source, effect, replaced)
+        });
+        return siblings
+            .chain(newest)
+            .map(|(source, effect, previous)| item(EFFECT, since, source, effect, previous))
             .collect();
     };
     let (settled, since) = versions.settled();
-    let settled = state_effects(settled).map(|(source, effect)| item(EFFECT, since, source, effect));
+    let settled = state_effects(settled).map(|(source, effect)| item(EFFECT, since, source, effect, None));
     let effects = versions.unsettled().iter().filter_map(|version| Some((version, version.effect.clone()?)));
-    let versions = effects.map(|(version, effect)| item(VERSION, version.at, version.source.clone(), effect));
+    let versions =
+        effects.map(|(version, effect)| item(VERSION, version.at, version.source.clone(), effect, None));
     settled.chain(versions).collect()
 }
 
 /// The item that brings a flush back.
 pub fn flush_item(keyspace: KeyspaceId, flush: &Write) -> Vec<u8> {
-    item(flush.at, keyspace, flush.source(), Vec::new())
+    item(flush.at, keyspace, flush.source(), Vec::new(), None)
 }
 
 /// The item that keeps a record for ever.
@@ -209,24 +225,41 @@ pub fn decode_floor(bytes: &Bytes) -> Result<(KeyspaceId, TimeVector), LayoutErr
 
 fn state_effects(state: &State) -> impl Iterator<Item = (Source, Effect)> + '_ {
     let base = (state.base.stamp != Stamp::ZERO).then(|| {
-        let seen = state.counter.as_ref().map(|counter| counter.seen.clone()).unwrap_or_default();
-        let effect = match &state.base.value {
-            Some(value) => Effect::Put { value: value.clone(), seen },
-            None => Effect::Delete { seen },
-        };
-        (state.base.source(), effect)
+        let none = Seen::new();
+        let seen = state.counter.as_ref().map_or(&none, |counter| &counter.seen);
+        (state.base.source(), base_effect(&state.base, seen))
     });
     let additions = state.counter.iter().flat_map(|counter| &counter.additions);
     let added = additions.map(|addition| (addition.source(), Effect::Add { tally: addition.tally }));
     base.into_iter().chain(added)
 }
 
-fn item(since: LogicalTime, keyspace: KeyspaceId, source: Source, effects: Vec<RowEffect>) -> Vec<u8> {
+fn base_effect(base: &Base, seen: &Seen) -> Effect {
+    let seen = seen.clone();
+    match &base.value {
+        Some(value) => Effect::Put { value: value.clone(), seen },
+        None => Effect::Delete { seen },
+    }
+}
+
+fn item(
+    since: LogicalTime,
+    keyspace: KeyspaceId,
+    source: Source,
+    effects: Vec<RowEffect>,
+    previous: Option<Previous>,
+) -> Vec<u8> {
     let mut out = since.0.to_le_bytes().to_vec();
     let Source { operation, stamp, dependencies } = source;
     let dependencies = dependencies.map(|carried| Opaque::clone(&carried)).unwrap_or_default();
     let change = Change::Effects { keyspace, transaction: Some(operation), effects };
-    let entry = Entry { position: operation.position, stamp, dependencies, change, previous: Vec::new() };
+    let entry = Entry {
+        position: operation.position,
+        stamp,
+        dependencies,
+        change,
+        previous: Vec::from_iter(previous),
+    };
     layout::encode_entry_into(&mut out, &entry);
     out
 }
@@ -241,6 +274,8 @@ pub struct WriteImage {
     pub dependencies: Opaque,
     /// Nothing for a flush.
     pub change: Option<RowEffect>,
+    /// What had been replaced at its place, in keyspaces that keep it.
+    pub previous: Option<Previous>,
 }
 
 /// Reads an item of the kind `EFFECT`, `VERSION` or `FLUSH`.
@@ -248,7 +283,7 @@ pub fn decode_write(kind: u8, bytes: &Bytes) -> Result<WriteImage, LayoutError> 
     let wrong = LayoutError::Unknown { what: "write image", at: 0, value: 0 };
     let mut from = bytes.clone();
     let since = LogicalTime(from.try_get_u64_le().map_err(|_| wrong.clone())?);
-    let Entry { stamp, dependencies, change, .. } = layout::decode_entry(&from)?;
+    let Entry { stamp, dependencies, change, mut previous, .. } = layout::decode_entry(&from)?;
     let Change::Effects { keyspace, transaction: Some(operation), mut effects } = change else {
         return Err(wrong);
     };
@@ -256,5 +291,6 @@ pub fn decode_write(kind: u8, bytes: &Bytes) -> Result<WriteImage, LayoutError> 
     if !effects.is_empty() || change.is_none() != (kind == FLUSH) {
         return Err(wrong);
     }
-    Ok(WriteImage { since, keyspace, stamp, operation, dependencies, change })
+    let previous = previous.pop();
+    Ok(WriteImage { since, keyspace, stamp, operation, dependencies, change, previous })
 }

@@ -5,18 +5,20 @@
 //! versions, every write is kept apart until it is settled: until nobody looks at the rows without it any more.
 
 use crate::cell::{self, Base, Keep, Outcome, State, Write};
+use crate::fold::{Fold, Handlers};
 use crate::image::{self, WriteImage};
 use crate::row::{self, Row};
+use crate::siblings::Conflicts;
 use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Decimal, Effect, LogicalTime, Opaque, OperationId, Previous, RowEffect, Rule,
-    Rules, Seen, SeenTally, Sight, Source, Stamp, Tally, TimeVector,
+    Column, DatacenterId, Decimal, Effect, LogicalTime, Opaque, Previous, RowEffect, Rule, Rules, Seen,
+    SeenTally, Sight, Source, Stamp, Tally, TimeVector,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -72,6 +74,8 @@ pub struct Keyspace {
     bytes: u64,
     cells: u64,
     keeps_versions: bool,
+    /// Who folds values that stand beside each other; nothing if the last writer's stands alone.
+    handlers: Option<Arc<dyn Handlers>>,
     rules: Rules,
 }
 
@@ -90,6 +94,16 @@ impl Keyspace {
     /// An empty keyspace. With `keeps_versions`, what has not been settled can be hidden from readers.
     pub fn new(rules: Rules, keeps_versions: bool) -> Keyspace {
         Keyspace { rules, keeps_versions, ..Keyspace::default() }
+    }
+
+    /// The same, but values that nothing has replaced stand beside each other. Not for keyspaces that keep versions.
+    pub fn with_siblings(self, handlers: Arc<dyn Handlers>) -> Keyspace {
+        Keyspace { handlers: Some(handlers), ..self }
+    }
+
+    /// Who folds the values of a key, if they stand beside each other.
+    pub fn handler(&self, key: &[u8]) -> Option<&dyn Fold> {
+        self.handlers.as_ref().map(|handlers| handlers.of(key))
     }
 
     pub fn keeps_versions(&self) -> bool {
@@ -168,37 +182,42 @@ impl Keyspace {
 
     /// What a value or tombstone put here now would replace.
     pub fn previous(&self, key: &[u8], column: &Column) -> Previous {
-        match self.base(key, column) {
-            Some(base) => Previous::Operation(base.operation),
-            None => Previous::Nothing { forgotten: self.forgotten.max(self.flushed) },
+        let Some(state) = self.state(key, column) else {
+            return Previous::Nothing { forgotten: self.forgotten.max(self.flushed) };
+        };
+        let newest = state.base.operation;
+        if state.siblings().is_empty() || !self.rules.hold(Rule::ReplaceEverySibling) {
+            return Previous::Operation(newest);
+        }
+        let others = state.siblings().iter().map(|sibling| sibling.base.operation);
+        Previous::Several { operations: others.chain([newest]).collect(), forgotten: Stamp::ZERO }
+    }
+
+    /// What stands where a write from elsewhere is about to be merged, and is not what the write replaced at its writer: who wrote the
+    /// one did not know of the other.
+    pub fn conflicts(&self, change: &RowEffect, previous: &Previous, write: &Write) -> Vec<Base> {
+        // What was here and has been forgotten, everybody has; or it was flushed.
+        let Some(state) = self.state(&change.key, &change.column) else { return Vec::new() };
+        let all = state.siblings().iter().map(|sibling| &sibling.base).chain([&state.base]);
+        let unknown = |here: &&Base| {
+            if here.operation == write.operation || here.stamp <= self.flushed {
+                return false;
+            }
+            if !self.rules.hold(Rule::ConflictsByThePrevious) {
+                return here.value.is_some();
+            }
+            !previous.operations().contains(&here.operation) && here.stamp > previous.forgotten()
+        };
+        match state.has_replaced(write.operation, write.stamp) {
+            true => Vec::new(),
+            false => all.filter(unknown).cloned().collect(),
         }
     }
 
-    /// Of how many keys these effects of a write replace, or are beaten by, something that is not what they replaced at their
-    /// writer: who wrote the one did not know of the other.
-    pub fn conflicts(&self, effects: &[RowEffect], previous: &[Previous], write: OperationId) -> usize {
-        let bases = effects.iter().filter(|change| change.effect.is_base());
-        let keys: BTreeSet<&Bytes> = bases
-            .zip(previous)
-            .filter(|(change, previous)| match self.base(&change.key, &change.column) {
-                Some(here) if here.operation == write => false,
-                Some(here) if !self.rules.hold(Rule::ConflictsByThePrevious) => here.value.is_some(),
-                Some(here) => match previous {
-                    Previous::Operation(operation) => here.operation != *operation,
-                    Previous::Nothing { forgotten } => here.stamp > *forgotten,
-                },
-                // What was there has been forgotten, so everybody has it; or it was flushed.
-                None => false,
-            })
-            .map(|(change, _)| &change.key)
-            .collect();
-        keys.len()
-    }
-
-    /// The newest value or tombstone of a location, unless it was flushed.
-    fn base(&self, key: &[u8], column: &Column) -> Option<&Base> {
-        let base = &self.row(key)?.cell(column)?.state().base;
-        (base.stamp > self.flushed).then_some(base)
+    /// A location that holds a value or a tombstone, unless it was flushed.
+    fn state(&self, key: &[u8], column: &Column) -> Option<&State> {
+        let state = self.row(key)?.cell(column)?.state();
+        (state.base.stamp > self.flushed).then_some(state)
     }
 
     /// Versions that are not settled.
@@ -211,19 +230,24 @@ impl Keyspace {
         self.absent_since = self.absent_since.max(at);
     }
 
-    /// Merges one effect.
-    pub fn apply(&mut self, change: &RowEffect, write: &Write) -> Outcome {
+    /// Merges one effect, of a write that says what it replaced where that is asked for.
+    pub fn apply(&mut self, change: &RowEffect, previous: Option<&Previous>, write: &Write) -> Outcome {
+        let handlers = self.handlers.clone();
         let history = self.is_marked(&change.key) && self.rules.hold(Rule::KeepOldVersions);
-        let keep = Keep { history, versions: self.keeps_versions };
+        let siblings = siblings_of(handlers.as_deref(), &change.key, &change.column, previous);
+        let keep = Keep { history, versions: self.keeps_versions, siblings };
         self.merge(change, write, |row, effect, empty_since, rules| {
             row.apply(&change.column, effect, write, keep, empty_since, rules)
         })
     }
 
     /// Merges an effect that every reader sees: of the settled state in a checkpoint.
-    fn restore(&mut self, change: &RowEffect, write: &Write) -> Outcome {
+    fn restore(&mut self, change: &RowEffect, previous: Option<&Previous>, write: &Write) -> Outcome {
+        let handlers = self.handlers.clone();
+        let siblings = siblings_of(handlers.as_deref(), &change.key, &change.column, previous);
+        let keep = Keep { siblings, ..Keep::default() };
         self.merge(change, write, |row, effect, empty_since, rules| {
-            row.restore(&change.column, effect, write, empty_since, rules)
+            row.restore(&change.column, effect, write, keep, empty_since, rules)
         })
     }
 
@@ -251,7 +275,7 @@ impl Keyspace {
         if !self.flushes.is_empty() && rules.hold(Rule::FlushHidesLateWrites) {
             let late = self.flushes.iter().filter(|flush| write.stamp < flush.stamp);
             for flush in late.map(|flush| Write { at: flush.at.max(write.at), ..flush.clone() }) {
-                let keep = Keep { history: false, versions: true };
+                let keep = Keep { versions: true, ..Keep::default() };
                 if row.flush(&change.column, &flush, keep, rules) == Outcome::Won {
                     outcome = Outcome::Won;
                 }
@@ -517,12 +541,13 @@ impl Keyspace {
 
     /// Takes back a write that a checkpoint kept, as an item of this kind.
     pub fn restore_image(&mut self, kind: u8, image: WriteImage) {
-        let WriteImage { since: at, stamp, operation, dependencies, change, .. } = image;
+        let WriteImage { since: at, stamp, operation, dependencies, change, previous, .. } = image;
+        let previous = previous.as_ref();
         let write = Write { stamp, at, operation, dependencies: self.carried(&dependencies) };
         match change {
             None => self.flush(&write),
-            Some(change) if kind == image::VERSION => drop(self.apply(&change, &write)),
-            Some(change) => drop(self.restore(&change, &write)),
+            Some(change) if kind == image::VERSION => drop(self.apply(&change, previous, &write)),
+            Some(change) => drop(self.restore(&change, previous, &write)),
         }
     }
 
@@ -549,8 +574,10 @@ impl Keyspace {
 
     fn flush_slot(&mut self, slot: u32, flush: &Write) {
         let Some(row) = self.slots[slot as usize].as_ref() else { return };
-        let keep = Keep { history: self.is_marked(row.key()), versions: self.keeps_versions };
-        let covered = |cell: &cell::Cell| cell.versions().is_some() || cell.state().base.stamp < flush.stamp;
+        let history = self.is_marked(row.key());
+        let handlers = self.handlers.clone();
+        let oldest = |state: &State| state.siblings().first().map_or(state.base.stamp, |one| one.base.stamp);
+        let covered = |cell: &cell::Cell| cell.versions().is_some() || oldest(cell.state()) < flush.stamp;
         let hidden: Vec<Column> =
             row.all_cells().filter(|(_, cell)| covered(cell)).map(|(column, _)| column.clone()).collect();
         let rules = self.rules;
@@ -558,6 +585,8 @@ impl Keyspace {
         for column in hidden {
             let row = self.slots[slot as usize].as_mut().expect("looked at above");
             let before = Counted::of(row, &column);
+            let siblings = siblings_of(handlers.as_deref(), &key, &column, None);
+            let keep = Keep { history, versions: self.keeps_versions, siblings };
             let outcome = row.flush(&column, flush, keep, rules);
             let after = Counted::of(row, &column);
             self.recount(slot, &column, before, after);
@@ -607,6 +636,17 @@ impl Keyspace {
         }
         self.free.push(slot);
     }
+}
+
+/// How a location treats writes that did not know of each other. A deadline has one value: the last writer's.
+fn siblings_of<'a>(
+    handlers: Option<&'a dyn Handlers>,
+    key: &[u8],
+    column: &Column,
+    previous: Option<&'a Previous>,
+) -> Option<Conflicts<'a>> {
+    let fold = handlers.filter(|_| *column != Column::Deadline)?.of(key);
+    Some(Conflicts { fold, previous })
 }
 
 /// What became of a candidate for removal.

@@ -194,7 +194,7 @@ impl Row {
         column: &Column,
         effect: &Effect,
         write: &Write,
-        keep: Keep,
+        keep: Keep<'_>,
         empty_since: LogicalTime,
         rules: Rules,
     ) -> Outcome {
@@ -209,18 +209,19 @@ impl Row {
         column: &Column,
         effect: &Effect,
         write: &Write,
+        keep: Keep<'_>,
         empty_since: LogicalTime,
         rules: Rules,
     ) -> Outcome {
         let cell = self.entry(column, empty_since);
-        let change = change(cell, rules, |cell| cell.restore(effect, write, rules));
+        let change = change(cell, rules, |cell| cell.restore(effect, write, keep, rules));
         self.note(column, write.at, change)
     }
 
     /// Hides the base of a column that a flush covers.
-    pub fn flush(&mut self, column: &Column, flush: &Write, keep: Keep, rules: Rules) -> Outcome {
+    pub fn flush(&mut self, column: &Column, flush: &Write, keep: Keep<'_>, rules: Rules) -> Outcome {
         let Some(cell) = self.cell_mut(column) else { return Outcome::Lost };
-        let change = change(cell, rules, |cell| cell.flush(flush, keep));
+        let change = change(cell, rules, |cell| cell.flush(flush, keep, rules));
         self.note(column, flush.at, change)
     }
 

@@ -171,6 +171,18 @@ rules! {
     /// A write waits for what it replaced at its writer (COPS 5.3).
     ThePreviousIsADependency,
 
+    // Siblings.
+    /// A write stands beside what its writer did not know; it replaces only what its writer replaced (COPS 5.3).
+    KeepSiblings,
+    /// A write names everything that it replaces, not only the newest of it (COPS 5.3).
+    ReplaceEverySibling,
+    /// Who reads a fold has read every value in it (COPS, appendix A).
+    FoldsAreReadWhole,
+    /// A fold does not depend on the order in which its values came (COPS 3).
+    FoldsIgnoreTheOrder,
+    /// A checkpoint holds all values that stand beside each other.
+    CheckpointHoldsSiblings,
+
     // Vectors, heartbeats and cuts.
     /// A read waits until its partition has received what its session, or its cut, may hold (POCC, algorithm 2).
     ReadsWaitForThePast,

@@ -49,6 +49,9 @@ pub(crate) struct DevArgs {
     /// Protocol of one keyspace, as `1=pocc`; may be given once a keyspace
     #[arg(long = "keyspace", value_name = "N=NAME")]
     keyspaces: Vec<String>,
+    /// Who folds conflicting values of which keys, as `1:cart:*=union`; the first pattern that matches
+    #[arg(long = "conflicts", value_name = "N:PATTERN=HANDLER")]
+    conflicts: Vec<String>,
     /// When the log is synced to the disk
     #[arg(long, value_name = "WHEN", default_value = "everysec", value_parser = ["always", "everysec", "no"])]
     appendfsync: String,

@@ -127,7 +127,7 @@ impl Datacenter {
         self.clock = self.clock.max(logged.write.stamp.time).next();
         let write = Write { at: self.clock, ..logged.write.clone() };
         for change in &logged.effects {
-            self.keyspace.apply(change, &write);
+            self.keyspace.apply(change, None, &write);
         }
     }
 

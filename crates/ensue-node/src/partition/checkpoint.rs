@@ -162,7 +162,7 @@ impl Partition {
                 for (column, cell) in
                     row.all_cells().filter(|(_, cell)| holds_dead || cell.state().is_live(rules))
                 {
-                    for (kind, item) in image::column_items(keyspace, row.key(), column, cell) {
+                    for (kind, item) in image::column_items(keyspace, row.key(), column, cell, rules) {
                         writer.item(kind, &item);
                     }
                 }

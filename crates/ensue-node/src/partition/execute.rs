@@ -159,7 +159,7 @@ impl Partition {
             return Step::Done(Reply::error("ERR unknown command"));
         };
         if spec.name == "causal" {
-            return Step::Done(self.execute_causal(execution.keyspace, &args));
+            return Step::Done(self.execute_causal(execution, &args));
         }
         let request = match Request::parse_as(spec, &args) {
             Ok(request) => request,
@@ -192,11 +192,12 @@ impl Partition {
     }
 
     /// What `CAUSAL` asks every partition for.
-    fn execute_causal(&mut self, keyspace: KeyspaceId, args: &Args) -> Reply {
+    fn execute_causal(&mut self, execution: &mut Execution, args: &Args) -> Reply {
         match (args.get(1).map(Bytes::as_ref), args.get(2)) {
             (None, _) => CommandError::wrong_arity("causal").reply(),
             (Some(b"discarded"), _) => self.list_discarded(),
-            (_, None) => self.digest(keyspace),
+            (Some(b"conflicts"), key) => self.list_conflicts(execution, key),
+            (_, None) => self.digest(execution.keyspace),
             (_, Some(name)) => self.execute_dead(name),
         }
     }
@@ -536,8 +537,10 @@ impl Partition {
 
     pub(crate) fn apply_flush(&mut self, keyspace: KeyspaceId, effects: &[RowEffect], write: &Write) {
         let rows = self.keyspace(keyspace);
+        // What a flush deletes by name, it deletes with everything below it.
+        let everything = Previous::Nothing { forgotten: write.stamp.before() };
         for effect in effects {
-            rows.apply(effect, write);
+            rows.apply(effect, Some(&everything), write);
         }
         rows.flush(write);
     }

@@ -18,8 +18,8 @@ use ensue_store::cell::{Outcome, Write};
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
-    DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId,
-    Position, Previous, RowEffect, Rule, Rules,
+    DatacenterId, Dependency, Extent, Incarnation, LogicalTime, OperationId, PartitionId, Position, Previous,
+    RowEffect, Rule, Rules,
 };
 use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
@@ -415,8 +415,9 @@ impl Partition {
                 let operation = transaction.unwrap_or(own);
                 let dependencies = self.keyspace(keyspace).carried(&entry.dependencies);
                 let write = Write { stamp: entry.stamp, at, operation, dependencies };
-                self.count_conflicts(keyspace, &effects, &entry.previous, operation);
-                let lost = self.apply_effects(keyspace, &effects, &write);
+                let met = self.conflicts_of(keyspace, &effects, &entry.previous, &write);
+                let lost = self.apply_effects(keyspace, &effects, &entry.previous, &write);
+                self.log_conflicts(keyspace, met, &write);
                 if lost && transaction.is_none() && !self.config.rules.hold(Rule::LosersAreApplied) {
                     return;
                 }
@@ -446,30 +447,19 @@ impl Partition {
         self.note_applied(origin, position, entry.stamp.time);
     }
 
-    /// Before a write from elsewhere is merged: of how many keys its writer did not know what stands here.
-    fn count_conflicts(
-        &mut self,
-        keyspace: KeyspaceId,
-        effects: &[RowEffect],
-        previous: &[Previous],
-        operation: OperationId,
-    ) {
-        if !previous.is_empty() {
-            let conflicts = self.keyspace(keyspace).conflicts(effects, previous, operation);
-            self.conflicts[usize::from(keyspace.0)] += conflicts as u64;
-        }
-    }
-
     pub(crate) fn apply_effects(
         &mut self,
         keyspace: ensue_types::KeyspaceId,
         effects: &[RowEffect],
+        previous: &[Previous],
         write: &Write,
     ) -> bool {
         let rows = self.keyspace(keyspace);
         let mut lost = false;
-        for effect in effects {
-            lost |= rows.apply(effect, write) == Outcome::Lost;
+        let mut previous = previous.iter();
+        for change in effects {
+            let previous = if change.effect.is_base() { previous.next() } else { None };
+            lost |= rows.apply(change, previous, write) == Outcome::Lost;
         }
         lost
     }
@@ -507,10 +497,7 @@ fn after_a_loss(bytes: &Bytes) -> Option<Position> {
 
 /// The writes whose values an entry replaced where it was written.
 fn replaced_by(entry: &Entry, rules: Rules) -> Vec<Dependency> {
-    let operations = entry.previous.iter().filter_map(|previous| match previous {
-        Previous::Operation(operation) => Some(*operation),
-        Previous::Nothing { .. } => None,
-    });
+    let operations = entry.previous.iter().flat_map(|previous| previous.operations().iter().copied());
     let operations = operations.filter(|_| rules.hold(Rule::ThePreviousIsADependency));
     operations.map(|operation| Dependency { operation, extent: Extent::Exact }).collect()
 }

@@ -365,7 +365,7 @@ impl Partition {
                 let operation = transaction.unwrap_or(operation);
                 let dependencies = self.keyspace(keyspace).carried(&entry.dependencies);
                 let write = Write { stamp: entry.stamp, at, operation, dependencies };
-                self.apply_effects(keyspace, &effects, &write);
+                self.apply_effects(keyspace, &effects, &entry.previous, &write);
             }
             Change::Flush { keyspace, effects } => {
                 let dependencies = self.keyspace(keyspace).carried(&entry.dependencies);

@@ -8,6 +8,8 @@ use ensue_types::{KeyspaceId, Position};
 #[derive(Default)]
 struct RowCounts {
     tombstones: u64,
+    /// Values and tombstones that stand beside newer ones.
+    conflicting: u64,
     shown: Vec<Shown>,
 }
 
@@ -60,12 +62,18 @@ impl Partition {
         }
         for (number, protocol) in self.protocols.iter().enumerate() {
             if protocol.needs().previous_versions {
-                add(&format!("conflicts_{number}"), self.conflicts[number]);
+                add(&format!("conflicts_{number}"), self.conflict_log.count(number));
             }
+        }
+        if self.protocols.iter().any(|protocol| protocol.needs().previous_versions) {
+            add("unlisted_conflicts", self.conflict_log.forgotten());
         }
         add("discarded", self.discarded.len() as u64);
         let counts = self.count_rows();
         add("tombstones", counts.tombstones);
+        if self.protocols.iter().any(|protocol| protocol.needs().siblings) {
+            add("conflicting_values", counts.conflicting);
+        }
         for shown in counts.shown {
             add(&format!("keys_{}", shown.keyspace.0), shown.keys);
             add(&format!("expires_{}", shown.keyspace.0), shown.expires);
@@ -90,8 +98,10 @@ impl Partition {
         for (number, rows) in self.rows.iter().enumerate() {
             let mut shown = Shown { keyspace: KeyspaceId(number as u8), keys: 0, expires: 0 };
             for row in rows.rows() {
-                let dead = row.all_cells().filter(|(_, cell)| !cell.state().is_live(rules)).count() as u64;
+                let dead = row.all_cells().filter(|(_, cell)| cell.is_dead(rules)).count() as u64;
                 counts.tombstones += dead;
+                let beside = row.all_cells().map(|(_, cell)| cell.state().siblings().len() as u64);
+                counts.conflicting += beside.sum::<u64>();
                 let deadline = row.deadline_at(View::Newest, rules).ok().flatten();
                 let expired = deadline.is_some_and(|deadline| deadline <= at.ms());
                 if expired {

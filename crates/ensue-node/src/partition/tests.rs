@@ -2,6 +2,7 @@
 //! and what may count, before what it rests on is durable.
 
 mod checkpoints;
+mod conflicts;
 mod cuts;
 mod forgetting;
 mod lapses;
@@ -38,6 +39,7 @@ fn config(append_fsync: AppendFsync) -> NodeConfig {
         topology,
         core: CoreId(0),
         protocols: vec!["eiger".into()],
+        handlers: Vec::new(),
         append_fsync,
         password: None,
         maxmemory: 0,

@@ -1,14 +1,16 @@
 //! `CAUSAL` and its subcommands: the session's past as something that the client can hold.
 //!
 //! What waits has a module of its own: `merge`, `replicas`, `shared`. A keyspace whose protocol carries no causality
-//! refuses them by name, `DIGEST` and `HELP` excepted.
+//! refuses them by name, `DIGEST` and `HELP` excepted; one that looks for no conflicts refuses `CONFLICTS`.
 
 use super::combine::Combination;
+use super::parallel::Then;
+use super::plan::Plan;
 use super::token::Token;
 use super::turn::Turn;
 use bytes::Bytes;
 use ensue_resp::{CommandError, number};
-use ensue_types::{Args, KeyspaceId, Reply};
+use ensue_types::{Args, KeyspaceId, Reply, partition_of};
 
 /// How long MERGE and WAIT wait unless told.
 const TIMEOUT_MS: u64 = 1_000;
@@ -46,6 +48,8 @@ impl Turn<'_> {
                 let args = vec![Bytes::from_static(b"causal"), Bytes::from_static(b"discarded")];
                 self.ask_everywhere(Combination::Concatenate, false, &[self.session.keyspace], &args);
             }
+            (b"conflicts", rest) if rest.len() <= 1 => self.causal_conflicts(rest.first()),
+            (b"conflicts", _) => self.reply(&CommandError::wrong_arity("causal|conflicts").reply()),
             (b"discarded", _) => self.reply(&CommandError::wrong_arity("causal|discarded").reply()),
             (b"dead", _) => self.reply(&CommandError::wrong_arity("causal|dead").reply()),
             (b"token", _) => self.reply(&CommandError::wrong_arity("causal|token").reply()),
@@ -79,6 +83,29 @@ impl Turn<'_> {
         let Some(keyspace) = keyspace else { return self.reply(&KEYSPACE_OUT_OF_RANGE) };
         let args = vec![Bytes::from_static(b"causal"), Bytes::from_static(b"digest")];
         self.ask_everywhere(Combination::Digest, false, &[keyspace], &args);
+    }
+
+    /// The owner of a key lists what stands there beside each other; without a key, all list the conflicts that they saw.
+    fn causal_conflicts(&mut self, key: Option<&Bytes>) {
+        let keyspace = self.session.keyspace;
+        let protocol = self.desk.protocol(keyspace);
+        if !protocol.needs().previous_versions {
+            let words = format!(
+                "ERR keyspace {} uses protocol {}, which looks for no conflicts",
+                keyspace.0,
+                protocol.name()
+            );
+            return self.reply(&Reply::Error(words.into()));
+        }
+        let mut args = vec![Bytes::from_static(b"causal"), Bytes::from_static(b"conflicts")];
+        let Some(key) = key else {
+            return self.ask_everywhere(Combination::Concatenate, false, &[keyspace], &args);
+        };
+        args.push(key.clone());
+        let mut plan = Plan::single(self.desk.partitions());
+        plan.add_at(partition_of(key, self.desk.spread(keyspace)), false, args);
+        self.ask(1);
+        self.execute_in_parallel(plan, &[keyspace], Then::Answer);
     }
 
     /// Every partition of this datacenter declares another datacenter dead, and tells the other survivors.
@@ -127,7 +154,7 @@ fn status(line: &'static str) -> Reply {
 
 pub(super) const KEYSPACE_OUT_OF_RANGE: Reply = Reply::error("ERR DB index is out of range");
 
-const HELP: [&str; 21] = [
+const HELP: [&str; 23] = [
     "CAUSAL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "TOKEN",
     "    Return this connection's causal past in the selected keyspace, as text.",
@@ -143,6 +170,8 @@ const HELP: [&str; 21] = [
     "    Declare a datacenter lost for good: all others agree on what they have of it and go on without it, for ever.",
     "DISCARDED",
     "    List the updates of all keyspaces that were discarded here with dead datacenters, each as a line of JSON.",
+    "CONFLICTS [<key>]",
+    "    List the values of a key that stand beside each other, or the conflicts seen here, each as a line of JSON.",
     "HELP",
     "    Print this help.",
     "Errors:",

@@ -55,6 +55,7 @@ fn config() -> NodeConfig {
         },
         core: CoreId(0),
         protocols: ["eiger", "eiger", "eventual"].map(String::from).to_vec(),
+        handlers: Vec::new(),
         append_fsync: AppendFsync::default(),
         password: None,
         maxmemory: 0,

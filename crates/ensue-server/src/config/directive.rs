@@ -4,8 +4,9 @@ use super::cluster::NodeLine;
 use super::{Config, size};
 use crate::bounds::CORES_MAX;
 use crate::log::Level;
-use ensue_node::AppendFsync;
-use ensue_types::limits;
+use ensue_node::{AppendFsync, Handler};
+use ensue_store::fold;
+use ensue_types::{KeyspaceId, limits};
 use std::path::PathBuf;
 
 /// How many values a directive takes.
@@ -122,7 +123,13 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         |c| said(c.dependency_cleaning),
     ),
     lines("keyspace", set_keyspace, |c| {
-        c.protocols.iter().enumerate().map(|(n, protocol)| format!("{n} protocol {protocol}")).collect()
+        let protocols =
+            c.protocols.iter().enumerate().map(|(n, protocol)| format!("{n} protocol {protocol}"));
+        let handlers = c.handlers.iter().map(|one| {
+            let pattern = String::from_utf8_lossy(&one.pattern);
+            format!("{} conflicts {pattern} {}", one.keyspace.0, one.fold.name())
+        });
+        protocols.chain(handlers).collect()
     }),
     word("databases", |_, v| only(&v[0], "16"), |_| one(limits::KEYSPACES)),
     word("appendonly", |_, v| only(&v[0], "yes"), |_| one("yes")),
@@ -199,14 +206,27 @@ fn fsync_name(mode: AppendFsync) -> &'static str {
 }
 
 fn set_keyspace(config: &mut Config, words: &[String]) -> Result<(), String> {
-    let [keyspace, key, protocol] = words else {
-        return Err("a number, then `protocol` and a name".into());
-    };
-    if key != "protocol" {
-        return Err(format!("'{key}' is no property of a keyspace; `protocol` is"));
+    let keyspace = |word| number(word, 0, u64::from(limits::KEYSPACES) - 1);
+    match words {
+        [number, property, name] if property == "protocol" => {
+            config.protocols[keyspace(number)? as usize] = super::cluster::known_protocol(name)?;
+        }
+        [number, property, pattern, name] if property == "conflicts" => {
+            let fold = fold::by_name(name).ok_or_else(|| {
+                format!("'{name}' is no handler of conflicts; there are {}", fold::NAMES.join(", "))
+            })?;
+            let (keyspace, pattern) = (KeyspaceId(keyspace(number)? as u8), pattern.clone().into());
+            config.handlers.push(Handler { keyspace, pattern, fold });
+        }
+        [_, property, ..] if property != "protocol" && property != "conflicts" => {
+            return Err(format!("'{property}' is no property of a keyspace; `protocol` and `conflicts` are"));
+        }
+        _ => {
+            return Err(
+                "a number, then `protocol` and a name, or `conflicts`, a pattern and a handler".into()
+            );
+        }
     }
-    let keyspace = number(keyspace, 0, u64::from(limits::KEYSPACES) - 1)? as usize;
-    config.protocols[keyspace] = super::cluster::known_protocol(protocol)?;
     Ok(())
 }
 

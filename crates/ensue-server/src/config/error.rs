@@ -44,6 +44,10 @@ pub enum ConfigError {
          {request_ms} ms: at most {most_ms}"
     )]
     BlockThreshold { block_ms: u64, request_ms: u64, most_ms: u64 },
+    #[error(
+        "'keyspace': keyspace {keyspace} has a handler of conflicts, but its protocol '{protocol}' asks none"
+    )]
+    NoHandlers { keyspace: u8, protocol: String },
     #[error("the cluster is not consistent: {reason}")]
     Cluster { reason: String },
 }

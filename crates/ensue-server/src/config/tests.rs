@@ -106,7 +106,19 @@ fn mistakes_are_named_with_their_place() {
         ("appendonly no", "ensue.conf:1: 'appendonly': only 'yes' is possible here"),
         (
             "keyspace 0 protocol x",
-            "ensue.conf:1: 'keyspace': 'x' is no protocol; there are eiger, eventual, log, cops, orbe-dm, orbe-clock, cure, pocc, ha-pocc",
+            "ensue.conf:1: 'keyspace': 'x' is no protocol; there are eiger, eventual, log, cops, cops-cd, orbe-dm, orbe-clock, cure, pocc, ha-pocc",
+        ),
+        (
+            "keyspace 0 conflicts k* x",
+            "ensue.conf:1: 'keyspace': 'x' is no handler of conflicts; there are newest, union, max, min, concat-sorted",
+        ),
+        (
+            "keyspace 0 conflicts k*",
+            "ensue.conf:1: 'keyspace': a number, then `protocol` and a name, or `conflicts`, a pattern and a handler",
+        ),
+        (
+            "keyspace 3 conflicts k* union",
+            "'keyspace': keyspace 3 has a handler of conflicts, but its protocol 'eiger' asks none",
         ),
         ("heartbeat-interval 0", "ensue.conf:1: 'heartbeat-interval': '0' is no number from 1 to 1000"),
         (

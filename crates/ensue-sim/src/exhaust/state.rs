@@ -72,6 +72,7 @@ impl Setting {
             topology: self.shape.topology(self.shape.datacenter(site)),
             core: self.shape.core(site),
             protocols: vec![self.options.protocol.clone(); usize::from(limits::KEYSPACES)],
+            handlers: self.options.handlers(),
             append_fsync: self.options.append_fsync,
             password: None,
             maxmemory: 0,

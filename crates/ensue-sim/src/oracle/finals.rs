@@ -14,6 +14,8 @@ pub struct Final {
     pub datacenter: DatacenterId,
     /// Every location that the oracle understands.
     pub values: Vec<(Location, Seen)>,
+    /// What handlers of conflicts made.
+    pub folded: Vec<crate::history::Folded>,
     /// Every answer as text, for comparison, the oracle's locations included.
     pub answers: Vec<(String, String)>,
 }

@@ -1,7 +1,8 @@
 //! A command of a client, and what its answer says about the history.
 
+use super::folds;
 use super::model::normal;
-use crate::history::{History, Location, OperationIndex, Seen, Written};
+use crate::history::{Folded, History, Location, OperationIndex, Seen, Written};
 use crate::oracle::{Violation, property};
 use crate::reply::Answer;
 use bytes::Bytes;
@@ -31,6 +32,10 @@ pub enum Expect {
     Fields(Vec<(String, Location)>),
     /// The members of a set, by name, each with the operation that adds it.
     Members(Vec<(String, Location, OperationIndex)>),
+    /// What the handler of this key made of its values.
+    Folded(&'static str),
+    /// The values of a key that stand beside each other.
+    Beside,
     /// Exactly this.
     Exactly(Answer),
     /// This value as long as the deadline has surely not come; nil once it surely has.
@@ -58,6 +63,8 @@ pub struct Finding {
     pub not_written: Vec<Location>,
     /// Values that were built on others: writer, and the one before it.
     pub chain: Vec<(OperationIndex, OperationIndex)>,
+    /// What handlers made.
+    pub folded: Vec<Folded>,
 }
 
 /// Words split at blanks.
@@ -80,7 +87,8 @@ impl Command {
         let mut finding = Finding::default();
         let wrong = || Violation::new(property::PROTOCOL, format!("{} answered {answer}", self.text()));
         match &self.expect {
-            Expect::Anything => {}
+            Expect::Anything | Expect::Beside => {}
+            Expect::Folded(key) => finding.folded.push(folds::read(key, answer).ok_or_else(wrong)?),
             Expect::Ok if *answer == Answer::Status("OK".to_owned()) => {}
             Expect::Integer if matches!(answer, Answer::Integer(_)) => {}
             Expect::Value(location) => finding.reads.push((*location, value(answer).ok_or_else(wrong)?)),
@@ -146,6 +154,11 @@ impl Finding {
     pub fn record(self, history: &mut History, index: OperationIndex) {
         for (writer, before) in self.chain {
             history.built_on.insert(writer, before);
+        }
+        for folded in self.folded {
+            let seen = folded.seen(history);
+            history.operations[index].reads.extend(seen);
+            history.folded.push((index, folded));
         }
         let operation = &mut history.operations[index];
         operation.reads.extend(self.reads);

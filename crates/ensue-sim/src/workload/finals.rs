@@ -3,6 +3,7 @@
 use super::Workload;
 use super::client::Relic;
 use super::command::{Command, Expect};
+use super::folds;
 use super::keys::{Keys, Total};
 use super::model::normal;
 use crate::history::Location;
@@ -43,6 +44,12 @@ impl Questions {
         for name in ["m0", "m1"] {
             commands.push(Command::new(&format!("GET {name}"), Expect::Anything));
         }
+        if workload.history.promises.folds {
+            for key in folds::KEYS {
+                commands.push(Command::new(&format!("GET {key}"), Expect::Folded(key)));
+                commands.push(Command::new(&format!("CAUSAL CONFLICTS {key}"), Expect::Beside));
+            }
+        }
         // Keys whose deadline may not have come yet everywhere are left to the digest.
         for (key, gone_after_us) in &workload.keys.expiring {
             if *gone_after_us < now_us {
@@ -66,6 +73,7 @@ impl Questions {
     pub fn read(&self, datacenter: DatacenterId, answers: &[Answer]) -> Result<Final, Violation> {
         let mut values: Vec<(Location, crate::history::Seen)> = Vec::new();
         let mut texts = Vec::new();
+        let mut folded = Vec::new();
         let mut answers = answers.iter();
         for (command, answer) in self.commands.iter().zip(&mut answers) {
             if answer.error().is_some() {
@@ -77,7 +85,11 @@ impl Questions {
                 violation
             })?;
             values.extend(found.reads);
-            let shown = normal(&command.args, answer.clone()).to_string();
+            folded.extend(found.folded);
+            let shown = match command.expect {
+                Expect::Beside => folds::beside(answer).join(" "),
+                _ => normal(&command.args, answer.clone()).to_string(),
+            };
             texts.push((command.text(), shown));
         }
         for ((key, total), answer) in self.totals.iter().zip(answers) {
@@ -88,7 +100,7 @@ impl Questions {
             }
             texts.push((format!("GET {key}"), answer.to_string()));
         }
-        Ok(Final { datacenter, values, answers: texts })
+        Ok(Final { datacenter, values, folded, answers: texts })
     }
 }
 

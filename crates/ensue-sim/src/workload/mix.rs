@@ -2,6 +2,7 @@
 
 use super::client::{Client, Expiring};
 use super::command::{Command, Expect, args, value_of};
+use super::folds;
 use super::keys::Keys;
 use crate::history::{History, Location, Written};
 use crate::promises::SeveralWrites;
@@ -39,6 +40,9 @@ pub enum Kind {
     Total,
     Mixed,
     Flush,
+    FoldSet,
+    FoldRead,
+    FoldDelete,
 }
 
 /// Every kind with its usual weight.
@@ -72,6 +76,14 @@ pub const KINDS: [(Kind, u64); 28] = [
     (Kind::Mixed, 2),
     (Kind::Flush, 1),
 ];
+
+/// The kinds that touch keys with handlers of conflicts, of protocols that have them.
+pub const FOLD_KINDS: [(Kind, u64); 3] = [(Kind::FoldSet, 24), (Kind::FoldRead, 16), (Kind::FoldDelete, 3)];
+
+/// The kind at a place of the weights.
+pub fn kind(place: usize) -> Kind {
+    KINDS.iter().chain(&FOLD_KINDS).nth(place).expect("there are so many weights").0
+}
 
 /// A request before it is sent.
 #[derive(Debug, Default)]
@@ -164,6 +176,7 @@ impl Drawer<'_> {
             Kind::Total => self.total(&mut draft),
             Kind::Mixed => self.anything_goes(&mut draft),
             Kind::Flush => self.flush(&mut draft),
+            Kind::FoldSet | Kind::FoldRead | Kind::FoldDelete => self.fold(&mut draft, kind),
         }
         self.leave_out_refused(&mut draft);
         if draft.commands.is_empty() {
@@ -418,6 +431,23 @@ impl Drawer<'_> {
         let (name, size) = if amount < 0 { ("DECRBY", -amount) } else { ("INCRBY", amount) };
         draft.commands.push(Command::new(&format!("{name} {key} {size}"), Expect::Integer));
         draft.total = Some((key, amount));
+    }
+
+    /// A key whose conflicting values are folded. Each value is a place of its own: several are read at once.
+    fn fold(&mut self, draft: &mut Draft, kind: Kind) {
+        let key = folds::KEYS[self.random.index(folds::KEYS.len())];
+        match kind {
+            Kind::FoldSet => {
+                let value = folds::value_of(key, self.history.next(), self.random);
+                let location = self.history.location(&format!("{key}/{value}"));
+                draft.commands.push(Command::new(&format!("SET {key} {value}"), Expect::Ok));
+                draft.writes.push((location, Written::Value));
+            }
+            Kind::FoldDelete => {
+                draft.commands.push(Command::new(&format!("DEL {key}"), Expect::Integer));
+            }
+            _ => draft.commands.push(Command::new(&format!("GET {key}"), Expect::Folded(key))),
+        }
     }
 
     /// A keyspace apart, in which everyone writes and now and then flushes: only convergence is checked.

@@ -243,6 +243,7 @@ impl World {
             topology: shape.topology(shape.datacenter(site)),
             core: shape.core(site),
             protocols: vec![self.options.protocol.clone(); usize::from(limits::KEYSPACES)],
+            handlers: self.options.handlers(),
             append_fsync: self.options.append_fsync,
             password: None,
             maxmemory: 0,

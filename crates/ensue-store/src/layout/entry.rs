@@ -29,6 +29,7 @@
 //!  column: 0 text, 1 deadline, 2 field, 3 member       effect: 0 put, 1 delete, 2 add
 //!
 //!  replaced, flag 1: 0 nothing | 1 nothing, stamp of what is forgotten | 2 operation
+//!                  | 3 several: count u8, operations, stamp of what is forgotten
 //!
 //!  operation, 16 bytes: datacenter u8, zero u8, incarnation u16, partition u16, zero u16, position u64
 //!  stamp, 12 bytes:     time u64, datacenter u8, zero u8, partition u16
@@ -92,6 +93,7 @@ pub fn previous_bytes(entry: &Entry) -> usize {
         Previous::Nothing { forgotten: Stamp::ZERO } => 1,
         Previous::Nothing { .. } => 1 + STAMP_BYTES,
         Previous::Operation(_) => 1 + OPERATION_BYTES,
+        Previous::Several { operations, .. } => 2 + OPERATION_BYTES * operations.len() + STAMP_BYTES,
     };
     entry.previous.iter().map(bytes).sum()
 }
@@ -152,6 +154,12 @@ fn put_previous(out: &mut Vec<u8>, previous: &Previous) {
         Previous::Operation(operation) => {
             out.push(2);
             put_operation(out, operation);
+        }
+        Previous::Several { operations, forgotten } => {
+            // At most one a datacenter, of which there are fewer.
+            out.extend_from_slice(&[3, operations.len() as u8]);
+            operations.iter().for_each(|operation| put_operation(out, operation));
+            put_stamp(out, forgotten);
         }
     }
 }
@@ -290,6 +298,11 @@ fn read_previous(reader: &mut Reader, effects: &[RowEffect]) -> Result<Vec<Previ
             0 => Previous::Nothing { forgotten: Stamp::ZERO },
             1 => Previous::Nothing { forgotten: reader.stamp()? },
             2 => Previous::Operation(reader.operation()?),
+            3 => {
+                let count = reader.u8("count of what was replaced")?;
+                let operations = (0..count).map(|_| reader.operation()).collect::<Result<_, _>>()?;
+                Previous::Several { operations, forgotten: reader.stamp()? }
+            }
             value => {
                 let (what, value) = ("what was replaced", u64::from(value));
                 return Err(LayoutError::Unknown { what, at, value });

@@ -50,6 +50,13 @@ fn entries() -> Vec<Entry> {
 }
 
 /// An entry of a keyspace that asks what its writes replaced.
+/// An entry that replaced what stood beside each other.
+fn entry_over_several() -> Entry {
+    let mut entry = entry_with_previous();
+    entry.previous[0] = Previous::Several { operations: vec![operation(); 3], forgotten: stamp(8) };
+    entry
+}
+
 fn entry_with_previous() -> Entry {
     let nothing = |forgotten| Previous::Nothing { forgotten };
     let previous =
@@ -94,7 +101,7 @@ fn hex(bytes: &[u8]) -> String {
 
 #[test]
 fn entries_come_back() {
-    for entry in entries().into_iter().chain([entry_with_previous()]) {
+    for entry in entries().into_iter().chain([entry_with_previous(), entry_over_several()]) {
         let bytes = encode_entry(&entry);
         assert_eq!(bytes.len(), encoded_entry_bytes(&entry));
         assert_eq!(decode_entry(&bytes).unwrap(), entry);
@@ -113,6 +120,7 @@ fn records_come_back() {
 fn what_was_replaced_has_its_own_bytes_and_others_pay_nothing() {
     let (with, without) = (entry_with_previous(), entries().swap_remove(1));
     assert_eq!(previous_bytes(&with), 17 + 1 + 13 + 1);
+    assert_eq!(previous_bytes(&entry_over_several()), 2 + 3 * 16 + 12 + 1 + 13 + 1);
     assert_eq!(encoded_entry_bytes(&with), encoded_entry_bytes(&without) + previous_bytes(&with));
     // Only effects replace anything, and there are no other flags.
     let flagged = |entry: &Entry, flags: u8| {

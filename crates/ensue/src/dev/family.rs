@@ -162,6 +162,9 @@ impl Family {
         for keyspace in &args.keyspaces {
             command.args(["--keyspace", keyspace]);
         }
+        for handler in &args.conflicts {
+            command.args(["--conflicts", handler]);
+        }
         command.arg("--dir").arg(&args.dir);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         Ok(command)

@@ -27,6 +27,14 @@ fn keyspace_flag(words: &str) -> anyhow::Result<[String; 4]> {
     Ok(["--keyspace", keyspace, "protocol", protocol].map(String::from))
 }
 
+/// `1:cart:*=union` as the directive of a server.
+fn conflicts_flag(words: &str) -> anyhow::Result<[String; 5]> {
+    let parts = words.split_once(':').and_then(|(keyspace, rest)| Some((keyspace, rest.rsplit_once('=')?)));
+    let (keyspace, (pattern, handler)) = parts
+        .with_context(|| format!("--conflicts {words}: write N:PATTERN=HANDLER, as in 1:cart:*=union"))?;
+    Ok(["--keyspace", keyspace, "conflicts", pattern, handler].map(String::from))
+}
+
 impl Plan {
     pub(super) fn new(args: &DevArgs) -> anyhow::Result<Plan> {
         let peers = u16::from(args.datacenters) * args.nodes * args.cores;
@@ -47,6 +55,9 @@ impl Plan {
         }
         for keyspace in &args.keyspaces {
             flags.extend(keyspace_flag(keyspace)?);
+        }
+        for handler in &args.conflicts {
+            flags.extend(conflicts_flag(handler)?);
         }
         let defaults = Config::load(None, &flags, std::iter::empty())?;
         plan.template = Config {

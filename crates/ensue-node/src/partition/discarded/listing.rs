@@ -4,10 +4,10 @@
 //! they do not fit into the numbers of every reader.
 
 use crate::partition::Partition;
+use crate::partition::json::text;
 use ensue_protocol::Past;
 use ensue_store::entry::{Change, Entry};
 use ensue_types::{Column, DatacenterId, Effect, Extent, LogicalTime, OperationId, Reply, RowEffect};
-use std::fmt::Write;
 
 impl Partition {
     /// One line of JSON for each discarded write of this partition.
@@ -78,17 +78,4 @@ fn effect_of(row: &RowEffect) -> String {
         (Effect::Add { tally }, _) => format!(",\"sum\":\"{}\"}}", tally.sum),
     };
     line + &what
-}
-
-/// A JSON string whose characters are the bytes: `\u00ff` is the byte 255.
-fn text(bytes: &[u8]) -> String {
-    let mut quoted = String::from("\"");
-    for &byte in bytes {
-        match byte {
-            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
-            0x20..=0x7e => quoted.push(char::from(byte)),
-            _ => drop(write!(quoted, "\\u{byte:04x}")),
-        }
-    }
-    quoted + "\""
 }

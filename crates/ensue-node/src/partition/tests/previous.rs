@@ -82,7 +82,7 @@ fn what_a_write_replaced_is_carried_only_where_it_is_asked_for() {
 }
 
 /// An entry as the other datacenter writes it, over what its partition holds.
-fn written_elsewhere(world: &mut World, elsewhere: &mut World, line: &str) {
+pub(super) fn written_elsewhere(world: &mut World, elsewhere: &mut World, line: &str) {
     elsewhere.run(line);
     for mut entry in sent(elsewhere) {
         entry.stamp.datacenter = OTHER;

@@ -160,6 +160,10 @@ fn a_keyspace_without_causality_says_so() {
             "-ERR keyspace 2 uses protocol eventual, which carries no causality|"
         );
     }
-    assert!(world.ask("CAUSAL HELP").starts_with("*21|+CAUSAL <subcommand>"));
+    assert_eq!(
+        world.ask("CAUSAL CONFLICTS k"),
+        "-ERR keyspace 2 uses protocol eventual, which looks for no conflicts|"
+    );
+    assert!(world.ask("CAUSAL HELP").starts_with("*23|+CAUSAL <subcommand>"));
     assert_eq!(world.ask("CAUSAL NOPE"), "-ERR unknown subcommand 'NOPE'. Try CAUSAL HELP.|");
 }

@@ -1,0 +1,72 @@
+//! Keys whose conflicting values are folded by a handler: two a handler, named by its first letter, and values that tell who wrote them.
+
+use crate::history::{Folded, OperationIndex};
+use crate::random::Random;
+use crate::reply::Answer;
+use crate::workload::command;
+
+/// Keys of `union`, `max`, `min` and `concat-sorted`. The registers of all protocols have `newest`.
+pub const KEYS: [&str; 8] = ["u0", "u1", "x0", "x1", "i0", "i1", "l0", "l1"];
+
+/// A number's last digits are its writer's.
+const WRITERS: u64 = 10_000_000;
+
+/// The handlers of every world: of these keys, and of some whose values the oracle does not understand, that must become equal.
+pub fn handlers() -> Vec<(String, String)> {
+    let handlers = [
+        ("u*", "union"),
+        ("x*", "max"),
+        ("i*", "min"),
+        ("l*", "concat-sorted"),
+        ("m1", "max"),
+        ("md1", "min"),
+        ("f1", "concat-sorted"),
+        ("f2", "max"),
+        ("fh*", "union"),
+        ("fc1", "max"),
+        ("fc2", "min"),
+        ("s1", "union"),
+    ];
+    handlers.map(|(pattern, name)| (pattern.to_owned(), name.to_owned())).to_vec()
+}
+
+fn is_number(key: &str) -> bool {
+    key.starts_with(['x', 'i'])
+}
+
+/// A value that this operation alone writes there. A few of those that are to be numbers are none.
+pub fn value_of(key: &str, index: OperationIndex, random: &mut Random) -> String {
+    if is_number(key) && !random.chance(50) {
+        return (random.between(1, 9) * WRITERS + index as u64).to_string();
+    }
+    command::value_of(index)
+}
+
+fn writer_of(text: &str) -> OperationIndex {
+    let of_number = || Some((text.parse::<u64>().ok()? % WRITERS) as OperationIndex);
+    command::writer_of(text).or_else(of_number).unwrap_or(OperationIndex::MAX)
+}
+
+/// What a read of such a key says.
+pub fn read(key: &'static str, answer: &Answer) -> Option<Folded> {
+    let text = match answer {
+        Answer::Nil => return Some(Folded { key, answer: None, values: Vec::new() }),
+        _ => answer.text()?,
+    };
+    let separator = if key.starts_with('u') { ',' } else { '\n' };
+    let values = text.split(separator).map(|part| (part.to_owned(), writer_of(part))).collect();
+    Some(Folded { key, answer: Some(text.to_owned()), values })
+}
+
+/// The values in an answer to `CAUSAL CONFLICTS`, sorted. Deletes among them are left out: a datacenter that has restarted may
+/// not know any more that one of them had been replaced.
+pub fn beside(answer: &Answer) -> Vec<String> {
+    let Answer::Array(lines) = answer else { return vec![answer.to_string()] };
+    let value = |line: &Answer| {
+        let (_, rest) = line.text()?.split_once("\"value\":\"")?;
+        Some(rest.split('"').next()?.to_owned())
+    };
+    let mut values: Vec<String> = lines.iter().filter_map(value).collect();
+    values.sort();
+    values
+}

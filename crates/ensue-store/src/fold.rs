@@ -1,0 +1,144 @@
+//! How values that stand beside each other become one: the handlers of convergent conflict handling (COPS, sections 3 and 5.3).
+//!
+//! The siblings of a location arrive, lowest stamp first; what readers see of them leaves. A handler is a function of the set of
+//! its siblings and of nothing else: their order and repetition mean nothing, and a fold of folds is the fold of all. So
+//! every datacenter that has the same writes shows the same. A handler decides what is shown, never what is kept.
+//!
+//! A delete beside a value is no value to any handler but `newest`: what was written concurrently with it survives.
+
+use bytes::Bytes;
+use ensue_types::{Decimal, Stamp};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+/// One of the writes of a location that nothing has replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folded {
+    pub stamp: Stamp,
+    /// Nothing is a delete.
+    pub value: Option<Bytes>,
+}
+
+/// A handler.
+pub trait Fold: fmt::Debug + Send + Sync {
+    /// The name in the configuration.
+    fn name(&self) -> &'static str;
+
+    /// What two siblings or more are to readers: a value, or nothing.
+    fn fold(&self, siblings: &[Folded]) -> Option<Bytes>;
+}
+
+/// Which handler a key has.
+pub trait Handlers: fmt::Debug + Send + Sync {
+    fn of(&self, key: &[u8]) -> &dyn Fold;
+}
+
+/// The names of the handlers that are built in, the default first.
+pub const NAMES: [&str; 5] = ["newest", "union", "max", "min", "concat-sorted"];
+
+/// The handler of this name that is built in.
+pub fn by_name(name: &str) -> Option<Arc<dyn Fold>> {
+    Some(match name {
+        "newest" => Arc::new(Newest),
+        "union" => Arc::new(Union),
+        "max" => Arc::new(Extreme { greatest: true }),
+        "min" => Arc::new(Extreme { greatest: false }),
+        "concat-sorted" => Arc::new(ConcatSorted),
+        _ => return None,
+    })
+}
+
+/// The last writer's, deletes among them: what every other protocol does.
+#[derive(Debug)]
+pub struct Newest;
+
+impl Fold for Newest {
+    fn name(&self) -> &'static str {
+        "newest"
+    }
+
+    fn fold(&self, siblings: &[Folded]) -> Option<Bytes> {
+        siblings.iter().max_by_key(|sibling| sibling.stamp)?.value.clone()
+    }
+}
+
+/// A value is a set of elements between commas; a member of a set, or any value that has no comma, is one element.
+#[derive(Debug)]
+struct Union;
+
+impl Fold for Union {
+    fn name(&self) -> &'static str {
+        "union"
+    }
+
+    fn fold(&self, siblings: &[Folded]) -> Option<Bytes> {
+        join(siblings, |values| {
+            let elements: BTreeSet<&[u8]> = values.iter().flat_map(|value| parts(value, b',')).collect();
+            elements.into_iter().collect::<Vec<_>>().join(&b',')
+        })
+    }
+}
+
+/// A value is a list of lines: all of them in the order of their bytes, each as often as in the value that has it most often.
+#[derive(Debug)]
+struct ConcatSorted;
+
+impl Fold for ConcatSorted {
+    fn name(&self) -> &'static str {
+        "concat-sorted"
+    }
+
+    fn fold(&self, siblings: &[Folded]) -> Option<Bytes> {
+        join(siblings, |values| {
+            let mut lines: BTreeMap<&[u8], usize> = BTreeMap::new();
+            for value in values {
+                let mut here: BTreeMap<&[u8], usize> = BTreeMap::new();
+                parts(value, b'\n').for_each(|line| *here.entry(line).or_default() += 1);
+                for (line, count) in here {
+                    let most = lines.entry(line).or_default();
+                    *most = count.max(*most);
+                }
+            }
+            let repeated = lines.into_iter().flat_map(|(line, count)| std::iter::repeat_n(line, count));
+            repeated.collect::<Vec<_>>().join(&b'\n')
+        })
+    }
+}
+
+/// The greatest number, or the least. What is no number gives way to any number, and among its like goes by its bytes.
+#[derive(Debug)]
+struct Extreme {
+    greatest: bool,
+}
+
+impl Fold for Extreme {
+    fn name(&self) -> &'static str {
+        if self.greatest { "max" } else { "min" }
+    }
+
+    fn fold(&self, siblings: &[Folded]) -> Option<Bytes> {
+        let values = || siblings.iter().filter_map(|sibling| sibling.value.as_ref());
+        let number = |value: &&Bytes| Decimal::parse(value);
+        let numbers = values().any(|value| number(&value).is_some());
+        let ranked = values().map(|value| (number(&value), value)).filter(|rank| rank.0.is_some() == numbers);
+        let chosen = if self.greatest { ranked.max() } else { ranked.min() };
+        chosen.map(|(_, value)| value.clone())
+    }
+}
+
+/// The one value, as it is, if all are the same; what is made of several otherwise.
+fn join(siblings: &[Folded], several: impl Fn(&BTreeSet<&Bytes>) -> Vec<u8>) -> Option<Bytes> {
+    let values: BTreeSet<&Bytes> = siblings.iter().filter_map(|sibling| sibling.value.as_ref()).collect();
+    match values.len() {
+        0 | 1 => values.first().map(|&value| value.clone()),
+        _ => Some(Bytes::from(several(&values))),
+    }
+}
+
+fn parts(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
+    value.split(move |&byte| byte == separator).filter(|part| !part.is_empty())
+}
+
+#[cfg(test)]
+mod tests;
