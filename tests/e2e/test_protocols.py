@@ -1,4 +1,4 @@
-"""Nine keyspaces with the nine protocols in one cluster: what all of them keep, what they refuse, and what becomes of a
+"""Ten keyspaces with the ten protocols in one cluster: what all of them keep, what they refuse, and what becomes of a
 session whose past has not arrived.
 
 The keyspaces stand in `PROTOCOLS`. A past is made to be missing by a cut between dc1 and dc3 while dc2 passes on what it has
@@ -9,11 +9,11 @@ import pytest
 import redis
 from cluster import Cluster, key_in, keys_over_all, wait_until
 
-PROTOCOLS = ["eiger", "eventual", "log", "cops", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"]
+PROTOCOLS = ["eiger", "eventual", "log", "cops", "cops-cd", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"]
 KEYSPACE = {protocol: number for number, protocol in enumerate(PROTOCOLS)}
 CAUSAL = [protocol for protocol in PROTOCOLS if protocol not in ("eventual", "log")]
 # With causality, and without write transactions.
-APART = ["cops", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"]
+APART = ["cops", "cops-cd", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"]
 PARTITIONS = 2
 FLAGS = [word for protocol, number in KEYSPACE.items() for word in ("--keyspace", f"{number}={protocol}")]
 
@@ -77,9 +77,18 @@ def test_info_says_what_a_keyspace_has(family, protocol):
         "eventual": ["none", "no", "no", "yes"],
         "log": ["one-round", "yes", "no", "yes"],
         "cops": ["none", "no", "yes", "yes"],
+        "cops-cd": ["none", "no", "yes", "yes"],
         "orbe-dm": ["none", "no", "yes", "yes"],
         "pocc": ["one-round", "no", "yes", "no"],
     }.get(protocol, ["one-round", "no", "yes", "yes"])
+
+
+@pytest.mark.parametrize("protocol", ["eiger", "pocc"])
+def test_who_looks_for_no_conflicts_says_so(family, protocol):
+    with session(family, 1, protocol) as client:
+        why = f"keyspace {KEYSPACE[protocol]} uses protocol {protocol}, which looks for no conflicts"
+        with pytest.raises(redis.ResponseError, match=why):
+            client.execute_command("CAUSAL", "CONFLICTS", "k")
 
 
 @pytest.mark.parametrize("protocol", APART)
@@ -147,7 +156,7 @@ def album_without_its_photo(cluster, protocol, name):
     return photo, album
 
 
-@pytest.mark.parametrize("protocol", ["eiger", "cops", "orbe-dm", "orbe-clock", "cure"])
+@pytest.mark.parametrize("protocol", ["eiger", "cops", "cops-cd", "orbe-dm", "orbe-clock", "cure"])
 def test_the_album_waits_for_its_photo(relayed, protocol):
     photo, album = album_without_its_photo(relayed, protocol, "hidden")
     with session(relayed, 2, protocol) as stranger, session(relayed, 3, protocol) as reader:
