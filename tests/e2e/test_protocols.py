@@ -9,11 +9,11 @@ import pytest
 import redis
 from cluster import Cluster, key_in, keys_over_all, wait_until
 
-PROTOCOLS = ["eiger", "eventual", "log", "cops", "cops-cd", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"]
+PROTOCOLS = ["eiger", "eventual", "log", "cops", "cops-gt", "cops-cd", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"]
 KEYSPACE = {protocol: number for number, protocol in enumerate(PROTOCOLS)}
 CAUSAL = [protocol for protocol in PROTOCOLS if protocol not in ("eventual", "log")]
 # With causality, and without write transactions.
-APART = ["cops", "cops-cd", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"]
+APART = ["cops", "cops-gt", "cops-cd", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"]
 PARTITIONS = 2
 FLAGS = [word for protocol, number in KEYSPACE.items() for word in ("--keyspace", f"{number}={protocol}")]
 
@@ -77,6 +77,7 @@ def test_info_says_what_a_keyspace_has(family, protocol):
         "eventual": ["none", "no", "no", "yes"],
         "log": ["one-round", "yes", "no", "yes"],
         "cops": ["none", "no", "yes", "yes"],
+        "cops-gt": ["two-rounds", "no", "yes", "yes"],
         "cops-cd": ["none", "no", "yes", "yes"],
         "orbe-dm": ["none", "no", "yes", "yes"],
         "pocc": ["one-round", "no", "yes", "no"],
@@ -156,7 +157,7 @@ def album_without_its_photo(cluster, protocol, name):
     return photo, album
 
 
-@pytest.mark.parametrize("protocol", ["eiger", "cops", "cops-cd", "orbe-dm", "orbe-clock", "cure"])
+@pytest.mark.parametrize("protocol", ["eiger", "cops", "cops-gt", "cops-cd", "orbe-dm", "orbe-clock", "cure"])
 def test_the_album_waits_for_its_photo(relayed, protocol):
     photo, album = album_without_its_photo(relayed, protocol, "hidden")
     with session(relayed, 2, protocol) as stranger, session(relayed, 3, protocol) as reader:
@@ -172,6 +173,26 @@ def test_the_album_waits_for_its_photo(relayed, protocol):
         relayed.heal_all()
         wait_until(lambda: reader.get(album) == photo, 10, "dc3 shows the album")
         assert reader.get(photo) == "a photo"
+
+
+def test_what_values_depend_on_is_stored_until_it_is_everywhere(relayed):
+    """COPS-GT, section 5.1: it grows while a datacenter is cut off, and goes when that one has everything."""
+    names = keys_over_all(PARTITIONS, "link of a chain", 100)
+    with session(relayed, 1, "cops-gt") as writer, session(relayed, 3, "cops-gt") as reader:
+
+        def stored():
+            return writer.info("ensue")["ensue_dependency_bytes"]
+
+        before = stored()
+        for number, name in enumerate(names):
+            writer.set(name, number)
+        assert stored() > before + 100 * len(names), "each value with what it depends on"
+        assert reader.mget(names) == [None] * len(names)
+        relayed.heal_all()
+        wait_until(lambda: reader.get(names[-1]) == "99", 10, "dc3 has the last of the chain")
+        assert reader.mget(names) == [str(number) for number in range(100)]
+        wait_until(lambda: stored() <= before, 30, "nobody need depend on it any more")
+        assert writer.mget(names) == [str(number) for number in range(100)]
 
 
 def test_a_stream_keeps_its_order_and_knows_no_other(relayed):

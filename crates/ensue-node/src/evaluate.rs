@@ -423,8 +423,8 @@ fn absent(keyspace: &Keyspace, observed: &mut Observed, view: View<'_>) -> Resul
     observed.valid_since(keyspace.absent_since());
     // It may be missing: then it is a piece too.
     observed.pieces += 1;
-    match view {
-        View::At(at) if keyspace.absent_since() > at => Err(Gone),
+    match view.time() {
+        Some(at) if keyspace.absent_since() > at => Err(Gone),
         _ => Ok(()),
     }
 }

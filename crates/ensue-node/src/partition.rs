@@ -4,7 +4,7 @@
 //! others; disk answers; the time. Promises: outputs leave in order, after the log records that they rest on. One file a
 //! noun below: `execute` commands, `snapshot` reads at past times, `intake` what other datacenters wrote, `persistence`
 //! the log and checkpoints, `space` a full disk, `regain` and `catch_up` a lost tail,
-//! `dead` and `discarded` a datacenter that is lost for good, `collect` what may be forgotten,
+//! `dead` and `discarded` a datacenter that is lost for good, `collect` and `everywhere` what may be forgotten,
 //! `survey` figures.
 
 mod catch_up;
@@ -15,6 +15,7 @@ mod conflicts;
 mod cuts;
 mod dead;
 mod discarded;
+mod everywhere;
 mod execute;
 mod gone;
 mod intake;
@@ -53,9 +54,10 @@ use ensue_types::{
     PartitionId, Position, Rule, Source, limits,
 };
 use ensue_wire::{Address, ContextName, Envelope, Message};
+use everywhere::Everywhere;
 use intake::Intake;
 use persistence::Persistence;
-use snapshot::Snapshots;
+use snapshot::{SecondRead, Snapshots};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use times::Times;
@@ -90,6 +92,7 @@ pub(crate) enum Waiter {
 fn needs_of(protocols: &Protocols) -> Needs {
     protocols.iter().map(|protocol| protocol.needs()).fold(Needs::default(), |sum, needs| Needs {
         versions: sum.versions || needs.versions,
+        cuts: sum.cuts || needs.cuts,
         heartbeats: sum.heartbeats || needs.heartbeats,
         previous_versions: sum.previous_versions || needs.previous_versions,
         siblings: sum.siblings || needs.siblings,
@@ -136,6 +139,7 @@ pub struct Partition {
     /// Datacenters that are lost for good.
     pub(crate) dead: dead::Dead,
     pub(crate) discarded: discarded::Discarded,
+    pub(crate) everywhere: Everywhere,
     pub(crate) replica_waits: Vec<replicas::ReplicaWait>,
     pub(crate) times: Times,
     /// A time has risen since those that wait for one were looked at.
@@ -190,6 +194,7 @@ impl Partition {
             contexts: BTreeMap::new(),
             dead: Default::default(),
             discarded: Default::default(),
+            everywhere: Everywhere::default(),
             replica_waits: Vec::new(),
             times: Times::new(needs_of(&protocols)),
             times_rose: false,
@@ -262,8 +267,8 @@ impl Partition {
             Message::ReadFirst { request, keyspace, commands } => {
                 self.on_read_first(from, request, keyspace, commands);
             }
-            Message::ReadAt { request, keyspace, commands, at } => {
-                self.on_read_at(from, request, keyspace, commands, at);
+            Message::ReadAt { request, keyspace, commands, at, with } => {
+                self.on_read_at(SecondRead { from, request, keyspace, commands, with }, at);
             }
             Message::Transact { request, keyspace, context, parts } => {
                 self.on_transact(from, request, keyspace, context, parts);
@@ -351,10 +356,12 @@ impl Partition {
             (_, Message::SliceLate { read, missing }) => self.on_slice_late(read, &missing),
             (_, Message::SliceRefused { read, reply }) => self.on_slice_refused(read, reply),
             (_, Message::AwaitTimes { check, times }) => self.on_await_times(from, check, times),
-            (Address::Partition { partition, .. }, Message::Heard { received, floor }) => {
-                self.on_heard(partition, received, floor);
+            (Address::Partition { partition, .. }, Message::Heard { received, floor, everywhere }) => {
+                self.on_heard(partition, received, floor, &everywhere);
             }
-            (_, Message::Stable { received, floor }) => self.on_stable(&received, &floor),
+            (_, Message::Stable { received, floor, everywhere }) => {
+                self.on_stable(&received, &floor, &everywhere);
+            }
             (Address::Partition { partition, .. }, Message::Ended { datacenter, whole, doubtful }) => {
                 self.on_ended(partition, datacenter, whole, doubtful);
             }
@@ -518,7 +525,7 @@ impl Partition {
             return protocol.observe(facts, sources);
         }
         let (settled, unsettled): (Vec<Source>, Vec<Source>) =
-            sources.iter().cloned().partition(|source| self.is_stable(&source.operation));
+            sources.iter().cloned().partition(|source| self.is_settled(keyspace, &source.operation));
         if !unsettled.is_empty() {
             protocol.observe(facts, &unsettled);
         }
@@ -528,7 +535,7 @@ impl Partition {
     /// Of what was read, what a write that rests on it must carry.
     pub(crate) fn to_carry(&self, keyspace: KeyspaceId, mut sources: Vec<Source>) -> Vec<Source> {
         if !self.protocol(keyspace).remembers_settled() {
-            sources.retain(|source| !self.is_stable(&source.operation));
+            sources.retain(|source| !self.is_settled(keyspace, &source.operation));
         }
         sources
     }
@@ -541,8 +548,16 @@ impl Partition {
         observed: &[Source],
     ) -> Opaque {
         let protocol = self.protocol(keyspace);
-        protocol.forget(context, &|operation| self.is_stable(operation));
+        protocol.forget(context, &|operation| self.is_settled(keyspace, operation));
         protocol.dependencies(context, observed)
+    }
+
+    /// Whether nobody need remember an operation any more.
+    fn is_settled(&self, keyspace: KeyspaceId, operation: &OperationId) -> bool {
+        match self.protocol(keyspace).needs().keeps_for_reads() {
+            true => self.everywhere.contains(operation),
+            false => self.is_stable(operation),
+        }
     }
 
     /// Whether every other datacenter has durably applied an operation, as far as this partition knows.

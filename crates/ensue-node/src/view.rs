@@ -3,7 +3,7 @@
 use crate::evaluate::Observed;
 use ensue_protocol::{Choice, Protocol, Sight};
 use ensue_store::view::View;
-use ensue_types::Source;
+use ensue_types::{LogicalTime, Source};
 
 /// The versions that a protocol shows at a sight.
 #[derive(Clone, Copy)]
@@ -23,7 +23,7 @@ impl<'a> Shown<'a> {
 }
 
 impl ensue_types::Sight for Shown<'_> {
-    fn shows(&self, source: &Source) -> bool {
+    fn shows(&self, source: &Source, _since: LogicalTime) -> bool {
         self.protocol.shows(self.sight, source)
     }
 }

@@ -56,6 +56,7 @@ impl Protocol for Cure {
     fn needs(&self) -> Needs {
         Needs {
             versions: true,
+            cuts: true,
             heartbeats: true,
             stabilization_ms: Some(self.options.stabilization_ms),
             ..Needs::default()

@@ -21,7 +21,7 @@
 //! - A write that reads to write (`INCR`, `APPEND`) depends on what it read; the paper has only blind writes and `add`.
 
 use crate::{
-    Capabilities, Judgement, Malformed, Options, Past, Protocol, SnapshotReads, Validity, Verdict, facts,
+    Again, Capabilities, Judgement, Malformed, Options, Past, Protocol, Share, SnapshotReads, Verdict, facts,
 };
 use ensue_types::{Dependency, Extent, LogicalTime, Opaque, OperationId, Rule, Rules, Source};
 
@@ -145,7 +145,7 @@ impl Protocol for Eiger {
         false
     }
 
-    fn judge(&self, shares: &[Validity]) -> Judgement {
+    fn judge(&self, shares: &[Share<'_>]) -> Judgement {
         judge(shares, self.rules)
     }
 
@@ -155,16 +155,17 @@ impl Protocol for Eiger {
 }
 
 /// Whether the shares of a first round belong together, by logical time.
-pub(crate) fn judge(shares: &[Validity], rules: Rules) -> Judgement {
+pub(crate) fn judge(shares: &[Share<'_>], rules: Rules) -> Judgement {
     let at = effective_time(shares, rules);
-    let pending = |share: &Validity| share.earliest.is_none() && rules.hold(Rule::PendingIsReadAgain);
-    let again = |share: &Validity| pending(share) || share.latest < at;
-    let stale: Vec<usize> = (0..shares.len()).filter(|&index| again(&shares[index])).collect();
-    if stale.is_empty() { Judgement::Consistent } else { Judgement::ReadAgain { at, shares: stale } }
+    let pending = |share: &Share<'_>| share.earliest.is_none() && rules.hold(Rule::PendingIsReadAgain);
+    let again = |share: &Share<'_>| pending(share) || share.latest < at;
+    let stale = (0..shares.len()).filter(|&index| again(&shares[index]));
+    let stale: Vec<Again> = stale.map(|share| Again { share, at, with: Vec::new() }).collect();
+    if stale.is_empty() { Judgement::Consistent } else { Judgement::ReadAgain(stale) }
 }
 
 /// The lowest latest valid time at or above every earliest one.
-fn effective_time(shares: &[Validity], rules: Rules) -> LogicalTime {
+fn effective_time(shares: &[Share<'_>], rules: Rules) -> LogicalTime {
     let earliest = shares.iter().filter_map(|share| share.earliest);
     let earliest = earliest.filter(|_| rules.hold(Rule::EffectiveTimeCoversAll));
     let max_earliest = earliest.max().unwrap_or(LogicalTime::ZERO);

@@ -16,6 +16,9 @@ use ensue_types::{
 const VERSION: u8 = 1;
 const ITEM: usize = 14;
 
+/// One incarnation of a partition of a datacenter.
+pub(crate) type Stream = (DatacenterId, PartitionId, Incarnation);
+
 /// The dependencies in these bytes, in order.
 pub fn decode(bytes: &Opaque) -> Result<Vec<Dependency>, Malformed> {
     let Some((version, items)) = bytes.0.split_first() else { return Ok(Vec::new()) };
@@ -48,17 +51,23 @@ pub fn encode(dependencies: &[Dependency]) -> Opaque {
 
 /// Adds to a set, keeping it sorted and without what a `Through` covers; folds it when it exceeds the bound.
 pub fn add(set: &mut Vec<Dependency>, more: impl IntoIterator<Item = Dependency>, bound: usize) {
-    for dependency in more {
-        let Err(at) = set.binary_search_by_key(&order(&dependency), order) else { continue };
-        let covered = set.iter().any(|d| covers(d, &dependency));
-        if covered {
+    set.extend(more);
+    set.sort_by_key(order);
+    set.dedup();
+    // What covers stands behind what it covers: from the back, each needs to be held against the last watermark alone.
+    let mut through: Option<Dependency> = None;
+    let mut kept: Vec<Dependency> = Vec::with_capacity(set.len());
+    for dependency in set.iter().rev() {
+        if through.is_some_and(|through| covers(&through, dependency)) {
             continue;
         }
-        set.insert(at, dependency);
         if dependency.extent == Extent::Through {
-            set.retain(|d| *d == dependency || !covers(&dependency, d));
+            through = Some(*dependency);
         }
+        kept.push(*dependency);
     }
+    kept.reverse();
+    *set = kept;
     if set.len() > bound {
         fold(set);
     }
@@ -69,7 +78,7 @@ pub fn add(set: &mut Vec<Dependency>, more: impl IntoIterator<Item = Dependency>
 /// It cannot make two writes wait for each other: whatever stands in a stream at or below a position that a session
 /// has met has a lower stamp than the session's next write, and dependencies always point to lower stamps. What a write
 /// itself reads may have been logged after the write drew its time; that is never folded.
-fn fold(set: &mut Vec<Dependency>) {
+pub(crate) fn fold(set: &mut Vec<Dependency>) {
     let mut folded: Vec<Dependency> = Vec::new();
     for dependency in set.iter() {
         let through = Dependency { extent: Extent::Through, ..*dependency };
@@ -89,11 +98,11 @@ fn covers(covering: &Dependency, covered: &Dependency) -> bool {
         && covering.operation.position >= covered.operation.position
 }
 
-fn stream(operation: &OperationId) -> (DatacenterId, PartitionId, Incarnation) {
+pub(crate) fn stream(operation: &OperationId) -> Stream {
     (operation.datacenter, operation.partition, operation.incarnation)
 }
 
-fn order(dependency: &Dependency) -> ((DatacenterId, PartitionId, Incarnation), Extent, Position) {
+pub(crate) fn order(dependency: &Dependency) -> (Stream, Extent, Position) {
     (stream(&dependency.operation), dependency.extent, dependency.operation.position)
 }
 

@@ -4,17 +4,19 @@
 //! a protocol remembers travels as opaque bytes of its own layout. Nothing here does I/O, and nothing here is stateful:
 //! a protocol is a set of rules, the state is the session's context and the write's dependencies.
 //!
-//! Two halves of the family share a mechanism each. The lists and matrices (`eiger`, `cops`, `cops-cd`, `orbe-dm`, `orbe-clock`) name
-//! operations, and a write waits where it arrives (`facts`). The vectors (`cure`, `pocc`, `ha-pocc`) name times, a write is merged
+//! Two halves of the family share a mechanism each. The lists and matrices (`eiger`, `cops`, `cops-gt`, `cops-cd`, `orbe-dm`, `orbe-clock`) name
+//! operations, and a write waits where it arrives (`facts`, `lists`). The vectors (`cure`, `pocc`, `ha-pocc`) name times, a write is merged
 //! where it arrives, and a read chooses (`vector`). `log` and `eventual` name nothing.
 
 pub mod cops;
 pub mod cops_cd;
+pub mod cops_gt;
 pub mod cure;
 pub mod eiger;
 pub mod eventual;
 pub mod facts;
 pub mod ha_pocc;
+pub mod lists;
 pub mod log;
 pub mod orbe_clock;
 pub mod orbe_dm;
@@ -28,7 +30,7 @@ mod contract;
 pub use standing::{Loss, Sight, Standing};
 
 use ensue_types::{
-    DatacenterId, Dependency, LogicalTime, Opaque, OperationId, Reply, Rules, Source, TimeVector,
+    DatacenterId, Dependency, LogicalTime, Opaque, OperationId, PartitionId, Reply, Rules, Source, TimeVector,
 };
 use std::fmt;
 
@@ -76,12 +78,26 @@ impl Choice {
     }
 }
 
-/// How long one partition's share of a first round is valid: from its earliest to its latest valid time.
+/// One partition's share of a first round: it is valid from its earliest to its latest valid time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Validity {
+pub struct Share<'a> {
+    pub partition: PartitionId,
     /// Nothing if an undecided transaction covers a location: the partition promised only the latest valid time.
     pub earliest: Option<LogicalTime>,
     pub latest: LogicalTime,
+    /// What its values make a session remember.
+    pub seen: &'a Opaque,
+}
+
+/// A share that must be read again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Again {
+    /// Which of them.
+    pub share: usize,
+    /// What was visible then is shown.
+    pub at: LogicalTime,
+    /// And these operations, if they have come later.
+    pub with: Vec<OperationId>,
 }
 
 /// What a read transaction of two rounds does after its first.
@@ -89,8 +105,8 @@ pub struct Validity {
 pub enum Judgement {
     /// The first round's values belong together.
     Consistent,
-    /// These shares must be read again, as of this time.
-    ReadAgain { at: LogicalTime, shares: Vec<usize> },
+    /// These shares must be read again.
+    ReadAgain(Vec<Again>),
 }
 
 /// What becomes of a snapshot that has waited too long for its cut.
@@ -109,7 +125,7 @@ pub enum Late {
 pub enum SnapshotReads {
     /// They are not: plain parallel reads.
     None,
-    /// By logical time, in at most two rounds (Eiger, section 4).
+    /// In at most two rounds, the second by logical time or by explicit versions (Eiger, section 4; COPS, section 4.6).
     TwoRounds,
     /// By a cut that the first partition draws, in one round (Orbe, section 4.3; POCC, section 5.2).
     OneRound,
@@ -130,8 +146,11 @@ pub struct Capabilities {
 /// What a protocol wants of the node beside the streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Rows keep every version until it is below the floor.
+    /// Rows keep every version for as long as anybody may read without it: until it is below the floor where there are cuts, else
+    /// for as long as a read transaction may take.
     pub versions: bool,
+    /// Snapshots, or what stable sessions see, are cuts by times.
+    pub cuts: bool,
     /// A partition without writes tells the other datacenters its time.
     pub heartbeats: bool,
     /// Writes carry what they replaced at their writer (Orbe's item dependency timestamp, section 3.4; COPS-CD's previous version).
@@ -143,7 +162,7 @@ pub struct Needs {
     pub siblings: bool,
     /// All keys of a keyspace are in its first partition: what a datacenter writes is one stream.
     pub one_stream: bool,
-    /// How often, in milliseconds, the partitions of a datacenter learn what all of them have received.
+    /// How often, in milliseconds, the partitions of a datacenter learn what all of them have received, and what all datacenters have.
     pub stabilization_ms: Option<u64>,
 }
 
@@ -163,6 +182,13 @@ pub struct Options {
     pub request_timeout_ms: u64,
     /// How far back a snapshot may lie.
     pub snapshot_age_ms: u64,
+}
+
+impl Needs {
+    /// Whether versions and dependencies are kept for read transactions of two rounds, and for nobody else.
+    pub fn keeps_for_reads(&self) -> bool {
+        self.versions && !self.cuts
+    }
 }
 
 impl Default for Options {
@@ -290,7 +316,7 @@ pub trait Protocol: fmt::Debug + Send + Sync {
     }
 
     /// Question 5, snapshot: whether the shares of a first round belong together, and if not, what to read again.
-    fn judge(&self, _shares: &[Validity]) -> Judgement {
+    fn judge(&self, _shares: &[Share<'_>]) -> Judgement {
         Judgement::Consistent
     }
 
@@ -327,6 +353,7 @@ pub trait Protocol: fmt::Debug + Send + Sync {
 pub fn by_name(name: &str, options: Options, rules: Rules) -> Option<Box<dyn Protocol>> {
     Some(match name {
         "cops" => Box::new(cops::Cops::new(options, rules)),
+        "cops-gt" => Box::new(cops_gt::CopsGt::new(options, rules)),
         "cops-cd" => Box::new(cops_cd::new(options, rules)),
         "cure" => Box::new(cure::Cure::new(options, rules)),
         "eiger" => Box::new(eiger::Eiger::new(options, rules)),
@@ -341,5 +368,16 @@ pub fn by_name(name: &str, options: Options, rules: Rules) -> Option<Box<dyn Pro
 }
 
 /// The names of all protocols, the default first.
-pub const NAMES: [&str; 10] =
-    ["eiger", "eventual", "log", "cops", "cops-cd", "orbe-dm", "orbe-clock", "cure", "pocc", "ha-pocc"];
+pub const NAMES: [&str; 11] = [
+    "eiger",
+    "eventual",
+    "log",
+    "cops",
+    "cops-gt",
+    "cops-cd",
+    "orbe-dm",
+    "orbe-clock",
+    "cure",
+    "pocc",
+    "ha-pocc",
+];

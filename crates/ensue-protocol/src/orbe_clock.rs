@@ -21,8 +21,8 @@
 //! - The rest as in `orbe-dm`.
 
 use crate::{
-    Capabilities, Judgement, Late, Malformed, Needs, Options, Past, Protocol, Sight, SnapshotReads, Standing,
-    Validity, Verdict, eiger, facts, orbe_dm, pocc,
+    Capabilities, Judgement, Late, Malformed, Needs, Options, Past, Protocol, Share, Sight, SnapshotReads,
+    Standing, Verdict, eiger, facts, orbe_dm, pocc,
 };
 use ensue_types::{LogicalTime, Opaque, OperationId, Rule, Rules, Source, TimeVector};
 
@@ -125,6 +125,7 @@ impl Protocol for OrbeClock {
         let stabilization_ms = Some(pocc::FLOOR_INTERVALS * self.options.stabilization_ms);
         Needs {
             versions: true,
+            cuts: true,
             heartbeats: true,
             previous_versions: true,
             stabilization_ms,
@@ -191,7 +192,7 @@ impl Protocol for OrbeClock {
         self.options.block_ms
     }
 
-    fn judge(&self, shares: &[Validity]) -> Judgement {
+    fn judge(&self, shares: &[Share<'_>]) -> Judgement {
         eiger::judge(shares, self.rules)
     }
 

@@ -62,7 +62,7 @@ impl Protocol for Pocc {
 
     fn needs(&self) -> Needs {
         let stabilization_ms = Some(FLOOR_INTERVALS * self.options.stabilization_ms);
-        Needs { versions: true, heartbeats: true, stabilization_ms, ..Needs::default() }
+        Needs { versions: true, cuts: true, heartbeats: true, stabilization_ms, ..Needs::default() }
     }
 
     fn observe(&self, context: &mut Opaque, sources: &[Source]) {

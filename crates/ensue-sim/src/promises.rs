@@ -15,7 +15,8 @@
 //! this datacenter had written before. All keys have one owner, so what is read together is of one moment, and what is written
 //! together takes effect together.
 //!
-//! `cops` promises causality between single keys. `cops-cd` promises the same, and that no value is lost to a write which did not know of
+//! `cops` promises causality between single keys, `cops-gt` between several read together, too.
+//! `cops-cd` promises the same as `cops`, and that no value is lost to a write which did not know of
 //! it: where a key has a handler of conflicts, what is read is made of all of them (`oracle::folds`).
 //!
 //! The vector family (`orbe-dm`, `orbe-clock`, `cure`, `pocc`, `ha-pocc`) promises causality to sessions, with their tokens
@@ -106,6 +107,8 @@ const LOG: Promises = Promises { snapshots: true, one_stream: true, ..EVENTUAL }
 
 const COPS: Promises = ORBE_DM;
 
+/// What a read of several sees is of the moment when the latest of its values became visible, or earlier.
+const COPS_GT: Promises = Promises { snapshots: true, recency: Recency::SingleReads, ..COPS };
 const COPS_CD: Promises = Promises { folds: true, ..COPS };
 
 const ORBE_DM: Promises =
@@ -135,11 +138,12 @@ impl Default for Promises {
 
 impl Promises {
     /// Every protocol that the oracle knows.
-    pub const PROTOCOLS: [(&str, Promises); 10] = [
+    pub const PROTOCOLS: [(&str, Promises); 11] = [
         ("eiger", EIGER),
         ("eventual", EVENTUAL),
         ("log", LOG),
         ("cops", COPS),
+        ("cops-gt", COPS_GT),
         ("cops-cd", COPS_CD),
         ("orbe-dm", ORBE_DM),
         ("orbe-clock", ORBE_CLOCK),

@@ -259,6 +259,24 @@ impl State {
         Outcome::Won
     }
 
+    /// Bytes of what the writes that made this carry.
+    pub(crate) fn dependency_bytes(&self) -> u64 {
+        let additions = self.counter.iter().flat_map(|counter| &counter.additions);
+        let all = additions.map(|addition| &addition.dependencies).chain([&self.base.dependencies]);
+        all.flatten().map(|carried| carried.0.len() as u64).sum()
+    }
+
+    /// Forgets what those writes carry.
+    pub(crate) fn forget_dependencies(&mut self, is_everywhere: &dyn Fn(&OperationId) -> bool) {
+        let additions = self.counter.iter_mut().flat_map(|counter| &mut counter.additions);
+        let additions = additions.map(|addition| (addition.operation, &mut addition.dependencies));
+        for (operation, carried) in additions.chain([(self.base.operation, &mut self.base.dependencies)]) {
+            if carried.is_some() && is_everywhere(&operation) {
+                *carried = None;
+            }
+        }
+    }
+
     /// Takes the base's value away if it is below a flush.
     pub(crate) fn hide_below(&mut self, flush: Stamp) {
         if self.base.stamp < flush {
@@ -470,7 +488,7 @@ impl Cell {
     #[inline]
     pub fn at(&self, view: View<'_>, rules: Rules) -> Option<Shown<'_>> {
         let is_newest = match view {
-            View::At(at) => self.since <= at,
+            View::At(at) | View::With(at, _) => self.since <= at,
             View::Newest => true,
             View::Sight(_) | View::Writer(..) => self.versions.is_none(),
         };
@@ -484,7 +502,10 @@ impl Cell {
     #[cold]
     fn other_than_newest(&self, view: View<'_>, rules: Rules) -> Option<Shown<'_>> {
         match (view, &self.versions) {
-            (View::At(at), _) => {
+            (View::At(at) | View::With(at, _), Some(versions)) if versions.settled().1 <= at => {
+                Some(versions.shown(view, rules).unwrap_or(self.newest()))
+            }
+            (View::At(at) | View::With(at, _), _) => {
                 let (since, state) = self.history.iter().rev().find(|(since, _)| *since <= at)?;
                 Some(Shown { since: *since, state: ShownState::Kept(state), stale: false })
             }
@@ -519,7 +540,7 @@ impl Cell {
     }
 
     /// Takes out the writes that are as if they had never been.
-    pub(crate) fn discard(&mut self, discarded: &dyn Sight, rules: Rules) -> Vec<Version> {
+    pub(crate) fn discard(&mut self, discarded: &dyn Fn(&Source) -> bool, rules: Rules) -> Vec<Version> {
         let Some(versions) = &mut self.versions else { return Vec::new() };
         let (gone, state) = versions.discard(discarded, rules);
         if !gone.is_empty() {
@@ -539,11 +560,30 @@ impl Cell {
         }
     }
 
-    /// Bytes of the value, and of all versions.
+    /// Forgets what settled values depend on that were written by such operations; says how many bytes that was.
+    pub(crate) fn forget_dependencies(&mut self, is_everywhere: &dyn Fn(&OperationId) -> bool) -> u64 {
+        let before = self.dependency_bytes();
+        if before > 0 {
+            self.state.forget_dependencies(is_everywhere);
+            self.versions.iter_mut().for_each(|versions| versions.forget_dependencies(is_everywhere));
+        }
+        before - self.dependency_bytes()
+    }
+
+    /// Bytes of the value, of all versions, and of what they carry.
     pub(crate) fn bytes(&self) -> u64 {
         let value = self.state.base.value.as_ref().map_or(0, |value| value.len() as u64);
         let siblings = self.state.siblings.as_ref().map_or(0, |siblings| siblings.bytes());
-        value + siblings + self.versions.as_ref().map_or(0, |versions| versions.bytes())
+        let versions = self.versions.as_ref().map_or(0, |versions| versions.bytes());
+        value + siblings + versions + self.dependency_bytes()
+    }
+
+    /// Of these, what they carry. The newest value shares it with its version.
+    pub(crate) fn dependency_bytes(&self) -> u64 {
+        match &self.versions {
+            Some(versions) => versions.dependency_bytes(),
+            None => self.state.dependency_bytes(),
+        }
     }
 }
 

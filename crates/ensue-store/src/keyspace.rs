@@ -13,8 +13,8 @@ use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Decimal, Effect, LogicalTime, Opaque, Previous, RowEffect, Rule, Rules, Seen,
-    SeenTally, Sight, Source, Stamp, Tally, TimeVector,
+    Column, DatacenterId, Decimal, Effect, LogicalTime, Opaque, OperationId, Previous, RowEffect, Rule,
+    Rules, Seen, SeenTally, Sight, Source, Stamp, Tally, TimeVector,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -72,6 +72,10 @@ pub struct Keyspace {
     spent: Vec<Spent>,
     lapses: Vec<Lapse>,
     bytes: u64,
+    /// Of these, what the values carry.
+    dependencies: u64,
+    /// The slot at which forgetting that goes on.
+    forgotten_to: usize,
     cells: u64,
     keeps_versions: bool,
     /// Who folds values that stand beside each other; nothing if the last writer's stands alone.
@@ -143,6 +147,25 @@ impl Keyspace {
     /// Estimated bytes of all rows.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Bytes of what the values, and their versions, depend on.
+    pub fn dependency_bytes(&self) -> u64 {
+        self.dependencies
+    }
+
+    /// Forgets what settled values depend on that were written by such operations, in not more than `budget` slots.
+    pub fn forget_dependencies(&mut self, is_everywhere: &dyn Fn(&OperationId) -> bool, budget: usize) {
+        if self.dependencies == 0 {
+            return;
+        }
+        let end = self.slots.len().min(self.forgotten_to + budget);
+        for row in self.slots[self.forgotten_to.min(end)..end].iter_mut().flatten() {
+            let forgotten = row.forget_dependencies(is_everywhere);
+            self.bytes -= forgotten;
+            self.dependencies -= forgotten;
+        }
+        self.forgotten_to = if end < self.slots.len() { end } else { 0 };
     }
 
     /// Columns held, tombstones among them.
@@ -326,7 +349,7 @@ impl Keyspace {
     pub fn settle(&mut self, settled: &dyn Sight, budget: usize) -> usize {
         let flushed = &mut self.flushed_settled;
         self.flushes.retain(|flush| {
-            let settles = settled.shows(&flush.source());
+            let settles = settled.shows(&flush.source(), flush.at);
             if settles {
                 *flushed = flush.stamp.max(*flushed);
             }
@@ -338,8 +361,7 @@ impl Keyspace {
             let before = Counted::of(row, &column);
             row.settle(&column, settled, self.rules);
             let after = Counted::of(row, &column);
-            self.bytes = self.bytes + after.bytes - before.bytes;
-            self.versions = self.versions + after.unsettled - before.unsettled;
+            self.count(before, after);
             if after.unsettled > 0 {
                 self.unsettled.push_back((slot, column));
             }
@@ -349,9 +371,9 @@ impl Keyspace {
 
     /// Takes out the unsettled writes that are as if they had never been, and says what they had done where. A flush stays: what it
     /// hid may be forgotten.
-    pub fn discard(&mut self, discarded: &dyn Sight) -> Vec<(Bytes, Column, Version)> {
+    pub fn discard(&mut self, discarded: &dyn Fn(&Source) -> bool) -> Vec<(Bytes, Column, Version)> {
         let flushes: Vec<Stamp> = self.flushes.iter().map(|flush| flush.stamp).collect();
-        let discarded = |source: &Source| discarded.shows(source) && !flushes.contains(&source.stamp);
+        let discarded = |source: &Source| discarded(source) && !flushes.contains(&source.stamp);
         let mut all = Vec::new();
         for _ in 0..self.unsettled.len() {
             let Some((slot, column)) = self.unsettled.pop_front() else { break };
@@ -359,8 +381,7 @@ impl Keyspace {
             let before = Counted::of(row, &column);
             let gone = row.discard(&column, &discarded, self.rules);
             let after = Counted::of(row, &column);
-            self.bytes = self.bytes + after.bytes - before.bytes;
-            self.versions = self.versions + after.unsettled - before.unsettled;
+            self.count(before, after);
             if after.unsettled > 0 {
                 self.unsettled.push_back((slot, column.clone()));
             }
@@ -381,7 +402,9 @@ impl Keyspace {
         if newest > Stamp::ZERO || cell.unsettled() > 0 {
             return self.note(key, column, live, newest);
         }
-        self.bytes -= CELL_BYTES + column_bytes(column) + Counted::of(row, column).bytes;
+        let left = Counted::of(row, column);
+        self.bytes -= CELL_BYTES + column_bytes(column) + left.bytes;
+        self.dependencies -= left.dependencies;
         self.cells -= 1;
         row.remove(column, self.rules);
         if row.is_empty() {
@@ -391,15 +414,20 @@ impl Keyspace {
 
     /// Keeps the keyspace's counts after a column has changed.
     fn recount(&mut self, slot: u32, column: &Column, before: Counted, after: Counted) {
-        self.bytes = self.bytes + after.bytes - before.bytes;
         if !before.is_there {
             self.cells += 1;
             self.bytes += CELL_BYTES + column_bytes(column);
         }
-        self.versions = self.versions + after.unsettled - before.unsettled;
+        self.count(before, after);
         if before.unsettled == 0 && after.unsettled > 0 {
             self.unsettled.push_back((slot, row::detached(column)));
         }
+    }
+
+    fn count(&mut self, before: Counted, after: Counted) {
+        self.bytes = self.bytes + after.bytes - before.bytes;
+        self.dependencies = self.dependencies + after.dependencies - before.dependencies;
+        self.versions = self.versions + after.unsettled - before.unsettled;
     }
 
     /// The counters that a flush must delete by name, because their additions do not go by stamp.
@@ -522,7 +550,9 @@ impl Keyspace {
         if cell.state().counter.is_some() {
             self.collected = self.collected.max(spent.stamp);
         }
-        self.bytes -= CELL_BYTES + column_bytes(&spent.column) + Counted::of(row, &spent.column).bytes;
+        let left = Counted::of(row, &spent.column);
+        self.bytes -= CELL_BYTES + column_bytes(&spent.column) + left.bytes;
+        self.dependencies -= left.dependencies;
         self.cells -= 1;
         row.remove(&spent.column, rules);
         self.absent_since = self.absent_since.max(row.since());
@@ -664,14 +694,20 @@ pub enum Collected {
 struct Counted {
     is_there: bool,
     bytes: u64,
+    dependencies: u64,
     unsettled: usize,
 }
 
 impl Counted {
     fn of(row: &Row, column: &Column) -> Counted {
         match row.cell(column) {
-            Some(cell) => Counted { is_there: true, bytes: cell.bytes(), unsettled: cell.unsettled() },
-            None => Counted { is_there: false, bytes: 0, unsettled: 0 },
+            Some(cell) => Counted {
+                is_there: true,
+                bytes: cell.bytes(),
+                dependencies: cell.dependency_bytes(),
+                unsettled: cell.unsettled(),
+            },
+            None => Counted { is_there: false, bytes: 0, dependencies: 0, unsettled: 0 },
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::cell::{Cell, Content, Keep, Outcome, Write};
 use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
-use ensue_types::{Column, Effect, LogicalTime, Opaque, Rules, Sight, Stamp};
+use ensue_types::{Column, Effect, LogicalTime, Opaque, OperationId, Rules, Sight, Source, Stamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ impl Row {
     /// Whether a view shows the row as it is now.
     pub fn is_newest(&self, view: View<'_>) -> bool {
         match view {
-            View::At(at) => self.since <= at,
+            View::At(at) | View::With(at, _) => self.since <= at,
             View::Newest => true,
             View::Sight(_) | View::Writer(..) => self.unsettled == 0,
         }
@@ -235,7 +235,12 @@ impl Row {
     }
 
     /// Takes out of a column the writes that are as if they had never been.
-    pub(crate) fn discard(&mut self, column: &Column, discarded: &dyn Sight, rules: Rules) -> Vec<Version> {
+    pub(crate) fn discard(
+        &mut self,
+        column: &Column,
+        discarded: &dyn Fn(&Source) -> bool,
+        rules: Rules,
+    ) -> Vec<Version> {
         let Some(cell) = self.cell_mut(column) else { return Vec::new() };
         let was_live = cell.state().is_live(rules);
         let gone = cell.discard(discarded, rules);
@@ -275,14 +280,21 @@ impl Row {
 
     /// Forgets the past states of every column.
     pub fn forget_history(&mut self) {
-        if let Some(cell) = &mut self.deadline {
-            cell.forget_history();
-        }
-        match &mut self.columns {
-            Columns::None => {}
-            Columns::One(_, cell) => cell.forget_history(),
-            Columns::Many(cells) => cells.values_mut().for_each(Cell::forget_history),
-        }
+        self.all_cells_mut().for_each(Cell::forget_history);
+    }
+
+    /// Forgets what settled values depend on that were written by such operations; says how many bytes that was.
+    pub(crate) fn forget_dependencies(&mut self, is_everywhere: &dyn Fn(&OperationId) -> bool) -> u64 {
+        self.all_cells_mut().map(|cell| cell.forget_dependencies(is_everywhere)).sum()
+    }
+
+    fn all_cells_mut(&mut self) -> impl Iterator<Item = &mut Cell> {
+        let (one, many) = match &mut self.columns {
+            Columns::None => (None, None),
+            Columns::One(_, cell) => (Some(cell), None),
+            Columns::Many(cells) => (None, Some(cells.values_mut())),
+        };
+        one.into_iter().chain(many.into_iter().flatten()).chain(self.deadline.as_deref_mut())
     }
 
     /// The newest stamp of any column: a write above it wins everywhere in the row.

@@ -8,10 +8,10 @@
 use crate::cell::State;
 use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
-use ensue_types::{Effect, LogicalTime, Opaque, Rules, Sight, Source, Stamp};
+use ensue_types::{Effect, LogicalTime, Opaque, OperationId, Rules, Sight, Source, Stamp};
 use std::sync::Arc;
 
-/// Bytes counted for a version beside its value and dependencies, roughly.
+/// Bytes counted for a version beside its value and what it carries, roughly.
 const VERSION_BYTES: u64 = 128;
 
 /// One unsettled write.
@@ -71,8 +71,7 @@ impl Version {
             Some(Effect::Put { value, .. }) => value.len(),
             _ => 0,
         };
-        let dependencies = self.source.dependencies.as_ref().map_or(0, |carried| carried.0.len());
-        VERSION_BYTES + (value + dependencies) as u64
+        VERSION_BYTES + value as u64
     }
 }
 
@@ -116,7 +115,8 @@ impl Versions {
 
     /// What a view shows; nothing if that is everything.
     pub(crate) fn shown(&self, view: View<'_>, rules: Rules) -> Option<Shown<'_>> {
-        let first_hidden = self.unsettled.iter().position(|version| !view.shows(&version.source))?;
+        let first_hidden =
+            self.unsettled.iter().position(|version| !view.shows(&version.source, version.at))?;
         let (before, hidden_and_after) = self.unsettled.split_at(first_hidden);
         let mut merged: Option<Merged> = None;
         let mut hidden = Stamp::ZERO;
@@ -124,7 +124,7 @@ impl Versions {
             merged.get_or_insert_with(|| self.merged()).add(version, rules);
         }
         for (index, version) in hidden_and_after.iter().enumerate() {
-            if index > 0 && view.shows(&version.source) {
+            if index > 0 && view.shows(&version.source, version.at) {
                 merged.get_or_insert_with(|| self.merged()).add(version, rules);
             } else {
                 hidden = hidden.max(version.source.stamp);
@@ -145,13 +145,14 @@ impl Versions {
     /// The lowest stamp of an addition that a view hides.
     pub(crate) fn lowest_hidden_addition(&self, view: View<'_>) -> Option<Stamp> {
         let adds = |version: &&Version| matches!(version.effect, Some(Effect::Add { .. }));
-        let hidden = self.unsettled.iter().filter(adds).filter(|version| !view.shows(&version.source));
+        let hidden =
+            self.unsettled.iter().filter(adds).filter(|version| !view.shows(&version.source, version.at));
         hidden.map(|version| version.source.stamp).min()
     }
 
     /// Folds what is settled; says how many versions are left.
     pub(crate) fn settle(&mut self, settled: &dyn Sight, rules: Rules) -> usize {
-        let shown = |version: &Version| settled.shows(&version.source);
+        let shown = |version: &Version| settled.shows(&version.source, version.at);
         if self.unsettled.iter().all(shown) {
             // The newest state is all of this.
             self.unsettled.clear();
@@ -180,10 +181,14 @@ impl Versions {
     }
 
     /// Takes out the writes that are as if they had never been, flushes apart; the state without them.
-    pub(crate) fn discard(&mut self, discarded: &dyn Sight, rules: Rules) -> (Vec<Version>, State) {
+    pub(crate) fn discard(
+        &mut self,
+        discarded: &dyn Fn(&Source) -> bool,
+        rules: Rules,
+    ) -> (Vec<Version>, State) {
         let (gone, left) = std::mem::take(&mut self.unsettled)
             .into_iter()
-            .partition(|version| version.effect.is_some() && discarded.shows(&version.source));
+            .partition(|version| version.effect.is_some() && discarded(&version.source));
         self.unsettled = left;
         let mut merged = self.merged();
         self.unsettled.iter().for_each(|version| merged.add(version, rules));
@@ -196,7 +201,19 @@ impl Versions {
         }
     }
 
+    /// Forgets what the settled state's writes carry.
+    pub(crate) fn forget_dependencies(&mut self, is_everywhere: &dyn Fn(&OperationId) -> bool) {
+        self.settled.forget_dependencies(is_everywhere);
+    }
+
+    /// Bytes of the unsettled versions, apart from what they carry.
     pub(crate) fn bytes(&self) -> u64 {
         self.unsettled.iter().map(Version::bytes).sum()
+    }
+
+    /// Bytes of what all of them carry.
+    pub(crate) fn dependency_bytes(&self) -> u64 {
+        let carried = self.unsettled.iter().filter_map(|version| version.source.dependencies.as_ref());
+        self.settled.dependency_bytes() + carried.map(|carried| carried.0.len() as u64).sum::<u64>()
     }
 }

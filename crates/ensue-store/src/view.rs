@@ -1,4 +1,4 @@
-//! How a reader looks at rows: at a logical time, at the newest, or at those writes that it may see.
+//! How a reader looks at rows: at a logical time, at that and some writes more, at the newest, or at those writes that it may see.
 
 use crate::cell::State;
 use ensue_types::{LogicalTime, Sight, Source, Stamp};
@@ -9,6 +9,8 @@ use std::ops::Deref;
 pub enum View<'a> {
     /// Everything that was visible in this datacenter at this time.
     At(LogicalTime),
+    /// That, and of what has come later the writes that this shows. Only where versions are kept.
+    With(LogicalTime, &'a dyn Sight),
     /// Everything that is here.
     Newest,
     /// What has been settled, and of the rest what this shows.
@@ -26,12 +28,22 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether an unsettled write is shown.
-    pub fn shows(&self, source: &Source) -> bool {
+    /// Whether an unsettled write that has been here since a time is shown.
+    pub fn shows(&self, source: &Source, since: LogicalTime) -> bool {
         match self {
-            View::At(_) | View::Newest => true,
-            View::Sight(sight) => sight.shows(source),
-            View::Writer(sight, own) => source.stamp == *own || sight.shows(source),
+            View::At(at) => since <= *at,
+            View::With(at, sight) => since <= *at || sight.shows(source, since),
+            View::Newest => true,
+            View::Sight(sight) => sight.shows(source, since),
+            View::Writer(sight, own) => source.stamp == *own || sight.shows(source, since),
+        }
+    }
+
+    /// The past time that is looked at, if it is one.
+    pub fn time(&self) -> Option<LogicalTime> {
+        match self {
+            View::At(at) | View::With(at, _) => Some(*at),
+            View::Newest | View::Sight(_) | View::Writer(..) => None,
         }
     }
 }

@@ -31,6 +31,6 @@ pub use previous::Previous;
 pub use reply::Reply;
 pub use rule::{Rule, Rules};
 pub use slot::{partition_of, slot_of};
-pub use source::{Sight, Source};
+pub use source::{HereSince, Sight, Source};
 pub use stamp::Stamp;
 pub use time_vector::TimeVector;

@@ -42,7 +42,7 @@ rules! {
     KeepTheDenial,
     /// A read transaction whose first round shares no logical time reads again (Eiger 4.2).
     SecondRound,
-    /// A second round reads at the effective time, not the newest value.
+    /// A second round reads at the effective time, or what the first has named, not the newest value (Eiger 4.2; COPS 4.6).
     ReadAtEffectiveTime,
     /// Versions overwritten since a first round are kept for the second (Eiger 4.3).
     KeepOldVersions,
@@ -156,6 +156,12 @@ rules! {
     // Nearest dependencies, and one stream.
     /// A write depends on everything that was read since its session's last write, and on that write (COPS 4.3).
     NearestHoldsTheReads,
+    /// A write carries all that it depends on, the nearest marked, and a read passes it on (COPS 4.3).
+    AllDependenciesAreCarried,
+    /// Dependencies are forgotten only when no read transaction runs any more that may need them (COPS 5.1; trap 7).
+    ForgetAfterTheReads,
+    /// A read transaction whose first round took too long starts again, whatever it found (COPS 5.1).
+    LateReadsBeginAgain,
     /// All that a datacenter writes is one stream (COPS 6.4).
     OneStreamADatacenter,
 

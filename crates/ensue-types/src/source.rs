@@ -2,7 +2,7 @@
 //!
 //! What a reader may see is its protocol's decision; the store only asks.
 
-use crate::{Opaque, OperationId, Stamp};
+use crate::{LogicalTime, Opaque, OperationId, Stamp};
 use std::sync::Arc;
 
 /// The write that made a value.
@@ -16,12 +16,22 @@ pub struct Source {
 
 /// Which writes a reader may see.
 pub trait Sight {
-    /// The answer for one write does not change while something is read or settled by it.
-    fn shows(&self, source: &Source) -> bool;
+    /// The answer for one write, which has been here since a time, does not change while something is read or settled by it.
+    fn shows(&self, source: &Source, since: LogicalTime) -> bool;
 }
 
 impl<F: Fn(&Source) -> bool> Sight for F {
-    fn shows(&self, source: &Source) -> bool {
+    fn shows(&self, source: &Source, _since: LogicalTime) -> bool {
         self(source)
+    }
+}
+
+/// What has been here since then or longer.
+#[derive(Clone, Copy, Debug)]
+pub struct HereSince(pub LogicalTime);
+
+impl Sight for HereSince {
+    fn shows(&self, _source: &Source, since: LogicalTime) -> bool {
+        since <= self.0
     }
 }

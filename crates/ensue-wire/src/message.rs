@@ -78,12 +78,14 @@ pub enum Message {
         latest_valid: LogicalTime,
         values: Option<FirstValues>,
     },
-    /// Second round: the values at one logical time (section 4.2).
+    /// Second round: the values at one logical time (section 4.2), with these operations that may have come later (COPS, section
+    /// 4.6).
     ReadAt {
         request: RequestId,
         keyspace: KeyspaceId,
         commands: Vec<Args>,
         at: LogicalTime,
+        with: Vec<OperationId>,
     },
     /// Answer to `ReadAt`; nothing if the versions of that time are gone, and the transaction must start again.
     ReadAtDone {
@@ -212,15 +214,19 @@ pub enum Message {
         check: u64,
         times: TimeVector,
     },
-    /// What the sender has received, and the lowest cut that it reads at or may read at.
+    /// What the sender has received, the lowest cut that it reads at or may read at, and up to which operation of each stream every
+    /// datacenter has had all for a while.
     Heard {
         received: TimeVector,
         floor: TimeVector,
+        everywhere: Vec<OperationId>,
     },
-    /// The least of what all partitions have said (POCC, section 7.2).
+    /// The least of what all partitions have said (POCC, section 7.2), and up to where every datacenter has had each of their streams
+    /// for a while (COPS, section 5.1).
     Stable {
         received: TimeVector,
         floor: TimeVector,
+        everywhere: Vec<OperationId>,
     },
 
     /// Everything that a dead datacenter wrote in this partition up to a time is here, and nothing more will come. Said again when

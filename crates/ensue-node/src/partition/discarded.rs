@@ -108,9 +108,9 @@ impl Discarded {
 impl Partition {
     /// A dead datacenter's stream has its end here.
     pub(super) fn say_ended(&mut self, datacenter: DatacenterId) {
-        let versions = self.protocols.iter().any(|protocol| protocol.needs().versions);
+        let cuts = self.protocols.iter().any(|protocol| protocol.needs().cuts);
         let Some(whole) = self.dead.whole(datacenter) else { return };
-        if versions && self.discarded.loss_of(datacenter).is_none() {
+        if cuts && self.discarded.loss_of(datacenter).is_none() {
             self.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful: None });
         }
     }
@@ -229,7 +229,7 @@ impl Partition {
     fn discard_versions(&mut self, keyspace: KeyspaceId, loss: &Loss) {
         let number = usize::from(keyspace.0);
         let protocol = self.protocols[number].as_ref();
-        if !protocol.needs().versions || !self.config.rules.hold(Rule::DiscardWhatDependsOnLost) {
+        if !protocol.needs().cuts || !self.config.rules.hold(Rule::DiscardWhatDependsOnLost) {
             return;
         }
         let depends = |source: &Source| {

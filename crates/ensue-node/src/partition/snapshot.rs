@@ -12,11 +12,12 @@ use crate::trace::Trace;
 use crate::view::{Shown, view_of};
 use ensue_protocol::Choice;
 use ensue_resp::Request;
+use ensue_store::keyspace::Keyspace;
 use ensue_store::row::Gone;
 use ensue_store::view::View;
-use ensue_types::{Args, KeyspaceId, LogicalTime, OperationId, PartitionId, Reply, RequestId, Rule};
+use ensue_types::{Args, KeyspaceId, LogicalTime, OperationId, PartitionId, Reply, RequestId, Rule, Source};
 use ensue_wire::{Address, AtValues, Decision, FirstValues, Message};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Reads that wait for coordinators.
 #[derive(Clone, Debug, Default)]
@@ -37,8 +38,18 @@ struct WaitingRead {
 enum Read {
     /// The first command of a session's batch.
     Batch(Box<Execution>),
-    /// A share of a second round.
-    Second { from: Address, request: RequestId, keyspace: KeyspaceId, commands: Vec<Args> },
+    Second(SecondRead),
+}
+
+/// A share of a second round.
+#[derive(Clone, Debug)]
+pub(super) struct SecondRead {
+    pub from: Address,
+    pub request: RequestId,
+    pub keyspace: KeyspaceId,
+    pub commands: Vec<Args>,
+    /// What is shown though it may have come after the time.
+    pub with: Vec<OperationId>,
 }
 
 impl Partition {
@@ -68,18 +79,11 @@ impl Partition {
         self.send(from, Message::ReadFirstDone { request, latest_valid, values });
     }
 
-    /// Second round: the values at one time.
-    pub(super) fn on_read_at(
-        &mut self,
-        from: Address,
-        request: RequestId,
-        keyspace: KeyspaceId,
-        commands: Vec<Args>,
-        at: LogicalTime,
-    ) {
+    /// Second round: the values at one time, and of what has come since what was named.
+    pub(super) fn on_read_at(&mut self, read: SecondRead, at: LogicalTime) {
         // Nothing may become visible here at or before a time that is being read.
         self.observe(at);
-        self.ask_then_read(at, Read::Second { from, request, keyspace, commands });
+        self.ask_then_read(at, Read::Second(read));
     }
 
     /// A batch whose next command reads a row with an undecided transaction.
@@ -157,7 +161,7 @@ impl Partition {
     fn ask_then_read(&mut self, at: LogicalTime, read: Read) {
         let rows = match &read {
             Read::Batch(execution) => self.rows_of(execution.keyspace, execution.commands.front()),
-            Read::Second { keyspace, commands, .. } => self.rows_of(*keyspace, commands),
+            Read::Second(read) => self.rows_of(read.keyspace, &read.commands),
         };
         let unanswered = self.undecided_before(&rows, at);
         if unanswered.is_empty() || !self.config.rules.hold(Rule::AskTheCoordinator) {
@@ -194,20 +198,26 @@ impl Partition {
                 }
                 self.advance(*execution);
             }
-            Read::Second { from, request, keyspace, commands } => {
-                let at =
-                    if self.config.rules.hold(Rule::ReadAtEffectiveTime) { at } else { self.clock.latest() };
-                let mut found = self.read_all(keyspace, &commands, at, &Choice::Newest);
+            Read::Second(read) => {
+                let latest = self.clock.latest();
+                let at = if self.config.rules.hold(Rule::ReadAtEffectiveTime) { at } else { latest };
+                let mut found = self.read_with(&read, at);
                 if found.is_none() && !self.config.rules.hold(Rule::ForgottenMeansAgain) {
-                    found = self.read_all(keyspace, &commands, self.clock.latest(), &Choice::Newest);
+                    found = self.read_with(&read, latest);
                 }
                 let values = found.map(|(replies, observed)| AtValues {
                     replies,
-                    seen: self.facts_of(keyspace, observed.sources),
+                    seen: self.facts_of(read.keyspace, observed.sources),
                 });
-                self.send(from, Message::ReadAtDone { request, values });
+                self.send(read.from, Message::ReadAtDone { request: read.request, values });
             }
         }
+    }
+
+    fn read_with(&mut self, read: &SecondRead, at: LogicalTime) -> Option<(Vec<Reply>, Observed)> {
+        let named: BTreeSet<OperationId> = read.with.iter().copied().collect();
+        let sight = |source: &Source| named.contains(&source.operation);
+        run_all(self.keyspace(read.keyspace), &read.commands, at, View::With(at, &sight))
     }
 
     /// Evaluates reads, of what is shown or of a logical time.
@@ -220,17 +230,7 @@ impl Partition {
     ) -> Option<(Vec<Reply>, Observed)> {
         let number = usize::from(keyspace.0);
         let shown = Shown::of(self.protocols[number].as_ref(), choice);
-        let mut desk = Evaluation::reading(&mut self.rows[number], at, view_of(&shown, View::At(at)));
-        let mut replies = Vec::with_capacity(commands.len());
-        for args in commands {
-            replies.push(match Request::parse(args) {
-                // No node of ours sends one here; a broken peer may.
-                Ok(request) if request.is_write() => Reply::error("ERR a write among reads"),
-                Ok(request) => command::run(&request, &mut desk).ok()?,
-                Err(error) => error.reply(),
-            });
-        }
-        Some((replies, desk.observed))
+        run_all(&mut self.rows[number], commands, at, view_of(&shown, View::At(at)))
     }
 
     fn mark(&mut self, rows: &[RowName]) {
@@ -241,4 +241,24 @@ impl Partition {
             }
         }
     }
+}
+
+/// Evaluates reads; nothing if what they look at is forgotten.
+fn run_all(
+    rows: &mut Keyspace,
+    commands: &[Args],
+    at: LogicalTime,
+    view: View<'_>,
+) -> Option<(Vec<Reply>, Observed)> {
+    let mut desk = Evaluation::reading(rows, at, view);
+    let mut replies = Vec::with_capacity(commands.len());
+    for args in commands {
+        replies.push(match Request::parse(args) {
+            // No node of ours sends one here; a broken peer may.
+            Ok(request) if request.is_write() => Reply::error("ERR a write among reads"),
+            Ok(request) => command::run(&request, &mut desk).ok()?,
+            Err(error) => error.reply(),
+        });
+    }
+    Some((replies, desk.observed))
 }

@@ -46,6 +46,7 @@ impl Partition {
         add("heartbeats", self.times.heartbeats);
         add("stabilization_rounds", self.times.rounds);
         add("unsettled_versions", self.rows.iter().map(|rows| rows.versions() as u64).sum());
+        add("dependency_bytes", self.rows.iter().map(|rows| rows.dependency_bytes()).sum());
         add("waiting_rows", self.order.len() as u64);
         add("cells", self.rows.iter().map(|rows| rows.cells()).sum());
         add("stopped", u64::from(!matches!(self.stage, Stage::Serving)));

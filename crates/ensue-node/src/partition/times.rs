@@ -15,7 +15,7 @@ use super::progress::Progress;
 use crate::view::Shown;
 use ensue_protocol::{Needs, Sight, Standing};
 use ensue_store::record::Record;
-use ensue_types::{DatacenterId, LogicalTime, PartitionId, Position, Rule, TimeVector};
+use ensue_types::{DatacenterId, LogicalTime, OperationId, PartitionId, Position, Rule, TimeVector};
 use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
 
@@ -125,7 +125,7 @@ impl Partition {
 
     /// A stream has come to this place, with an entry of this time.
     pub(super) fn note_progress(&mut self, origin: DatacenterId, position: Position, time: LogicalTime) {
-        if self.times.needs.versions {
+        if self.times.needs.cuts {
             let before = || Progress::after(Position(position.0.saturating_sub(1)));
             self.times.progress.entry(origin).or_insert_with(before).come(position, time);
         }
@@ -225,8 +225,10 @@ impl Partition {
         let now = self.promise();
         let received = self.times.received.clone();
         let floor = self.own_floor(now);
+        self.forget_after_reads();
+        let everywhere = self.everywhere_here();
         self.times.rounds += 1;
-        self.send_local(GATHERER, Message::Heard { received, floor });
+        self.send_local(GATHERER, Message::Heard { received, floor, everywhere });
         if self.id == GATHERER {
             self.tell_stable();
         }
@@ -235,7 +237,7 @@ impl Partition {
     /// The lowest cut that is read at from here, or may be.
     fn own_floor(&mut self, now: LogicalTime) -> TimeVector {
         let standing = self.standing(now);
-        let versioned = self.protocols.iter().filter(|protocol| protocol.needs().versions);
+        let versioned = self.protocols.iter().filter(|protocol| protocol.needs().cuts);
         let lowest = versioned.map(|protocol| protocol.floor(&standing)).reduce(|mut lowest, floor| {
             lowest.meet(&floor);
             lowest
@@ -247,7 +249,14 @@ impl Partition {
         floor
     }
 
-    pub(super) fn on_heard(&mut self, from: PartitionId, received: TimeVector, floor: TimeVector) {
+    pub(super) fn on_heard(
+        &mut self,
+        from: PartitionId,
+        received: TimeVector,
+        floor: TimeVector,
+        everywhere: &[OperationId],
+    ) {
+        self.take_everywhere(everywhere);
         self.times.heard.insert(from, (received, floor));
     }
 
@@ -272,13 +281,20 @@ impl Partition {
             received = least(received, also_received);
             floor.meet(also_floor);
         }
+        let everywhere = self.everywhere_told();
         for partition in (0..partitions).map(PartitionId) {
-            let message = Message::Stable { received: received.clone(), floor: floor.clone() };
-            self.send_local(partition, message);
+            let (received, floor, everywhere) = (received.clone(), floor.clone(), everywhere.clone());
+            self.send_local(partition, Message::Stable { received, floor, everywhere });
         }
     }
 
-    pub(super) fn on_stable(&mut self, received: &TimeVector, floor: &TimeVector) {
+    pub(super) fn on_stable(
+        &mut self,
+        received: &TimeVector,
+        floor: &TimeVector,
+        everywhere: &[OperationId],
+    ) {
+        self.take_everywhere(everywhere);
         let mut rose = self.times.stable.join(received);
         // Whatever all have received this partition has, and it may have forgotten when it restarted. If it lost the end of its log
         // it has that only when it has caught up.
@@ -293,8 +309,7 @@ impl Partition {
     pub(super) fn log_times(&mut self) {
         let end = self.persistence.log_end();
         let times = &self.times;
-        if !times.needs.versions || times.logged.as_ref().is_some_and(|(_, _, logged_end)| *logged_end == end)
-        {
+        if !times.needs.cuts || times.logged.as_ref().is_some_and(|(_, _, logged_end)| *logged_end == end) {
             return;
         }
         let (received, stable) = (times.received.clone(), times.stable.clone());
@@ -311,7 +326,7 @@ impl Partition {
         let sight = Sight { datacenter: self.datacenter, times: self.times.floor.clone(), whole: true };
         for number in 0..self.rows.len() {
             let protocol = self.protocols[number].as_ref();
-            if protocol.needs().versions {
+            if protocol.needs().cuts {
                 self.rows[number].raise_floor(&sight.times);
                 self.rows[number].settle(&Shown { protocol, sight: &sight }, FOLDED_AT_ONCE);
             }

@@ -65,7 +65,7 @@ impl Waits {
 impl Partition {
     /// What the next command of a session may see. The session's mode may change.
     pub(super) fn look(&mut self, keyspace: KeyspaceId, facts: &mut Opaque) -> Choice {
-        if !self.protocol(keyspace).needs().versions {
+        if !self.protocol(keyspace).needs().cuts {
             return Choice::Newest;
         }
         let now = self.promise();
@@ -115,7 +115,7 @@ impl Partition {
         if gone {
             // Whoever draws a cut below the floor has restarted, and forgotten what was stable.
             let (received, floor) = (self.times.stable.clone(), self.times.floor.clone());
-            self.send(from, Message::Stable { received, floor });
+            self.send(from, Message::Stable { received, floor, everywhere: Vec::new() });
         }
         let values = if gone || lost { None } else { self.read_cut_values(keyspace, &cut, &commands) };
         self.send(from, Message::SliceRead { read, values });

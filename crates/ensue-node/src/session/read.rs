@@ -1,7 +1,8 @@
 //! Read transactions over several owners: Eiger's section 4, driven by what the protocol says of the first round.
 //!
 //! - Begin: `ReadFirst` to every owner of a key.
-//! - When all answered: ask the protocol. Consistent: answer. Otherwise `ReadAt` the time it names to the owners it names.
+//! - When all answered: ask the protocol. Consistent: answer. Otherwise `ReadAt` the time it names, with the operations it names, to
+//!   the owners it names.
 //! - When the second round answered: answer. If an owner no longer knows that time, or the transaction was older than its
 //!   timeout between the rounds, begin again (4.3; trap 6), a bounded number of times.
 //! - The context takes over what the accepted shares saw, and every time that an answer carried (trap 3).
@@ -15,7 +16,7 @@ use super::parallel::Then;
 use super::plan::{Answers, Plan};
 use super::turn::Turn;
 use crate::Trace;
-use ensue_protocol::{Judgement, SnapshotReads, Validity};
+use ensue_protocol::{Again, Judgement, Share, SnapshotReads};
 use ensue_types::{LogicalTime, Opaque, PartitionId, Reply, Rule, limits};
 use ensue_wire::{FirstValues, Message};
 
@@ -140,43 +141,59 @@ impl FirstRound {
     /// All have answered: do their values belong together?
     fn judge(self, turn: &mut Turn<'_>) {
         let shares: Vec<FirstShare> = self.shares.into_iter().flatten().collect();
-        let validity = |share: &FirstShare| Validity {
-            earliest: share.values.as_ref().map(|values| values.earliest_valid),
-            latest: share.latest_valid,
-        };
-        let validities: Vec<Validity> = shares.iter().map(validity).collect();
-        let rules = turn.desk.config.rules;
-        let times: Vec<(usize, LogicalTime)> = if rules.hold(Rule::SecondRound) {
-            match turn.desk.protocol(turn.session.keyspace).judge(&validities) {
-                Judgement::Consistent => Vec::new(),
-                Judgement::ReadAgain { at, shares } => {
-                    turn.see(at);
-                    shares.into_iter().map(|share| (share, at)).collect()
-                }
-            }
-        } else {
-            // Broken on purpose: each share stands for itself, and a pending one is read at its own time.
-            let pending = shares.iter().enumerate().filter(|(_, share)| share.values.is_none());
-            pending.map(|(index, share)| (index, share.latest_valid)).collect()
-        };
-        if times.is_empty() {
-            let (answers, seen) = accept(&self.reading.plan, shares, &times);
-            return turn.finish_reading(self.reading, answers, seen);
-        }
+        let again = read_again(turn, &self.reading.plan, &shares);
         let timeout_us = turn.desk.config.tuning.read_transaction_timeout_ms.saturating_mul(1_000);
-        if turn.now.monotonic_us.saturating_sub(self.reading.begun_us) > timeout_us {
+        let is_late = turn.now.monotonic_us.saturating_sub(self.reading.begun_us) > timeout_us;
+        let protocol = turn.desk.protocol(turn.session.keyspace);
+        // What the values depend on may have been forgotten meanwhile, so they say nothing about each other.
+        let says_nothing =
+            protocol.needs().keeps_for_reads() && turn.desk.config.rules.hold(Rule::LateReadsBeginAgain);
+        if is_late && (says_nothing || !again.is_empty()) {
             return turn.restart(self.reading);
         }
-        SecondRound::begin(turn, self.reading, shares, &times);
+        if again.is_empty() {
+            let (answers, seen) = accept(&self.reading.plan, shares, &again);
+            return turn.finish_reading(self.reading, answers, seen);
+        }
+        SecondRound::begin(turn, self.reading, shares, again);
+    }
+}
+
+/// What the protocol wants to be read again.
+fn read_again(turn: &mut Turn<'_>, plan: &Plan, shares: &[FirstShare]) -> Vec<Again> {
+    if !turn.desk.config.rules.hold(Rule::SecondRound) {
+        // Broken on purpose: each share stands for itself, and a pending one is read at its own time.
+        let pending = shares.iter().enumerate().filter(|(_, share)| share.values.is_none());
+        let at_its_own =
+            |(share, first): (usize, &FirstShare)| Again { share, at: first.latest_valid, with: Vec::new() };
+        return pending.map(at_its_own).collect();
+    }
+    let nothing = Opaque::default();
+    let judged: Vec<Share<'_>> = shares
+        .iter()
+        .zip(&plan.parts)
+        .map(|(share, part)| Share {
+            partition: part.partition,
+            earliest: share.values.as_ref().map(|values| values.earliest_valid),
+            latest: share.latest_valid,
+            seen: share.values.as_ref().map_or(&nothing, |values| &values.seen),
+        })
+        .collect();
+    match turn.desk.protocol(turn.session.keyspace).judge(&judged) {
+        Judgement::Consistent => Vec::new(),
+        Judgement::ReadAgain(again) => {
+            again.iter().for_each(|again| turn.see(again.at));
+            again
+        }
     }
 }
 
 /// Takes over the values of all shares that are not read again.
-fn accept(plan: &Plan, shares: Vec<FirstShare>, again: &[(usize, LogicalTime)]) -> (Answers, Vec<Opaque>) {
+fn accept(plan: &Plan, shares: Vec<FirstShare>, again: &[Again]) -> (Answers, Vec<Opaque>) {
     let mut answers = plan.answers();
     let mut seen = Vec::new();
     for (index, (share, part)) in shares.into_iter().zip(&plan.parts).enumerate() {
-        if again.iter().any(|(again, _)| *again == index) {
+        if again.iter().any(|again| again.share == index) {
             continue;
         }
         if let Some(values) = share.values {
@@ -188,19 +205,21 @@ fn accept(plan: &Plan, shares: Vec<FirstShare>, again: &[(usize, LogicalTime)]) 
 }
 
 impl SecondRound {
-    fn begin(turn: &mut Turn<'_>, reading: Reading, shares: Vec<FirstShare>, times: &[(usize, LogicalTime)]) {
+    fn begin(turn: &mut Turn<'_>, reading: Reading, shares: Vec<FirstShare>, again: Vec<Again>) {
         turn.desk.trace(Trace::SecondRound { session: turn.session.id });
-        let (answers, seen) = accept(&reading.plan, shares, times);
-        let messages: Vec<_> = times
-            .iter()
-            .map(|&(part, at)| (reading.plan.parts[part].partition, reading.plan.commands_of(part), at))
+        let (answers, seen) = accept(&reading.plan, shares, &again);
+        let asked: Vec<Option<usize>> = again.iter().map(|again| Some(again.share)).collect();
+        let messages: Vec<_> = again
+            .into_iter()
+            .map(|Again { share, at, with }| {
+                (reading.plan.parts[share].partition, reading.plan.commands_of(share), at, with)
+            })
             .collect();
-        let asked = times.iter().map(|&(part, _)| Some(part)).collect();
         let round = SecondRound { reading, answers, seen, asked };
-        turn.begin_request(Exchange::SecondRound(Box::new(round)), times.len());
-        for (share, (partition, commands, at)) in messages.into_iter().enumerate() {
-            let request = turn.request(share);
-            turn.send(partition, Message::ReadAt { request, keyspace: turn.session.keyspace, commands, at });
+        turn.begin_request(Exchange::SecondRound(Box::new(round)), messages.len());
+        for (share, (partition, commands, at, with)) in messages.into_iter().enumerate() {
+            let (request, keyspace) = (turn.request(share), turn.session.keyspace);
+            turn.send(partition, Message::ReadAt { request, keyspace, commands, at, with });
         }
     }
 

@@ -106,7 +106,7 @@ fn mistakes_are_named_with_their_place() {
         ("appendonly no", "ensue.conf:1: 'appendonly': only 'yes' is possible here"),
         (
             "keyspace 0 protocol x",
-            "ensue.conf:1: 'keyspace': 'x' is no protocol; there are eiger, eventual, log, cops, cops-cd, orbe-dm, orbe-clock, cure, pocc, ha-pocc",
+            "ensue.conf:1: 'keyspace': 'x' is no protocol; there are eiger, eventual, log, cops, cops-gt, cops-cd, orbe-dm, orbe-clock, cure, pocc, ha-pocc",
         ),
         (
             "keyspace 0 conflicts k* x",

@@ -26,7 +26,7 @@ struct Event {
 struct Cut([u8; DATACENTERS]);
 
 impl Sight for Cut {
-    fn shows(&self, source: &Source) -> bool {
+    fn shows(&self, source: &Source, _since: LogicalTime) -> bool {
         let needs = source.dependencies.as_ref().expect("every version carries what it depends on");
         needs.0.iter().zip(self.0).all(|(needed, seen)| *needed <= seen)
     }
@@ -241,7 +241,7 @@ fn reference(events: &[&Event]) -> Keyspace {
 
 fn check(keyspace: &Keyspace, arrived: &[Event], settled: Cut, view: Cut) -> Result<(), TestCaseError> {
     let cut = settled.join(view);
-    let shown: Vec<&Event> = arrived.iter().filter(|e| cut.shows(&e.write.source())).collect();
+    let shown: Vec<&Event> = arrived.iter().filter(|e| cut.shows(&e.write.source(), e.write.at)).collect();
     let reference = reference(&shown);
     let (expected, _) = looked_at(&reference, View::Newest);
     let (found, stale) = looked_at(keyspace, View::Sight(&cut));
@@ -254,7 +254,7 @@ fn check(keyspace: &Keyspace, arrived: &[Event], settled: Cut, view: Cut) -> Res
             let rules = keyspace.rules();
             let cell = keyspace.row(KEY).and_then(|row| row.cell(column)).expect("it was written");
             let newest = cell.at(View::Sight(&cut), rules).expect("no past time").state.newest();
-            !cut.shows(&event.write.source()) && event.write.stamp > newest
+            !cut.shows(&event.write.source(), event.write.at) && event.write.stamp > newest
         };
         prop_assert_eq!(stale, arrived.iter().filter(newer).count() > 0, "{:?}", cut);
     }

@@ -22,8 +22,8 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
                 w.replies(&values.replies).time(values.earliest_valid).opaque(&values.seen);
             })
         }
-        Message::ReadAt { request, keyspace, commands, at } => {
-            w.request(*request).keyspace(*keyspace).commands(commands).time(*at)
+        Message::ReadAt { request, keyspace, commands, at, with } => {
+            w.request(*request).keyspace(*keyspace).commands(commands).time(*at).operations(with)
         }
         Message::ReadAtDone { request, values } => {
             w.request(*request).option(values.as_ref(), |w, values| {
@@ -67,6 +67,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             keyspace: r.keyspace()?,
             commands: r.commands()?,
             at: r.time()?,
+            with: r.operations()?,
         },
         tag::READ_AT_DONE => Message::ReadAtDone {
             request: r.request()?,

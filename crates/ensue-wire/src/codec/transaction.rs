@@ -4,11 +4,7 @@ use super::reader::Reader;
 use super::tag;
 use super::writer::Writer;
 use crate::error::Malformed;
-use crate::limits;
 use crate::message::Message;
-use ensue_types::OperationId;
-
-const OPERATION_BYTES: usize = 1 + 2 + 2 + 8;
 
 pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
     match message {
@@ -30,9 +26,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
             })
         }
         Message::PartsSynced { operations } | Message::PartsForgotten { operations } => {
-            w.list(limits::DEPENDENCIES, operations, |w, operation| {
-                w.operation(*operation);
-            })
+            w.operations(operations)
         }
         Message::Abandon { transaction }
         | Message::PartGone { transaction }
@@ -66,8 +60,8 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             transaction: r.operation()?,
             decision: r.option(Reader::decision)?,
         },
-        tag::PARTS_SYNCED => Message::PartsSynced { operations: read_operations(r)? },
-        tag::PARTS_FORGOTTEN => Message::PartsForgotten { operations: read_operations(r)? },
+        tag::PARTS_SYNCED => Message::PartsSynced { operations: r.operations()? },
+        tag::PARTS_FORGOTTEN => Message::PartsForgotten { operations: r.operations()? },
         tag::ABANDON => Message::Abandon { transaction: r.operation()? },
         tag::PART_GONE => Message::PartGone { transaction: r.operation()? },
         tag::AWAIT_PART => Message::AwaitPart { transaction: r.operation()? },
@@ -76,8 +70,4 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::REPEATED => Message::Repeated { number: r.u64()? },
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
-}
-
-fn read_operations(r: &mut Reader<'_>) -> Result<Vec<OperationId>, Malformed> {
-    r.list(limits::DEPENDENCIES, OPERATION_BYTES, Reader::operation)
 }

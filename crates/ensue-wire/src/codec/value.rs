@@ -18,6 +18,7 @@ const PLACED_COMMAND_BYTES_MIN: usize = 4 + COMMAND_BYTES_MIN;
 const PART_BYTES_MIN: usize = 2 + 4;
 const REPLY_BYTES_MIN: usize = 1;
 const PLACED_REPLY_BYTES_MIN: usize = 4 + REPLY_BYTES_MIN;
+const OPERATION_BYTES: usize = 1 + 2 + 2 + 8;
 const DEPENDENCY_BYTES: usize = 14;
 const TIME_BYTES: usize = 8;
 const FIGURE_BYTES_MIN: usize = 4 + 8;
@@ -63,6 +64,12 @@ impl Writer<'_> {
 
     pub(super) fn context_name(&mut self, name: &ContextName) -> &mut Self {
         self.keyspace(name.keyspace).bytes(limits::NAME_BYTES, &name.name)
+    }
+
+    pub(super) fn operations(&mut self, operations: &[OperationId]) -> &mut Self {
+        self.list(limits::DEPENDENCIES, operations, |w, operation| {
+            w.operation(*operation);
+        })
     }
 
     pub(super) fn operation(&mut self, id: OperationId) -> &mut Self {
@@ -177,6 +184,10 @@ impl Reader<'_> {
 
     pub(super) fn context_name(&mut self) -> Result<ContextName, Malformed> {
         Ok(ContextName { keyspace: self.keyspace()?, name: self.bytes(limits::NAME_BYTES)? })
+    }
+
+    pub(super) fn operations(&mut self) -> Result<Vec<OperationId>, Malformed> {
+        self.list(limits::DEPENDENCIES, OPERATION_BYTES, Reader::operation)
     }
 
     pub(super) fn operation(&mut self) -> Result<OperationId, Malformed> {

@@ -41,9 +41,15 @@ fn session() -> BoxedStrategy<Message> {
             keyspace,
             commands
         }),
-        (request(), keyspace(), commands(), time()).prop_map(|(request, keyspace, commands, at)| {
-            Message::ReadAt { request, keyspace, commands, at }
-        }),
+        (request(), keyspace(), commands(), time(), operations()).prop_map(
+            |(request, keyspace, commands, at, with)| Message::ReadAt {
+                request,
+                keyspace,
+                commands,
+                at,
+                with
+            }
+        ),
         (request(), keyspace(), context(), vec(part(), 0..4)).prop_map(
             |(request, keyspace, context, parts)| Message::Transact { request, keyspace, context, parts }
         ),
@@ -126,8 +132,8 @@ fn transaction() -> BoxedStrategy<Message> {
         (any::<u64>(), operation(), option::of(decision())).prop_map(|(check, transaction, decision)| {
             Message::CommitChecked { check, transaction, decision }
         }),
-        vec(operation(), 0..8).prop_map(|operations| Message::PartsSynced { operations }),
-        vec(operation(), 0..8).prop_map(|operations| Message::PartsForgotten { operations }),
+        operations().prop_map(|operations| Message::PartsSynced { operations }),
+        operations().prop_map(|operations| Message::PartsForgotten { operations }),
         operation().prop_map(|transaction| Message::Abandon { transaction }),
         operation().prop_map(|transaction| Message::PartGone { transaction }),
         operation().prop_map(|transaction| Message::AwaitPart { transaction }),
@@ -196,8 +202,10 @@ fn cuts() -> BoxedStrategy<Message> {
 fn times() -> BoxedStrategy<Message> {
     prop_oneof![
         (any::<u64>(), time_vector()).prop_map(|(check, times)| Message::AwaitTimes { check, times }),
-        (time_vector(), time_vector()).prop_map(|(received, floor)| Message::Heard { received, floor }),
-        (time_vector(), time_vector()).prop_map(|(received, floor)| Message::Stable { received, floor }),
+        (time_vector(), time_vector(), operations())
+            .prop_map(|(received, floor, everywhere)| { Message::Heard { received, floor, everywhere } }),
+        (time_vector(), time_vector(), operations())
+            .prop_map(|(received, floor, everywhere)| { Message::Stable { received, floor, everywhere } }),
         position().prop_map(|end| Message::Heartbeat { end }),
         Just(Message::AskTime),
         (any::<u8>().prop_map(DatacenterId), time(), option::of(time()))
@@ -251,6 +259,10 @@ fn request() -> impl Strategy<Value = RequestId> {
     (any::<u16>(), any::<u32>(), any::<u64>(), any::<u64>()).prop_map(|(core, boot, session, sequence)| {
         RequestId { core: CoreId(core), boot, session: SessionId(session), sequence }
     })
+}
+
+fn operations() -> impl Strategy<Value = Vec<OperationId>> {
+    vec(operation(), 0..8)
 }
 
 fn operation() -> impl Strategy<Value = OperationId> {

@@ -75,7 +75,16 @@ fn session() -> Vec<(&'static str, Message)> {
             "read-first-done-without-values",
             Message::ReadFirstDone { request, latest_valid: LogicalTime(77), values: None },
         ),
-        ("read-at", Message::ReadAt { request, keyspace, commands: commands(), at: LogicalTime(70) }),
+        (
+            "read-at",
+            Message::ReadAt {
+                request,
+                keyspace,
+                commands: commands(),
+                at: LogicalTime(70),
+                with: vec![operation(5)],
+            },
+        ),
         (
             "read-at-done",
             Message::ReadAtDone {
@@ -215,8 +224,8 @@ fn time() -> Vec<(&'static str, Message)> {
         ("slice-read-without-values", Message::SliceRead { read: 9, values: None }),
         ("gave-up", Message::GaveUp { request, context: context(), replies: vec![Reply::Nil] }),
         ("await-times", Message::AwaitTimes { check: 9, times: times.clone() }),
-        ("heard", Message::Heard { received: times.clone(), floor }),
-        ("stable", Message::Stable { received: times.clone(), floor: times }),
+        ("heard", Message::Heard { received: times.clone(), floor, everywhere: vec![operation(5)] }),
+        ("stable", Message::Stable { received: times.clone(), floor: times, everywhere: Vec::new() }),
         ("stream-heartbeat", Message::Heartbeat { end: Position(2000) }),
         ("stream-ask-time", Message::AskTime),
         ("ended", Message::Ended { datacenter: DatacenterId(1), whole: LogicalTime(70), doubtful: None }),

@@ -1,0 +1,302 @@
+//! `cops-gt`: causal+ with read transactions, by lists of all dependencies; a write waits for the nearest where it arrives.
+//!
+//! Lloyd, Freedman, Kaminsky, Andersen, "Don't Settle for Eventual: Scalable Causal Consistency for Wide-Area Storage with
+//! COPS", SOSP 2011, sections 4 and 5.1. The rules:
+//!
+//! - On a get: add what was read, and all that it depends on, to the context (4.3).
+//! - On a put: the context is what the put depends on, stored with it and carried by it, the nearest marked. Then the put is added
+//!   to the context, and is what is nearest (4.3).
+//! - On a put from elsewhere: commit it after a `dep_check` of each nearest dependency (4.4).
+//! - `get_trans`, first round: the newest version of each key, with all that it depends on. If one depends on something that
+//!   another one's answer lacks, that one is read again, with what the first round named (4.6, figure 7).
+//! - Versions are kept for `trans_time`, `read_transaction_timeout_ms`; a transaction that outlives it starts again (5.1).
+//! - Dependencies are forgotten when what carries them has been in every datacenter for that long; so is what a context names, by
+//!   never-depend and by the global checkpoint, which the partitions tell each other ten times a second (5.1).
+//!
+//! Where we differ from the paper:
+//! - A dependency names the operation that wrote a version, not key and version, so that a check asks for that very write (trap 1). One that
+//!   writes several keys of a partition is one dependency. Compressed, it takes a byte or two beside its neighbours.
+//! - Keys of one partition are read at one moment, and are one share of a transaction. A share has what the values of another one
+//!   depend on if it was read after those became visible here, by logical time, or if its own values name it. If neither is
+//!   known it is read again, though what was named may be a key that nobody asked for.
+//! - The explicit version of a place is not one version: counters and rows are made of several writes. The second round shows
+//!   what the share held in the first round, and, of what has come since, those writes that the first round named. What is
+//!   named is named with its whole past, so nothing new has to be met.
+//! - A list above its bound folds into one watermark a stream, which names writes whose own past it does not name. Then the
+//!   second round is read by logical time, as of when the latest of the values became visible (`eiger`).
+//! - The paper's `trans_time` bounds the client; here the session starts again when its first round took longer. Versions and
+//!   dependencies are kept for longer than that, by the clocks of other cores.
+//! - The global checkpoint is not one time but a position of each stream: what every datacenter has durably applied.
+//! - A write that reads to write (`INCR`, `APPEND`) depends on what it read; the paper has only blind puts.
+//! - The paper's client library holds the context; here the server's session does, for stock Redis clients.
+
+use crate::lists::Lists;
+use crate::{
+    Again, Capabilities, Judgement, Malformed, Needs, Options, Past, Protocol, Share, SnapshotReads, Verdict,
+    eiger, pocc,
+};
+use ensue_types::{Extent, Opaque, OperationId, Rule, Rules, Source};
+use std::collections::BTreeSet;
+
+/// The protocol, with its bound on contexts.
+#[derive(Debug)]
+pub struct CopsGt {
+    options: Options,
+    rules: Rules,
+}
+
+impl CopsGt {
+    pub fn new(options: Options, rules: Rules) -> CopsGt {
+        CopsGt { options, rules }
+    }
+
+    fn bounded(&self, mut lists: Lists) -> Opaque {
+        lists.fold(self.options.context_operations_max);
+        if !self.rules.hold(Rule::FoldCoversAll) {
+            // Broken on purpose: what is too much is left out.
+            lists.nearest.retain(|dependency| dependency.extent == Extent::Exact);
+        }
+        lists.encode()
+    }
+}
+
+/// Adds what was read, with all that it depends on.
+fn add(lists: &mut Lists, sources: &[Source]) {
+    for carried in sources.iter().filter_map(|source| source.dependencies.as_deref()) {
+        lists.imply(&Lists::known(carried));
+    }
+    sources.iter().for_each(|source| lists.add_nearest(source.operation));
+}
+
+impl Protocol for CopsGt {
+    fn name(&self) -> &'static str {
+        "cops-gt"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            snapshot_reads: SnapshotReads::TwoRounds,
+            write_transactions: false,
+            causality: true,
+            available: true,
+        }
+    }
+
+    fn needs(&self) -> Needs {
+        let stabilization_ms = Some(pocc::FLOOR_INTERVALS * self.options.stabilization_ms);
+        Needs { versions: true, stabilization_ms, ..Needs::default() }
+    }
+
+    fn observe(&self, context: &mut Opaque, sources: &[Source]) {
+        let mut lists = Lists::known(context);
+        add(&mut lists, sources);
+        *context = self.bounded(lists);
+    }
+
+    fn remembers_settled(&self) -> bool {
+        false
+    }
+
+    fn wrote(&self, context: &mut Opaque, write: &Source) {
+        let mut lists = Lists::known(context);
+        lists.reset_to(write.operation);
+        if !self.rules.hold(Rule::ResetKeepsTheWrite) {
+            lists.retain(|operation| *operation != write.operation);
+        }
+        *context = self.bounded(lists);
+    }
+
+    fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
+        let other = Lists::decode(other)?;
+        let mut lists = match self.rules.hold(Rule::JoinKeepsBoth) || other == Lists::default() {
+            true => Lists::known(context),
+            false => Lists::default(),
+        };
+        lists.join(&other);
+        *context = self.bounded(lists);
+        Ok(())
+    }
+
+    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
+        Lists::decode(context).map(|lists| Past::Operations(lists.nearest))
+    }
+
+    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
+        let mut lists = Lists::known(context);
+        if !self.rules.hold(Rule::NearestHoldsTheReads) {
+            // Broken on purpose: one of them is taken for all that is near.
+            lists.nearest.truncate(1);
+        }
+        if self.rules.hold(Rule::DependOnWhatWasRead) {
+            add(&mut lists, observed);
+        }
+        if !self.rules.hold(Rule::AllDependenciesAreCarried) {
+            lists.others.clear();
+        }
+        lists.encode()
+    }
+
+    fn verdict(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Verdict, Malformed> {
+        let Lists { nearest, .. } = Lists::decode(dependencies)?;
+        Ok(if nearest.is_empty() { Verdict::Now } else { Verdict::After(nearest) })
+    }
+
+    fn reads_past_undecided(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, shares: &[Share<'_>]) -> Judgement {
+        let lists: Vec<Lists> = shares.iter().map(|share| Lists::known(share.seen)).collect();
+        let named: Vec<BTreeSet<OperationId>> = lists.iter().map(|lists| lists.named().collect()).collect();
+        let lacks = |index: usize| {
+            let share = &shares[index];
+            let newer = (0..shares.len()).filter(|&other| shares[other].earliest > Some(share.latest));
+            newer
+                .flat_map(|other| &named[other])
+                .any(|operation| operation.partition == share.partition && !named[index].contains(operation))
+        };
+        if lists.iter().any(Lists::is_folded) || shares.iter().any(|share| share.earliest.is_none()) {
+            return eiger::judge(shares, self.rules);
+        }
+        let again: Vec<Again> = (0..shares.len())
+            .filter(|&index| lacks(index))
+            .map(|index| {
+                let Share { partition, latest, .. } = shares[index];
+                let all: BTreeSet<OperationId> = named.iter().flatten().copied().collect();
+                let with = all.into_iter().filter(|operation| operation.partition == partition).collect();
+                Again { share: index, at: latest, with }
+            })
+            .collect();
+        if again.is_empty() { Judgement::Consistent } else { Judgement::ReadAgain(again) }
+    }
+
+    fn keeps_old_versions(&self) -> bool {
+        false
+    }
+
+    fn forget(&self, context: &mut Opaque, is_everywhere: &dyn Fn(&OperationId) -> bool) {
+        let mut lists = Lists::known(context);
+        let before = lists.nearest.len() + lists.others.len();
+        lists.retain(|operation| !is_everywhere(operation));
+        if lists.nearest.len() + lists.others.len() < before {
+            *context = lists.encode();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CopsGt;
+    use crate::{Again, Judgement, Options, Protocol, Share, Verdict};
+    use ensue_types::{
+        DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Opaque, OperationId, PartitionId,
+        Position, Rules, Source, Stamp,
+    };
+    use std::sync::Arc;
+
+    fn protocol() -> CopsGt {
+        CopsGt::new(Options { context_operations_max: 4, ..Options::default() }, Rules::default())
+    }
+
+    fn operation(partition: u16, position: u64) -> OperationId {
+        OperationId {
+            datacenter: DatacenterId(0),
+            incarnation: Incarnation(1),
+            partition: PartitionId(partition),
+            position: Position(position),
+        }
+    }
+
+    fn source(operation: OperationId, dependencies: Opaque) -> Source {
+        let stamp = Stamp {
+            time: LogicalTime(operation.position.0),
+            datacenter: operation.datacenter,
+            partition: operation.partition,
+        };
+        Source { operation, stamp, dependencies: Some(Arc::new(dependencies)) }
+    }
+
+    /// A session writes, one after the other; what each write carries.
+    fn chain(operations: &[OperationId]) -> Vec<Source> {
+        let (protocol, mut context) = (protocol(), Opaque::default());
+        let write = |&operation: &OperationId| {
+            let write = source(operation, protocol.dependencies(&context, &[]));
+            protocol.wrote(&mut context, &write);
+            write
+        };
+        operations.iter().map(write).collect()
+    }
+
+    fn seen(source: &Source) -> Opaque {
+        let mut facts = Opaque::default();
+        protocol().observe(&mut facts, std::slice::from_ref(source));
+        facts
+    }
+
+    fn share(partition: u16, earliest: u64, latest: u64, seen: &Opaque) -> Share<'_> {
+        let (earliest, latest) = (Some(LogicalTime(earliest)), LogicalTime(latest));
+        Share { partition: PartitionId(partition), earliest, latest, seen }
+    }
+
+    #[test]
+    fn a_write_carries_all_and_waits_for_the_nearest() {
+        let writes = chain(&[operation(0, 1), operation(1, 1), operation(2, 1)]);
+        let carried = writes[2].dependencies.as_deref().expect("a source with dependencies");
+        let nearest = Dependency { operation: operation(1, 1), extent: Extent::Exact };
+        assert_eq!(protocol().verdict(operation(2, 1), carried), Ok(Verdict::After(vec![nearest])));
+        let named: Vec<OperationId> = super::Lists::known(carried).named().collect();
+        assert_eq!(named, [operation(1, 1), operation(0, 1)]);
+    }
+
+    /// Figure 7: the album depends on the access list, directly or not; the answer for the list is older.
+    #[test]
+    fn a_share_that_lacks_what_another_depends_on_is_read_again_with_that() {
+        let writes = chain(&[operation(0, 5), operation(2, 1), operation(1, 1)]);
+        let (old, album) = (seen(&chain(&[operation(0, 4)])[0]), seen(&writes[2]));
+        let again = Again { share: 0, at: LogicalTime(10), with: vec![operation(0, 4), operation(0, 5)] };
+        assert_eq!(
+            protocol().judge(&[share(0, 4, 10, &old), share(1, 20, 30, &album)]),
+            Judgement::ReadAgain(vec![again])
+        );
+        // Read after the album had become visible, it has all that the album depends on.
+        assert_eq!(
+            protocol().judge(&[share(0, 4, 20, &old), share(1, 20, 30, &album)]),
+            Judgement::Consistent
+        );
+        // What it answered with is newer.
+        let newer = seen(&writes[0]);
+        assert_eq!(
+            protocol().judge(&[share(0, 4, 10, &newer), share(1, 20, 30, &album)]),
+            Judgement::Consistent
+        );
+        // By logical time nothing fits, yet nobody depends on anything.
+        let apart = seen(&chain(&[operation(1, 1)])[0]);
+        assert_eq!(
+            protocol().judge(&[share(0, 4, 10, &old), share(1, 20, 30, &apart)]),
+            Judgement::Consistent
+        );
+    }
+
+    #[test]
+    fn what_was_folded_is_read_by_time() {
+        let operations: Vec<OperationId> = (1..=70).map(|position| operation(0, position)).collect();
+        let writes = chain(&[&operations[..], &[operation(1, 1)]].concat());
+        let (old, album) = (seen(&writes[0]), seen(&writes[70]));
+        let again = Again { share: 0, at: LogicalTime(30), with: Vec::new() };
+        assert_eq!(
+            protocol().judge(&[share(0, 4, 10, &old), share(1, 20, 30, &album)]),
+            Judgement::ReadAgain(vec![again])
+        );
+    }
+
+    #[test]
+    fn what_is_everywhere_is_forgotten_near_or_far() {
+        let writes = chain(&[operation(0, 1), operation(1, 1), operation(2, 1)]);
+        let mut context = seen(&writes[2]);
+        protocol().forget(&mut context, &|operation| operation.partition != PartitionId(1));
+        let left = super::Lists::known(&context);
+        assert_eq!((left.nearest.len(), left.others.len()), (0, 1));
+        protocol().forget(&mut context, &|_| true);
+        assert_eq!(context, Opaque::default());
+    }
+}
