@@ -297,7 +297,7 @@ fn expected(streams: &[Vec<Sent>], key: &[u8], column: &Column) -> (BTreeSet<Sta
             let previous = other.previous.as_ref().expect("every base says it");
             previous.operations().contains(&one.write.operation) || one.write.stamp <= previous.forgotten()
         };
-        here.iter().any(|other| by(other))
+        here.iter().any(by)
     };
     let standing: Vec<Folded> = here
         .iter()
