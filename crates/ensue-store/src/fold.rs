@@ -16,8 +16,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folded {
     pub stamp: Stamp,
-    /// Nothing is a delete.
+    /// What would be shown if it stood alone: nothing for a delete, unless something was added to a counter since.
     pub value: Option<Bytes>,
+    /// It is a delete.
+    pub deletes: bool,
 }
 
 /// A handler.
@@ -118,7 +120,7 @@ impl Fold for Extreme {
     }
 
     fn fold(&self, siblings: &[Folded]) -> Option<Bytes> {
-        let values = || siblings.iter().filter_map(|sibling| sibling.value.as_ref());
+        let values = || values_of(siblings);
         let number = |value: &&Bytes| Decimal::parse(value);
         let numbers = values().any(|value| number(&value).is_some());
         let ranked = values().map(|value| (number(&value), value)).filter(|rank| rank.0.is_some() == numbers);
@@ -129,11 +131,18 @@ impl Fold for Extreme {
 
 /// The one value, as it is, if all are the same; what is made of several otherwise.
 fn join(siblings: &[Folded], several: impl Fn(&BTreeSet<&Bytes>) -> Vec<u8>) -> Option<Bytes> {
-    let values: BTreeSet<&Bytes> = siblings.iter().filter_map(|sibling| sibling.value.as_ref()).collect();
+    let values: BTreeSet<&Bytes> = values_of(siblings).collect();
     match values.len() {
         0 | 1 => values.first().map(|&value| value.clone()),
         _ => Some(Bytes::from(several(&values))),
     }
+}
+
+/// The values that count: beside one that was put, a delete says nothing, whatever has been added since.
+fn values_of(siblings: &[Folded]) -> impl Iterator<Item = &Bytes> {
+    let all_delete = siblings.iter().all(|sibling| sibling.deletes);
+    let counts = move |sibling: &&Folded| all_delete || !sibling.deletes;
+    siblings.iter().filter(counts).filter_map(|sibling| sibling.value.as_ref())
 }
 
 fn parts(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {

@@ -211,7 +211,7 @@ impl State {
                     Content::Bytes(bytes) => Some(bytes),
                     Content::Number(number) => Some(Bytes::from(number.to_string())),
                 };
-                Folded { stamp: base.stamp, value }
+                Folded { stamp: base.stamp, value, deletes: base.value.is_none() }
             })
             .collect();
         siblings.folded = match rules.hold(Rule::FoldsIgnoreTheOrder) {

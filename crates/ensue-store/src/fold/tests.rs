@@ -27,7 +27,11 @@ const VALUES: [&str; 16] = [
 
 fn sibling(time: u64, value: Option<&str>) -> Folded {
     let stamp = Stamp { time: LogicalTime(time), ..Stamp::ZERO };
-    Folded { stamp, value: value.map(|value| Bytes::copy_from_slice(value.as_bytes())) }
+    Folded {
+        stamp,
+        value: value.map(|value| Bytes::copy_from_slice(value.as_bytes())),
+        deletes: value.is_none(),
+    }
 }
 
 /// Writes by their stamps, a few of them deletes.
@@ -68,6 +72,7 @@ proptest! {
             let folded = |writes: &[Folded]| Folded {
                 stamp: writes.iter().map(|write| write.stamp).max().unwrap_or_default(),
                 value: handler.fold(writes),
+                deletes: writes.iter().all(|write| write.deletes),
             };
             let parts = handler.fold(&[folded(&one), folded(&other)]);
             prop_assert_eq!(parts, handler.fold(&[one.clone(), other.clone()].concat()), "{}", name);
@@ -80,6 +85,18 @@ fn fold(name: &str, values: &[Option<&str>]) -> Option<String> {
         values.iter().enumerate().map(|(time, value)| sibling(1 + time as u64, *value)).collect();
     let folded = by_name(name).expect("built in").fold(&siblings);
     folded.map(|value| String::from_utf8(value.to_vec()).expect("text"))
+}
+
+/// What was added since a delete counts with the values that were put beside it, and not twice.
+#[test]
+fn additions_since_a_delete_are_no_value_beside_one_that_was_put() {
+    let deleted = Folded { deletes: true, ..sibling(1, Some("1")) };
+    let put = sibling(2, Some("11"));
+    for name in ["max", "min", "union", "concat-sorted"] {
+        let handler = by_name(name).expect("built in");
+        assert_eq!(handler.fold(&[deleted.clone(), put.clone()]).as_deref(), Some(&b"11"[..]), "{name}");
+        assert_eq!(handler.fold(std::slice::from_ref(&deleted)).as_deref(), Some(&b"1"[..]), "{name}");
+    }
 }
 
 #[test]

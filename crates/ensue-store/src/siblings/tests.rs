@@ -309,7 +309,8 @@ fn expected(streams: &[Vec<Sent>], key: &[u8], column: &Column) -> (BTreeSet<Sta
                 }
                 _ => None,
             };
-            Folded { stamp: one.write.stamp, value }
+            let deletes = value.is_none();
+            Folded { stamp: one.write.stamp, value, deletes }
         })
         .collect();
     let values = standing.iter().filter(|one| one.value.is_some()).map(|one| one.stamp).collect();
@@ -434,4 +435,24 @@ fn what_lost_to_a_delete_is_not_collected() {
     world.deliver_everything();
     world.collect(0);
     assert_eq!(world.datacenters[0].rows.rows_count(), 0);
+}
+
+/// A writer that has restarted no longer knows that it had replaced a tombstone. Who still has that must show the same.
+#[test]
+fn a_tombstone_that_a_writer_forgot_changes_nothing() {
+    let mut world = World::new();
+    let (key, add) = (3, Step::Add { at: 1, key: 3 });
+    world.change(0, key, 0, |seen| Effect::Delete { seen });
+    world.deliver_everything();
+    world.collect(0);
+    let here = &mut world.datacenters[0].rows;
+    *here = restarted(here);
+    world.change(0, key, 0, |seen| Effect::Put { value: Bytes::from_static(b"10"), seen });
+    world.deliver_everything();
+    world.take(&add);
+    world.deliver_everything();
+    for at in 0..DATACENTERS {
+        let shown = stamps(&world.datacenters[at].rows, b"min", &Column::Text).1;
+        assert_eq!(shown.as_deref(), Some(&b"11"[..]), "dc{}", at + 1);
+    }
 }
