@@ -114,7 +114,8 @@ fn soak(root: &Path, arguments: &[String]) -> Result<bool> {
 
 fn compare(root: &Path, arguments: &[String]) -> Result<bool> {
     let mut arguments: Vec<String> = arguments.to_vec();
-    record_into(root, "compare.md", &mut arguments)?;
+    let file = if arguments.iter().any(|word| word == "--cut") { "cut.md" } else { "compare.md" };
+    record_into(root, file, &mut arguments)?;
     ensue(root, "compare", &arguments)
 }
 

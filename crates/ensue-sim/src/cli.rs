@@ -7,6 +7,7 @@ pub mod compare;
 mod exhaust;
 mod failure;
 mod many;
+mod outage;
 
 use crate::promises::Promises;
 use crate::run::{Report, run as run_world, to_screen};

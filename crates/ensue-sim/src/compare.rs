@@ -8,6 +8,7 @@ pub mod chart;
 pub mod cost;
 pub mod demand;
 pub mod load;
+pub mod outage;
 mod probes;
 pub mod reads;
 pub mod table;

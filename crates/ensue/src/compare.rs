@@ -39,6 +39,10 @@ pub(crate) struct CompareArgs {
     /// Sync every write before it is answered
     #[arg(long)]
     always_sync: bool,
+    /// Cut a datacenter's links under load for so many virtual seconds, and show what each protocol goes on to answer and has to
+    /// remember; the loads above are not run
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "60")]
+    cut: Option<u64>,
     /// Write the tables into this markdown file, too, and a picture (.svg) beside it
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -73,6 +77,7 @@ pub(crate) fn run(args: CompareArgs) -> anyhow::Result<ExitCode> {
         record: record.clone(),
         command,
         commit: commit.clone(),
+        cut: args.cut,
     });
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(2)))
 }

@@ -32,6 +32,8 @@ pub struct CompareOptions {
     pub command: String,
     /// The commit that is measured, as the record tells it.
     pub commit: Option<String>,
+    /// Cut a datacenter's links for so many virtual seconds, and look at that instead.
+    pub cut: Option<u64>,
 }
 
 /// A load and what it showed.
@@ -42,6 +44,9 @@ struct Measured {
 
 /// Runs the subcommand. The exit code: 0 all is well, 1 something failed, 2 the command line makes no sense.
 pub fn run(options: &CompareOptions) -> i32 {
+    if let Some(cut) = options.cut {
+        return super::outage::run(options, cut);
+    }
     if let Some(why) = nonsense(options) {
         eprintln!("{why}");
         return 2;
@@ -69,7 +74,7 @@ pub fn run(options: &CompareOptions) -> i32 {
             }
         }
     }
-    match options.record.as_deref().map_or(Ok(()), |path| record(path, measured, options)) {
+    match record(measured, options) {
         Ok(()) => 0,
         Err(why) => {
             eprintln!("{why}");
@@ -146,26 +151,36 @@ fn reading_ns() -> u64 {
     (0..10_000).map(|_| thread_ns()).map(|before| thread_ns() - before).min().unwrap_or(0)
 }
 
-fn record(path: &Path, measured: Vec<Measured>, options: &CompareOptions) -> Result<(), String> {
-    let picture = path.with_extension("svg");
-    let file_name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut text = format!(
-        "# The protocols side by side\n\n    {}\n\n{}\n\n![the same as bars]({})\n",
-        options.command,
-        made_by(options.commit.as_deref()),
-        file_name(&picture)
-    );
+fn record(measured: Vec<Measured>, options: &CompareOptions) -> Result<(), String> {
+    let mut text = format!("{}\n", made_by(options.commit.as_deref()));
     for Measured { demand, rows } in &measured {
         text += &format!("\n## {}\n\n{}.\n\n{}", demand.name, demand.words(), table(rows));
     }
     text += &format!("\n{LEGEND}");
     let loads: Vec<(&str, Vec<Row>)> =
         measured.into_iter().map(|measured| (measured.demand.name, measured.rows)).collect();
+    let title = "The protocols side by side";
+    written_record(options, title, &text, &chart::svg(title, &loads))
+}
+
+/// Writes the file that the options name, if they name one, and the picture beside it.
+pub(super) fn written_record(
+    options: &CompareOptions,
+    title: &str,
+    text: &str,
+    picture: &str,
+) -> Result<(), String> {
+    let Some(path) = options.record.as_deref() else { return Ok(()) };
+    let beside = path.with_extension("svg");
+    let name = beside.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let write = |path: &Path, text: &str| {
         std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
     };
-    write(path, &text)?;
-    write(&picture, &chart::svg("The protocols side by side", &loads))
+    write(
+        path,
+        &format!("# {title}\n\n    {}\n\n![the same as a picture]({name})\n\n{text}", options.command),
+    )?;
+    write(&beside, picture)
 }
 
 /// What was measured, and on what.

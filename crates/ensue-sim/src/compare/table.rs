@@ -66,14 +66,19 @@ impl Row {
     }
 }
 
-/// The table, each column as wide as it must be.
+/// The table.
 pub fn table(rows: &[Row]) -> String {
     let cells: Vec<[String; 15]> = rows.iter().map(Row::cells).collect();
+    aligned(COLUMNS, &cells)
+}
+
+/// A table of these cells, each column as wide as it must be; the first one has names, the others numbers.
+pub(super) fn aligned<const N: usize>(columns: [&str; N], cells: &[[String; N]]) -> String {
     let width = |column: usize| {
         let widths = cells.iter().map(|row| row[column].chars().count());
-        widths.max().unwrap_or(0).max(COLUMNS[column].chars().count())
+        widths.max().unwrap_or(0).max(columns[column].chars().count())
     };
-    let line = |row: [&str; 15]| {
+    let line = |row: [&str; N]| {
         let mut line = String::new();
         for (column, cell) in row.into_iter().enumerate() {
             let width = width(column);
@@ -84,13 +89,13 @@ pub fn table(rows: &[Row]) -> String {
         }
         line + "|\n"
     };
-    let mut text = line(COLUMNS);
-    for column in 0..COLUMNS.len() {
+    let mut text = line(columns);
+    for column in 0..N {
         let dashes = "-".repeat(width(column) + 1);
         text.push_str(&if column == 0 { format!("|{dashes}-") } else { format!("|{dashes}:") });
     }
     text.push_str("|\n");
-    for row in &cells {
+    for row in cells {
         text.push_str(&line(row.each_ref().map(String::as_str)));
     }
     text
