@@ -3,9 +3,16 @@
 //! The layout is that of `docs/sessions.md`'s token as it travels: base64url of version, keyspace, time, facts and an
 //! FNV-1a checksum, which protects against mistakes and not against forgers.
 
+use crate::seed::Options;
+
 const TIME: std::ops::Range<usize> = 2..10;
 const CHECKSUM_BYTES: usize = 8;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// What nobody may believe: beyond the bound of every clock, also of one that is wild, whose own server believes it.
+pub(super) fn far_ms(options: &Options) -> u64 {
+    2 * options.tuning.clock_ahead_ms_max + options.clock.wild_ms
+}
 
 /// The same token, from this millisecond since 1970. Nothing if the text is no token.
 pub(super) fn at(text: &[u8], ms: u64) -> Option<Vec<u8>> {
@@ -44,7 +51,21 @@ fn encode(bytes: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{at, decode, encode};
+    use super::{at, decode, encode, far_ms};
+    use crate::seed::Options;
+    use ensue_types::Rules;
+
+    /// Seeds 40005447 and 40005975 of the protocols that go by times: a clock so wild took what was refused by all others.
+    #[test]
+    fn no_clock_of_a_world_believes_a_forged_token() {
+        let worlds = (0..1_000).map(|seed| Options::draw(seed, Rules::default()));
+        let wild: Vec<Options> = worlds.filter(|options| options.clock.wild_ms > 0).collect();
+        for options in &wild {
+            let most_ms = options.clock.wild_ms + options.tuning.clock_ahead_ms_max;
+            assert!(far_ms(options) > most_ms, "{:?}", options.clock);
+        }
+        assert!(!wild.is_empty());
+    }
 
     #[test]
     fn text_and_bytes_go_both_ways() {
