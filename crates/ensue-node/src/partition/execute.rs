@@ -135,7 +135,11 @@ impl Partition {
     pub(super) fn advance(&mut self, mut execution: Execution) {
         while let Some(args) = execution.commands.pop_front() {
             match self.step(&mut execution, args) {
-                Step::Done(reply) => execution.replies.push(reply),
+                Step::Done(reply) => {
+                    execution.replies.push(reply);
+                    // What it has seen is left of a dead datacenter: the next command must not take it for what was lost.
+                    self.past_the_losses(execution.keyspace, &mut execution.context.facts);
+                }
                 Step::Parked => {
                     // The batch itself was moved into what it waits for.
                     return;
@@ -143,7 +147,6 @@ impl Partition {
             }
         }
         execution.context.time = execution.context.time.max(self.clock.latest());
-        self.past_the_losses(execution.keyspace, &mut execution.context.facts);
         let Execution { from, request, context, replies, gave_up, .. } = execution;
         self.send(
             from,
