@@ -72,8 +72,9 @@ impl Partition {
             writer.item(image::RECORD, &image::record_item(&record));
         }
         let before = std::mem::replace(&mut self.persistence.checkpointed_end, log.end());
-        // What is known of the others' time is not in the checkpoint, so it is logged again behind its start: now, because the
-        // partition may stop before it logs anything else.
+        // The clock's bound and what is known of the others' time are not in the checkpoint, so they are logged again behind its
+        // start: now, because the partition may stop before it logs anything else.
+        self.log_bound();
         self.times.logged = None;
         self.log_times();
         self.persistence.writer = Some((writer, Walk { before, ..Walk::default() }));

@@ -355,6 +355,11 @@ impl Partition {
         let ahead_ms = self.now.wall_ms + self.config.tuning.clock_persist_ahead_ms;
         let bound = LogicalTime::from_ms(ahead_ms.max(latest_ms + 2 * CLOCK_MARGIN_MS));
         self.persistence.bound = bound;
+        self.log_bound();
+    }
+
+    pub(super) fn log_bound(&mut self) {
+        let bound = self.persistence.bound;
         self.persistence.log(&Record::ClockBound { bound });
     }
 

@@ -227,6 +227,8 @@ fn what_was_received_while_the_log_was_synced_is_not_called_synced() {
     let synced = |op: &DiskOp| matches!(op, DiskOp::Sync { file: FileName::Segment(_) });
     while !synced(&world.carry_out().expect("a sync is under way")) {}
     let appended = |op: &DiskOp| matches!(op, DiskOp::Append { file: FileName::Segment(_), .. });
+    // A checkpoint has begun, and logged the clock's bound before.
+    while !appended(&world.carry_out().expect("the clock's bound is to be written")) {}
     while !appended(&world.carry_out().expect("the second entry is to be written")) {}
     assert_eq!(acknowledged(&world), (2, 1));
 }

@@ -344,3 +344,17 @@ fn a_restart_by_a_checkpoint_knows_what_was_stable() {
         assert!(stable.covers_but(DatacenterId(0), &received), "{name}: {stable:?} after a restart");
     }
 }
+
+/// The bound up to which the clock may have shown times is not in a checkpoint either.
+#[test]
+fn a_restart_by_a_checkpoint_shows_no_time_again() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::under("eventual", BTreeMap::new(), now, 1).started();
+    world.run("SET a 1");
+    // The log is kept for the other datacenter; this is about what is behind the checkpoint's start.
+    world.partition.persistence.stream_floor = world.partition.persistence.log.as_ref().expect("open").end();
+    let (now, bound) = (world.now, world.partition.persistence.bound);
+    assert!(bound > world.partition.clock.latest());
+    let again = World::under("eventual", world.files_when_a_checkpoint_is_named(), now, u64::MAX).started();
+    assert!(again.partition.clock.latest() >= bound, "a time below {bound} may have been shown");
+}
