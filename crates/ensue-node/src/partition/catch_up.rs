@@ -3,7 +3,8 @@
 //! The log also held what was received of the other datacenters, and votes and parts of transactions. Sessions of this
 //! datacenter, on other cores, may have seen all of that. So before a session is served: every datacenter's stream is applied
 //! up to where it stood after the restart, which is at least what may have been shown before; and every other partition
-//! of this datacenter has told again of the transactions that this one takes part in (trap 17). Meanwhile the partition
+//! of this datacenter has told again of the transactions that this one takes part in (trap 17). The same goes for what was known
+//! of the others' time: what was whole before must not wait for it anew (trap 32). Meanwhile the partition
 //! speaks with partitions as always, but executes no part of a local transaction before all that it would read has come.
 
 use super::recover::Open;
@@ -73,12 +74,17 @@ impl Partition {
         }
     }
 
-    /// A datacenter said where its stream ends: the first time counts.
-    pub(super) fn note_end(&mut self, datacenter: DatacenterId, end: Position) {
-        if let Some(catch_up) = &mut self.catch_up {
-            if catch_up.unheard.remove(&datacenter) {
-                catch_up.ends.insert(datacenter, end);
-            }
+    /// A datacenter said where its stream ends: the first time counts. It said when, too, and that is as good as a heartbeat: its
+    /// clock has passed all that was known of its time before, on which what is taken back of the own stream may rest.
+    pub(super) fn note_end(&mut self, datacenter: DatacenterId, end: Position, time: LogicalTime) {
+        let Some(catch_up) = &mut self.catch_up else { return };
+        if !catch_up.unheard.remove(&datacenter) {
+            return;
+        }
+        catch_up.ends.insert(datacenter, end);
+        // A time that is not believed has not moved the clock.
+        if time <= self.clock.latest() {
+            self.on_heartbeat(datacenter, end, time);
         }
     }
 
@@ -130,6 +136,9 @@ impl Partition {
         let records = catch_up.records;
         self.catch_up = None;
         self.forget_past();
+        // What was taken back was logged before the others' time was known again.
+        self.times.logged = None;
+        self.log_times();
         self.mark_caught_up();
         self.trace(Trace::PartitionReady { partition: self.id, records });
     }

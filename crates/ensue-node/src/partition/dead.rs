@@ -212,7 +212,7 @@ impl Partition {
         }
         self.trace(Trace::StreamSettled { partition: self.id, datacenter, end: end.received });
         self.times_rose |= self.times.received.raise(datacenter, end.time);
-        self.note_end(datacenter, end.received);
+        self.note_end(datacenter, end.received, end.time);
         self.end_stream(datacenter, end.received);
         self.say_ended(datacenter);
     }

@@ -66,7 +66,7 @@ impl Partition {
         }
         sender.on_acknowledge(acknowledge, clock);
         self.let_go_of_received();
-        self.note_end(datacenter, acknowledge.end);
+        self.note_end(datacenter, acknowledge.end, clock);
         self.answer_replica_waits();
         self.send_streams();
     }
