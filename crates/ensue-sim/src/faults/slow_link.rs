@@ -32,7 +32,7 @@ impl Kind for SlowLink {
 
     fn strike(&self, world: &mut World) -> Effect {
         let shape = world.options.shape;
-        world.network.lag(self.from.site(shape), self.to.site(shape), self.by_us);
+        world.slow_link(self.from.site(shape), self.to.site(shape), self.by_us, self.lasts_us);
         Effect::Lasts(self.lasts_us)
     }
 

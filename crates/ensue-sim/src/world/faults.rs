@@ -3,6 +3,7 @@
 use super::{Hold, VERSIONS, World};
 use crate::event::Event;
 use crate::network::Break;
+use crate::promises::Availability;
 use crate::shape::{ProcessId, Site};
 use bytes::Bytes;
 use ensue_types::{CoreId, DatacenterId};
@@ -47,6 +48,22 @@ impl World {
     /// The same, at a later time.
     pub fn flap_at(&mut self, at: u64, a: Site, b: Site, how: Break) {
         self.queue.push(at.max(self.now), Event::Flap { a, b, how });
+    }
+
+    /// One direction between two cores takes so much longer for so long. Where a read may wait for other datacenters until shortly
+    /// before its client gives up (`BLOCKED`), the time that is left is for its way there and back: a datacenter that needs
+    /// more is in trouble, and its clients may hear that nobody answered in time.
+    pub fn slow_link(&mut self, from: Site, to: Site, by_us: u64, lasts_us: u64) {
+        self.network.lag(from, to, by_us);
+        let shape = self.options.shape;
+        let within = shape.datacenter(from) == shape.datacenter(to);
+        // The question and the answer of the partition that draws a cut may go the same way.
+        let ways_us = 2 * by_us;
+        let spare_us = self.options.tuning.request_timeout_ms * 1_000 / 5;
+        let blocks = self.options.promises().availability == Availability::Blocks;
+        if within && blocks && ways_us >= spare_us {
+            self.trouble(from, self.now + lasts_us + ways_us);
+        }
     }
 
     /// Nothing that one core sends to another arrives for so long; the connection stays up.
@@ -132,3 +149,6 @@ impl World {
         of(a).flat_map(|from| of(b).map(move |to| (from, to))).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

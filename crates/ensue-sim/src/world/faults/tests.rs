@@ -1,0 +1,26 @@
+//! Which faults excuse a datacenter.
+
+use crate::seed::Options;
+use crate::shape::{Shape, Site};
+use crate::world::World;
+use ensue_types::{DatacenterId, Rules};
+
+/// Seed 40002301 of pocc: what was late by more than the time that was left was answered `UNAVAILABLE` in the place of `BLOCKED`.
+#[test]
+fn a_slow_link_excuses_where_a_read_waits_until_its_client_is_about_to_give_up() {
+    let shape = Shape { datacenters: 2, cores: 2, partitions: 2, one_process: false };
+    let timeout_us = 100_000;
+    for (protocol, by_us, excused) in
+        [("pocc", 10_000, true), ("pocc", 9_000, false), ("cure", 50_000, false), ("eiger", 50_000, false)]
+    {
+        let mut options = Options::calm(shape, 1_000, Rules::default());
+        options.protocol = protocol.into();
+        options.tuning.request_timeout_ms = timeout_us / 1_000;
+        let mut world = World::new(options);
+        while world.step(100_000).is_some() {}
+        assert!(world.healthy_since(DatacenterId(0)).is_some(), "it has started");
+        world.slow_link(Site(0), Site(1), by_us, 5_000);
+        let is_excused = world.healthy_since(DatacenterId(0)).is_none();
+        assert_eq!(is_excused, excused, "{protocol} by {by_us} us");
+    }
+}
