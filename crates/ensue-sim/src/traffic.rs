@@ -2,7 +2,8 @@
 //! where.
 
 use ensue_protocol::facts;
-use ensue_store::entry::Change;
+use ensue_protocol::lists::Lists;
+use ensue_store::entry::{Change, Entry};
 use ensue_store::layout::{decode_entry, previous_bytes};
 use ensue_types::{DatacenterId, Effect, PartitionId, Position, RowEffect, Stamp};
 use ensue_wire::{Address, Envelope, Message};
@@ -97,6 +98,13 @@ pub struct Counts {
 /// Where an update stands in its stream.
 type Place = (DatacenterId, PartitionId, Position);
 
+/// How many dependencies a write carries, if they are a list.
+fn dependencies(entry: &Entry) -> Option<usize> {
+    let list = facts::decode(&entry.dependencies).map(|list| list.len());
+    let lists = || Lists::decode(&entry.dependencies).map(|lists| lists.nearest.len() + lists.others.len());
+    list.or_else(|_| lists()).ok()
+}
+
 /// An update on its way.
 #[derive(Clone, Copy, Debug)]
 pub struct Update {
@@ -152,9 +160,9 @@ impl Traffic {
                 self.counts.updates += 1;
                 self.counts.dependency_bytes += entry.dependencies.0.len() as u64;
                 self.counts.previous_bytes += previous_bytes(&entry) as u64;
-                if let Ok(list) = facts::decode(&entry.dependencies) {
+                if let Some(dependencies) = dependencies(&entry) {
                     self.counts.lists += 1;
-                    self.counts.dependencies += list.len() as u64;
+                    self.counts.dependencies += dependencies as u64;
                 }
             }
         }
