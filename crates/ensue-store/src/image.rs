@@ -11,7 +11,8 @@
 //!     streams u8, each: datacenter u8, applied incarnation u16, watermark u64, above u32 count, u64 each,
 //!                       received incarnation u16, received u64 |
 //!     keyspaces u8, each: flushed stamp, collected stamp (each u64, u8, u16) |
-//!     for each stream, since format 2, what was declared lost: u16 count, each: after u64, through u64
+//!     for each stream, since format 2, what was declared lost: u16 count, each: after u64, through u64 |
+//!     for each keyspace, since format 4: forgotten stamp
 //! kind 1, an effect that every reader sees: since u64 | an entry with one effect, whose `transaction` is the
 //!     operation's own name, and whose dependencies are those of the write if its keyspace keeps versions
 //! kind 2, a version: the same
@@ -66,9 +67,19 @@ pub struct PartitionImage {
     /// Local transactions begun in this incarnation.
     pub begun: u64,
     pub streams: Vec<StreamImage>,
-    /// For each keyspace the stamp below which base values were flushed, and the highest stamp of a counter's tombstone
-    /// that was collected.
-    pub bounds: Vec<(Stamp, Stamp)>,
+    /// Of each keyspace.
+    pub bounds: Vec<Bounds>,
+}
+
+/// The highest stamps of what a keyspace no longer holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Base values below it were flushed.
+    pub flushed: Stamp,
+    /// Of a counter's tombstone that was collected.
+    pub collected: Stamp,
+    /// Of anything that was collected: a write that replaced it says so by this (`Previous`), before a restart and after.
+    pub forgotten: Stamp,
 }
 
 impl PartitionImage {
@@ -88,10 +99,9 @@ impl PartitionImage {
             out.put_u64_le(stream.received.0);
         }
         out.put_u8(self.bounds.len() as u8);
-        for stamp in self.bounds.iter().flat_map(|(flushed, collected)| [flushed, collected]) {
-            out.put_u64_le(stamp.time.0);
-            out.put_u8(stamp.datacenter.0);
-            out.put_u16_le(stamp.partition.0);
+        for bounds in &self.bounds {
+            put_stamp(bounds.flushed, &mut out);
+            put_stamp(bounds.collected, &mut out);
         }
         for stream in &self.streams {
             out.put_u16_le(stream.lost.len() as u16);
@@ -100,6 +110,7 @@ impl PartitionImage {
                 out.put_u64_le(through.0);
             }
         }
+        self.bounds.iter().for_each(|bounds| put_stamp(bounds.forgotten, &mut out));
         out
     }
 
@@ -140,7 +151,8 @@ impl PartitionImage {
         }
         let mut bounds = Vec::new();
         for _ in 0..from.try_get_u8()? {
-            bounds.push((read_stamp(from)?, read_stamp(from)?));
+            let (flushed, collected) = (read_stamp(from)?, read_stamp(from)?);
+            bounds.push(Bounds { flushed, collected, forgotten: Stamp::ZERO });
         }
         // Format 1 ends here.
         let tells_of_losses = !from.is_empty();
@@ -150,8 +162,19 @@ impl PartitionImage {
                 stream.lost.push((Position(after), Position(through)));
             }
         }
+        // Formats 2 and 3 end here.
+        let tells_of_forgotten = !from.is_empty();
+        for bounds in bounds.iter_mut().filter(|_| tells_of_forgotten) {
+            bounds.forgotten = read_stamp(from)?;
+        }
         Ok(PartitionImage { clock, position, begun, streams, bounds })
     }
+}
+
+fn put_stamp(stamp: Stamp, out: &mut Vec<u8>) {
+    out.put_u64_le(stamp.time.0);
+    out.put_u8(stamp.datacenter.0);
+    out.put_u16_le(stamp.partition.0);
 }
 
 fn read_stamp(from: &mut Bytes) -> Result<Stamp, bytes::TryGetError> {
@@ -294,3 +317,6 @@ pub fn decode_write(kind: u8, bytes: &Bytes) -> Result<WriteImage, LayoutError> 
     let previous = previous.pop();
     Ok(WriteImage { since, keyspace, stamp, operation, dependencies, change, previous })
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@
 
 use crate::cell::{self, Base, Keep, Outcome, State, Write};
 use crate::fold::{Fold, Handlers};
-use crate::image::{self, WriteImage};
+use crate::image::{self, Bounds, WriteImage};
 use crate::row::{self, Row};
 use crate::siblings::Conflicts;
 use crate::versions::Version;
@@ -61,9 +61,10 @@ pub struct Keyspace {
     /// The locations with unsettled versions. A row that has any never leaves its slot.
     unsettled: VecDeque<(u32, Column)>,
     versions: usize,
-    /// The highest stamp of a counter's tombstone that was collected.
+    /// The highest stamp of a counter's tombstone that was collected: every addition up to it, to a column that is not here or
+    /// has no base, was seen and deleted.
     collected: Stamp,
-    /// The highest stamp of anything that was collected since the start: whatever is below it had been applied here.
+    /// The highest stamp of anything that was collected: whatever is below it had been applied here.
     forgotten: Stamp,
     /// What is not here has been absent at least since then.
     absent_since: LogicalTime,
@@ -178,9 +179,9 @@ impl Keyspace {
         self.absent_since
     }
 
-    /// Every addition with a stamp up to this, to a column that is not here or has no base, was seen and deleted.
-    pub fn collected(&self) -> Stamp {
-        self.collected
+    /// What a checkpoint keeps of what is no longer here.
+    pub fn bounds(&self) -> Bounds {
+        Bounds { flushed: self.flushed(), collected: self.collected, forgotten: self.forgotten }
     }
 
     /// Base values with stamps below this one were flushed, and no reader sees them any more.
@@ -562,11 +563,12 @@ impl Keyspace {
         Collected::Removed
     }
 
-    /// Restores the stamps of the last flush and of what was collected from a checkpoint.
-    pub fn restore_bounds(&mut self, flushed: Stamp, collected: Stamp) {
-        self.flushed = self.flushed.max(flushed);
-        self.flushed_settled = self.flushed_settled.max(flushed);
-        self.collected = self.collected.max(collected);
+    /// Takes back from a checkpoint what is known of what is no longer here.
+    pub fn restore_bounds(&mut self, bounds: Bounds) {
+        self.flushed = self.flushed.max(bounds.flushed);
+        self.flushed_settled = self.flushed_settled.max(bounds.flushed);
+        self.collected = self.collected.max(bounds.collected);
+        self.forgotten = self.forgotten.max(bounds.forgotten);
     }
 
     /// Takes back a write that a checkpoint kept, as an item of this kind.

@@ -10,6 +10,7 @@ use crate::trace::Trace;
 use ensue_store::checkpoint::CheckpointWriter;
 use ensue_store::disk::DiskDone;
 use ensue_store::image::{self, PartitionImage, StreamImage};
+use ensue_store::keyspace::Keyspace;
 use ensue_store::log::Lsn;
 use ensue_types::{DatacenterId, KeyspaceId, Rule};
 
@@ -116,7 +117,7 @@ impl Partition {
             position: self.position,
             begun: self.transactions.begun,
             streams: streams.filter(|_| self.config.rules.hold(Rule::CheckpointHoldsStreams)).collect(),
-            bounds: self.rows.iter().map(|rows| (rows.flushed(), rows.collected())).collect(),
+            bounds: self.rows.iter().map(Keyspace::bounds).collect(),
         }
     }
 

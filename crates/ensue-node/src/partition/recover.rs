@@ -186,8 +186,8 @@ impl Partition {
                     reading.open.own_floor = image.position;
                 }
                 self.transactions.begun = image.begun;
-                for (rows, (flushed, collected)) in self.rows.iter_mut().zip(image.bounds) {
-                    rows.restore_bounds(flushed, collected);
+                for (rows, bounds) in self.rows.iter_mut().zip(image.bounds) {
+                    rows.restore_bounds(bounds);
                 }
                 for stream in image.streams {
                     let above = stream.above.into_iter().collect();

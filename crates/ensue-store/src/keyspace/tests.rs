@@ -181,7 +181,7 @@ fn restarted(keyspace: &Keyspace) -> Keyspace {
         }
     }
     let mut again = Keyspace::new(keyspace.rules(), true);
-    again.restore_bounds(keyspace.flushed(), keyspace.collected());
+    again.restore_bounds(keyspace.bounds());
     for (kind, bytes) in items {
         let image = image::decode_write(kind, &Bytes::from(bytes)).expect("what was written");
         assert_eq!(image.keyspace, number);
