@@ -11,6 +11,7 @@ use super::recency::floor;
 use super::writes::Writes;
 use super::{Final, Violation, finals, property};
 use crate::history::{Folded, History, Location, Operation, OperationIndex, Outcome};
+use crate::workload::folds::DELETED;
 use std::collections::BTreeSet;
 
 /// The writes of one key.
@@ -175,7 +176,8 @@ fn check_beside(one: &Final, folded: &Folded) -> Result<(), Violation> {
     let Some((_, beside)) = one.answers.iter().find(|(question, _)| *question == asked) else {
         return Ok(());
     };
-    let values: BTreeSet<&str> = beside.split(' ').filter(|value| !value.is_empty()).collect();
+    let counts = |value: &&str| !value.is_empty() && !value.starts_with(DELETED);
+    let values: BTreeSet<&str> = beside.split(' ').filter(counts).collect();
     if values.is_empty() {
         return Ok(());
     }

@@ -58,15 +58,22 @@ pub fn read(key: &'static str, answer: &Answer) -> Option<Folded> {
     Some(Folded { key, answer: Some(text.to_owned()), values })
 }
 
-/// The values in an answer to `CAUSAL CONFLICTS`, sorted. Deletes among them are left out: a datacenter that has restarted may
-/// not know any more that one of them had been replaced.
+/// How a delete begins among values that stand beside each other.
+pub const DELETED: &str = "deleted-by:";
+
+/// The values in an answer to `CAUSAL CONFLICTS`, and who deleted, sorted. Deletes alone may be forgotten anywhere.
 pub fn beside(answer: &Answer) -> Vec<String> {
     let Answer::Array(lines) = answer else { return vec![answer.to_string()] };
-    let value = |line: &Answer| {
-        let (_, rest) = line.text()?.split_once("\"value\":\"")?;
+    let after = |line: &Answer, name: &str| {
+        let (_, rest) = line.text()?.split_once(name)?;
         Some(rest.split('"').next()?.to_owned())
     };
-    let mut values: Vec<String> = lines.iter().filter_map(value).collect();
-    values.sort();
-    values
+    let value = |line: &Answer| after(line, "\"value\":\"");
+    let delete = |line: &Answer| Some(format!("{DELETED}{}", after(line, "\"operation\":\"")?));
+    let mut all: Vec<String> = lines.iter().filter_map(|line| value(line).or_else(|| delete(line))).collect();
+    all.sort();
+    match all.iter().all(|one| one.starts_with(DELETED)) {
+        true => Vec::new(),
+        false => all,
+    }
 }
