@@ -22,6 +22,7 @@ pub mod random;
 pub mod recording;
 pub mod reply;
 pub mod run;
+pub mod said;
 pub mod script;
 pub mod seed;
 pub mod settings;

@@ -201,6 +201,9 @@ impl Run {
             true => agreement::judge(&workload.history, &self.finals)?,
             false => oracle::judge(&workload.history, &self.finals)?,
         }
+        if let Some(words) = self.world.said.taken_back() {
+            return Err(Violation::new(property::TAKEN_BACK, words));
+        }
         self.stale_reads = self.world.staleness.judge(&workload.history)?;
         if self.stale_reads.stale > 0 {
             self.marks.add(Mark::StaleRead);

@@ -16,6 +16,7 @@ use crate::event::{Alarm, ConnectionId, Event, Queue};
 use crate::marks::Marks;
 use crate::network::Network;
 use crate::random::Random;
+use crate::said::Said;
 use crate::seed::Options;
 use crate::shape::{ProcessId, Site};
 use crate::staleness::Staleness;
@@ -152,6 +153,8 @@ pub struct World {
     pub staleness: Staleness,
     /// Who counts what passes between nodes, in a comparison.
     pub traffic: Option<Traffic>,
+    /// What must not be taken back.
+    pub said: Said,
     /// What nodes cost, in a comparison.
     pub stopwatch: Option<Stopwatch>,
     /// After so many events the world is one without end.
@@ -214,6 +217,7 @@ impl World {
             power_losses: Vec::new(),
             staleness: Staleness::default(),
             traffic: None,
+            said: Said::default(),
             stopwatch: None,
             events_max: EVENTS_MAX,
             now: 0,

@@ -171,7 +171,10 @@ impl World {
     pub(super) fn transmit(&mut self, from: Site, to: Site, envelope: Envelope) {
         match &mut self.traffic {
             Some(traffic) => traffic.on_send(self.now, &envelope),
-            None => self.staleness.on_send(self.now, &envelope),
+            None => {
+                self.staleness.on_send(self.now, &envelope);
+                self.said.on_send(self.boot_of(from), &envelope);
+            }
         }
         if let Some((at, epoch)) = self.network.send(self.now, from, to) {
             let boot = self.boot_of(to);
