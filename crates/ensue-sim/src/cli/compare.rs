@@ -152,7 +152,8 @@ fn reading_ns() -> u64 {
 }
 
 fn record(measured: Vec<Measured>, options: &CompareOptions) -> Result<(), String> {
-    let mut text = format!("{}\n", made_by(options.commit.as_deref()));
+    let mut text =
+        format!("{} Only throughput and node time depend on it.\n", made_by(options.commit.as_deref()));
     for Measured { demand, rows } in &measured {
         text += &format!("\n## {}\n\n{}.\n\n{}", demand.name, demand.words(), table(rows));
     }
@@ -184,12 +185,12 @@ pub(super) fn written_record(
 }
 
 /// What was measured, and on what.
-fn made_by(commit: Option<&str>) -> String {
+pub(super) fn made_by(commit: Option<&str>) -> String {
     let build = if cfg!(debug_assertions) { "development build" } else { "release build" };
     let commit = commit.map(|commit| format!(", commit {commit}")).unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     format!(
-        "Ensue {}{commit}, {build}. Machine: {cores} cores, {}. Only throughput and node time depend on the machine.",
+        "Ensue {}{commit}, {build}. Machine: {cores} cores, {}.",
         env!("CARGO_PKG_VERSION"),
         std::env::consts::ARCH
     )

@@ -1,6 +1,6 @@
 //! `ensue compare --cut`: every protocol through an outage of a datacenter's links, with a table and a picture.
 
-use super::compare::{CompareOptions, written_record};
+use super::compare::{CompareOptions, made_by, written_record};
 use crate::compare::Contestant;
 use crate::compare::outage::{Course, Outage, chart, run as course_of, table};
 
@@ -39,7 +39,9 @@ pub fn run(options: &CompareOptions, cut: u64) -> i32 {
         "The links of one of three datacenters are cut after {BEFORE} s, for {cut} s, and {AFTER} s follow."
     );
     println!("{words}\n\n{}", table::table(&courses));
-    let text = format!("{words}\n\n{}\n{LEGEND}", table::table(&courses));
+    let made_by = made_by(options.commit.as_deref());
+    let text =
+        format!("{made_by} No number depends on it.\n\n{words}\n\n{}\n{LEGEND}", table::table(&courses));
     let picture = chart::svg("A datacenter's links cut under load", &courses);
     match written_record(options, "A link cut under load", &text, &picture) {
         Ok(()) => 0,
