@@ -5,7 +5,7 @@
 
 use super::Partition;
 use super::execute::Execution;
-use super::json::text;
+use super::json::{self, text};
 use bytes::Bytes;
 use ensue_store::cell::{Base, Content, Write};
 use ensue_store::row::Row;
@@ -101,7 +101,7 @@ impl Partition {
                  \"met\":[{}],\"shows\":{}}}",
                 keyspace.0,
                 text(&change.key),
-                column_words(&change.column),
+                json::column(&change.column),
                 write.at,
                 self.handler_of(keyspace, &change.key, &change.column),
                 others.join(","),
@@ -137,7 +137,7 @@ impl Partition {
                 lines.push(format!(
                     "{{\"key\":{}{},\"handler\":\"{}\",\"write\":{write}}}",
                     text(row.key()),
-                    column_words(column),
+                    json::column(column),
                     self.handler_of(keyspace, row.key(), column),
                 ));
                 sources.push(base.source());
@@ -149,13 +149,12 @@ impl Partition {
     fn write_line(&self, source: &Source, value: Option<&Bytes>, column: &Column, most: usize) -> String {
         let datacenters = &self.config.topology.datacenters;
         let origin = datacenters.get(usize::from(source.stamp.datacenter.0));
-        let value = match (value, column) {
-            (None, _) => "\"delete\":true".to_owned(),
-            (Some(value), Column::Deadline) => format!("\"value\":\"{}\"", deadline_ms(value)),
-            (Some(value), _) if value.len() > most => {
+        let value = match value {
+            None => "\"delete\":true".to_owned(),
+            Some(value) if value.len() > most => {
                 format!("\"value\":{},\"bytes\":{}", text(&value[..most]), value.len())
             }
-            (Some(value), _) => format!("\"value\":{}", text(value)),
+            Some(value) => format!("\"value\":{}", json::value(column, value)),
         };
         format!(
             "{{\"operation\":\"{}\",\"origin\":{},\"time\":\"{}\",{value}}}",
@@ -172,24 +171,10 @@ impl Partition {
     }
 }
 
-fn column_words(column: &Column) -> String {
-    match column {
-        Column::Text => String::new(),
-        Column::Deadline => ",\"deadline\":true".to_owned(),
-        Column::Field(field) => format!(",\"field\":{}", text(field)),
-        Column::Member(member) => format!(",\"member\":{}", text(member)),
-    }
-}
-
 fn shown_words(shown: &Content, column: &Column) -> String {
     match shown {
         Content::Nothing => "null".to_owned(),
         Content::Number(number) => format!("\"{number}\""),
-        Content::Bytes(value) if *column == Column::Deadline => format!("\"{}\"", deadline_ms(value)),
-        Content::Bytes(value) => text(&value[..value.len().min(LOG_VALUE_BYTES_MAX)]),
+        Content::Bytes(value) => json::value(column, &value[..value.len().min(LOG_VALUE_BYTES_MAX)]),
     }
-}
-
-fn deadline_ms(value: &Bytes) -> u64 {
-    value.as_ref().try_into().map(u64::from_le_bytes).unwrap_or_default()
 }

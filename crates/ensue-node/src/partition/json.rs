@@ -1,5 +1,6 @@
-//! Bytes as JSON, for lists that operators read.
+//! Keys, columns and values as JSON, for lists that operators read.
 
+use ensue_types::Column;
 use std::fmt::Write;
 
 /// A JSON string whose characters are the bytes: `\u00ff` is the byte 255.
@@ -13,4 +14,24 @@ pub(super) fn text(bytes: &[u8]) -> String {
         }
     }
     quoted + "\""
+}
+
+/// What follows a key to name a column of it.
+pub(super) fn column(column: &Column) -> String {
+    match column {
+        Column::Text => String::new(),
+        Column::Deadline => ",\"deadline\":true".to_owned(),
+        Column::Field(field) => format!(",\"field\":{}", text(field)),
+        Column::Member(member) => format!(",\"member\":{}", text(member)),
+    }
+}
+
+/// A value of a column: of a deadline, its milliseconds since 1970.
+pub(super) fn value(of: &Column, value: &[u8]) -> String {
+    match of {
+        Column::Deadline => {
+            format!("\"{}\"", value.try_into().map(u64::from_le_bytes).unwrap_or_default())
+        }
+        _ => text(value),
+    }
 }

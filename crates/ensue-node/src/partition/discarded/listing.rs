@@ -4,10 +4,10 @@
 //! they do not fit into the numbers of every reader.
 
 use crate::partition::Partition;
-use crate::partition::json::text;
+use crate::partition::json;
 use ensue_protocol::Past;
 use ensue_store::entry::{Change, Entry};
-use ensue_types::{Column, DatacenterId, Effect, Extent, LogicalTime, OperationId, Reply, RowEffect};
+use ensue_types::{DatacenterId, Effect, Extent, LogicalTime, OperationId, Reply, RowEffect};
 
 impl Partition {
     /// One line of JSON for each discarded write of this partition.
@@ -24,7 +24,7 @@ impl Partition {
     fn line(&self, operation: &OperationId, lost: DatacenterId, entry: &Entry) -> String {
         let name = |datacenter: DatacenterId| {
             let named = self.config.topology.datacenters.get(usize::from(datacenter.0));
-            text(named.map_or("", |one| one.name.as_str()).as_bytes())
+            json::text(named.map_or("", |one| one.name.as_str()).as_bytes())
         };
         let Entry { stamp, dependencies, change, .. } = entry;
         let keyspace = entry.keyspace();
@@ -60,22 +60,10 @@ impl Partition {
 }
 
 fn effect_of(row: &RowEffect) -> String {
-    let mut line = format!("{{\"key\":{}", text(&row.key));
-    let column = match &row.column {
-        Column::Text => String::new(),
-        Column::Deadline => ",\"deadline\":true".to_owned(),
-        Column::Field(field) => format!(",\"field\":{}", text(field)),
-        Column::Member(member) => format!(",\"member\":{}", text(member)),
+    let what = match &row.effect {
+        Effect::Put { value, .. } => format!("\"put\":{}", json::value(&row.column, value)),
+        Effect::Delete { .. } => "\"delete\":true".to_owned(),
+        Effect::Add { tally } => format!("\"sum\":\"{}\"", tally.sum),
     };
-    line.push_str(&column);
-    let what = match (&row.effect, &row.column) {
-        (Effect::Put { value, .. }, Column::Deadline) => {
-            let ms = value.as_ref().try_into().map(u64::from_le_bytes).unwrap_or_default();
-            format!(",\"put\":\"{ms}\"}}")
-        }
-        (Effect::Put { value, .. }, _) => format!(",\"put\":{}}}", text(value)),
-        (Effect::Delete { .. }, _) => ",\"delete\":true}".to_owned(),
-        (Effect::Add { tally }, _) => format!(",\"sum\":\"{}\"}}", tally.sum),
-    };
-    line + &what
+    format!("{{\"key\":{}{},{what}}}", json::text(&row.key), json::column(&row.column))
 }
