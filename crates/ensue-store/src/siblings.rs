@@ -64,9 +64,9 @@ impl Replaced {
         }
     }
 
-    fn covers(&self, base: &Base) -> bool {
-        let OperationId { datacenter, position, .. } = base.operation;
-        base.stamp <= self.forgotten
+    fn covers(&self, operation: OperationId, stamp: Stamp) -> bool {
+        let OperationId { datacenter, position, .. } = operation;
+        stamp <= self.forgotten
             || self.through.iter().any(|&(one, through)| one == datacenter && position <= through)
     }
 }
@@ -93,8 +93,7 @@ impl State {
 
     /// Whether a write with this name and stamp was replaced by one that is here already.
     pub fn has_replaced(&self, operation: OperationId, stamp: Stamp) -> bool {
-        let base = Base { stamp, operation, dependencies: None, value: None };
-        self.siblings.as_ref().is_some_and(|siblings| siblings.replaced.covers(&base))
+        self.siblings.as_ref().is_some_and(|siblings| siblings.replaced.covers(operation, stamp))
     }
 
     /// Whether a value stands here, be it one that readers do not see.
@@ -147,14 +146,14 @@ impl State {
             replaced.add(previous, operation);
         }
         let count = all.len();
-        all.retain(|sibling| !replaced.covers(&sibling.base));
+        all.retain(|Sibling { base, .. }| !replaced.covers(base.operation, base.stamp));
         let mut changed = all.len() < count;
         match all.iter_mut().find(|sibling| sibling.base.operation == operation) {
             Some(same) => {
                 changed |= same.base.value != arrived.base.value || same.seen != arrived.seen;
                 *same = arrived;
             }
-            None if replaced.covers(&arrived.base) => {}
+            None if replaced.covers(operation, stamp) => {}
             None => {
                 changed = true;
                 all.push(arrived);
