@@ -147,6 +147,9 @@ impl Protocol for CopsGt {
 
     fn judge(&self, shares: &[Share<'_>]) -> Judgement {
         let lists: Vec<Lists> = shares.iter().map(|share| Lists::known(share.seen)).collect();
+        if lists.iter().any(Lists::is_folded) || shares.iter().any(|share| share.earliest.is_none()) {
+            return eiger::judge(shares, self.rules);
+        }
         let named: Vec<BTreeSet<OperationId>> = lists.iter().map(|lists| lists.named().collect()).collect();
         let lacks = |index: usize| {
             let share = &shares[index];
@@ -155,16 +158,13 @@ impl Protocol for CopsGt {
                 .flat_map(|other| &named[other])
                 .any(|operation| operation.partition == share.partition && !named[index].contains(operation))
         };
-        if lists.iter().any(Lists::is_folded) || shares.iter().any(|share| share.earliest.is_none()) {
-            return eiger::judge(shares, self.rules);
-        }
         let again: Vec<Again> = (0..shares.len())
             .filter(|&index| lacks(index))
             .map(|index| {
                 let Share { partition, latest, .. } = shares[index];
-                let all: BTreeSet<OperationId> = named.iter().flatten().copied().collect();
-                let with = all.into_iter().filter(|operation| operation.partition == partition).collect();
-                Again { share: index, at: latest, with }
+                let of_it = named.iter().flatten().filter(|operation| operation.partition == partition);
+                let with: BTreeSet<OperationId> = of_it.copied().collect();
+                Again { share: index, at: latest, with: with.into_iter().collect() }
             })
             .collect();
         if again.is_empty() { Judgement::Consistent } else { Judgement::ReadAgain(again) }
