@@ -326,8 +326,8 @@ impl Workload {
 
     /// Shows a token that claims to be from beyond the bound on clocks, and must be refused.
     fn forge(&mut self, world: &mut World, index: usize, token: &Token) {
-        let far_ms = EPOCH_MS + world.now() / 1_000 + forgery::far_ms(&world.options);
-        let Some(text) = forgery::at(&token.text, far_ms) else { return };
+        let at_ms = EPOCH_MS + world.now() / 1_000 + forgery::far_ms(&world.options);
+        let Some(text) = forgery::at(&token.text, at_ms) else { return };
         let mut args = command::args("CAUSAL MERGE");
         args.push(Bytes::from(text));
         let draft = Draft { commands: vec![Command { args, expect: Expect::Refused }], ..Draft::default() };
