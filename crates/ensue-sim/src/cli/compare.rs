@@ -44,9 +44,6 @@ struct Measured {
 
 /// Runs the subcommand. The exit code: 0 all is well, 1 something failed, 2 the command line makes no sense.
 pub fn run(options: &CompareOptions) -> i32 {
-    if let Some(cut) = options.cut {
-        return super::outage::run(options, cut);
-    }
     if let Some(why) = nonsense(options) {
         eprintln!("{why}");
         return 2;
@@ -58,6 +55,9 @@ pub fn run(options: &CompareOptions) -> i32 {
             return 2;
         }
     };
+    if let Some(cut) = options.cut {
+        return super::outage::run(options, &contestants, cut);
+    }
     let mut measured = Vec::new();
     for &demand in &options.demands {
         match measure(&contestants, demand, options) {

@@ -11,21 +11,14 @@ const AFTER: u64 = 30;
 const SEED: u64 = 1;
 
 /// The exit code: 0 all is well, 1 something failed, 2 the command line makes no sense.
-pub fn run(options: &CompareOptions, cut: u64) -> i32 {
+pub fn run(options: &CompareOptions, contestants: &[Contestant], cut: u64) -> i32 {
     if !(1..=CUT_MAX).contains(&cut) {
         eprintln!("not between 1 and {CUT_MAX} seconds of a cut: {cut}");
         return 2;
     }
-    let contestants = match Contestant::of(&options.protocols) {
-        Ok(contestants) => contestants,
-        Err(why) => {
-            eprintln!("{why}");
-            return 2;
-        }
-    };
     let outage = Outage { before: BEFORE, cut, after: AFTER };
     let mut courses: Vec<Course> = Vec::new();
-    for contestant in &contestants {
+    for contestant in contestants {
         match course_of(contestant, SEED, outage) {
             Ok(course) => courses.push(course),
             Err(why) => {
