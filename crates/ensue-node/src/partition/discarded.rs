@@ -6,6 +6,8 @@
 //! write left that names something later. Both are the same in every survivor, since the streams are. Then each partition by
 //! itself takes out what its protocol says may depend on what was lost, whatever has arrived and whatever arrives later; keeps a list
 //! of it for the operator (`listing`); and from then on the dead one's time counts as here for ever. Sessions that may have seen something of it are told once.
+//!
+//! The list is also that of the protocols which name operations, whose entries are discarded by their names (`gone`).
 
 mod listing;
 
