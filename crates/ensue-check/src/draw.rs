@@ -272,7 +272,8 @@ fn legend(svg: &mut String, y: f64) {
     text(svg, x, y, "place", "bold: the cycle");
 }
 
-fn escaped(content: &str) -> String {
+/// Text as it may stand in a picture.
+pub fn escaped(content: &str) -> String {
     let mut escaped = String::with_capacity(content.len());
     for character in content.chars() {
         match character {

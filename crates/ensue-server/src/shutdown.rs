@@ -7,6 +7,7 @@ use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 /// The place where requests to end arrive.
 #[derive(Debug)]
@@ -46,6 +47,11 @@ impl Stop {
     /// Waits for a request and says why it was made.
     pub fn wait(&self) -> String {
         self.arriving.recv().expect("this value holds a sender itself")
+    }
+
+    /// Waits at most so long for a request; whether there was one.
+    pub fn is_asked_within(&self, patience: Duration) -> bool {
+        self.arriving.recv_timeout(patience).is_ok()
     }
 
     /// Whether somebody has asked; a request is reported once.

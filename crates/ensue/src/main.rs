@@ -1,5 +1,6 @@
 //! The one binary: it reads the command line and hands over to the file of the subcommand.
 
+mod branches;
 mod check;
 mod cli;
 mod compare;
@@ -34,6 +35,7 @@ enum Command {
     Link(link::LinkArgs),
     Cli(cli::CliArgs),
     Status(status::StatusArgs),
+    Branches(branches::BranchesArgs),
     Sim(sim::SimArgs),
     Compare(compare::CompareArgs),
     Check(check::CheckArgs),
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Command::Link(args) => link::run(&args),
         Command::Cli(args) => cli::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Branches(args) => branches::run(&args),
         Command::Sim(args) => sim::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Check(args) => check::run(&args),

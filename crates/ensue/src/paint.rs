@@ -42,6 +42,12 @@ impl Paint {
         self.wrap("36", text)
     }
 
+    /// One of twelve colours, again from the first after the last.
+    pub(crate) fn lane(self, number: usize, text: &str) -> String {
+        const CODES: [&str; 12] = ["31", "32", "33", "34", "35", "36", "91", "92", "93", "94", "95", "96"];
+        self.wrap(CODES[number % CODES.len()], text)
+    }
+
     fn wrap(self, code: &str, text: &str) -> String {
         if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.into() }
     }
