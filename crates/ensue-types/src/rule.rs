@@ -250,6 +250,46 @@ rules! {
     RefuseWhenFull,
     /// What was written of an append that found no room is cut off before the next try (trap 56).
     CutAPartialAppend,
+
+    // Branches (TARDiS).
+    /// A read sees a version only if its state comes from the one that wrote it (TARDiS 6.1.3).
+    BranchesAreIsolated,
+    /// A second child of a state begins a chain of its own (trap 10).
+    ForksBeginChains,
+    /// The id of a state is above those of its parents (trap 45).
+    IdsAboveTheirParents,
+    /// Serializability holds where nothing was written since that the transaction read (TARDiS 5.1).
+    SerializabilityIsChecked,
+    /// Snapshot isolation holds where nothing was written since that the transaction writes (TARDiS 5.1).
+    SnapshotIsolationIsChecked,
+    /// A bound on branching is looked at where the transaction commits (trap 50).
+    BranchingIsBounded,
+    /// On the way over a merge state counts what it brings from the other branches.
+    MergesBringTheirBranches,
+    /// A merge does not go past a write of what its branches disagree on.
+    MergesStayWhole,
+    /// A commit of another site is put below the states that it was made below, when they are here (TARDiS 6.4).
+    CommitsWaitForTheirParents,
+    /// A state that was taken over is never a parent (trap 48).
+    TheCollectedAreNoParents,
+    /// States are collected above the ceilings of every site (TARDiS 6.3; trap 49).
+    EverySiteAgrees,
+    /// A ceiling is told when nothing that runs reads above it (trap 49).
+    CeilingsWaitForReaders,
+    /// A state that a running transaction reads, or a waiting commit names, is not collected (TARDiS 6.3).
+    RunningHoldsItsState,
+    /// Fork points are not collected (TARDiS 6.3).
+    ForkPointsStay,
+    /// A state that takes another one over has written what that one wrote (trap 53).
+    WriteSetsArePromoted,
+    /// A version keeps the id of the state that wrote it, whoever takes that state over.
+    VersionsKeepTheirIds,
+    /// Equal merges of the same states are one state (trap 11).
+    EqualMergesAreOne,
+    /// Every fork point counts, with its weight (trap 46).
+    EveryForkPointCounts,
+    /// What a session has read at is what it goes on from, though reading leaves no state (trap 52).
+    ReadingMovesTheAnchor,
 }
 
 impl Rule {

@@ -4,9 +4,17 @@ use super::Report;
 use super::manifest;
 use super::tree::Tree;
 
-const BELOW_NODE: &[&str] = &["ensue-types", "ensue-resp", "ensue-wire", "ensue-protocol", "ensue-store"];
-const NODE_AND_BELOW: &[&str] =
-    &["ensue-types", "ensue-resp", "ensue-wire", "ensue-protocol", "ensue-store", "ensue-node"];
+const BELOW_NODE: &[&str] =
+    &["ensue-types", "ensue-resp", "ensue-wire", "ensue-protocol", "ensue-store", "ensue-branch"];
+const NODE_AND_BELOW: &[&str] = &[
+    "ensue-types",
+    "ensue-resp",
+    "ensue-wire",
+    "ensue-protocol",
+    "ensue-store",
+    "ensue-branch",
+    "ensue-node",
+];
 
 /// A crate, and what it may depend on.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -15,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ensue-wire", &["ensue-types"]),
     ("ensue-protocol", &["ensue-types"]),
     ("ensue-store", &["ensue-types"]),
+    ("ensue-branch", &["ensue-types"]),
     ("ensue-check", &[]),
     ("ensue-node", BELOW_NODE),
     ("ensue-server", NODE_AND_BELOW),
@@ -26,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ensue-wire",
             "ensue-protocol",
             "ensue-store",
+            "ensue-branch",
             "ensue-node",
             "ensue-check",
         ],
@@ -38,6 +48,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ensue-wire",
             "ensue-protocol",
             "ensue-store",
+            "ensue-branch",
             "ensue-node",
             "ensue-check",
         ],

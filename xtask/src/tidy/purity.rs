@@ -5,8 +5,15 @@
 use super::Report;
 use super::code::{Source, has_word};
 
-pub const PURE_CRATES: [&str; 6] =
-    ["ensue-types", "ensue-resp", "ensue-wire", "ensue-protocol", "ensue-store", "ensue-node"];
+pub const PURE_CRATES: [&str; 7] = [
+    "ensue-types",
+    "ensue-resp",
+    "ensue-wire",
+    "ensue-protocol",
+    "ensue-store",
+    "ensue-branch",
+    "ensue-node",
+];
 
 const TIME: &str = "time is an argument: take `now: Now`";
 const DISK: &str = "emit a disk operation as data";

@@ -1,0 +1,72 @@
+//! Where a transaction begins: from the leaves up, newest first, to the states that satisfy its begin constraint (section 6.1.1).
+//!
+//! A state above one of this site's ceilings is none of them (6.3).
+
+use crate::ceiling::Ceilings;
+use crate::constraint::{Constraint, Term};
+use crate::dag::{Dag, Found};
+use crate::id::StateId;
+use std::collections::BTreeSet;
+
+/// What a begin constraint is looked at with.
+pub struct Beginning<'a> {
+    pub dag: &'a Dag,
+    pub ceilings: &'a Ceilings,
+    pub constraint: &'a Constraint,
+    /// The session's anchors, as states that are here.
+    pub anchors: &'a [Found],
+}
+
+impl Beginning<'_> {
+    /// The newest state that satisfies it.
+    pub fn newest(&self) -> Option<StateId> {
+        self.walk(true).first().copied()
+    }
+
+    /// All that satisfy it and that no other such state comes from, highest first.
+    pub fn all_newest(&self) -> Vec<StateId> {
+        self.dag.newest_of(self.walk(false))
+    }
+
+    fn walk(&self, one: bool) -> Vec<StateId> {
+        let mut open: BTreeSet<StateId> = self.dag.leaves.clone();
+        let mut found = Vec::new();
+        while let Some(id) = open.pop_last() {
+            if self.ceilings.is_above(id) {
+                continue;
+            }
+            if self.constraint.holds(|term| self.holds(term, id)) {
+                found.push(id);
+                if one {
+                    break;
+                }
+                // Whatever is above it is older on the same branch.
+                continue;
+            }
+            open.extend(&self.dag.states[&id].parents);
+        }
+        found
+    }
+
+    fn holds(&self, term: &Term, id: StateId) -> bool {
+        let state = &self.dag.states[&id];
+        match term {
+            Term::Any | Term::Serializability | Term::SnapshotIsolation | Term::ReadCommitted => true,
+            Term::NoBranching => state.children.is_empty(),
+            Term::KBranching(degree) => state.children.len() + 1 < *degree as usize,
+            Term::Parent => self.anchors == [Found::Live(id)],
+            Term::Ancestor => self.anchors.iter().all(|anchor| comes_from(self.dag, id, *anchor)),
+            Term::State(states) => {
+                states.contains(&id) || states.iter().any(|s| self.dag.aliases.get(s) == Some(&id))
+            }
+        }
+    }
+}
+
+/// Whether a state comes from what an anchor stands for. A collected state's taker-over saw it.
+pub fn comes_from(dag: &Dag, id: StateId, anchor: Found) -> bool {
+    match anchor {
+        Found::Live(anchor) | Found::Collected(anchor) => dag.sees(id, anchor),
+        Found::Unknown => false,
+    }
+}

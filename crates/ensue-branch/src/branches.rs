@@ -1,0 +1,759 @@
+//! A branching keyspace at one site: all that it holds, and all that can be asked of it.
+//!
+//! Local transactions begin, read, write and commit; commits and ceilings of other sites are offered as they arrive, in the order of
+//! each site's stream. A commit is applied the moment it is returned: it is the caller's to log it and to tell the other sites, before it
+//! answers anybody. Nothing is decided by time or chance, so the same calls make the same states.
+
+use crate::begin::Beginning;
+use crate::ceiling::{Ceilings, Collection};
+use crate::chain::Place;
+use crate::collect::Collector;
+use crate::commit::{Commit, Rebuilt, Write};
+use crate::constraint::Constraint;
+use crate::dag::{Dag, Found};
+use crate::error::Abort;
+use crate::fork;
+use crate::id::StateId;
+use crate::records::{Records, Version};
+use crate::ripple::Ripple;
+use crate::transaction::{Mode, Transaction};
+use crate::waiting::Waiting;
+use crate::{Key, Value};
+use ensue_types::{DatacenterId, Incarnation, Position, Rule, Rules};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A transaction that runs, by its number at this site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TransactionId(pub u64);
+
+/// Where a commit stands in the streams: its site's, and the place there.
+pub type Tag = (DatacenterId, Position);
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub collection: Collection,
+    /// States beyond which local transactions are refused.
+    pub states_max: usize,
+    /// Leaves beyond which no local transaction forks.
+    pub leaves_max: usize,
+}
+
+/// What became of a transaction that did not abort.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Committed {
+    /// It wrote nothing, and read at these states.
+    Nothing(Vec<StateId>),
+    /// An equal merge of the same states was here.
+    Known(StateId),
+    /// A new state, to be logged and told.
+    New(Commit),
+}
+
+/// What an arrival led to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offered {
+    /// These are in their places now, in this order.
+    pub applied: Vec<Tag>,
+    /// These came below a state that is collected here: their origin must send them whole.
+    pub late: Vec<StateId>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub collected: u64,
+    pub commits: u64,
+    pub merges: u64,
+    pub aborts: u64,
+    pub forks: u64,
+}
+
+/// Figures of a keyspace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    pub states: usize,
+    pub leaves: usize,
+    pub chains: usize,
+    pub keys: usize,
+    /// Versions of keys.
+    pub records: usize,
+    pub bytes: usize,
+    pub waiting: usize,
+    pub transactions: usize,
+    /// Old names that are still told apart.
+    pub promoted: usize,
+    pub collected: u64,
+    /// Of this site, since the start.
+    pub commits: u64,
+    pub merges: u64,
+    pub aborts: u64,
+    pub forks: u64,
+}
+
+/// A state as it is shown to people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateView {
+    pub id: StateId,
+    pub parents: Vec<StateId>,
+    pub writes: Vec<Key>,
+    pub is_leaf: bool,
+    pub is_fork: bool,
+    pub is_merge: bool,
+    pub is_ceiling: bool,
+    pub is_above: bool,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Branches {
+    pub(crate) site: DatacenterId,
+    pub(crate) incarnation: Incarnation,
+    /// All that take part, this one among them.
+    pub(crate) sites: BTreeSet<DatacenterId>,
+    pub(crate) options: Options,
+    pub(crate) rules: Rules,
+    pub(crate) dag: Dag,
+    pub(crate) records: Records,
+    pub(crate) ceilings: Ceilings,
+    pub(crate) waiting: Waiting,
+    /// The highest counter that has ever been here, of any site.
+    pub(crate) counter: u64,
+    /// The highest counter of each life of a site that was offered.
+    pub(crate) seen: BTreeMap<(DatacenterId, Incarnation), u64>,
+    pub(crate) counts: Counts,
+    transactions: BTreeMap<TransactionId, Transaction>,
+    next_transaction: u64,
+    /// A ceiling came, or what held states is over.
+    may_collect: bool,
+}
+
+impl Branches {
+    /// An empty keyspace.
+    pub fn new(
+        site: DatacenterId,
+        sites: impl IntoIterator<Item = DatacenterId>,
+        options: Options,
+        rules: Rules,
+    ) -> Branches {
+        Branches {
+            site,
+            incarnation: Incarnation(1),
+            sites: sites.into_iter().chain([site]).collect(),
+            options,
+            rules,
+            dag: Dag::new(rules),
+            records: Records::default(),
+            ceilings: Ceilings::default(),
+            waiting: Waiting::default(),
+            counter: 0,
+            seen: BTreeMap::new(),
+            counts: Counts::default(),
+            transactions: BTreeMap::new(),
+            next_transaction: 0,
+            may_collect: false,
+        }
+    }
+
+    /// The site lives in this incarnation from now on; its states carry it.
+    pub fn begin_incarnation(&mut self, incarnation: Incarnation) {
+        self.incarnation = incarnation;
+    }
+
+    // Transactions.
+
+    /// Begins a transaction of a session that committed `anchors` last.
+    pub fn begin(&mut self, anchors: &[StateId], constraint: &Constraint) -> Result<TransactionId, Abort> {
+        let found = self.anchors(anchors)?;
+        self.check_named(constraint)?;
+        let beginning = Beginning { dag: &self.dag, ceilings: &self.ceilings, constraint, anchors: &found };
+        let state = beginning.newest().ok_or_else(|| self.no_read_state(anchors, constraint))?;
+        Ok(self.add(Mode::Single, anchors, vec![state]))
+    }
+
+    /// Begins one that joins branches.
+    pub fn begin_merge(
+        &mut self,
+        anchors: &[StateId],
+        constraint: &Constraint,
+    ) -> Result<TransactionId, Abort> {
+        let found = self.anchors(anchors)?;
+        self.check_named(constraint)?;
+        let beginning = Beginning { dag: &self.dag, ceilings: &self.ceilings, constraint, anchors: &found };
+        let states = beginning.all_newest();
+        if states.len() < 2 {
+            return Err(Abort::NothingToMerge { constraint: constraint.clone(), found: states.len() });
+        }
+        Ok(self.add(Mode::Merge, anchors, states))
+    }
+
+    fn no_read_state(&self, anchors: &[StateId], constraint: &Constraint) -> Abort {
+        let anchors = if constraint.names_the_session() { anchors.to_vec() } else { Vec::new() };
+        Abort::NoReadState { constraint: constraint.clone(), anchors }
+    }
+
+    fn add(&mut self, mode: Mode, anchors: &[StateId], at: Vec<StateId>) -> TransactionId {
+        let id = TransactionId(self.next_transaction);
+        self.next_transaction += 1;
+        let transaction = Transaction {
+            mode,
+            anchors: anchors.to_vec(),
+            at,
+            read: BTreeSet::new(),
+            read_all: false,
+            writes: BTreeMap::new(),
+        };
+        self.transactions.insert(id, transaction);
+        id
+    }
+
+    /// How it began: its mode, and its read states, highest first.
+    pub fn transaction(&self, id: TransactionId) -> Option<(Mode, &[StateId])> {
+        self.transactions.get(&id).map(|transaction| (transaction.mode, &transaction.at[..]))
+    }
+
+    /// Reads a key as the transaction sees it. It counts as read only if the caller says so.
+    pub fn get(&mut self, id: TransactionId, key: &Key, is_read: bool) -> Result<Value, Abort> {
+        let transaction = self.transactions.get_mut(&id).ok_or(Abort::NoTransaction)?;
+        if is_read {
+            transaction.read.insert(key.clone());
+        }
+        if let Some(value) = transaction.writes.get(key) {
+            return Ok(value.clone());
+        }
+        let at = &self.transactions[&id].at;
+        Ok(self.look(key, at))
+    }
+
+    /// Reads every key, and counts them all as read: those there are, and those there are not. The keys come in the order of their
+    /// hashes from the given one on; `each` says whether to go on.
+    pub fn scan(
+        &mut self,
+        id: TransactionId,
+        from: u32,
+        mut each: impl FnMut(u32, &Key, &bytes::Bytes) -> bool,
+    ) -> Result<(), Abort> {
+        let transaction = self.transactions.get_mut(&id).ok_or(Abort::NoTransaction)?;
+        transaction.read_all = true;
+        let transaction = &self.transactions[&id];
+        let mut own = Records::default();
+        for (key, value) in &transaction.writes {
+            own.insert(key, Version { id: StateId::ROOT, place: Place::default(), value: value.clone() });
+        }
+        let places = self.places(&transaction.at);
+        let mut written = own.walk(from).peekable();
+        let mut stored = self.records.walk(from).peekable();
+        loop {
+            let next_own = written.peek().map(|(hash, key, _)| (*hash, *key));
+            let next_stored = stored.peek().map(|(hash, key, _)| (*hash, *key));
+            let (hash, key, value) = match (next_own, next_stored) {
+                (None, None) => return Ok(()),
+                (Some(own), other) if other.is_none_or(|other| own <= other) => {
+                    if Some(own) == other {
+                        stored.next();
+                    }
+                    let (hash, key, versions) = written.next().expect("peeked");
+                    (hash, key, versions[0].value.as_ref())
+                }
+                _ => {
+                    let (hash, key, versions) = stored.next().expect("peeked");
+                    let seen = |version: &&Version| {
+                        places.iter().any(|place| self.dag.chains.sees(*place, version.place))
+                    };
+                    (hash, key, versions.iter().rev().find(seen).and_then(|version| version.value.as_ref()))
+                }
+            };
+            if let Some(value) = value {
+                if !each(hash, key, value) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Buffers a write; nothing deletes.
+    pub fn put(&mut self, id: TransactionId, key: Key, value: Value) -> Result<(), Abort> {
+        let transaction = self.transactions.get_mut(&id).ok_or(Abort::NoTransaction)?;
+        transaction.writes.insert(key, value);
+        Ok(())
+    }
+
+    pub fn abort(&mut self, id: TransactionId) -> Result<(), Abort> {
+        self.transactions.remove(&id).ok_or(Abort::NoTransaction)?;
+        self.counts.aborts += 1;
+        self.may_collect = true;
+        Ok(())
+    }
+
+    /// Ends a transaction. Whatever the answer, it is over.
+    pub fn commit(&mut self, id: TransactionId, end: &Constraint) -> Result<Committed, Abort> {
+        let transaction = self.transactions.remove(&id).ok_or(Abort::NoTransaction)?;
+        self.may_collect = true;
+        if transaction.writes.is_empty() {
+            return Ok(Committed::Nothing(transaction.at));
+        }
+        let committed = self.place_commit(transaction, end);
+        match &committed {
+            Ok(_) => self.counts.commits += 1,
+            Err(_) => self.counts.aborts += 1,
+        }
+        committed
+    }
+
+    fn place_commit(&mut self, transaction: Transaction, end: &Constraint) -> Result<Committed, Abort> {
+        let parents = self.commit_states(&transaction, end)?;
+        let mode = transaction.mode;
+        let writes = transaction.writes.into_iter().map(|(key, value)| Write { key, value }).collect();
+        let commit = Commit { id: self.next_id(&parents), parents, writes };
+        if let Some(equal) = self.equal_merge(&commit) {
+            return Ok(Committed::Known(equal));
+        }
+        self.check_room(&commit)?;
+        self.counts.merges += u64::from(mode == Mode::Merge);
+        self.apply(&commit, commit.parents.clone());
+        Ok(Committed::New(commit))
+    }
+
+    /// The states that a transaction commits below.
+    fn commit_states(&self, transaction: &Transaction, end: &Constraint) -> Result<Vec<StateId>, Abort> {
+        let anchors = self.anchors(&transaction.anchors)?;
+        let mut parents = Vec::new();
+        for read in &transaction.at {
+            let divided = match transaction.mode {
+                Mode::Merge if self.rules.hold(Rule::MergesStayWhole) => {
+                    fork::divided(&self.dag, &transaction.at, *read)
+                }
+                _ => BTreeSet::new(),
+            };
+            let ripple = Ripple {
+                dag: &self.dag,
+                transaction,
+                anchors: &anchors,
+                end,
+                divided: &divided,
+                rules: self.rules,
+            };
+            let no_state = || Abort::NoCommitState { constraint: end.clone(), read: transaction.at.clone() };
+            parents.push(ripple.from(*read).ok_or_else(no_state)?);
+        }
+        Ok(self.dag.newest_of(parents))
+    }
+
+    fn next_id(&self, parents: &[StateId]) -> StateId {
+        let highest = parents.iter().map(|parent| parent.counter()).max().unwrap_or(0);
+        let above =
+            if self.rules.hold(Rule::IdsAboveTheirParents) { self.counter.max(highest) } else { highest };
+        StateId::new(above + 1, self.site, self.incarnation)
+    }
+
+    fn check_room(&self, commit: &Commit) -> Result<(), Abort> {
+        if self.dag.states.len() >= self.options.states_max {
+            return Err(Abort::States(self.dag.states.len()));
+        }
+        let forks = commit.parents.iter().all(|parent| !self.dag.leaves.contains(parent));
+        if forks && self.dag.leaves.len() >= self.options.leaves_max {
+            return Err(Abort::Leaves(self.dag.leaves.len()));
+        }
+        Ok(())
+    }
+
+    // What comes from other sites, and comes back after a restart.
+
+    /// A commit that was made elsewhere, or here before a restart. One that is here already changes nothing.
+    pub fn offer(&mut self, tag: Tag, commit: Commit) -> Offered {
+        let mut offered = Offered::default();
+        if self.is_here(commit.id) {
+            offered.applied.push(tag);
+        } else {
+            self.put_in(vec![(tag, commit)], &mut offered);
+        }
+        offered
+    }
+
+    /// Puts commits in their places, and those that waited for them.
+    fn put_in(&mut self, mut open: Vec<(Tag, Commit)>, offered: &mut Offered) {
+        while let Some((tag, commit)) = open.pop() {
+            self.note_seen(commit.id);
+            if let Some(parents) = self.parents_of(&commit, tag, offered) {
+                self.apply(&commit, parents);
+                offered.applied.push(tag);
+                open.extend(self.waiting.take(commit.id).into_iter().rev());
+            }
+        }
+    }
+
+    /// The states that an arrived commit goes below; nothing if it must wait.
+    fn parents_of(&mut self, commit: &Commit, tag: Tag, offered: &mut Offered) -> Option<Vec<StateId>> {
+        let mut parents = Vec::new();
+        let mut missing = Vec::new();
+        let mut late = false;
+        for parent in &commit.parents {
+            match self.find(*parent) {
+                Found::Live(state) => parents.push(state),
+                Found::Collected(taker) if !self.rules.hold(Rule::TheCollectedAreNoParents) => {
+                    parents.push(taker)
+                }
+                Found::Collected(_) => late = true,
+                Found::Unknown if !self.rules.hold(Rule::CommitsWaitForTheirParents) => {
+                    parents.push(*self.dag.leaves.last().expect("there is always a leaf"));
+                }
+                Found::Unknown => missing.push(*parent),
+            }
+        }
+        if missing.is_empty() && !late {
+            return Some(parents);
+        }
+        if late && missing.is_empty() {
+            offered.late.push(commit.id);
+        }
+        self.waiting.add(tag, commit.clone(), &missing);
+        None
+    }
+
+    /// Those that wait because what they came from was collected here.
+    pub fn late(&self) -> Vec<StateId> {
+        let is_late = |commit: &Commit| {
+            let found: Vec<Found> = commit.parents.iter().map(|parent| self.find(*parent)).collect();
+            found.iter().all(|found| *found != Found::Unknown)
+                && found.iter().any(|found| matches!(found, Found::Collected(_)))
+        };
+        self.waiting.iter().filter(|(_, commit)| is_late(commit)).map(|(_, commit)| commit.id).collect()
+    }
+
+    /// What another site lacks of a state: all that is seen there, and at none of the states that it has. Where the state was collected
+    /// here, too, its taker-over stands for it.
+    pub fn rebuild(&self, id: StateId, theirs: &[StateId]) -> Option<Rebuilt> {
+        let (Found::Live(state) | Found::Collected(state)) = self.find(id) else { return None };
+        let from = self.dag.place(state);
+        let is_shared = |other: &StateId| {
+            *other != state && self.dag.states.contains_key(other) && self.dag.sees(state, *other)
+        };
+        let parents = self.dag.newest_of(theirs.iter().copied().filter(is_shared));
+        let places = self.places(&parents);
+        let mut versions = Vec::new();
+        for (_, key, of_key) in self.records.walk(0) {
+            let seen = |place: Place| {
+                of_key.iter().rev().find(move |version| self.dag.chains.sees(place, version.place))
+            };
+            let newest = places.iter().filter_map(|place| seen(*place)).map(|version| version.id).max();
+            if let Some(version) = seen(from).filter(|version| Some(version.id) != newest) {
+                versions.push((version.id, Write { key: key.clone(), value: version.value.clone() }));
+            }
+        }
+        Some(Rebuilt { id: state, parents, versions })
+    }
+
+    /// A state that was sent whole takes its place; `asked` is what it was asked for, which it may have taken over.
+    pub fn accept(&mut self, asked: StateId, rebuilt: &Rebuilt) -> Offered {
+        let mut offered = Offered::default();
+        let Some((tag, _)) = self.waiting.remove(asked) else { return offered };
+        let found = self.find(rebuilt.id);
+        if found == Found::Unknown || self.waiting.contains(rebuilt.id) || rebuilt.id == asked {
+            let own = self.waiting.remove(rebuilt.id);
+            let parents: Vec<StateId> =
+                rebuilt.parents.iter().copied().filter(|id| self.dag.states.contains_key(id)).collect();
+            let keys = rebuilt.versions.iter().map(|(_, write)| write.key.clone()).collect();
+            self.dag.insert(rebuilt.id, parents, keys);
+            let place = self.dag.place(rebuilt.id);
+            for (id, write) in &rebuilt.versions {
+                self.records.insert(&write.key, Version { id: *id, place, value: write.value.clone() });
+                self.counter = self.counter.max(id.counter());
+            }
+            self.note_seen(rebuilt.id);
+            offered.applied.extend(own.map(|(tag, _)| tag));
+        }
+        if rebuilt.id != asked {
+            self.dag.promoted.insert(asked, rebuilt.id);
+        }
+        offered.applied.push(tag);
+        for id in BTreeSet::from([asked, rebuilt.id]) {
+            let woken = self.waiting.take(id);
+            self.put_in(woken, &mut offered);
+        }
+        offered
+    }
+
+    /// A ceiling of another site, or one of this site that comes back after a restart.
+    pub fn offer_ceiling(&mut self, site: DatacenterId, state: StateId) {
+        match self.find(state) {
+            Found::Live(state) if site == self.site => self.ceilings.place_own(&self.dag, site, state),
+            Found::Live(state) => self.ceilings.place(site, state),
+            Found::Unknown => self.ceilings.place(site, state),
+            Found::Collected(_) => {}
+        }
+        self.may_collect = true;
+    }
+
+    fn apply(&mut self, commit: &Commit, parents: Vec<StateId>) {
+        self.note_seen(commit.id);
+        let resolved = Commit { id: commit.id, parents, writes: commit.writes.clone() };
+        if let Some(equal) = self.equal_merge(&resolved) {
+            return self.make_one(equal, commit.id);
+        }
+        let Commit { id, mut parents, .. } = resolved;
+        parents = self.dag.newest_of(parents);
+        self.counts.forks += u64::from(parents.iter().any(|parent| !self.dag.leaves.contains(parent)));
+        self.dag.insert(id, parents, commit.writes.iter().map(|write| write.key.clone()).collect());
+        let place = self.dag.place(id);
+        for write in &commit.writes {
+            self.records.insert(&write.key, Version { id, place, value: write.value.clone() });
+        }
+    }
+
+    /// A merge that is here, of the same states with the same writes (trap 11).
+    fn equal_merge(&self, commit: &Commit) -> Option<StateId> {
+        if commit.parents.len() < 2 || !self.rules.hold(Rule::EqualMergesAreOne) {
+            return None;
+        }
+        let mut parents = commit.parents.clone();
+        parents.sort_unstable_by(|a, b| b.cmp(a));
+        let children = &self.dag.states[&parents[0]].children;
+        let is_equal = |id: &StateId| {
+            let state = &self.dag.states[id];
+            let wrote = |write: &Write| {
+                let versions = self.records.versions(&write.key);
+                versions.iter().any(|version| version.id == *id && version.value == write.value)
+            };
+            state.parents == parents
+                && state.writes.len() == commit.writes.len()
+                && commit.writes.iter().all(wrote)
+        };
+        children.iter().copied().find(is_equal)
+    }
+
+    /// Two merges are one state: it has the lower of their names, which is below those of all that came from either.
+    fn make_one(&mut self, here: StateId, other: StateId) {
+        if other > here {
+            self.dag.aliases.insert(other, here);
+            return;
+        }
+        let keys = self.dag.states[&here].writes.clone();
+        self.dag.rename(here, other);
+        self.ceilings.rename(here, other);
+        for key in &keys {
+            self.records.change(key, |versions| {
+                for version in versions.iter_mut().filter(|version| version.id == here) {
+                    version.id = other;
+                }
+            });
+        }
+        for transaction in self.transactions.values_mut() {
+            for at in transaction.at.iter_mut().filter(|at| **at == here) {
+                *at = other;
+            }
+        }
+    }
+
+    fn note_seen(&mut self, id: StateId) {
+        self.counter = self.counter.max(id.counter());
+        let highest = self.seen.entry((id.site(), id.incarnation())).or_default();
+        *highest = (*highest).max(id.counter());
+    }
+
+    /// Whether a state of this name is, or was, in the DAG.
+    fn is_here(&self, id: StateId) -> bool {
+        self.find(id) != Found::Unknown
+    }
+
+    pub(crate) fn find(&self, id: StateId) -> Found {
+        let highest = self.seen.get(&(id.site(), id.incarnation())).copied().unwrap_or(0);
+        let was = id.counter() <= highest && !self.waiting.contains(id);
+        self.dag.find(id, was)
+    }
+
+    // Questions.
+
+    /// The value of a key as it stands at states, the newest by id over all of them.
+    fn look(&self, key: &Key, at: &[StateId]) -> Value {
+        let newest = match self.rules.hold(Rule::BranchesAreIsolated) {
+            true => self.records.newest(key, &self.dag.chains, &self.places(at)),
+            false => self.records.versions(key).last(),
+        };
+        newest.and_then(|version| version.value.clone())
+    }
+
+    fn places(&self, states: &[StateId]) -> Vec<Place> {
+        states.iter().map(|state| self.dag.place(*state)).collect()
+    }
+
+    /// The value of a key at a state (`getForID`).
+    pub fn value_at(&self, key: &Key, state: StateId) -> Result<Value, Abort> {
+        Ok(self.look(key, &[self.live(state)?]))
+    }
+
+    /// The fork points of states, each with its weight, highest first (`findForkPoints`).
+    pub fn fork_points(&self, states: &[StateId]) -> Result<Vec<(StateId, i64)>, Abort> {
+        let all = self.rules.hold(Rule::EveryForkPointCounts);
+        Ok(fork::fork_points(&self.dag, &self.live_all(states)?, all))
+    }
+
+    /// The keys that two of these branches have both written since they forked, sorted (`findConflictWrites`).
+    pub fn conflicts(&self, states: &[StateId]) -> Result<Vec<Key>, Abort> {
+        Ok(fork::conflicts(&self.dag, &self.live_all(states)?).into_iter().collect())
+    }
+
+    /// The keys whose values differ between two states, with both.
+    pub fn difference(&self, a: StateId, b: StateId) -> Result<Vec<(Key, Value, Value)>, Abort> {
+        let (a, b) = (self.live(a)?, self.live(b)?);
+        let between = [self.dag.unseen(a, &[b]), self.dag.unseen(b, &[a])].concat();
+        let keys = self.dag.writes_of(&between).into_iter();
+        let values = keys.map(|key| (self.look(&key, &[a]), self.look(&key, &[b]), key));
+        Ok(values.filter(|(a, b, _)| a != b).map(|(a, b, key)| (key, a, b)).collect())
+    }
+
+    /// The leaves, highest first.
+    pub fn leaves(&self) -> Vec<StateId> {
+        self.dag.leaves.iter().rev().copied().collect()
+    }
+
+    /// Whether a state's name is known here, live or collected.
+    pub fn knows(&self, id: StateId) -> bool {
+        self.is_here(id)
+    }
+
+    /// Live states, highest first; with a state, only what it sees.
+    pub fn log(&self, from: Option<StateId>) -> Result<impl Iterator<Item = StateView> + '_, Abort> {
+        let from = from.map(|state| self.live(state)).transpose()?;
+        let ceilings: BTreeSet<StateId> = self.ceilings.of(self.site).collect();
+        let states = self.dag.states.iter().rev();
+        let seen = states.filter(move |(id, _)| from.is_none_or(|from| self.dag.sees(from, **id)));
+        Ok(seen.map(move |(id, state)| StateView {
+            id: *id,
+            parents: state.parents.clone(),
+            writes: state.writes.clone(),
+            is_leaf: state.children.is_empty(),
+            is_fork: state.children.len() > 1,
+            is_merge: state.parents.len() > 1,
+            is_ceiling: ceilings.contains(id),
+            is_above: self.ceilings.is_above(*id),
+        }))
+    }
+
+    /// Everything that sites must agree on, for a digest: the leaves and what is seen there, and all states if asked.
+    pub fn visit(&self, with_states: bool, mut sink: impl FnMut(&[u8])) {
+        let states = self.dag.states.iter().filter(|(_, state)| with_states || state.children.is_empty());
+        for (id, state) in states {
+            sink(&id.bits().to_le_bytes());
+            if with_states {
+                state.parents.iter().for_each(|parent| sink(&parent.bits().to_le_bytes()));
+                state.writes.iter().for_each(|key| sink(key));
+            }
+        }
+        for leaf in &self.dag.leaves {
+            let place = [self.dag.place(*leaf)];
+            for (_, key, _) in self.records.walk(0) {
+                let newest = self.records.newest(key, &self.dag.chains, &place);
+                if let Some(value) = newest.and_then(|version| version.value.as_ref()) {
+                    sink(key);
+                    sink(value);
+                }
+            }
+        }
+    }
+
+    pub fn figures(&self) -> Figures {
+        Figures {
+            states: self.dag.states.len(),
+            leaves: self.dag.leaves.len(),
+            chains: self.dag.chains.len(),
+            keys: self.records.keys(),
+            records: self.records.len(),
+            bytes: self.records.bytes(),
+            waiting: self.waiting.len(),
+            transactions: self.transactions.len(),
+            promoted: self.dag.promoted.len() + self.dag.aliases.len(),
+            collected: self.counts.collected,
+            commits: self.counts.commits,
+            merges: self.counts.merges,
+            aborts: self.counts.aborts,
+            forks: self.counts.forks,
+        }
+    }
+
+    /// A state that is here under this name.
+    pub fn live(&self, id: StateId) -> Result<StateId, Abort> {
+        match self.find(id) {
+            Found::Live(state) => Ok(state),
+            Found::Collected(_) => Err(Abort::Collected(id)),
+            Found::Unknown => Err(Abort::Unknown(id)),
+        }
+    }
+
+    fn live_all(&self, ids: &[StateId]) -> Result<Vec<StateId>, Abort> {
+        ids.iter().map(|id| self.live(*id)).collect()
+    }
+
+    fn anchors(&self, anchors: &[StateId]) -> Result<Vec<Found>, Abort> {
+        let found = |id: &StateId| match self.find(*id) {
+            Found::Unknown => Err(Abort::Unknown(*id)),
+            found => Ok(found),
+        };
+        anchors.iter().map(found).collect()
+    }
+
+    fn check_named(&self, constraint: &Constraint) -> Result<(), Abort> {
+        constraint.states().try_for_each(|id| self.live(id).map(|_| ()))
+    }
+
+    // Forgetting.
+
+    /// Places ceilings of this site: no transaction of it begins above these states from now on.
+    pub fn place_ceilings(&mut self, states: &[StateId]) -> Result<(), Abort> {
+        for state in self.live_all(states)? {
+            self.ceilings.place_own(&self.dag, self.site, state);
+            self.ceilings.tell_later(state);
+        }
+        self.may_collect = true;
+        Ok(())
+    }
+
+    /// Ceilings of this site that the others are to be told now.
+    pub fn take_ceilings(&mut self) -> Vec<StateId> {
+        if !self.ceilings.has_untold() {
+            return Vec::new();
+        }
+        let reads = match self.rules.hold(Rule::CeilingsWaitForReaders) {
+            true => {
+                self.transactions.values().flat_map(|transaction| transaction.at.iter().copied()).collect()
+            }
+            false => BTreeSet::new(),
+        };
+        self.ceilings.take_told(&self.dag, &reads)
+    }
+
+    /// A site that takes part no more: nobody waits for its ceilings.
+    pub fn forget_site(&mut self, site: DatacenterId) {
+        self.sites.remove(&site);
+        self.ceilings.forget_site(site);
+        self.may_collect = true;
+    }
+
+    /// Collects what nobody can need any more, if anything has changed since the last time; says how many states that were.
+    pub fn collect(&mut self) -> usize {
+        if !std::mem::take(&mut self.may_collect) {
+            return 0;
+        }
+        let mut held: BTreeSet<StateId> =
+            self.transactions.values().flat_map(|transaction| transaction.at.iter().copied()).collect();
+        held.extend(self.waiting.parents().filter_map(|parent| self.live(parent).ok()));
+        let mut collector = Collector {
+            dag: &mut self.dag,
+            records: &mut self.records,
+            ceilings: &self.ceilings,
+            held: &held,
+            site: self.site,
+            sites: &self.sites,
+            collection: self.options.collection,
+            rules: self.rules,
+        };
+        let collected = collector.collect();
+        if collected > 0 {
+            let (dag, seen, waiting) = (&self.dag, &self.seen, &self.waiting);
+            let was = |id: StateId| {
+                let highest = seen.get(&(id.site(), id.incarnation())).copied().unwrap_or(0);
+                id.counter() <= highest && !waiting.contains(id)
+            };
+            self.ceilings.tidy(dag, was);
+        }
+        self.counts.collected += collected as u64;
+        collected
+    }
+}

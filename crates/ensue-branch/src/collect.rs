@@ -1,0 +1,180 @@
+//! Forgetting states that no transaction can need, and the versions that only they told apart (section 6.3).
+//!
+//! Three passes. What is above the ceilings of all who must agree is marked, from the ceilings up. A marked state is safe if nothing that
+//! runs or waits holds it and all its ancestors are safe, from the top down. A safe state with one child is taken over by that child,
+//! from the bottom up; fork points stay. The taker-over answers for the name, the keys and the versions of what it took: of several
+//! versions that are now seen from one place, only the newest can ever be read.
+
+use crate::Key;
+use crate::ceiling::{Ceilings, Collection};
+use crate::chain::Place;
+use crate::dag::Dag;
+use crate::id::StateId;
+use crate::records::{Records, Version};
+use ensue_types::{DatacenterId, Rule, Rules};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a collection works on.
+pub struct Collector<'a> {
+    pub dag: &'a mut Dag,
+    pub records: &'a mut Records,
+    pub ceilings: &'a Ceilings,
+    /// Read by a transaction that runs, or a parent of a commit that waits.
+    pub held: &'a BTreeSet<StateId>,
+    pub site: DatacenterId,
+    /// All that must agree, this one among them.
+    pub sites: &'a BTreeSet<DatacenterId>,
+    pub collection: Collection,
+    pub rules: Rules,
+}
+
+/// What was taken over.
+#[derive(Default)]
+struct Taken {
+    states: BTreeMap<StateId, StateId>,
+    places: BTreeMap<Place, Place>,
+    keys: BTreeSet<Key>,
+}
+
+impl Collector<'_> {
+    /// Collects what can be; says how many states that were.
+    pub fn collect(&mut self) -> usize {
+        let safe = self.safe(&self.marked());
+        let mut taken = Taken::default();
+        for id in safe.into_iter().rev() {
+            let children = &self.dag.states[&id].children;
+            let forks = children.len() > 1 && self.rules.hold(Rule::ForkPointsStay);
+            if let Some(child) = children.last().copied().filter(|_| !forks) {
+                self.take_over(id, child, &mut taken);
+            }
+        }
+        if !taken.states.is_empty() {
+            self.rename_promoted(&taken);
+            self.promote_records(&taken);
+            let used = self.dag.states.values().map(|state| state.place.chain).collect();
+            self.dag.chains.keep(&used);
+        }
+        taken.states.len()
+    }
+
+    /// What is above the ceilings of all who must agree.
+    fn marked(&self) -> BTreeSet<StateId> {
+        let mut marked = self.ceilings.above(self.dag, self.site);
+        if self.collection == Collection::Pessimistic && self.rules.hold(Rule::EverySiteAgrees) {
+            for site in self.sites.iter().filter(|site| **site != self.site) {
+                let above = self.ceilings.above(self.dag, *site);
+                marked.retain(|id| above.contains(id));
+            }
+        }
+        marked
+    }
+
+    /// The marked states that nothing holds, all of whose ancestors are safe, too.
+    fn safe(&self, marked: &BTreeSet<StateId>) -> BTreeSet<StateId> {
+        let mut safe = BTreeSet::new();
+        for id in marked {
+            let held = self.held.contains(id) && self.rules.hold(Rule::RunningHoldsItsState);
+            if !held && self.dag.states[id].parents.iter().all(|parent| safe.contains(parent)) {
+                safe.insert(*id);
+            }
+        }
+        safe
+    }
+
+    /// The child takes over the identity of its parent.
+    fn take_over(&mut self, id: StateId, child: StateId, taken: &mut Taken) {
+        let state = self.dag.states.remove(&id).expect("a safe state is live");
+        for parent in &state.parents {
+            let children =
+                &mut self.dag.states.get_mut(parent).expect("a live state's parents are live").children;
+            children.remove(&id);
+            children.insert(child);
+        }
+        for other in state.children.iter().filter(|other| **other != child) {
+            // Only where fork points do not stay.
+            let other = self.dag.states.get_mut(other).expect("a live state's children are live");
+            other.parents.retain(|parent| *parent != id);
+        }
+        let taker = self.dag.states.get_mut(&child).expect("a live state's children are live");
+        taker.parents.retain(|parent| *parent != id);
+        taker.parents.extend(&state.parents);
+        taker.parents.sort_unstable_by(|a, b| b.cmp(a));
+        taker.parents.dedup();
+        if self.rules.hold(Rule::WriteSetsArePromoted) && !taker.parents.is_empty() {
+            taker.writes.extend(state.writes.iter().cloned());
+            taker.writes.sort_unstable();
+            taker.writes.dedup();
+        }
+        if taker.parents.is_empty() {
+            // Nothing is above it: nobody will ask what was written on the way to it.
+            taken.keys.extend(std::mem::take(&mut taker.writes));
+        }
+        taken.keys.extend(state.writes);
+        taken.places.insert(state.place, taker.place);
+        taken.states.insert(id, child);
+    }
+
+    /// Names of collected states go on to their takers-over. What the base took over need not be remembered: it is what an unknown
+    /// old name stands for.
+    fn rename_promoted(&mut self, taken: &Taken) {
+        for taker in self.dag.promoted.values_mut() {
+            if let Some(next) = taken.states.get(taker) {
+                *taker = *next;
+            }
+        }
+        self.dag.promoted.extend(&taken.states);
+        let gone = |state: &StateId| taken.states.get(state).copied();
+        let aliases: Vec<(StateId, StateId)> =
+            self.dag.aliases.iter().filter_map(|(alias, state)| Some((*alias, gone(state)?))).collect();
+        for (alias, taker) in aliases {
+            self.dag.aliases.remove(&alias);
+            self.dag.promoted.insert(alias, taker);
+        }
+        let base = self.dag.base();
+        let sources = self.dag.states.values().filter(|state| state.parents.is_empty()).count();
+        if sources == 1 {
+            self.dag.promoted.retain(|_, taker| *taker != base);
+        }
+    }
+
+    /// Versions are seen from where their state was taken over to. Of those seen from one place the newest stays.
+    fn promote_records(&mut self, taken: &Taken) {
+        let base = self.dag.base();
+        let base_place = self.dag.place(base);
+        let drops_deletions = self.collection == Collection::Pessimistic;
+        let keeps_ids = self.rules.hold(Rule::VersionsKeepTheirIds);
+        for key in &taken.keys {
+            self.records.change(key, |versions| {
+                for version in versions.iter_mut() {
+                    if let Some(place) = taken.places.get(&version.place) {
+                        version.place = *place;
+                        if !keeps_ids {
+                            let taker = self.dag.states.iter().find(|(_, state)| state.place == *place);
+                            version.id = taker.map_or(version.id, |(id, _)| *id);
+                        }
+                    }
+                }
+                keep_newest(versions);
+                // Everything that comes from now on comes from the base and is newer than what the base took over.
+                let is_over = |version: &Version| version.value.is_none() && version.place == base_place;
+                if drops_deletions && versions.first().is_some_and(is_over) {
+                    versions.remove(0);
+                }
+            });
+        }
+    }
+}
+
+/// Of the versions that are seen from one place, only the newest.
+fn keep_newest(versions: &mut Vec<Version>) {
+    let mut places = BTreeSet::new();
+    versions.sort_by_key(|version| version.id);
+    let mut kept: Vec<Version> = Vec::with_capacity(versions.len());
+    for version in versions.drain(..).rev() {
+        if places.insert(version.place) {
+            kept.push(version);
+        }
+    }
+    kept.reverse();
+    *versions = kept;
+}

@@ -1,0 +1,46 @@
+//! Why a transaction, or a question about states, gets no answer.
+
+use crate::constraint::Constraint;
+use crate::id::StateId;
+use std::fmt;
+
+/// The transaction left nothing. The text is what a client is told, its first word the kind of error.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Abort {
+    #[error("ABORT no state satisfies {constraint}{}", of(.anchors))]
+    NoReadState { constraint: Constraint, anchors: Vec<StateId> },
+    #[error("ABORT a merge takes at least two states, and {constraint} is satisfied by {found} only")]
+    NothingToMerge { constraint: Constraint, found: usize },
+    #[error("ABORT no state since {} satisfies {constraint}", List(.read))]
+    NoCommitState { constraint: Constraint, read: Vec<StateId> },
+    #[error("NOSTATE {0} has not arrived here")]
+    Unknown(StateId),
+    #[error("COLLECTED {0} is not kept: it was collected, or never was")]
+    Collected(StateId),
+    #[error("BRANCHFULL {0} states: place a ceiling (BRANCH CEILING), or merge")]
+    States(usize),
+    #[error("BRANCHFULL {0} leaves: merge some (BRANCH MERGE)")]
+    Leaves(usize),
+    #[error("NOTRANSACTION there is no transaction: BRANCH BEGIN first")]
+    NoTransaction,
+}
+
+fn of(anchors: &[StateId]) -> String {
+    if anchors.is_empty() { String::new() } else { format!(" of {}", List(anchors)) }
+}
+
+struct List<'a>(&'a [StateId]);
+
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, id) in self.0.iter().enumerate() {
+            write!(f, "{}{id}", if place == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that are not the encoding of anything here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("bytes that no branching keyspace wrote")]
+pub struct Malformed;

@@ -1,0 +1,94 @@
+//! What states wrote, key by key: every version that some state may still see.
+//!
+//! A version carries the id of the state that wrote it, which orders it for ever, and the place from which it is seen: that of the state,
+//! or of the one that took it over. The versions of a key stand in the order of ids, and ids grow along every branch: the highest
+//! that a reader sees is the newest on its branch (section 6.1.3).
+
+use crate::chain::{Chains, Place};
+use crate::id::StateId;
+use crate::{Key, Value};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    pub id: StateId,
+    pub place: Place,
+    pub value: Value,
+}
+
+/// The keys in the order of a hash, so that a walk over them can go on from a number.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
+    keys: BTreeMap<(u32, Key), Vec<Version>>,
+    versions: usize,
+    bytes: usize,
+}
+
+/// Memory of a version beside its value, and of a key beside its bytes: what the structures take, rounded up.
+const VERSION_BYTES: usize = 72;
+const KEY_BYTES: usize = 96;
+
+impl Records {
+    pub fn insert(&mut self, key: &Key, version: Version) {
+        self.versions += 1;
+        self.bytes += VERSION_BYTES + version.value.as_ref().map_or(0, |value| value.len());
+        let versions = self.keys.entry((hash(key), key.clone())).or_insert_with(|| {
+            self.bytes += KEY_BYTES + key.len();
+            Vec::new()
+        });
+        let at = versions.partition_point(|other| other.id < version.id);
+        versions.insert(at, version);
+    }
+
+    /// The newest version that is seen from one of these places.
+    pub fn newest(&self, key: &Key, chains: &Chains, from: &[Place]) -> Option<&Version> {
+        let versions = self.keys.get(&(hash(key), key.clone()))?;
+        versions.iter().rev().find(|version| from.iter().any(|place| chains.sees(*place, version.place)))
+    }
+
+    pub fn versions(&self, key: &Key) -> &[Version] {
+        self.keys.get(&(hash(key), key.clone())).map_or(&[], |versions| versions)
+    }
+
+    /// Changes the versions of a key; the order of their ids is put right, and a key without versions goes.
+    pub fn change(&mut self, key: &Key, change: impl FnOnce(&mut Vec<Version>)) {
+        let name = (hash(key), key.clone());
+        let Some(versions) = self.keys.get_mut(&name) else { return };
+        let weigh = |versions: &Vec<Version>| -> usize {
+            versions.iter().map(|v| VERSION_BYTES + v.value.as_ref().map_or(0, |value| value.len())).sum()
+        };
+        self.versions -= versions.len();
+        self.bytes -= weigh(versions);
+        change(versions);
+        versions.sort_by_key(|version| version.id);
+        self.versions += versions.len();
+        self.bytes += weigh(versions);
+        if versions.is_empty() {
+            self.keys.remove(&name);
+            self.bytes -= KEY_BYTES + key.len();
+        }
+    }
+
+    /// All keys with their versions from a hash on, in the order of hashes.
+    pub fn walk(&self, from: u32) -> impl Iterator<Item = (u32, &Key, &[Version])> {
+        let from = (from, Key::new());
+        self.keys.range(from..).map(|((hash, key), versions)| (*hash, key, &versions[..]))
+    }
+
+    pub fn keys(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub fn len(&self) -> usize {
+        self.versions
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// FNV-1a of 32 bits: only an order to walk keys in, the same in every run.
+fn hash(key: &[u8]) -> u32 {
+    key.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}

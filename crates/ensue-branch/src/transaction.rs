@@ -1,0 +1,37 @@
+//! A transaction that runs: what it reads at, what it has read and what it will write.
+
+use crate::id::StateId;
+use crate::{Key, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// On one branch.
+    Single,
+    /// Over several, to join them.
+    Merge,
+}
+
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    pub mode: Mode,
+    /// What the session committed last.
+    pub anchors: Vec<StateId>,
+    /// Its read states, highest first: one, or several of a merge.
+    pub at: Vec<StateId>,
+    pub read: BTreeSet<Key>,
+    /// It looked at all keys.
+    pub read_all: bool,
+    pub writes: BTreeMap<Key, Value>,
+}
+
+impl Transaction {
+    /// Whether a state with these writes wrote something that this one read.
+    pub fn has_read(&self, writes: &[Key]) -> bool {
+        self.read_all && !writes.is_empty() || writes.iter().any(|key| self.read.contains(key))
+    }
+
+    pub fn writes_too(&self, writes: &[Key]) -> bool {
+        writes.iter().any(|key| self.writes.contains_key(key))
+    }
+}
