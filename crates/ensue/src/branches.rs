@@ -69,9 +69,10 @@ pub(crate) fn run(args: &BranchesArgs) -> anyhow::Result<ExitCode> {
     match &args.svg {
         Some(path) => {
             let title = format!("{}:{} keyspace {}", args.host, args.port, args.keyspace);
-            let svg = picture::svg(&title, &states, &Layout::of(&states));
+            let below = format!("{}; newest at the top", summary(&states));
+            let svg = picture::svg(&title, &below, &states, &Layout::of(&states));
             std::fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
-            println!("{} states are drawn in {}", states.len(), path.display());
+            println!("{}; {}", summary(&states), path.display());
         }
         None => print!(
             "{}",
@@ -107,5 +108,9 @@ fn watch(args: &BranchesArgs, connection: &mut Connection) -> anyhow::Result<Exi
 
 fn summary(states: &[State]) -> String {
     let leaves = states.iter().filter(|state| state.is_leaf()).count();
-    format!("{} states shown, {leaves} leaves", states.len())
+    format!("{} shown, {}", counted(states.len(), "state", "states"), counted(leaves, "leaf", "leaves"))
+}
+
+fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
 }

@@ -93,6 +93,9 @@ impl Lanes {
         self.lanes[own].awaits = self.lanes[right].awaits;
         for strand in strands.iter_mut().filter(|strand| strand.to == right) {
             strand.to = own;
+            if strand.from == own {
+                strand.colour = self.lanes[own].colour;
+            }
         }
         Some(right)
     }

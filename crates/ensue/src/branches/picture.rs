@@ -28,14 +28,14 @@ fn at(lane: usize, row: usize) -> (f64, f64) {
 }
 
 /// The picture of these states.
-pub(super) fn svg(title: &str, states: &[State], layout: &Layout) -> String {
+pub(super) fn svg(title: &str, below: &str, states: &[State], layout: &Layout) -> String {
     let labels: Vec<String> = states.iter().map(label).collect();
     let longest = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0) as f64;
     let label_left = MARGIN + LANE * layout.width() as f64 + 14.0;
     let width = (label_left + longest * CHARACTER + MARGIN).max(WIDTH_MIN);
     let bottom = HEADER + ROW * (states.len() + usize::from(goes_on(layout))) as f64;
     let mut svg = String::new();
-    begin(&mut svg, title, states, width, bottom + FOOTER);
+    begin(&mut svg, title, below, width, bottom + FOOTER);
     strands(&mut svg, states, layout);
     for (number, (state, label)) in states.iter().zip(&labels).enumerate() {
         let row = &layout.rows[number];
@@ -69,7 +69,7 @@ fn label(state: &State) -> String {
     format!("{}  {flags}{keys}", state.id).trim_end().into()
 }
 
-fn begin(svg: &mut String, title: &str, states: &[State], width: f64, height: f64) {
+fn begin(svg: &mut String, title: &str, below: &str, width: f64, height: f64) {
     let _ = writeln!(
         svg,
         r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12" role="img">
@@ -82,10 +82,8 @@ fn begin(svg: &mut String, title: &str, states: &[State], width: f64, height: f6
 <rect class="sheet" width="100%" height="100%"/>"#,
         escaped(title)
     );
-    let leaves = states.iter().filter(|state| state.is_leaf()).count();
     text(svg, MARGIN, 28.0, "title", title);
-    let counted = format!("{} states, {leaves} leaves; newest at the top", states.len());
-    text(svg, MARGIN, 47.0, "past", &counted);
+    text(svg, MARGIN, 47.0, "past", below);
 }
 
 /// The lines between states, each in the colour of the state from which it came last.

@@ -93,4 +93,8 @@ fn each_lane_has_its_colour_and_a_line_keeps_it() {
     let layout = Layout::of(&states("4.0: 3.0 3.1\n 3.1: 2.0\n 3.0: 2.0\n 2.0:"));
     assert_eq!(layout.rows.iter().map(|row| row.colour).collect::<Vec<_>>(), [0, 1, 0, 0]);
     assert_eq!(layout.width(), 2);
+    // Above the fork point, the first line goes on and the second one ends.
+    let joining: Vec<(usize, usize)> =
+        layout.rows[2].strands.iter().map(|strand| (strand.from, strand.colour)).collect();
+    assert_eq!(joining, [(1, 1), (0, 0)]);
 }

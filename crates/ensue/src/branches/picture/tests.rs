@@ -4,7 +4,7 @@ use super::super::state::tests::states;
 use super::*;
 
 fn drawn(states: &[State]) -> String {
-    svg("here <1>", states, &Layout::of(states))
+    svg("here <1>", "all of them", states, &Layout::of(states))
 }
 
 #[test]
