@@ -423,10 +423,14 @@ impl Branches {
     pub fn rebuild(&self, id: StateId, theirs: &[StateId]) -> Option<Rebuilt> {
         let (Found::Live(state) | Found::Collected(state)) = self.find(id) else { return None };
         let from = self.dag.place(state);
-        let is_shared = |other: &StateId| {
-            *other != state && self.dag.states.contains_key(other) && self.dag.sees(state, *other)
+        let is_shared = |other: &StateId| match self.find(*other) {
+            Found::Live(other) => other != state && self.dag.sees(state, other),
+            Found::Collected(taker) => self.dag.sees(state, taker),
+            Found::Unknown => false,
         };
-        let parents = self.dag.newest_of(theirs.iter().copied().filter(is_shared));
+        let (live, gone): (Vec<StateId>, Vec<StateId>) =
+            theirs.iter().copied().filter(is_shared).partition(|id| self.dag.states.contains_key(id));
+        let mut parents = self.dag.newest_of(live);
         let places = self.places(&parents);
         let mut versions = Vec::new();
         for (_, key, of_key) in self.records.walk(0) {
@@ -438,6 +442,8 @@ impl Branches {
                 versions.push((version.id, Write { key: key.clone(), value: version.value.clone() }));
             }
         }
+        // Which of those that are gone here is the newest, only the other site can tell.
+        parents.extend(gone);
         Some(Rebuilt { id: state, parents, versions })
     }
 
@@ -448,8 +454,8 @@ impl Branches {
         let found = self.find(rebuilt.id);
         if found == Found::Unknown || self.waiting.contains(rebuilt.id) || rebuilt.id == asked {
             let own = self.waiting.remove(rebuilt.id);
-            let parents: Vec<StateId> =
-                rebuilt.parents.iter().copied().filter(|id| self.dag.states.contains_key(id)).collect();
+            let here = rebuilt.parents.iter().copied().filter(|id| self.dag.states.contains_key(id));
+            let parents = self.dag.newest_of(here);
             let keys = rebuilt.versions.iter().map(|(_, write)| write.key.clone()).collect();
             self.dag.insert(rebuilt.id, parents, keys);
             let place = self.dag.place(rebuilt.id);

@@ -16,6 +16,11 @@ pub struct Place {
     pub position: u64,
 }
 
+impl Place {
+    /// Where everything stands that all states come from.
+    pub const BASE: Place = Place { chain: ChainId(u64::MAX), position: 0 };
+}
+
 #[derive(Clone, Debug, Default)]
 struct Chain {
     /// The highest position given.
@@ -69,6 +74,9 @@ impl Chains {
 
     /// Whether what stands at `place` is seen at `from`: it is the same state or an ancestor.
     pub fn sees(&self, from: Place, place: Place) -> bool {
+        if place == Place::BASE {
+            return true;
+        }
         if from.chain == place.chain {
             return place.position <= from.position;
         }

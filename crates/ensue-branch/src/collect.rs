@@ -49,6 +49,7 @@ impl Collector<'_> {
             }
         }
         if !taken.states.is_empty() {
+            self.settle_base(&mut taken);
             self.rename_promoted(&taken);
             self.promote_records(&taken);
             let used = self.dag.states.values().map(|state| state.place.chain).collect();
@@ -95,23 +96,44 @@ impl Collector<'_> {
             let other = self.dag.states.get_mut(other).expect("a live state's children are live");
             other.parents.retain(|parent| *parent != id);
         }
+        self.inherit_parents(id, child, &state.parents);
         let taker = self.dag.states.get_mut(&child).expect("a live state's children are live");
-        taker.parents.retain(|parent| *parent != id);
-        taker.parents.extend(&state.parents);
-        taker.parents.sort_unstable_by(|a, b| b.cmp(a));
-        taker.parents.dedup();
-        if self.rules.hold(Rule::WriteSetsArePromoted) && !taker.parents.is_empty() {
+        if self.rules.hold(Rule::WriteSetsArePromoted) {
             taker.writes.extend(state.writes.iter().cloned());
             taker.writes.sort_unstable();
             taker.writes.dedup();
         }
-        if taker.parents.is_empty() {
-            // Nothing is above it: nobody will ask what was written on the way to it.
-            taken.keys.extend(std::mem::take(&mut taker.writes));
-        }
         taken.keys.extend(state.writes);
         taken.places.insert(state.place, taker.place);
         taken.states.insert(id, child);
+    }
+
+    /// If nothing can come beside the base any more, nobody will ask what was written on the way to it, and its versions, and those that it
+    /// took over, are seen by all: whoever takes it over one day need not know of them.
+    fn settle_base(&mut self, taken: &mut Taken) {
+        let base = self.dag.base();
+        let is_taker = taken.states.values().any(|taker| *taker == base);
+        if self.collection != Collection::Pessimistic || !is_taker {
+            return;
+        }
+        let state = self.dag.states.get_mut(&base).expect("the base is live");
+        taken.keys.extend(std::mem::take(&mut state.writes));
+        let place = state.place;
+        taken.places.values_mut().filter(|to| **to == place).for_each(|to| *to = Place::BASE);
+        taken.places.insert(place, Place::BASE);
+    }
+
+    /// A taker-over comes from what the taken state came from. What it comes from through another parent, too, is none: a long branch
+    /// that was merged again and again would keep a fork point of each time.
+    fn inherit_parents(&mut self, id: StateId, child: StateId, parents: &[StateId]) {
+        let own = self.dag.states[&child].parents.iter().filter(|parent| **parent != id);
+        let all: Vec<StateId> = own.chain(parents).copied().collect();
+        let newest = self.dag.newest_of(all.iter().copied());
+        for parent in all.iter().filter(|parent| !newest.contains(parent)) {
+            let parent = self.dag.states.get_mut(parent).expect("a live state's parents are live");
+            parent.children.remove(&child);
+        }
+        self.dag.states.get_mut(&child).expect("a live state's children are live").parents = newest;
     }
 
     /// Names of collected states go on to their takers-over. What the base took over need not be remembered: it is what an unknown
@@ -139,8 +161,6 @@ impl Collector<'_> {
 
     /// Versions are seen from where their state was taken over to. Of those seen from one place the newest stays.
     fn promote_records(&mut self, taken: &Taken) {
-        let base = self.dag.base();
-        let base_place = self.dag.place(base);
         let drops_deletions = self.collection == Collection::Pessimistic;
         let keeps_ids = self.rules.hold(Rule::VersionsKeepTheirIds);
         for key in &taken.keys {
@@ -156,7 +176,7 @@ impl Collector<'_> {
                 }
                 keep_newest(versions);
                 // Everything that comes from now on comes from the base and is newer than what the base took over.
-                let is_over = |version: &Version| version.value.is_none() && version.place == base_place;
+                let is_over = |version: &Version| version.value.is_none() && version.place == Place::BASE;
                 if drops_deletions && versions.first().is_some_and(is_over) {
                     versions.remove(0);
                 }

@@ -3,7 +3,7 @@
 //! ```text
 //! note:    kind u8 (0 commit, 1 ceiling) | commit, or state id u64
 //! commit:  id u64 | parents u16 count, u64 each | writes u32 count, each: key | value
-//! rebuilt: id u64 | parents u16 count, u64 each | versions u32 count, each: written by u64 | key | value
+//! rebuilt: id u64 | parents u32 count, u64 each | versions u32 count, each: written by u64 | key | value
 //! key:     u32 length, bytes        value: u8 1, u32 length, bytes; or u8 0, deleted
 //! ```
 
@@ -76,7 +76,8 @@ impl Rebuilt {
     pub fn encode(&self) -> Bytes {
         let mut out = Vec::new();
         out.put_u64_le(self.id.bits());
-        put_states(&mut out, &self.parents);
+        out.put_u32_le(self.parents.len() as u32);
+        self.parents.iter().for_each(|parent| out.put_u64_le(parent.bits()));
         out.put_u32_le(self.versions.len() as u32);
         for (id, write) in &self.versions {
             out.put_u64_le(id.bits());
@@ -87,7 +88,10 @@ impl Rebuilt {
 
     pub fn decode(mut from: Bytes) -> Result<Rebuilt, Malformed> {
         let id = state(&mut from)?;
-        let parents = states(&mut from)?;
+        let mut parents = Vec::new();
+        for _ in 0..take(&mut from, 4)?.get_u32_le() {
+            parents.push(state(&mut from)?);
+        }
         let count = take(&mut from, 4)?.get_u32_le();
         let mut versions = Vec::new();
         for _ in 0..count {

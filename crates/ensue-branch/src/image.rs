@@ -6,7 +6,7 @@
 //!        | promoted u32 count, each: u64, u64 | aliases u32 count, each: u64, u64
 //!        | ceilings u32 count, each: site u8, u64
 //!        | waiting u32 count, each: site u8, position u64, commit
-//! key:   key | versions u32 count, each: written by u64, seen from u64, value
+//! key:   key | versions u32 count, each: written by u64, seen from u64 (0: from everywhere), value
 //! ```
 //!
 //! Chains are not kept: putting the states in again, lowest first, makes them anew. A key's item may have been written after the DAG's and
@@ -68,8 +68,8 @@ impl Branches {
 
     /// The next items of keys from a hash on, about as many as asked; and the hash to go on from, if there are more.
     pub fn encode_keys(&self, from: u32, count: usize, mut each: impl FnMut(&[u8])) -> Option<u32> {
-        let states: BTreeMap<Place, StateId> =
-            self.dag.states.iter().map(|(id, state)| (state.place, *id)).collect();
+        let places = self.dag.states.iter().map(|(id, state)| (state.place, *id));
+        let states: BTreeMap<Place, StateId> = places.chain([(Place::BASE, StateId::ROOT)]).collect();
         let mut last = from;
         for (done, (hash, key, versions)) in self.records.walk(from).enumerate() {
             // Keys of one hash are never torn apart.
@@ -158,7 +158,11 @@ impl Branches {
             let id = state(from)?;
             let seen_from = state(from)?;
             let value = value(from)?;
-            if let Some(place) = self.dag.states.get(&seen_from).map(|state| state.place) {
+            let place = match seen_from {
+                StateId::ROOT => Some(Place::BASE),
+                state => self.dag.states.get(&state).map(|state| state.place),
+            };
+            if let Some(place) = place {
                 self.records.insert(&key, Version { id, place, value });
             }
         }

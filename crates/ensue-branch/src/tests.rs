@@ -1,5 +1,9 @@
 //! What the parts promise, on small DAGs made by hand. Sites tell each other everything at once unless a test says otherwise.
 
+mod collection;
+mod reference;
+mod replicas;
+
 use crate::*;
 use ensue_types::{DatacenterId, Position, Rules};
 

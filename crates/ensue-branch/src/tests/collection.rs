@@ -1,0 +1,83 @@
+//! What collection keeps, found by the random sites of `replicas`.
+
+use super::{at, commit, constraint, key, merge, new, site};
+use crate::{Branches, Collection, StateId};
+use bytes::Bytes;
+
+/// A site that asks nobody.
+fn alone() -> Branches {
+    let mut one = site(0);
+    one.forget_site(ensue_types::DatacenterId(1));
+    one.forget_site(ensue_types::DatacenterId(2));
+    one
+}
+
+fn give_up(branches: &mut Branches) -> usize {
+    let leaves = branches.leaves();
+    branches.place_ceilings(&leaves).unwrap();
+    branches.collect()
+}
+
+fn fork(branches: &mut Branches, from: StateId) {
+    let ids = ["a a=2", "a a=3"].map(|steps| super::run(branches, from, steps));
+    for id in ids {
+        new(branches.commit(id, &constraint("SERIALIZABILITY")).unwrap());
+    }
+}
+
+#[test]
+fn a_base_that_another_chain_takes_over_keeps_what_it_wrote() {
+    for restarts in [false, true] {
+        let mut one = alone();
+        let first = commit(&mut one, StateId::ROOT, "kept=1 a=1").id;
+        assert_eq!(give_up(&mut one), 1);
+        if restarts {
+            let mut fresh = alone();
+            fresh.restore_dag(Bytes::from(one.encode_dag())).unwrap();
+            one.encode_keys(0, 10, |item| fresh.restore_key(Bytes::copy_from_slice(item)).unwrap());
+            one = fresh;
+        }
+        fork(&mut one, first);
+        let joined = new(merge(&mut one, "a=5")).id;
+        assert_eq!(give_up(&mut one), 3);
+        assert_eq!((at(&one, "kept", joined), at(&one, "a", joined)), (Some("1".into()), Some("5".into())));
+        let figures = one.figures();
+        assert_eq!((figures.states, figures.records), (1, 2));
+    }
+}
+
+#[test]
+fn a_branch_that_is_merged_again_and_again_leaves_nothing_behind() {
+    let mut one = alone();
+    let first = commit(&mut one, StateId::ROOT, "a=1").id;
+    fork(&mut one, first);
+    let [mut branch, mut trunk] = one.leaves()[..] else { panic!("two leaves") };
+    for round in 0..20 {
+        let both = constraint(&format!("STATE {trunk} {branch}"));
+        let id = one.begin_merge(&[], &both).unwrap();
+        super::steps_of(&mut one, id, &format!("a=m{round}"));
+        let next = super::run(&mut one, branch, &format!("a a=b{round}"));
+        trunk = new(one.commit(id, &constraint("SERIALIZABILITY")).unwrap()).id;
+        branch = new(one.commit(next, &constraint("SERIALIZABILITY")).unwrap()).id;
+        give_up(&mut one);
+        assert!(one.figures().states <= 4, "{:?} in round {round}", one.figures());
+        assert_eq!(
+            (at(&one, "a", trunk), at(&one, "a", branch)),
+            (Some(format!("m{round}")), Some(format!("b{round}")))
+        );
+    }
+}
+
+#[test]
+fn an_optimistic_base_still_knows_what_it_wrote() {
+    let (mut one, mut two) = (site(0), site(1));
+    one.options.collection = Collection::Optimistic;
+    let here = commit(&mut one, StateId::ROOT, "a=1 b=1").id;
+    let there = commit(&mut two, StateId::ROOT, "a=2");
+    assert_eq!(give_up(&mut one), 1);
+    assert_eq!(super::tell(&mut one, &there).late, [there.id]);
+    let rebuilt = two.rebuild(there.id, &[here]).unwrap();
+    one.accept(there.id, &rebuilt);
+    assert_eq!(one.conflicts(&[here, there.id]).unwrap(), [key("a")]);
+    assert_eq!(one.difference(here, there.id).unwrap().len(), 2);
+}
