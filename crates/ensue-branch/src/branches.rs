@@ -374,6 +374,7 @@ impl Branches {
             self.note_seen(commit.id);
             if let Some(parents) = self.parents_of(&commit, tag, offered) {
                 self.apply(&commit, parents);
+                self.note_position(commit.id, tag.1);
                 offered.applied.push(tag);
                 open.extend(self.waiting.take(commit.id).into_iter().rev());
             }
@@ -416,6 +417,32 @@ impl Branches {
                 && found.iter().any(|found| matches!(found, Found::Collected(_)))
         };
         self.waiting.iter().filter(|(_, commit)| is_late(commit)).map(|(_, commit)| commit.id).collect()
+    }
+
+    /// Where the commit of a state stands in its site's stream.
+    pub fn note_position(&mut self, id: StateId, position: Position) {
+        if let Some(state) = self.dag.states.get_mut(&id) {
+            state.position = position;
+        }
+    }
+
+    /// Where the commit of a live state stands.
+    pub fn tag(&self, id: StateId) -> Option<Tag> {
+        let state = self.dag.states.get(&self.live(id).ok()?)?;
+        (state.position != Position(0)).then_some((id.site(), state.position))
+    }
+
+    /// The newest of a session's anchors: those that no other of them comes from, and those that are not here.
+    pub fn newest_anchors(&self, anchors: &[StateId]) -> Vec<StateId> {
+        let mut missing = Vec::new();
+        let mut here = Vec::new();
+        for anchor in anchors {
+            match self.find(*anchor) {
+                Found::Live(state) | Found::Collected(state) => here.push(state),
+                Found::Unknown => missing.push(*anchor),
+            }
+        }
+        [missing, self.dag.newest_of(here)].concat()
     }
 
     /// What another site lacks of a state: all that is seen there, and at none of the states that it has. Where the state was collected
@@ -464,6 +491,11 @@ impl Branches {
                 self.counter = self.counter.max(id.counter());
             }
             self.note_seen(rebuilt.id);
+            if let Some(position) =
+                own.as_ref().map(|(tag, _)| tag.1).or((rebuilt.id == asked).then_some(tag.1))
+            {
+                self.note_position(rebuilt.id, position);
+            }
             offered.applied.extend(own.map(|(tag, _)| tag));
         }
         if rebuilt.id != asked {
@@ -727,9 +759,10 @@ impl Branches {
 
     /// A site that takes part no more: nobody waits for its ceilings.
     pub fn forget_site(&mut self, site: DatacenterId) {
-        self.sites.remove(&site);
-        self.ceilings.forget_site(site);
-        self.may_collect = true;
+        if self.sites.remove(&site) {
+            self.ceilings.forget_site(site);
+            self.may_collect = true;
+        }
     }
 
     /// Collects what nobody can need any more, if anything has changed since the last time; says how many states that were.

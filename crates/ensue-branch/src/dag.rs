@@ -6,7 +6,7 @@
 use crate::Key;
 use crate::chain::{Chains, Place};
 use crate::id::StateId;
-use ensue_types::{Rule, Rules};
+use ensue_types::{Position, Rule, Rules};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One state.
@@ -16,6 +16,8 @@ pub struct State {
     /// Highest first.
     pub parents: Vec<StateId>,
     pub children: BTreeSet<StateId>,
+    /// Where its commit stands in its site's stream; 0 if that is not known.
+    pub position: Position,
     /// The keys that it wrote, and that the states which it took over did; sorted.
     pub writes: Vec<Key>,
 }
@@ -81,7 +83,8 @@ impl Dag {
             let parent = self.states.get_mut(parent).expect("a state goes in below states that are here");
             parent.children.insert(id);
         }
-        let state = State { place, parents, children: BTreeSet::new(), writes };
+        let position = Position(0);
+        let state = State { place, parents, children: BTreeSet::new(), position, writes };
         self.states.insert(id, state);
         self.leaves.insert(id);
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! dag:   counter u64 | seen u32 count, each: site u8, incarnation u16, counter u64
-//!        | states u32 count, lowest first, each: id u64, parents u16 count, u64 each, keys u32 count, each: key
+//!        | states u32 count, lowest first, each: id u64, position u64, parents u16 count, u64 each, keys u32 count, each: key
 //!        | promoted u32 count, each: u64, u64 | aliases u32 count, each: u64, u64
 //!        | ceilings u32 count, each: site u8, u64
 //!        | waiting u32 count, each: site u8, position u64, commit
@@ -40,6 +40,7 @@ impl Branches {
         out.put_u32_le(self.dag.states.len() as u32);
         for (id, state) in &self.dag.states {
             out.put_u64_le(id.bits());
+            out.put_u64_le(state.position.0);
             put_states(&mut out, &state.parents);
             out.put_u32_le(state.writes.len() as u32);
             state.writes.iter().for_each(|key| put_key(&mut out, key));
@@ -136,6 +137,7 @@ impl Branches {
 
     fn restore_state(&mut self, from: &mut Bytes) -> Result<(), Malformed> {
         let id = state(from)?;
+        let position = Position(take(from, 8)?.get_u64_le());
         let parents = states(from)?;
         let is_above = |parent: &StateId| *parent < id && self.dag.states.contains_key(parent);
         if !parents.iter().all(is_above) || self.dag.states.contains_key(&id) {
@@ -147,6 +149,7 @@ impl Branches {
             writes.push(key(from)?);
         }
         self.dag.insert(id, parents, writes);
+        self.note_position(id, position);
         Ok(())
     }
 

@@ -16,6 +16,7 @@ mod strings;
 mod walk;
 
 pub(crate) use digest::digest;
+pub(crate) use fingerprint::Fingerprint;
 
 use crate::evaluate::{Evaluation, Halt};
 use bytes::Bytes;
@@ -116,7 +117,7 @@ fn leave_no_empty_row(desk: &mut Evaluation<'_>, key: &Bytes, kind: Kind) {
 }
 
 /// What a client sees of a content; nothing if there is none.
-fn text_of(content: Content) -> Option<Bytes> {
+pub(crate) fn text_of(content: Content) -> Option<Bytes> {
     match content {
         Content::Nothing => None,
         Content::Bytes(text) => Some(text),

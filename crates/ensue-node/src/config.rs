@@ -3,6 +3,7 @@
 //! Plain values. Reading them from files, flags and the environment is the server's work.
 
 use crate::handlers::Handler;
+use ensue_branch::Collection;
 use ensue_types::{CoreId, DatacenterId, KeyspaceId, PartitionId, Rules, limits};
 use std::fmt;
 
@@ -86,6 +87,36 @@ pub struct Tuning {
     pub dependency_cleaning: bool,
     pub clock_ahead_ms_max: u64,
     pub clock_persist_ahead_ms: u64,
+    pub branching: BranchingOptions,
+}
+
+/// How keyspaces with branches behave.
+#[derive(Clone, Debug)]
+pub struct BranchingOptions {
+    pub collection: Collection,
+    /// States that came in, after which ceilings are placed on all leaves; 0 is never.
+    pub ceiling_every: u64,
+    /// States of a keyspace beyond which local commits are refused.
+    pub states_max: usize,
+    /// Leaves beyond which no local commit forks.
+    pub leaves_max: usize,
+    /// The only datacenter in which branches are merged.
+    pub merging_datacenter: Option<DatacenterId>,
+    /// A transaction that was not used for this long is over.
+    pub transaction_timeout_ms: u64,
+}
+
+impl Default for BranchingOptions {
+    fn default() -> BranchingOptions {
+        BranchingOptions {
+            collection: Collection::Pessimistic,
+            ceiling_every: 1_000,
+            states_max: 100_000,
+            leaves_max: 1_000,
+            merging_datacenter: None,
+            transaction_timeout_ms: 60_000,
+        }
+    }
 }
 
 impl Default for Tuning {
@@ -109,6 +140,7 @@ impl Default for Tuning {
             dependency_cleaning: true,
             clock_ahead_ms_max: limits::CLOCK_AHEAD_MS_MAX,
             clock_persist_ahead_ms: limits::CLOCK_PERSIST_AHEAD_MS,
+            branching: BranchingOptions::default(),
         }
     }
 }

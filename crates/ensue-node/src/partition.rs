@@ -4,9 +4,10 @@
 //! others; disk answers; the time. Promises: outputs leave in order, after the log records that they rest on. One file a
 //! noun below: `execute` commands, `snapshot` reads at past times, `intake` what other datacenters wrote, `persistence`
 //! the log and checkpoints, `space` a full disk, `regain` and `catch_up` a lost tail,
-//! `dead` and `discarded` a datacenter that is lost for good, `collect` and `everywhere` what may be forgotten,
+//! `dead` and `discarded` a datacenter that is lost for good, `branching` keyspaces that are states and not rows, `collect` and `everywhere` what may be forgotten,
 //! `survey` figures.
 
+mod branching;
 mod catch_up;
 mod checkpoint;
 mod closing;
@@ -97,6 +98,7 @@ fn needs_of(protocols: &Protocols) -> Needs {
         previous_versions: sum.previous_versions || needs.previous_versions,
         siblings: sum.siblings || needs.siblings,
         one_stream: sum.one_stream || needs.one_stream,
+        branches: sum.branches || needs.branches,
         stabilization_ms: sum.stabilization_ms.into_iter().chain(needs.stabilization_ms).min(),
     })
 }
@@ -155,6 +157,7 @@ pub struct Partition {
     catch_up: Option<catch_up::CatchUp>,
     pub(crate) losses: Losses,
     conflict_log: conflicts::ConflictLog,
+    branching: branching::Branching,
     /// Messages that came before the log was read.
     early: VecDeque<Envelope>,
     /// Bytes of rows above which local writes are refused; 0 is no bound.
@@ -208,6 +211,7 @@ impl Partition {
             catch_up: None,
             losses: Losses::default(),
             conflict_log: Default::default(),
+            branching: branching::Branching::new(id, &config, &protocols),
             early: VecDeque::new(),
             memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
             // Numbers of an earlier life must not be taken for ours when they are answered late (trap 54).
@@ -325,6 +329,12 @@ impl Partition {
             Message::Regain { after } => self.on_regain(from.datacenter(), after),
             // An answer that comes twice, after a reconnect.
             Message::Regained { .. } => {}
+            Message::BranchFetch { keyspace, state, live } => {
+                self.on_branch_fetch(from, keyspace, state, &live);
+            }
+            Message::BranchFetched { keyspace, state, rebuilt } => {
+                self.on_branch_fetched(keyspace, state, rebuilt);
+            }
             Message::Dead { datacenter, received, time } => {
                 self.on_dead(from.datacenter(), datacenter, received, time);
             }

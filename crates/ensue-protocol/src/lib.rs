@@ -6,8 +6,10 @@
 //!
 //! Two halves of the family share a mechanism each. The lists and matrices (`eiger`, `cops`, `cops-gt`, `cops-cd`, `orbe-dm`, `orbe-clock`) name
 //! operations, and a write waits where it arrives (`facts`, `lists`). The vectors (`cure`, `pocc`, `ha-pocc`) name times, a write is merged
-//! where it arrives, and a read chooses (`vector`). `log` and `eventual` name nothing.
+//! where it arrives, and a read chooses (`vector`). `log` and `eventual` name nothing. `tardis` names states: its keyspaces are
+//! not made of rows, and what these questions do not ask is asked of the states themselves.
 
+pub mod anchor;
 pub mod cops;
 pub mod cops_cd;
 pub mod cops_gt;
@@ -22,6 +24,7 @@ pub mod orbe_clock;
 pub mod orbe_dm;
 pub mod pocc;
 mod standing;
+pub mod tardis;
 pub mod vector;
 
 #[cfg(test)]
@@ -162,6 +165,8 @@ pub struct Needs {
     pub siblings: bool,
     /// All keys of a keyspace are in its first partition: what a datacenter writes is one stream.
     pub one_stream: bool,
+    /// The keyspace is no rows but states that fork and merge. Only with `one_stream`.
+    pub branches: bool,
     /// How often, in milliseconds, the partitions of a datacenter learn what all of them have received, and what all datacenters have.
     pub stabilization_ms: Option<u64>,
 }
@@ -363,11 +368,23 @@ pub fn by_name(name: &str, options: Options, rules: Rules) -> Option<Box<dyn Pro
         "orbe-clock" => Box::new(orbe_clock::OrbeClock::new(options, rules)),
         "orbe-dm" => Box::new(orbe_dm::OrbeDm::new(options, rules)),
         "pocc" => Box::new(pocc::Pocc::new(options, rules)),
+        tardis::NAME => Box::new(tardis::Tardis),
         _ => return None,
     })
 }
 
-/// The names of all protocols, the default first.
+/// The names of all protocols.
+pub const ALL_NAMES: [&str; NAMES.len() + 1] = {
+    let mut names = [tardis::NAME; NAMES.len() + 1];
+    let mut place = 0;
+    while place < NAMES.len() {
+        names[place] = NAMES[place];
+        place += 1;
+    }
+    names
+};
+
+/// The names of all protocols whose keyspaces are rows, the default first. The one whose keyspaces are states is `tardis::NAME`.
 pub const NAMES: [&str; 11] = [
     "eiger",
     "eventual",

@@ -49,6 +49,8 @@ pub enum Route {
     Key,
     /// The owners of its keys: each gets the same command with its own keys, and the answers are combined.
     Split(Combine),
+    /// The owner of a branching keyspace, which has all of its keys.
+    Owner,
     /// Every partition of the datacenter.
     Everywhere,
     /// The owners of two keys, one after the other, coordinated by the session.

@@ -16,7 +16,7 @@ use crate::log;
 use crate::peers::Peers;
 use crate::pump::{Pump, State, WAKER};
 use crate::shaper::Shaper;
-use ensue_node::{Node, NodeConfig, Tuning};
+use ensue_node::{BranchingOptions, Node, NodeConfig, Tuning};
 use ensue_types::CoreId;
 use ensue_wire::{CoreName, Hello, WIRE_VERSION_MAX, WIRE_VERSION_MIN, cluster_hash};
 use mio::net::TcpListener;
@@ -230,13 +230,16 @@ fn node_config(config: &Config, cluster: &Cluster, core: CoreId, machine: &Machi
         boot_id: machine.boot_id,
         directives: config.directives(),
         info: info(config, machine),
-        tuning: tuning(config),
+        tuning: tuning(config, cluster),
         rules: config.rules,
     }
 }
 
-fn tuning(config: &Config) -> Tuning {
+fn tuning(config: &Config, cluster: &Cluster) -> Tuning {
+    let merger = config.branch_merging_datacenter.as_ref();
+    let merging_datacenter = merger.and_then(|name| cluster.topology().datacenter_named(name.as_bytes()));
     Tuning {
+        branching: BranchingOptions { merging_datacenter, ..config.branching.clone() },
         heartbeat_interval_ms: config.heartbeat_interval_ms,
         stabilization_interval_ms: config.stabilization_interval_ms,
         request_timeout_ms: config.request_timeout_ms,

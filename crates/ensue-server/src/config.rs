@@ -16,7 +16,7 @@ pub use error::{ConfigError, Origin};
 
 use crate::log::Level;
 use directive::DIRECTIVES;
-use ensue_node::{AppendFsync, Handler, Tuning};
+use ensue_node::{AppendFsync, BranchingOptions, Handler, Tuning};
 use ensue_types::{Rules, limits};
 use std::path::{Path, PathBuf};
 
@@ -62,6 +62,10 @@ pub struct Config {
     /// How long a read waits before its protocol does without.
     pub block_threshold_ms: u64,
     pub dependency_cleaning: bool,
+    /// How keyspaces with branches behave; the datacenter that merges is named below.
+    pub branching: BranchingOptions,
+    /// The only datacenter in which branches are merged; none is every one.
+    pub branch_merging_datacenter: Option<String>,
     /// The protocol of each keyspace, by name.
     pub protocols: Vec<String>,
     /// Who folds conflicting values of which keys.
@@ -100,6 +104,8 @@ impl Default for Config {
             request_timeout_ms: tuning.request_timeout_ms,
             block_threshold_ms: tuning.block_ms_max,
             dependency_cleaning: tuning.dependency_cleaning,
+            branching: tuning.branching,
+            branch_merging_datacenter: None,
             protocols: vec![DEFAULT_PROTOCOL.into(); usize::from(limits::KEYSPACES)],
             handlers: Vec::new(),
             rules: Rules::default(),
@@ -142,6 +148,7 @@ impl Config {
         config.cluster()?;
         config.check_times()?;
         config.check_handlers()?;
+        config.check_merging()?;
         Ok(config)
     }
 
@@ -156,6 +163,14 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    fn check_merging(&self) -> Result<(), ConfigError> {
+        let Some(name) = &self.branch_merging_datacenter else { return Ok(()) };
+        match self.cluster()?.topology().datacenter_named(name.as_bytes()) {
+            Some(_) => Ok(()),
+            None => Err(ConfigError::NoMerger { datacenter: name.clone() }),
+        }
     }
 
     fn check_times(&self) -> Result<(), ConfigError> {

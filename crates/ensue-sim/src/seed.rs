@@ -8,7 +8,7 @@ use crate::random::Random;
 use crate::shape::Shape;
 use crate::workload::folds;
 use crate::workload::mix::{FOLD_KINDS, KINDS};
-use ensue_node::{AppendFsync, Handler, Tuning};
+use ensue_node::{AppendFsync, BranchingOptions, Handler, Tuning};
 use ensue_types::{KeyspaceId, Rules, limits};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -289,6 +289,7 @@ fn draw_tuning(random: &mut Random) -> Tuning {
         stabilization_interval_ms: random.between(1, 200),
         block_ms_max: random.skewed(10, 400),
         dependency_cleaning: random.chance(500),
+        branching: BranchingOptions::default(),
     }
 }
 

@@ -3,6 +3,7 @@
 //! An entry is encoded once, by the partition that accepted the write; every other place keeps and passes on the same
 //! bytes. This file knows what an entry means; `layout` knows its bytes.
 
+use bytes::Bytes;
 use ensue_types::{KeyspaceId, Opaque, OperationId, PartitionId, Position, Previous, RowEffect, Stamp};
 
 /// One place of a stream.
@@ -34,6 +35,8 @@ pub enum Change {
     /// The first entry of an incarnation: of the one before, nothing after this position will ever come. The origin lost
     /// it with the power, and nobody who was asked had it.
     Lost { after: Position },
+    /// A commit or a ceiling of a branching keyspace, in its own bytes.
+    Branch { keyspace: KeyspaceId, note: Bytes },
 }
 
 impl Entry {
@@ -42,7 +45,8 @@ impl Entry {
         match &self.change {
             Change::Effects { keyspace, .. }
             | Change::Transaction { keyspace, .. }
-            | Change::Flush { keyspace, .. } => *keyspace,
+            | Change::Flush { keyspace, .. }
+            | Change::Branch { keyspace, .. } => *keyspace,
             Change::Lost { .. } => KeyspaceId(0),
         }
     }

@@ -19,6 +19,7 @@
 //! kind 3, a flush that not every reader sees: the same, without effects; before all effects
 //! kind 4, what every reader must see, since format 2: keyspace u8 | bytes of its protocol
 //! kind 5, a record of the log that counts for ever, since format 3
+//! kind 6, the states of a branching keyspace, and kind 7, one of its keys, since format 5: keyspace u8 | its own bytes
 //! ```
 
 use crate::cell::{Base, Cell, State, Write};
@@ -45,6 +46,11 @@ pub const FLOOR: u8 = 4;
 
 /// The kind of item that holds a record of the log that counts for ever.
 pub const RECORD: u8 = 5;
+
+/// The kind of item that holds the states of a branching keyspace.
+pub const BRANCH_STATES: u8 = 6;
+/// The kind of item that holds a key of a branching keyspace.
+pub const BRANCH_KEY: u8 = 7;
 
 /// What has been received and applied of one datacenter's stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

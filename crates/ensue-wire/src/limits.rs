@@ -59,6 +59,8 @@ pub const FIGURE_NAME_BYTES: Bound = Bound { what: "bytes in a figure's name", m
 pub const ENTRIES: Bound = Bound { what: "entries in a message", max: 16 * STREAM_BATCH_ENTRIES };
 /// One entry; the frame bounds it in the end.
 pub const ENTRY_BYTES: Bound = Bound { what: "bytes in an entry", max: FRAME_BYTES_MAX };
+/// States that a site has while it asks for one that it lacks.
+pub const STATES: Bound = Bound { what: "states in a message", max: 1 << 20 };
 /// Watermarks of an acknowledgement: sixteen incarnations of every origin.
 pub const WATERMARKS: Bound = Bound { what: "watermarks in a message", max: 16 * DATACENTERS_MAX };
 /// One time a datacenter.

@@ -342,6 +342,18 @@ pub enum Message {
         received: Position,
         entries: Vec<Bytes>,
     },
+    /// A state of a branching keyspace came below one that is collected here. These states are: what do they lack of it?
+    BranchFetch {
+        keyspace: KeyspaceId,
+        state: u64,
+        live: Vec<u64>,
+    },
+    /// What was asked for, whole, in the keyspace's own bytes.
+    BranchFetched {
+        keyspace: KeyspaceId,
+        state: u64,
+        rebuilt: Bytes,
+    },
     /// This datacenter was declared dead. Of its stream I have this much, durably, and everything that it wrote up to this
     /// time; from itself I take nothing more.
     Dead {

@@ -44,7 +44,7 @@ pub(crate) struct DevArgs {
     #[arg(long, value_name = "TIME", default_value = "40ms", value_parser = admin::delay_ms)]
     delay: u32,
     /// Protocol of all keyspaces
-    #[arg(long, value_name = "NAME", default_value = ensue_protocol::NAMES[0], value_parser = ensue_protocol::NAMES)]
+    #[arg(long, value_name = "NAME", default_value = ensue_protocol::NAMES[0], value_parser = ensue_protocol::ALL_NAMES)]
     protocol: String,
     /// Protocol of one keyspace, as `1=pocc`; may be given once a keyspace
     #[arg(long = "keyspace", value_name = "N=NAME")]

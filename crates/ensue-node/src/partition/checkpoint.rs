@@ -24,6 +24,8 @@ const QUEUED_BYTES_MAX: usize = 1 << 20;
 pub(crate) struct Walk {
     keyspace: usize,
     slot: usize,
+    /// Behind all rows: the keyspace and the hash of the key that comes next of those with branches.
+    branch: Option<(u8, u32)>,
     pub(super) done: bool,
     /// The end of the log when the last row was written: the checkpoint may hold whatever was logged before.
     pub(super) end: Lsn,
@@ -69,6 +71,7 @@ impl Partition {
                 writer.item(image::FLUSH, &image::flush_item(KeyspaceId(number as u8), flush));
             }
         }
+        self.branching.write_states(&mut writer);
         for record in self.dead.records().chain(self.discarded.records()) {
             writer.item(image::RECORD, &image::record_item(&record));
         }
@@ -155,7 +158,8 @@ impl Partition {
         let holds_dead = rules.hold(Rule::CheckpointHoldsTombstones);
         while left > 0 {
             let Some(rows) = self.rows.get(walk.keyspace) else {
-                walk.done = true;
+                walk.branch = self.branching.write_keys(writer, walk.branch.unwrap_or_default(), left);
+                walk.done = walk.branch.is_none();
                 return;
             };
             let keyspace = KeyspaceId(walk.keyspace as u8);

@@ -78,6 +78,9 @@ impl Partition {
 
     /// A write transaction over this partition alone: one entry, one time, no votes.
     pub(crate) fn execute_atomically(&mut self, execution: Execution) {
+        if self.is_branching(execution.keyspace) {
+            return self.execute_branching_atomically(execution);
+        }
         let Some(mut execution) = self.admit(execution) else { return };
         if let Some(refusal) = self.write_refusal(true) {
             return self
@@ -164,6 +167,9 @@ impl Partition {
         if spec.name == "causal" {
             return Step::Done(self.execute_causal(execution, &args));
         }
+        if self.is_branching(execution.keyspace) {
+            return Step::Done(self.step_branching(execution, spec, &args));
+        }
         let request = match Request::parse_as(spec, &args) {
             Ok(request) => request,
             Err(error) => return Step::Done(error.reply()),
@@ -200,6 +206,9 @@ impl Partition {
             (None, _) => CommandError::wrong_arity("causal").reply(),
             (Some(b"discarded"), _) => self.list_discarded(),
             (Some(b"conflicts"), key) => self.list_conflicts(execution, key),
+            (_, None) if self.is_branching(execution.keyspace) => {
+                self.branch_digest(execution.keyspace, false)
+            }
             (_, None) => self.digest(execution.keyspace),
             (_, Some(name)) => self.execute_dead(name),
         }
@@ -509,7 +518,7 @@ impl Partition {
     }
 
     pub(crate) fn memory_bytes(&self) -> u64 {
-        self.rows.iter().map(|keyspace| keyspace.bytes()).sum()
+        self.rows.iter().map(|keyspace| keyspace.bytes()).sum::<u64>() + self.branching.bytes()
     }
 
     /// FLUSHDB: one record that hides every base value below its stamp, and deletes the counters it saw by name.

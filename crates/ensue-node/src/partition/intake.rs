@@ -5,6 +5,7 @@
 //! notifies its coordinator. Nothing polls: an applied operation wakes those who wait for it. Received in order is not
 //! applied in order (trap 16).
 
+use super::branching::note_of;
 use super::gone::depends_on;
 use super::{Needed, Partition, Waiter, Work};
 use crate::applied::Woken;
@@ -197,6 +198,12 @@ impl Partition {
                 ReplicatedPart { origin, position, keyspace, work: None, voted_at: None, decision: None };
             self.transactions.replicated_parts.insert(transaction, part);
             self.trace_step(transaction, TransactionStep::Begun);
+        }
+        if let Some((keyspace, note)) = note_of(&entry) {
+            let note = note.clone();
+            let arrived = Arrived { incarnation, entry, open: 0, ready: false, gone: false };
+            self.intake.arrived.insert((origin, position), arrived);
+            return self.arrive_on_branch(origin, keyspace, position, &note);
         }
         let verdict = self.protocol(entry.keyspace()).verdict(operation, &entry.dependencies);
         let rules = self.config.rules;
@@ -392,6 +399,7 @@ impl Partition {
                 };
                 self.on_announced(operation, announced);
             }
+            Change::Branch { .. } => unreachable!("the states of its keyspace say when it is shown"),
             Change::Effects { .. } | Change::Flush { .. } | Change::Lost { .. } => {
                 let rows = rows_of(&arrived.entry);
                 let at = self.tick();
@@ -441,7 +449,7 @@ impl Partition {
                 self.apply_flush(keyspace, &effects, &write);
             }
             Change::Lost { after } => self.lose(origin, after, Position::before(incarnation)),
-            Change::Transaction { .. } => {}
+            Change::Transaction { .. } | Change::Branch { .. } => {}
         }
         self.mark_applied(origin, incarnation, position, at);
         self.note_applied(origin, position, entry.stamp.time);

@@ -611,6 +611,7 @@ impl Partition {
         self.on_decisions_synced(synced.0);
         self.tell_of_the_dead();
         self.collect();
+        self.look_after_branches();
         self.sweep_marks();
         self.forget_old_reads();
         self.forget_old_cuts();

@@ -205,6 +205,7 @@ impl Partition {
                 Ok(())
             }
             image::RECORD => self.take_lasting(layout::decode_record(bytes).map_err(wrong)?),
+            image::BRANCH_STATES | image::BRANCH_KEY => self.branching.restore(kind, bytes),
             image::FLOOR => {
                 let (keyspace, floor) = image::decode_floor(bytes).map_err(wrong)?;
                 self.keyspace(keyspace).raise_floor(&floor);
@@ -281,6 +282,7 @@ impl Partition {
                     self.times.stable.join(&stable);
                 }
             }
+            Record::Rebuilt { keyspace, state, rebuilt } => self.replay_rebuilt(keyspace, state, rebuilt),
             Record::ClockBound { bound } => {
                 self.persistence.bound = self.persistence.bound.max(bound);
             }
@@ -374,6 +376,9 @@ impl Partition {
             }
             Change::Lost { after } => {
                 self.applied.lose(operation.datacenter, after, Position::before(operation.incarnation));
+            }
+            Change::Branch { keyspace, note } => {
+                self.replay_on_branch(operation.datacenter, keyspace, entry.position, &note);
             }
             Change::Transaction { .. } => {}
         }
@@ -495,6 +500,7 @@ impl Partition {
             self.persistence.superblock = Some(superblock);
         }
         self.forget_past();
+        self.branches_live_on();
         self.release();
         self.stage = Stage::Serving;
         // Nothing may be logged after what was read, so its end is what they wait for.

@@ -88,7 +88,10 @@ impl Turn<'_> {
         let mut run: Option<Run> = None;
         let mut bytes = 0;
         for args in self.session.queue.iter().take(BATCH_COMMANDS_MAX) {
-            let Some((spec, owner)) = single_owner(args, spread) else { break };
+            let Some((spec, owner)) = single_owner(args, spread).filter(|(spec, _)| self.has_owner(spec))
+            else {
+                break;
+            };
             bytes += args.iter().map(|argument| argument.len()).sum::<usize>();
             let run = match &mut run {
                 None => run.insert(Run {
@@ -108,6 +111,18 @@ impl Turn<'_> {
             run.latest = spec.name;
         }
         run
+    }
+
+    /// Whether a command has its owner in this keyspace: `BRANCH` has one only where there are branches.
+    fn has_owner(&self, spec: &CommandSpec) -> bool {
+        spec.route != Route::Owner || self.desk.protocol(self.session.keyspace).needs().branches
+    }
+
+    fn no_branches(&mut self) {
+        let keyspace = self.session.keyspace;
+        let protocol = self.desk.protocol(keyspace).name();
+        let words = format!("NOBRANCHES keyspace {} has no branches: its protocol is {protocol}", keyspace.0);
+        self.reply(&Reply::Error(words.into()));
     }
 
     /// How many neighbouring reads can be read as of one moment instead of one owner after the other.
@@ -186,6 +201,7 @@ impl Turn<'_> {
         }
         match spec.route {
             Route::Session => self.session_command(spec, args),
+            Route::Owner => self.no_branches(),
             Route::Everywhere => self.everywhere(spec, args),
             Route::Rename => self.rename(args),
             Route::Key | Route::Split(_) => self.split_command(spec, args),
@@ -339,6 +355,7 @@ fn single_owner(args: &Args, partitions: u16) -> Option<(&'static CommandSpec, P
         return None;
     }
     match spec.route {
+        Route::Owner => Some((spec, PartitionId(0))),
         Route::Key => Some((spec, partition_of(args.get(1)?, partitions))),
         Route::Split(_) => {
             let mut keys = ensue_resp::keys(spec, args).map(|key| partition_of(key, partitions));

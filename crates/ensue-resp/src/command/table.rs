@@ -7,7 +7,7 @@
 use super::{Combine, CommandSpec, Flags, Route};
 
 /// Every command, sorted by name.
-pub static TABLE: [CommandSpec; 81] = [
+pub static TABLE: [CommandSpec; 82] = [
     row("append", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("string", "2.0.0")
@@ -20,6 +20,16 @@ pub static TABLE: [CommandSpec; 81] = [
         .says(
             "Authenticate the connection.",
             "Answered by the session alone.",
+        ),
+    row("branch", -2, flags(&[Flags::WRITE, Flags::NOSCRIPT]), Route::Owner)
+        .listed("branch", "0.2.0")
+        .subcommands(&[
+            "abort", "begin", "ceiling", "checkout", "commit", "conflicts", "defaults", "diff", "digest", "forkpoints", "get",
+            "help", "info", "list", "log", "merge", "session",
+        ])
+        .says(
+            "Run transactions on branches, and compare and merge branches.",
+            "Commits that conflict fork the keyspace's state; a merge joins branches. Only in branching keyspaces.",
         ),
     row("causal", -2, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
         .listed("causal", "0.1.0")

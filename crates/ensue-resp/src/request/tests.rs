@@ -36,7 +36,7 @@ fn every_row_for_owners_is_read_and_the_others_are_refused() {
         let mut words = vec![Bytes::from_static(spec.name.as_bytes())];
         words.resize(count, Bytes::from_static(b"7"));
         match (spec.route, Request::parse(&words)) {
-            (Route::Session, result) => {
+            (Route::Session | Route::Owner, result) => {
                 assert_eq!(result, Err(CommandError::NotAnOwnersCommand(spec.name)));
             }
             (_, Ok(request)) => {

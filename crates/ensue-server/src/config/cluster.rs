@@ -193,8 +193,8 @@ fn node_lines(config: &Config) -> Vec<NodeLine> {
 
 /// Checks the name of a protocol, so that a typing error is found before the start.
 pub fn known_protocol(name: &str) -> Result<String, String> {
-    if ensue_protocol::NAMES.contains(&name) {
+    if ensue_protocol::ALL_NAMES.contains(&name) {
         return Ok(name.into());
     }
-    Err(format!("'{name}' is no protocol; there are {}", ensue_protocol::NAMES.join(", ")))
+    Err(format!("'{name}' is no protocol; there are {}", ensue_protocol::ALL_NAMES.join(", ")))
 }

@@ -4,7 +4,7 @@ use super::cluster::NodeLine;
 use super::{Config, size};
 use crate::bounds::CORES_MAX;
 use crate::log::Level;
-use ensue_node::{AppendFsync, Handler};
+use ensue_node::{AppendFsync, Collection, Handler};
 use ensue_store::fold;
 use ensue_types::{KeyspaceId, limits};
 use std::path::PathBuf;
@@ -122,6 +122,35 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         |c, v| yes_no(&v[0]).map(|y| c.dependency_cleaning = y),
         |c| said(c.dependency_cleaning),
     ),
+    word("branch-collection", set_collection, |c| one(collection_name(c.branching.collection))),
+    word(
+        "branch-ceiling-every",
+        |c, v| number(&v[0], 0, BRANCH_COUNT_MAX).map(|n| c.branching.ceiling_every = n),
+        |c| one(c.branching.ceiling_every),
+    ),
+    word(
+        "branch-states-max",
+        |c, v| number(&v[0], 2, BRANCH_COUNT_MAX).map(|n| c.branching.states_max = n as usize),
+        |c| one(c.branching.states_max),
+    ),
+    word(
+        "branch-leaves-max",
+        |c, v| number(&v[0], 1, BRANCH_LEAVES_MAX).map(|n| c.branching.leaves_max = n as usize),
+        |c| one(c.branching.leaves_max),
+    ),
+    word(
+        "branch-merging-datacenter",
+        |c, v| set_option(&mut c.branch_merging_datacenter, &v[0]),
+        |c| option(&c.branch_merging_datacenter),
+    ),
+    word(
+        "branch-transaction-timeout",
+        |c, v| {
+            let range = number(&v[0], BRANCH_TIMEOUT_MS_MIN, BRANCH_TIMEOUT_MS_MAX);
+            range.map(|n| c.branching.transaction_timeout_ms = n)
+        },
+        |c| one(c.branching.transaction_timeout_ms),
+    ),
     lines("keyspace", set_keyspace, |c| {
         let protocols =
             c.protocols.iter().enumerate().map(|(n, protocol)| format!("{n} protocol {protocol}"));
@@ -140,6 +169,13 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     word("daemonize", |_, v| only(&v[0], "no"), |_| one("no")),
 ];
 
+/// More states than memory holds.
+const BRANCH_COUNT_MAX: u64 = 1_000_000_000;
+/// The parents of one merge are counted in 16 bits.
+const BRANCH_LEAVES_MAX: u64 = 65_000;
+/// A transaction is looked after once a tenth of a second.
+const BRANCH_TIMEOUT_MS_MIN: u64 = 200;
+const BRANCH_TIMEOUT_MS_MAX: u64 = 86_400_000;
 const SECONDS_MAX: u64 = 1 << 31;
 /// Longer, and what others wrote would show a second later for it.
 const INTERVAL_MS_MAX: u64 = 1_000;
@@ -228,6 +264,22 @@ fn set_keyspace(config: &mut Config, words: &[String]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn set_collection(config: &mut Config, words: &[String]) -> Result<(), String> {
+    config.branching.collection = match words[0].as_str() {
+        "pessimistic" => Collection::Pessimistic,
+        "optimistic" => Collection::Optimistic,
+        other => return Err(format!("'{other}' is neither pessimistic nor optimistic")),
+    };
+    Ok(())
+}
+
+fn collection_name(collection: Collection) -> &'static str {
+    match collection {
+        Collection::Pessimistic => "pessimistic",
+        Collection::Optimistic => "optimistic",
+    }
 }
 
 fn set_option(slot: &mut Option<String>, word: &str) -> Result<(), String> {

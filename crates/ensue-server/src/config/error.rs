@@ -39,6 +39,8 @@ pub enum ConfigError {
     Invalid { origin: Origin, name: &'static str, reason: String },
     #[error("'{word}' stands where a flag such as --port should")]
     NoFlag { word: String },
+    #[error("'branch-merging-datacenter': there is no datacenter '{datacenter}'")]
+    NoMerger { datacenter: String },
     #[error(
         "'block-threshold': a read of {block_ms} ms may wait twice, which does not fit into a 'request-timeout' of \
          {request_ms} ms: at most {most_ms}"

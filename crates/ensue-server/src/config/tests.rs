@@ -106,7 +106,7 @@ fn mistakes_are_named_with_their_place() {
         ("appendonly no", "ensue.conf:1: 'appendonly': only 'yes' is possible here"),
         (
             "keyspace 0 protocol x",
-            "ensue.conf:1: 'keyspace': 'x' is no protocol; there are eiger, eventual, log, cops, cops-gt, cops-cd, orbe-dm, orbe-clock, cure, pocc, ha-pocc",
+            "ensue.conf:1: 'keyspace': 'x' is no protocol; there are eiger, eventual, log, cops, cops-gt, cops-cd, orbe-dm, orbe-clock, cure, pocc, ha-pocc, tardis",
         ),
         (
             "keyspace 0 conflicts k* x",
@@ -174,6 +174,23 @@ fn intervals_are_told_as_they_were_set() {
     let set = (config.heartbeat_interval_ms, config.stabilization_interval_ms, config.block_threshold_ms);
     assert_eq!((set, config.request_timeout_ms), ((30, 7, 4000), 10_000));
     assert!(!config.dependency_cleaning);
+}
+
+#[test]
+fn how_branches_behave_is_told_as_it_was_set() {
+    let text = "branch-collection optimistic\nbranch-ceiling-every 0\nbranch-states-max 50\nbranch-leaves-max 7\n\
+                branch-merging-datacenter dc1\nbranch-transaction-timeout 200\n";
+    let node = "node dc1 localhost:7000\nnode dc2 localhost:7001\nself dc1\n";
+    let config = Given::file(&format!("{text}{node}")).load();
+    let told = |config: &Config, name: &str| {
+        config.directives().into_iter().find(|(known, _)| known == name).map(|(_, value)| value).unwrap()
+    };
+    let config = config.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(told(&config, "branch-collection"), "optimistic");
+    assert_eq!((config.branching.states_max, config.branching.leaves_max), (50, 7));
+    assert_eq!((config.branching.ceiling_every, config.branching.transaction_timeout_ms), (0, 200));
+    let elsewhere = Given::file(&format!("{node}branch-merging-datacenter dc9\n")).load().unwrap_err();
+    assert_eq!(elsewhere.to_string(), "'branch-merging-datacenter': there is no datacenter 'dc9'");
 }
 
 #[test]

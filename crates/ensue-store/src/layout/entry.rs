@@ -13,10 +13,12 @@
 //!     | dependencies                                                           |
 //!     | kind 0, 1, 3: `count` effects   kind 2: `count` participants, u16 each |
 //!     | kind 4: the position after which all is lost, u64; `count` is 0        |
+//!     | kind 5: `count` bytes of a branching keyspace                          |
 //!     | flag 1: what each put and delete among the effects replaced            |
 //!     +------------------------------------------------------------------------+
 //!
-//!  kind: 0 effects, 1 effects that are part of a transaction, 2 transaction, 3 flush, 4 lost
+//!  kind: 0 effects, 1 effects that are part of a transaction, 2 transaction, 3 flush, 4 lost,
+//!        5 branch
 //!
 //!  effect:
 //!     +--------+--------+-----------------+-----------------------------------+
@@ -60,6 +62,7 @@ const EFFECTS_OF_TRANSACTION: u8 = 1;
 const TRANSACTION: u8 = 2;
 const FLUSH: u8 = 3;
 const LOST: u8 = 4;
+const BRANCH: u8 = 5;
 
 /// The effects are followed by what they replaced.
 const WITH_PREVIOUS: u8 = 1;
@@ -83,6 +86,7 @@ pub fn encoded_entry_bytes(entry: &Entry) -> usize {
         Change::Transaction { participants, .. } => 2 * participants.len(),
         Change::Flush { effects, .. } => effects.iter().map(effect_bytes).sum(),
         Change::Lost { .. } => 8,
+        Change::Branch { note, .. } => note.len(),
     };
     HEADER_BYTES + entry.dependencies.0.len() + body + previous_bytes(entry)
 }
@@ -115,6 +119,7 @@ pub fn encode_entry_into(out: &mut Vec<u8>, entry: &Entry) {
         Change::Transaction { keyspace, participants } => (TRANSACTION, *keyspace, participants.len()),
         Change::Flush { keyspace, effects } => (FLUSH, *keyspace, effects.len()),
         Change::Lost { .. } => (LOST, KeyspaceId(0), 0),
+        Change::Branch { keyspace, note } => (BRANCH, *keyspace, note.len()),
     };
     let mut header = [0; HEADER_BYTES];
     header[0] = FORMAT;
@@ -140,6 +145,7 @@ pub fn encode_entry_into(out: &mut Vec<u8>, entry: &Entry) {
             participants.iter().for_each(|partition| out.extend_from_slice(&partition.0.to_le_bytes()));
         }
         Change::Lost { after } => out.extend_from_slice(&after.0.to_le_bytes()),
+        Change::Branch { note, .. } => out.extend_from_slice(note),
     }
     entry.previous.iter().for_each(|previous| put_previous(out, previous));
 }
@@ -279,6 +285,7 @@ pub fn decode_entry(bytes: &Bytes) -> Result<Entry, LayoutError> {
         LOST if keyspace == KeyspaceId(0) && count == 0 => {
             Change::Lost { after: Position(reader.u64("last position that is left")?) }
         }
+        BRANCH => Change::Branch { keyspace, note: reader.slice("note of a branching keyspace", count)? },
         _ => return Err(LayoutError::Unknown { what: "entry kind", at: 1, value: u64::from(kind) }),
     };
     let previous = match (flags, &change) {

@@ -13,6 +13,7 @@
 //!  kind 10 dead:     datacenter u8, zero 7, time u64
 //!  kind 11 lost:     datacenter u8, zero 7, whole u64, doubtful u64
 //!  kind 12 discarded: datacenter u8, zero 7, entry
+//!  kind 13 rebuilt:  keyspace u8, zero 7, state u64, bytes of a branching keyspace
 //!
 //!  part:    partition u16, zero u16, commands u32, then each command
 //!  command: place u32, arguments u32, then each argument: bytes u32 and the bytes
@@ -36,6 +37,7 @@ const TIMES: u8 = 9;
 const DEAD: u8 = 10;
 const LOST: u8 = 11;
 const DISCARDED: u8 = 12;
+const REBUILT: u8 = 13;
 
 /// The smallest part, and the smallest command: what a count of them needs at least.
 const PART_BYTES_MIN: u32 = 8;
@@ -96,6 +98,12 @@ pub fn encode_record(record: &Record, out: &mut Vec<u8>) {
                 out.push(times.len() as u8);
                 times.entries().for_each(|(_, time)| out.extend_from_slice(&time.0.to_le_bytes()));
             }
+        }
+        Record::Rebuilt { keyspace, state, rebuilt } => {
+            out.push(REBUILT);
+            out.extend_from_slice(&[keyspace.0, 0, 0, 0, 0, 0, 0, 0]);
+            out.extend_from_slice(&state.to_le_bytes());
+            out.extend_from_slice(rebuilt);
         }
         lasting => encode_lasting(lasting, out),
     }
@@ -198,6 +206,11 @@ pub fn decode_record(bytes: &Bytes) -> Result<Record, LayoutError> {
         DISCARDED => {
             let datacenter = read_datacenter(&mut reader)?;
             Record::Discarded { datacenter, entry: rest(&mut reader)? }
+        }
+        REBUILT => {
+            let keyspace = reader.keyspace()?;
+            reader.zeros::<7>("rebuilt record")?;
+            Record::Rebuilt { keyspace, state: reader.u64("state")?, rebuilt: rest(&mut reader)? }
         }
         CLOCK_BOUND => Record::ClockBound { bound: LogicalTime(reader.u64("clock bound")?) },
         _ => return Err(LayoutError::Unknown { what: "record kind", at: 0, value: u64::from(kind) }),

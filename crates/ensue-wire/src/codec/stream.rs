@@ -27,6 +27,14 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
             })
         }
         Message::Dead { datacenter, received, time } => w.u8(datacenter.0).position(*received).time(*time),
+        Message::BranchFetch { keyspace, state, live } => {
+            w.keyspace(*keyspace).u64(*state).list(limits::STATES, live, |w, state| {
+                w.u64(*state);
+            })
+        }
+        Message::BranchFetched { keyspace, state, rebuilt } => {
+            w.keyspace(*keyspace).u64(*state).bytes(limits::ENTRY_BYTES, rebuilt)
+        }
         Message::PassOn { origin, after } => w.u8(origin.0).position(*after),
         Message::PassedOn { origin, entries } => w.u8(origin.0).list(limits::ENTRIES, entries, |w, entry| {
             w.bytes(limits::ENTRY_BYTES, entry);
@@ -55,6 +63,16 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::DEAD => {
             Message::Dead { datacenter: DatacenterId(r.u8()?), received: r.position()?, time: r.time()? }
         }
+        tag::BRANCH_FETCH => Message::BranchFetch {
+            keyspace: r.keyspace()?,
+            state: r.u64()?,
+            live: r.list(limits::STATES, 8, Reader::u64)?,
+        },
+        tag::BRANCH_FETCHED => Message::BranchFetched {
+            keyspace: r.keyspace()?,
+            state: r.u64()?,
+            rebuilt: r.bytes(limits::ENTRY_BYTES)?,
+        },
         tag::PASS_ON => Message::PassOn { origin: DatacenterId(r.u8()?), after: r.position()? },
         tag::PASSED_ON => Message::PassedOn {
             origin: DatacenterId(r.u8()?),

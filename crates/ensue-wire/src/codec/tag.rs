@@ -95,6 +95,8 @@ tags! {
     DEAD = 0x0506 => Dead,
     PASS_ON = 0x0507 => PassOn,
     PASSED_ON = 0x0508 => PassedOn,
+    BRANCH_FETCH = 0x0509 => BranchFetch,
+    BRANCH_FETCHED = 0x050a => BranchFetched,
 
     READ_CUT = 0x0601 => ReadCut,
     CUT_READ = 0x0602 => CutRead,

@@ -189,6 +189,18 @@ fn stream() -> Vec<(&'static str, Message)> {
             "dead",
             Message::Dead { datacenter: DatacenterId(1), received: Position(1009), time: LogicalTime(70) },
         ),
+        (
+            "branch-fetch",
+            Message::BranchFetch { keyspace: KeyspaceId(3), state: 0x0102_0304, live: vec![7, 9] },
+        ),
+        (
+            "branch-fetched",
+            Message::BranchFetched {
+                keyspace: KeyspaceId(3),
+                state: 0x0102_0304,
+                rebuilt: Bytes::from_static(b"rebuilt"),
+            },
+        ),
         ("pass-on", Message::PassOn { origin: DatacenterId(1), after: Position(1000) }),
         ("passed-on", Message::PassedOn { origin: DatacenterId(1), entries }),
         (

@@ -1,0 +1,90 @@
+//! Branching keyspaces, whose owner this partition is: states in the place of rows.
+//!
+//! On a command of a session: it runs in the session's open transaction, or is one of its own (`steps`, `evaluate`, `walk`); `BRANCH` has a
+//! file of its own (`commands`). On a commit: it is logged as an entry of the own stream and so travels, by the same road as every
+//! write. On an arriving commit: it is shown when its parents are (`stream`). What waits, what is collected and what conflicts is
+//! decided by `ensue-branch`; what a value looks like is known here alone (`value`).
+//!
+//! Transactions live in memory: one that is idle for too long is over, and so are all when the owner restarts. A session that thinks it
+//! has one is told, at every command, until it ends it.
+
+mod commands;
+mod evaluate;
+mod steps;
+mod stream;
+mod value;
+mod walk;
+
+pub(super) use stream::note_of;
+
+use super::Partition;
+use crate::config::NodeConfig;
+use ensue_branch::{Branches, Options, StateId, TransactionId};
+use ensue_protocol::Protocol;
+use ensue_types::{CoreId, KeyspaceId, PartitionId, RequestId, SessionId};
+use std::collections::BTreeMap;
+
+/// A session, as the owner of its keyspace knows it.
+type Seat = (CoreId, u32, SessionId, KeyspaceId);
+
+/// A transaction that a session has open.
+#[derive(Clone, Copy, Debug)]
+struct Sitting {
+    transaction: TransactionId,
+    /// When it was last used.
+    used_us: u64,
+}
+
+/// The branching keyspaces of a partition: none but in the first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Branching {
+    pub(super) keyspaces: BTreeMap<KeyspaceId, Branches>,
+    sittings: BTreeMap<Seat, Sitting>,
+    /// States that came in since ceilings were last placed by themselves.
+    since_ceilings: BTreeMap<KeyspaceId, u64>,
+}
+
+impl Branching {
+    pub(super) fn new(
+        partition: PartitionId,
+        config: &NodeConfig,
+        protocols: &[Box<dyn Protocol>],
+    ) -> Branching {
+        let topology = &config.topology;
+        let options = Options {
+            collection: config.tuning.branching.collection,
+            states_max: config.tuning.branching.states_max,
+            leaves_max: config.tuning.branching.leaves_max,
+        };
+        let is_owner = partition == PartitionId(0);
+        let numbers = (0..protocols.len()).filter(|&number| is_owner && protocols[number].needs().branches);
+        let keyspaces = numbers.map(|number| {
+            let branches =
+                Branches::new(topology.datacenter, topology.others(), options.clone(), config.rules);
+            (KeyspaceId(number as u8), branches)
+        });
+        Branching { keyspaces: keyspaces.collect(), ..Branching::default() }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.keyspaces.values().map(|branches| branches.figures().bytes as u64).sum()
+    }
+}
+
+impl Partition {
+    pub(super) fn is_branching(&self, keyspace: KeyspaceId) -> bool {
+        self.branching.keyspaces.contains_key(&keyspace)
+    }
+
+    fn branches(&mut self, keyspace: KeyspaceId) -> &mut Branches {
+        self.branching.keyspaces.get_mut(&keyspace).expect("asked of branching keyspaces only")
+    }
+}
+
+fn seat_of(request: &RequestId, keyspace: KeyspaceId) -> Seat {
+    (request.core, request.boot, request.session, keyspace)
+}
+
+fn ids(bits: &[u64]) -> Vec<StateId> {
+    bits.iter().map(|bits| StateId::from_bits(*bits)).collect()
+}

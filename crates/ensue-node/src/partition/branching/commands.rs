@@ -1,0 +1,354 @@
+//! `BRANCH`: transactions that choose their branch, merges, and everything that is told of states.
+//!
+//! Words arrive as the client wrote them. Whatever is wrong with them is answered before anything is done.
+
+use super::steps::{aborted, default_begin, default_end};
+use super::{Seat, value};
+use crate::command::Fingerprint;
+use crate::partition::Partition;
+use bytes::Bytes;
+use ensue_branch::{Constraint, Mode, StateId, StateView, Term};
+use ensue_protocol::anchor::Anchor;
+use ensue_resp::{CommandError, number};
+use ensue_types::{Args, DatacenterId, KeyspaceId, Reply};
+
+/// Longest text of a session's own constraint.
+const CONSTRAINT_BYTES_MAX: usize = 1024;
+/// States that `LOG` tells unless it is asked for more.
+const LOG_COUNT: usize = 100;
+
+const IS_OPEN: Reply = Reply::error("ERR a transaction is open: BRANCH COMMIT or BRANCH ABORT first");
+
+type Answer = Result<Reply, Reply>;
+
+impl Partition {
+    pub(super) fn branch_command(&mut self, seat: Seat, anchor: &mut Anchor, args: &Args) -> Reply {
+        let word = args[1].to_ascii_lowercase();
+        let words = &args[2..];
+        let answer = match &word[..] {
+            b"begin" => self.branch_begin(seat, anchor, words),
+            b"merge" => self.branch_merge(seat, anchor, words),
+            b"commit" => self.branch_commit(seat, anchor, words),
+            b"abort" if words.is_empty() => self.branch_abort(seat, anchor),
+            b"checkout" => self.branch_checkout(seat, anchor, words),
+            b"session" if words.is_empty() => self.branch_session(seat, anchor),
+            b"defaults" => set_defaults(anchor, words),
+            b"forkpoints" => self.branch_fork_points(seat, words),
+            b"conflicts" => self.branch_conflicts(seat, words),
+            b"get" => self.branch_get(seat, words),
+            _ => self.branch_question(seat.3, &word, args),
+        };
+        answer.unwrap_or_else(|error| error)
+    }
+
+    /// What has nothing to do with the session.
+    fn branch_question(&mut self, keyspace: KeyspaceId, word: &[u8], args: &Args) -> Answer {
+        let words = &args[2..];
+        match (word, words) {
+            (b"list", []) => Ok(id_list(&self.branches(keyspace).leaves())),
+            (b"log", _) => self.branch_log(keyspace, words),
+            (b"diff", [a, b]) => self.branch_diff(keyspace, state_of(a)?, state_of(b)?),
+            (b"ceiling", _) => self.branch_ceiling(keyspace, words),
+            (b"info", []) => Ok(self.branch_info(keyspace)),
+            (b"digest", []) => Ok(self.branch_digest(keyspace, true)),
+            (b"digest", [leaves]) if leaves.eq_ignore_ascii_case(b"leaves") => {
+                Ok(self.branch_digest(keyspace, false))
+            }
+            (b"help", []) => Ok(Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect())),
+            (b"list" | b"info" | b"help" | b"abort" | b"session" | b"diff", _) => {
+                Err(CommandError::wrong_arity("branch").reply())
+            }
+            (b"digest", _) => Err(CommandError::Syntax.reply()),
+            _ => Err(CommandError::unknown_subcommand("branch", &args[1]).reply()),
+        }
+    }
+
+    // Transactions.
+
+    fn branch_begin(&mut self, seat: Seat, anchor: &mut Anchor, words: &[Bytes]) -> Answer {
+        let constraint = if words.is_empty() { default_begin(anchor) } else { begin_constraint(words)? };
+        let anchors = self.ready_to_begin(seat, anchor)?;
+        let branches = self.branches(seat.3);
+        let transaction = branches.begin(&anchors, &constraint).map_err(|abort| aborted(&abort))?;
+        let at = branches.transaction(transaction).map(|(_, at)| at[0]);
+        self.sit(seat, transaction, anchor);
+        Ok(at.map_or(Reply::Nil, id_text))
+    }
+
+    fn branch_merge(&mut self, seat: Seat, anchor: &mut Anchor, words: &[Bytes]) -> Answer {
+        let constraint = if words.is_empty() { Constraint::of(Term::Any) } else { begin_constraint(words)? };
+        if let Some(merger) = self.config.tuning.branching.merging_datacenter {
+            if merger != self.datacenter {
+                let name = &self.config.topology.datacenters[usize::from(merger.0)].name;
+                return Err(Reply::Error(format!("NOTMERGER branches are merged in {name}").into()));
+            }
+        }
+        let anchors = self.ready_to_begin(seat, anchor)?;
+        let branches = self.branches(seat.3);
+        let transaction = branches.begin_merge(&anchors, &constraint).map_err(|abort| aborted(&abort))?;
+        let at = branches.transaction(transaction).map(|(_, at)| at.to_vec()).unwrap_or_default();
+        self.sit(seat, transaction, anchor);
+        Ok(id_list(&at))
+    }
+
+    /// The anchors of a session that has no transaction. One that its owner has forgotten is over.
+    fn ready_to_begin(&mut self, seat: Seat, anchor: &mut Anchor) -> Result<Vec<StateId>, Reply> {
+        match self.open_transaction(seat, anchor) {
+            Ok(None) => {}
+            Ok(Some(_)) => return Err(IS_OPEN),
+            Err(_) => anchor.open = false,
+        }
+        Ok(self.anchors(seat.3, anchor))
+    }
+
+    fn branch_commit(&mut self, seat: Seat, anchor: &mut Anchor, words: &[Bytes]) -> Answer {
+        let constraint = if words.is_empty() { default_end(anchor) } else { constraint_of(words)? };
+        if let Some(refusal) = self.write_refusal(true) {
+            return Err(refusal);
+        }
+        let transaction = self.leave(seat, anchor)?;
+        self.commit_on_branch(seat.3, transaction, &constraint, anchor).map(id_text)
+    }
+
+    fn branch_abort(&mut self, seat: Seat, anchor: &mut Anchor) -> Answer {
+        let transaction = match self.leave(seat, anchor) {
+            Ok(transaction) => transaction,
+            Err(reply) if reply == super::steps::OVER => return Ok(Reply::OK),
+            Err(reply) => return Err(reply),
+        };
+        self.branches(seat.3).abort(transaction).map_err(|abort| aborted(&abort))?;
+        Ok(Reply::OK)
+    }
+
+    fn branch_checkout(&mut self, seat: Seat, anchor: &mut Anchor, words: &[Bytes]) -> Answer {
+        let [state] = words else { return Err(CommandError::wrong_arity("branch|checkout").reply()) };
+        let state = state_of(state)?;
+        self.ready_to_begin(seat, anchor)?;
+        let state = self.branches(seat.3).live(state).map_err(|abort| aborted(&abort))?;
+        self.move_anchor(seat.3, anchor, &[state]);
+        Ok(Reply::OK)
+    }
+
+    fn branch_session(&mut self, seat: Seat, anchor: &Anchor) -> Answer {
+        let anchors = self.anchors(seat.3, anchor);
+        let open = self.branching.sittings.get(&seat).filter(|_| anchor.open).copied();
+        let branches = self.branches(seat.3);
+        let open = open.and_then(|sitting| branches.transaction(sitting.transaction));
+        let (mode, reads) = match open {
+            None => ("none", Vec::new()),
+            Some((Mode::Single, at)) => ("single", at.to_vec()),
+            Some((Mode::Merge, at)) => ("merge", at.to_vec()),
+        };
+        let pair = |name: &'static str, value: Reply| (Reply::bulk(name), value);
+        Ok(Reply::Map(vec![
+            pair("anchor", id_list(&anchors)),
+            pair("transaction", Reply::bulk(mode)),
+            pair("reads", id_list(&reads)),
+            pair("begin", Reply::bulk(default_begin(anchor).to_string())),
+            pair("end", Reply::bulk(default_end(anchor).to_string())),
+        ]))
+    }
+
+    // Comparing branches.
+
+    /// The states that a question is about: those named, or those of the session's merge, or all leaves.
+    fn asked_states(&mut self, seat: Seat, words: &[Bytes]) -> Result<Vec<StateId>, Reply> {
+        if !words.is_empty() {
+            return words.iter().map(state_of).collect();
+        }
+        let sitting = self.branching.sittings.get(&seat).copied();
+        let branches = self.branches(seat.3);
+        let open = sitting.and_then(|sitting| branches.transaction(sitting.transaction));
+        Ok(open.map_or_else(|| branches.leaves(), |(_, at)| at.to_vec()))
+    }
+
+    fn branch_fork_points(&mut self, seat: Seat, words: &[Bytes]) -> Answer {
+        let states = self.asked_states(seat, words)?;
+        let points = self.branches(seat.3).fork_points(&states).map_err(|abort| aborted(&abort))?;
+        let point = |(id, weight)| Reply::Array(vec![id_text(id), Reply::Integer(weight)]);
+        Ok(Reply::Array(points.into_iter().map(point).collect()))
+    }
+
+    fn branch_conflicts(&mut self, seat: Seat, words: &[Bytes]) -> Answer {
+        let states = self.asked_states(seat, words)?;
+        let keys = self.branches(seat.3).conflicts(&states).map_err(|abort| aborted(&abort))?;
+        Ok(Reply::Array(keys.into_iter().map(Reply::Bulk).collect()))
+    }
+
+    fn branch_get(&mut self, seat: Seat, words: &[Bytes]) -> Answer {
+        let [key, states @ ..] = words else { return Err(CommandError::wrong_arity("branch|get").reply()) };
+        let states = self.asked_states(seat, states)?;
+        let now_ms = self.tick().ms();
+        let sitting = self.branching.sittings.get(&seat).copied();
+        let branches = self.branches(seat.3);
+        let mut values = Vec::new();
+        for state in states {
+            let found = branches.value_at(key, state).map_err(|abort| aborted(&abort))?;
+            values.push(value::reply(found.as_ref(), now_ms));
+        }
+        if let Some(sitting) = sitting {
+            branches.get(sitting.transaction, key, true).map_err(|abort| aborted(&abort))?;
+        }
+        Ok(Reply::Array(values))
+    }
+
+    fn branch_diff(&mut self, keyspace: KeyspaceId, a: StateId, b: StateId) -> Answer {
+        let now_ms = self.tick().ms();
+        let found = self.branches(keyspace).difference(a, b).map_err(|abort| aborted(&abort))?;
+        let row = |(key, a, b): (Bytes, Option<Bytes>, Option<Bytes>)| {
+            let value = |value: Option<Bytes>| value::reply(value.as_ref(), now_ms);
+            Reply::Array(vec![Reply::Bulk(key), value(a), value(b)])
+        };
+        Ok(Reply::Array(found.into_iter().map(row).collect()))
+    }
+
+    fn branch_log(&mut self, keyspace: KeyspaceId, words: &[Bytes]) -> Answer {
+        let (count, rest) = match words {
+            [word, count, rest @ ..] if word.eq_ignore_ascii_case(b"count") => {
+                let count = number::parse_i64(count).and_then(|count| usize::try_from(count).ok());
+                (count.ok_or_else(|| CommandError::NotInteger.reply())?, rest)
+            }
+            rest => (LOG_COUNT, rest),
+        };
+        let from = match rest {
+            [] => None,
+            [state] => Some(state_of(state)?),
+            _ => return Err(CommandError::Syntax.reply()),
+        };
+        let states = self.branches(keyspace).log(from).map_err(|abort| aborted(&abort))?;
+        let count = if count == 0 { usize::MAX } else { count };
+        Ok(Reply::Array(states.take(count).map(state_line).collect()))
+    }
+
+    // Forgetting, and figures.
+
+    fn branch_ceiling(&mut self, keyspace: KeyspaceId, words: &[Bytes]) -> Answer {
+        let states = match words {
+            [] => self.branches(keyspace).leaves(),
+            words => words.iter().map(state_of).collect::<Result<_, _>>()?,
+        };
+        self.branches(keyspace).place_ceilings(&states).map_err(|abort| aborted(&abort))?;
+        self.tell_ceilings(keyspace);
+        Ok(Reply::OK)
+    }
+
+    fn branch_info(&mut self, keyspace: KeyspaceId) -> Reply {
+        let figures = self.branches(keyspace).figures();
+        let counts = [
+            ("states", figures.states as u64),
+            ("leaves", figures.leaves as u64),
+            ("chains", figures.chains as u64),
+            ("keys", figures.keys as u64),
+            ("records", figures.records as u64),
+            ("bytes", figures.bytes as u64),
+            ("waiting", figures.waiting as u64),
+            ("transactions", figures.transactions as u64),
+            ("promoted", figures.promoted as u64),
+            ("collected", figures.collected),
+            ("commits", figures.commits),
+            ("merges", figures.merges),
+            ("aborts", figures.aborts),
+            ("forks", figures.forks),
+        ];
+        let pair = |(name, count): (&'static str, u64)| (Reply::bulk(name), Reply::Integer(count as i64));
+        Reply::Map(counts.into_iter().map(pair).collect())
+    }
+
+    pub(in crate::partition) fn branch_digest(&mut self, keyspace: KeyspaceId, with_states: bool) -> Reply {
+        let mut fingerprint = Fingerprint::new();
+        self.branches(keyspace).visit(with_states, |part| fingerprint = fingerprint.part(part));
+        Reply::bulk(format!("{:016x}", fingerprint.finish()))
+    }
+}
+
+fn set_defaults(anchor: &mut Anchor, words: &[Bytes]) -> Answer {
+    let is_begin = |word: &Bytes| word.eq_ignore_ascii_case(b"begin");
+    let is_end = |word: &Bytes| word.eq_ignore_ascii_case(b"end");
+    let mut rest = words;
+    let mut set = anchor.clone();
+    while let [word, more @ ..] = rest {
+        let length = more.iter().position(|word| is_begin(word) || is_end(word)).unwrap_or(more.len());
+        let (own, behind) = more.split_at(length);
+        if is_begin(word) {
+            set.begin = text_of(&begin_constraint(own)?)?;
+        } else if is_end(word) {
+            set.end = text_of(&constraint_of(own)?)?;
+        } else {
+            return Err(CommandError::Syntax.reply());
+        }
+        rest = behind;
+    }
+    *anchor = set;
+    Ok(Reply::OK)
+}
+
+fn text_of(constraint: &Constraint) -> Result<Vec<u8>, Reply> {
+    let text = constraint.to_string().into_bytes();
+    match text.len() <= CONSTRAINT_BYTES_MAX {
+        true => Ok(text),
+        false => Err(Reply::error("ERR the constraint is too long to be a session's default")),
+    }
+}
+
+fn constraint_of(words: &[Bytes]) -> Result<Constraint, Reply> {
+    let words = words.iter().map(|word| &word[..]);
+    Constraint::parse(words).map_err(|error| Reply::Error(format!("ERR {error}").into()))
+}
+
+fn begin_constraint(words: &[Bytes]) -> Result<Constraint, Reply> {
+    let for_begin = constraint_of(words)?.for_begin();
+    for_begin.map_err(|error| Reply::Error(format!("ERR {error}").into()))
+}
+
+fn state_of(word: &Bytes) -> Result<StateId, Reply> {
+    let id = std::str::from_utf8(word).ok().and_then(|text| text.parse().ok());
+    id.filter(|id: &StateId| id.site() != DatacenterId::EVERY).ok_or(Reply::error(
+        "ERR a state has a name such as 12.0: its number, a dot and its datacenter's number",
+    ))
+}
+
+fn id_text(id: StateId) -> Reply {
+    Reply::bulk(id.to_string())
+}
+
+fn id_list(ids: &[StateId]) -> Reply {
+    Reply::Array(ids.iter().map(|id| id_text(*id)).collect())
+}
+
+fn state_line(state: StateView) -> Reply {
+    let flags = [
+        (state.is_leaf, "leaf"),
+        (state.is_fork, "fork"),
+        (state.is_merge, "merge"),
+        (state.is_ceiling, "ceiling"),
+        (state.is_above, "above"),
+    ];
+    let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, word)| Reply::bulk(word));
+    Reply::Array(vec![
+        id_text(state.id),
+        id_list(&state.parents),
+        Reply::Array(state.writes.into_iter().map(Reply::Bulk).collect()),
+        Reply::Array(flags.collect()),
+    ])
+}
+
+const HELP: &[&str] = &[
+    "BRANCH <subcommand> [<arg> ...]. Subcommands are:",
+    "BEGIN [constraint]: begin a transaction; answers the state that it reads.",
+    "MERGE [constraint]: begin one that joins branches; answers the states that it reads.",
+    "COMMIT [constraint]: end it; answers its state.",
+    "ABORT: end it without a trace.",
+    "FORKPOINTS [state ...]: where branches forked, each with its weight in a sum.",
+    "CONFLICTS [state ...]: the keys that two of the branches have written.",
+    "GET key [state ...]: the value of a key at states.",
+    "LIST: the leaves.",
+    "LOG [COUNT n] [state]: the states, newest first.",
+    "DIFF a b: the keys that differ between two states.",
+    "CEILING [state ...]: no transaction of this datacenter begins above these states any more.",
+    "CHECKOUT state: go on from this state.",
+    "SESSION: what the session goes on from, and its transaction.",
+    "DEFAULTS [BEGIN constraint] [END constraint]: the session's own.",
+    "INFO: figures. DIGEST [LEAVES]: a fingerprint, equal in all datacenters when nothing is under way.",
+    "Constraints: ANY, SERIALIZABILITY, SNAPSHOT-ISOLATION, READ-COMMITTED, NO-BRANCHING, K-BRANCHING k, PARENT, ANCESTOR,",
+    "STATE id [id ...], joined by AND and OR.",
+];

@@ -1,0 +1,85 @@
+//! One ordinary command within a transaction: evaluated on rows made of what the transaction sees, by the same code as everywhere.
+//!
+//! A key counts as read if its row was looked at, or if what was written keeps any of it: a blind `SET` conflicts with nothing that was
+//! written since, an `HSET` with everything that was written to its key.
+
+use super::steps::aborted;
+use super::value;
+use crate::command;
+use crate::evaluate::{Evaluation, Writer};
+use crate::partition::Partition;
+use crate::partition::execute::FORGOTTEN;
+use bytes::Bytes;
+use ensue_branch::{Abort, TransactionId};
+use ensue_resp::Request;
+use ensue_store::cell::Write;
+use ensue_store::keyspace::Keyspace;
+use ensue_store::view::View;
+use ensue_types::{Args, Column, KeyspaceId, Reply};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Partition {
+    pub(super) fn evaluate_on_branch(
+        &mut self,
+        keyspace: KeyspaceId,
+        transaction: TransactionId,
+        args: &Args,
+        request: &Request,
+    ) -> Reply {
+        let walked = self.walk_branch(keyspace, transaction, request);
+        match walked {
+            Some(Ok(reply)) => reply,
+            Some(Err(abort)) => aborted(&abort),
+            None => match self.evaluate_keys(keyspace, transaction, args, request) {
+                Ok(reply) => reply,
+                Err(abort) => aborted(&abort),
+            },
+        }
+    }
+
+    fn evaluate_keys(
+        &mut self,
+        keyspace: KeyspaceId,
+        transaction: TransactionId,
+        args: &Args,
+        request: &Request,
+    ) -> Result<Reply, Abort> {
+        let at = self.tick();
+        let (stamp, operation, lane) = (self.stamp(at), self.next_operation(), self.datacenter);
+        let rules = self.config.rules;
+        let keys = keys_of(args);
+        let branches = self.branches(keyspace);
+        let mut rows = Keyspace::new(rules, false);
+        for key in &keys {
+            if let Some(value) = branches.get(transaction, key, false)? {
+                value::load(&mut rows, key, &value);
+            }
+        }
+        let write = Write { stamp, at, operation, dependencies: None };
+        let mut writer = Writer::new(write, lane, false);
+        let mut desk = Evaluation::writing(&mut rows, &mut writer, View::Newest);
+        let reply = command::run(request, &mut desk).unwrap_or(FORGOTTEN);
+        let is_read = desk.observed.pieces > 0 || !desk.observed.sources.is_empty();
+        let mut changed: BTreeMap<Bytes, BTreeSet<Column>> = BTreeMap::new();
+        for effect in writer.changes.effects {
+            changed.entry(effect.key).or_default().insert(effect.column);
+        }
+        let mut read: BTreeSet<Bytes> = if is_read { keys } else { BTreeSet::new() };
+        for (key, written) in changed {
+            let (value, columns) = value::save(&rows, &key, rules);
+            if columns.iter().any(|column| !written.contains(column)) {
+                read.insert(key.clone());
+            }
+            branches.put(transaction, key, value)?;
+        }
+        for key in &read {
+            branches.get(transaction, key, true)?;
+        }
+        Ok(reply)
+    }
+}
+
+fn keys_of(args: &Args) -> BTreeSet<Bytes> {
+    let spec = args.first().and_then(|name| ensue_resp::lookup(name));
+    spec.into_iter().flat_map(|spec| ensue_resp::keys(spec, args)).cloned().collect()
+}

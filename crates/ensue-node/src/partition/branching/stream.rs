@@ -1,0 +1,246 @@
+//! What datacenters tell each other of branching keyspaces, and what comes back from the log.
+//!
+//! A commit that arrives is shown when its parents are here; until then its entry counts as not applied. Ceilings travel in the same stream
+//! as commits, behind every commit that was made before them. What comes below a state that is collected here is asked for whole, again
+//! and again until it is told; the answer is logged.
+
+use super::{Branching, Seat};
+use crate::partition::Partition;
+use crate::trace::Trace;
+use bytes::Bytes;
+use ensue_branch::{Collection, Note, Offered, Rebuilt, StateId};
+use ensue_store::checkpoint::CheckpointWriter;
+use ensue_store::entry::{Change, Entry};
+use ensue_store::image;
+use ensue_store::record::Record;
+use ensue_types::{DatacenterId, KeyspaceId, Position};
+use ensue_wire::{Address, Message};
+
+impl Partition {
+    /// An entry of another datacenter is here and logged.
+    pub(in crate::partition) fn arrive_on_branch(
+        &mut self,
+        origin: DatacenterId,
+        keyspace: KeyspaceId,
+        position: Position,
+        note: &Bytes,
+    ) {
+        if !self.is_branching(keyspace) {
+            return self.trace(Trace::Refused { what: "a commit of a keyspace that has no branches here" });
+        }
+        match Note::decode(note.clone()) {
+            Ok(Note::Commit(commit)) => {
+                let offered = self.branches(keyspace).offer((origin, position), commit);
+                self.take_offered(keyspace, offered);
+            }
+            Ok(Note::Ceiling(state)) => {
+                self.branches(keyspace).offer_ceiling(origin, state);
+                self.show_on_branch(origin, position);
+                self.collect_branch(keyspace);
+            }
+            // It stays, counted as waiting, until an operator looks.
+            Err(_) => {
+                self.trace(Trace::Refused { what: "a note of a branching keyspace that cannot be read" })
+            }
+        }
+    }
+
+    fn take_offered(&mut self, keyspace: KeyspaceId, offered: Offered) {
+        let came = offered.applied.len() as u64;
+        for (origin, position) in offered.applied {
+            if origin != self.datacenter {
+                self.show_on_branch(origin, position);
+            }
+        }
+        self.fetch(keyspace, &offered.late);
+        self.count_states(keyspace, came);
+    }
+
+    /// A received entry has its place.
+    fn show_on_branch(&mut self, origin: DatacenterId, position: Position) {
+        let Some(time) = self.intake.entry(origin, position).map(|entry| entry.stamp.time) else { return };
+        let at = self.tick();
+        self.mark_applied(origin, position.incarnation(), position, at);
+        self.note_applied(origin, position, time);
+    }
+
+    /// An entry read from the log, or one that came back from another datacenter.
+    pub(in crate::partition) fn replay_on_branch(
+        &mut self,
+        origin: DatacenterId,
+        keyspace: KeyspaceId,
+        position: Position,
+        note: &Bytes,
+    ) {
+        let Some(branches) = self.branching.keyspaces.get_mut(&keyspace) else { return };
+        match Note::decode(note.clone()) {
+            // What this lets go on has a record of its own behind it, or waits to be taken up.
+            Ok(Note::Commit(commit)) => drop(branches.offer((origin, position), commit)),
+            Ok(Note::Ceiling(state)) => branches.offer_ceiling(origin, state),
+            Err(_) => {}
+        }
+    }
+
+    pub(in crate::partition) fn replay_rebuilt(&mut self, keyspace: KeyspaceId, state: u64, rebuilt: Bytes) {
+        let Some(branches) = self.branching.keyspaces.get_mut(&keyspace) else { return };
+        if let Ok(rebuilt) = Rebuilt::decode(rebuilt) {
+            branches.accept(StateId::from_bits(state), &rebuilt);
+        }
+    }
+
+    // What comes too late.
+
+    fn fetch(&mut self, keyspace: KeyspaceId, late: &[StateId]) {
+        for state in late {
+            let live: Vec<u64> = self
+                .branches(keyspace)
+                .log(None)
+                .into_iter()
+                .flatten()
+                .map(|state| state.id.bits())
+                .collect();
+            let to = Address::Partition { datacenter: state.site(), partition: self.id };
+            self.send(to, Message::BranchFetch { keyspace, state: state.bits(), live });
+        }
+    }
+
+    pub(in crate::partition) fn on_branch_fetch(
+        &mut self,
+        from: Address,
+        keyspace: KeyspaceId,
+        state: u64,
+        live: &[u64],
+    ) {
+        let Some(branches) = self.branching.keyspaces.get(&keyspace) else { return };
+        let Some(rebuilt) = branches.rebuild(StateId::from_bits(state), &super::ids(live)) else { return };
+        self.send(from, Message::BranchFetched { keyspace, state, rebuilt: rebuilt.encode() });
+    }
+
+    pub(in crate::partition) fn on_branch_fetched(&mut self, keyspace: KeyspaceId, state: u64, bytes: Bytes) {
+        let Some(branches) = self.branching.keyspaces.get_mut(&keyspace) else { return };
+        let Ok(rebuilt) = Rebuilt::decode(bytes.clone()) else {
+            return self
+                .trace(Trace::Refused { what: "a state of a branching keyspace that cannot be read" });
+        };
+        let offered = branches.accept(StateId::from_bits(state), &rebuilt);
+        if !offered.applied.is_empty() {
+            self.persistence.log(&Record::Rebuilt { keyspace, state, rebuilt: bytes });
+        }
+        self.take_offered(keyspace, offered);
+    }
+
+    // Forgetting.
+
+    /// States came in: places ceilings when there were enough of them.
+    pub(super) fn count_states(&mut self, keyspace: KeyspaceId, came: u64) {
+        let since = self.branching.since_ceilings.entry(keyspace).or_default();
+        *since += came;
+        let every = self.config.tuning.branching.ceiling_every;
+        if every > 0 && *since >= every {
+            *since = 0;
+            let leaves = self.branches(keyspace).leaves();
+            self.branches(keyspace).place_ceilings(&leaves).ok();
+            self.tell_ceilings(keyspace);
+        }
+    }
+
+    /// Tells the others the ceilings that nothing here reads above, and collects.
+    pub(super) fn tell_ceilings(&mut self, keyspace: KeyspaceId) {
+        if self.is_out_of_room() {
+            return;
+        }
+        for state in self.branches(keyspace).take_ceilings() {
+            self.log_note(keyspace, &Note::Ceiling(state));
+        }
+        self.collect_branch(keyspace);
+    }
+
+    /// A checkpoint on its way holds the states as they were when it began.
+    fn collect_branch(&mut self, keyspace: KeyspaceId) {
+        if !self.is_checkpointing() {
+            self.branches(keyspace).collect();
+        }
+    }
+
+    /// What time brings: transactions that nobody goes on with end, ceilings are told, states are collected, and what came late is
+    /// asked for again.
+    pub(in crate::partition) fn look_after_branches(&mut self) {
+        let idle_us = 1_000 * self.config.tuning.branching.transaction_timeout_ms;
+        let limit_us = self.now.monotonic_us.saturating_sub(idle_us);
+        let sittings = self.branching.sittings.iter();
+        let idle: Vec<Seat> =
+            sittings.filter(|(_, sitting)| sitting.used_us < limit_us).map(|(seat, _)| *seat).collect();
+        for seat in idle {
+            self.end_sitting(seat);
+        }
+        let gone: Vec<DatacenterId> = self.dead.datacenters().filter(|d| self.dead.is_settled(*d)).collect();
+        let keyspaces: Vec<KeyspaceId> = self.branching.keyspaces.keys().copied().collect();
+        for keyspace in keyspaces {
+            // Nobody waits for the ceilings of a dead datacenter, once all that it has said is here.
+            gone.iter().for_each(|datacenter| self.branches(keyspace).forget_site(*datacenter));
+            self.tell_ceilings(keyspace);
+            if self.config.tuning.branching.collection == Collection::Optimistic {
+                let late = self.branches(keyspace).late();
+                self.fetch(keyspace, &late);
+            }
+        }
+    }
+
+    /// This partition lives in this incarnation: states that it makes carry it.
+    pub(in crate::partition) fn branches_live_on(&mut self) {
+        let incarnation = self.incarnation;
+        for branches in self.branching.keyspaces.values_mut() {
+            branches.begin_incarnation(incarnation);
+        }
+    }
+}
+
+impl Branching {
+    /// The states, as a checkpoint that begins now holds them.
+    pub(in crate::partition) fn write_states(&self, writer: &mut CheckpointWriter) {
+        for (keyspace, branches) in &self.keyspaces {
+            writer.item(image::BRANCH_STATES, &item(*keyspace, &branches.encode_dag()));
+        }
+    }
+
+    /// The next keys of a checkpoint: from a place in the walk over all of them, the next place, and nothing at the end.
+    pub(in crate::partition) fn write_keys(
+        &self,
+        writer: &mut CheckpointWriter,
+        (number, hash): (u8, u32),
+        count: usize,
+    ) -> Option<(u8, u32)> {
+        let (keyspace, branches) = self.keyspaces.range(KeyspaceId(number)..).next()?;
+        let from = if keyspace.0 == number { hash } else { 0 };
+        let next = branches.encode_keys(from, count, |key| {
+            writer.item(image::BRANCH_KEY, &item(*keyspace, key));
+        });
+        Some(next.map_or((keyspace.0.saturating_add(1), 0), |hash| (keyspace.0, hash)))
+    }
+
+    /// Takes an item of a checkpoint.
+    pub(in crate::partition) fn restore(&mut self, kind: u8, bytes: &Bytes) -> Result<(), String> {
+        let number = *bytes.first().ok_or("checkpoint: an item without a keyspace")?;
+        let Some(branches) = self.keyspaces.get_mut(&KeyspaceId(number)) else {
+            return Err(format!("checkpoint: keyspace {number} had branches, and has another protocol now"));
+        };
+        let body = bytes.slice(1..);
+        let restored = match kind {
+            image::BRANCH_STATES => branches.restore_dag(body),
+            _ => branches.restore_key(body),
+        };
+        restored.map_err(|error| format!("checkpoint: keyspace {number}: {error}"))
+    }
+}
+
+fn item(keyspace: KeyspaceId, body: &[u8]) -> Vec<u8> {
+    [&[keyspace.0], body].concat()
+}
+
+/// The note of an entry of a branching keyspace.
+pub(in crate::partition) fn note_of(entry: &Entry) -> Option<(KeyspaceId, &Bytes)> {
+    match &entry.change {
+        Change::Branch { keyspace, note } => Some((*keyspace, note)),
+        _ => None,
+    }
+}

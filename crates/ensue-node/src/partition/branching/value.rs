@@ -1,0 +1,107 @@
+//! What a key of a branching keyspace holds: a whole row, as one value. It is the unit of conflict.
+//!
+//! ```text
+//! column*    column: kind u8 (0 text, 1 deadline, 2 field, 3 member) | name u32 length, bytes | value u32 length, bytes
+//! ```
+//!
+//! Columns stand in their order. A command is evaluated on rows made from such values, and the rows that it changed are made values again.
+
+use crate::command::text_of;
+use bytes::{Buf, BufMut, Bytes};
+use ensue_store::cell::Write;
+use ensue_store::keyspace::Keyspace;
+use ensue_types::{Column, Effect, LogicalTime, OperationId, Reply, RowEffect, Rules, Stamp};
+
+/// Puts a value into a row of its own.
+pub(super) fn load(rows: &mut Keyspace, key: &Bytes, value: &Bytes) {
+    let stamp = Stamp { time: LogicalTime(1), ..Stamp::ZERO };
+    let write = Write { stamp, at: stamp.time, operation: OperationId::default(), dependencies: None };
+    for (column, value) in columns(value) {
+        let effect = Effect::Put { value, seen: Vec::new() };
+        rows.apply(&RowEffect { key: key.clone(), column, effect }, None, &write);
+    }
+}
+
+/// What a row holds; nothing if it shows nothing. Also tells which columns there are.
+pub(super) fn save(rows: &Keyspace, key: &[u8], rules: Rules) -> (Option<Bytes>, Vec<Column>) {
+    let mut out = Vec::new();
+    let mut columns = Vec::new();
+    let mut has_content = false;
+    let live = rows.row(key).into_iter().flat_map(|row| row.all_cells());
+    for (column, cell) in live.filter(|(_, cell)| cell.state().is_live(rules)) {
+        let (kind, name): (u8, &[u8]) = match column {
+            Column::Text => (0, &[]),
+            Column::Deadline => (1, &[]),
+            Column::Field(name) => (2, name),
+            Column::Member(name) => (3, name),
+        };
+        has_content |= kind != 1;
+        let value = text_of(cell.state().content(rules)).unwrap_or_default();
+        out.put_u8(kind);
+        for part in [name, &value] {
+            out.put_u32_le(u32::try_from(part.len()).expect("limits.rs bounds every length far below 4 GiB"));
+            out.extend_from_slice(part);
+        }
+        columns.push(column.clone());
+    }
+    (has_content.then(|| Bytes::from(out)), columns)
+}
+
+/// The columns of a value. What cannot be read ends it: values are made by `save` alone.
+fn columns(value: &Bytes) -> impl Iterator<Item = (Column, Bytes)> {
+    let mut from = value.clone();
+    std::iter::from_fn(move || {
+        if from.is_empty() {
+            return None;
+        }
+        let kind = from.get_u8();
+        let name = part(&mut from)?;
+        let value = part(&mut from)?;
+        let column = match kind {
+            0 => Column::Text,
+            1 => Column::Deadline,
+            2 => Column::Field(name),
+            3 => Column::Member(name),
+            _ => return None,
+        };
+        Some((column, value))
+    })
+}
+
+fn part(from: &mut Bytes) -> Option<Bytes> {
+    let length = from.try_get_u32_le().ok()? as usize;
+    (from.len() >= length).then(|| from.split_to(length))
+}
+
+/// Whether a value shows anything at a time.
+pub(super) fn is_shown(value: &Bytes, now_ms: u64) -> bool {
+    let deadline = columns(value).find(|(column, _)| *column == Column::Deadline);
+    let passed = |deadline: &Bytes| deadline.clone().try_get_u64_le().is_ok_and(|ms| ms <= now_ms);
+    !deadline.is_some_and(|(_, deadline)| passed(&deadline))
+}
+
+/// A value as it is told to a client: a string, a map of fields, or a set of members.
+pub(super) fn reply(value: Option<&Bytes>, now_ms: u64) -> Reply {
+    let Some(value) = value.filter(|value| is_shown(value, now_ms)) else { return Reply::Nil };
+    let mut fields = Vec::new();
+    let mut members = Vec::new();
+    for (column, value) in columns(value) {
+        match column {
+            Column::Text => return Reply::Bulk(value),
+            Column::Deadline => {}
+            Column::Field(name) => fields.push((Reply::Bulk(name), Reply::Bulk(value))),
+            Column::Member(name) => members.push(Reply::Bulk(name)),
+        }
+    }
+    if fields.is_empty() { Reply::Set(members) } else { Reply::Map(fields) }
+}
+
+/// The word of `TYPE` for a value.
+pub(super) fn kind_word(value: &Bytes) -> &'static str {
+    let first = columns(value).find(|(column, _)| *column != Column::Deadline);
+    match first {
+        Some((Column::Field(_), _)) => "hash",
+        Some((Column::Member(_), _)) => "set",
+        _ => "string",
+    }
+}
