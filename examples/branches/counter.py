@@ -8,8 +8,8 @@ Run it against a dev cluster:
     python3 examples/branches/counter.py             # in another; --port 7001 is the default
 
 While the links are cut, each datacenter counts on a branch of its own. A merge adds up the branches and takes away what they
-had in common, which `BRANCH FORKPOINTS` weighs: once for a plain fork. Then two datacenters merge at the same time, and their
-merges are merged: the branches have crossed, and the weights keep the sum right.
+had in common, which `BRANCH FORKPOINTS` weighs: once for a plain fork. Then two datacenters merge at the same time, and what they made of it
+is merged: the branches have crossed, there are several fork points, and their weights keep the sum right.
 """
 
 from branches import Merge, merge, transaction
@@ -71,11 +71,11 @@ def main():
     wait_for_same_states(sessions)
     with links.cut():
         merge(one, resolve)
-        merge(two, resolve)
         increment(one, 100)
+        tell("dc1", f"merged, and then 100 more: {one.get(COUNTER)}")
         increment(two, 200)
-        tell("dc1", f"merged, and 100 more: {one.get(COUNTER)}")
-        tell("dc2", f"merged, and 200 more: {two.get(COUNTER)}")
+        merge(two, resolve)
+        tell("dc2", f"200 more, and then merged: {two.get(COUNTER)}")
     wait_for_same_states(sessions)
     forks = one.execute_command("BRANCH", "FORKPOINTS")
     tell("", "fork points and weights: " + ", ".join(f"{state} {weight}" for state, weight in forks))

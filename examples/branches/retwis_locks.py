@@ -1,7 +1,7 @@
 """Retwis on keys: an operation locks what it reads and writes, and waits for whoever has it.
 
-A lock is a key that is set if it is not there, with a deadline, so that a client that dies does not hold it for ever. All locks of an
-operation are taken, or none, which is why two operations cannot wait for each other.
+A lock is a key that is set if it is not there, with a deadline, so that a client that dies does not hold it for ever. Locks are held in the
+order of their names only, so two operations cannot wait for each other.
 """
 
 import contextlib
@@ -21,17 +21,18 @@ class LockedRetwis(Retwis):
         owner, held = uuid.uuid4().hex, []
 
         def reserve(keys):
-            locks = [f"lock:{key}" for key in keys]
-            while True:
+            locks = sorted(f"lock:{key}" for key in keys)
+            while missing := locks[len(held) :]:
                 pipeline = self.client.pipeline(transaction=False)
-                for lock in locks:
+                for lock in missing:
                     pipeline.set(lock, owner, nx=True, px=LOCK_MS)
-                taken = [lock for lock, answer in zip(locks, pipeline.execute(), strict=True) if answer]
-                held.extend(taken)
-                if len(taken) == len(locks):
-                    return
-                self.release(owner, held)
-                time.sleep(random.uniform(0, 2 * PAUSE_S))
+                answers = [bool(answer) for answer in pipeline.execute()]
+                in_order = answers.index(False) if False in answers else len(answers)
+                held.extend(missing[:in_order])
+                # Those behind one that is not free: kept, they could be what its owner waits for.
+                self.release(owner, [lock for lock, taken in zip(missing, answers, strict=True) if taken][in_order:])
+                if in_order < len(missing):
+                    time.sleep(random.uniform(0, 2 * PAUSE_S))
 
         try:
             yield reserve
@@ -41,7 +42,9 @@ class LockedRetwis(Retwis):
     def release(self, owner, held):
         """Those whose deadline has passed may be another's by now."""
         if held:
-            ours = [lock for lock, holder in zip(held, self.client.mget(held), strict=True) if holder == owner]
-            if ours:
-                self.client.delete(*ours)
-            held.clear()
+            pipeline = self.client.pipeline(transaction=False)
+            for lock, holder in zip(held, self.client.mget(held), strict=True):
+                if holder == owner:
+                    # One by one: a DEL of several keys would be a transaction, which is synced to the disk.
+                    pipeline.delete(lock)
+            pipeline.execute()

@@ -49,8 +49,8 @@ class LWWRegister(OnBranches):
         return self.session.get(self.key)
 
     def resolve(self, merging):
-        # A merge reads the newest value that any of its branches has: there is nothing to be written.
-        pass
+        # A merge reads the newest value that any of its branches has.
+        self.assign(self.value())
 
 
 class Tagged(OnBranches):
