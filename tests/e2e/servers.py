@@ -24,11 +24,11 @@ class Servers:
     def port(self, name):
         return self.base + NAMES.index(name)
 
-    def start(self, name):
+    def start(self, name, *directives):
         nodes = [f"node {one} 127.0.0.1:{self.port(one) + PEERS} cores 1" for one in NAMES]
         own = [f"self {name}", f"port {self.port(name)}", "bind 127.0.0.1", f"dir {self.data(name)}"]
         config = self.directory / f"{name}.conf"
-        config.write_text("\n".join(["partitions 2", "appendfsync everysec", *nodes, *own, ""]))
+        config.write_text("\n".join(["partitions 2", "appendfsync everysec", *nodes, *own, *directives, ""]))
         with (self.directory / f"{name}.log").open("ab") as log:
             self.running[name] = subprocess.Popen(
                 [binary(), "server", "--config", str(config)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
