@@ -23,7 +23,12 @@ class Merge:
     def __init__(self, session, states):
         self.session = session
         self.states = states
-        self.forks = session.execute_command("BRANCH", "FORKPOINTS")
+        self.forks = self.fork_points(*states)
+        self.pairs = {}
+
+    def fork_points(self, *states):
+        """Pairs of state and weight."""
+        return [(state, int(weight)) for state, weight in self.session.execute_command("BRANCH", "FORKPOINTS", *states)]
 
     def conflicts(self):
         """Keys that two branches have both written."""
@@ -37,23 +42,34 @@ class Merge:
         """The value of a key at each fork point."""
         return self.session.execute_command("BRANCH", "GET", key, *[state for state, _ in self.forks])
 
-    def weighted(self, key):
-        """(value, weight) of a key in each branch, and where they forked: the sum counts everything that happened once."""
-        points = [(state, 1) for state in self.states] + [(state, int(weight)) for state, weight in self.forks]
-        values = self.session.execute_command("BRANCH", "GET", key, *[state for state, _ in points])
-        return [(value, weight) for value, (_, weight) in zip(values, points, strict=True)]
-
     def counter(self, key):
-        """The sum of what all branches have added."""
-        return sum(int(value or 0) * weight for value, weight in self.weighted(key))
+        """The sum of what all branches have added: the weights see to it that nothing counts twice."""
+        branches = sum(int(value or 0) for value in self.values(key))
+        return branches + sum(int(value or 0) * weight for value, (_, weight) in zip(self.common(key), self.forks, strict=True))
 
     def union(self, key):
         """The members of a set, or the fields of a hash with their values, that a branch has added or that all have kept."""
-        count = {}
-        for held, weight in self.weighted(key):
-            for member in held.items() if isinstance(held, dict) else held or []:
-                count[member] = count.get(member, 0) + weight
-        return {member for member, times in count.items() if times > 0}
+        first, *others = zip(self.states, self.values(key), strict=True)
+        merged, seen = members(first[1]), [first[0]]
+        for state, held in others:
+            # Who lacks what was there when they forked has taken it out.
+            before = set().union(*map(members, self.before(key, seen, state)))
+            merged = (merged & members(held)) | ((merged ^ members(held)) - before)
+            seen.append(state)
+        return merged
+
+    def before(self, key, seen, state):
+        """The values of a key where a branch forked from those that were looked at before."""
+        points = set()
+        for other in seen:
+            if (other, state) not in self.pairs:
+                self.pairs[other, state] = {point for point, _ in self.fork_points(other, state)}
+            points |= self.pairs[other, state]
+        return self.session.execute_command("BRANCH", "GET", key, *sorted(points))
+
+
+def members(held):
+    return set(held.items() if isinstance(held, dict) else held or [])
 
 
 def merge(session, resolve):

@@ -11,7 +11,8 @@ from cluster import ROOT, Cluster, binary, wait_until
 EXAMPLES = ROOT / "examples" / "branches"
 sys.path[:0] = [str(EXAMPLES), str(EXAMPLES / "crdts")]
 
-import flat  # noqa: E402, found through the line above
+import branches  # noqa: E402, found through the line above
+import flat  # noqa: E402
 import on_branches  # noqa: E402
 from lines import code_lines  # noqa: E402
 
@@ -178,6 +179,36 @@ def test_what_is_added_to_a_set_while_another_takes_it_out_stays(replicas):
     replicas.settle(sets, lambda one: one.members(), {"bob", "cyd"})
     sets[1].remove("bob")
     replicas.settle(sets, lambda one: one.members(), {"cyd"})
+
+
+def test_sets_and_counters_are_merged_rightly_after_merges_that_crossed(world):
+    """What two have both taken out does not come back, and what two have both put in is not lost."""
+    one, two = (world.session(1, db=3, protocol=3) for _ in range(2))
+    one.sadd("s", "kept", "out")
+    one.set("n", 10)
+    base = one.execute_command("BRANCH", "LIST")[0]
+    two.execute_command("BRANCH", "CHECKOUT", base)
+    for client in (one, two):
+        client.execute_command("BRANCH", "BEGIN", "PARENT")
+        client.srem("s", "out")
+        client.sadd("s", "in")
+        client.incrby("n", 5)
+    both = [client.execute_command("BRANCH", "COMMIT") for client in (one, two)]
+
+    def resolve(merging, own=None, add=0):
+        branches.replace_set(merging.session, "s", merging.union("s") | ({own} if own else set()))
+        merging.session.set("n", merging.counter("n") + add)
+
+    for client in (one, two):
+        client.execute_command("BRANCH", "MERGE", "STATE", *both)
+    for client, own in ((one, "first"), (two, "second")):
+        resolve(branches.Merge(client, both), own, 100)
+    for client in (one, two):
+        client.execute_command("BRANCH", "COMMIT")
+    assert len(one.execute_command("BRANCH", "LIST")) == 2
+    branches.merge(one, resolve)
+    assert one.smembers("s") == {"kept", "in", "first", "second"}
+    assert one.get("n") == "220"
 
 
 def test_branches_take_at_most_half_of_the_code():
