@@ -107,12 +107,18 @@ impl Discarded {
     }
 }
 
+/// What is said of a loss that is known.
+fn told(Loss { datacenter, whole, doubtful }: Loss) -> Message {
+    Message::Lost { datacenter, whole, doubtful: Some(doubtful) }
+}
+
 impl Partition {
-    /// A dead datacenter's stream has its end here.
+    /// A dead datacenter's stream has its end here. It is said by who knows the loss, too: partition 0 may have lost it
+    /// with the end of its log.
     pub(super) fn say_ended(&mut self, datacenter: DatacenterId) {
         let cuts = self.protocols.iter().any(|protocol| protocol.needs().cuts);
         let Some(whole) = self.dead.whole(datacenter) else { return };
-        if cuts && self.discarded.loss_of(datacenter).is_none() {
+        if cuts {
             self.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful: None });
         }
     }
@@ -132,9 +138,8 @@ impl Partition {
         whole: LogicalTime,
         doubtful: Option<LogicalTime>,
     ) {
-        if let Some(Loss { datacenter, whole, doubtful }) = self.discarded.loss_of(datacenter) {
-            let doubtful = Some(doubtful);
-            return self.send_local(from, Message::Lost { datacenter, whole, doubtful });
+        if let Some(loss) = self.discarded.loss_of(datacenter) {
+            return self.send_local(from, told(loss));
         }
         let partitions = usize::from(self.config.topology.partitions);
         let gathered = self.discarded.gathered.entry(datacenter).or_default();
@@ -164,7 +169,14 @@ impl Partition {
         whole: LogicalTime,
         doubtful: Option<LogicalTime>,
     ) {
-        if self.discarded.loss_of(datacenter).is_some() || self.dead.whole(datacenter).is_none() {
+        if let Some(loss) = self.discarded.loss_of(datacenter) {
+            // What was discarded is not here any more, so the question cannot be answered a second time.
+            if doubtful.is_none() {
+                self.send_local(GATHERER, told(loss));
+            }
+            return;
+        }
+        if self.dead.whole(datacenter).is_none() {
             return;
         }
         match doubtful {
@@ -320,8 +332,8 @@ impl Partition {
         let Some(loss) = self.discarded.losses.iter().find(|loss| protocol.shows_lost(cut, loss)) else {
             return false;
         };
-        let Loss { datacenter, whole, doubtful } = *loss;
-        self.send(to, Message::Lost { datacenter, whole, doubtful: Some(doubtful) });
+        let message = told(*loss);
+        self.send(to, message);
         true
     }
 }
