@@ -4,6 +4,7 @@
 //! one that shows a token in another place begins a new session whose first operation merges the old one's past.
 
 use crate::promises::{Availability, Promises};
+use crate::reply::Answer;
 use ensue_types::{Args, DatacenterId, PartitionId, partition_of};
 use std::collections::BTreeMap;
 
@@ -105,6 +106,8 @@ pub struct History {
     pub built_on: BTreeMap<OperationIndex, OperationIndex>,
     /// All additions to each counter.
     pub adds: BTreeMap<Location, Vec<OperationIndex>>,
+    /// Each answer with its time, where an oracle goes by the answers themselves: fewer than there are commands if it was left.
+    pub said: BTreeMap<OperationIndex, Vec<(u64, Answer)>>,
     /// What handlers of conflicts made: each read with its operation.
     pub folded: Vec<(OperationIndex, Folded)>,
     /// No message from one datacenter to another takes less.
@@ -236,11 +239,10 @@ impl History {
     pub fn describe(&self, index: OperationIndex) -> String {
         let operation = &self.operations[index];
         let commands: Vec<String> = operation.commands.iter().map(words).collect();
-        let reads: Vec<String> = operation
-            .reads
-            .iter()
-            .map(|(location, seen)| format!("{}={}", self.name(*location), show(*seen)))
-            .collect();
+        let told = operation.reads.iter();
+        let told = told.map(|(location, seen)| format!("{}={}", self.name(*location), show(*seen)));
+        let said = self.said.get(&index).into_iter().flatten().map(|(_, answer)| answer.to_string());
+        let reads: Vec<String> = told.chain(said).collect();
         let merges = operation.merges.map(|m| format!(" merges #{m}")).unwrap_or_default();
         let end = match operation.answered_us {
             u64::MAX => "?".to_owned(),

@@ -6,6 +6,7 @@
 
 pub mod agreement;
 pub mod audit;
+pub mod branching;
 pub mod cli;
 pub mod clock;
 pub mod compare;

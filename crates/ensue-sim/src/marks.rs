@@ -41,6 +41,12 @@ pub enum Mark {
     /// A request was answered `DISCARDED`, and something was discarded with a dead datacenter.
     Parted,
     Discarded,
+    /// A transaction of a keyspace with branches was aborted; a merge was begun; there was more than one leaf; a state was
+    /// asked for that had been collected.
+    Aborted,
+    MergeBegun,
+    Branched,
+    StateCollected,
     Crash {
         step: TransactionStep,
         remote: bool,
@@ -79,6 +85,7 @@ impl Mark {
             Mark::StaleRead => promises.causality && !promises.shows_received,
             Mark::Blocked => promises.availability == Availability::Blocks,
             Mark::FellBack => promises.availability == Availability::FallsBack,
+            Mark::Aborted | Mark::MergeBegun | Mark::Branched | Mark::StateCollected => promises.branches,
             _ => true,
         }
     }
@@ -108,6 +115,10 @@ impl Mark {
             Mark::StaleRead,
             Mark::Blocked,
             Mark::FellBack,
+            Mark::Aborted,
+            Mark::MergeBegun,
+            Mark::Branched,
+            Mark::StateCollected,
         ];
         for remote in [false, true] {
             marks.extend(STEPS.iter().map(|&step| Mark::Crash { step, remote }));

@@ -23,6 +23,8 @@
 //! everywhere, and has no write transactions. Its members differ in whether several keys are read as one state, in
 //! what a datacenter shows at once of what it has acknowledged, and in what becomes of a read whose past is not there yet.
 
+use crate::branching;
+
 /// What becomes of one command, or one `MULTI`, that writes in several partitions. In one partition it is atomic always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeveralWrites {
@@ -78,6 +80,8 @@ pub struct Promises {
     pub folds: bool,
     /// What was received is shown or hidden by vectors of times, and nothing waits where it arrives.
     pub goes_by_times: bool,
+    /// Keyspaces have branches: other clients ask, and another oracle judges (`branching`).
+    pub branches: bool,
 }
 
 const EIGER: Promises = Promises {
@@ -91,6 +95,7 @@ const EIGER: Promises = Promises {
     shows_late: false,
     folds: false,
     goes_by_times: false,
+    branches: false,
 };
 
 /// Each read of several stands for itself, and is of the moment.
@@ -130,6 +135,15 @@ const POCC: Promises = Promises { availability: Availability::Blocks, shows_rece
 const HA_POCC: Promises =
     Promises { recency: Recency::OwnPast, availability: Availability::FallsBack, ..CURE };
 
+/// Sessions carry their states with them; what else is promised, `branching` says.
+const TARDIS: Promises = Promises {
+    several_writes: SeveralWrites::Apart,
+    one_stream: true,
+    shows_received: true,
+    branches: true,
+    ..EIGER
+};
+
 impl Default for Promises {
     fn default() -> Promises {
         EIGER
@@ -138,7 +152,7 @@ impl Default for Promises {
 
 impl Promises {
     /// Every protocol that the oracle knows.
-    pub const PROTOCOLS: [(&str, Promises); 11] = [
+    pub const PROTOCOLS: [(&str, Promises); 12] = [
         ("eiger", EIGER),
         ("eventual", EVENTUAL),
         ("log", LOG),
@@ -150,6 +164,7 @@ impl Promises {
         ("cure", CURE),
         ("pocc", POCC),
         ("ha-pocc", HA_POCC),
+        (branching::PROTOCOL, TARDIS),
     ];
 
     /// What the protocol of this name promises.
@@ -157,7 +172,7 @@ impl Promises {
         Promises::PROTOCOLS.iter().find(|(name, _)| *name == protocol).map(|(_, promises)| *promises)
     }
 
-    /// The protocols that can be simulated: those that there are.
+    /// The protocols of one family, which all have the same clients and the same oracle.
     pub fn protocols() -> impl Iterator<Item = &'static str> {
         Promises::PROTOCOLS
             .into_iter()
@@ -167,8 +182,9 @@ impl Promises {
 
     /// The name of a protocol that can be simulated, or an error that lists them.
     pub fn find(protocol: &str) -> Result<&'static str, String> {
-        Promises::protocols().find(|name| *name == protocol).ok_or_else(|| {
-            let names: Vec<&str> = Promises::protocols().collect();
+        let all = || Promises::protocols().chain([branching::PROTOCOL]);
+        all().find(|name| *name == protocol).ok_or_else(|| {
+            let names: Vec<&str> = all().collect();
             format!("there is no protocol {protocol}; the protocols are {}", names.join(", "))
         })
     }

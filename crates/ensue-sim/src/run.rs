@@ -1,12 +1,14 @@
 //! One run: a seed's world under its workload and faults, then quiescence, then the judgement.
 
+mod branches;
 mod panics;
 mod settle;
 
 pub use panics::caught;
 
 use crate::agreement;
-use crate::event::Alarm;
+use crate::branching::clients::BranchClients;
+use crate::event::{Alarm, ConnectionId};
 use crate::faults::{Effect, Plan};
 use crate::history::{History, OperationIndex};
 use crate::marks::{Mark, Marks};
@@ -50,6 +52,39 @@ pub struct Report {
     pub virtual_us: u64,
 }
 
+/// Those who ask, as a run meets them.
+pub trait Clients {
+    /// Whether everything was issued and answered, or has an unknown outcome.
+    fn is_idle(&self) -> bool;
+
+    /// From now on nothing new is asked.
+    fn stop(&mut self);
+
+    /// How long a request may wait for another datacenter.
+    fn waits_us(&self, world: &World) -> u64;
+
+    /// A request that a healthy datacenter, or after long any running core, should have answered by now.
+    fn overdue(&self, world: &mut World, patience_us: u64) -> Option<Violation>;
+
+    /// A client has thought enough.
+    fn on_alarm(&mut self, world: &mut World, index: usize);
+
+    /// Bytes from a server.
+    fn on_answer(
+        &mut self,
+        world: &mut World,
+        marks: &mut Marks,
+        connection: ConnectionId,
+        bytes: &[u8],
+    ) -> Result<(), Violation>;
+
+    /// A connection is lost.
+    fn on_hangup(&mut self, world: &mut World, connection: ConnectionId);
+
+    /// Power failed, and may have taken what was acknowledged.
+    fn on_power_losses(&mut self, world: &World);
+}
+
 /// Where the events of a run are shown.
 pub type Sink = Box<dyn Write>;
 
@@ -68,17 +103,35 @@ pub fn run(options: Options, trace: Option<Sink>) -> Report {
 pub fn run_plan(options: Options, plan: Plan, trace: Option<Sink>) -> Report {
     let mut world = World::new(options.clone());
     world.trace = trace;
-    let mut workload = Workload::new(&mut world);
+    let branches = options.promises().branches;
+    let mut asking = match branches {
+        true => Asking::OfBranches(Box::new(BranchClients::new(&mut world))),
+        false => Asking::Plain(Box::new(Workload::new(&mut world))),
+    };
     let mut run =
         Run { world, plan, marks: Marks::default(), finals: Vec::new(), stale_reads: StaleReads::default() };
     run.order_fault(0);
-    let mut verdict = panics::caught(|| run.complete(&mut workload))
-        .unwrap_or_else(|words| Err(Violation::new(property::PANIC, words)));
+    let complete = || match &mut asking {
+        Asking::OfBranches(clients) => {
+            run.busy(&mut **clients)?;
+            run.settle_branches(clients)
+        }
+        Asking::Plain(workload) => {
+            run.busy(&mut **workload)?;
+            run.settle(workload)
+        }
+    };
+    let mut verdict =
+        panics::caught(complete).unwrap_or_else(|words| Err(Violation::new(property::PANIC, words)));
     if run.world.is_endless() {
         // Whatever else is wrong follows from that: nothing happened any more.
         verdict = Err(Violation::new(property::PROGRESS, "the world talks without end"));
     }
     run.marks.join(&run.world.marks);
+    let (history, taken) = match asking {
+        Asking::OfBranches(clients) => clients.into_taken(),
+        Asking::Plain(workload) => (workload.history, workload.taken),
+    };
     Report {
         options,
         plan: run.plan,
@@ -86,13 +139,19 @@ pub fn run_plan(options: Options, plan: Plan, trace: Option<Sink>) -> Report {
         marks: run.marks,
         hash: run.world.audit.hash(),
         events: run.world.audit.events(),
-        operations: workload.history.operations.len() as u64,
+        operations: history.operations.len() as u64,
         virtual_us: run.world.now(),
-        history: workload.history,
+        history,
         finals: run.finals,
         stale_reads: run.stale_reads,
-        taken: workload.taken,
+        taken,
     }
+}
+
+/// Whose clients they are.
+enum Asking {
+    Plain(Box<Workload>),
+    OfBranches(Box<BranchClients>),
 }
 
 struct Run {
@@ -104,27 +163,28 @@ struct Run {
 }
 
 impl Run {
-    fn complete(&mut self, workload: &mut Workload) -> Result<(), Violation> {
-        while !workload.is_idle() && self.world.now() < BUSY_US_MAX {
-            self.advance(workload, true)?;
+    /// Clients ask, under faults; at last everything is healed, and those who wait are answered.
+    fn busy(&mut self, clients: &mut dyn Clients) -> Result<(), Violation> {
+        while !clients.is_idle() && self.world.now() < BUSY_US_MAX {
+            self.advance(clients, true)?;
         }
-        workload.stop();
+        clients.stop();
         self.world.heal_everything();
         let deadline = self.world.now() + self.patience_us();
-        while !workload.is_idle() && self.world.now() < deadline {
-            self.advance(workload, false)?;
+        while !clients.is_idle() && self.world.now() < deadline {
+            self.advance(clients, false)?;
         }
-        self.settle(workload)
+        Ok(())
     }
 
     /// Lets the world go on for a while.
-    fn advance(&mut self, workload: &mut Workload, faulty: bool) -> Result<(), Violation> {
+    fn advance(&mut self, clients: &mut dyn Clients, faulty: bool) -> Result<(), Violation> {
         let until = self.world.now() + WATCH_US;
         while let Some(happening) = self.world.step(until) {
-            self.on_happening(workload, happening, faulty)?;
+            self.on_happening(clients, happening, faulty)?;
         }
         let patience = self.patience_us();
-        match workload.overdue(&mut self.world, patience) {
+        match clients.overdue(&mut self.world, patience) {
             Some(violation) => Err(violation),
             None => Ok(()),
         }
@@ -137,17 +197,17 @@ impl Run {
 
     fn on_happening(
         &mut self,
-        workload: &mut Workload,
+        clients: &mut dyn Clients,
         happening: Happening,
         faulty: bool,
     ) -> Result<(), Violation> {
         let world = &mut self.world;
-        workload.on_power_losses(world);
+        clients.on_power_losses(world);
         match happening {
             Happening::Answer { connection, bytes, .. } => {
-                workload.on_answer(world, &mut self.marks, connection, &bytes)?;
+                clients.on_answer(world, &mut self.marks, connection, &bytes)?;
             }
-            Happening::Hangup { connection } => workload.on_hangup(world, connection),
+            Happening::Hangup { connection } => clients.on_hangup(world, connection),
             Happening::Trace { site, trace, is_excused } => {
                 let datacenter = world.options.shape.datacenter(site);
                 if let Some(mark) = Mark::of_trace(&trace, datacenter) {
@@ -161,7 +221,7 @@ impl Run {
             }
             Happening::Struck { aim } => self.marks.add(Mark::Crash { step: aim.step, remote: aim.remote }),
             Happening::Alarm(alarm) => match alarm {
-                Alarm::Client(index) => workload.on_alarm(world, index),
+                Alarm::Client(index) => clients.on_alarm(world, index),
                 Alarm::Fault(number) if faulty => self.strike(number),
                 // After the end of the faults nothing is left to lift.
                 Alarm::FaultEnds(number) if faulty => {

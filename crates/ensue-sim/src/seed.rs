@@ -2,6 +2,7 @@
 //!
 //! Bounds are shrunk so that what is rare in production is common here; `Display` prints every option.
 
+use crate::branching::options::BranchOptions;
 use crate::faults::{Fault, Kind, LoseDatacenter};
 use crate::promises::Promises;
 use crate::random::Random;
@@ -100,6 +101,8 @@ pub struct Options {
     pub turn_us_max: u64,
     pub faults: FaultOptions,
     pub workload: WorkloadOptions,
+    /// Only protocols whose keyspaces have branches ask for them.
+    pub branches: BranchOptions,
 }
 
 impl Options {
@@ -149,6 +152,7 @@ impl Options {
             turn_us_max: random.pick(&[0, 0, 10, 100, 500]),
             faults: FaultOptions::default(),
             workload,
+            branches: BranchOptions::draw(seed, shape.datacenters),
         };
         let rarities = &mut Random::stream(seed, "rarities");
         if rarities.chance(60) {
@@ -246,6 +250,7 @@ impl Options {
             turn_us_max: 0,
             faults: FaultOptions::default(),
             workload: WorkloadOptions::default(),
+            branches: BranchOptions::default(),
         }
     }
 }
@@ -388,6 +393,7 @@ impl fmt::Display for Options {
         writeln!(f, "clock           {:?}", self.clock)?;
         writeln!(f, "turn_us_max     {}", self.turn_us_max)?;
         writeln!(f, "faults          {:?}", self.faults)?;
-        write!(f, "workload        {:?}", self.workload)
+        write!(f, "workload        {:?}", self.workload)?;
+        if self.promises().branches { write!(f, "\nbranches        {:?}", self.branches) } else { Ok(()) }
     }
 }

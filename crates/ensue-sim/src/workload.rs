@@ -23,6 +23,7 @@ use crate::oracle::{Violation, property};
 use crate::promises::Recency;
 use crate::random::Random;
 use crate::reply::Answer;
+use crate::run::Clients;
 use crate::shape::Site;
 use crate::world::World;
 use bytes::Bytes;
@@ -98,165 +99,6 @@ impl Workload {
             world.alarm(at, Alarm::Client(index));
         }
         workload
-    }
-
-    /// Whether everything was issued and answered, or has an unknown outcome.
-    pub fn is_idle(&self) -> bool {
-        let idle = |client: &Client| client.waiting.is_empty() && (client.budget == 0 || self.stopping);
-        self.clients.iter().all(idle)
-    }
-
-    /// From now on nothing new is asked.
-    pub fn stop(&mut self) {
-        self.stopping = true;
-    }
-
-    /// A request that a healthy datacenter, or after long any running core, should have answered by now.
-    pub fn overdue(&self, world: &mut World, patience_us: u64) -> Option<Violation> {
-        let now = world.now();
-        let waits_us = self.waits_us(world);
-        for client in &self.clients {
-            let Some(request) = client.waiting.front() else { continue };
-            let datacenter = world.options.shape.datacenter(client.site);
-            let extra = match request.purpose {
-                Purpose::Merge { .. } => world.options.workload.merge_timeout_ms * 1_000,
-                _ => waits_us,
-            };
-            // Where one request may wait, those behind it wait first for their turn.
-            let asked_us = if waits_us > 0 { request.first_since_us } else { request.invoked_us };
-            let healthy = world.healthy_since(datacenter);
-            let from = asked_us.max(healthy.unwrap_or(u64::MAX));
-            let late =
-                now > from.saturating_add(HEALTHY_ANSWER_US + extra) || now > asked_us + patience_us + extra;
-            if late {
-                let words = format!("no answer: {}", self.history.describe(request.operation));
-                return Some(Violation::new(property::AVAILABILITY, words));
-            }
-        }
-        None
-    }
-
-    /// A client has thought enough.
-    pub fn on_alarm(&mut self, world: &mut World, index: usize) {
-        let client = &mut self.clients[index];
-        if self.stopping || client.budget == 0 || !client.waiting.is_empty() {
-            return;
-        }
-        if let Some(kept) = &world.options.workload.kept {
-            let Some((&(_, step), &at)) = kept.range((index, client.steps + 1)..(index + 1, 0)).next() else {
-                client.budget = 0;
-                return;
-            };
-            if world.now() < at {
-                return world.alarm(at, Alarm::Client(index));
-            }
-            client.steps = step - 1;
-        }
-        client.next_step(world.options.seed, index);
-        if self.clients[index].connection.is_none() {
-            let connection = world.connect(self.clients[index].site);
-            self.clients[index].connection = Some(connection);
-            self.connections.insert(connection, index);
-            if let Some(token) = self.clients[index].token.take() {
-                return self.merge(world, index, token, true);
-            }
-        }
-        let options = world.options.workload.clone();
-        let random = &mut self.clients[index].random;
-        if random.chance(options.move_rate) {
-            let site = Site(random.index(world.options.shape.sites()));
-            // Without causality there are no tokens: who goes elsewhere is somebody else there.
-            return match self.history.promises.causality {
-                true => self.token(world, index, Some(site)),
-                false => self.leave(world, index),
-            };
-        }
-        if self.history.promises.causality && random.chance(options.merge_rate) {
-            if self.board.is_empty() || random.chance(500) {
-                return self.token(world, index, None);
-            }
-            let token = self.board[random.index(self.board.len())].clone();
-            if random.chance(FORGED) {
-                return self.forge(world, index, &token);
-            }
-            return self.merge(world, index, token, false);
-        }
-        let count = if random.chance(options.pipeline) { random.between(2, 5) } else { 1 };
-        let mut commands = Vec::new();
-        for _ in 0..count {
-            commands.extend(self.work(world, index));
-        }
-        if count > 1 {
-            self.read_as_one(index);
-        }
-        self.send(world, index, commands);
-    }
-
-    /// Bytes from a server.
-    pub fn on_answer(
-        &mut self,
-        world: &mut World,
-        marks: &mut Marks,
-        connection: ConnectionId,
-        bytes: &[u8],
-    ) -> Result<(), Violation> {
-        let Some(&index) = self.connections.get(&connection) else { return Ok(()) };
-        self.clients[index].incoming.extend(bytes);
-        loop {
-            let client = &mut self.clients[index];
-            let popped = client.incoming.pop().map_err(|why| Violation::new(property::PROTOCOL, why))?;
-            let Some(answer) = popped else { return Ok(()) };
-            let Some(request) = client.waiting.front_mut() else {
-                return Err(Violation::new(property::PROTOCOL, format!("unasked answer {answer}")));
-            };
-            request.answers.push(answer);
-            request.missing -= 1;
-            if request.missing > 0 {
-                continue;
-            }
-            if let Some(request) = client.waiting.pop_front() {
-                if let Some(next) = client.waiting.front_mut() {
-                    next.first_since_us = world.now();
-                }
-                if !self.finish(world, marks, index, request)? {
-                    return Ok(());
-                }
-            }
-        }
-    }
-
-    /// A connection is lost: the client begins anew elsewhere.
-    pub fn on_hangup(&mut self, world: &mut World, connection: ConnectionId) {
-        if let Some(index) = self.connections.remove(&connection) {
-            let client = &mut self.clients[index];
-            client.connection = None;
-            self.begin_anew(world, index);
-        }
-    }
-
-    /// Power failed, and may have taken what was acknowledged: what a model knows of private keys is not certain any more.
-    pub fn on_power_losses(&mut self, world: &World) {
-        let known = self.history.power_losses.len();
-        if world.power_losses.len() == known {
-            return;
-        }
-        self.history.power_losses.extend_from_slice(&world.power_losses[known..]);
-        for index in 0..self.clients.len() {
-            self.clients[index].model_uncertain = true;
-            self.bury(index);
-            let client = &mut self.clients[index];
-            client.prefix = format!("k{}-{}-", client.session, world.power_losses.len());
-            client.expiring = None;
-            for request in &mut client.waiting {
-                request.expiring = None;
-                for command in &mut request.commands {
-                    if matches!(command.expect, Expect::Exactly(_) | Expect::Expiring { .. }) {
-                        command.expect = Expect::Anything;
-                    }
-                }
-            }
-        }
-        self.relics.iter_mut().for_each(|relic| relic.certain = false);
     }
 
     /// Every client's private keys, those in use included.
@@ -563,6 +405,164 @@ impl Workload {
         let most = world.options.workload.think_us_max;
         let at = world.now() + self.clients[index].random.skewed(1, most);
         world.alarm(at, Alarm::Client(index));
+    }
+}
+
+impl Clients for Workload {
+    fn is_idle(&self) -> bool {
+        let idle = |client: &Client| client.waiting.is_empty() && (client.budget == 0 || self.stopping);
+        self.clients.iter().all(idle)
+    }
+
+    fn stop(&mut self) {
+        self.stopping = true;
+    }
+
+    fn waits_us(&self, world: &World) -> u64 {
+        Workload::waits_us(self, world)
+    }
+
+    fn overdue(&self, world: &mut World, patience_us: u64) -> Option<Violation> {
+        let now = world.now();
+        let waits_us = self.waits_us(world);
+        for client in &self.clients {
+            let Some(request) = client.waiting.front() else { continue };
+            let datacenter = world.options.shape.datacenter(client.site);
+            let extra = match request.purpose {
+                Purpose::Merge { .. } => world.options.workload.merge_timeout_ms * 1_000,
+                _ => waits_us,
+            };
+            // Where one request may wait, those behind it wait first for their turn.
+            let asked_us = if waits_us > 0 { request.first_since_us } else { request.invoked_us };
+            let healthy = world.healthy_since(datacenter);
+            let from = asked_us.max(healthy.unwrap_or(u64::MAX));
+            let late =
+                now > from.saturating_add(HEALTHY_ANSWER_US + extra) || now > asked_us + patience_us + extra;
+            if late {
+                let words = format!("no answer: {}", self.history.describe(request.operation));
+                return Some(Violation::new(property::AVAILABILITY, words));
+            }
+        }
+        None
+    }
+
+    fn on_alarm(&mut self, world: &mut World, index: usize) {
+        let client = &mut self.clients[index];
+        if self.stopping || client.budget == 0 || !client.waiting.is_empty() {
+            return;
+        }
+        if let Some(kept) = &world.options.workload.kept {
+            let Some((&(_, step), &at)) = kept.range((index, client.steps + 1)..(index + 1, 0)).next() else {
+                client.budget = 0;
+                return;
+            };
+            if world.now() < at {
+                return world.alarm(at, Alarm::Client(index));
+            }
+            client.steps = step - 1;
+        }
+        client.next_step(world.options.seed, index);
+        if self.clients[index].connection.is_none() {
+            let connection = world.connect(self.clients[index].site);
+            self.clients[index].connection = Some(connection);
+            self.connections.insert(connection, index);
+            if let Some(token) = self.clients[index].token.take() {
+                return self.merge(world, index, token, true);
+            }
+        }
+        let options = world.options.workload.clone();
+        let random = &mut self.clients[index].random;
+        if random.chance(options.move_rate) {
+            let site = Site(random.index(world.options.shape.sites()));
+            // Without causality there are no tokens: who goes elsewhere is somebody else there.
+            return match self.history.promises.causality {
+                true => self.token(world, index, Some(site)),
+                false => self.leave(world, index),
+            };
+        }
+        if self.history.promises.causality && random.chance(options.merge_rate) {
+            if self.board.is_empty() || random.chance(500) {
+                return self.token(world, index, None);
+            }
+            let token = self.board[random.index(self.board.len())].clone();
+            if random.chance(FORGED) {
+                return self.forge(world, index, &token);
+            }
+            return self.merge(world, index, token, false);
+        }
+        let count = if random.chance(options.pipeline) { random.between(2, 5) } else { 1 };
+        let mut commands = Vec::new();
+        for _ in 0..count {
+            commands.extend(self.work(world, index));
+        }
+        if count > 1 {
+            self.read_as_one(index);
+        }
+        self.send(world, index, commands);
+    }
+
+    fn on_answer(
+        &mut self,
+        world: &mut World,
+        marks: &mut Marks,
+        connection: ConnectionId,
+        bytes: &[u8],
+    ) -> Result<(), Violation> {
+        let Some(&index) = self.connections.get(&connection) else { return Ok(()) };
+        self.clients[index].incoming.extend(bytes);
+        loop {
+            let client = &mut self.clients[index];
+            let popped = client.incoming.pop().map_err(|why| Violation::new(property::PROTOCOL, why))?;
+            let Some(answer) = popped else { return Ok(()) };
+            let Some(request) = client.waiting.front_mut() else {
+                return Err(Violation::new(property::PROTOCOL, format!("unasked answer {answer}")));
+            };
+            request.answers.push(answer);
+            request.missing -= 1;
+            if request.missing > 0 {
+                continue;
+            }
+            if let Some(request) = client.waiting.pop_front() {
+                if let Some(next) = client.waiting.front_mut() {
+                    next.first_since_us = world.now();
+                }
+                if !self.finish(world, marks, index, request)? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn on_hangup(&mut self, world: &mut World, connection: ConnectionId) {
+        if let Some(index) = self.connections.remove(&connection) {
+            let client = &mut self.clients[index];
+            client.connection = None;
+            self.begin_anew(world, index);
+        }
+    }
+
+    fn on_power_losses(&mut self, world: &World) {
+        let known = self.history.power_losses.len();
+        if world.power_losses.len() == known {
+            return;
+        }
+        self.history.power_losses.extend_from_slice(&world.power_losses[known..]);
+        for index in 0..self.clients.len() {
+            self.clients[index].model_uncertain = true;
+            self.bury(index);
+            let client = &mut self.clients[index];
+            client.prefix = format!("k{}-{}-", client.session, world.power_losses.len());
+            client.expiring = None;
+            for request in &mut client.waiting {
+                request.expiring = None;
+                for command in &mut request.commands {
+                    if matches!(command.expect, Expect::Exactly(_) | Expect::Expiring { .. }) {
+                        command.expect = Expect::Anything;
+                    }
+                }
+            }
+        }
+        self.relics.iter_mut().for_each(|relic| relic.certain = false);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Quiescence: everything is healed, nobody asks any more, and all datacenters must become one.
 
-use super::Run;
+use super::{Clients, Run};
 use crate::event::ConnectionId;
 use crate::history::{Location, OperationIndex};
 use crate::marks::Mark;
@@ -18,12 +18,12 @@ use std::collections::BTreeSet;
 
 /// Everything must be everywhere, and every tombstone gone, this long after all was healed: the logs are synced every
 /// thirty seconds under `appendfsync no`, and tombstones wait for several syncs.
-const SETTLE_US_MAX: u64 = 150_000_000;
+pub(super) const SETTLE_US_MAX: u64 = 150_000_000;
 /// How often a session is asked again that waits.
 const ASKED_AGAIN: usize = 8;
-const LOOK_AGAIN_US: u64 = 200_000;
+pub(super) const LOOK_AGAIN_US: u64 = 200_000;
 /// Every link is up again so long after the last fault, and has carried a heartbeat.
-const RECONNECT_US: u64 = 3_000_000;
+pub(super) const RECONNECT_US: u64 = 3_000_000;
 /// Figures that must come down to nothing, and what it means if they do not.
 const UNFINISHED: [(&str, &str); 6] = [
     ("ensue_disk_full", "partitions refuse writes though no disk is full"),
@@ -293,9 +293,9 @@ impl Run {
     }
 
     /// Asks a fresh session. The inner error: no answer in time.
-    fn ask(
+    pub(super) fn ask(
         &mut self,
-        workload: &mut Workload,
+        clients: &mut dyn Clients,
         datacenter: DatacenterId,
         commands: Vec<Args>,
     ) -> Result<Result<Vec<Answer>, Violation>, Violation> {
@@ -303,7 +303,7 @@ impl Run {
         let connection = self.world.connect(site);
         let count = commands.len();
         self.world.send(connection, commands);
-        let answers = self.collect(workload, connection, count)?;
+        let answers = self.collect(clients, connection, count)?;
         self.world.close(connection);
         if answers.len() < count {
             let words =
@@ -315,14 +315,14 @@ impl Run {
 
     fn collect(
         &mut self,
-        workload: &mut Workload,
+        clients: &mut dyn Clients,
         wanted: ConnectionId,
         count: usize,
     ) -> Result<Vec<Answer>, Violation> {
         let mut incoming = Answers::default();
         let mut answers = Vec::new();
         // Each of them may wait, one after another.
-        let until = self.world.now() + ANSWER_US_MAX + workload.waits_us(&self.world) * count as u64;
+        let until = self.world.now() + ANSWER_US_MAX + clients.waits_us(&self.world) * count as u64;
         while answers.len() < count {
             match self.world.step(until) {
                 None => break,
@@ -333,16 +333,16 @@ impl Run {
                         answers.push(answer);
                     }
                 }
-                Some(other) => self.on_happening(workload, other, false)?,
+                Some(other) => self.on_happening(clients, other, false)?,
             }
         }
         Ok(answers)
     }
 
-    fn idle(&mut self, workload: &mut Workload, length_us: u64) -> Result<(), Violation> {
+    pub(super) fn idle(&mut self, clients: &mut dyn Clients, length_us: u64) -> Result<(), Violation> {
         let until = self.world.now() + length_us;
         while let Some(happening) = self.world.step(until) {
-            self.on_happening(workload, happening, false)?;
+            self.on_happening(clients, happening, false)?;
         }
         Ok(())
     }
@@ -379,7 +379,7 @@ fn discarded_writes(
 }
 
 /// A figure of `INFO`; nothing counts as 0.
-fn figure(info: &Answer, name: &str) -> u64 {
+pub(super) fn figure(info: &Answer, name: &str) -> u64 {
     let text = info.text().unwrap_or_default();
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     value.and_then(|number| number.trim().parse().ok()).unwrap_or(0)

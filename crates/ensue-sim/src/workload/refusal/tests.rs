@@ -6,6 +6,7 @@ use crate::history::Outcome;
 use crate::marks::{Mark, Marks};
 use crate::oracle::{Violation, property};
 use crate::promises::Promises;
+use crate::run::Clients;
 use crate::seed::Options;
 use crate::workload::Workload;
 use crate::world::{Happening, World};

@@ -1,0 +1,219 @@
+//! Quiescence of a keyspace with branches: all datacenters come to the same leaves, everything is read at them, and what nobody
+//! needs any more is collected.
+
+use super::Run;
+use super::settle::{LOOK_AGAIN_US, RECONNECT_US, SETTLE_US_MAX, figure};
+use crate::branching::clients::BranchClients;
+use crate::branching::oracle as branch_oracle;
+use crate::branching::property as branch_property;
+use crate::history::Outcome;
+use crate::marks::Mark;
+use crate::oracle::{Violation, property};
+use crate::reply::Answer;
+use crate::workload::command::args;
+use ensue_types::{Args, DatacenterId};
+use std::collections::BTreeSet;
+
+/// What a datacenter is asked when everything is at rest.
+const LOOK: [&str; 4] = ["BRANCH LIST", "BRANCH DIGEST LEAVES", "BRANCH INFO", "INFO"];
+/// Figures that must come down to nothing.
+const UNFINISHED: [(&str, &str); 2] =
+    [("waiting", "commits wait for their parents"), ("transactions", "transactions do not end")];
+/// With one leaf and ceilings on it everywhere, so many states may be left: the leaf, and what the last collection left above it.
+const STATES_LEFT: u64 = 1;
+
+impl Run {
+    /// Waits for convergence, reads everything everywhere, judges, and has everything collected.
+    pub(super) fn settle_branches(&mut self, clients: &mut BranchClients) -> Result<(), Violation> {
+        clients.go(&mut self.world);
+        self.idle(clients, RECONNECT_US)?;
+        let restless = self.come_to_one(clients)?;
+        clients.options.final_us = Some(self.world.now());
+        let read = self.read_leaves(clients);
+        branch_oracle::judge(&clients.history, &clients.options)?;
+        read?;
+        restless.map_or(Ok(()), Err)?;
+        self.join_and_collect(clients)
+    }
+
+    /// Looks again and again until all have the same leaves and nothing waits. What is wrong, if time runs out.
+    fn come_to_one(&mut self, clients: &mut BranchClients) -> Result<Option<Violation>, Violation> {
+        let deadline = self.world.now() + SETTLE_US_MAX;
+        loop {
+            let Some(wrong) = self.differ(clients)? else { return Ok(None) };
+            if self.world.now() > deadline {
+                return Ok(Some(wrong));
+            }
+            self.idle(clients, LOOK_AGAIN_US)?;
+        }
+    }
+
+    fn differ(&mut self, clients: &mut BranchClients) -> Result<Option<Violation>, Violation> {
+        let mut seen: Vec<String> = Vec::new();
+        for datacenter in self.world.survivors() {
+            let answers = match self.ask(clients, datacenter, LOOK.map(args).to_vec())? {
+                Ok(answers) => answers,
+                Err(violation) => return Ok(Some(violation)),
+            };
+            if let Some(error) = answers.iter().find(|answer| answer.error().is_some()) {
+                let words = format!("{datacenter} answers {error}");
+                return Ok(Some(Violation::new(property::PROGRESS, words)));
+            }
+            self.marks.add(Mark::Digest);
+            for (name, what) in UNFINISHED {
+                let count = number(&answers[2], name);
+                if count != Some(0) {
+                    let words = format!("{count:?} {what} for ever in {datacenter}");
+                    return Ok(Some(Violation::new(property::PROGRESS, words)));
+                }
+            }
+            if figure(&answers[3], "ensue_disk_full") > 0 {
+                let words = format!("{datacenter} refuses writes though no disk is full");
+                return Ok(Some(Violation::new(property::PROGRESS, words)));
+            }
+            seen.push(format!("{} {}", answers[0], answers[1]));
+        }
+        if seen.iter().any(|one| *one != seen[0]) {
+            return Ok(Some(Violation::new(property::CONVERGENCE, seen.join("\n"))));
+        }
+        Ok(None)
+    }
+
+    /// What a fresh session is told at every leaf, the same in every datacenter.
+    fn read_leaves(&mut self, clients: &mut BranchClients) -> Result<(), Violation> {
+        let keys = written_keys(clients);
+        let mut first: Option<Vec<Answer>> = None;
+        for datacenter in self.world.survivors() {
+            let found =
+                self.ask_told(clients, datacenter, vec![args("BRANCH LIST"), args("BRANCH LOG COUNT 0")])?;
+            let mut commands = Vec::new();
+            for key in &keys {
+                let mut get = args("BRANCH GET");
+                get.push(key.clone().into());
+                if let Answer::Array(leaves) = &found[0] {
+                    get.extend(leaves.iter().filter_map(Answer::bytes).map(|id| id.to_vec().into()));
+                }
+                commands.push(get);
+            }
+            commands.push(args("BRANCH FORKPOINTS"));
+            commands.push(args("BRANCH CONFLICTS"));
+            let answers = self.ask_told(clients, datacenter, commands.clone())?;
+            let first = first.get_or_insert_with(|| answers.clone());
+            for (at, (here, there)) in answers.iter().zip(first.iter()).enumerate() {
+                if here.error().is_some() || in_order(&commands[at], here) != in_order(&commands[at], there) {
+                    let asked: Vec<_> =
+                        commands[at].iter().map(|word| String::from_utf8_lossy(word)).collect();
+                    let words = format!("{}: {here} in {datacenter}, {there} elsewhere", asked.join(" "));
+                    return Err(Violation::new(property::CONVERGENCE, words));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks a fresh session, and writes down what it is answered.
+    fn ask_told(
+        &mut self,
+        clients: &mut BranchClients,
+        datacenter: DatacenterId,
+        commands: Vec<Args>,
+    ) -> Result<Vec<Answer>, Violation> {
+        let session = clients.history.session();
+        let now = self.world.now();
+        let operation = clients.history.invoke(session, datacenter, now, commands.clone(), Vec::new());
+        let answers = self.ask(clients, datacenter, commands)??;
+        let now = self.world.now();
+        clients.history.said.insert(operation, answers.iter().map(|answer| (now, answer.clone())).collect());
+        let told = &mut clients.history.operations[operation];
+        (told.answered_us, told.outcome) = (now, Outcome::Done);
+        Ok(answers)
+    }
+
+    /// One merge joins all leaves, every datacenter places a ceiling on what is left, and then nothing else is kept.
+    fn join_and_collect(&mut self, clients: &mut BranchClients) -> Result<(), Violation> {
+        let survivors = self.world.survivors();
+        let merge = ["BRANCH MERGE", "SET tend vend", "BRANCH COMMIT"].map(args);
+        let leaves = self.ask(clients, survivors[0], vec![args("BRANCH LIST")])??;
+        if matches!(&leaves[0], Answer::Array(leaves) if leaves.len() > 1) {
+            let answers = self.ask(clients, survivors[0], merge.to_vec())??;
+            if let Some(error) = answers.iter().find(|answer| answer.error().is_some()) {
+                let words = format!("{} answers {error} when all leaves are merged", survivors[0]);
+                return Err(Violation::new(branch_property::MERGED, words));
+            }
+        }
+        self.come_to_one(clients)?.map_or(Ok(()), Err)?;
+        let digests = self.digests(clients)?;
+        for &datacenter in &survivors {
+            let answers = self.ask(clients, datacenter, vec![args("BRANCH CEILING")])??;
+            if let Some(error) = answers[0].error() {
+                let words = format!("{datacenter} answers {error} to a ceiling");
+                return Err(Violation::new(property::AVAILABILITY, words));
+            }
+        }
+        let deadline = self.world.now() + SETTLE_US_MAX;
+        loop {
+            let left = self.left(clients)?;
+            let Some(words) = left else { break };
+            if self.world.now() > deadline {
+                return Err(Violation::new(branch_property::BOUND, words));
+            }
+            self.idle(clients, LOOK_AGAIN_US)?;
+        }
+        let after = self.digests(clients)?;
+        if after != digests {
+            let words = format!("before the last collection {digests:?}, after it {after:?}");
+            return Err(Violation::new(property::CONVERGENCE, words));
+        }
+        Ok(())
+    }
+
+    fn digests(&mut self, clients: &mut BranchClients) -> Result<Vec<String>, Violation> {
+        let mut digests = Vec::new();
+        for datacenter in self.world.survivors() {
+            let answers = self.ask(clients, datacenter, vec![args("BRANCH DIGEST LEAVES")])??;
+            digests.push(answers[0].to_string());
+        }
+        Ok(digests)
+    }
+
+    /// What a datacenter keeps beside the last leaf and a version of each key.
+    fn left(&mut self, clients: &mut BranchClients) -> Result<Option<String>, Violation> {
+        for datacenter in self.world.survivors() {
+            let answers = self.ask(clients, datacenter, vec![args("BRANCH INFO")])??;
+            let [states, records, keys] = ["states", "records", "keys"].map(|name| number(&answers[0], name));
+            if states > Some(STATES_LEFT) || records > keys {
+                return Ok(Some(format!("{datacenter}: {}", answers[0])));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Every key that anybody wrote.
+fn written_keys(clients: &BranchClients) -> BTreeSet<Vec<u8>> {
+    let commands = clients.history.operations.iter().flat_map(|operation| &operation.commands);
+    let writes = |command: &&Args| {
+        matches!(command.first().map(|word| &word[..]), Some(b"SET" | b"INCRBY" | b"HSET" | b"SADD"))
+    };
+    commands.filter(writes).filter_map(|command| command.get(1)).map(|key| key.to_vec()).collect()
+}
+
+fn in_order(command: &Args, answer: &Answer) -> Answer {
+    let key = command.get(2).map(|key| key.to_vec()).unwrap_or_default();
+    match answer {
+        Answer::Array(values) if command.len() > 2 => {
+            Answer::Array(values.iter().map(|value| crate::branching::rows::in_order(&key, value)).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// A figure of a map.
+fn number(map: &Answer, name: &str) -> Option<u64> {
+    let Answer::Array(items) = map else { return None };
+    let pair = items.chunks(2).find(|pair| pair[0].text() == Some(name))?;
+    match pair.get(1)? {
+        Answer::Integer(number) => u64::try_from(*number).ok(),
+        other => other.text()?.parse().ok(),
+    }
+}
