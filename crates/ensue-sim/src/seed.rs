@@ -2,7 +2,7 @@
 //!
 //! Bounds are shrunk so that what is rare in production is common here; `Display` prints every option.
 
-use crate::branching::options::BranchOptions;
+use crate::branching::options;
 use crate::faults::{Fault, Kind, LoseDatacenter};
 use crate::promises::Promises;
 use crate::random::Random;
@@ -72,6 +72,8 @@ pub struct WorkloadOptions {
     pub move_rate: u64,
     pub merge_rate: u64,
     pub merge_timeout_ms: u64,
+    /// Times in a thousand that a client of a keyspace with branches places a ceiling.
+    pub ceiling_rate: u64,
     /// Keys of each class.
     pub keys: usize,
     /// Weights of the operations, in the order of `workload::mix::KINDS`, then `FOLD_KINDS`.
@@ -101,8 +103,6 @@ pub struct Options {
     pub turn_us_max: u64,
     pub faults: FaultOptions,
     pub workload: WorkloadOptions,
-    /// Only protocols whose keyspaces have branches ask for them.
-    pub branches: BranchOptions,
 }
 
 impl Options {
@@ -152,8 +152,12 @@ impl Options {
             turn_us_max: random.pick(&[0, 0, 10, 100, 500]),
             faults: FaultOptions::default(),
             workload,
-            branches: BranchOptions::draw(seed, shape.datacenters),
         };
+        if options.promises().branches {
+            let (branching, ceiling_rate) = options::draw(seed, shape.datacenters);
+            options.tuning.branching = branching;
+            options.workload.ceiling_rate = ceiling_rate;
+        }
         let rarities = &mut Random::stream(seed, "rarities");
         if rarities.chance(60) {
             options.clock.wild_ms = options.tuning.clock_ahead_ms_max + rarities.between(100, 20_000);
@@ -250,7 +254,6 @@ impl Options {
             turn_us_max: 0,
             faults: FaultOptions::default(),
             workload: WorkloadOptions::default(),
-            branches: BranchOptions::default(),
         }
     }
 }
@@ -364,6 +367,7 @@ fn draw_workload(random: &mut Random) -> WorkloadOptions {
         move_rate: random.pick(&[0, 5, 20, 50]),
         merge_rate: random.pick(&[0, 10, 30]),
         merge_timeout_ms: random.between(100, 2_000),
+        ceiling_rate: 0,
         keys: random.between(2, 6) as usize,
         mix,
         kept: None,
@@ -393,7 +397,6 @@ impl fmt::Display for Options {
         writeln!(f, "clock           {:?}", self.clock)?;
         writeln!(f, "turn_us_max     {}", self.turn_us_max)?;
         writeln!(f, "faults          {:?}", self.faults)?;
-        write!(f, "workload        {:?}", self.workload)?;
-        if self.promises().branches { write!(f, "\nbranches        {:?}", self.branches) } else { Ok(()) }
+        write!(f, "workload        {:?}", self.workload)
     }
 }

@@ -3,7 +3,7 @@
 use crate::faults::text::parse_us;
 use crate::promises::Promises;
 use crate::seed::{DiskOptions, Options};
-use ensue_node::{AppendFsync, Tuning};
+use ensue_node::{AppendFsync, Collection, Tuning};
 
 /// Most of everything that a script may ask for.
 const DATACENTERS_MAX: u8 = 8;
@@ -81,6 +81,14 @@ impl Options {
             "stream_memory_bytes" => tuning.stream_memory_bytes = number(value)? as usize,
             "checkpoint_bytes" => tuning.checkpoint_bytes = number(value)?,
             "segment_bytes" => tuning.segment_bytes = number(value)?,
+            "branch_collection" => {
+                let choices =
+                    [("pessimistic", Collection::Pessimistic), ("optimistic", Collection::Optimistic)];
+                tuning.branching.collection = choice(value, &choices)?;
+            }
+            "branch_ceiling_every" => tuning.branching.ceiling_every = number(value)?,
+            "branch_leaves_max" => tuning.branching.leaves_max = number(value)? as usize,
+            "branch_transaction_timeout_ms" => tuning.branching.transaction_timeout_ms = number(value)?,
             _ => return Err(format!("unknown setting {name}")),
         }
         Ok(())

@@ -97,7 +97,7 @@ impl BranchClients {
         history.promises = options.promises();
         let mut clients = BranchClients {
             history,
-            options: options.branches.clone(),
+            options: BranchOptions::of(&options),
             clients: Vec::new(),
             connections: BTreeMap::new(),
             ids: Vec::new(),

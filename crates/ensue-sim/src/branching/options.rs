@@ -1,16 +1,16 @@
 //! What of a world with branches the seed draws beside everything else, and what its oracle must be told of it.
 
 use crate::random::Random;
+use crate::seed::Options;
+use ensue_node::{BranchingOptions, Collection};
 use ensue_types::DatacenterId;
 
-/// How a world treats its branches.
+/// What an oracle must know of a world.
 #[derive(Clone, Debug, Default)]
 pub struct BranchOptions {
     pub datacenters: u8,
     /// States are collected without the consent of the other datacenters.
     pub optimistic: bool,
-    /// So many states committed by a site until it places ceilings by itself; 0 is never.
-    pub ceiling_every: u64,
     /// Sites place ceilings by themselves.
     pub places_ceilings: bool,
     /// Times in a thousand that a client's step places a ceiling.
@@ -23,16 +23,14 @@ pub struct BranchOptions {
 }
 
 impl BranchOptions {
-    pub fn draw(seed: u64, datacenters: u8) -> BranchOptions {
-        let random = &mut Random::stream(seed, "branches of options");
-        let ceiling_every = random.pick(&[0, 0, 0, 10, 50]);
+    pub fn of(options: &Options) -> BranchOptions {
+        let tuning = &options.tuning.branching;
         BranchOptions {
-            datacenters,
-            optimistic: random.chance(300),
-            ceiling_every,
-            places_ceilings: ceiling_every > 0,
-            ceiling_rate: random.pick(&[0, 0, 10, 40]),
-            transaction_timeout_ms: random.pick(&[200, 2_000, 60_000]),
+            datacenters: options.shape.datacenters,
+            optimistic: tuning.collection == Collection::Optimistic,
+            places_ceilings: tuning.ceiling_every > 0,
+            ceiling_rate: options.workload.ceiling_rate,
+            transaction_timeout_ms: tuning.transaction_timeout_ms,
             final_us: None,
             lost: Vec::new(),
         }
@@ -41,4 +39,19 @@ impl BranchOptions {
     pub fn is_lost(&self, datacenter: DatacenterId) -> bool {
         self.lost.contains(&datacenter)
     }
+}
+
+/// How a world treats its branches, and how often clients place ceilings.
+pub fn draw(seed: u64, datacenters: u8) -> (BranchingOptions, u64) {
+    let random = &mut Random::stream(seed, "branches of options");
+    let merging = random.chance(150).then(|| DatacenterId(random.below(u64::from(datacenters)) as u8));
+    let drawn = BranchingOptions {
+        collection: if random.chance(300) { Collection::Optimistic } else { Collection::Pessimistic },
+        ceiling_every: random.pick(&[0, 0, 0, 10, 50]),
+        states_max: 100_000,
+        leaves_max: random.pick(&[1_000, 1_000, 6]),
+        merging_datacenter: merging,
+        transaction_timeout_ms: random.pick(&[200, 2_000, 60_000]),
+    };
+    (drawn, random.pick(&[0, 0, 10, 40]))
 }

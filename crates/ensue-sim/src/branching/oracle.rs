@@ -68,6 +68,12 @@ pub fn judge(history: &History, options: &BranchOptions) -> Result<Known, Violat
 }
 
 impl Judge<'_> {
+    /// Whether what a site has may have been sent whole to it after it had collected what it came from: then it may be told to
+    /// have written more than it did, and where it forked is gone.
+    fn has_late_states(&self) -> bool {
+        self.options.optimistic && self.has_ceilings
+    }
+
     fn describe(&self, step: &Step) -> String {
         self.history.describe(step.operation)
     }

@@ -1,6 +1,7 @@
 //! What each session did, told from what it asked and what it was answered: its transactions, its anchor, its questions.
 
 use super::constraint::{Condition, Constraint};
+use super::graph::wrote;
 use super::id::{ROOT, StateId};
 use crate::history::{History, OperationIndex, SessionIndex};
 use crate::reply::Answer;
@@ -105,6 +106,8 @@ pub struct Transaction {
     /// Its read states, if it was told them.
     pub reads: Vec<StateId>,
     pub steps: Vec<Step>,
+    /// Keys of which it asked `BRANCH GET`: they count as read.
+    pub looked: Vec<Vec<u8>>,
     pub end: Constraint,
     /// What ended it, if anything did.
     pub ended: Option<Step>,
@@ -242,6 +245,9 @@ impl<'a> Teller<'a> {
     }
 
     fn ask(&mut self, step: Step) {
+        if let (Some(open), "BRANCH GET", Some(key)) = (self.open, step.name().as_str(), step.args.get(2)) {
+            self.tale.transactions[open].looked.push(key.to_vec());
+        }
         let reads = self.open.map(|open| self.tale.transactions[open].reads.clone()).unwrap_or_default();
         self.tale.questions.push(Question { step, reads, anchor: self.anchor.clone() });
     }
@@ -279,6 +285,7 @@ impl<'a> Teller<'a> {
                 began: step,
                 reads,
                 steps: Vec::new(),
+                looked: Vec::new(),
                 end: self.end.clone(),
                 ended: None,
                 outcome,
@@ -311,8 +318,11 @@ impl<'a> Teller<'a> {
                 _ => Outcome::Unknown,
             },
         };
+        let reads: BTreeSet<StateId> = transaction.reads.iter().copied().collect();
+        let is_idle = !wrote(transaction);
         let is_lost = step.error().is_some_and(|error| error.starts_with("NOTRANSACTION"));
         match transaction.outcome.clone() {
+            Outcome::At(_) if is_idle => self.anchor = Anchor::Exactly(reads),
             Outcome::At(id) => self.anchor = Anchor::at(id),
             Outcome::Unknown => self.lose_anchor(),
             _ => {}
@@ -369,6 +379,7 @@ impl<'a> Teller<'a> {
             began: ended.clone(),
             reads: Vec::new(),
             steps,
+            looked: Vec::new(),
             end: self.end.clone(),
             outcome: outcome.clone(),
             ended: Some(ended),
@@ -440,12 +451,15 @@ impl<'a> Teller<'a> {
     }
 }
 
+/// Errors by which nothing was done.
+const NOTHING_DONE: [&str; 5] = ["ERR ", "EXECABORT", "NOTRANSACTION", "NOSTATE ", "COLLECTED "];
+
 /// How a transaction of one command ended.
 fn outcome_of(answer: &Answer) -> Outcome {
     match answer.error() {
         None => Outcome::Done,
         Some(error) if error.starts_with("ABORT ") => Outcome::Aborted,
-        Some(error) if error.starts_with("ERR ") || error.starts_with("EXECABORT") => Outcome::Dropped,
+        Some(error) if NOTHING_DONE.iter().any(|code| error.starts_with(code)) => Outcome::Dropped,
         Some(_) => Outcome::Unknown,
     }
 }

@@ -27,6 +27,10 @@ impl Run {
     pub(super) fn settle_branches(&mut self, clients: &mut BranchClients) -> Result<(), Violation> {
         clients.go(&mut self.world);
         self.idle(clients, RECONNECT_US)?;
+        clients.options.lost = self.lost();
+        if !clients.options.lost.is_empty() {
+            self.declare_the_lost(clients)?;
+        }
         let restless = self.come_to_one(clients)?;
         clients.options.final_us = Some(self.world.now());
         let read = self.read_leaves(clients);
@@ -132,12 +136,16 @@ impl Run {
     /// One merge joins all leaves, every datacenter places a ceiling on what is left, and then nothing else is kept.
     fn join_and_collect(&mut self, clients: &mut BranchClients) -> Result<(), Violation> {
         let survivors = self.world.survivors();
+        let merging = self.world.options.tuning.branching.merging_datacenter.unwrap_or(survivors[0]);
+        if !survivors.contains(&merging) {
+            return Ok(());
+        }
         let merge = ["BRANCH MERGE", "SET tend vend", "BRANCH COMMIT"].map(args);
-        let leaves = self.ask(clients, survivors[0], vec![args("BRANCH LIST")])??;
+        let leaves = self.ask(clients, merging, vec![args("BRANCH LIST")])??;
         if matches!(&leaves[0], Answer::Array(leaves) if leaves.len() > 1) {
-            let answers = self.ask(clients, survivors[0], merge.to_vec())??;
+            let answers = self.ask(clients, merging, merge.to_vec())??;
             if let Some(error) = answers.iter().find(|answer| answer.error().is_some()) {
-                let words = format!("{} answers {error} when all leaves are merged", survivors[0]);
+                let words = format!("{merging} answers {error} when all leaves are merged");
                 return Err(Violation::new(branch_property::MERGED, words));
             }
         }

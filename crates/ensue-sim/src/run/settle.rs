@@ -129,18 +129,18 @@ impl Run {
         Ok(())
     }
 
-    fn lost(&self) -> Vec<DatacenterId> {
+    pub(super) fn lost(&self) -> Vec<DatacenterId> {
         let survivors = self.world.survivors();
         let all = (0..self.world.options.shape.datacenters).map(DatacenterId);
         all.filter(|datacenter| !survivors.contains(datacenter)).collect()
     }
 
     /// One survivor is told, whatever was said during the run: it tells the others.
-    fn declare_the_lost(&mut self, workload: &mut Workload) -> Result<(), Violation> {
-        self.idle(workload, RECONNECT_US)?;
+    pub(super) fn declare_the_lost(&mut self, clients: &mut dyn Clients) -> Result<(), Violation> {
+        self.idle(clients, RECONNECT_US)?;
         let survivors = self.world.survivors();
         for lost in self.lost() {
-            let answers = self.ask(workload, survivors[0], vec![args(&format!("CAUSAL DEAD {lost}"))])??;
+            let answers = self.ask(clients, survivors[0], vec![args(&format!("CAUSAL DEAD {lost}"))])??;
             if let Some(error) = answers[0].error() {
                 let words = format!("{} answers {error} when {lost} is declared dead", survivors[0]);
                 return Err(Violation::new(property::PROGRESS, words));

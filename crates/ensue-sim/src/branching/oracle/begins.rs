@@ -58,7 +58,9 @@ impl Judge<'_> {
             },
             Condition::State(ids) => !ids.contains(&node.id),
             Condition::NoBranching => self.children_by(transaction, place, asked_us) > 0,
-            Condition::KBranching(k) => self.children_by(transaction, place, asked_us) + 1 >= *k,
+            Condition::KBranching(k) => {
+                !self.has_ceilings && self.children_by(transaction, place, asked_us) + 1 >= *k
+            }
             _ => false,
         }
     }

@@ -16,7 +16,8 @@ impl Judge<'_> {
             if let Some(&made) = self.graph.made.get(&index) {
                 self.committed(transaction, made)?;
             }
-            if transaction.kind == Kind::Single && transaction.outcome == Outcome::Aborted {
+            let is_aborted = transaction.kind == Kind::Single && transaction.outcome == Outcome::Aborted;
+            if is_aborted && !self.has_late_states() {
                 self.aborted(transaction)?;
             }
         }
@@ -151,7 +152,8 @@ impl Judge<'_> {
                 read.is_some_and(|read| self.wrote_any(self.way(read, parent), &keys))
             }
             Condition::NoBranching => children() > 0,
-            Condition::KBranching(k) => children() + 1 >= *k,
+            // Where states were collected, several children may have become one.
+            Condition::KBranching(k) => !self.has_ceilings && children() + 1 >= *k,
             Condition::State(ids) => !ids.contains(&node.id),
             Condition::Ancestor => {
                 transaction.anchor.known().iter().any(|id| !self.may_be_before(*id, parent))
@@ -196,7 +198,9 @@ impl Judge<'_> {
         parent: Place,
         made: Place,
     ) -> Result<(), Violation> {
-        let Some(ended) = &transaction.ended else { return Ok(()) };
+        let Some(ended) = transaction.ended.as_ref().filter(|_| !self.has_late_states()) else {
+            return Ok(());
+        };
         let Some(had) = self.shown.by(transaction.datacenter, ended.asked_us) else { return Ok(()) };
         let fits = |child: &Place| {
             transaction.end.holds(|condition| self.holds_at_end(transaction, condition, read, *child))
@@ -240,7 +244,8 @@ impl Judge<'_> {
 
 /// The keys that a transaction surely read from its state, and those that it may have read.
 fn keys_read(transaction: &Transaction) -> (BTreeSet<Key>, BTreeSet<Key>) {
-    let (mut sure, mut possible, mut own) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut sure, mut own) = (BTreeSet::new(), BTreeSet::new());
+    let mut possible: BTreeSet<Key> = transaction.looked.iter().cloned().collect();
     for step in transaction.steps.iter() {
         let Some(effect) = untold_effect(step) else { continue };
         possible.extend(effect.reads.iter().cloned());
