@@ -499,7 +499,10 @@ impl Branches {
             offered.applied.extend(own.map(|(tag, _)| tag));
         }
         if rebuilt.id != asked {
-            self.dag.promoted.insert(asked, rebuilt.id);
+            // The taker-over may have been taken over here, too, since this was asked.
+            if let Found::Live(taker) | Found::Collected(taker) = self.find(rebuilt.id) {
+                self.dag.promoted.insert(asked, taker);
+            }
         }
         offered.applied.push(tag);
         for id in BTreeSet::from([asked, rebuilt.id]) {

@@ -49,6 +49,9 @@ impl Collector<'_> {
             }
         }
         if !taken.states.is_empty() {
+            if let Some(taker) = taken.states.get(&self.dag.base) {
+                self.dag.base = *taker;
+            }
             self.settle_base(&mut taken);
             self.rename_promoted(&taken);
             self.promote_records(&taken);
@@ -111,7 +114,7 @@ impl Collector<'_> {
     /// If nothing can come beside the base any more, nobody will ask what was written on the way to it, and its versions, and those that it
     /// took over, are seen by all: whoever takes it over one day need not know of them.
     fn settle_base(&mut self, taken: &mut Taken) {
-        let base = self.dag.base();
+        let base = self.dag.base;
         let is_taker = taken.states.values().any(|taker| *taker == base);
         if self.collection != Collection::Pessimistic || !is_taker {
             return;
@@ -152,7 +155,7 @@ impl Collector<'_> {
             self.dag.aliases.remove(&alias);
             self.dag.promoted.insert(alias, taker);
         }
-        let base = self.dag.base();
+        let base = self.dag.base;
         let sources = self.dag.states.values().filter(|state| state.parents.is_empty()).count();
         if sources == 1 {
             self.dag.promoted.retain(|_, taker| *taker != base);

@@ -41,6 +41,8 @@ pub struct Dag {
     pub promoted: BTreeMap<StateId, StateId>,
     /// Merges that equal one that is here.
     pub aliases: BTreeMap<StateId, StateId>,
+    /// What old names that are forgotten stand for: the state that took them all over.
+    pub base: StateId,
     rules: Rules,
 }
 
@@ -60,6 +62,7 @@ impl Dag {
             chains: Chains::default(),
             promoted: BTreeMap::new(),
             aliases: BTreeMap::new(),
+            base: StateId::ROOT,
             rules,
         }
     }
@@ -97,14 +100,9 @@ impl Dag {
         }
         match self.promoted.get(&id) {
             Some(taker) => Found::Collected(*taker),
-            None if seen => Found::Collected(self.base()),
+            None if seen => Found::Collected(self.base),
             None => Found::Unknown,
         }
-    }
-
-    /// The lowest state: all that was collected and forgotten is above it.
-    pub fn base(&self) -> StateId {
-        *self.states.keys().next().expect("there is always a state")
     }
 
     pub fn place(&self, id: StateId) -> Place {
@@ -168,6 +166,9 @@ impl Dag {
             self.leaves.insert(new);
         }
         self.states.insert(new, state);
+        if self.base == old {
+            self.base = new;
+        }
         for named in self.promoted.values_mut().chain(self.aliases.values_mut()) {
             if *named == old {
                 *named = new;

@@ -1,7 +1,7 @@
 //! A keyspace as a checkpoint keeps it: the DAG in one item, and one item a key; all little endian.
 //!
 //! ```text
-//! dag:   counter u64 | seen u32 count, each: site u8, incarnation u16, counter u64
+//! dag:   counter u64 | base u64 | seen u32 count, each: site u8, incarnation u16, counter u64
 //!        | states u32 count, lowest first, each: id u64, position u64, parents u16 count, u64 each, keys u32 count, each: key
 //!        | promoted u32 count, each: u64, u64 | aliases u32 count, each: u64, u64
 //!        | ceilings u32 count, each: site u8, u64
@@ -31,6 +31,7 @@ impl Branches {
     pub fn encode_dag(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.put_u64_le(self.counter);
+        out.put_u64_le(self.dag.base.bits());
         out.put_u32_le(self.seen.len() as u32);
         for ((site, incarnation), counter) in &self.seen {
             out.put_u8(site.0);
@@ -95,6 +96,7 @@ impl Branches {
     pub fn restore_dag(&mut self, mut from: Bytes) -> Result<(), Malformed> {
         let from = &mut from;
         self.counter = take(from, 8)?.get_u64_le();
+        let base = state(from)?;
         for _ in 0..take(from, 4)?.get_u32_le() {
             let site = DatacenterId(take(from, 1)?.get_u8());
             let incarnation = Incarnation(take(from, 2)?.get_u16_le());
@@ -105,9 +107,10 @@ impl Branches {
         for _ in 0..take(from, 4)?.get_u32_le() {
             self.restore_state(from)?;
         }
-        if self.dag.states.is_empty() {
+        if !self.dag.states.contains_key(&base) {
             return Err(Malformed);
         }
+        self.dag.base = base;
         self.dag.promoted = names(from)?;
         self.dag.aliases = names(from)?;
         let known =

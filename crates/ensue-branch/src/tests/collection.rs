@@ -32,10 +32,7 @@ fn a_base_that_another_chain_takes_over_keeps_what_it_wrote() {
         let first = commit(&mut one, StateId::ROOT, "kept=1 a=1").id;
         assert_eq!(give_up(&mut one), 1);
         if restarts {
-            let mut fresh = alone();
-            fresh.restore_dag(Bytes::from(one.encode_dag())).unwrap();
-            one.encode_keys(0, 10, |item| fresh.restore_key(Bytes::copy_from_slice(item)).unwrap());
-            one = fresh;
+            one = restored(&one);
         }
         fork(&mut one, first);
         let joined = new(merge(&mut one, "a=5")).id;
@@ -80,4 +77,38 @@ fn an_optimistic_base_still_knows_what_it_wrote() {
     one.accept(there.id, &rebuilt);
     assert_eq!(one.conflicts(&[here, there.id]).unwrap(), [key("a")]);
     assert_eq!(one.difference(here, there.id).unwrap().len(), 2);
+}
+
+/// A checkpoint of this site, taken up again.
+fn restored(branches: &Branches) -> Branches {
+    let mut fresh = alone();
+    fresh.restore_dag(Bytes::from(branches.encode_dag())).unwrap();
+    branches.encode_keys(0, usize::MAX, |item| fresh.restore_key(Bytes::copy_from_slice(item)).unwrap());
+    fresh
+}
+
+#[test]
+fn two_late_states_of_one_taker_over_come_one_after_the_other() {
+    let (mut one, mut two) = (site(0), site(1));
+    one.options.collection = Collection::Optimistic;
+    two.options.collection = Collection::Optimistic;
+    commit(&mut one, StateId::ROOT, "a=1");
+    give_up(&mut one);
+    let first = commit(&mut two, StateId::ROOT, "a=2");
+    let second = commit(&mut two, first.id, "a=3");
+    let third = commit(&mut two, second.id, "a=4");
+    give_up(&mut two);
+    super::tell(&mut one, &first);
+    super::tell(&mut one, &second);
+    let answers = [first.id, second.id].map(|late| (late, two.rebuild(late, &one.leaves()).unwrap()));
+    for (late, rebuilt) in answers {
+        assert_eq!(rebuilt.id, third.id);
+        one.accept(late, &rebuilt);
+        let leaf = one.leaves()[0];
+        commit(&mut one, leaf, "b=1");
+        give_up(&mut one);
+    }
+    let again = restored(&one);
+    assert_eq!(again.leaves(), one.leaves());
+    assert!(again.live(second.id).is_err());
 }

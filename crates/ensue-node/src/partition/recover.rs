@@ -4,6 +4,7 @@
 //! and not applied, transactions begun, voted or decided and not completed. Every part of that is idempotent.
 
 use super::Partition;
+use super::branching::note_of;
 use super::closing::Closing;
 use super::persistence::Needed;
 use crate::applied::AppliedSet;
@@ -322,6 +323,10 @@ impl Partition {
             }
         }
         if !self.applied.contains(origin, position) || matches!(entry.change, Change::Transaction { .. }) {
+            // In the order in which commits came: they wait for their parents once more, until they are told to be applied.
+            if let Some((keyspace, note)) = note_of(&entry) {
+                self.replay_on_branch(origin, keyspace, position, &note.clone());
+            }
             open.received.insert((origin, position), (incarnation, entry));
             self.persistence.restore_needed(Needed::Received(origin, position), batch);
         } else if let Change::Effects { transaction: Some(operation), .. } = entry.change {
