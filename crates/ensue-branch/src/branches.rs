@@ -120,6 +120,8 @@ pub struct Branches {
     /// The highest counter of each life of a site that was offered.
     pub(crate) seen: BTreeMap<(DatacenterId, Incarnation), u64>,
     pub(crate) counts: Counts,
+    /// States that have got another name since the DAG was last encoded, by it.
+    pub(crate) renamed: BTreeMap<StateId, StateId>,
     transactions: BTreeMap<TransactionId, Transaction>,
     next_transaction: u64,
     /// A ceiling came, or what held states is over.
@@ -147,6 +149,7 @@ impl Branches {
             counter: 0,
             seen: BTreeMap::new(),
             counts: Counts::default(),
+            renamed: BTreeMap::new(),
             transactions: BTreeMap::new(),
             next_transaction: 0,
             may_collect: false,
@@ -568,6 +571,8 @@ impl Branches {
         }
         let keys = self.dag.states[&here].writes.clone();
         self.dag.rename(here, other);
+        let first = self.renamed.remove(&here).unwrap_or(here);
+        self.renamed.insert(other, first);
         self.ceilings.rename(here, other);
         for key in &keys {
             self.records.change(key, |versions| {

@@ -27,8 +27,9 @@ use ensue_types::{DatacenterId, Incarnation, Position};
 use std::collections::BTreeMap;
 
 impl Branches {
-    /// The DAG, without what keys hold.
-    pub fn encode_dag(&self) -> Vec<u8> {
+    /// The DAG, without what keys hold. Until it is asked for again, keys are told by the names that it has.
+    pub fn encode_dag(&mut self) -> Vec<u8> {
+        self.renamed.clear();
         let mut out = Vec::new();
         out.put_u64_le(self.counter);
         out.put_u64_le(self.dag.base.bits());
@@ -72,6 +73,7 @@ impl Branches {
     pub fn encode_keys(&self, from: u32, count: usize, mut each: impl FnMut(&[u8])) -> Option<u32> {
         let places = self.dag.states.iter().map(|(id, state)| (state.place, *id));
         let states: BTreeMap<Place, StateId> = places.chain([(Place::BASE, StateId::ROOT)]).collect();
+        let name = |id: StateId| self.renamed.get(&id).copied().unwrap_or(id).bits();
         let mut last = from;
         for (done, (hash, key, versions)) in self.records.walk(from).enumerate() {
             // Keys of one hash are never torn apart.
@@ -82,8 +84,8 @@ impl Branches {
             put_key(&mut out, key);
             out.put_u32_le(versions.len() as u32);
             for version in versions {
-                out.put_u64_le(version.id.bits());
-                out.put_u64_le(states.get(&version.place).copied().unwrap_or(version.id).bits());
+                out.put_u64_le(name(version.id));
+                out.put_u64_le(name(states.get(&version.place).copied().unwrap_or(version.id)));
                 put_value(&mut out, &version.value);
             }
             each(&out);

@@ -418,6 +418,26 @@ fn a_checkpoint_brings_everything_back() {
 }
 
 #[test]
+fn a_merge_that_is_renamed_while_a_checkpoint_is_written_is_in_it() {
+    let (mut one, mut two) = (site(0), site(1));
+    let base = commit(&mut one, StateId::ROOT, "n=0");
+    tell(&mut two, &base);
+    let (a, b) = (commit(&mut one, base.id, "n n=1"), commit(&mut two, base.id, "n n=1"));
+    tell(&mut one, &b);
+    tell(&mut two, &a);
+    let (lower, higher) = (new(merge(&mut one, "n n=2")), new(merge(&mut two, "n n=2")));
+    assert!(lower.id < higher.id);
+    let dag = two.encode_dag();
+    tell(&mut two, &lower);
+    let mut back = site(1);
+    back.restore_dag(dag.into()).unwrap();
+    two.encode_keys(0, usize::MAX, |item| back.restore_key(Key::copy_from_slice(item)).unwrap());
+    assert_eq!(at(&back, "n", higher.id), Some("2".into()));
+    tell(&mut back, &lower);
+    assert_eq!((back.leaves(), at(&back, "n", lower.id)), (vec![lower.id], Some("2".into())));
+}
+
+#[test]
 fn bytes_that_nobody_wrote_are_refused() {
     let commit = Commit {
         id: "3.1".parse().unwrap(),

@@ -400,7 +400,7 @@ impl World {
     /// Everything goes through bytes; what ran is gone, and so are ceilings that were not told.
     fn restart(&mut self, at: usize) {
         let mut fresh = site(at, self.collection);
-        let old = &self.sites[at].branches;
+        let old = &mut self.sites[at].branches;
         fresh.restore_dag(Bytes::from(old.encode_dag())).unwrap();
         let mut from = 0;
         loop {

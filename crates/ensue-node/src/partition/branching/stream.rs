@@ -197,8 +197,8 @@ impl Partition {
 
 impl Branching {
     /// The states, as a checkpoint that begins now holds them.
-    pub(in crate::partition) fn write_states(&self, writer: &mut CheckpointWriter) {
-        for (keyspace, branches) in &self.keyspaces {
+    pub(in crate::partition) fn write_states(&mut self, writer: &mut CheckpointWriter) {
+        for (keyspace, branches) in &mut self.keyspaces {
             writer.item(image::BRANCH_STATES, &item(*keyspace, &branches.encode_dag()));
         }
     }
