@@ -12,7 +12,7 @@ use crate::commit::{Commit, Rebuilt, Write};
 use crate::constraint::Constraint;
 use crate::dag::{Dag, Found};
 use crate::error::Abort;
-use crate::fork;
+use crate::fork::{self, Divide};
 use crate::id::StateId;
 use crate::records::{Records, Version};
 use crate::ripple::Ripple;
@@ -318,14 +318,15 @@ impl Branches {
     /// The states that a transaction commits below.
     fn commit_states(&self, transaction: &Transaction, end: &Constraint) -> Result<Vec<StateId>, Abort> {
         let anchors = self.anchors(&transaction.anchors)?;
+        let divide = match transaction.mode {
+            Mode::Merge if self.rules.hold(Rule::MergesStayWhole) => {
+                Some(Divide::between(&self.dag, &transaction.at))
+            }
+            _ => None,
+        };
         let mut parents = Vec::new();
-        for read in &transaction.at {
-            let divided = match transaction.mode {
-                Mode::Merge if self.rules.hold(Rule::MergesStayWhole) => {
-                    fork::divided(&self.dag, &transaction.at, *read)
-                }
-                _ => BTreeSet::new(),
-            };
+        for (place, read) in transaction.at.iter().enumerate() {
+            let divided = divide.as_ref().map(|divide| divide.unseen_by(place)).unwrap_or_default();
             let ripple = Ripple {
                 dag: &self.dag,
                 transaction,
@@ -633,7 +634,7 @@ impl Branches {
 
     /// The keys that two of these branches have both written since they forked, sorted (`findConflictWrites`).
     pub fn conflicts(&self, states: &[StateId]) -> Result<Vec<Key>, Abort> {
-        Ok(fork::conflicts(&self.dag, &self.live_all(states)?).into_iter().collect())
+        Ok(Divide::between(&self.dag, &self.live_all(states)?).conflicts().into_iter().collect())
     }
 
     /// The keys whose values differ between two states, with both.

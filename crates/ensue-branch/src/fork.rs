@@ -56,21 +56,57 @@ fn shared(dag: &Dag, state: StateId, others: &[StateId]) -> Vec<StateId> {
     found
 }
 
-/// The keys that two of these states' branches have both written since they forked.
-pub fn conflicts(dag: &Dag, states: &[StateId]) -> BTreeSet<Key> {
-    let mut keys = BTreeSet::new();
-    for (place, one) in states.iter().enumerate() {
-        for other in &states[..place] {
-            let theirs = dag.writes_of(&dag.unseen(*other, &[*one]));
-            let mine = dag.writes_of(&dag.unseen(*one, &[*other]));
-            keys.extend(mine.into_iter().filter(|key| theirs.contains(key)));
-        }
-    }
-    keys
+/// What branches do not share: the states that not all of them see, each with the branches that do, a bit each.
+pub struct Divide<'a> {
+    dag: &'a Dag,
+    states: Vec<(StateId, Vec<u64>)>,
 }
 
-/// What the other branches of a merge wrote that one of them does not see.
-pub fn divided(dag: &Dag, states: &[StateId], from: StateId) -> BTreeSet<Key> {
-    let others = states.iter().filter(|other| **other != from);
-    others.flat_map(|other| dag.writes_of(&dag.unseen(*other, &[from]))).collect()
+impl<'a> Divide<'a> {
+    pub fn between(dag: &'a Dag, branches: &[StateId]) -> Divide<'a> {
+        let mut open: BTreeSet<StateId> = branches.iter().copied().collect();
+        let mut states = Vec::new();
+        while let Some(id) = open.pop_last() {
+            let mut seen_by = vec![0; branches.len().div_ceil(64)];
+            let mut count = 0;
+            for (place, branch) in branches.iter().enumerate() {
+                if dag.sees(*branch, id) {
+                    seen_by[place / 64] |= 1 << (place % 64);
+                    count += 1;
+                }
+            }
+            if count < branches.len() {
+                open.extend(&dag.states[&id].parents);
+                states.push((id, seen_by));
+            }
+        }
+        Divide { dag, states }
+    }
+
+    /// The keys that two of the branches have both written since they forked: each sees a write that the other does not.
+    pub fn conflicts(&self) -> BTreeSet<Key> {
+        let mut writers: BTreeMap<&Key, BTreeSet<&[u64]>> = BTreeMap::new();
+        for (id, seen_by) in &self.states {
+            for key in &self.dag.states[id].writes {
+                writers.entry(key).or_default().insert(seen_by);
+            }
+        }
+        let in_conflict = |seen_by: &BTreeSet<&[u64]>| {
+            let all: Vec<&[u64]> = seen_by.iter().copied().collect();
+            all.iter().enumerate().any(|(place, one)| all[..place].iter().any(|two| each_alone(one, two)))
+        };
+        writers.into_iter().filter(|(_, seen_by)| in_conflict(seen_by)).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// What the other branches wrote that one of them, by its place, does not see.
+    pub fn unseen_by(&self, place: usize) -> BTreeSet<Key> {
+        let unseen = self.states.iter().filter(|(_, seen_by)| seen_by[place / 64] >> (place % 64) & 1 == 0);
+        unseen.flat_map(|(id, _)| self.dag.states[id].writes.iter().cloned()).collect()
+    }
+}
+
+/// Whether each of two sets of branches has one that the other lacks.
+fn each_alone(one: &[u64], two: &[u64]) -> bool {
+    let lacks = |a: &[u64], b: &[u64]| a.iter().zip(b).any(|(a, b)| a & !b != 0);
+    lacks(one, two) && lacks(two, one)
 }
