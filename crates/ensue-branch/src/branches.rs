@@ -326,13 +326,13 @@ impl Branches {
         };
         let mut parents = Vec::new();
         for (place, read) in transaction.at.iter().enumerate() {
-            let divided = divide.as_ref().map(|divide| divide.unseen_by(place)).unwrap_or_default();
             let ripple = Ripple {
                 dag: &self.dag,
+                records: &self.records,
                 transaction,
                 anchors: &anchors,
                 end,
-                divided: &divided,
+                divide: divide.as_ref().map(|divide| (divide, place)),
                 rules: self.rules,
             };
             let no_state = || Abort::NoCommitState { constraint: end.clone(), read: transaction.at.clone() };
@@ -634,7 +634,7 @@ impl Branches {
 
     /// The keys that two of these branches have both written since they forked, sorted (`findConflictWrites`).
     pub fn conflicts(&self, states: &[StateId]) -> Result<Vec<Key>, Abort> {
-        Ok(Divide::between(&self.dag, &self.live_all(states)?).conflicts().into_iter().collect())
+        Ok(Divide::between(&self.dag, &self.live_all(states)?).conflicts())
     }
 
     /// The keys whose values differ between two states, with both.

@@ -55,7 +55,11 @@ impl Collector<'_> {
             self.settle_base(&mut taken);
             self.rename_promoted(&taken);
             self.promote_records(&taken);
-            let used = self.dag.states.values().map(|state| state.place.chain).collect();
+            let mut used = BTreeMap::new();
+            for place in self.dag.states.values().map(|state| state.place) {
+                let lowest = used.entry(place.chain).or_insert(place.position);
+                *lowest = place.position.min(*lowest);
+            }
             self.dag.chains.keep(&used);
         }
         taken.states.len()

@@ -119,6 +119,11 @@ impl Constraint {
         })
     }
 
+    /// Whether it asks what was written since of what the transaction writes.
+    pub fn minds_writes(&self) -> bool {
+        self.any_of.iter().flatten().any(|term| matches!(term, Term::SnapshotIsolation))
+    }
+
     pub fn names_the_session(&self) -> bool {
         self.any_of.iter().flatten().any(|term| matches!(term, Term::Parent | Term::Ancestor))
     }

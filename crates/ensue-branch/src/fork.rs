@@ -56,16 +56,15 @@ fn shared(dag: &Dag, state: StateId, others: &[StateId]) -> Vec<StateId> {
     found
 }
 
-/// What branches do not share: the states that not all of them see, each with the branches that do, a bit each.
-pub struct Divide<'a> {
-    dag: &'a Dag,
-    states: Vec<(StateId, Vec<u64>)>,
+/// What branches do not share: the keys that states wrote which not all of them see, each with the branches that do, a bit each.
+pub struct Divide {
+    writers: BTreeMap<Key, BTreeSet<Vec<u64>>>,
 }
 
-impl<'a> Divide<'a> {
-    pub fn between(dag: &'a Dag, branches: &[StateId]) -> Divide<'a> {
+impl Divide {
+    pub fn between(dag: &Dag, branches: &[StateId]) -> Divide {
         let mut open: BTreeSet<StateId> = branches.iter().copied().collect();
-        let mut states = Vec::new();
+        let mut writers: BTreeMap<Key, BTreeSet<Vec<u64>>> = BTreeMap::new();
         while let Some(id) = open.pop_last() {
             let mut seen_by = vec![0; branches.len().div_ceil(64)];
             let mut count = 0;
@@ -76,32 +75,29 @@ impl<'a> Divide<'a> {
                 }
             }
             if count < branches.len() {
-                open.extend(&dag.states[&id].parents);
-                states.push((id, seen_by));
+                let state = &dag.states[&id];
+                open.extend(&state.parents);
+                for key in &state.writes {
+                    writers.entry(key.clone()).or_default().insert(seen_by.clone());
+                }
             }
         }
-        Divide { dag, states }
+        Divide { writers }
     }
 
     /// The keys that two of the branches have both written since they forked: each sees a write that the other does not.
-    pub fn conflicts(&self) -> BTreeSet<Key> {
-        let mut writers: BTreeMap<&Key, BTreeSet<&[u64]>> = BTreeMap::new();
-        for (id, seen_by) in &self.states {
-            for key in &self.dag.states[id].writes {
-                writers.entry(key).or_default().insert(seen_by);
-            }
-        }
-        let in_conflict = |seen_by: &BTreeSet<&[u64]>| {
-            let all: Vec<&[u64]> = seen_by.iter().copied().collect();
+    pub fn conflicts(self) -> Vec<Key> {
+        let in_conflict = |seen_by: &BTreeSet<Vec<u64>>| {
+            let all: Vec<&Vec<u64>> = seen_by.iter().collect();
             all.iter().enumerate().any(|(place, one)| all[..place].iter().any(|two| each_alone(one, two)))
         };
-        writers.into_iter().filter(|(_, seen_by)| in_conflict(seen_by)).map(|(key, _)| key.clone()).collect()
+        self.writers.into_iter().filter(|(_, seen_by)| in_conflict(seen_by)).map(|(key, _)| key).collect()
     }
 
-    /// What the other branches wrote that one of them, by its place, does not see.
-    pub fn unseen_by(&self, place: usize) -> BTreeSet<Key> {
-        let unseen = self.states.iter().filter(|(_, seen_by)| seen_by[place / 64] >> (place % 64) & 1 == 0);
-        unseen.flat_map(|(id, _)| self.dag.states[id].writes.iter().cloned()).collect()
+    /// Whether another branch wrote a key so that one of them, by its place, does not see it.
+    pub fn hides(&self, key: &Key, place: usize) -> bool {
+        let unseen = |seen_by: &Vec<u64>| seen_by[place / 64] >> (place % 64) & 1 == 0;
+        self.writers.get(key).is_some_and(|seen_by| seen_by.iter().any(unseen))
     }
 }
 

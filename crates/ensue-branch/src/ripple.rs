@@ -1,31 +1,64 @@
 //! Where a transaction commits: the newest state, from its read state down, at which its end constraint holds (section 6.1.2).
 //!
-//! What was written since grows on the way down and never shrinks, so the search ends where no constraint on it can hold any more. On
-//! the way over a merge counts all that the merge sees and the read state does not, the other branches included.
+//! What was written since grows on the way down and never shrinks, so the search ends where no constraint on it can hold any more. A
+//! state counts with all that it sees and the read state does not, what merges brought from other branches included. For a transaction
+//! on one branch that is asked of the versions of its keys that the read state does not see, of which there are few or none; the
+//! highest state is a leaf, so that one is looked at first.
 
 use crate::Key;
 use crate::begin::comes_from;
+use crate::chain::Place;
 use crate::constraint::{Constraint, Since, Term};
 use crate::dag::{Dag, Found};
+use crate::fork::Divide;
 use crate::id::StateId;
+use crate::records::Records;
 use crate::transaction::Transaction;
 use ensue_types::{Rule, Rules};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+/// Places of versions that a read state does not see: of the keys that were read, and of those that will be written.
+struct Fresh {
+    read: Vec<Place>,
+    written: Vec<Place>,
+}
+
+impl Fresh {
+    fn since(&self, dag: &Dag, id: StateId) -> Since {
+        let at = dag.place(id);
+        let sees = |places: &[Place]| places.iter().any(|place| dag.chains.sees(at, *place));
+        Since { read: sees(&self.read), written: sees(&self.written) }
+    }
+}
 
 /// What a commit state is looked for with.
 pub struct Ripple<'a> {
     pub dag: &'a Dag,
+    pub records: &'a Records,
     pub transaction: &'a Transaction,
     pub anchors: &'a [Found],
     pub end: &'a Constraint,
-    /// What other branches of a merge wrote: on the way down, none of it may be written again.
-    pub divided: &'a BTreeSet<Key>,
+    /// Of a merge, what its branches do not share, and the place of this one: what another branch wrote may not be written on the way
+    /// down again.
+    pub divide: Option<(&'a Divide, usize)>,
     pub rules: Rules,
 }
 
 impl Ripple<'_> {
     /// From one read state.
     pub fn from(&self, read: StateId) -> Option<StateId> {
+        let fresh = self.fresh(read);
+        if let Some(fresh) = &fresh {
+            let below = |leaf: &&StateId| self.dag.sees(**leaf, read);
+            let highest = self.dag.leaves.iter().rev().find(below).copied();
+            let holds = |leaf: &StateId| {
+                let since = fresh.since(self.dag, *leaf);
+                self.end.holds(|term| self.holds(term, *leaf, since))
+            };
+            if let Some(leaf) = highest.filter(holds) {
+                return Some(leaf);
+            }
+        }
         let mut open = BTreeMap::from([(read, Since::default())]);
         let mut found = None;
         // Parents have lower ids than their children, so a state comes up after everything that leads to it.
@@ -34,13 +67,35 @@ impl Ripple<'_> {
                 found = Some(id);
             }
             for child in &self.dag.states[&id].children {
-                let since = self.below(read, id, since, *child);
+                let since = match &fresh {
+                    Some(fresh) => fresh.since(self.dag, *child),
+                    None => self.below(read, id, since, *child),
+                };
                 if self.end.may_hold(since) && !(since.read && self.transaction.at.len() > 1) {
                     open.insert(*child, since);
                 }
             }
         }
         found
+    }
+
+    /// The versions of the transaction's keys that the read state does not see. Nothing if there are too many keys to ask one by one.
+    fn fresh(&self, read: StateId) -> Option<Fresh> {
+        let transaction = self.transaction;
+        let is_single = transaction.at.len() == 1 && !transaction.read_all;
+        if !is_single || !self.rules.hold(Rule::MergesBringTheirBranches) {
+            return None;
+        }
+        let at = self.dag.place(read);
+        let places = |key: &Key| {
+            let versions = self.records.versions(key).iter().map(|version| version.place);
+            versions.filter(|place| !self.dag.chains.sees(at, *place)).collect::<Vec<Place>>()
+        };
+        let written = match self.end.minds_writes() {
+            true => transaction.writes.keys().flat_map(places).collect(),
+            false => Vec::new(),
+        };
+        Some(Fresh { read: transaction.read.iter().flat_map(places).collect(), written })
     }
 
     /// What was written between the read state and a child of one that was reached.
@@ -56,7 +111,8 @@ impl Ripple<'_> {
     }
 
     fn add(&self, since: Since, writes: &[Key]) -> Since {
-        let divided = writes.iter().any(|key| self.divided.contains(key));
+        let divided =
+            self.divide.is_some_and(|(divide, place)| writes.iter().any(|key| divide.hides(key, place)));
         Since {
             read: since.read || divided || self.transaction.has_read(writes),
             written: since.written || self.transaction.writes_too(writes),
