@@ -12,7 +12,7 @@ use crate::commit::{Commit, Rebuilt, Write};
 use crate::constraint::Constraint;
 use crate::dag::{Dag, Found};
 use crate::error::Abort;
-use crate::fork::{self, Divide};
+use crate::fork;
 use crate::id::StateId;
 use crate::records::{Records, Version};
 use crate::ripple::Ripple;
@@ -318,21 +318,14 @@ impl Branches {
     /// The states that a transaction commits below.
     fn commit_states(&self, transaction: &Transaction, end: &Constraint) -> Result<Vec<StateId>, Abort> {
         let anchors = self.anchors(&transaction.anchors)?;
-        let divide = match transaction.mode {
-            Mode::Merge if self.rules.hold(Rule::MergesStayWhole) => {
-                Some(Divide::between(&self.dag, &transaction.at))
-            }
-            _ => None,
-        };
         let mut parents = Vec::new();
-        for (place, read) in transaction.at.iter().enumerate() {
+        for read in &transaction.at {
             let ripple = Ripple {
                 dag: &self.dag,
                 records: &self.records,
                 transaction,
                 anchors: &anchors,
                 end,
-                divide: divide.as_ref().map(|divide| (divide, place)),
                 rules: self.rules,
             };
             let no_state = || Abort::NoCommitState { constraint: end.clone(), read: transaction.at.clone() };
@@ -634,7 +627,7 @@ impl Branches {
 
     /// The keys that two of these branches have both written since they forked, sorted (`findConflictWrites`).
     pub fn conflicts(&self, states: &[StateId]) -> Result<Vec<Key>, Abort> {
-        Ok(Divide::between(&self.dag, &self.live_all(states)?).conflicts())
+        Ok(fork::conflicts(&self.dag, &self.live_all(states)?))
     }
 
     /// The keys whose values differ between two states, with both.

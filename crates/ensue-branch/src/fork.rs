@@ -5,8 +5,10 @@
 //! what each has, plus the weighted sum of what the fork points have, by inclusion and exclusion.
 
 use crate::Key;
+use crate::chain::Place;
 use crate::dag::Dag;
 use crate::id::StateId;
+use crate::records::Records;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Weights = BTreeMap<StateId, i64>;
@@ -56,49 +58,45 @@ fn shared(dag: &Dag, state: StateId, others: &[StateId]) -> Vec<StateId> {
     found
 }
 
-/// What branches do not share: the keys that states wrote which not all of them see, each with the branches that do, a bit each.
-pub struct Divide {
-    writers: BTreeMap<Key, BTreeSet<Vec<u64>>>,
-}
-
-impl Divide {
-    pub fn between(dag: &Dag, branches: &[StateId]) -> Divide {
-        let mut open: BTreeSet<StateId> = branches.iter().copied().collect();
-        let mut writers: BTreeMap<Key, BTreeSet<Vec<u64>>> = BTreeMap::new();
-        while let Some(id) = open.pop_last() {
-            let mut seen_by = vec![0; branches.len().div_ceil(64)];
-            let mut count = 0;
-            for (place, branch) in branches.iter().enumerate() {
-                if dag.sees(*branch, id) {
-                    seen_by[place / 64] |= 1 << (place % 64);
-                    count += 1;
-                }
-            }
-            if count < branches.len() {
-                let state = &dag.states[&id];
-                open.extend(&state.parents);
-                for key in &state.writes {
-                    writers.entry(key.clone()).or_default().insert(seen_by.clone());
-                }
+/// The keys that two of these branches have both written since they forked, sorted: each sees a write that the other does not.
+pub fn conflicts(dag: &Dag, branches: &[StateId]) -> Vec<Key> {
+    let mut open: BTreeSet<StateId> = branches.iter().copied().collect();
+    // Which branches see a state, a bit each; and what was written by states that not all of them see.
+    let mut seen_by: Vec<Vec<u64>> = Vec::new();
+    let mut writes: Vec<(&Key, usize)> = Vec::new();
+    while let Some(id) = open.pop_last() {
+        let mut bits = vec![0; branches.len().div_ceil(64)];
+        let mut count = 0;
+        for (place, branch) in branches.iter().enumerate() {
+            if dag.sees(*branch, id) {
+                bits[place / 64] |= 1 << (place % 64);
+                count += 1;
             }
         }
-        Divide { writers }
+        if count < branches.len() {
+            let state = &dag.states[&id];
+            open.extend(&state.parents);
+            writes.extend(state.writes.iter().map(|key| (key, seen_by.len())));
+            seen_by.push(bits);
+        }
     }
+    writes.sort_unstable();
+    let of_one_key = writes.chunk_by(|a, b| a.0 == b.0);
+    let in_conflict = |writes: &&[(&Key, usize)]| {
+        let bits = |write: &(&Key, usize)| &seen_by[write.1][..];
+        let pairs = writes.iter().enumerate();
+        let mut pairs = pairs.flat_map(|(place, one)| writes[..place].iter().map(move |two| (one, two)));
+        pairs.any(|(one, two)| each_alone(bits(one), bits(two)))
+    };
+    of_one_key.filter(in_conflict).map(|writes| writes[0].0.clone()).collect()
+}
 
-    /// The keys that two of the branches have both written since they forked: each sees a write that the other does not.
-    pub fn conflicts(self) -> Vec<Key> {
-        let in_conflict = |seen_by: &BTreeSet<Vec<u64>>| {
-            let all: Vec<&Vec<u64>> = seen_by.iter().collect();
-            all.iter().enumerate().any(|(place, one)| all[..place].iter().any(|two| each_alone(one, two)))
-        };
-        self.writers.into_iter().filter(|(_, seen_by)| in_conflict(seen_by)).map(|(key, _)| key).collect()
-    }
-
-    /// Whether another branch wrote a key so that one of them, by its place, does not see it.
-    pub fn hides(&self, key: &Key, place: usize) -> bool {
-        let unseen = |seen_by: &Vec<u64>| seen_by[place / 64] >> (place % 64) & 1 == 0;
-        self.writers.get(key).is_some_and(|seen_by| seen_by.iter().any(unseen))
-    }
+/// Whether another branch of a merge wrote a key so that one of them does not see it.
+pub fn hides(dag: &Dag, records: &Records, key: &Key, branches: &[StateId], one: StateId) -> bool {
+    let one = dag.place(one);
+    let hidden = records.versions(key).iter().filter(|version| !dag.chains.sees(one, version.place));
+    let places: Vec<Place> = branches.iter().map(|branch| dag.place(*branch)).collect();
+    hidden.into_iter().any(|version| places.iter().any(|place| dag.chains.sees(*place, version.place)))
 }
 
 /// Whether each of two sets of branches has one that the other lacks.

@@ -10,7 +10,7 @@ use crate::begin::comes_from;
 use crate::chain::Place;
 use crate::constraint::{Constraint, Since, Term};
 use crate::dag::{Dag, Found};
-use crate::fork::Divide;
+use crate::fork;
 use crate::id::StateId;
 use crate::records::Records;
 use crate::transaction::Transaction;
@@ -38,9 +38,6 @@ pub struct Ripple<'a> {
     pub transaction: &'a Transaction,
     pub anchors: &'a [Found],
     pub end: &'a Constraint,
-    /// Of a merge, what its branches do not share, and the place of this one: what another branch wrote may not be written on the way
-    /// down again.
-    pub divide: Option<(&'a Divide, usize)>,
     pub rules: Rules,
 }
 
@@ -101,18 +98,20 @@ impl Ripple<'_> {
     /// What was written between the read state and a child of one that was reached.
     fn below(&self, read: StateId, id: StateId, since: Since, child: StateId) -> Since {
         let state = &self.dag.states[&child];
-        let mut since = self.add(since, &state.writes);
+        let mut since = self.add(since, &state.writes, read);
         if state.parents.len() > 1 && self.rules.hold(Rule::MergesBringTheirBranches) {
             for brought in self.dag.unseen(child, &[read, id]) {
-                since = self.add(since, &self.dag.states[&brought].writes);
+                since = self.add(since, &self.dag.states[&brought].writes, read);
             }
         }
         since
     }
 
-    fn add(&self, since: Since, writes: &[Key]) -> Since {
-        let divided =
-            self.divide.is_some_and(|(divide, place)| writes.iter().any(|key| divide.hides(key, place)));
+    fn add(&self, since: Since, writes: &[Key], read: StateId) -> Since {
+        // What the branches of a merge disagree on may not be written on the way down again.
+        let at = &self.transaction.at;
+        let is_merge = at.len() > 1 && self.rules.hold(Rule::MergesStayWhole);
+        let divided = is_merge && writes.iter().any(|key| fork::hides(self.dag, self.records, key, at, read));
         Since {
             read: since.read || divided || self.transaction.has_read(writes),
             written: since.written || self.transaction.writes_too(writes),

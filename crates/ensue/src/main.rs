@@ -1,5 +1,6 @@
 //! The one binary: it reads the command line and hands over to the file of the subcommand.
 
+mod bench;
 mod branches;
 mod check;
 mod cli;
@@ -35,6 +36,7 @@ enum Command {
     Link(link::LinkArgs),
     Cli(cli::CliArgs),
     Status(status::StatusArgs),
+    Bench(bench::BenchArgs),
     Branches(branches::BranchesArgs),
     Sim(sim::SimArgs),
     Compare(compare::CompareArgs),
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Command::Link(args) => link::run(&args),
         Command::Cli(args) => cli::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Branches(args) => branches::run(&args),
         Command::Sim(args) => sim::run(args),
         Command::Compare(args) => compare::run(args),

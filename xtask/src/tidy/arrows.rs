@@ -55,7 +55,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("ensue-client", &["ensue-types", "ensue-resp", "ensue-check"]),
     ("ensue-torture", &["ensue-types", "ensue-resp", "ensue-client", "ensue-check"]),
-    ("ensue-bench", &["ensue-types", "ensue-resp", "ensue-client"]),
+    ("ensue-bench", &["ensue-types", "ensue-branch"]),
     ("xtask", &[]),
 ];
 
