@@ -1,5 +1,8 @@
 //! Where a transaction begins: from the leaves up, newest first, to the states that satisfy its begin constraint (section 6.1.1).
 //!
+//! Of several leaves that do, a session goes on from the one with the newest merge in its past: it would else stay on the branch that was
+//! written last, which never ends while it is written, and no merge would ever bring sessions together.
+//!
 //! A state above one of this site's ceilings is none of them (6.3).
 
 use crate::ceiling::Ceilings;
@@ -20,6 +23,13 @@ pub struct Beginning<'a> {
 impl Beginning<'_> {
     /// The newest state that satisfies it.
     pub fn newest(&self) -> Option<StateId> {
+        let suits = |id: &&StateId| {
+            !self.ceilings.is_above(**id) && self.constraint.holds(|term| self.holds(term, **id))
+        };
+        let leaves = self.dag.leaves.iter().filter(suits);
+        if let Some(leaf) = leaves.max_by_key(|id| (self.dag.states[*id].merge, **id)) {
+            return Some(*leaf);
+        }
         self.walk(true).first().copied()
     }
 

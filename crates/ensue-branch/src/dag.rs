@@ -18,6 +18,8 @@ pub struct State {
     pub children: BTreeSet<StateId>,
     /// Where its commit stands in its site's stream; 0 if that is not known.
     pub position: Position,
+    /// The newest merge that it sees, itself included, of those that this site has known since it started; else the root.
+    pub merge: StateId,
     /// The keys that it wrote, and that the states which it took over did; sorted.
     pub writes: Vec<Key>,
 }
@@ -87,7 +89,11 @@ impl Dag {
             parent.children.insert(id);
         }
         let position = Position(0);
-        let state = State { place, parents, children: BTreeSet::new(), position, writes };
+        let merge = match parents.len() {
+            0 | 1 => parents.first().map_or(StateId::ROOT, |parent| self.states[parent].merge),
+            _ => id,
+        };
+        let state = State { place, parents, children: BTreeSet::new(), position, merge, writes };
         self.states.insert(id, state);
         self.leaves.insert(id);
     }

@@ -17,7 +17,8 @@
 //! - A commit state is the newest state, from the read state down, *at which* the end constraint holds (6.1.2 has both this and a check of
 //!   the read state first, by which No Branching could never let a transaction go past another one's commit).
 //! - Rippling over a merge state counts everything that it brings from the other branches.
-//! - Of several suitable read states the newest is taken, not a random one: a machine that replays must choose the same.
+//! - Of several suitable read states the one with the newest merge in its past is taken, then the newest, not a random one: a machine that
+//!   replays must choose the same, and sessions must come together.
 //! - Fork points have weights, so that counters are merged rightly after merges that crossed (5.1 has a single fork point).
 //! - A version that was promoted keeps the id of the state that wrote it: which of two unordered versions is the newer must not
 //!   depend on what was collected where.
