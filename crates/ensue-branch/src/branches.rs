@@ -644,6 +644,14 @@ impl Branches {
         self.dag.leaves.iter().rev().copied().collect()
     }
 
+    /// Whether a state is another one or comes from it, both by name. What was collected counts as what took it over.
+    pub fn sees(&self, from: StateId, state: StateId) -> bool {
+        match (self.find(from), self.find(state)) {
+            (Found::Live(from), Found::Live(state) | Found::Collected(state)) => self.dag.sees(from, state),
+            _ => false,
+        }
+    }
+
     /// Whether a state's name is known here, live or collected.
     pub fn knows(&self, id: StateId) -> bool {
         self.is_here(id)

@@ -62,19 +62,20 @@ fn shared(dag: &Dag, state: StateId, others: &[StateId]) -> Vec<StateId> {
 pub fn conflicts(dag: &Dag, branches: &[StateId]) -> Vec<Key> {
     let mut open: BTreeSet<StateId> = branches.iter().copied().collect();
     // Which branches see a state, a bit each; and what was written by states that not all of them see.
+    let places: Vec<Place> = branches.iter().map(|branch| dag.place(*branch)).collect();
     let mut seen_by: Vec<Vec<u64>> = Vec::new();
     let mut writes: Vec<(&Key, usize)> = Vec::new();
     while let Some(id) = open.pop_last() {
         let mut bits = vec![0; branches.len().div_ceil(64)];
         let mut count = 0;
-        for (place, branch) in branches.iter().enumerate() {
-            if dag.sees(*branch, id) {
+        let state = &dag.states[&id];
+        for (place, branch) in places.iter().enumerate() {
+            if dag.chains.sees(*branch, state.place) {
                 bits[place / 64] |= 1 << (place % 64);
                 count += 1;
             }
         }
         if count < branches.len() {
-            let state = &dag.states[&id];
             open.extend(&state.parents);
             writes.extend(state.writes.iter().map(|key| (key, seen_by.len())));
             seen_by.push(bits);

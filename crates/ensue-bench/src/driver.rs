@@ -1,0 +1,177 @@
+//! Drives clients against an engine, in real time.
+//!
+//! A client sends its next operation a round trip after the last one was served, and the one thread serves what is due in that order. It
+//! does nothing else meanwhile, so the operations of a busy engine are late, and clients wait for them as they would.
+
+use crate::engine::{self, Engine, Setting, Step};
+use crate::load::{Keys, Mix, Operation, Random};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::{Duration, Instant};
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub setting: Setting,
+    pub keys: Keys,
+    pub mix: Mix,
+    pub round_trip: Duration,
+    /// Not counted: locks, branches and collections must have found their pace.
+    pub warm_up: Duration,
+    pub lasts: Duration,
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    pub clients: usize,
+    pub seconds: f64,
+    pub committed: u64,
+    pub aborted: u64,
+    pub merges: u64,
+    /// The most that stood beside each other.
+    pub leaves: usize,
+    /// From the first beginning of a transaction to its commit, in microseconds, sorted.
+    pub latencies_us: Vec<u32>,
+}
+
+impl Outcome {
+    pub fn throughput(&self) -> f64 {
+        self.committed as f64 / self.seconds
+    }
+
+    /// A latency that this share of the transactions did not exceed.
+    pub fn latency_us(&self, share: f64) -> u32 {
+        let place = (self.latencies_us.len() as f64 * share) as usize;
+        self.latencies_us.get(place.min(self.latencies_us.len().saturating_sub(1))).copied().unwrap_or(0)
+    }
+}
+
+struct Client {
+    random: Random,
+    operations: Vec<Operation>,
+    next: usize,
+    began_us: u64,
+}
+
+/// What is seen once a second while a run goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    pub second: u64,
+    pub committed: u64,
+    pub states: usize,
+    pub records: usize,
+}
+
+/// Runs to the end, and tells what is seen on the way.
+pub fn run(run: &Run, mut each_second: impl FnMut(Sample)) -> Outcome {
+    let mut engine = engine::new(&run.setting);
+    let mut driver = Driver::new(run);
+    let start = Instant::now();
+    let (warm_us, end_us) = (micros(run.warm_up), micros(run.warm_up + run.lasts));
+    let mut next_second = 1;
+    loop {
+        let now_us = micros(start.elapsed());
+        if now_us >= end_us {
+            break;
+        }
+        if now_us >= next_second * 1_000_000 {
+            let figures = engine.store().figures();
+            let (states, records) = (figures.states, figures.records);
+            each_second(Sample { second: next_second, committed: driver.all, states, records });
+            next_second += 1;
+        }
+        driver.counts = now_us >= warm_us;
+        driver.serve(engine.as_mut(), now_us);
+    }
+    let mut outcome = driver.outcome;
+    outcome.seconds = run.lasts.as_secs_f64();
+    outcome.latencies_us.sort_unstable();
+    outcome
+}
+
+struct Driver<'a> {
+    run: &'a Run,
+    clients: Vec<Client>,
+    /// Who is due when, in microseconds. The merger has the number behind the last client.
+    due: BinaryHeap<Reverse<(u64, usize)>>,
+    counts: bool,
+    all: u64,
+    outcome: Outcome,
+}
+
+impl<'a> Driver<'a> {
+    fn new(run: &'a Run) -> Driver<'a> {
+        let mut seeds = Random::new(run.seed);
+        let mut clients = Vec::new();
+        let mut due = BinaryHeap::new();
+        for number in 0..run.setting.clients {
+            let mut random = Random::new(seeds.next());
+            let operations = run.keys.transaction(run.mix, &mut random);
+            // They do not all begin at once.
+            due.push(Reverse((random.below(micros(run.round_trip).max(1)), number)));
+            clients.push(Client { random, operations, next: 0, began_us: 0 });
+        }
+        due.push(Reverse((0, run.setting.clients)));
+        let outcome = Outcome { clients: run.setting.clients, ..Outcome::default() };
+        Driver { run, clients, due, counts: false, all: 0, outcome }
+    }
+
+    /// Serves what is due first, if it is.
+    fn serve(&mut self, engine: &mut dyn Engine, now_us: u64) {
+        let Some(Reverse((due_us, number))) =
+            self.due.peek().copied().filter(|Reverse((due, _))| *due <= now_us)
+        else {
+            return std::hint::spin_loop();
+        };
+        self.due.pop();
+        let round_trip_us = micros(self.run.round_trip);
+        if number == self.clients.len() {
+            if engine.merge_step() && self.counts {
+                self.outcome.merges += 1;
+            }
+            for (number, step) in engine.woken() {
+                self.stepped(number, step, now_us);
+            }
+            self.outcome.leaves = self.outcome.leaves.max(engine.store().leaves().len());
+            return self.due.push(Reverse((now_us + round_trip_us, number)));
+        }
+        let client = &mut self.clients[number];
+        if client.next == 0 && client.began_us == 0 {
+            client.began_us = due_us.max(1);
+        }
+        let step = engine.step(number, client.operations[client.next]);
+        self.stepped(number, step, now_us);
+        for (number, step) in engine.woken() {
+            self.stepped(number, step, now_us);
+        }
+    }
+
+    fn stepped(&mut self, number: usize, step: Step, now_us: u64) {
+        let client = &mut self.clients[number];
+        match step {
+            Step::Waits => return,
+            Step::Aborted => {
+                client.next = 0;
+                self.outcome.aborted += u64::from(self.counts);
+            }
+            Step::Done => client.next += 1,
+        }
+        if client.next == client.operations.len() {
+            let took_us = now_us.saturating_sub(client.began_us);
+            client.operations = self.run.keys.transaction(self.run.mix, &mut client.random);
+            (client.next, client.began_us) = (0, 0);
+            self.all += 1;
+            if self.counts {
+                self.outcome.committed += 1;
+                self.outcome.latencies_us.push(took_us as u32);
+            }
+        }
+        self.due.push(Reverse((now_us + micros(self.run.round_trip), number)));
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    duration.as_micros() as u64
+}
