@@ -315,7 +315,6 @@ def test_a_merge_may_name_its_states_and_leave_conflicts_to_the_ids(space):
     assert refusal(one, "BRANCH", "MERGE", "STATE", first).startswith("ABORT a merge takes at least two states")
 
 
-@pytest.mark.xfail(strict=True, reason="a merge that wrote nothing leaves no state")
 def test_a_merge_joins_its_branches_though_nothing_is_left_to_be_written(space):
     one, two, _, first, second = fork(space)
     branch(one, "MERGE")
@@ -323,7 +322,6 @@ def test_a_merge_joins_its_branches_though_nothing_is_left_to_be_written(space):
     assert leaves(two) == [merged] and set(parents(two, merged)) == {first, second}
 
 
-@pytest.mark.xfail(strict=True, reason="a merge goes past writes on several of its branches")
 def test_a_merge_does_not_hide_a_conflict_that_it_has_not_seen(space):
     """Both branches go on while they are merged, and write the same key."""
     one, two, _, first, second = fork(space)

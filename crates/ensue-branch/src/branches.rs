@@ -4,6 +4,8 @@
 //! each site's stream. A commit is applied the moment it is returned: it is the caller's to log it and to tell the other sites, before it
 //! answers anybody. Nothing is decided by time or chance, so the same calls make the same states.
 
+mod questions;
+
 use crate::begin::Beginning;
 use crate::ceiling::{Ceilings, Collection};
 use crate::chain::Place;
@@ -12,7 +14,6 @@ use crate::commit::{Commit, Rebuilt, Write};
 use crate::constraint::Constraint;
 use crate::dag::{Dag, Found};
 use crate::error::Abort;
-use crate::fork;
 use crate::id::StateId;
 use crate::records::{Records, Version};
 use crate::ripple::Ripple;
@@ -290,7 +291,8 @@ impl Branches {
     pub fn commit(&mut self, id: TransactionId, end: &Constraint) -> Result<Committed, Abort> {
         let transaction = self.transactions.remove(&id).ok_or(Abort::NoTransaction)?;
         self.may_collect = true;
-        if transaction.writes.is_empty() {
+        // A merge joins its branches though nothing is left to be written.
+        if transaction.writes.is_empty() && transaction.mode == Mode::Single {
             return Ok(Committed::Nothing(transaction.at));
         }
         let committed = self.place_commit(transaction, end);
@@ -318,18 +320,22 @@ impl Branches {
     /// The states that a transaction commits below.
     fn commit_states(&self, transaction: &Transaction, end: &Constraint) -> Result<Vec<StateId>, Abort> {
         let anchors = self.anchors(&transaction.anchors)?;
-        let mut parents = Vec::new();
-        for read in &transaction.at {
+        // Of each branch where it is committed below; each goes on past what none of the others, as far as they have come, disagrees with.
+        let mut parents = transaction.at.clone();
+        for place in 0..parents.len() {
+            let read = &transaction.at[place];
             let ripple = Ripple {
                 dag: &self.dag,
                 records: &self.records,
+                branches: &parents,
                 transaction,
                 anchors: &anchors,
                 end,
                 rules: self.rules,
             };
             let no_state = || Abort::NoCommitState { constraint: end.clone(), read: transaction.at.clone() };
-            parents.push(ripple.from(*read).ok_or_else(no_state)?);
+            let below = ripple.from(*read).ok_or_else(no_state)?;
+            parents[place] = below;
         }
         Ok(self.dag.newest_of(parents))
     }
@@ -597,148 +603,6 @@ impl Branches {
         let highest = self.seen.get(&(id.site(), id.incarnation())).copied().unwrap_or(0);
         let was = id.counter() <= highest && !self.waiting.contains(id);
         self.dag.find(id, was)
-    }
-
-    // Questions.
-
-    /// The value of a key as it stands at states, the newest by id over all of them.
-    fn look(&self, key: &Key, at: &[StateId]) -> Value {
-        let newest = match self.rules.hold(Rule::BranchesAreIsolated) {
-            true => self.records.newest(key, &self.dag.chains, &self.places(at)),
-            false => self.records.versions(key).last(),
-        };
-        newest.and_then(|version| version.value.clone())
-    }
-
-    fn places(&self, states: &[StateId]) -> Vec<Place> {
-        states.iter().map(|state| self.dag.place(*state)).collect()
-    }
-
-    /// The value of a key at a state (`getForID`).
-    pub fn value_at(&self, key: &Key, state: StateId) -> Result<Value, Abort> {
-        Ok(self.look(key, &[self.live(state)?]))
-    }
-
-    /// The fork points of states, each with its weight, highest first (`findForkPoints`).
-    pub fn fork_points(&self, states: &[StateId]) -> Result<Vec<(StateId, i64)>, Abort> {
-        let all = self.rules.hold(Rule::EveryForkPointCounts);
-        Ok(fork::fork_points(&self.dag, &self.live_all(states)?, all))
-    }
-
-    /// The keys that two of these branches have both written since they forked, sorted (`findConflictWrites`).
-    pub fn conflicts(&self, states: &[StateId]) -> Result<Vec<Key>, Abort> {
-        Ok(fork::conflicts(&self.dag, &self.live_all(states)?))
-    }
-
-    /// The keys whose values differ between two states, with both.
-    pub fn difference(&self, a: StateId, b: StateId) -> Result<Vec<(Key, Value, Value)>, Abort> {
-        let (a, b) = (self.live(a)?, self.live(b)?);
-        let between = [self.dag.unseen(a, &[b]), self.dag.unseen(b, &[a])].concat();
-        let keys = self.dag.writes_of(&between).into_iter();
-        let values = keys.map(|key| (self.look(&key, &[a]), self.look(&key, &[b]), key));
-        Ok(values.filter(|(a, b, _)| a != b).map(|(a, b, key)| (key, a, b)).collect())
-    }
-
-    /// The leaves, highest first.
-    pub fn leaves(&self) -> Vec<StateId> {
-        self.dag.leaves.iter().rev().copied().collect()
-    }
-
-    /// Whether a state is another one or comes from it, both by name. What was collected counts as what took it over.
-    pub fn sees(&self, from: StateId, state: StateId) -> bool {
-        match (self.find(from), self.find(state)) {
-            (Found::Live(from), Found::Live(state) | Found::Collected(state)) => self.dag.sees(from, state),
-            _ => false,
-        }
-    }
-
-    /// Whether a state's name is known here, live or collected.
-    pub fn knows(&self, id: StateId) -> bool {
-        self.is_here(id)
-    }
-
-    /// Live states, highest first; with a state, only what it sees.
-    pub fn log(&self, from: Option<StateId>) -> Result<impl Iterator<Item = StateView> + '_, Abort> {
-        let from = from.map(|state| self.live(state)).transpose()?;
-        let ceilings: BTreeSet<StateId> = self.ceilings.of(self.site).collect();
-        let states = self.dag.states.iter().rev();
-        let seen = states.filter(move |(id, _)| from.is_none_or(|from| self.dag.sees(from, **id)));
-        Ok(seen.map(move |(id, state)| StateView {
-            id: *id,
-            parents: state.parents.clone(),
-            writes: state.writes.clone(),
-            is_leaf: state.children.is_empty(),
-            is_fork: state.children.len() > 1,
-            is_merge: state.parents.len() > 1,
-            is_ceiling: ceilings.contains(id),
-            is_above: self.ceilings.is_above(*id),
-        }))
-    }
-
-    /// Everything that sites must agree on, for a digest: the leaves and what is seen there, and all states if asked.
-    pub fn visit(&self, with_states: bool, mut sink: impl FnMut(&[u8])) {
-        let states = self.dag.states.iter().filter(|(_, state)| with_states || state.children.is_empty());
-        for (id, state) in states {
-            sink(&id.bits().to_le_bytes());
-            if with_states {
-                state.parents.iter().for_each(|parent| sink(&parent.bits().to_le_bytes()));
-                state.writes.iter().for_each(|key| sink(key));
-            }
-        }
-        for leaf in &self.dag.leaves {
-            let place = [self.dag.place(*leaf)];
-            for (_, key, _) in self.records.walk(0) {
-                let newest = self.records.newest(key, &self.dag.chains, &place);
-                if let Some(value) = newest.and_then(|version| version.value.as_ref()) {
-                    sink(key);
-                    sink(value);
-                }
-            }
-        }
-    }
-
-    pub fn figures(&self) -> Figures {
-        Figures {
-            states: self.dag.states.len(),
-            leaves: self.dag.leaves.len(),
-            chains: self.dag.chains.len(),
-            keys: self.records.keys(),
-            records: self.records.len(),
-            bytes: self.records.bytes(),
-            waiting: self.waiting.len(),
-            transactions: self.transactions.len(),
-            promoted: self.dag.promoted.len() + self.dag.aliases.len(),
-            collected: self.counts.collected,
-            commits: self.counts.commits,
-            merges: self.counts.merges,
-            aborts: self.counts.aborts,
-            forks: self.counts.forks,
-        }
-    }
-
-    /// A state that is here under this name.
-    pub fn live(&self, id: StateId) -> Result<StateId, Abort> {
-        match self.find(id) {
-            Found::Live(state) => Ok(state),
-            Found::Collected(_) => Err(Abort::Collected(id)),
-            Found::Unknown => Err(Abort::Unknown(id)),
-        }
-    }
-
-    fn live_all(&self, ids: &[StateId]) -> Result<Vec<StateId>, Abort> {
-        ids.iter().map(|id| self.live(*id)).collect()
-    }
-
-    fn anchors(&self, anchors: &[StateId]) -> Result<Vec<Found>, Abort> {
-        let found = |id: &StateId| match self.find(*id) {
-            Found::Unknown => Err(Abort::Unknown(*id)),
-            found => Ok(found),
-        };
-        anchors.iter().map(found).collect()
-    }
-
-    fn check_named(&self, constraint: &Constraint) -> Result<(), Abort> {
-        constraint.states().try_for_each(|id| self.live(id).map(|_| ()))
     }
 
     // Forgetting.

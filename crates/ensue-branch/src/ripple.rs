@@ -36,6 +36,8 @@ pub struct Ripple<'a> {
     pub dag: &'a Dag,
     pub records: &'a Records,
     pub transaction: &'a Transaction,
+    /// The states that it commits below as far as they are known: of the other branches of a merge.
+    pub branches: &'a [StateId],
     pub anchors: &'a [Found],
     pub end: &'a Constraint,
     pub rules: Rules,
@@ -109,9 +111,9 @@ impl Ripple<'_> {
 
     fn add(&self, since: Since, writes: &[Key], read: StateId) -> Since {
         // What the branches of a merge disagree on may not be written on the way down again.
-        let at = &self.transaction.at;
-        let is_merge = at.len() > 1 && self.rules.hold(Rule::MergesStayWhole);
-        let divided = is_merge && writes.iter().any(|key| fork::hides(self.dag, self.records, key, at, read));
+        let is_merge = self.branches.len() > 1 && self.rules.hold(Rule::MergesStayWhole);
+        let divided = is_merge
+            && writes.iter().any(|key| fork::hides(self.dag, self.records, key, self.branches, read));
         Since {
             read: since.read || divided || self.transaction.has_read(writes),
             written: since.written || self.transaction.writes_too(writes),

@@ -204,6 +204,21 @@ fn a_merge_joins_and_its_counter_is_right_after_merges_that_crossed() {
 }
 
 #[test]
+fn a_merge_does_not_go_past_what_both_of_its_branches_have_written_meanwhile() {
+    let mut one = site(0);
+    let first = commit(&mut one, StateId::ROOT, "a=1").id;
+    let (x, y) = (run(&mut one, first, "a a=2"), run(&mut one, first, "a a=3"));
+    let end = constraint("SERIALIZABILITY");
+    let (x, y) = (new(one.commit(x, &end).unwrap()).id, new(one.commit(y, &end).unwrap()).id);
+    let merging = one.begin_merge(&[], &constraint("ANY")).unwrap();
+    let (left, right) = (commit(&mut one, x, "late=left").id, commit(&mut one, y, "late=right").id);
+    let merged = new(one.commit(merging, &end).unwrap());
+    assert_eq!(merged.parents.len(), 2);
+    assert!(merged.parents.contains(&right) != merged.parents.contains(&left), "past one of them at most");
+    assert_eq!(one.conflicts(&one.leaves()).unwrap(), [key("late")]);
+}
+
+#[test]
 fn an_unwritten_conflict_is_the_higher_state_s() {
     let mut one = site(0);
     let first = commit(&mut one, StateId::ROOT, "a=1").id;

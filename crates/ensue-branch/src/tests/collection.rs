@@ -32,7 +32,7 @@ fn a_base_that_another_chain_takes_over_keeps_what_it_wrote() {
         let first = commit(&mut one, StateId::ROOT, "kept=1 a=1").id;
         assert_eq!(give_up(&mut one), 1);
         if restarts {
-            one = restored(&one);
+            one = restored(&mut one);
         }
         fork(&mut one, first);
         let joined = new(merge(&mut one, "a=5")).id;
@@ -80,7 +80,7 @@ fn an_optimistic_base_still_knows_what_it_wrote() {
 }
 
 /// A checkpoint of this site, taken up again.
-fn restored(branches: &Branches) -> Branches {
+fn restored(branches: &mut Branches) -> Branches {
     let mut fresh = alone();
     fresh.restore_dag(Bytes::from(branches.encode_dag())).unwrap();
     branches.encode_keys(0, usize::MAX, |item| fresh.restore_key(Bytes::copy_from_slice(item)).unwrap());
@@ -108,7 +108,7 @@ fn two_late_states_of_one_taker_over_come_one_after_the_other() {
         commit(&mut one, leaf, "b=1");
         give_up(&mut one);
     }
-    let again = restored(&one);
+    let again = restored(&mut one);
     assert_eq!(again.leaves(), one.leaves());
     assert!(again.live(second.id).is_err());
 }

@@ -150,10 +150,17 @@ impl Reference {
         })
     }
 
-    /// The states below one read state at which a transaction may commit, among those that are here.
-    pub fn ends(&self, wanted: &Wanted<'_>, read: StateId, here: &BTreeSet<StateId>) -> BTreeSet<StateId> {
+    /// The states below one read state at which a transaction may commit, among those that are here. `branches` are its read states,
+    /// or where it is known to commit below them.
+    pub fn ends(
+        &self,
+        wanted: &Wanted<'_>,
+        branches: &[StateId],
+        read: StateId,
+        here: &BTreeSet<StateId>,
+    ) -> BTreeSet<StateId> {
         let is_merge = wanted.reads.len() > 1;
-        let others = wanted.reads.iter().filter(|other| **other != read);
+        let others = branches.iter().filter(|other| **other != read);
         let divided: BTreeSet<Key> = match is_merge {
             true => others.flat_map(|other| self.beside(*other, read)).collect(),
             false => BTreeSet::new(),

@@ -260,7 +260,7 @@ impl World {
         let order: Vec<StateId> = self.live(at).into_iter().map(|id| self.reference.name(id)).collect();
         let live: BTreeSet<StateId> = order.iter().copied().collect();
         let committed = self.sites[at].branches.commit(open.id, &end);
-        if open.written.is_empty() {
+        if open.written.is_empty() && open.reads.len() == 1 {
             assert_eq!(committed, Ok(Committed::Nothing(open.reads.clone())));
             if let [read] = open.reads[..] {
                 self.sites[at].anchor = read;
@@ -275,11 +275,17 @@ impl World {
             anchor: open.anchor,
         };
         let here = &self.sites[at].here;
-        let ends: Vec<BTreeSet<StateId>> = open
-            .reads
-            .iter()
-            .map(|read| self.reference.ends(&wanted, *read, here).intersection(&live).copied().collect())
-            .collect();
+        // One branch of a merge after the other: each minds how far those before it have gone on.
+        let mut branches = open.reads.clone();
+        let mut ends: Vec<BTreeSet<StateId>> = Vec::new();
+        for (place, read) in open.reads.iter().enumerate() {
+            let found = self.reference.ends(&wanted, &branches, *read, here);
+            let found: BTreeSet<StateId> = found.intersection(&live).copied().collect();
+            if !found.is_empty() {
+                branches[place] = highest(&order, &found);
+            }
+            ends.push(found);
+        }
         // Which children a collected state had is not for this reference; nor is an anchor that is gone.
         let is_plain = !self.sites[at].has_collected;
         match committed {
