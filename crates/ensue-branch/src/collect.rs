@@ -143,8 +143,7 @@ impl Collector<'_> {
         self.dag.states.get_mut(&child).expect("a live state's children are live").parents = newest;
     }
 
-    /// Names of collected states go on to their takers-over. What the base took over need not be remembered: it is what an unknown
-    /// old name stands for.
+    /// Names of collected states go on to their takers-over.
     fn rename_promoted(&mut self, taken: &Taken) {
         for taker in self.dag.promoted.values_mut() {
             if let Some(next) = taken.states.get(taker) {
@@ -158,11 +157,6 @@ impl Collector<'_> {
         for (alias, taker) in aliases {
             self.dag.aliases.remove(&alias);
             self.dag.promoted.insert(alias, taker);
-        }
-        let base = self.dag.base;
-        let sources = self.dag.states.values().filter(|state| state.parents.is_empty()).count();
-        if sources == 1 {
-            self.dag.promoted.retain(|_, taker| *taker != base);
         }
     }
 

@@ -36,6 +36,7 @@ mod error;
 mod fork;
 mod id;
 mod image;
+mod late;
 mod records;
 mod ripple;
 mod transaction;

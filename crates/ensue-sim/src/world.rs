@@ -374,6 +374,13 @@ impl World {
         self.processes.iter().map(|process| u64::from(process.boot.saturating_sub(1))).sum()
     }
 
+    /// The datacenters of which a process was started again.
+    pub fn restarted(&self) -> Vec<DatacenterId> {
+        let shape = self.options.shape;
+        let again = |d| shape.processes_of(d).iter().any(|process| self.processes[process.0].boot > 1);
+        (0..shape.datacenters).map(DatacenterId).filter(|&d| again(d)).collect()
+    }
+
     pub fn is_alive(&self, process: ProcessId) -> bool {
         self.processes[process.0].alive
     }

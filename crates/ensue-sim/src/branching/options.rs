@@ -20,6 +20,8 @@ pub struct BranchOptions {
     pub final_us: Option<u64>,
     /// Datacenters that were lost for good.
     pub lost: Vec<DatacenterId>,
+    /// Datacenters of which a process was started again: a ceiling that it had not told the others may be forgotten.
+    pub restarted: Vec<DatacenterId>,
 }
 
 impl BranchOptions {
@@ -33,6 +35,7 @@ impl BranchOptions {
             transaction_timeout_ms: tuning.transaction_timeout_ms,
             final_us: None,
             lost: Vec::new(),
+            restarted: Vec::new(),
         }
     }
 
@@ -46,7 +49,8 @@ pub fn draw(seed: u64, datacenters: u8) -> (BranchingOptions, u64) {
     let random = &mut Random::stream(seed, "branches of options");
     let merging = random.chance(150).then(|| DatacenterId(random.below(u64::from(datacenters)) as u8));
     let drawn = BranchingOptions {
-        collection: if random.chance(300) { Collection::Optimistic } else { Collection::Pessimistic },
+        // A script may say otherwise: what is sent whole to a site that collects alone lacks some of its links.
+        collection: Collection::Pessimistic,
         ceiling_every: random.pick(&[0, 0, 0, 10, 50]),
         states_max: 100_000,
         leaves_max: random.pick(&[1_000, 1_000, 6]),

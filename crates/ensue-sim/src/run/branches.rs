@@ -28,6 +28,7 @@ impl Run {
         clients.go(&mut self.world);
         self.idle(clients, RECONNECT_US)?;
         clients.options.lost = self.lost();
+        clients.options.restarted = self.world.restarted();
         if !clients.options.lost.is_empty() {
             self.declare_the_lost(clients)?;
         }
@@ -99,8 +100,11 @@ impl Run {
                 }
                 commands.push(get);
             }
-            commands.push(args("BRANCH FORKPOINTS"));
-            commands.push(args("BRANCH CONFLICTS"));
+            // Who collects alone may have what others forked from no more.
+            if !clients.options.optimistic {
+                commands.push(args("BRANCH FORKPOINTS"));
+                commands.push(args("BRANCH CONFLICTS"));
+            }
             let answers = self.ask_told(clients, datacenter, commands.clone())?;
             let first = first.get_or_insert_with(|| answers.clone());
             for (at, (here, there)) in answers.iter().zip(first.iter()).enumerate() {

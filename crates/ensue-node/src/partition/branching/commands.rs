@@ -33,9 +33,9 @@ impl Partition {
             b"checkout" => self.branch_checkout(seat, anchor, words),
             b"session" if words.is_empty() => self.branch_session(seat, anchor),
             b"defaults" => set_defaults(anchor, words),
-            b"forkpoints" => self.branch_fork_points(seat, words),
-            b"conflicts" => self.branch_conflicts(seat, words),
-            b"get" => self.branch_get(seat, words),
+            b"forkpoints" => self.branch_fork_points(seat, anchor, words),
+            b"conflicts" => self.branch_conflicts(seat, anchor, words),
+            b"get" => self.branch_get(seat, anchor, words),
             _ => self.branch_question(seat.3, &word, args),
         };
         answer.unwrap_or_else(|error| error)
@@ -152,32 +152,33 @@ impl Partition {
     // Comparing branches.
 
     /// The states that a question is about: those named, or those of the session's merge, or all leaves.
-    fn asked_states(&mut self, seat: Seat, words: &[Bytes]) -> Result<Vec<StateId>, Reply> {
+    fn asked_states(&mut self, seat: Seat, anchor: &Anchor, words: &[Bytes]) -> Result<Vec<StateId>, Reply> {
         if !words.is_empty() {
             return words.iter().map(state_of).collect();
         }
-        let sitting = self.branching.sittings.get(&seat).copied();
+        // Of a transaction that is over, its states are not those that the session believes.
+        let open = self.open_transaction(seat, anchor)?;
         let branches = self.branches(seat.3);
-        let open = sitting.and_then(|sitting| branches.transaction(sitting.transaction));
+        let open = open.and_then(|transaction| branches.transaction(transaction));
         Ok(open.map_or_else(|| branches.leaves(), |(_, at)| at.to_vec()))
     }
 
-    fn branch_fork_points(&mut self, seat: Seat, words: &[Bytes]) -> Answer {
-        let states = self.asked_states(seat, words)?;
+    fn branch_fork_points(&mut self, seat: Seat, anchor: &Anchor, words: &[Bytes]) -> Answer {
+        let states = self.asked_states(seat, anchor, words)?;
         let points = self.branches(seat.3).fork_points(&states).map_err(|abort| aborted(&abort))?;
         let point = |(id, weight)| Reply::Array(vec![id_text(id), Reply::Integer(weight)]);
         Ok(Reply::Array(points.into_iter().map(point).collect()))
     }
 
-    fn branch_conflicts(&mut self, seat: Seat, words: &[Bytes]) -> Answer {
-        let states = self.asked_states(seat, words)?;
+    fn branch_conflicts(&mut self, seat: Seat, anchor: &Anchor, words: &[Bytes]) -> Answer {
+        let states = self.asked_states(seat, anchor, words)?;
         let keys = self.branches(seat.3).conflicts(&states).map_err(|abort| aborted(&abort))?;
         Ok(Reply::Array(keys.into_iter().map(Reply::Bulk).collect()))
     }
 
-    fn branch_get(&mut self, seat: Seat, words: &[Bytes]) -> Answer {
+    fn branch_get(&mut self, seat: Seat, anchor: &Anchor, words: &[Bytes]) -> Answer {
         let [key, states @ ..] = words else { return Err(CommandError::wrong_arity("branch|get").reply()) };
-        let states = self.asked_states(seat, states)?;
+        let states = self.asked_states(seat, anchor, states)?;
         let now_ms = self.tick().ms();
         let sitting = self.branching.sittings.get(&seat).copied();
         let branches = self.branches(seat.3);

@@ -159,8 +159,8 @@ impl Judge<'_> {
                 transaction.anchor.known().iter().any(|id| !self.may_be_before(*id, parent))
             }
             Condition::Parent => match &transaction.anchor {
-                Anchor::Exactly(ids) => !ids.contains(&node.id),
-                Anchor::Behind(_) => false,
+                Anchor::Exactly(ids) if !self.has_ceilings => !ids.contains(&node.id),
+                Anchor::Exactly(_) | Anchor::Behind(_) => false,
             },
             Condition::Any | Condition::ReadCommitted => false,
         }
