@@ -11,6 +11,8 @@ use std::process::{Command, Stdio};
 const SEEDS_EACH: u32 = 40;
 /// Worlds of each protocol in which a datacenter is lost for good.
 const SEEDS_LOSING: u32 = 20;
+/// Of keyspaces with branches.
+const SEEDS_BRANCHES: u32 = 60;
 const REDIS_CLIENT: &str = "redis==5.*";
 
 /// Where to run, and how much of the simulator.
@@ -40,6 +42,9 @@ impl Gate {
             &format!("simulator, {SEEDS_LOSING} seeds of each protocol that lose a datacenter"),
             losing,
         );
+        steps.step(&format!("simulator, {SEEDS_BRANCHES} seeds of keyspaces with branches"), || {
+            branches(root, SEEDS_BRANCHES)
+        });
         steps.step("end-to-end tests", || end_to_end(root));
         steps.step("torture, one round of each kind of faults", || torture(root));
         steps.summary()
@@ -71,6 +76,13 @@ fn simulator(root: &Path, seeds: u32) -> Outcome {
 fn each_protocol(root: &Path, seeds: u32, more: &[&str]) -> Outcome {
     let mut command = Command::new(binary(root));
     command.args(["sim", "--protocol", "each", "--seeds", &seeds.to_string()]).args(more);
+    run(command.current_dir(root))
+}
+
+/// Other clients and another oracle than those of all other protocols.
+fn branches(root: &Path, seeds: u32) -> Outcome {
+    let mut command = Command::new(binary(root));
+    command.args(["sim", "--protocol", "tardis", "--seeds", &seeds.to_string()]);
     run(command.current_dir(root))
 }
 

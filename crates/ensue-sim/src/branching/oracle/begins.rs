@@ -94,7 +94,10 @@ impl Judge<'_> {
         match condition {
             Condition::Any => true,
             Condition::Ancestor => exactly.is_some_and(|ids| ids.iter().all(before)),
-            Condition::Parent => exactly.is_some_and(|ids| ids.contains(&self.graph.nodes[place].id)),
+            // Where several pasts were taken over, nothing is the one parent.
+            Condition::Parent => {
+                exactly.is_some_and(|ids| ids.len() == 1 && ids.contains(&self.graph.nodes[place].id))
+            }
             Condition::State(ids) => ids.contains(&self.graph.nodes[place].id),
             Condition::NoBranching => self.has_no_child(place, transaction.began.answered_us),
             Condition::KBranching(k) => *k > 1 && self.has_no_child(place, transaction.began.answered_us),
