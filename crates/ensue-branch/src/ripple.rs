@@ -70,12 +70,20 @@ impl Ripple<'_> {
                     Some(fresh) => fresh.since(self.dag, *child),
                     None => self.below(read, id, since, *child),
                 };
-                if self.end.may_hold(since) && !(since.read && self.transaction.at.len() > 1) {
+                if self.end.may_hold(self.minded(since)) && !(since.read && self.transaction.at.len() > 1) {
                     open.insert(*child, since);
                 }
             }
         }
         found
+    }
+
+    /// What of it the constraints mind.
+    fn minded(&self, since: Since) -> Since {
+        Since {
+            read: since.read && self.rules.hold(Rule::SerializabilityIsChecked),
+            written: since.written && self.rules.hold(Rule::SnapshotIsolationIsChecked),
+        }
     }
 
     /// The versions of the transaction's keys that the read state does not see. Nothing if there are too many keys to ask one by one.

@@ -21,7 +21,7 @@ impl Branches {
         newest.and_then(|version| version.value.clone())
     }
 
-    pub(super) fn places(&self, states: &[StateId]) -> Vec<Place> {
+    pub(crate) fn places(&self, states: &[StateId]) -> Vec<Place> {
         states.iter().map(|state| self.dag.place(*state)).collect()
     }
 

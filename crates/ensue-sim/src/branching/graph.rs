@@ -373,7 +373,12 @@ pub fn wrote(transaction: &Transaction) -> bool {
         "DEL" | "PEXPIRE" => step.answer == Some(Answer::Integer(1)),
         _ => false,
     };
-    transaction.steps.iter().any(writes)
+    // A merge makes a state though it writes nothing.
+    let joined = match transaction.outcome {
+        Outcome::At(id) => transaction.kind == Kind::Merge && !transaction.reads.contains(&id),
+        _ => false,
+    };
+    joined || transaction.steps.iter().any(writes)
 }
 
 /// The lines of a log.

@@ -142,6 +142,8 @@ struct Teller<'a> {
     open: Option<usize>,
     /// The transaction whose state the anchor will tell.
     last: Option<usize>,
+    /// Nobody knows whether a transaction was begun, so what was said behind it may have been said in it.
+    is_in_doubt: bool,
 }
 
 /// Tells a history.
@@ -181,6 +183,7 @@ impl<'a> Teller<'a> {
             end: Constraint::one(Condition::Serializability),
             open: None,
             last: None,
+            is_in_doubt: false,
         }
     }
 
@@ -199,6 +202,9 @@ impl<'a> Teller<'a> {
         let mut is_queueing = false;
         for (at, args) in operation.commands.iter().enumerate() {
             let step = step(at, args);
+            if self.is_in_doubt {
+                return;
+            }
             match step.name().as_str() {
                 "MULTI" => is_queueing = true,
                 "EXEC" => {
@@ -268,6 +274,9 @@ impl<'a> Teller<'a> {
             Some(answer) => answer.text().and_then(StateId::parse).into_iter().collect(),
             None => Vec::new(),
         };
+        let refused =
+            |error: &str| error.starts_with("ABORT ") || REFUSED.iter().any(|code| error.starts_with(code));
+        self.is_in_doubt = step.done().is_none() && !step.error().is_some_and(refused);
         let is_open = step.done().is_some();
         let is_over = self.open.is_some() && !is_open;
         let aborted = step.error().is_some_and(|error| error.starts_with("ABORT "));
@@ -453,6 +462,9 @@ impl<'a> Teller<'a> {
 
 /// Errors by which nothing was done.
 const NOTHING_DONE: [&str; 5] = ["ERR ", "EXECABORT", "NOTRANSACTION", "NOSTATE ", "COLLECTED "];
+
+/// Errors by which no transaction was begun.
+const REFUSED: [&str; 5] = ["ERR ", "NOSTATE ", "COLLECTED ", "NOTMERGER ", "BRANCHFULL "];
 
 /// How a transaction of one command ended.
 fn outcome_of(answer: &Answer) -> Outcome {

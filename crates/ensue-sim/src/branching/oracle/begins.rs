@@ -126,7 +126,10 @@ impl Judge<'_> {
         }
         let asked_us = transaction.began.asked_us;
         let Some(had) = self.shown.by(transaction.datacenter, asked_us) else { return Ok(()) };
-        let newer = |place: &Place| found.is_none_or(|found| *place > found);
+        // Which of several leaves it is goes by the newest merge before them; a state is left behind only by what comes after it.
+        let newer = |place: &Place| {
+            found.is_none_or(|found| *place != found && self.graph.is_ancestor(found, *place))
+        };
         let fits = |place: &Place| {
             transaction.begin.holds(|condition| self.holds_at_begin(transaction, condition, *place))
         };

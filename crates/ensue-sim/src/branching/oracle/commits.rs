@@ -58,8 +58,7 @@ impl Judge<'_> {
         self.no_needless_fork(transaction, read.unwrap_or(parent), parent, made)
     }
 
-    /// A merge joins the states that it read, or later ones on the same branches: nothing on the way wrote what it read, or what
-    /// its branches disagree on.
+    /// A merge joins the states that it read, or later ones on the same branches: nothing on the way wrote what it read.
     fn joins(
         &self,
         transaction: &Transaction,
@@ -73,18 +72,10 @@ impl Judge<'_> {
         let (sure, _) = keys_read(transaction);
         for &parent in parents {
             let is_way = |&read: &Place| {
-                let others = reads.iter().filter(|other| **other != read);
-                let divided = others.flat_map(|&other| {
-                    let beside = self.graph.nodes[other].ancestors.without(&self.graph.nodes[read].ancestors);
-                    let states: Vec<Place> = beside.iter().collect();
-                    states.into_iter().flat_map(|place| self.graph.nodes[place].rows.keys().cloned())
-                });
-                let known = self.graph.are_whole(&[read]);
-                let kept: BTreeSet<Key> = divided.filter(|_| known).chain(sure.iter().cloned()).collect();
-                self.may_be_before(id(read), parent) && !self.wrote_any(self.way(read, parent), &kept)
+                self.may_be_before(id(read), parent) && !self.wrote_any(self.way(read, parent), &sure)
             };
             if !reads.iter().any(is_way) {
-                return Err(format!("joins {}, past what its branches wrote", id(parent)));
+                return Err(format!("joins {}, past what it read", id(parent)));
             }
         }
         Ok(())
