@@ -19,7 +19,7 @@
 //! kind 3, a flush that not every reader sees: the same, without effects; before all effects
 //! kind 4, what every reader must see, since format 2: keyspace u8 | bytes of its protocol
 //! kind 5, a record of the log that counts for ever, since format 3
-//! kind 6, the states of a branching keyspace, and kind 7, one of its keys, since format 5: keyspace u8 | its own bytes
+//! kind 6, the states of a branching keyspace, and kind 7, one of its keys: keyspace u8 | its own bytes
 //! ```
 
 use crate::cell::{Base, Cell, State, Write};
