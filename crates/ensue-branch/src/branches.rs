@@ -600,9 +600,8 @@ impl Branches {
         let sources = self.dag.states.values().filter(|state| state.parents.is_empty()).count();
         if sources == 1 {
             let (base, seen) = (self.dag.base, &self.seen);
-            let had_its_turn = |id: &StateId| {
-                seen.get(&(id.site(), id.incarnation())).is_some_and(|highest| id.counter() <= *highest)
-            };
+            let had_its_turn =
+                |id: &StateId| id.counter() <= seen.get(&(id.site(), id.incarnation())).copied().unwrap_or(0);
             self.dag.promoted.retain(|name, taker| *taker != base || !had_its_turn(name));
         }
     }
