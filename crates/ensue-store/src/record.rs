@@ -30,6 +30,8 @@ pub enum Record {
     Times { received: TimeVector, stable: TimeVector },
     /// A datacenter was declared dead: nothing more is taken from it. Everything that it wrote up to this time was here then.
     Dead { datacenter: DatacenterId, time: LogicalTime },
+    /// A dead datacenter's stream is here up to its end, and with it everything that it wrote up to this time.
+    Ended { datacenter: DatacenterId, whole: LogicalTime },
     /// All partitions of this datacenter have a dead one's streams up to their ends. It took with it what it wrote after `whole`;
     /// of what is here, nothing before `doubtful` may depend on that.
     Lost { datacenter: DatacenterId, whole: LogicalTime, doubtful: LogicalTime },

@@ -31,7 +31,8 @@ pub const SUPERBLOCK_BYTES: usize = 72;
 /// - 2: checkpoints hold versions, and what writes depend on.
 /// - 3: logs and checkpoints say which datacenters were declared dead.
 /// - 4: checkpoints say up to which stamp tombstones were collected.
-pub const FORMAT: u16 = 4;
+/// - 5: logs and checkpoints say that a dead datacenter's stream is there up to its end.
+pub const FORMAT: u16 = 5;
 const MAGIC: &[u8; 8] = b"EnsueSup";
 const CLEAN: u8 = 1;
 const FSYNC_ALWAYS: u8 = 2;

@@ -6,7 +6,8 @@
 //! one that has them (`PassOn`) and takes them as if their origin had sent them. That they can be passed on rests on
 //! everybody keeping what it received until every datacenter has it (`persistence`).
 //!
-//! The stream is *settled* here when it is received up to its end. The dead datacenter, if it comes back, is told and stops.
+//! The stream is *settled* here when it is received up to its end. That is logged before anything rests on it: after a restart the
+//! others may be out of reach, and what is known need not be learned again. The dead datacenter, if it comes back, is told and stops.
 
 use super::Partition;
 use crate::trace::Trace;
@@ -41,8 +42,8 @@ struct Declared {
     logged: u64,
     told: bool,
     heard: BTreeMap<DatacenterId, Have>,
-    /// The end of the stream, once everything up to it is here.
-    end: Option<Have>,
+    /// Once its stream is here up to the end: everything that it wrote up to then is here.
+    whole: Option<LogicalTime>,
 }
 
 impl Dead {
@@ -56,12 +57,12 @@ impl Dead {
     }
 
     pub(super) fn is_settled(&self, datacenter: DatacenterId) -> bool {
-        self.declared.get(&datacenter).is_some_and(|declared| declared.end.is_some())
+        self.declared.get(&datacenter).is_some_and(|declared| declared.whole.is_some())
     }
 
     /// Up to when everything that it wrote is here, once its stream has its end.
     pub(super) fn whole(&self, datacenter: DatacenterId) -> Option<LogicalTime> {
-        self.declared.get(&datacenter)?.end.map(|end| end.time)
+        self.declared.get(&datacenter)?.whole
     }
 
     pub(super) fn await_end(&mut self, transaction: OperationId) {
@@ -80,13 +81,23 @@ impl Dead {
 
     /// What a checkpoint must hold of it.
     pub(super) fn records(&self) -> impl Iterator<Item = Record> + '_ {
-        self.declared.iter().map(|(&datacenter, declared)| Record::Dead { datacenter, time: declared.time })
+        self.declared.iter().flat_map(|(&datacenter, declared)| {
+            let ended = declared.whole.map(|whole| Record::Ended { datacenter, whole });
+            [Record::Dead { datacenter, time: declared.time }].into_iter().chain(ended)
+        })
     }
 
     /// What the log or a checkpoint says.
     pub(super) fn restore(&mut self, datacenter: DatacenterId, time: LogicalTime) {
-        let declared = Declared { time, logged: 0, told: false, heard: BTreeMap::new(), end: None };
+        let declared = Declared { time, logged: 0, told: false, heard: BTreeMap::new(), whole: None };
         self.declared.entry(datacenter).or_insert(declared);
+    }
+
+    /// The same of the end of its stream.
+    pub(super) fn restore_end(&mut self, datacenter: DatacenterId, whole: LogicalTime) {
+        if let Some(declared) = self.declared.get_mut(&datacenter) {
+            declared.whole = Some(whole);
+        }
     }
 }
 
@@ -184,7 +195,7 @@ impl Partition {
     pub(super) fn settle_stream(&mut self, datacenter: DatacenterId) {
         let Some(own) = self.have_of(datacenter) else { return };
         let Some(declared) = self.dead.declared.get(&datacenter) else { return };
-        if !declared.told || declared.end.is_some() {
+        if !declared.told || declared.whole.is_some() {
             return;
         }
         let heard: Option<Vec<(DatacenterId, Have)>> =
@@ -199,21 +210,29 @@ impl Partition {
                 self.send(Address::Partition { datacenter: holder, partition: self.id }, message);
             }
             _ => {
-                let time = heard.iter().fold(own.time, |time, (_, have)| time.max(have.time));
-                self.on_settled(datacenter, Have { received: own.received, time });
+                let whole = heard.iter().fold(own.time, |time, (_, have)| time.max(have.time));
+                self.persistence.log(&Record::Ended { datacenter, whole });
+                self.dead.restore_end(datacenter, whole);
+                self.on_settled(datacenter, own.received, whole);
+            }
+        }
+    }
+
+    /// What was settled before a restart is so without a word of the others: they may be out of reach.
+    pub(super) fn settle_again(&mut self) {
+        for datacenter in self.dead.datacenters().collect::<Vec<_>>() {
+            if let (Some(whole), Some(have)) = (self.dead.whole(datacenter), self.have_of(datacenter)) {
+                self.on_settled(datacenter, have.received, whole);
             }
         }
     }
 
     /// Nothing of its stream will ever come beside what is here.
-    fn on_settled(&mut self, datacenter: DatacenterId, end: Have) {
-        if let Some(declared) = self.dead.declared.get_mut(&datacenter) {
-            declared.end = Some(end);
-        }
-        self.trace(Trace::StreamSettled { partition: self.id, datacenter, end: end.received });
-        self.times_rose |= self.times.received.raise(datacenter, end.time);
-        self.note_end(datacenter, end.received, end.time);
-        self.end_stream(datacenter, end.received);
+    fn on_settled(&mut self, datacenter: DatacenterId, end: Position, whole: LogicalTime) {
+        self.trace(Trace::StreamSettled { partition: self.id, datacenter, end });
+        self.times_rose |= self.times.received.raise(datacenter, whole);
+        self.note_end(datacenter, end, whole);
+        self.end_stream(datacenter, end);
         self.say_ended(datacenter);
     }
 

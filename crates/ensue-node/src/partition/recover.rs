@@ -296,6 +296,7 @@ impl Partition {
     fn take_lasting(&mut self, record: Record) -> Result<(), String> {
         match record {
             Record::Dead { datacenter, time } => self.dead.restore(datacenter, time),
+            Record::Ended { datacenter, whole } => self.dead.restore_end(datacenter, whole),
             Record::Lost { datacenter, whole, doubtful } => {
                 self.take_loss(Loss { datacenter, whole, doubtful });
             }
@@ -519,6 +520,7 @@ impl Partition {
             self.trace(Trace::PartitionReady { partition: self.id, records });
         }
         self.take_up(open);
+        self.settle_again();
         let others: Vec<DatacenterId> = self.receivers.keys().copied().collect();
         for datacenter in others {
             self.resume_stream(datacenter);

@@ -38,6 +38,7 @@ const DEAD: u8 = 10;
 const LOST: u8 = 11;
 const DISCARDED: u8 = 12;
 const REBUILT: u8 = 13;
+const ENDED: u8 = 14;
 
 /// The smallest part, and the smallest command: what a count of them needs at least.
 const PART_BYTES_MIN: u32 = 8;
@@ -116,6 +117,11 @@ fn encode_lasting(record: &Record, out: &mut Vec<u8>) {
             out.push(DEAD);
             out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
             out.extend_from_slice(&time.0.to_le_bytes());
+        }
+        Record::Ended { datacenter, whole } => {
+            out.push(ENDED);
+            out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
+            out.extend_from_slice(&whole.0.to_le_bytes());
         }
         Record::Lost { datacenter, whole, doubtful } => {
             out.push(LOST);
@@ -197,6 +203,10 @@ pub fn decode_record(bytes: &Bytes) -> Result<Record, LayoutError> {
         DEAD => {
             let datacenter = read_datacenter(&mut reader)?;
             Record::Dead { datacenter, time: LogicalTime(reader.u64("time")?) }
+        }
+        ENDED => {
+            let datacenter = read_datacenter(&mut reader)?;
+            Record::Ended { datacenter, whole: LogicalTime(reader.u64("time")?) }
         }
         LOST => {
             let datacenter = read_datacenter(&mut reader)?;
