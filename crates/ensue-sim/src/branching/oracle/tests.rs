@@ -176,7 +176,7 @@ fn nothing_begins_above_a_ceiling_or_at_an_older_state() {
     let above = "0 0 BRANCH CEILING 2.0 => +OK\n3 0 BRANCH BEGIN STATE 1.0 => 1.0\n";
     let violation = judge(&history(&format!("{FORKED}{above}")), &options()).unwrap_err();
     assert_eq!(violation.property, property::CEILING);
-    let older = "3 0 BRANCH BEGIN ANY => 2.0\n";
+    let older = "3 0 BRANCH BEGIN ANY => 1.0\n";
     let violation = judge(&history(&format!("{FORKED}{older}")), &options()).unwrap_err();
     assert_eq!(violation.property, property::NEWEST);
     let aborted = "3 0 BRANCH BEGIN ANY => -ABORT no state\n";
