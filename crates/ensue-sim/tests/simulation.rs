@@ -1,9 +1,9 @@
 //! Whole-cluster tests: every scenario file holds, and fails with each rule broken that it names; seeds repeat to the
 //! last event; a handful of seeds is clean.
 
-use ensue_sim::Options;
 use ensue_sim::cli::run_seed;
 use ensue_sim::script::{Script, files};
+use ensue_sim::{Options, run};
 use ensue_types::Rules;
 use std::path::Path;
 
@@ -28,6 +28,15 @@ fn a_seed_repeats_to_the_last_event() {
         let (once, again) =
             (run_seed(seed, Rules::default(), None, false), run_seed(seed, Rules::default(), None, false));
         assert_eq!((once.hash, once.events, once.operations), (again.hash, again.events, again.operations));
+    }
+}
+
+/// A slow message at the very end, for which a read under `ha-pocc` does not wait: its session falls back, and asks again.
+#[test]
+fn a_slow_message_at_the_end_is_no_lost_datacenter() {
+    let options = Options::draw_with(70000176, Rules::default(), "ha-pocc").losing();
+    if let Some(violation) = run(options.clone(), None).violation {
+        panic!("{options}\n{violation}");
     }
 }
 

@@ -121,13 +121,31 @@ impl Run {
         }
         let questions = Questions::new(workload, self.world.now());
         for datacenter in self.world.survivors() {
-            let answers = self.ask(workload, datacenter, questions.texts())??;
-            if let Some(error) = answers.iter().find(|answer| answer.error().is_some()) {
-                let words = format!("{datacenter} answers {error} since another datacenter is lost");
-                return Err(Violation::new(property::AVAILABILITY, words));
-            }
+            self.ask_everything(workload, datacenter, &questions)?;
         }
         Ok(())
+    }
+
+    /// A survivor answers every question of a fresh session. A message of another one may be slow even now: a session that would wait
+    /// for it too long is told so, and asks again.
+    fn ask_everything(
+        &mut self,
+        workload: &mut Workload,
+        datacenter: DatacenterId,
+        questions: &Questions,
+    ) -> Result<(), Violation> {
+        let deadline = self.world.now() + SHOWN_US_MAX;
+        loop {
+            let answers = self.ask(workload, datacenter, questions.texts())??;
+            let mut errors = answers.iter().filter_map(Answer::error);
+            let error = errors.clone().find(|error| !self.is_late(error)).or_else(|| errors.next());
+            let Some(error) = error else { return Ok(()) };
+            if !self.is_late(error) || self.world.now() >= deadline {
+                let words = format!("{datacenter} answers error {error} since another datacenter is lost");
+                return Err(Violation::new(property::AVAILABILITY, words));
+            }
+            self.idle(workload, LOOK_AGAIN_US)?;
+        }
     }
 
     pub(super) fn lost(&self) -> Vec<DatacenterId> {
@@ -204,8 +222,12 @@ impl Run {
 
     /// Whether a protocol that waits for other datacenters may say this when one of them never comes back.
     fn is_excused(&self, error: &str) -> bool {
+        self.is_parted(error) || self.is_late(error)
+    }
+
+    /// Whether a protocol that waits for other datacenters may say this while a message of one of them is on its way.
+    fn is_late(&self, error: &str) -> bool {
         match self.world.options.promises().availability {
-            _ if self.is_parted(error) => true,
             Availability::Blocks => error.starts_with("BLOCKED "),
             Availability::FallsBack => error.starts_with("FALLBACK "),
             Availability::Always | Availability::AfterThreshold => false,
