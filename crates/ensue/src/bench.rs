@@ -26,8 +26,8 @@ pub(crate) struct BenchArgs {
     /// Seconds that are counted, of each run; a quarter more goes before
     #[arg(long, value_name = "N", default_value_t = 3)]
     seconds: u64,
-    /// Leaves that branching runs have at most: a transaction that would make more aborts
-    #[arg(long, value_name = "N", default_value_t = 32)]
+    /// Leaves that branching runs have at most: a transaction that might make more waits for a merge
+    #[arg(long, value_name = "N", default_value_t = 128)]
     leaves: usize,
     /// Instead: a load of so many minutes with collection and as long without, and what is kept over time
     #[arg(long, value_name = "MINUTES")]
