@@ -629,7 +629,7 @@ def test_a_transaction_that_is_left_alone_is_ended(servers):
     other = redis.Redis(port=servers.port("dc1"), protocol=3, decode_responses=True)
     wait_until(lambda: int(branch(other, "INFO")["transactions"]) == 0, ARRIVES_S, "nothing runs")
     # What was meant for the transaction does not become a transaction of its own, up to its end.
-    for command in (["SET", "other", 1], ["GET", "k"], ["BRANCH", "COMMIT"]):
+    for command in (["SET", "other", 1], ["BRANCH", "BEGIN"], ["GET", "k"], ["BRANCH", "COMMIT"]):
         assert refusal(one, *command).startswith("NOTRANSACTION the transaction is over: it was idle for too long"), command
     assert one.mget("k", "other") == [None, None]
 

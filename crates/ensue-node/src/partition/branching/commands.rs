@@ -91,12 +91,11 @@ impl Partition {
         Ok(id_list(&at))
     }
 
-    /// The anchors of a session that has no transaction. One that its owner has forgotten is over.
-    fn ready_to_begin(&mut self, seat: Seat, anchor: &mut Anchor) -> Result<Vec<StateId>, Reply> {
-        match self.open_transaction(seat, anchor) {
-            Ok(None) => {}
-            Ok(Some(_)) => return Err(IS_OPEN),
-            Err(_) => anchor.open = false,
+    /// The anchors of a session that has no transaction. Of one that its owner has forgotten the session must know the end first: what it
+    /// sends next may be meant for it.
+    fn ready_to_begin(&mut self, seat: Seat, anchor: &Anchor) -> Result<Vec<StateId>, Reply> {
+        if self.open_transaction(seat, anchor)?.is_some() {
+            return Err(IS_OPEN);
         }
         Ok(self.anchors(seat.3, anchor))
     }
