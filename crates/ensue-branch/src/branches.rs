@@ -308,7 +308,7 @@ impl Branches {
         let mode = transaction.mode;
         let writes = transaction.writes.into_iter().map(|(key, value)| Write { key, value }).collect();
         let commit = Commit { id: self.next_id(&parents), parents, writes };
-        if let Some(equal) = self.equal_merge(&commit) {
+        if let Some(equal) = self.equal_merge(&commit.parents, &commit.writes) {
             return Ok(Committed::Known(equal));
         }
         self.check_room(&commit)?;
@@ -451,12 +451,11 @@ impl Branches {
 
     fn apply(&mut self, commit: &Commit, parents: Vec<StateId>) {
         self.note_seen(commit.id);
-        let resolved = Commit { id: commit.id, parents, writes: commit.writes.clone() };
-        if let Some(equal) = self.equal_merge(&resolved) {
+        if let Some(equal) = self.equal_merge(&parents, &commit.writes) {
             return self.make_one(equal, commit.id);
         }
-        let Commit { id, mut parents, .. } = resolved;
-        parents = self.dag.newest_of(parents);
+        let id = commit.id;
+        let parents = self.dag.newest_of(parents);
         self.counts.forks += u64::from(parents.iter().any(|parent| !self.dag.leaves.contains(parent)));
         self.dag.insert(id, parents, commit.writes.iter().map(|write| write.key.clone()).collect());
         let place = self.dag.place(id);
@@ -466,11 +465,11 @@ impl Branches {
     }
 
     /// A merge that is here, of the same states with the same writes (trap 11).
-    fn equal_merge(&self, commit: &Commit) -> Option<StateId> {
-        if commit.parents.len() < 2 || !self.rules.hold(Rule::EqualMergesAreOne) {
+    fn equal_merge(&self, parents: &[StateId], writes: &[Write]) -> Option<StateId> {
+        if parents.len() < 2 || !self.rules.hold(Rule::EqualMergesAreOne) {
             return None;
         }
-        let mut parents = commit.parents.clone();
+        let mut parents = parents.to_vec();
         parents.sort_unstable_by(|a, b| b.cmp(a));
         let children = &self.dag.states[&parents[0]].children;
         let is_equal = |id: &StateId| {
@@ -479,9 +478,7 @@ impl Branches {
                 let versions = self.records.versions(&write.key);
                 versions.iter().any(|version| version.id == *id && version.value == write.value)
             };
-            state.parents == parents
-                && state.writes.len() == commit.writes.len()
-                && commit.writes.iter().all(wrote)
+            state.parents == parents && state.writes.len() == writes.len() && writes.iter().all(wrote)
         };
         children.iter().copied().find(is_equal)
     }
@@ -523,9 +520,7 @@ impl Branches {
     }
 
     pub(crate) fn find(&self, id: StateId) -> Found {
-        let highest = self.seen.get(&(id.site(), id.incarnation())).copied().unwrap_or(0);
-        let was = id.counter() <= highest && !self.waiting.contains(id);
-        self.dag.find(id, was)
+        self.dag.find(id, had_its_turn(&self.seen, id) && !self.waiting.contains(id))
     }
 
     // Forgetting.
@@ -583,11 +578,7 @@ impl Branches {
         let collected = collector.collect();
         if collected > 0 {
             let (dag, seen, waiting) = (&self.dag, &self.seen, &self.waiting);
-            let was = |id: StateId| {
-                let highest = seen.get(&(id.site(), id.incarnation())).copied().unwrap_or(0);
-                id.counter() <= highest && !waiting.contains(id)
-            };
-            self.ceilings.tidy(dag, was);
+            self.ceilings.tidy(dag, |id| had_its_turn(seen, id) && !waiting.contains(id));
             self.forget_names();
         }
         self.counts.collected += collected as u64;
@@ -600,9 +591,13 @@ impl Branches {
         let sources = self.dag.states.values().filter(|state| state.parents.is_empty()).count();
         if sources == 1 {
             let (base, seen) = (self.dag.base, &self.seen);
-            let had_its_turn =
-                |id: &StateId| id.counter() <= seen.get(&(id.site(), id.incarnation())).copied().unwrap_or(0);
-            self.dag.promoted.retain(|name, taker| *taker != base || !had_its_turn(name));
+            self.dag.promoted.retain(|name, taker| *taker != base || !had_its_turn(seen, *name));
         }
     }
+}
+
+/// Whether a state of this name was offered, by how far its site's stream has come.
+fn had_its_turn(seen: &BTreeMap<(DatacenterId, Incarnation), u64>, id: StateId) -> bool {
+    seen.get(&(id.site(), id.incarnation())).is_some_and(|highest| id.counter() <= *highest)
+        || id == StateId::ROOT
 }

@@ -63,11 +63,6 @@ impl Branches {
         }
     }
 
-    /// Whether a state's name is known here, live or collected.
-    pub fn knows(&self, id: StateId) -> bool {
-        self.is_here(id)
-    }
-
     /// Live states, highest first; with a state, only what it sees.
     pub fn log(&self, from: Option<StateId>) -> Result<impl Iterator<Item = StateView> + '_, Abort> {
         let from = from.map(|state| self.live(state)).transpose()?;
