@@ -59,22 +59,27 @@ impl Beginning<'_> {
     }
 
     fn holds(&self, term: &Term, id: StateId) -> bool {
-        let state = &self.dag.states[&id];
-        match term {
-            Term::Any | Term::Serializability | Term::SnapshotIsolation | Term::ReadCommitted => true,
-            Term::NoBranching => state.children.is_empty(),
-            Term::KBranching(degree) => state.children.len() + 1 < *degree as usize,
-            Term::Parent => self.anchors == [Found::Live(id)],
-            Term::Ancestor => self.anchors.iter().all(|anchor| comes_from(self.dag, id, *anchor)),
-            Term::State(states) => {
-                states.contains(&id) || states.iter().any(|s| self.dag.aliases.get(s) == Some(&id))
-            }
+        is_where(self.dag, self.anchors, term, id)
+    }
+}
+
+/// Whether a state stands where a term asks for one, whatever was written on the way to it.
+pub fn is_where(dag: &Dag, anchors: &[Found], term: &Term, id: StateId) -> bool {
+    let state = &dag.states[&id];
+    match term {
+        Term::Any | Term::Serializability | Term::SnapshotIsolation | Term::ReadCommitted => true,
+        Term::NoBranching => state.children.is_empty(),
+        Term::KBranching(degree) => state.children.len() + 1 < *degree as usize,
+        Term::Parent => anchors == [Found::Live(id)],
+        Term::Ancestor => anchors.iter().all(|anchor| comes_from(dag, id, *anchor)),
+        Term::State(states) => {
+            states.contains(&id) || states.iter().any(|name| dag.aliases.get(name) == Some(&id))
         }
     }
 }
 
 /// Whether a state comes from what an anchor stands for. A collected state's taker-over saw it.
-pub fn comes_from(dag: &Dag, id: StateId, anchor: Found) -> bool {
+fn comes_from(dag: &Dag, id: StateId, anchor: Found) -> bool {
     match anchor {
         Found::Live(anchor) | Found::Collected(anchor) => dag.sees(id, anchor),
         Found::Unknown => false,

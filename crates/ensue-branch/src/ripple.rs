@@ -6,7 +6,7 @@
 //! highest state is a leaf, so that one is looked at first.
 
 use crate::Key;
-use crate::begin::comes_from;
+use crate::begin::is_where;
 use crate::chain::Place;
 use crate::constraint::{Constraint, Since, Term};
 use crate::dag::{Dag, Found};
@@ -129,20 +129,11 @@ impl Ripple<'_> {
     }
 
     fn holds(&self, term: &Term, id: StateId, since: Since) -> bool {
-        let state = &self.dag.states[&id];
         match term {
-            Term::Any | Term::ReadCommitted => true,
             Term::Serializability => !since.read || !self.rules.hold(Rule::SerializabilityIsChecked),
             Term::SnapshotIsolation => !since.written || !self.rules.hold(Rule::SnapshotIsolationIsChecked),
-            Term::NoBranching => state.children.is_empty() || !self.rules.hold(Rule::BranchingIsBounded),
-            Term::KBranching(degree) => {
-                state.children.len() + 1 < *degree as usize || !self.rules.hold(Rule::BranchingIsBounded)
-            }
-            Term::Parent => self.anchors == [Found::Live(id)],
-            Term::Ancestor => self.anchors.iter().all(|anchor| comes_from(self.dag, id, *anchor)),
-            Term::State(states) => {
-                states.contains(&id) || states.iter().any(|s| self.dag.aliases.get(s) == Some(&id))
-            }
+            Term::NoBranching | Term::KBranching(_) if !self.rules.hold(Rule::BranchingIsBounded) => true,
+            place => is_where(self.dag, self.anchors, place, id),
         }
     }
 }
