@@ -26,15 +26,14 @@ impl Partition {
         args: &Args,
         request: &Request,
     ) -> Reply {
-        let walked = self.walk_branch(keyspace, transaction, request);
-        match walked {
-            Some(Ok(reply)) => reply,
-            Some(Err(abort)) => aborted(&abort),
-            None => match self.evaluate_keys(keyspace, transaction, args, request) {
-                Ok(reply) => reply,
-                Err(abort) => aborted(&abort),
-            },
-        }
+        use Request::{Flush, Keys, RandomKey, Scan, Size};
+        let reply = match request {
+            Size | Keys { .. } | RandomKey | Scan { .. } | Flush { .. } => {
+                self.walk_branch(keyspace, transaction, request)
+            }
+            _ => self.evaluate_keys(keyspace, transaction, args, request),
+        };
+        reply.unwrap_or_else(|abort| aborted(&abort))
     }
 
     fn evaluate_keys(

@@ -11,18 +11,18 @@ use ensue_resp::{Request, glob};
 use ensue_types::{KeyspaceId, Reply};
 
 impl Partition {
-    /// The answer, if the command is one of these.
+    /// The answer to one of these.
     pub(super) fn walk_branch(
         &mut self,
         keyspace: KeyspaceId,
         transaction: TransactionId,
         request: &Request,
-    ) -> Option<Result<Reply, Abort>> {
+    ) -> Result<Reply, Abort> {
         let now_ms = self.tick().ms();
         let seed = self.clock.latest().0;
         let branches = self.branches(keyspace);
         let mut walk = Walk { branches, transaction, now_ms };
-        Some(match request {
+        match request {
             Request::Size => walk.keys(|_| true).map(|keys| Reply::Integer(keys.len() as i64)),
             Request::Keys { pattern } => {
                 let found = walk.keys(|key| glob::matches(pattern, key));
@@ -31,8 +31,8 @@ impl Partition {
             Request::RandomKey => walk.random_key(seed),
             Request::Scan { options, type_name } => walk.scan(options, type_name.as_ref()),
             Request::Flush { .. } => walk.flush(),
-            _ => return None,
-        })
+            _ => unreachable!("`evaluate_on_branch` sends walks only"),
+        }
     }
 }
 
