@@ -425,17 +425,28 @@ impl Branches {
         (state.position != Position(0)).then_some((id.site(), state.position))
     }
 
-    /// The newest of a session's anchors: those that no other of them comes from, and those that are not here.
+    /// The newest of a session's anchors, by the names that the session has for them: those that no other of them comes from, and those
+    /// that are not here.
+    ///
+    /// A name is kept when the state was taken over. Only a transaction that begins there moves a session to the taker-over: else it would be
+    /// told of a place that another datacenter, which still keeps the state, knows nothing of.
     pub fn newest_anchors(&self, anchors: &[StateId]) -> Vec<StateId> {
+        if let [only] = anchors {
+            return vec![*only];
+        }
         let mut missing = Vec::new();
-        let mut here = Vec::new();
+        let mut here = BTreeMap::new();
         for anchor in anchors {
             match self.find(*anchor) {
-                Found::Live(state) | Found::Collected(state) => here.push(state),
+                Found::Live(state) | Found::Collected(state) => {
+                    let name = here.entry(state).or_insert(*anchor);
+                    *name = (*name).max(*anchor);
+                }
                 Found::Unknown => missing.push(*anchor),
             }
         }
-        [missing, self.dag.newest_of(here)].concat()
+        let newest = self.dag.newest_of(here.keys().copied());
+        [missing, newest.iter().map(|state| here[state]).collect()].concat()
     }
 
     /// A ceiling of another site, or one of this site that comes back after a restart.

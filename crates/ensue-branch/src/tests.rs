@@ -337,6 +337,27 @@ fn a_collected_history_reads_as_before_and_is_bounded() {
 }
 
 #[test]
+fn a_session_s_anchors_keep_their_names_when_they_are_collected() {
+    let mut sites = [site(0), site(1), site(2)];
+    let mut last = StateId::ROOT;
+    for _ in 0..4 {
+        let made = commit(&mut sites[0], last, "a a=1");
+        last = made.id;
+        tell(&mut sites[1], &made);
+        tell(&mut sites[2], &made);
+    }
+    let [first, third, unknown]: [StateId; 3] = ["1.0", "3.0", "9.1"].map(|name| name.parse().unwrap());
+    assert_eq!(sites[0].newest_anchors(&[first, unknown, third]), [unknown, third]);
+    collect(&mut sites);
+    assert_eq!(sites[0].figures().states, 1);
+    assert_eq!(
+        sites[0].newest_anchors(&[first, unknown, third]),
+        [unknown, third],
+        "both are the one state that is left"
+    );
+}
+
+#[test]
 fn nothing_is_collected_without_every_site_nor_from_under_a_reader() {
     let mut sites = [site(0), site(1), site(2)];
     let mut last = StateId::ROOT;
