@@ -64,7 +64,12 @@ impl Partition {
         // What is given back counts whatever the giver's clock says.
         self.take_time(&envelope);
         match envelope.message {
-            Message::Regain { after } => self.on_regain(from, after),
+            Message::Regain { after } => {
+                // What waits here of its lost life is not in the answer, and so may be declared lost.
+                let is_entries = |message: &Message| matches!(message, Message::StreamEntries { .. });
+                self.early.retain(|early| early.from != envelope.from || !is_entries(&early.message));
+                self.on_regain(from, after);
+            }
             Message::Regained { received, entries, .. } => self.on_regained(from, received, entries),
             Message::Dead { datacenter, .. } => {
                 // It need not be asked; the rest is taken up when this partition has its own stream.
