@@ -106,3 +106,22 @@ impl FileName {
         name.strip_prefix("checkpoint-")?.parse().ok().map(FileName::Checkpoint)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_known_by_the_name_that_it_was_given() {
+        for file in
+            [FileName::Superblock, FileName::Reserve, FileName::Segment(0xab), FileName::Checkpoint(12)]
+        {
+            assert_eq!(FileName::parse(&file.to_string()), Some(file));
+        }
+        for stranger in
+            ["", "superblock.new", "log-", "log-xyz", "checkpoint-", "checkpoint-1a", "lost+found"]
+        {
+            assert_eq!(FileName::parse(stranger), None, "{stranger}");
+        }
+    }
+}

@@ -72,3 +72,26 @@ impl Window {
         self.take(length);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_read(window: &Window, offset: u64, length: u32) -> bool {
+        let asked = window.read();
+        matches!(asked, Some(DiskOp::Read { offset: o, length: l, .. }) if (o, l) == (offset, length))
+    }
+
+    #[test]
+    fn a_file_ends_where_a_read_came_back_short_and_only_there() {
+        let size = u64::from(CHUNK_BYTES) + 10;
+        let mut window = Window::new(FileName::Segment(0), 0, size);
+        assert!(is_read(&window, 0, CHUNK_BYTES));
+        window.feed(0, Bytes::from(vec![1; CHUNK_BYTES as usize]));
+        assert!(is_read(&window, u64::from(CHUNK_BYTES), 10), "a whole chunk is no end");
+        window.feed(u64::from(CHUNK_BYTES), Bytes::from(vec![2; 7]));
+        assert_eq!((window.read().is_none(), window.left()), (true, size - 3));
+        window.skip(CHUNK_BYTES as usize);
+        assert_eq!((window.held(), window.left()), (&[2; 7][..], 7));
+    }
+}

@@ -337,3 +337,44 @@ impl Partition {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use ensue_types::{Column, Effect, Incarnation, Seen, Stamp};
+
+    /// One of the entries by which a write came: each partition, and each turn of a replay, brings a share of its effects.
+    fn share(keys: &[&'static str]) -> Entry {
+        let effect = |key: &&'static str| RowEffect {
+            key: Bytes::from_static(key.as_bytes()),
+            column: Column::Text,
+            effect: Effect::Delete { seen: Seen::default() },
+        };
+        let effects = keys.iter().map(effect).collect();
+        let change = Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects };
+        let (position, stamp) = (Position(1), Stamp::ZERO);
+        Entry { position, stamp, dependencies: Opaque::default(), change, previous: Vec::new() }
+    }
+
+    #[test]
+    fn a_write_is_listed_once_with_all_its_effects_each_once() {
+        let operation = OperationId {
+            datacenter: DatacenterId(1),
+            incarnation: Incarnation(1),
+            partition: PartitionId(0),
+            position: Position(1),
+        };
+        let mut discarded = Discarded::default();
+        assert!(!discarded.knows(DatacenterId(1)));
+        for keys in [&["b"][..], &["a", "b"], &["c", "a"]] {
+            discarded.add(DatacenterId(1), operation, share(keys));
+        }
+        assert_eq!(discarded.len(), 1);
+        let Change::Effects { effects, transaction, .. } = &discarded.writes[&operation].entry.change else {
+            panic!("a write has effects");
+        };
+        let keys: Vec<&[u8]> = effects.iter().map(|effect| &effect.key[..]).collect();
+        assert_eq!((keys, *transaction), (vec![&b"a"[..], b"b", b"c"], Some(operation)));
+    }
+}

@@ -10,6 +10,7 @@ mod previous;
 mod replicas;
 mod room;
 mod strangers;
+mod survey;
 mod times;
 mod versions;
 
@@ -62,6 +63,7 @@ struct World {
     /// What clients were answered, as it is written to them.
     replies: Vec<u8>,
     sent: Vec<Message>,
+    stopped: bool,
 }
 
 impl World {
@@ -73,7 +75,7 @@ impl World {
         let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
         let node = Node::new(config, now).expect("the protocol is known");
         let (asked, replies, sent) = (VecDeque::new(), Vec::new(), Vec::new());
-        let mut world = World { node, now, asked, answered: 0, replies, sent };
+        let mut world = World { node, now, asked, answered: 0, replies, sent, stopped: false };
         world.drain();
         world
     }
@@ -92,6 +94,7 @@ impl World {
                     self.replies.extend_from_slice(&bytes);
                 }
                 Output::Send { envelope, .. } => self.sent.push(envelope.message),
+                Output::Stopped => self.stopped = true,
                 _ => {}
             }
         }
@@ -231,4 +234,25 @@ fn what_was_received_while_the_log_was_synced_is_not_called_synced() {
     while !appended(&world.carry_out().expect("the clock's bound is to be written")) {}
     while !appended(&world.carry_out().expect("the second entry is to be written")) {}
     assert_eq!(acknowledged(&world), (2, 1));
+}
+
+#[test]
+fn a_partition_needs_what_any_of_its_keyspaces_does() {
+    let needs = |names: &[&str]| {
+        let protocol = |name: &&str| {
+            let options = ensue_protocol::Options::default();
+            ensue_protocol::by_name(name, options, Rules::default()).expect("a protocol")
+        };
+        super::needs_of(&std::sync::Arc::new(names.iter().map(protocol).collect()))
+    };
+    let flags = |names: &[&str]| {
+        let needs = needs(names);
+        let ways = [needs.versions, needs.cuts, needs.heartbeats, needs.previous_versions];
+        (ways, [needs.siblings, needs.one_stream, needs.branches], needs.stabilization_ms)
+    };
+    assert_eq!(flags(&["eventual"]), ([false; 4], [false; 3], None));
+    for one in ensue_protocol::ALL_NAMES {
+        assert_eq!(flags(&["eventual", one]), flags(&[one]), "{one}");
+        assert_eq!(flags(&[one, "eventual"]), flags(&[one]), "{one}");
+    }
 }

@@ -160,3 +160,12 @@ fn entries_of_another_stream_are_read_back() {
     }
     assert_eq!(found, (7..=40).collect::<Vec<u64>>());
 }
+
+#[test]
+fn what_is_restored_into_the_index_is_in_it() {
+    let mut tail = tail();
+    let mut other = StreamIndex::default();
+    other.note(Incarnation(1), Position(3), Lsn(300), 0);
+    *tail.index_mut() = other.clone();
+    assert_eq!(tail.index(), &other);
+}

@@ -146,3 +146,10 @@ fn a_multi_is_bounded() {
     assert_eq!(world.ask("GET a"), "-ERR too many commands inside MULTI|");
     assert!(world.ask("EXEC").starts_with("-EXECABORT "));
 }
+
+#[test]
+fn a_session_is_reset_within_multi_and_multi_is_over() {
+    let mut world = World::new();
+    world.send(&["MULTI", "PING", "RESET", "EXEC"]);
+    assert_eq!(world.received(), "+OK|+QUEUED|+RESET|-ERR EXEC without MULTI|");
+}
