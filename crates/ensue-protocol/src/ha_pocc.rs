@@ -199,7 +199,33 @@ impl Protocol for HaPocc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ensue_types::{DatacenterId, LogicalTime};
+    use ensue_types::{
+        DatacenterId, Incarnation, LogicalTime, OperationId, PartitionId, Position, Stamp, TimeVector,
+    };
+    use std::sync::Arc;
+
+    #[test]
+    fn a_stable_read_of_one_partition_trusts_what_stable_sessions_wrote_here_and_no_other_does() {
+        let protocol = HaPocc::new(Options::default(), Rules::default());
+        let written = |datacenter, mode| {
+            let carried = Vector { mode, ..Vector::default() }.encode();
+            let stamp = Stamp { time: LogicalTime(9), datacenter: DatacenterId(datacenter), ..Stamp::ZERO };
+            let operation = OperationId {
+                datacenter: DatacenterId(datacenter),
+                incarnation: Incarnation(1),
+                partition: PartitionId(0),
+                position: Position(1),
+            };
+            Source { operation, stamp, dependencies: Some(Arc::new(carried)) }
+        };
+        // Nothing of datacenter 1 is stable yet.
+        let sight = |whole| Sight { datacenter: DatacenterId(1), times: TimeVector::default(), whole };
+        let shown = |whole, datacenter, mode| protocol.shows(&sight(whole), &written(datacenter, mode));
+        assert!(shown(false, 1, Mode::Stable));
+        assert!(!shown(false, 1, Mode::Plain), "it may depend on what has not come");
+        assert!(!shown(false, 2, Mode::Stable), "written elsewhere");
+        assert!(!shown(true, 1, Mode::Stable), "a cut through partitions goes by times alone");
+    }
 
     #[test]
     fn what_was_given_up_does_not_come_back_under_a_name() {

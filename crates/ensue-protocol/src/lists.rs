@@ -221,6 +221,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_is_within_its_bound_is_not_folded() {
+        let mut lists = Lists::default();
+        (1..=4).for_each(|number| lists.add_nearest(operation(0, number as u16, 1, number)));
+        let (before, mut more) = (lists.clone(), lists.clone());
+        lists.fold(4);
+        assert_eq!(lists, before);
+        more.fold(3);
+        assert_ne!(more, before);
+    }
+
     fn any_operation() -> impl Strategy<Value = OperationId> {
         (0..3u8, 0..300u16, 1..3u16, 1..400u64).prop_map(|(d, p, i, n)| operation(d, p, i, n))
     }

@@ -17,6 +17,8 @@ use std::time::Instant;
 const SEEDS_FIRST: u64 = 20;
 /// Seeds of each protocol, beside those that are drawn.
 const SEEDS_EACH: u64 = 10;
+/// Seeds of keyspaces with branches, which have clients of their own.
+const SEEDS_BRANCHES: u64 = 20;
 /// So many times as long as without a change is endless.
 const PATIENCE: u64 = 8;
 /// Processor time, as all that follows.
@@ -123,10 +125,12 @@ fn judges(copy: &Copy, built: &Built, seeds: u64) -> Vec<Judge> {
     }
     let more = seeds.saturating_sub(SEEDS_FIRST);
     let each = format!("--protocol each --seeds {SEEDS_EACH}");
+    let branches = format!("--protocol tardis --seeds {SEEDS_BRANCHES}");
     for (name, words) in [
         ("the simulator", format!("--seeds {SEEDS_FIRST}")),
         ("the scenarios", "--scenario scenarios".to_owned()),
         ("the simulator, each protocol", each),
+        ("the simulator, branches", branches),
         ("the simulator, many seeds", format!("--start {} --seeds {more}", SEEDS_FIRST + 1)),
     ] {
         judges.push(Judge {

@@ -120,3 +120,32 @@ fn matches(options: &ScanOptions, name: &[u8]) -> bool {
 fn page(cursor: u64, items: Vec<Reply>) -> Reply {
     Reply::Array(vec![Reply::bulk(cursor.to_string()), Reply::Array(items)])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_walk_over_a_large_row_shows_every_column_once_in_pages() {
+        let field = |number: usize| Column::Field(Bytes::from(format!("field{number}")));
+        let columns: Columns =
+            (0..2_000).map(|number| (field(number), Content::Bytes(Bytes::new()))).collect();
+        let (mut cursor, mut pages, mut shown) = (0, 0, BTreeSet::new());
+        loop {
+            let (page, next) = columns_from(columns.clone(), cursor, 100);
+            assert!(page.len() >= 100 || next == 0, "a page of {}", page.len());
+            assert!(page.len() <= 110, "a page of {}: names with one hash are few", page.len());
+            for (column, _) in page {
+                assert!(shown.insert(format!("{column:?}")), "{column:?} twice");
+            }
+            pages += 1;
+            if next == 0 {
+                break;
+            }
+            cursor = next;
+        }
+        assert_eq!((shown.len(), pages), (2_000, 20));
+        assert_eq!(columns_from(columns[..COLUMNS_WHOLE_MAX].to_vec(), 0, 1).0.len(), COLUMNS_WHOLE_MAX);
+    }
+}
