@@ -21,7 +21,7 @@ use crate::{
     Capabilities, Choice, Malformed, Needs, Options, Past, Protocol, Sight, SnapshotReads, Standing, Verdict,
     cure, pocc, vector,
 };
-use ensue_types::{Opaque, OperationId, Reply, Rule, Rules, Source, TimeVector};
+use ensue_types::{LogicalTime, Opaque, OperationId, Reply, Rule, Rules, Source, TimeVector};
 
 /// A datacenter counts as heard if its time is not older than this many thresholds.
 const HEARD_THRESHOLDS: u64 = 4;
@@ -50,7 +50,7 @@ impl HaPocc {
         }
         let abandoned = std::mem::take(&mut vector.abandoned);
         if self.rules.hold(Rule::PromotionJoinsBothPasts) {
-            vector.times.join(&abandoned);
+            vector.take_over(&abandoned, &TimeVector::default());
         }
         vector.mode = Mode::Plain;
         *context = vector.encode();
@@ -96,11 +96,11 @@ impl Protocol for HaPocc {
         let shared = Vector::decode(shared)?;
         let mut vector = vector::known(context);
         // What it gave up by falling back does not come back under its name.
-        for (datacenter, time) in shared.times.entries() {
-            if time > vector.abandoned.at(datacenter) {
-                vector.times.raise(datacenter, time);
-            }
-        }
+        let given_up = |&(datacenter, time): &_| time <= vector.abandoned.at(datacenter);
+        let times =
+            shared.times.entries().map(|entry| if given_up(&entry) { LogicalTime::ZERO } else { entry.1 });
+        let times: TimeVector = times.collect();
+        vector.take_over(&times, &shared.doubted);
         *context = vector.encode();
         Ok(())
     }
@@ -163,7 +163,7 @@ impl Protocol for HaPocc {
         let mut abandoned = before.abandoned;
         abandoned.join(&before.times);
         let times = if self.rules.hold(Rule::FallbackForgets) { TimeVector::default() } else { before.times };
-        *context = Vector { mode: Mode::Stable, times, abandoned }.encode();
+        *context = Vector { mode: Mode::Stable, times, abandoned, doubted: before.doubted }.encode();
         let words = format!(
             "FALLBACK the session depends on updates that have not arrived: {missing}; it starts again with what \
              is stable here, and this command was not executed"
@@ -199,9 +199,7 @@ impl Protocol for HaPocc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ensue_types::{
-        DatacenterId, Incarnation, LogicalTime, OperationId, PartitionId, Position, Stamp, TimeVector,
-    };
+    use ensue_types::{DatacenterId, Incarnation, OperationId, PartitionId, Position, Stamp};
     use std::sync::Arc;
 
     #[test]

@@ -1,11 +1,11 @@
 //! A vector of times as bytes: the context and the dependencies of the vector half of the family.
 //!
 //! ```text
-//! version u8 = 2 | mode u8 | count u8 | time u64 * count | count u8 | time u64 * count       little endian
+//! version u8 = 2 | mode u8 | vector | vector | vector, unless it is empty          vector: count u8 | time u64 * count, little endian
 //! ```
 //!
-//! The second vector is what a session has lost by falling back, empty for all others. A vector's entry for datacenter i
-//! says: everything that i wrote up to that time may be in this past (POCC, section 5.3).
+//! The second vector is what a session has lost by falling back, the third what it took over of the dead behind their loss; both are empty
+//! for all others. A vector's entry for datacenter i says: everything that i wrote up to that time may be in this past (POCC, section 5.3).
 
 use crate::{Loss, Malformed, Options, Standing};
 use ensue_types::{DatacenterId, LogicalTime, Opaque, Reply, Rule, Rules, Source, TimeVector};
@@ -29,6 +29,9 @@ pub struct Vector {
     pub times: TimeVector,
     /// What the session had seen and written before it fell back, to be joined when it is promoted.
     pub abandoned: TimeVector,
+    /// Times of dead datacenters in pasts that were joined to one which had passed the loss (`FINAL`): it covers them, and does not
+    /// say whether they hold something that was lost. Whoever knows the loss does.
+    pub doubted: TimeVector,
 }
 
 impl Vector {
@@ -42,7 +45,10 @@ impl Vector {
         };
         let (times, rest) = decode_times(rest)?;
         let (abandoned, rest) = decode_times(rest)?;
-        if rest.is_empty() { Ok(Vector { mode, times, abandoned }) } else { Err(Malformed) }
+        let (doubted, rest) = if rest.is_empty() { Default::default() } else { decode_times(rest)? };
+        let vector = Vector { mode, times, abandoned, doubted };
+        // One text a vector: what is empty at the end is left out.
+        if rest.is_empty() && vector.encode().0.len() == bytes.0.len() { Ok(vector) } else { Err(Malformed) }
     }
 
     pub fn encode(&self) -> Opaque {
@@ -51,13 +57,37 @@ impl Vector {
         }
         let mut bytes = Vec::with_capacity(4 + 8 * (self.times.len() + self.abandoned.len()));
         bytes.extend_from_slice(&[VERSION, u8::from(self.mode == Mode::Stable)]);
-        for times in [&self.times, &self.abandoned] {
+        let doubted = (!self.doubted.is_empty()).then_some(&self.doubted);
+        for times in [&self.times, &self.abandoned].into_iter().chain(doubted) {
             bytes.push(times.len() as u8);
             for (_, time) in times.entries() {
                 bytes.extend_from_slice(&time.0.to_le_bytes());
             }
         }
         Opaque(bytes)
+    }
+
+    /// Joins the times of another past; the mode stays. Says whether anything rose.
+    pub fn take_over(&mut self, times: &TimeVector, doubted: &TimeVector) -> bool {
+        let mut rose = self.doubted.join(doubted);
+        for (datacenter, theirs) in times.entries() {
+            let ours = self.times.at(datacenter);
+            if ours.max(theirs) == FINAL && ours != theirs {
+                rose |= self.doubted.raise(datacenter, ours.min(theirs));
+            }
+        }
+        self.times.join(times) || rose
+    }
+
+    /// What it took over of this datacenter holds nothing that was lost; says whether that was in doubt.
+    fn forget_doubt(&mut self, datacenter: DatacenterId) -> bool {
+        let is_doubted = self.doubted.at(datacenter) > LogicalTime::ZERO;
+        if is_doubted {
+            let others = self.doubted.entries();
+            self.doubted =
+                others.map(|(d, time)| if d == datacenter { LogicalTime::ZERO } else { time }).collect();
+        }
+        is_doubted
     }
 }
 
@@ -78,7 +108,8 @@ pub(crate) fn observe(context: &mut Opaque, sources: &[Source]) {
     let mut vector = known(context);
     let mut rose = false;
     for source in sources {
-        rose |= vector.times.join(&commit(source));
+        let doubted = source.dependencies.as_deref().map(|bytes| known(bytes).doubted).unwrap_or_default();
+        rose |= vector.take_over(&commit(source), &doubted);
     }
     if rose {
         *context = vector.encode();
@@ -89,7 +120,7 @@ pub(crate) fn observe(context: &mut Opaque, sources: &[Source]) {
 pub(crate) fn join(context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
     let other = Vector::decode(other)?;
     let mut vector = known(context);
-    if vector.times.join(&other.times) {
+    if vector.take_over(&other.times, &other.doubted) {
         *context = vector.encode();
     }
     Ok(())
@@ -118,8 +149,10 @@ pub(crate) fn patience_ms(options: &Options) -> u64 {
 /// Whether a write may depend on what was lost. The dead datacenter's own name its later writes; others name one of those that are left and
 /// may do so. What was written after the loss was known names no time of it (`FINAL`).
 pub(crate) fn depends_on_lost(origin: DatacenterId, dependencies: &Opaque, loss: &Loss) -> bool {
-    let time = known(dependencies).times.at(loss.datacenter);
-    if origin == loss.datacenter { time > loss.whole } else { is_doubtful(time, loss) }
+    let Vector { times, doubted, .. } = known(dependencies);
+    let time = times.at(loss.datacenter);
+    let is_behind = is_doubtful(doubted.at(loss.datacenter), loss);
+    if origin == loss.datacenter { time > loss.whole } else { is_doubtful(time, loss) || is_behind }
 }
 
 /// The time of a dead datacenter in a past that holds what is left of it, and nothing that was discarded.
@@ -141,11 +174,14 @@ pub(crate) fn part_from_lost(context: &mut Opaque, loss: &Loss) -> Result<(), Re
         let time = times.at(loss.datacenter);
         time > loss.whole && time < FINAL
     };
-    if may_have_seen(&vector.abandoned) {
-        vector.abandoned = TimeVector::default();
-        *context = vector.encode();
-    }
-    if !may_have_seen(&vector.times) {
+    if !may_have_seen(&vector.times) && !may_have_seen(&vector.doubted) {
+        let is_lost = may_have_seen(&vector.abandoned);
+        if is_lost {
+            vector.abandoned = TimeVector::default();
+        }
+        if vector.forget_doubt(loss.datacenter) || is_lost {
+            *context = vector.encode();
+        }
         return Ok(());
     }
     *context = Opaque::default();
@@ -157,9 +193,12 @@ pub(crate) fn part_from_lost(context: &mut Opaque, loss: &Loss) -> Result<(), Re
     Err(Reply::Error(words.into()))
 }
 
+/// What leaves a partition that knows the loss holds only what is left: it is never taken for lost again.
 pub(crate) fn past_the_loss(context: &mut Opaque, loss: &Loss) {
     let mut vector = known(context);
-    if vector.times.at(loss.datacenter) > LogicalTime::ZERO && vector.times.raise(loss.datacenter, FINAL) {
+    let rose =
+        vector.times.at(loss.datacenter) > LogicalTime::ZERO && vector.times.raise(loss.datacenter, FINAL);
+    if vector.forget_doubt(loss.datacenter) || rose {
         *context = vector.encode();
     }
 }
@@ -184,14 +223,50 @@ mod tests {
         vector.times.raise(DatacenterId(2), LogicalTime(77));
         vector.abandoned.raise(DatacenterId(0), LogicalTime(5));
         let bytes = vector.encode();
-        assert_eq!(Vector::decode(&bytes), Ok(vector));
-        for end in 1..bytes.0.len() {
-            assert_eq!(Vector::decode(&Opaque(bytes.0[..end].to_vec())), Err(Malformed));
+        assert_eq!(Vector::decode(&bytes), Ok(vector.clone()));
+        vector.doubted.raise(DatacenterId(1), LogicalTime(6));
+        let more = vector.encode();
+        assert_eq!(Vector::decode(&more), Ok(vector));
+        for end in (1..more.0.len()).filter(|end| *end != bytes.0.len()) {
+            assert_eq!(Vector::decode(&Opaque(more.0[..end].to_vec())), Err(Malformed), "{end} bytes");
         }
-        for garbage in
-            [&[1, 0, 0, 0][..], &[2, 2, 0, 0], &[2, 0, 0, 0, 9], &[2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]]
-        {
+        for garbage in [
+            &[1, 0, 0, 0][..],
+            &[2, 2, 0, 0],
+            &[2, 0, 0, 0],
+            &[2, 1, 0, 0, 0],
+            &[2, 0, 0, 0, 9],
+            &[2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        ] {
             assert_eq!(Vector::decode(&Opaque(garbage.to_vec())), Err(Malformed));
+        }
+    }
+
+    fn past(time: LogicalTime) -> Opaque {
+        let mut vector = Vector::default();
+        vector.times.raise(DatacenterId(0), time);
+        vector.encode()
+    }
+
+    #[test]
+    fn a_past_from_before_a_loss_is_not_hidden_behind_one_from_after_it() {
+        let loss = Loss { datacenter: DatacenterId(0), whole: LogicalTime(50), doubtful: LogicalTime(60) };
+        for (time, is_lost) in [(40, false), (70, true)] {
+            for (mut one, other) in
+                [(past(FINAL), past(LogicalTime(time))), (past(LogicalTime(time)), past(FINAL))]
+            {
+                join(&mut one, &other).unwrap();
+                assert_eq!(known(&one).times.at(DatacenterId(0)), FINAL, "it must be known here first");
+                assert_eq!(depends_on_lost(DatacenterId(1), &one, &loss), is_lost);
+                let mut again = one.clone();
+                assert_eq!(part_from_lost(&mut one, &loss).is_err(), is_lost);
+                assert_eq!(one, if is_lost { Opaque::default() } else { past(FINAL) });
+                // The same from there on: read, and then known.
+                let mut reader = past(LogicalTime(1));
+                join(&mut again, &past(FINAL)).unwrap();
+                join(&mut reader, &again).unwrap();
+                assert_eq!(part_from_lost(&mut reader, &loss).is_err(), is_lost);
+            }
         }
     }
 }
