@@ -312,6 +312,19 @@ fn who_may_have_seen_what_is_lost_begins_anew_once() {
     });
 }
 
+/// Seed 70009034 of `orbe-clock`: a read waited twice, and its client for less.
+#[test]
+fn a_read_says_what_is_missing_before_its_client_gives_up() {
+    for name in NAMES {
+        for request_timeout_ms in [100, 511, 5_000] {
+            let options = Options { block_ms: 500, request_timeout_ms, ..Options::default() };
+            let protocol = by_name(name, options, Rules::default()).expect("a protocol");
+            let waits = if name == "orbe-clock" { 2 } else { 1 };
+            assert!(waits * protocol.patience_ms() < request_timeout_ms, "{name}: {request_timeout_ms} ms");
+        }
+    }
+}
+
 /// Of a datacenter that was declared dead everything has been received for ever. A cut beyond the present would pull the clock along.
 #[test]
 fn no_cut_is_beyond_the_present_where_nothing_more_is_expected() {

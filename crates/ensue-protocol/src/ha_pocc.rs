@@ -155,7 +155,7 @@ impl Protocol for HaPocc {
     }
 
     fn patience_ms(&self) -> u64 {
-        self.options.block_ms
+        self.options.block_ms.min(vector::patience_ms(&self.options))
     }
 
     fn give_up(&self, context: &mut Opaque, missing: &str) -> Reply {

@@ -188,8 +188,9 @@ impl Protocol for OrbeClock {
         source.stamp.time <= sight.times.at(source.stamp.datacenter)
     }
 
+    /// A read that is late waits once more, at an older cut: both must be over before its client gives up.
     fn patience_ms(&self) -> u64 {
-        self.options.block_ms
+        self.options.block_ms.min(self.options.request_timeout_ms * 2 / 5)
     }
 
     fn judge(&self, shares: &[Share<'_>]) -> Judgement {
