@@ -34,9 +34,9 @@ impl Partition {
                 self.take_offered(keyspace, offered);
             }
             Ok(Note::Ceiling(state)) => {
+                // What it lets go is collected in time: a datacenter with many leaves tells as many ceilings at once.
                 self.branches(keyspace).offer_ceiling(origin, state);
                 self.show_on_branch(origin, position);
-                self.collect_branch(keyspace);
             }
             // It stays, counted as waiting, until an operator looks.
             Err(_) => {
@@ -144,15 +144,18 @@ impl Partition {
         }
     }
 
-    /// Tells the others the ceilings that nothing here reads above, and collects.
+    /// Tells the others the ceilings that nothing here reads above, and collects what is above them.
     pub(super) fn tell_ceilings(&mut self, keyspace: KeyspaceId) {
         if self.is_out_of_room() {
             return;
         }
-        for state in self.branches(keyspace).take_ceilings() {
-            self.log_note(keyspace, &Note::Ceiling(state));
+        let told = self.branches(keyspace).take_ceilings();
+        for state in &told {
+            self.log_note(keyspace, &Note::Ceiling(*state));
         }
-        self.collect_branch(keyspace);
+        if !told.is_empty() {
+            self.collect_branch(keyspace);
+        }
     }
 
     /// A checkpoint on its way holds the states as they were when it began.
@@ -173,12 +176,21 @@ impl Partition {
         for seat in idle {
             self.end_sitting(seat);
         }
+        // Whatever ends may let a few states go, and finding them looks at all: not for each.
+        let collects = self.now.monotonic_us >= self.branching.collects_at_us;
+        if collects {
+            let interval_us = 1_000 * self.config.tuning.collect_interval_ms;
+            self.branching.collects_at_us = self.now.monotonic_us + interval_us;
+        }
         let gone: Vec<DatacenterId> = self.dead.datacenters().filter(|d| self.dead.is_settled(*d)).collect();
         let keyspaces: Vec<KeyspaceId> = self.branching.keyspaces.keys().copied().collect();
         for keyspace in keyspaces {
             // Nobody waits for the ceilings of a dead datacenter, once all that it has said is here.
             gone.iter().for_each(|datacenter| self.branches(keyspace).forget_site(*datacenter));
             self.tell_ceilings(keyspace);
+            if collects {
+                self.collect_branch(keyspace);
+            }
             if self.config.tuning.branching.collection == Collection::Optimistic {
                 let late = self.branches(keyspace).late();
                 self.fetch(keyspace, &late);
