@@ -485,6 +485,31 @@ fn what_was_known_only_by_a_write_that_power_may_have_taken_is_not_known() {
     }
 }
 
+/// Seed 70006277 of `cops-gt`: a session had read a write, and then one that depended on it and was lost. What it wrote next named the
+/// lost one in the place of both.
+#[test]
+fn what_a_lost_write_covered_is_not_known_to_who_saw_that() {
+    for survives in [false, true] {
+        let mut m = Maker::default();
+        let [first, second, session, reader] = m.sessions();
+        let earlier = m.write(first, &["s0/v1"]);
+        m.read(session, &[("s0/v1", Some(earlier))]);
+        let covering = m.write(second, &["x"]);
+        m.read(session, &[("x", Some(covering))]);
+        let later = m.write(session, &["s0/v2"]);
+        m.read(reader, &[("s0/v2", Some(later)), ("s0/v1", None)]);
+        m.history.partitions = 1;
+        let (datacenter, partition) = (DatacenterId(0), PartitionId(0));
+        m.history.power_losses = vec![PowerLost { datacenter, partition, since_us: 0, at_us: 10_000 }];
+        m.time = 20_000;
+        m.read(reader, &[("s0/v2", Some(later)), ("s0/v1", Some(earlier))]);
+        if survives {
+            m.read(reader, &[("x", Some(covering))]);
+        }
+        assert_eq!(m.judge().is_some(), survives);
+    }
+}
+
 /// A history of two datacenters under `log`: sessions of the first, and one of the second.
 fn of_one_stream() -> (Maker, [SessionIndex; 3]) {
     let mut m = Maker::default();
