@@ -114,10 +114,11 @@ fn soak(root: &Path, arguments: &[String]) -> Result<bool> {
 
 fn compare(root: &Path, arguments: &[String]) -> Result<bool> {
     let mut arguments: Vec<String> = arguments.to_vec();
-    let file = if arguments.iter().any(|word| word == "--cut" || word.starts_with("--cut=")) {
-        "cut.md"
-    } else {
-        "compare.md"
+    let asks = |flag: &str| arguments.iter().any(|word| word.split('=').next() == Some(flag));
+    let file = match (asks("--cut"), asks("--sites")) {
+        (true, _) => "cut.md",
+        (_, true) => "sites.md",
+        _ => "compare.md",
     };
     record_into(root, file, &mut arguments)?;
     ensue(root, "compare", &arguments)

@@ -8,6 +8,7 @@ mod exhaust;
 mod failure;
 mod many;
 mod outage;
+mod sites;
 
 use crate::promises::Promises;
 use crate::run::{Report, run as run_world, to_screen};

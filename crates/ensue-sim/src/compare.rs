@@ -11,6 +11,7 @@ pub mod load;
 pub mod outage;
 mod probes;
 pub mod reads;
+pub mod sites;
 pub mod table;
 
 use crate::seed::Options;

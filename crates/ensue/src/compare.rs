@@ -43,6 +43,10 @@ pub(crate) struct CompareArgs {
     /// remember; the loads above are not run
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "60")]
     cut: Option<u64>,
+    /// Run a branching keyspace (`protocol tardis`) in one, two and three datacenters, and show what one more costs those that are there; the
+    /// loads above are not run
+    #[arg(long, conflicts_with_all = ["cut", "protocols"])]
+    sites: bool,
     /// Write the tables into this markdown file, too, and a picture (.svg) beside it
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -78,6 +82,7 @@ pub(crate) fn run(args: CompareArgs) -> anyhow::Result<ExitCode> {
         command,
         commit: commit.clone(),
         cut: args.cut,
+        sites: args.sites,
     });
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(2)))
 }

@@ -34,6 +34,8 @@ pub struct CompareOptions {
     pub commit: Option<String>,
     /// Cut a datacenter's links for so many virtual seconds, and look at that instead.
     pub cut: Option<u64>,
+    /// A branching keyspace in one, two and three datacenters, instead.
+    pub sites: bool,
 }
 
 /// A load and what it showed.
@@ -47,6 +49,9 @@ pub fn run(options: &CompareOptions) -> i32 {
     if let Some(why) = nonsense(options) {
         eprintln!("{why}");
         return 2;
+    }
+    if options.sites {
+        return super::sites::run(options);
     }
     let contestants = match Contestant::of(&options.protocols) {
         Ok(contestants) => contestants,
@@ -141,13 +146,13 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 }
 
 /// Processor time of this thread: others on the machine take none of it.
-fn thread_ns() -> u64 {
+pub(super) fn thread_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// What reading that clock takes: the least of many times.
-fn reading_ns() -> u64 {
+pub(super) fn reading_ns() -> u64 {
     (0..10_000).map(|_| thread_ns()).map(|before| thread_ns() - before).min().unwrap_or(0)
 }
 

@@ -1,0 +1,47 @@
+//! `ensue compare --sites`: a branching keyspace in one datacenter, in two, in three, with a table and a picture.
+
+use super::compare::{CompareOptions, made_by, reading_ns, thread_ns, written_record};
+use crate::compare::Span;
+use crate::compare::sites::{SITES_MAX, Scale, chart, run as scale_of, table};
+use crate::stopwatch::Stopwatch;
+
+/// Virtual time before anything is counted.
+const WARMUP_US: u64 = 5_000_000;
+const SEED: u64 = 1;
+
+/// The exit code: 0 all is well, 1 something failed, 2 the command line makes no sense.
+pub fn run(options: &CompareOptions) -> i32 {
+    let span = Span { warmup_us: WARMUP_US, counted_us: 1_000_000 * options.seconds };
+    let mut scales: Vec<Scale> = Vec::new();
+    for sites in 1..=SITES_MAX {
+        let stopwatch = Stopwatch::new(thread_ns, reading_ns());
+        match scale_of(sites, SEED, span, stopwatch) {
+            Ok(scale) => {
+                eprintln!("{sites}: {} transactions, {} merges", scale.committed(), scale.merges);
+                scales.push(scale);
+            }
+            Err(why) => {
+                eprintln!("{sites}: {why}");
+                return 1;
+            }
+        }
+    }
+    println!("{}", table::table(&scales));
+    let made_by = made_by(options.commit.as_deref());
+    let seconds = options.seconds;
+    let text = format!(
+        "{made_by} Only node time and capacity depend on it.\n\n{seconds} virtual seconds are counted.\n\n{}\n{LEGEND}",
+        table::table(&scales)
+    );
+    let title = "A branching keyspace in more datacenters";
+    match written_record(options, title, &text, &chart::svg(title, &scales)) {
+        Ok(()) => 0,
+        Err(why) => {
+            eprintln!("{why}");
+            1
+        }
+    }
+}
+
+/// What the columns mean.
+pub const LEGEND: &str = include_str!("sites/legend.md");
