@@ -1,6 +1,6 @@
 //! Every way to control concurrency, on every load, with few clients and with many: which is best at what.
 
-use crate::driver::{self, Outcome, Run};
+use crate::driver::{self, Clock, Outcome, Run};
 use crate::engine::{Control, Setting};
 use crate::load::{Access, Keys, Mix};
 use std::fmt::Write;
@@ -19,6 +19,7 @@ pub struct Contest {
     /// Commits of a client between two of its ceilings.
     pub ceiling_every: u64,
     pub seed: u64,
+    pub clock: Clock,
 }
 
 /// One load.
@@ -103,6 +104,7 @@ impl Contest {
             warm_up: self.lasts / 4,
             lasts: self.lasts,
             seed: self.seed,
+            clock: self.clock,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! transaction again. What is reported are the transactions of clients that committed: merges, aborts and waits are costs.
 
 pub mod contest;
-mod driver;
+pub mod driver;
 mod engine;
 mod load;
 pub mod plot;

@@ -1,6 +1,6 @@
 //! A long load on branches, with collection and without: what is kept stays bounded, or grows.
 
-use crate::driver::{self, Run, Sample};
+use crate::driver::{self, Clock, Run, Sample};
 use crate::engine::{Control, Setting};
 use crate::load::{Access, Keys, Mix};
 use std::time::Duration;
@@ -34,6 +34,7 @@ impl Soak {
             warm_up: Duration::ZERO,
             lasts: self.lasts,
             seed: self.seed,
+            clock: Clock::Real,
         };
         let mut samples = Vec::new();
         driver::run(&run, |sample| {

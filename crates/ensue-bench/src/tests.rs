@@ -1,6 +1,7 @@
 //! Every control runs every load to commits, and none of them makes what it must not.
 
 use crate::contest::{Contest, Load, table};
+use crate::driver::Clock;
 use crate::engine::{self, Control, Setting, Step};
 use crate::load::{Access, Keys, Operation, Random};
 use std::time::Duration;
@@ -15,6 +16,7 @@ fn every_control_commits_on_every_load_and_only_branching_branches() {
         leaves_max: 8,
         ceiling_every: 10,
         seed: 1,
+        clock: Clock::Ticking(Duration::from_micros(1)),
     };
     let mut runs = 0;
     let all = contest.run(|_, control, outcome| {

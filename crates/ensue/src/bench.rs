@@ -3,6 +3,7 @@
 use crate::paint::Paint;
 use anyhow::Context;
 use ensue_bench::contest::{Contest, table};
+use ensue_bench::driver::Clock;
 use ensue_bench::plot;
 use ensue_bench::soak::Soak;
 use std::fs;
@@ -60,6 +61,7 @@ fn contest(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         leaves_max: args.leaves,
         ceiling_every: CEILING_EVERY,
         seed: 1,
+        clock: Clock::Real,
     };
     let (paint, runs) = (Paint::for_stdout(), contest.runs());
     let mut done = 0;
