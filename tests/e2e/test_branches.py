@@ -21,7 +21,7 @@ from branching import (
     transaction,
     write,
 )
-from cluster import Cluster, wait_until
+from cluster import Cluster, ensue, wait_until
 
 ARRIVES_S = 15
 
@@ -655,3 +655,25 @@ def test_the_states_can_be_drawn(space):
     assert picture.read_text().startswith("<svg") and merged in picture.read_text()
     refused = ensue("branches", "-p", space.cluster.client_port(1), "-n", FLAT)
     assert refused.returncode == 1 and "NOBRANCHES keyspace 1 has no branches" in refused.stderr
+
+
+def test_a_dev_cluster_takes_directives(dev):
+    flags = ("--protocol", "tardis", "--set", "branch-leaves-max=2")
+    cluster = dev(datacenters=1, delay="1ms", flags=flags)
+    sessions = [cluster.session(1, protocol=3) for _ in range(3)]
+    sessions[0].set("x", 1)
+    for session in sessions:
+        branch(session, "BEGIN")
+        session.incr("x")
+    branch(sessions[0], "COMMIT")
+    branch(sessions[1], "COMMIT")
+    with pytest.raises(redis.ResponseError, match="^BRANCHFULL 2 leaves"):
+        branch(sessions[2], "COMMIT")
+    sessions[0].set("y", 1)
+    assert cluster.client(1).info("keyspace")["db0"]["keys"] == 2, "those of any branch"
+
+
+@pytest.mark.parametrize("directive", ["branch-leaves-max", "branch-leaves-max=many", "no-such-thing=1"])
+def test_a_directive_that_makes_no_sense_is_refused(directive, tmp_path):
+    refused = ensue("dev", "--dir", tmp_path / "data", "--set", directive)
+    assert refused.returncode != 0 and directive.split("=")[0] in refused.stderr, refused.stderr

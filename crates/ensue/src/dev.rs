@@ -52,6 +52,9 @@ pub(crate) struct DevArgs {
     /// Who folds conflicting values of which keys, as `1:cart:*=union`; the first pattern that matches
     #[arg(long = "conflicts", value_name = "N:PATTERN=HANDLER")]
     conflicts: Vec<String>,
+    /// Any other directive of the nodes, as `branch-leaves-max=128`; may be repeated
+    #[arg(long = "set", value_name = "DIRECTIVE=VALUE")]
+    directives: Vec<String>,
     /// When the log is synced to the disk
     #[arg(long, value_name = "WHEN", default_value = "everysec", value_parser = ["always", "everysec", "no"])]
     appendfsync: String,

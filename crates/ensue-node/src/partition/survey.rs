@@ -116,6 +116,11 @@ impl Partition {
                 counts.shown.push(shown);
             }
         }
+        // Of branches, the keys that any of them has.
+        for (&keyspace, branches) in &self.branching.keyspaces {
+            let keys = branches.figures().keys as u64;
+            counts.shown.extend((keys > 0).then_some(Shown { keyspace, keys, expires: 0 }));
+        }
         counts
     }
 }

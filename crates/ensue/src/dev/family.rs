@@ -165,6 +165,9 @@ impl Family {
         for handler in &args.conflicts {
             command.args(["--conflicts", handler]);
         }
+        for directive in &args.directives {
+            command.args(["--set", directive]);
+        }
         command.arg("--dir").arg(&args.dir);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         Ok(command)

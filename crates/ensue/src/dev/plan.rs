@@ -35,6 +35,15 @@ fn conflicts_flag(words: &str) -> anyhow::Result<[String; 5]> {
     Ok(["--keyspace", keyspace, "conflicts", pattern, handler].map(String::from))
 }
 
+/// `branch-leaves-max=128` as the directive of a server.
+fn directive_flag(words: &str) -> anyhow::Result<Vec<String>> {
+    let (directive, value) = words
+        .split_once('=')
+        .with_context(|| format!("--set {words}: write DIRECTIVE=VALUE, as in branch-leaves-max=128"))?;
+    let values = value.split_whitespace().map(String::from);
+    Ok(std::iter::once(format!("--{directive}")).chain(values).collect())
+}
+
 impl Plan {
     pub(super) fn new(args: &DevArgs) -> anyhow::Result<Plan> {
         let peers = u16::from(args.datacenters) * args.nodes * args.cores;
@@ -58,6 +67,9 @@ impl Plan {
         }
         for handler in &args.conflicts {
             flags.extend(conflicts_flag(handler)?);
+        }
+        for directive in &args.directives {
+            flags.extend(directive_flag(directive)?);
         }
         let defaults = Config::load(None, &flags, std::iter::empty())?;
         plan.template = Config {
