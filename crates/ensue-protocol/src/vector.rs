@@ -45,10 +45,12 @@ impl Vector {
         };
         let (times, rest) = decode_times(rest)?;
         let (abandoned, rest) = decode_times(rest)?;
-        let (doubted, rest) = if rest.is_empty() { Default::default() } else { decode_times(rest)? };
+        let has_third = !rest.is_empty();
+        let (doubted, rest) = if has_third { decode_times(rest)? } else { Default::default() };
         let vector = Vector { mode, times, abandoned, doubted };
-        // One text a vector: what is empty at the end is left out.
-        if rest.is_empty() && vector.encode().0.len() == bytes.0.len() { Ok(vector) } else { Err(Malformed) }
+        // One text a vector: what is empty is left out.
+        let is_only = has_third != vector.doubted.is_empty() && vector != Vector::default();
+        if rest.is_empty() && is_only { Ok(vector) } else { Err(Malformed) }
     }
 
     pub fn encode(&self) -> Opaque {
