@@ -50,7 +50,7 @@ impl HaPocc {
         }
         let abandoned = std::mem::take(&mut vector.abandoned);
         if self.rules.hold(Rule::PromotionJoinsBothPasts) {
-            vector.take_over(&abandoned, &TimeVector::default());
+            vector.take_over(&Vector { times: abandoned, ..Vector::default() });
         }
         vector.mode = Mode::Plain;
         *context = vector.encode();
@@ -96,11 +96,11 @@ impl Protocol for HaPocc {
         let shared = Vector::decode(shared)?;
         let mut vector = vector::known(context);
         // What it gave up by falling back does not come back under its name.
-        let given_up = |&(datacenter, time): &_| time <= vector.abandoned.at(datacenter);
+        let is_given_up = |datacenter, time| time <= vector.abandoned.at(datacenter);
+        let times = shared.times.entries();
         let times =
-            shared.times.entries().map(|entry| if given_up(&entry) { LogicalTime::ZERO } else { entry.1 });
-        let times: TimeVector = times.collect();
-        vector.take_over(&times, &shared.doubted);
+            times.map(|(d, time)| if is_given_up(d, time) { LogicalTime::ZERO } else { time }).collect();
+        vector.take_over(&Vector { times, ..shared });
         *context = vector.encode();
         Ok(())
     }

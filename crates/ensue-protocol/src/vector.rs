@@ -69,16 +69,16 @@ impl Vector {
         Opaque(bytes)
     }
 
-    /// Joins the times of another past; the mode stays. Says whether anything rose.
-    pub fn take_over(&mut self, times: &TimeVector, doubted: &TimeVector) -> bool {
-        let mut rose = self.doubted.join(doubted);
-        for (datacenter, theirs) in times.entries() {
+    /// Joins the times of another past; the mode, and what was given up, stay. Says whether anything rose.
+    pub fn take_over(&mut self, other: &Vector) -> bool {
+        let mut rose = self.doubted.join(&other.doubted);
+        for (datacenter, theirs) in other.times.entries() {
             let ours = self.times.at(datacenter);
             if ours.max(theirs) == FINAL && ours != theirs {
                 rose |= self.doubted.raise(datacenter, ours.min(theirs));
             }
         }
-        self.times.join(times) || rose
+        self.times.join(&other.times) || rose
     }
 
     /// What it took over of this datacenter holds nothing that was lost; says whether that was in doubt.
@@ -100,9 +100,13 @@ pub(crate) fn known(bytes: &Opaque) -> Vector {
 
 /// A version's own time and its whole past.
 pub(crate) fn commit(source: &Source) -> TimeVector {
-    let mut times = source.dependencies.as_deref().map(|bytes| known(bytes).times).unwrap_or_default();
-    times.raise(source.stamp.datacenter, source.stamp.time);
-    times
+    committed(source).times
+}
+
+fn committed(source: &Source) -> Vector {
+    let mut vector = source.dependencies.as_deref().map(known).unwrap_or_default();
+    vector.times.raise(source.stamp.datacenter, source.stamp.time);
+    vector
 }
 
 /// The session has read these: their pasts become its own (POCC, algorithm 1, lines 4 and 5).
@@ -110,8 +114,7 @@ pub(crate) fn observe(context: &mut Opaque, sources: &[Source]) {
     let mut vector = known(context);
     let mut rose = false;
     for source in sources {
-        let doubted = source.dependencies.as_deref().map(|bytes| known(bytes).doubted).unwrap_or_default();
-        rose |= vector.take_over(&commit(source), &doubted);
+        rose |= vector.take_over(&committed(source));
     }
     if rose {
         *context = vector.encode();
@@ -122,7 +125,7 @@ pub(crate) fn observe(context: &mut Opaque, sources: &[Source]) {
 pub(crate) fn join(context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
     let other = Vector::decode(other)?;
     let mut vector = known(context);
-    if vector.take_over(&other.times, &other.doubted) {
+    if vector.take_over(&other) {
         *context = vector.encode();
     }
     Ok(())
