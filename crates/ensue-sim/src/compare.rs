@@ -7,6 +7,7 @@
 pub mod chart;
 pub mod cost;
 pub mod demand;
+mod drawing;
 pub mod load;
 pub mod outage;
 mod probes;

@@ -140,7 +140,7 @@ fn measure(contestants: &[Contestant], demand: Demand, options: &CompareOptions)
     Ok(rows.collect())
 }
 
-fn median(mut numbers: Vec<f64>) -> f64 {
+pub(super) fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers.get(numbers.len() / 2).copied().unwrap_or_default()
 }

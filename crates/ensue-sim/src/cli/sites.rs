@@ -1,6 +1,6 @@
 //! `ensue compare --sites`: a branching keyspace in one datacenter, in two, in three, with a table and a picture.
 
-use super::compare::{CompareOptions, made_by, reading_ns, thread_ns, written_record};
+use super::compare::{CompareOptions, made_by, median, reading_ns, thread_ns, written_record};
 use crate::compare::Span;
 use crate::compare::sites::{SITES_MAX, Scale, chart, run as scale_of, table};
 use crate::stopwatch::Stopwatch;
@@ -46,10 +46,8 @@ pub fn run(options: &CompareOptions) -> i32 {
 fn medians(mut rounds: Vec<Vec<Scale>>) -> Vec<Scale> {
     let mut scales = rounds.pop().unwrap_or_default();
     for (index, scale) in scales.iter_mut().enumerate() {
-        let mut spent: Vec<u64> = rounds.iter().map(|round| round[index].spent_ns).collect();
-        spent.push(scale.spent_ns);
-        spent.sort_unstable();
-        scale.spent_ns = spent[spent.len() / 2];
+        let others = rounds.iter().map(|round| round[index].spent_ns as f64);
+        scale.spent_ns = median(others.chain([scale.spent_ns as f64]).collect()) as u64;
     }
     scales
 }

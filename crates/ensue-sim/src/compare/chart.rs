@@ -1,7 +1,7 @@
 //! A comparison as a picture: a block a load, a line a protocol, a panel a question, all drawn from the rows of the tables.
 
+use super::drawing::{rectangle, sheet, text};
 use super::table::Row;
-use std::fmt::Write;
 
 const LEFT: f64 = 176.0;
 const PANEL: f64 = 176.0;
@@ -82,12 +82,7 @@ pub fn svg(title: &str, loads: &[(&str, Vec<Row>)]) -> String {
     let width = LEFT + PANEL * PANELS.len() as f64 + 16.0;
     let blocks: f64 = loads.iter().map(|(_, rows)| BLOCK_HEADER + LINE * rows.len() as f64 + 16.0).sum();
     let height = HEADER + blocks + 8.0;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-         font-family=\"system-ui, sans-serif\" font-size=\"12\" role=\"img\">\n<title>{title}</title>\n\
-         <rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#ffffff\"/>\n"
-    );
-    text(&mut svg, (16.0, 26.0), "font-size=\"16\" font-weight=\"600\" fill=\"#1b1f24\"", title);
+    let mut svg = sheet((width, height), title);
     let mut top = HEADER;
     for (name, rows) in loads {
         block(&mut svg, top, name, rows);
@@ -145,16 +140,4 @@ fn bars(svg: &mut String, (x, y): (f64, f64), values: &[f64], stacked: bool, mos
 
 fn scaled(value: f64, most: f64) -> f64 {
     if most > 0.0 { BARS * value / most } else { 0.0 }
-}
-
-fn rectangle(svg: &mut String, (x, y): (f64, f64), (width, height): (f64, f64), colour: &str) {
-    let _ = writeln!(
-        svg,
-        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\"/>"
-    );
-}
-
-/// Names and numbers have no characters that mean something in a picture.
-fn text(svg: &mut String, (x, y): (f64, f64), style: &str, words: &str) {
-    let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" {style}>{words}</text>");
 }

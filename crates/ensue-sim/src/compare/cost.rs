@@ -62,8 +62,7 @@ impl Cost {
 
     /// So many of a hundred delays are not longer than this, in milliseconds.
     pub fn delay_ms(&self, percent: usize) -> Option<f64> {
-        let index = (self.delays_us.len() * percent).div_ceil(100).max(1) - 1;
-        self.delays_us.get(index).map(|&us| us as f64 / 1e3)
+        percentile(&self.delays_us, percent).map(|us| us as f64 / 1e3)
     }
 
     /// Of a hundred.
@@ -75,4 +74,10 @@ impl Cost {
     pub fn wait_ms(&self) -> Option<f64> {
         (self.waited > 0).then(|| self.waited_us as f64 / 1e3 / self.waited as f64)
     }
+}
+
+/// Of ascending numbers, the first that so many of a hundred do not exceed.
+pub fn percentile(ascending: &[u64], percent: usize) -> Option<u64> {
+    let index = (ascending.len() * percent).div_ceil(100).max(1) - 1;
+    ascending.get(index).copied()
 }

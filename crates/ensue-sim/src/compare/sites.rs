@@ -8,6 +8,7 @@ pub mod chart;
 pub mod table;
 
 use super::Span;
+use super::cost::percentile;
 use crate::event::{Alarm, ConnectionId};
 use crate::random::Random;
 use crate::reply::{Answer, Answers};
@@ -63,6 +64,15 @@ impl Scale {
         self.committed() as f64 * 1e6 / self.counted_us.max(1) as f64
     }
 
+    /// Of the transactions in the first datacenter, and of their commits, in milliseconds.
+    pub fn transaction_ms(&self, percent: usize) -> f64 {
+        milliseconds(&self.transaction_us, percent)
+    }
+
+    pub fn commit_ms(&self, percent: usize) -> f64 {
+        milliseconds(&self.commit_us, percent)
+    }
+
     /// Processor time of all nodes for a transaction of any client, in microseconds.
     pub fn node_us(&self) -> f64 {
         self.spent_ns as f64 / 1e3 / self.committed().max(1) as f64
@@ -74,10 +84,8 @@ impl Scale {
     }
 }
 
-/// Of ascending numbers, the one that so many of a hundred do not exceed.
-pub fn percentile(ascending: &[u64], percent: usize) -> u64 {
-    let last = ascending.len().saturating_sub(1);
-    ascending.get(last * percent / 100).copied().unwrap_or_default()
+fn milliseconds(ascending_us: &[u64], percent: usize) -> f64 {
+    percentile(ascending_us, percent).unwrap_or_default() as f64 / 1e3
 }
 
 /// Runs so many datacenters.

@@ -1,6 +1,7 @@
 //! Outages as a picture: a line a protocol, a panel a question, time from left to right, the cut in grey.
 
 use super::{Course, Question};
+use crate::compare::drawing::{rectangle, sheet, text};
 use std::fmt::Write;
 
 const LEFT: f64 = 176.0;
@@ -65,12 +66,7 @@ fn all(course: &Course, what: fn(&super::Held) -> u64) -> Vec<f64> {
 pub fn svg(title: &str, courses: &[Course]) -> String {
     let width = LEFT + (PANEL + GAP) * PANELS.len() as f64;
     let height = HEADER + LINE * courses.len() as f64 + 8.0;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-         font-family=\"system-ui, sans-serif\" font-size=\"12\" role=\"img\">\n<title>{title}</title>\n\
-         <rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#ffffff\"/>\n"
-    );
-    text(&mut svg, (16.0, 26.0), "font-size=\"16\" font-weight=\"600\" fill=\"#1b1f24\"", title);
+    let mut svg = sheet((width, height), title);
     let most: Vec<f64> = PANELS.iter().map(|panel| most(panel, courses)).collect();
     for (index, panel) in PANELS.iter().enumerate() {
         let x = LEFT + (PANEL + GAP) * index as f64;
@@ -99,11 +95,7 @@ fn plot(svg: &mut String, (x, top): (f64, f64), course: &Course, values: &[f64],
     let outage = course.outage;
     let at = |second: f64| x + PANEL * second / outage.seconds().max(1) as f64;
     let (from, to) = (at(outage.before as f64), at((outage.before + outage.cut) as f64));
-    let _ = writeln!(
-        svg,
-        "<rect x=\"{from:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{PLOT:.1}\" fill=\"#eceef0\"/>",
-        to - from
-    );
+    rectangle(svg, (from, top), (to - from, PLOT), "#eceef0");
     let bottom = top + PLOT;
     let _ = writeln!(
         svg,
@@ -121,9 +113,4 @@ fn plot(svg: &mut String, (x, top): (f64, f64), course: &Course, values: &[f64],
         "<polyline points=\"{}\" fill=\"none\" stroke=\"{COLOUR}\" stroke-width=\"1.5\"/>",
         points.join(" ")
     );
-}
-
-/// Names and numbers have no characters that mean something in a picture.
-fn text(svg: &mut String, (x, y): (f64, f64), style: &str, words: &str) {
-    let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" {style}>{words}</text>");
 }

@@ -1,7 +1,7 @@
 //! The same as a picture: bars a number of datacenters.
 
-use super::{Scale, percentile};
-use std::fmt::Write;
+use super::Scale;
+use crate::compare::drawing::{rectangle, sheet, text};
 
 const LEFT: f64 = 120.0;
 const PANEL: f64 = 230.0;
@@ -21,9 +21,7 @@ const PANELS: [Panel; 3] = [
     Panel {
         title: "a transaction in the first",
         unit: "ms, median and p99",
-        values: |scale| {
-            [50, 99].map(|percent| percentile(&scale.transaction_us, percent) as f64 / 1e3).into()
-        },
+        values: |scale| [50, 99].map(|percent| scale.transaction_ms(percent)).into(),
     },
     Panel {
         title: "transactions of all",
@@ -40,12 +38,7 @@ const PANELS: [Panel; 3] = [
 pub fn svg(title: &str, scales: &[Scale]) -> String {
     let width = LEFT + PANEL * PANELS.len() as f64;
     let height = HEADER + LINE * scales.len() as f64 + 8.0;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-         font-family=\"system-ui, sans-serif\" font-size=\"12\" role=\"img\">\n<title>{title}</title>\n\
-         <rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#ffffff\"/>\n"
-    );
-    text(&mut svg, (16.0, 26.0), "font-size=\"16\" font-weight=\"600\" fill=\"#1b1f24\"", title);
+    let mut svg = sheet((width, height), title);
     for (row, scale) in scales.iter().enumerate() {
         let name =
             if scale.sites == 1 { "1 datacenter".to_owned() } else { format!("{} datacenters", scale.sites) };
@@ -67,19 +60,10 @@ pub fn svg(title: &str, scales: &[Scale]) -> String {
 
 fn bars(svg: &mut String, (x, top): (f64, f64), values: &[f64], most: f64) {
     for (value, colour) in values.iter().zip(COLOURS).rev() {
-        let width = BARS * value / most;
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"20\" fill=\"{colour}\"/>"
-        );
+        rectangle(svg, (x, top), (BARS * value / most, 20.0), colour);
     }
     let digits = if most < 100.0 { 1 } else { 0 };
     let words: Vec<String> = values.iter().map(|value| format!("{value:.digits$}")).collect();
     let at = (x + BARS * values.iter().copied().fold(0.0, f64::max) / most + 6.0, top + 14.0);
     text(svg, at, "font-size=\"11\" fill=\"#1b1f24\"", &words.join(" / "));
-}
-
-/// Names and numbers have no characters that mean something in a picture.
-fn text(svg: &mut String, (x, y): (f64, f64), style: &str, words: &str) {
-    let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" {style}>{words}</text>");
 }

@@ -1,6 +1,6 @@
 //! The table of one to so many datacenters.
 
-use super::{Scale, percentile};
+use super::Scale;
 use crate::compare::table::aligned;
 
 const COLUMNS: [&str; 11] = [
@@ -25,14 +25,13 @@ pub fn table(scales: &[Scale]) -> String {
 }
 
 fn cells(scale: &Scale, one: f64) -> [String; 11] {
-    let ms = |times: &[u64], percent| format!("{:.2}", percentile(times, percent) as f64 / 1e3);
     [
         scale.sites.to_string(),
         format!("{:.0}", scale.rate()),
-        ms(&scale.commit_us, 50),
-        ms(&scale.commit_us, 99),
-        ms(&scale.transaction_us, 50),
-        ms(&scale.transaction_us, 99),
+        format!("{:.2}", scale.commit_ms(50)),
+        format!("{:.2}", scale.commit_ms(99)),
+        format!("{:.2}", scale.transaction_ms(50)),
+        format!("{:.2}", scale.transaction_ms(99)),
         format!("{:.1}", scale.node_us()),
         format!("{:.0}", scale.capacity()),
         format!("{:.2}", scale.capacity() / one),
