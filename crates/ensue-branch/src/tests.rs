@@ -65,6 +65,15 @@ fn tell(branches: &mut Branches, commit: &Commit) -> Offered {
     branches.offer((commit.id.site(), Position(commit.id.counter())), commit.clone())
 }
 
+/// Commits of the first site, each below the one before, of which all hear; the last state.
+fn line(sites: &mut [Branches; 3], commits: impl Iterator<Item = String>) -> StateId {
+    commits.fold(StateId::ROOT, |last, steps| {
+        let made = commit(&mut sites[0], last, &steps);
+        sites[1..].iter_mut().for_each(|site| drop(tell(site, &made)));
+        made.id
+    })
+}
+
 fn at(branches: &Branches, name: &str, state: StateId) -> Option<String> {
     let value = branches.value_at(&key(name), state).unwrap()?;
     Some(String::from_utf8(value.to_vec()).unwrap())
@@ -304,13 +313,7 @@ fn collect(sites: &mut [Branches]) {
 #[test]
 fn a_collected_history_reads_as_before_and_is_bounded() {
     let mut sites = [site(0), site(1), site(2)];
-    let mut last = StateId::ROOT;
-    for round in 0..100 {
-        let made = commit(&mut sites[0], last, &format!("a a={round} k{}=x", round % 5));
-        last = made.id;
-        tell(&mut sites[1], &made);
-        tell(&mut sites[2], &made);
-    }
+    let last = line(&mut sites, (0..100).map(|round| format!("a a={round} k{}=x", round % 5)));
     let fork = [commit(&mut sites[1], last, "a a=left"), commit(&mut sites[2], last, "a a=right")];
     for made in &fork {
         for site in &mut sites {
@@ -339,13 +342,7 @@ fn a_collected_history_reads_as_before_and_is_bounded() {
 #[test]
 fn a_session_s_anchors_keep_their_names_when_they_are_collected() {
     let mut sites = [site(0), site(1), site(2)];
-    let mut last = StateId::ROOT;
-    for _ in 0..4 {
-        let made = commit(&mut sites[0], last, "a a=1");
-        last = made.id;
-        tell(&mut sites[1], &made);
-        tell(&mut sites[2], &made);
-    }
+    line(&mut sites, (0..4).map(|_| "a a=1".to_owned()));
     let [first, third, unknown]: [StateId; 3] = ["1.0", "3.0", "9.1"].map(|name| name.parse().unwrap());
     assert_eq!(sites[0].newest_anchors(&[first, unknown, third]), [unknown, third]);
     collect(&mut sites);
@@ -360,13 +357,7 @@ fn a_session_s_anchors_keep_their_names_when_they_are_collected() {
 #[test]
 fn nothing_is_collected_without_every_site_nor_from_under_a_reader() {
     let mut sites = [site(0), site(1), site(2)];
-    let mut last = StateId::ROOT;
-    for _ in 0..10 {
-        let made = commit(&mut sites[0], last, "a a=1");
-        last = made.id;
-        tell(&mut sites[1], &made);
-        tell(&mut sites[2], &made);
-    }
+    let last = line(&mut sites, (0..10).map(|_| "a a=1".to_owned()));
     sites[0].place_ceilings(&[last]).unwrap();
     assert_eq!((sites[0].take_ceilings(), sites[0].collect()), (vec![last], 0));
     let old: StateId = "5.0".parse().unwrap();
