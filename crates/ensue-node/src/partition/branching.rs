@@ -42,8 +42,6 @@ pub(crate) struct Branching {
     sittings: BTreeMap<Seat, Sitting>,
     /// States that came in since ceilings were last placed by themselves.
     since_ceilings: BTreeMap<KeyspaceId, u64>,
-    /// When states are collected next though no ceiling was told.
-    collects_at_us: u64,
 }
 
 impl Branching {

@@ -66,9 +66,10 @@ impl Partition {
         self.collector.next_us = self.now.monotonic_us + 1_000 * self.config.tuning.collect_interval_ms;
         self.take_candidates();
         if self.is_checkpointing() {
-            // A tombstone that the checkpoint has not reached must be in it: the log merged on top may hold older writes.
+            // A tombstone that the checkpoint has not reached must be in it: the log merged on top may hold older writes. So must states.
             return;
         }
+        self.collect_branches();
         let Candidates { tombstones, lapsed } = &self.collector.candidates;
         if self.collector.round.is_none() && !(tombstones.is_empty() && lapsed.is_empty()) {
             self.begin_round();

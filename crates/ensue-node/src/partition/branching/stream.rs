@@ -165,7 +165,14 @@ impl Partition {
         }
     }
 
-    /// What time brings: transactions that nobody goes on with end, ceilings are told, states are collected, and what came late is
+    /// Whatever ends may let a few states go, and finding them looks at all: not for each, but at the interval of all collection.
+    pub(in crate::partition) fn collect_branches(&mut self) {
+        for branches in self.branching.keyspaces.values_mut() {
+            branches.collect();
+        }
+    }
+
+    /// What time brings: transactions that nobody goes on with end, ceilings are told, and what came late is
     /// asked for again.
     pub(in crate::partition) fn look_after_branches(&mut self) {
         let idle_us = 1_000 * self.config.tuning.branching.transaction_timeout_ms;
@@ -176,21 +183,12 @@ impl Partition {
         for seat in idle {
             self.end_sitting(seat);
         }
-        // Whatever ends may let a few states go, and finding them looks at all: not for each.
-        let collects = self.now.monotonic_us >= self.branching.collects_at_us;
-        if collects {
-            let interval_us = 1_000 * self.config.tuning.collect_interval_ms;
-            self.branching.collects_at_us = self.now.monotonic_us + interval_us;
-        }
         let gone: Vec<DatacenterId> = self.dead.datacenters().filter(|d| self.dead.is_settled(*d)).collect();
         let keyspaces: Vec<KeyspaceId> = self.branching.keyspaces.keys().copied().collect();
         for keyspace in keyspaces {
             // Nobody waits for the ceilings of a dead datacenter, once all that it has said is here.
             gone.iter().for_each(|datacenter| self.branches(keyspace).forget_site(*datacenter));
             self.tell_ceilings(keyspace);
-            if collects {
-                self.collect_branch(keyspace);
-            }
             if self.config.tuning.branching.collection == Collection::Optimistic {
                 let late = self.branches(keyspace).late();
                 self.fetch(keyspace, &late);
