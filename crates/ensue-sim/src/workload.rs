@@ -436,8 +436,9 @@ impl Clients for Workload {
             let asked_us = if waits_us > 0 { request.first_since_us } else { request.invoked_us };
             let healthy = world.healthy_since(datacenter);
             let from = asked_us.max(healthy.unwrap_or(u64::MAX));
+            let runs_us = asked_us.max(world.occupied_until(datacenter));
             let late =
-                now > from.saturating_add(HEALTHY_ANSWER_US + extra) || now > asked_us + patience_us + extra;
+                now > from.saturating_add(HEALTHY_ANSWER_US + extra) || now > runs_us + patience_us + extra;
             if late {
                 let words = format!("no answer: {}", self.history.describe(request.operation));
                 return Some(Violation::new(property::AVAILABILITY, words));

@@ -363,6 +363,13 @@ impl World {
         (!starved && ready && connected() && since <= self.now).then_some(since)
     }
 
+    /// Until when some core of a datacenter takes no input: a request waits there for that, however often it is paused.
+    pub fn occupied_until(&self, datacenter: DatacenterId) -> u64 {
+        let shape = self.options.shape;
+        let sites = (0..shape.sites()).map(Site).filter(|&site| shape.datacenter(site) == datacenter);
+        sites.map(|site| self.cores[site.0].busy_until).max().unwrap_or(0)
+    }
+
     /// Something happened within a datacenter that excuses errors until then.
     fn trouble(&mut self, site: Site, until: u64) {
         let datacenter = usize::from(self.options.shape.datacenter(site).0);

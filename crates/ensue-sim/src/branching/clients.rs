@@ -366,8 +366,9 @@ impl Clients for BranchClients {
             let extra = if waits { world.options.workload.merge_timeout_ms * 1_000 } else { 0 };
             let healthy = world.healthy_since(datacenter).unwrap_or(u64::MAX);
             let from = request.invoked_us.max(healthy);
-            let late = now > from.saturating_add(HEALTHY_ANSWER_US + extra)
-                || now > request.invoked_us + patience_us + extra;
+            let runs_us = request.invoked_us.max(world.occupied_until(datacenter));
+            let late =
+                now > from.saturating_add(HEALTHY_ANSWER_US + extra) || now > runs_us + patience_us + extra;
             if late {
                 let words = format!("no answer: {}", self.history.describe(request.operation));
                 return Some(Violation::new(property::AVAILABILITY, words));
