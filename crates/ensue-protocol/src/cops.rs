@@ -107,10 +107,6 @@ impl Protocol for Cops {
         verdict(dependencies)
     }
 
-    fn reads_past_undecided(&self) -> bool {
-        true
-    }
-
     fn keeps_old_versions(&self) -> bool {
         false
     }

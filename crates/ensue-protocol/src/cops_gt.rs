@@ -141,10 +141,6 @@ impl Protocol for CopsGt {
         Ok(if nearest.is_empty() { Verdict::Now } else { Verdict::After(nearest) })
     }
 
-    fn reads_past_undecided(&self) -> bool {
-        true
-    }
-
     fn judge(&self, shares: &[Share<'_>]) -> Judgement {
         let lists: Vec<Lists> = shares.iter().map(|share| Lists::known(share.seen)).collect();
         if lists.iter().any(Lists::is_folded) || shares.iter().any(|share| share.earliest.is_none()) {

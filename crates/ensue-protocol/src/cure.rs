@@ -94,10 +94,6 @@ impl Protocol for Cure {
         Ok(Verdict::Now)
     }
 
-    fn reads_past_undecided(&self) -> bool {
-        true
-    }
-
     fn choose(&self, context: &mut Opaque, standing: &Standing<'_>) -> Choice {
         stable_choice(&vector::known(context).times, standing, self.rules)
     }

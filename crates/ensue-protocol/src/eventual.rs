@@ -51,10 +51,6 @@ impl Protocol for Eventual {
         Ok(Verdict::Now)
     }
 
-    fn reads_past_undecided(&self) -> bool {
-        true
-    }
-
     fn keeps_old_versions(&self) -> bool {
         false
     }

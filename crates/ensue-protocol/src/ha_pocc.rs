@@ -121,10 +121,6 @@ impl Protocol for HaPocc {
         Ok(Verdict::Now)
     }
 
-    fn reads_past_undecided(&self) -> bool {
-        true
-    }
-
     fn choose(&self, context: &mut Opaque, standing: &Standing<'_>) -> Choice {
         let mut vector = vector::known(context);
         if vector.mode == Mode::Stable {

@@ -255,8 +255,11 @@ pub trait Protocol: fmt::Debug + Send + Sync {
     /// Question 3, visibility: when a datacenter may merge a write that came from another one.
     fn verdict(&self, operation: OperationId, dependencies: &Opaque) -> Result<Verdict, Malformed>;
 
-    /// Question 4, choice: whether a read may return a value whose location an undecided transaction covers.
-    fn reads_past_undecided(&self) -> bool;
+    /// Question 4, choice: whether a read may return a value whose location an undecided transaction covers. Without write
+    /// transactions over several partitions there is none.
+    fn reads_past_undecided(&self) -> bool {
+        true
+    }
 
     /// Question 4, choice: which versions a read of this session may return here, now. May change the session's mode.
     fn choose(&self, _context: &mut Opaque, _standing: &Standing<'_>) -> Choice {

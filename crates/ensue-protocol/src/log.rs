@@ -77,10 +77,6 @@ impl Protocol for Log {
         Ok(Verdict::Now)
     }
 
-    fn reads_past_undecided(&self) -> bool {
-        true
-    }
-
     fn keeps_old_versions(&self) -> bool {
         false
     }

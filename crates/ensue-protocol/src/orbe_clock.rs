@@ -180,10 +180,6 @@ impl Protocol for OrbeClock {
         orbe_dm::verdict(operation, dependencies, self.rules)
     }
 
-    fn reads_past_undecided(&self) -> bool {
-        true
-    }
-
     fn shows(&self, sight: &Sight, source: &Source) -> bool {
         source.stamp.time <= sight.times.at(source.stamp.datacenter)
     }

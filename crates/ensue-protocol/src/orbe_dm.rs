@@ -89,10 +89,6 @@ impl Protocol for OrbeDm {
         verdict(operation, dependencies, self.rules)
     }
 
-    fn reads_past_undecided(&self) -> bool {
-        true
-    }
-
     fn keeps_old_versions(&self) -> bool {
         false
     }

@@ -96,10 +96,6 @@ impl Protocol for Pocc {
         Ok(Verdict::Now)
     }
 
-    fn reads_past_undecided(&self) -> bool {
-        true
-    }
-
     fn choose(&self, context: &mut Opaque, standing: &Standing<'_>) -> Choice {
         newest_choice(&vector::known(context).times, standing, self.rules)
     }

@@ -70,10 +70,6 @@ impl Protocol for Tardis {
         Ok(Verdict::Now)
     }
 
-    fn reads_past_undecided(&self) -> bool {
-        true
-    }
-
     fn keeps_old_versions(&self) -> bool {
         false
     }
