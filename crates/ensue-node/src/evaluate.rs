@@ -55,14 +55,12 @@ impl Observed {
         }
     }
 
-    /// Takes over what a later command of a transaction looked at, without what the transaction itself wrote.
-    pub fn take(&mut self, later: Observed, own: OperationId) {
+    /// Takes over what a later command of a write depends on, without what the write itself made. How new and how whole that was
+    /// is asked of reads alone.
+    pub fn depend_on(&mut self, later: Observed, own: OperationId) {
         let others = |source: &Source| source.operation != own;
-        self.earliest_valid = self.earliest_valid.max(later.earliest_valid);
         self.sources.extend(later.sources.into_iter().filter(others));
         self.continued.extend(later.continued.into_iter().filter(others));
-        self.stale |= later.stale;
-        self.pieces += later.pieces;
     }
 
     fn valid_since(&mut self, since: LogicalTime) {

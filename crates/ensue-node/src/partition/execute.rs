@@ -368,7 +368,7 @@ impl Partition {
             let view = view_of(&shown, View::Newest);
             let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, view);
             let reply = command::run(&request, &mut desk);
-            observed.take(desk.observed, operation);
+            observed.depend_on(desk.observed, operation);
             replies.push(reply.unwrap_or(FORGOTTEN));
         }
         (replies, writer.changes, observed)

@@ -295,11 +295,11 @@ impl Partition {
         everywhere: &[OperationId],
     ) {
         self.take_everywhere(everywhere);
-        let mut rose = self.times.stable.join(received);
+        // Nobody waits for what is stable: a choice that it widens is made anew at each command.
+        self.times.stable.join(received);
         // Whatever all have received this partition has, and it may have forgotten when it restarted. If it lost the end of its log
         // it has that only when it has caught up.
-        rose |= self.catch_up.is_none() && self.times.received.join(received);
-        self.times_rose |= rose;
+        self.times_rose |= self.catch_up.is_none() && self.times.received.join(received);
         self.times.floor.join(floor);
         self.fold_versions();
     }

@@ -233,9 +233,8 @@ impl Partition {
         let mut again = Vec::new();
         for (transaction, coordinated) in &mut self.transactions.coordinated {
             match coordinated {
-                Coordinated::Voting(voting) if voting.participants.contains(&partition) => {
-                    voting.votes.remove(&partition);
-                }
+                // Who takes no part has no vote, and is asked for none.
+                Coordinated::Voting(voting) => drop(voting.votes.remove(&partition)),
                 Coordinated::Committing(committing) if committing.participants.contains(&partition) => {
                     committing.again.extend(give.then_some(partition));
                 }
