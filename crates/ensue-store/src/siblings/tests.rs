@@ -266,8 +266,8 @@ impl World {
         true
     }
 
-    /// What the rules of collecting ask for, said for the whole world: everybody has everything up to the tombstone, and what others wrote
-    /// before they had it is here.
+    /// What the rules of collecting ask for, said for the whole world: everybody has everything up to the tombstone, and up to the flush that
+    /// may have made it one, and what others wrote before they had it is here.
     fn collect(&mut self, at: usize) {
         while (0..DATACENTERS).any(|from| self.deliver(at, from)) {}
         if (0..DATACENTERS).any(|from| self.datacenters[at].received[from] < self.streams[from].len()) {
@@ -282,7 +282,8 @@ impl World {
             streams
                 .all(|(from, stream)| stream.iter().enumerate().all(|(place, sent)| !late(sent, place, from)))
         };
-        let ready: Vec<_> = spent.into_iter().filter(|one| all_have(one.stamp)).collect();
+        let flushed = self.datacenters[at].rows.flushed();
+        let ready: Vec<_> = spent.into_iter().filter(|one| all_have(one.stamp.max(flushed))).collect();
         for one in ready {
             let here = &mut self.datacenters[at];
             match here.rows.collect(&one) {
