@@ -96,3 +96,29 @@ pub(crate) fn records(batch: &Batch) -> Result<Vec<(Lsn, Bytes)>, LayoutError> {
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ensue_types::Incarnation;
+
+    fn batch(records: u32, body: &'static [u8]) -> Batch {
+        let (lsn, synced, body_bytes) = (Lsn(100), Lsn(0), body.len() as u32);
+        let header =
+            BatchHeader { incarnation: Incarnation(1), lsn, synced, body_bytes, records, body_checksum: 0 };
+        Batch { header, body: Bytes::from_static(body) }
+    }
+
+    #[test]
+    fn a_body_is_whole_records_and_nothing_else() {
+        let begin = 100 + BATCH_HEADER_BYTES as u64;
+        let found =
+            records(&batch(2, b"\x01\0\0\0r\0\0\0\0")).expect("a record of one byte and an empty one");
+        assert_eq!(found, [(Lsn(begin + 5), Bytes::from_static(b"r")), (Lsn(begin + 9), Bytes::new())]);
+        for (number, body) in [(1, &b"\x01\0\0"[..]), (1, b"\x01\0\0\0"), (2, b"\x01\0\0\0r\0\0\0")] {
+            let broken = records(&batch(number, body));
+            assert!(matches!(broken, Err(LayoutError::TooShort { what: "record", .. })), "{broken:?}");
+        }
+        assert!(records(&batch(1, b"\0\0\0\0\0\0\0\0")).is_err(), "one more than the header says");
+    }
+}

@@ -1,12 +1,14 @@
 //! A node of one partition with a disk that carries out one operation after another, at the test's word: what may be said,
 //! and what may count, before what it rests on is durable.
 
+mod catch_up;
 mod checkpoints;
 mod conflicts;
 mod cuts;
 mod forgetting;
 mod lapses;
 mod previous;
+mod regain;
 mod replicas;
 mod room;
 mod strangers;
@@ -15,7 +17,7 @@ mod times;
 mod versions;
 
 use crate::config::{DatacenterTopology, Tuning};
-use crate::{AppendFsync, Input, Node, NodeConfig, Output, Topology};
+use crate::{AppendFsync, Input, Node, NodeConfig, Output, Topology, Trace};
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::entry::{Change, Entry};
@@ -63,6 +65,7 @@ struct World {
     /// What clients were answered, as it is written to them.
     replies: Vec<u8>,
     sent: Vec<Message>,
+    traces: Vec<Trace>,
     stopped: bool,
 }
 
@@ -74,8 +77,8 @@ impl World {
     fn with(config: NodeConfig) -> World {
         let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
         let node = Node::new(config, now).expect("the protocol is known");
-        let (asked, replies, sent) = (VecDeque::new(), Vec::new(), Vec::new());
-        let mut world = World { node, now, asked, answered: 0, replies, sent, stopped: false };
+        let (asked, replies, sent, traces) = (VecDeque::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut world = World { node, now, asked, answered: 0, replies, sent, traces, stopped: false };
         world.drain();
         world
     }
@@ -94,6 +97,7 @@ impl World {
                     self.replies.extend_from_slice(&bytes);
                 }
                 Output::Send { envelope, .. } => self.sent.push(envelope.message),
+                Output::Trace(trace) => self.traces.push(trace),
                 Output::Stopped => self.stopped = true,
                 _ => {}
             }

@@ -219,6 +219,24 @@ fn a_missing_middle_segment_is_damage() {
     }
 }
 
+#[test]
+fn a_gap_before_the_checkpoint_is_told_by_its_place() {
+    let mut random = Random(7);
+    let (mut disk, options) = (MemoryDisk::default(), options(500));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    append(&mut disk, &mut finish.log, &mut 0, &mut random, 12);
+    checkpoint(&mut disk, &mut finish.log, &mut finish.superblock, 3, usize::MAX);
+    let segments: Vec<_> = finish.log.segments().collect();
+    let [_, before, missing, _, ..] = segments[..] else { panic!("a segment before it, and one after it") };
+    disk.files.remove(&missing.file());
+    match disk.recover(&options) {
+        Err(RecoveryError::Log(LogError::Corrupt { file, offset, .. })) => {
+            assert_eq!((file, offset), (before.file(), before.end.0 - before.first.0));
+        }
+        other => panic!("{:?}", other.map(|(items, _)| items)),
+    }
+}
+
 /// A crash after each step of a checkpoint leaves the state whole: items and records together say everything.
 #[test]
 fn a_crash_at_each_step_of_a_checkpoint() {

@@ -366,3 +366,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn of_the_time_before_a_restart_nobody_says_that_a_row_was_absent() {
+    let mut datacenter = Datacenter::new(0);
+    let before = datacenter.clock;
+    datacenter.advance(1);
+    datacenter.keyspace.forget_past(datacenter.clock);
+    let mut read = |at| {
+        let request = Request::parse(&arguments("GET a")).expect("a command");
+        let mut desk = Evaluation::reading(&mut datacenter.keyspace, at, View::At(at));
+        crate::command::run(&request, &mut desk).ok()
+    };
+    assert_eq!((read(before), read(datacenter.clock)), (None, Some(ensue_types::Reply::Nil)));
+}

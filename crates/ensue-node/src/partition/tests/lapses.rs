@@ -1,7 +1,7 @@
 //! Rows whose deadline has passed: which datacenter deletes them, when, and that they are counted.
 
 use super::{World, config, receive_columns};
-use crate::{AppendFsync, Input};
+use crate::{AppendFsync, Input, Trace};
 use ensue_types::{Column, CoreId, DatacenterId, Position, SessionId};
 
 /// A partition that waits for no other datacenter: the only one is dead.
@@ -49,6 +49,20 @@ fn a_row_whose_deadline_has_passed_is_deleted_and_counted() {
     assert_eq!(expired(&mut world), "expired_keys:1");
     pass_ms(&mut world, 4_000);
     assert_eq!(expired(&mut world), "expired_keys:1", "once");
+}
+
+#[test]
+fn a_round_tells_of_tombstones_only_when_it_removed_some() {
+    let mut world = alone(|_| ());
+    world.run(SessionId(3), "SET x 1 PX 5000");
+    world.calm_down();
+    pass_ms(&mut world, 16_000);
+    let removed = world.traces.iter().filter_map(|trace| match trace {
+        Trace::TombstonesCollected { count, .. } => Some(*count),
+        _ => None,
+    });
+    // The text and the deadline: in the round after the one in which the deadline had passed.
+    assert_eq!(removed.collect::<Vec<u64>>(), [2]);
 }
 
 /// The datacenter that wrote it will never delete it.

@@ -125,3 +125,18 @@ fn a_conflict_is_a_write_that_meets_what_its_writer_did_not_replace() {
         assert_eq!(counted(&mut world, "SET flushed 2"), 0, "{name}: what was flushed is not here");
     }
 }
+
+/// What a flush deletes by name stands under the flush's own stamp: who writes over it says that all up to there is known.
+#[test]
+fn a_counter_that_a_flush_deleted_is_replaced_as_what_was_flushed() {
+    for name in asking() {
+        let mut world = partition(name);
+        for line in ["INCR n", "SET x 1", "FLUSHDB", "SET n 1", "SET x 2"] {
+            world.run(line);
+        }
+        let entries = sent(&mut world);
+        let [_, _, flush, counter, text] = &entries[..] else { panic!("{name}: one entry a command") };
+        let flushed = vec![Previous::Nothing { forgotten: flush.stamp }];
+        assert_eq!((&counter.previous, &text.previous), (&flushed, &flushed), "{name}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::PARTITION;
 use super::versions::{OTHER, World, put};
-use ensue_types::{LogicalTime, Now, Position};
+use ensue_types::{DatacenterId, LogicalTime, Now, Position, TimeVector};
 use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
 
@@ -44,4 +44,38 @@ fn a_heartbeat_counts_when_all_that_went_before_it_is_here() {
     assert_eq!(known(&world), (200, 200));
     world.receive(4, "a", put("4"));
     assert_eq!(known(&world), (400, 400), "the latest of those that waited");
+}
+
+#[test]
+fn only_what_is_behind_is_called_missing() {
+    let mut world = world();
+    heartbeat(&mut world, 0, 100);
+    let missing = |after_ms| {
+        let mut times = TimeVector::uniform(2, LogicalTime::from_ms(START_MS));
+        times.raise(OTHER, LogicalTime::from_ms(START_MS + after_ms));
+        world.partition.missing_times(&times)
+    };
+    assert_eq!((missing(99), missing(100)), (String::new(), String::new()));
+    assert_eq!(missing(103), "dc2 is 3 ms behind at p0");
+}
+
+/// A restarted partition may have forgotten what it had received: partition 0 knows what all have.
+#[test]
+fn what_waits_for_a_time_goes_on_when_all_partitions_are_said_to_have_it() {
+    for name in super::versions::versioned() {
+        let now = Now { monotonic_us: 1_000_000, wall_ms: START_MS };
+        let mut world = World::under(name, BTreeMap::new(), now, u64::MAX).started();
+        let mut times = TimeVector::default();
+        times.raise(OTHER, LogicalTime::from_ms(START_MS));
+        let here = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
+        world.message(here, Message::AwaitTimes { check: 7, times: times.clone() });
+        let met = |world: &mut World| {
+            let sent = std::iter::from_fn(|| world.partition.outbox.next());
+            sent.filter(|sent| matches!(sent.message, Message::DependenciesMet { check: 7, .. })).count()
+        };
+        assert_eq!(met(&mut world), 0, "{name}");
+        let (floor, everywhere) = (TimeVector::default(), Vec::new());
+        world.message(here, Message::Stable { received: times, floor, everywhere });
+        assert_eq!(met(&mut world), 1, "{name}");
+    }
 }

@@ -95,3 +95,23 @@ fn a_digest_is_the_sum_of_the_partitions() {
     assert_eq!(world.received(), "$16|0000000000000011|");
     assert_eq!(world.ask("CAUSAL DIGEST 3"), "-ERR DB index is out of range|");
 }
+
+#[test]
+fn a_share_that_gave_up_makes_the_session_what_it_is_whatever_the_others_saw() {
+    let mut world = World::new();
+    world.send(&["DBSIZE"]);
+    for share in 0..4 {
+        let envelope = world.next();
+        let (request, time) = (request(&envelope), LogicalTime(5));
+        let context = Context { time, facts: facts(&[(1, partition(&envelope), 9)]) };
+        let message = match share {
+            1 => Message::GaveUp { request, context, replies: vec![Reply::error("FALLBACK")] },
+            _ => Message::Executed { request, context, replies: vec![Reply::Integer(1)] },
+        };
+        world.answer(&envelope, 8, message);
+    }
+    assert_eq!(world.received(), "-FALLBACK|");
+    world.send(&["GET a"]);
+    let Message::Execute { context, .. } = world.next().message else { panic!("a read of one partition") };
+    assert_eq!((context.time, context.facts), (LogicalTime(8), facts(&[(1, 1, 9)])));
+}

@@ -1,0 +1,130 @@
+//! A partition that lost power: what it waits for before it serves, and what it says meanwhile.
+
+use super::versions::{OTHER, World};
+use super::{PARTITION, config};
+use crate::AppendFsync;
+use crate::config::DatacenterTopology;
+use crate::partition::Partition;
+use bytes::Bytes;
+use ensue_protocol::facts;
+use ensue_store::disk::FileName;
+use ensue_store::entry::{Change, Entry};
+use ensue_store::layout;
+use ensue_types::{
+    Column, CoreId, DatacenterId, Dependency, Effect, Extent, Incarnation, KeyspaceId, LogicalTime, Now,
+    OperationId, Part, PartitionId, Position, RowEffect, Rules, Stamp,
+};
+use ensue_wire::{Address, Message, StreamAcknowledge};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const BESIDE: PartitionId = PartitionId(1);
+const ITS_NEIGHBOUR: Address = Address::Partition { datacenter: DatacenterId(0), partition: BESIDE };
+const ELSEWHERE: Address = Address::Partition { datacenter: OTHER, partition: PARTITION };
+
+/// The first of two partitions, on this boot of its machine.
+fn started(files: BTreeMap<FileName, Vec<u8>>, boot: u8) -> World {
+    let mut config = config(AppendFsync::EverySecond);
+    config.boot_id = [boot; 16];
+    config.topology.partitions = 2;
+    for datacenter in &mut config.topology.datacenters {
+        let placement = vec![CoreId(0), CoreId(1)];
+        *datacenter = DatacenterTopology { cores: 2, placement, ..datacenter.clone() };
+    }
+    config.tuning.checkpoint_bytes = u64::MAX;
+    let eiger = || ensue_protocol::by_name("eiger", Default::default(), Rules::default()).expect("known");
+    let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| eiger()).collect::<Vec<_>>());
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let partition = Partition::new(PARTITION, Arc::new(config), protocols, now);
+    World { partition, now, files }.started()
+}
+
+/// The same after a power failure, when the other datacenter has said that it has nothing more of this one's stream.
+fn after_power_loss(before: World) -> World {
+    let mut world = started(before.files, 2);
+    let after = Position::before(Incarnation(1));
+    world.message(ELSEWHERE, Message::Regained { after, received: after, entries: Vec::new() });
+    assert!(world.partition.is_catching_up());
+    world
+}
+
+fn sent(world: &mut World) -> Vec<Message> {
+    std::iter::from_fn(|| world.partition.outbox.next()).map(|envelope| envelope.message).collect()
+}
+
+/// The neighbour has told again of all its transactions.
+fn repeat(world: &mut World, asked: &[Message]) {
+    let number = asked.iter().find_map(|message| match message {
+        Message::Repeat { number } => Some(*number),
+        _ => None,
+    });
+    world.message(ITS_NEIGHBOUR, Message::Repeated { number: number.expect("it was asked") });
+}
+
+/// The other datacenter says where its stream ends.
+fn say_end(world: &mut World, end: u64) {
+    let (incarnation, received) = (Incarnation(1), Position::before(Incarnation(1)));
+    let (synced, end) = (received, Position(end));
+    let said = StreamAcknowledge { incarnation, received, synced, applied: Vec::new(), end };
+    world.message(ELSEWHERE, Message::StreamAcknowledge(said));
+}
+
+/// The first entry of the other datacenter's stream, which depends on the first one of the partition beside.
+fn receive_what_waits(world: &mut World) {
+    let position = Position(1);
+    let incarnation = Incarnation(1);
+    let operation = OperationId { datacenter: OTHER, incarnation, partition: BESIDE, position };
+    let effect = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() };
+    let effects = vec![RowEffect { key: Bytes::from_static(b"x"), column: Column::Text, effect }];
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    let entry = Entry {
+        position,
+        stamp: Stamp { time, datacenter: OTHER, partition: PARTITION },
+        dependencies: facts::encode(&[Dependency { operation, extent: Extent::Exact }]),
+        change: Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects },
+        previous: Vec::new(),
+    };
+    let entries = vec![layout::encode_entry(&entry)];
+    world.message(ELSEWHERE, Message::StreamEntries { incarnation, first: position, entries });
+}
+
+#[test]
+fn it_serves_when_what_the_streams_held_is_applied_and_not_when_it_is_received() {
+    let mut world = after_power_loss(started(BTreeMap::new(), 1));
+    receive_what_waits(&mut world);
+    let asked = sent(&mut world);
+    repeat(&mut world, &asked);
+    say_end(&mut world, 1);
+    assert!(world.partition.is_catching_up(), "a session may have seen it before");
+    let checks = asked.iter().filter_map(|message| match message {
+        Message::CheckDependencies { check, .. } => Some(*check),
+        _ => None,
+    });
+    for check in checks.collect::<Vec<_>>() {
+        world.message(ITS_NEIGHBOUR, Message::DependenciesMet { check, gone: Vec::new() });
+    }
+    assert!(!world.partition.is_catching_up());
+}
+
+#[test]
+fn it_votes_again_for_its_neighbours_when_all_that_their_parts_would_read_has_come() {
+    let mut world = started(BTreeMap::new(), 1);
+    let (datacenter, incarnation, position) = (DatacenterId(0), Incarnation(1), Position(9));
+    let transaction = OperationId { datacenter, incarnation, partition: BESIDE, position };
+    let words = ["INCR", "x"].map(|word| Bytes::from_static(word.as_bytes()));
+    let part = Part { partition: PARTITION, commands: vec![(0, words.into_iter().collect())] };
+    let keyspace = KeyspaceId(0);
+    world.message(ITS_NEIGHBOUR, Message::Prepare { transaction, keyspace, part: Some(part) });
+    let votes =
+        |sent: &[Message]| sent.iter().filter(|message| matches!(message, Message::Vote { .. })).count();
+    assert_eq!(votes(&sent(&mut world)), 1);
+
+    let mut world = after_power_loss(world);
+    let asked = sent(&mut world);
+    assert_eq!(votes(&asked), 0);
+    repeat(&mut world, &asked);
+    receive_what_waits(&mut world);
+    assert_eq!(votes(&sent(&mut world)), 0, "the stream may go on");
+    say_end(&mut world, 1);
+    assert_eq!(votes(&sent(&mut world)), 1);
+}
