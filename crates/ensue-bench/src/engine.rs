@@ -142,7 +142,7 @@ impl Forgetting {
         }
         if self.commits % COLLECT_EVERY == 0 {
             store.take_ceilings();
-            store.collect();
+            store.collect(|_| true);
         }
     }
 }

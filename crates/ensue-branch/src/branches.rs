@@ -12,7 +12,7 @@ use crate::chain::Place;
 use crate::collect::Collector;
 use crate::commit::{Commit, Write};
 use crate::constraint::Constraint;
-use crate::dag::{Dag, Found};
+use crate::dag::{Dag, Found, State};
 use crate::error::Abort;
 use crate::id::StateId;
 use crate::records::{Records, Version};
@@ -66,6 +66,15 @@ pub(crate) struct Counts {
     pub merges: u64,
     pub aborts: u64,
     pub forks: u64,
+}
+
+/// Where an arrived commit goes.
+enum Below {
+    States(Vec<StateId>),
+    /// It waits for these.
+    Missing(Vec<StateId>),
+    /// One was collected here.
+    Collected,
 }
 
 /// Figures of a keyspace.
@@ -366,26 +375,42 @@ impl Branches {
         if self.is_here(commit.id) {
             offered.applied.push(tag);
         } else {
-            self.put_in(vec![(tag, commit)], &mut offered);
+            let id = commit.id;
+            self.note_seen(id);
+            self.waiting.add(tag, commit, &[]);
+            self.put_in(vec![id], &mut offered);
         }
         offered
     }
 
-    /// Puts commits in their places, and those that waited for them.
-    pub(crate) fn put_in(&mut self, mut open: Vec<(Tag, Commit)>, offered: &mut Offered) {
-        while let Some((tag, commit)) = open.pop() {
-            self.note_seen(commit.id);
-            if let Some(parents) = self.parents_of(&commit, tag, offered) {
-                self.apply(&commit, parents);
-                self.note_position(commit.id, tag.1);
-                offered.applied.push(tag);
-                open.extend(self.waiting.take(commit.id).into_iter().rev());
+    /// Puts commits that wait in their places, and those that wait for them. Until its turn each counts as waiting: it would else be taken
+    /// for one that was here and is collected.
+    pub(crate) fn put_in(&mut self, mut open: Vec<StateId>, offered: &mut Offered) {
+        while let Some(id) = open.pop() {
+            let Some((tag, commit)) = self.waiting.remove(id) else { continue };
+            match self.parents_of(&commit) {
+                Below::States(parents) => self.apply(&commit, parents),
+                Below::Missing(missing) => {
+                    self.waiting.add(tag, commit, &missing);
+                    continue;
+                }
+                Below::Collected => {
+                    let Some(equal) = self.equal_to_late(&commit) else {
+                        offered.late.push(commit.id);
+                        self.waiting.add(tag, commit, &[]);
+                        continue;
+                    };
+                    self.make_one(equal, commit.id);
+                }
             }
+            self.note_tag(commit.id, tag);
+            offered.applied.push(tag);
+            open.extend(self.waiting.take_up(commit.id).into_iter().rev());
         }
     }
 
-    /// The states that an arrived commit goes below; nothing if it must wait.
-    fn parents_of(&mut self, commit: &Commit, tag: Tag, offered: &mut Offered) -> Option<Vec<StateId>> {
+    /// The states that an arrived commit goes below.
+    fn parents_of(&self, commit: &Commit) -> Below {
         let mut parents = Vec::new();
         let mut missing = Vec::new();
         let mut late = false;
@@ -402,27 +427,26 @@ impl Branches {
                 Found::Unknown => missing.push(*parent),
             }
         }
-        if missing.is_empty() && !late {
-            return Some(parents);
+        match (missing.is_empty(), late) {
+            (true, false) => Below::States(parents),
+            (true, true) => Below::Collected,
+            (false, _) => Below::Missing(missing),
         }
-        if late && missing.is_empty() {
-            offered.late.push(commit.id);
-        }
-        self.waiting.add(tag, commit.clone(), &missing);
-        None
     }
 
     /// Where the commit of a state stands in its site's stream.
-    pub fn note_position(&mut self, id: StateId, position: Position) {
-        if let Some(state) = self.dag.states.get_mut(&id) {
-            state.position = position;
+    pub fn note_tag(&mut self, id: StateId, tag: Tag) {
+        let Found::Live(id) = self.find(id) else { return };
+        let state = self.dag.states.get_mut(&id).expect("just found");
+        if !state.tags.contains(&tag) {
+            state.tags.push(tag);
         }
     }
 
     /// Where the commit of a live state stands.
     pub fn tag(&self, id: StateId) -> Option<Tag> {
         let state = self.dag.states.get(&self.live(id).ok()?)?;
-        (state.position != Position(0)).then_some((id.site(), state.position))
+        state.tags.iter().find(|(site, _)| *site == id.site()).copied()
     }
 
     /// The newest of a session's anchors, by the names that the session has for them: those that no other of them comes from, and those
@@ -469,6 +493,7 @@ impl Branches {
         let parents = self.dag.newest_of(parents);
         self.counts.forks += u64::from(parents.iter().any(|parent| !self.dag.leaves.contains(parent)));
         self.dag.insert(id, parents, commit.writes.iter().map(|write| write.key.clone()).collect());
+        self.note_joined(commit);
         let place = self.dag.place(id);
         for write in &commit.writes {
             self.records.insert(&write.key, Version { id, place, value: write.value.clone() });
@@ -494,8 +519,15 @@ impl Branches {
         children.iter().copied().find(is_equal)
     }
 
+    pub(crate) fn note_joined(&mut self, commit: &Commit) {
+        if commit.parents.len() > 1 {
+            let state = self.dag.states.get_mut(&commit.id).expect("a caller has put it in");
+            state.joined = commit.parents.clone();
+        }
+    }
+
     /// Two merges are one state: it has the lower of their names, which is below those of all that came from either.
-    fn make_one(&mut self, here: StateId, other: StateId) {
+    pub(crate) fn make_one(&mut self, here: StateId, other: StateId) {
         if other > here {
             self.dag.aliases.insert(other, here);
             return;
@@ -569,13 +601,24 @@ impl Branches {
     }
 
     /// Collects what nobody can need any more, if anything has changed since the last time; says how many states that were.
-    pub fn collect(&mut self) -> usize {
-        if !std::mem::take(&mut self.may_collect) {
+    ///
+    /// `is_everywhere` says of a commit whether every site has it for good. It is asked only where this site decides alone: what another may
+    /// still come late for is kept. While something is late here, nothing goes: the answer is about the states that were here when it was asked for.
+    pub fn collect(&mut self, is_everywhere: impl Fn(Tag) -> bool) -> usize {
+        let decides_alone = self.options.collection == Collection::Optimistic;
+        if !(std::mem::take(&mut self.may_collect) || decides_alone) {
+            return 0;
+        }
+        if decides_alone && !self.late().is_empty() {
             return 0;
         }
         let mut held: BTreeSet<StateId> =
             self.transactions.values().flat_map(|transaction| transaction.at.iter().copied()).collect();
         held.extend(self.waiting.parents().filter_map(|parent| self.live(parent).ok()));
+        if decides_alone && self.rules.hold(Rule::KeepWhatOthersLack) {
+            let lacks = |(_, state): &(&StateId, &State)| !state.tags.iter().all(|tag| is_everywhere(*tag));
+            held.extend(self.dag.states.iter().filter(lacks).map(|(id, _)| *id));
+        }
         let mut collector = Collector {
             dag: &mut self.dag,
             records: &mut self.records,

@@ -55,6 +55,7 @@ impl Collector<'_> {
             self.settle_base(&mut taken);
             self.rename_promoted(&taken);
             self.promote_records(&taken);
+            self.forget_torn();
             let mut used = BTreeMap::new();
             for place in self.dag.states.values().map(|state| state.place) {
                 let lowest = used.entry(place.chain).or_insert(place.position);
@@ -110,6 +111,7 @@ impl Collector<'_> {
             taker.writes.sort_unstable();
             taker.writes.dedup();
         }
+        taker.torn_from.extend(state.torn_from);
         taken.keys.extend(state.writes);
         taken.places.insert(state.place, taker.place);
         taken.states.insert(id, child);
@@ -157,6 +159,16 @@ impl Collector<'_> {
         for (alias, taker) in aliases {
             self.dag.aliases.remove(&alias);
             self.dag.promoted.insert(alias, taker);
+        }
+    }
+
+    /// What a state was torn from and comes from again, by a merge that it took over, is no gap any more.
+    fn forget_torn(&mut self) {
+        let torn = self.dag.states.iter().filter(|(_, state)| !state.torn_from.is_empty());
+        let left: Vec<(StateId, Vec<StateId>)> =
+            torn.map(|(id, state)| (*id, self.dag.torn(*id, &state.torn_from))).collect();
+        for (id, names) in left {
+            self.dag.states.get_mut(&id).expect("one of them").torn_from = names;
         }
     }
 

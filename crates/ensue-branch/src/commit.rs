@@ -3,7 +3,7 @@
 //! ```text
 //! note:    kind u8 (0 commit, 1 ceiling) | commit, or state id u64
 //! commit:  id u64 | parents u16 count, u64 each | writes u32 count, each: key | value
-//! rebuilt: id u64 | parents u32 count, u64 each | versions u32 count, each: written by u64 | key | value
+//! rebuilt: id u64 | equals u16 count, u64 each | parents u32 count, u64 each | versions u32 count, each: written by u64 | key | value
 //! key:     u32 length, bytes        value: u8 1, u32 length, bytes; or u8 0, deleted
 //! ```
 
@@ -41,6 +41,8 @@ pub enum Note {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rebuilt {
     pub id: StateId,
+    /// Other names of it: of equal merges.
+    pub equals: Vec<StateId>,
     pub parents: Vec<StateId>,
     /// Each with the state that wrote it.
     pub versions: Vec<(StateId, Write)>,
@@ -76,6 +78,7 @@ impl Rebuilt {
     pub fn encode(&self) -> Bytes {
         let mut out = Vec::new();
         out.put_u64_le(self.id.bits());
+        put_states(&mut out, &self.equals);
         out.put_u32_le(self.parents.len() as u32);
         self.parents.iter().for_each(|parent| out.put_u64_le(parent.bits()));
         out.put_u32_le(self.versions.len() as u32);
@@ -88,6 +91,7 @@ impl Rebuilt {
 
     pub fn decode(mut from: Bytes) -> Result<Rebuilt, Malformed> {
         let id = state(&mut from)?;
+        let equals = states(&mut from)?;
         let mut parents = Vec::new();
         for _ in 0..take(&mut from, 4)?.get_u32_le() {
             parents.push(state(&mut from)?);
@@ -97,7 +101,7 @@ impl Rebuilt {
         for _ in 0..count {
             versions.push((state(&mut from)?, write(&mut from)?));
         }
-        if from.is_empty() { Ok(Rebuilt { id, parents, versions }) } else { Err(Malformed) }
+        if from.is_empty() { Ok(Rebuilt { id, equals, parents, versions }) } else { Err(Malformed) }
     }
 }
 

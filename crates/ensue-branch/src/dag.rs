@@ -4,9 +4,10 @@
 //! (an alias), or that of a collected state, which its taker-over answers for where its own content does not matter.
 
 use crate::Key;
+use crate::branches::Tag;
 use crate::chain::{Chains, Place};
 use crate::id::StateId;
-use ensue_types::{Position, Rule, Rules};
+use ensue_types::{Rule, Rules};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One state.
@@ -16,12 +17,16 @@ pub struct State {
     /// Highest first.
     pub parents: Vec<StateId>,
     pub children: BTreeSet<StateId>,
-    /// Where its commit stands in its site's stream; 0 if that is not known.
-    pub position: Position,
+    /// Where its commit stands in its site's stream, and where those of equal merges stand in theirs.
+    pub tags: Vec<Tag>,
     /// The newest merge that it sees, itself included, of those that this site has known since it started; else the root.
     pub merge: StateId,
     /// The keys that it wrote, and that the states which it took over did; sorted.
     pub writes: Vec<Key>,
+    /// What its commit joined, if it did: by these names an equal merge is known though they are collected.
+    pub joined: Vec<StateId>,
+    /// States that it, or one that it took over, comes from, and that were collected here before it came: it stands beside what took them over.
+    pub torn_from: Vec<StateId>,
 }
 
 /// What an id stands for here.
@@ -88,12 +93,20 @@ impl Dag {
             let parent = self.states.get_mut(parent).expect("a state goes in below states that are here");
             parent.children.insert(id);
         }
-        let position = Position(0);
         let merge = match parents.len() {
             0 | 1 => parents.first().map_or(StateId::ROOT, |parent| self.states[parent].merge),
             _ => id,
         };
-        let state = State { place, parents, children: BTreeSet::new(), position, merge, writes };
+        let state = State {
+            place,
+            parents,
+            children: BTreeSet::new(),
+            tags: Vec::new(),
+            merge,
+            writes,
+            joined: Vec::new(),
+            torn_from: Vec::new(),
+        };
         self.states.insert(id, state);
         self.leaves.insert(id);
     }
@@ -151,6 +164,15 @@ impl Dag {
     /// The keys that these states wrote.
     pub fn writes_of(&self, states: &[StateId]) -> BTreeSet<Key> {
         states.iter().flat_map(|id| self.states[id].writes.iter().cloned()).collect()
+    }
+
+    /// Of what a state comes from, by these names, that which is collected here and whose taker-over it does not come from.
+    pub fn torn(&self, id: StateId, names: &[StateId]) -> Vec<StateId> {
+        let is_beside = |name: &StateId| match self.find(*name, true) {
+            Found::Collected(taker) => !self.sees(id, taker),
+            _ => false,
+        };
+        names.iter().copied().filter(is_beside).collect()
     }
 
     /// A state is known by another name, lower than its own and than its children's.

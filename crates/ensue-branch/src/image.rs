@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! dag:   counter u64 | base u64 | seen u32 count, each: site u8, incarnation u16, counter u64
-//!        | states u32 count, lowest first, each: id u64, position u64, parents u16 count, u64 each, keys u32 count, each: key
+//!        | states u32 count, lowest first, each: id u64, parents u16 count, u64 each, keys u32 count, each: key
+//!          | joined u16 count, u64 each | torn from u16 count, u64 each | tags u16 count, each: site u8, position u64
 //!        | promoted u32 count, each: u64, u64 | aliases u32 count, each: u64, u64
 //!        | ceilings u32 count, each: site u8, u64
 //!        | waiting u32 count, each: site u8, position u64, commit
@@ -42,10 +43,13 @@ impl Branches {
         out.put_u32_le(self.dag.states.len() as u32);
         for (id, state) in &self.dag.states {
             out.put_u64_le(id.bits());
-            out.put_u64_le(state.position.0);
             put_states(&mut out, &state.parents);
             out.put_u32_le(state.writes.len() as u32);
             state.writes.iter().for_each(|key| put_key(&mut out, key));
+            put_states(&mut out, &state.joined);
+            put_states(&mut out, &state.torn_from);
+            out.put_u16_le(state.tags.len() as u16);
+            state.tags.iter().for_each(|tag| put_tag(&mut out, *tag));
         }
         for names in [&self.dag.promoted, &self.dag.aliases] {
             out.put_u32_le(names.len() as u32);
@@ -61,9 +65,8 @@ impl Branches {
             out.put_u64_le(state.bits());
         }
         out.put_u32_le(self.waiting.len() as u32);
-        for ((site, position), commit) in self.waiting.iter() {
-            out.put_u8(site.0);
-            out.put_u64_le(position.0);
+        for (tag, commit) in self.waiting.iter() {
+            put_tag(&mut out, *tag);
             put_commit(&mut out, commit);
         }
         out
@@ -126,8 +129,7 @@ impl Branches {
             self.offer_ceiling(site, ceiling);
         }
         for _ in 0..take(from, 4)?.get_u32_le() {
-            let site = DatacenterId(take(from, 1)?.get_u8());
-            let tag: Tag = (site, Position(take(from, 8)?.get_u64_le()));
+            let tag = tag(from)?;
             let commit = commit::commit(from)?;
             let missing: Vec<StateId> = self.missing(&commit);
             self.waiting.add(tag, commit, &missing);
@@ -142,7 +144,6 @@ impl Branches {
 
     fn restore_state(&mut self, from: &mut Bytes) -> Result<(), Malformed> {
         let id = state(from)?;
-        let position = Position(take(from, 8)?.get_u64_le());
         let parents = states(from)?;
         let is_above = |parent: &StateId| *parent < id && self.dag.states.contains_key(parent);
         if !parents.iter().all(is_above) || self.dag.states.contains_key(&id) {
@@ -154,7 +155,13 @@ impl Branches {
             writes.push(key(from)?);
         }
         self.dag.insert(id, parents, writes);
-        self.note_position(id, position);
+        let (joined, torn_from) = (states(from)?, states(from)?);
+        let mut tags = Vec::new();
+        for _ in 0..take(from, 2)?.get_u16_le() {
+            tags.push(tag(from)?);
+        }
+        let state = self.dag.states.get_mut(&id).expect("just put in");
+        (state.joined, state.torn_from, state.tags) = (joined, torn_from, tags);
         Ok(())
     }
 
@@ -176,6 +183,16 @@ impl Branches {
         }
         if from.is_empty() { Ok(()) } else { Err(Malformed) }
     }
+}
+
+fn put_tag(out: &mut Vec<u8>, (site, position): Tag) {
+    out.put_u8(site.0);
+    out.put_u64_le(position.0);
+}
+
+fn tag(from: &mut Bytes) -> Result<Tag, Malformed> {
+    let site = DatacenterId(take(from, 1)?.get_u8());
+    Ok((site, Position(take(from, 8)?.get_u64_le())))
 }
 
 fn names(from: &mut Bytes) -> Result<BTreeMap<StateId, StateId>, Malformed> {

@@ -1,12 +1,14 @@
 //! What comes below a state that is collected here: it is asked for whole, from the site that made it (section 6.4).
 
+use crate::Key;
 use crate::branches::{Branches, Offered};
 use crate::chain::Place;
 use crate::commit::{Commit, Rebuilt, Write};
-use crate::dag::Found;
+use crate::dag::{Found, State};
 use crate::id::StateId;
 use crate::records::Version;
-use std::collections::BTreeSet;
+use ensue_types::Rule;
+use std::collections::BTreeMap;
 
 impl Branches {
     /// Those that wait because what they came from was collected here.
@@ -19,71 +21,101 @@ impl Branches {
         self.waiting.iter().filter(|(_, commit)| is_late(commit)).map(|(_, commit)| commit.id).collect()
     }
 
-    /// What another site lacks of a state: all that is seen there, and at none of the states that it has. Where the state was collected
-    /// here, too, its taker-over stands for it.
+    /// What another site lacks of a state: all that is seen there, and at none of the states that it has.
+    ///
+    /// A state that some site does not have for good is nowhere collected; so it is whole here, and all that it comes from has been there.
     pub fn rebuild(&self, id: StateId, theirs: &[StateId]) -> Option<Rebuilt> {
-        let (Found::Live(state) | Found::Collected(state)) = self.find(id) else { return None };
+        let state = self.live(id).ok()?;
         let from = self.dag.place(state);
-        let is_shared = |other: &StateId| match self.find(*other) {
-            Found::Live(other) => other != state && self.dag.sees(state, other),
-            Found::Collected(taker) => *other < id && self.dag.sees(state, taker),
-            Found::Unknown => false,
-        };
-        let (live, gone): (Vec<StateId>, Vec<StateId>) =
-            theirs.iter().copied().filter(is_shared).partition(|id| self.dag.states.contains_key(id));
-        let mut parents = self.dag.newest_of(live);
-        let places = self.places(&parents);
+        // Their names, by the states that they are here; and of those that are here no more, which only they can tell apart.
+        let mut shared: BTreeMap<StateId, StateId> = BTreeMap::new();
+        let mut parents = Vec::new();
+        for name in theirs {
+            match self.find(*name) {
+                Found::Live(mine) if mine != state && self.dag.sees(state, mine) => {
+                    shared.insert(mine, *name);
+                }
+                Found::Collected(taker) if self.dag.sees(state, taker) => parents.push(*name),
+                _ => {}
+            }
+        }
+        let newest = self.dag.newest_of(shared.keys().copied());
+        let places = self.places(&newest);
         let mut versions = Vec::new();
         for (_, key, of_key) in self.records.walk(0) {
             let seen = |place: Place| {
                 of_key.iter().rev().find(move |version| self.dag.chains.sees(place, version.place))
             };
-            let newest = places.iter().filter_map(|place| seen(*place)).map(|version| version.id).max();
-            if let Some(version) = seen(from).filter(|version| Some(version.id) != newest) {
-                versions.push((version.id, Write { key: key.clone(), value: version.value.clone() }));
+            let known = places.iter().filter_map(|place| seen(*place)).map(|version| version.id).max();
+            if let Some(version) = seen(from).filter(|version| Some(version.id) != known) {
+                let writer = if version.id == state { id } else { version.id };
+                versions.push((writer, Write { key: key.clone(), value: version.value.clone() }));
             }
         }
-        // Which of those that are gone here is the newest, only the other site can tell.
-        parents.extend(gone);
-        Some(Rebuilt { id: state, parents, versions })
+        parents.extend(newest.iter().map(|mine| shared[mine]));
+        let names = self.dag.aliases.iter().filter(|(_, other)| **other == state).map(|(name, _)| *name);
+        let equals = names.chain([state]).filter(|name| *name != id).collect();
+        Some(Rebuilt { id, equals, parents, versions })
     }
 
-    /// A state that was sent whole takes its place; `asked` is what it was asked for, which it may have taken over.
-    pub fn accept(&mut self, asked: StateId, rebuilt: &Rebuilt) -> Offered {
+    /// A state that was sent whole takes its place, if it still waits and what it was said to come from is here; else it is asked for again.
+    pub fn accept(&mut self, rebuilt: &Rebuilt) -> Offered {
         let mut offered = Offered::default();
-        let Some((tag, _)) = self.waiting.remove(asked) else { return offered };
-        let found = self.find(rebuilt.id);
-        if found == Found::Unknown || self.waiting.contains(rebuilt.id) || rebuilt.id == asked {
-            let own = self.waiting.remove(rebuilt.id);
-            let here = rebuilt.parents.iter().copied().filter(|id| self.dag.states.contains_key(id));
-            let parents = self.dag.newest_of(here);
-            let keys = rebuilt.versions.iter().map(|(_, write)| write.key.clone()).collect();
-            self.dag.insert(rebuilt.id, parents, keys);
-            let place = self.dag.place(rebuilt.id);
-            for (id, write) in &rebuilt.versions {
-                self.records.insert(&write.key, Version { id: *id, place, value: write.value.clone() });
-                self.counter = self.counter.max(id.counter());
+        let Some((tag, commit)) = self.waiting.get(rebuilt.id).cloned() else { return offered };
+        let Ok(parents) = self.live_all(&rebuilt.parents) else { return offered };
+        let known = rebuilt.equals.iter().map(|name| self.find(*name)).find(|found| *found != Found::Unknown);
+        let known = known.or_else(|| self.equal_to_late(&commit).map(Found::Live));
+        self.waiting.remove(rebuilt.id);
+        match known {
+            Some(Found::Live(equal)) => self.make_one(equal, rebuilt.id),
+            Some(Found::Collected(taker)) => {
+                self.dag.promoted.insert(rebuilt.id, taker);
             }
-            // It came before its turn in its site's stream: what stands before it there is still to come.
-            self.counter = self.counter.max(rebuilt.id.counter());
-            if let Some(position) =
-                own.as_ref().map(|(tag, _)| tag.1).or((rebuilt.id == asked).then_some(tag.1))
-            {
-                self.note_position(rebuilt.id, position);
-            }
-            offered.applied.extend(own.map(|(tag, _)| tag));
+            _ => self.put_whole(rebuilt, &commit, parents),
         }
-        if rebuilt.id != asked {
-            // The taker-over may have been taken over here, too, since this was asked.
-            if let Found::Live(taker) | Found::Collected(taker) = self.find(rebuilt.id) {
-                self.dag.promoted.insert(asked, taker);
-            }
-        }
+        self.note_tag(rebuilt.id, tag);
         offered.applied.push(tag);
-        for id in BTreeSet::from([asked, rebuilt.id]) {
-            let woken = self.waiting.take(id);
-            self.put_in(woken, &mut offered);
-        }
+        let woken = self.waiting.take_up(rebuilt.id);
+        self.put_in(woken.into_iter().rev().collect(), &mut offered);
         offered
+    }
+
+    fn put_whole(&mut self, rebuilt: &Rebuilt, commit: &Commit, parents: Vec<StateId>) {
+        let id = rebuilt.id;
+        let parents = self.dag.newest_of(parents);
+        let mut keys: Vec<Key> = rebuilt.versions.iter().map(|(_, write)| write.key.clone()).collect();
+        keys.sort_unstable();
+        self.dag.insert(id, parents, keys);
+        self.note_joined(commit);
+        let torn_from = self.dag.torn(id, &commit.parents);
+        let state = self.dag.states.get_mut(&id).expect("just put in");
+        state.torn_from = torn_from;
+        let place = state.place;
+        for (writer, write) in &rebuilt.versions {
+            self.records.insert(&write.key, Version { id: *writer, place, value: write.value.clone() });
+        }
+    }
+
+    /// A merge that is here and equals one that came late (trap 11): what they joined may be collected.
+    pub(crate) fn equal_to_late(&self, commit: &Commit) -> Option<StateId> {
+        if commit.parents.len() < 2 || !self.rules.hold(Rule::EqualMergesAreOne) {
+            return None;
+        }
+        let is_equal = |(id, state): &(&StateId, &State)| {
+            let own = |key: &Key| self.records.versions(key).iter().find(|version| version.id == **id);
+            let wrote = state.writes.iter().filter_map(|key| Some((key, own(key)?)));
+            state.joined == commit.parents
+                && wrote
+                    .map(|(key, version)| (key, &version.value))
+                    .eq(commit.writes.iter().map(|w| (&w.key, &w.value)))
+        };
+        self.dag.states.iter().find(is_equal).map(|(id, _)| *id)
+    }
+
+    /// A state that came late, or took such a one over, and that not all of these see: what it was torn from.
+    pub(crate) fn torn_between(&self, states: &[StateId]) -> Option<StateId> {
+        let pairs = states.iter().flat_map(|one| states.iter().map(move |other| (*one, *other)));
+        let mut between = pairs.flat_map(|(one, other)| self.dag.unseen(one, &[other]));
+        between.find_map(|id| self.dag.states[&id].torn_from.first().copied())
     }
 }

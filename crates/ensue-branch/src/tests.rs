@@ -306,7 +306,7 @@ fn collect(sites: &mut [Branches]) {
         }
     }
     for site in sites {
-        site.collect();
+        site.collect(|_| true);
     }
 }
 
@@ -359,7 +359,7 @@ fn nothing_is_collected_without_every_site_nor_from_under_a_reader() {
     let mut sites = [site(0), site(1), site(2)];
     let last = line(&mut sites, (0..10).map(|_| "a a=1".to_owned()));
     sites[0].place_ceilings(&[last]).unwrap();
-    assert_eq!((sites[0].take_ceilings(), sites[0].collect()), (vec![last], 0));
+    assert_eq!((sites[0].take_ceilings(), sites[0].collect(|_| true)), (vec![last], 0));
     let old: StateId = "5.0".parse().unwrap();
     let reader = run(&mut sites[1], old, "a");
     assert_eq!(
@@ -373,7 +373,23 @@ fn nothing_is_collected_without_every_site_nor_from_under_a_reader() {
     for site in 1..3 {
         sites[0].offer_ceiling(DatacenterId(site), last);
     }
-    assert_eq!(sites[0].collect(), 10);
+    assert_eq!(sites[0].collect(|_| true), 10);
+}
+
+#[test]
+fn what_waited_for_two_that_come_together_is_put_below_both() {
+    let (mut one, mut two) = (site(0), site(2));
+    let first = commit(&mut site(1), StateId::ROOT, "a=1");
+    tell(&mut one, &first);
+    let begun = ["b b=1", "b b=2"].map(|steps| run(&mut one, first.id, steps));
+    let sides = begun.map(|id| new(one.commit(id, &constraint("SERIALIZABILITY")).unwrap()));
+    let joined = new(merge(&mut one, "b=3"));
+    for commit in [&sides[0], &sides[1], &joined] {
+        assert_eq!(tell(&mut two, commit), Offered::default());
+    }
+    let offered = tell(&mut two, &first);
+    assert_eq!((offered.applied.len(), offered.late), (4, vec![]));
+    assert_eq!(two.leaves(), [joined.id]);
 }
 
 #[test]
@@ -389,11 +405,11 @@ fn an_optimistic_site_asks_for_what_comes_late() {
     }
     let late = commit(&mut two, second.id, "b b=late");
     one.place_ceilings(&[third.id]).unwrap();
-    assert_eq!(one.collect(), 3);
+    assert_eq!(one.collect(|_| true), 3);
     assert_eq!(tell(&mut one, &late), Offered { applied: vec![], late: vec![late.id] });
     let theirs: Vec<StateId> = one.log(None).unwrap().map(|state| state.id).collect();
     let rebuilt = two.rebuild(late.id, &theirs).unwrap();
-    let accepted = one.accept(late.id, &Rebuilt::decode(rebuilt.encode()).unwrap());
+    let accepted = one.accept(&Rebuilt::decode(rebuilt.encode()).unwrap());
     assert_eq!(accepted.applied.len(), 1);
     assert_eq!(
         (at(&one, "a", late.id), at(&one, "b", late.id), at(&one, "c", late.id)),

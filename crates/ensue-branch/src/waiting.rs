@@ -21,14 +21,17 @@ impl Waiting {
         self.commits.insert(commit.id, (tag, commit));
     }
 
-    /// The commits that waited for a state; they are looked at again.
-    pub fn take(&mut self, parent: StateId) -> Vec<(Tag, Commit)> {
-        let ids = self.by_parent.remove(&parent).unwrap_or_default();
-        ids.into_iter().filter_map(|id| self.commits.remove(&id)).collect()
+    /// The commits that wait for a state, to be looked at again. They still wait until somebody does.
+    pub fn take_up(&mut self, parent: StateId) -> BTreeSet<StateId> {
+        self.by_parent.remove(&parent).unwrap_or_default()
     }
 
     pub fn remove(&mut self, id: StateId) -> Option<(Tag, Commit)> {
         self.commits.remove(&id)
+    }
+
+    pub fn get(&self, id: StateId) -> Option<&(Tag, Commit)> {
+        self.commits.get(&id)
     }
 
     pub fn contains(&self, id: StateId) -> bool {

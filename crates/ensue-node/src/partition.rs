@@ -332,9 +332,7 @@ impl Partition {
             Message::BranchFetch { keyspace, state, live } => {
                 self.on_branch_fetch(from, keyspace, state, &live);
             }
-            Message::BranchFetched { keyspace, state, rebuilt } => {
-                self.on_branch_fetched(keyspace, state, rebuilt);
-            }
+            Message::BranchFetched { keyspace, rebuilt } => self.on_branch_fetched(keyspace, rebuilt),
             Message::Dead { datacenter, received, time } => {
                 self.on_dead(from.datacenter(), datacenter, received, time);
             }

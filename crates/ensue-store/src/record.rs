@@ -37,8 +37,8 @@ pub enum Record {
     Lost { datacenter: DatacenterId, whole: LogicalTime, doubtful: LogicalTime },
     /// A write that was discarded with a dead datacenter; checkpoints hold it. The entry's transaction names it.
     Discarded { datacenter: DatacenterId, entry: Bytes },
-    /// A state of a branching keyspace that its origin sent whole, in the keyspace's own bytes, and what it was asked for as.
-    Rebuilt { keyspace: KeyspaceId, state: u64, rebuilt: Bytes },
+    /// A state of a branching keyspace that was sent whole, in the keyspace's own bytes.
+    Rebuilt { keyspace: KeyspaceId, rebuilt: Bytes },
     /// The clock shows no time at or above this before a new bound is logged.
     ClockBound { bound: LogicalTime },
 }

@@ -274,6 +274,8 @@ rules! {
     TheCollectedAreNoParents,
     /// States are collected above the ceilings of every site (TARDiS 6.3; trap 49).
     EverySiteAgrees,
+    /// A site that collects alone keeps a state until every other has it for good: what comes late there must be whole here (TARDiS 6.4).
+    KeepWhatOthersLack,
     /// A ceiling is told when nothing that runs reads above it (trap 49).
     CeilingsWaitForReaders,
     /// A state that a running transaction reads, or a waiting commit names, is not collected (TARDiS 6.3).

@@ -351,7 +351,6 @@ pub enum Message {
     /// What was asked for, whole, in the keyspace's own bytes.
     BranchFetched {
         keyspace: KeyspaceId,
-        state: u64,
         rebuilt: Bytes,
     },
     /// This datacenter was declared dead. Of its stream I have this much, durably, and everything that it wrote up to this

@@ -33,7 +33,11 @@ impl Branches {
     /// The fork points of states, each with its weight, highest first (`findForkPoints`).
     pub fn fork_points(&self, states: &[StateId]) -> Result<Vec<(StateId, i64)>, Abort> {
         let all = self.rules.hold(Rule::EveryForkPointCounts);
-        Ok(fork::fork_points(&self.dag, &self.live_all(states)?, all))
+        let states = self.live_all(states)?;
+        if let Some(name) = self.torn_between(&states) {
+            return Err(Abort::Collected(name));
+        }
+        Ok(fork::fork_points(&self.dag, &states, all))
     }
 
     /// The keys that two of these branches have both written since they forked, sorted (`findConflictWrites`).
@@ -131,7 +135,7 @@ impl Branches {
         }
     }
 
-    pub(super) fn live_all(&self, ids: &[StateId]) -> Result<Vec<StateId>, Abort> {
+    pub(crate) fn live_all(&self, ids: &[StateId]) -> Result<Vec<StateId>, Abort> {
         ids.iter().map(|id| self.live(*id)).collect()
     }
 

@@ -1,21 +1,22 @@
 //! What collection keeps, found by the random sites of `replicas`.
 
 use super::{at, commit, constraint, key, merge, new, site};
-use crate::{Branches, Collection, StateId};
+use crate::{Abort, Branches, Collection, StateId};
 use bytes::Bytes;
+use ensue_types::{DatacenterId, Position};
 
 /// A site that asks nobody.
 fn alone() -> Branches {
     let mut one = site(0);
-    one.forget_site(ensue_types::DatacenterId(1));
-    one.forget_site(ensue_types::DatacenterId(2));
+    one.forget_site(DatacenterId(1));
+    one.forget_site(DatacenterId(2));
     one
 }
 
 fn give_up(branches: &mut Branches) -> usize {
     let leaves = branches.leaves();
     branches.place_ceilings(&leaves).unwrap();
-    branches.collect()
+    branches.collect(|_| true)
 }
 
 fn fork(branches: &mut Branches, from: StateId) {
@@ -74,7 +75,7 @@ fn an_optimistic_base_still_knows_what_it_wrote() {
     assert_eq!(give_up(&mut one), 1);
     assert_eq!(super::tell(&mut one, &there).late, [there.id]);
     let rebuilt = two.rebuild(there.id, &[here]).unwrap();
-    one.accept(there.id, &rebuilt);
+    one.accept(&rebuilt);
     assert_eq!(one.conflicts(&[here, there.id]).unwrap(), [key("a")]);
     assert_eq!(one.difference(here, there.id).unwrap().len(), 2);
 }
@@ -88,27 +89,31 @@ fn restored(branches: &mut Branches) -> Branches {
 }
 
 #[test]
-fn two_late_states_of_one_taker_over_come_one_after_the_other() {
+fn what_another_site_lacks_is_kept_for_it() {
     let (mut one, mut two) = (site(0), site(1));
     one.options.collection = Collection::Optimistic;
     two.options.collection = Collection::Optimistic;
-    commit(&mut one, StateId::ROOT, "a=1");
+    let here = commit(&mut one, StateId::ROOT, "a=1").id;
     give_up(&mut one);
     let first = commit(&mut two, StateId::ROOT, "a=2");
-    let second = commit(&mut two, first.id, "a=3");
-    let third = commit(&mut two, second.id, "a=4");
-    give_up(&mut two);
+    let second = commit(&mut two, first.id, "b=3");
+    for (commit, position) in [(&first, 1), (&second, 2)] {
+        two.note_tag(commit.id, (DatacenterId(1), Position(position)));
+    }
+    two.place_ceilings(&[second.id]).unwrap();
+    assert_eq!(two.collect(|_| false), 1, "the root alone is everywhere");
     super::tell(&mut one, &first);
     super::tell(&mut one, &second);
-    let answers = [first.id, second.id].map(|late| (late, two.rebuild(late, &one.leaves()).unwrap()));
-    for (late, rebuilt) in answers {
-        assert_eq!(rebuilt.id, third.id);
-        one.accept(late, &rebuilt);
-        let leaf = one.leaves()[0];
-        commit(&mut one, leaf, "b=1");
-        give_up(&mut one);
-    }
+    assert_eq!(one.late(), [first.id]);
+    one.place_ceilings(&[here]).unwrap();
+    assert_eq!(one.collect(|_| true), 0, "an answer is on its way");
+    one.accept(&two.rebuild(first.id, &one.leaves()).unwrap());
+    assert_eq!(one.leaves(), [second.id, here]);
+    // Where they forked is not kept, and nobody is told of another place.
+    assert_eq!(one.fork_points(&[second.id, here]), Err(Abort::Collected(StateId::ROOT)));
+    assert_eq!(one.conflicts(&[second.id, here]).unwrap(), [key("a")]);
+    assert_eq!(two.collect(|_| true), 1);
+    assert_eq!(two.rebuild(first.id, &one.leaves()), None);
     let again = restored(&mut one);
-    assert_eq!(again.leaves(), one.leaves());
-    assert!(again.live(second.id).is_err());
+    assert_eq!(again.fork_points(&[second.id, here]), Err(Abort::Collected(StateId::ROOT)));
 }

@@ -96,7 +96,7 @@ impl Partition {
     }
 
     /// Up to where every datacenter, this one too, has durably applied each datacenter's stream of this partition.
-    fn applied_everywhere(&self) -> Vec<(DatacenterId, Position)> {
+    pub(super) fn applied_everywhere(&self) -> Vec<(DatacenterId, Position)> {
         let here = self.persistence.applied_durably();
         let least = |(datacenter, _, here): (DatacenterId, _, Position)| {
             let elsewhere = self.living_senders().map(|sender| sender.applied(datacenter).1);

@@ -283,7 +283,7 @@ impl Partition {
                     self.times.stable.join(&stable);
                 }
             }
-            Record::Rebuilt { keyspace, state, rebuilt } => self.replay_rebuilt(keyspace, state, rebuilt),
+            Record::Rebuilt { keyspace, rebuilt } => self.replay_rebuilt(keyspace, rebuilt),
             Record::ClockBound { bound } => {
                 self.persistence.bound = self.persistence.bound.max(bound);
             }

@@ -269,10 +269,7 @@ fn set_keyspace(config: &mut Config, words: &[String]) -> Result<(), String> {
 fn set_collection(config: &mut Config, words: &[String]) -> Result<(), String> {
     config.branching.collection = match words[0].as_str() {
         "pessimistic" => Collection::Pessimistic,
-        // Seeds show sites that differ for ever once a commit came late below what two of them had collected (docs/branches.md).
-        "optimistic" => {
-            return Err("optimistic collection is not sound yet; only pessimistic is taken".into());
-        }
+        "optimistic" => Collection::Optimistic,
         other => return Err(format!("'{other}' is neither pessimistic nor optimistic")),
     };
     Ok(())

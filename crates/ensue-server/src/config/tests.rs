@@ -178,7 +178,7 @@ fn intervals_are_told_as_they_were_set() {
 
 #[test]
 fn how_branches_behave_is_told_as_it_was_set() {
-    let text = "branch-collection pessimistic\nbranch-ceiling-every 0\nbranch-states-max 50\nbranch-leaves-max 7\n\
+    let text = "branch-collection optimistic\nbranch-ceiling-every 0\nbranch-states-max 50\nbranch-leaves-max 7\n\
                 branch-merging-datacenter dc1\nbranch-transaction-timeout 200\n";
     let node = "node dc1 localhost:7000\nnode dc2 localhost:7001\nself dc1\n";
     let config = Given::file(&format!("{text}{node}")).load();
@@ -186,15 +186,11 @@ fn how_branches_behave_is_told_as_it_was_set() {
         config.directives().into_iter().find(|(known, _)| known == name).map(|(_, value)| value).unwrap()
     };
     let config = config.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(told(&config, "branch-collection"), "pessimistic");
+    assert_eq!(told(&config, "branch-collection"), "optimistic");
     assert_eq!((config.branching.states_max, config.branching.leaves_max), (50, 7));
     assert_eq!((config.branching.ceiling_every, config.branching.transaction_timeout_ms), (0, 200));
-    let unsound = Given::file("branch-collection optimistic\n").load().unwrap_err().to_string();
-    assert!(
-        unsound.ends_with(
-            "'branch-collection': optimistic collection is not sound yet; only pessimistic is taken"
-        )
-    );
+    let neither = Given::file("branch-collection none\n").load().unwrap_err().to_string();
+    assert!(neither.ends_with("'branch-collection': 'none' is neither pessimistic nor optimistic"));
     let elsewhere = Given::file(&format!("{node}branch-merging-datacenter dc9\n")).load().unwrap_err();
     assert_eq!(elsewhere.to_string(), "'branch-merging-datacenter': there is no datacenter 'dc9'");
 }

@@ -48,8 +48,7 @@ impl BranchOptions {
 pub fn draw(seed: u64, datacenters: u8) -> (BranchingOptions, u64) {
     let random = &mut Random::stream(seed, "branches of options");
     let merging = random.chance(150).then(|| DatacenterId(random.below(u64::from(datacenters)) as u8));
-    let drawn = BranchingOptions {
-        // A script may say otherwise: what is sent whole to a site that collects alone lacks some of its links.
+    let mut drawn = BranchingOptions {
         collection: Collection::Pessimistic,
         ceiling_every: random.pick(&[0, 0, 0, 10, 50]),
         states_max: 100_000,
@@ -57,5 +56,9 @@ pub fn draw(seed: u64, datacenters: u8) -> (BranchingOptions, u64) {
         merging_datacenter: merging,
         transaction_timeout_ms: random.pick(&[200, 2_000, 60_000]),
     };
-    (drawn, random.pick(&[0, 0, 10, 40]))
+    let ceiling_rate = random.pick(&[0, 0, 10, 40]);
+    if random.chance(300) {
+        drawn.collection = Collection::Optimistic;
+    }
+    (drawn, ceiling_rate)
 }

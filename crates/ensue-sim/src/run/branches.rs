@@ -100,7 +100,7 @@ impl Run {
                 }
                 commands.push(get);
             }
-            // Who collects alone may have what others forked from no more.
+            // Who collects alone may say that where they forked is not kept, and count more as written.
             if !clients.options.optimistic {
                 commands.push(args("BRANCH FORKPOINTS"));
                 commands.push(args("BRANCH CONFLICTS"));

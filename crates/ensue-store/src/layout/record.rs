@@ -100,10 +100,9 @@ pub fn encode_record(record: &Record, out: &mut Vec<u8>) {
                 times.entries().for_each(|(_, time)| out.extend_from_slice(&time.0.to_le_bytes()));
             }
         }
-        Record::Rebuilt { keyspace, state, rebuilt } => {
+        Record::Rebuilt { keyspace, rebuilt } => {
             out.push(REBUILT);
             out.extend_from_slice(&[keyspace.0, 0, 0, 0, 0, 0, 0, 0]);
-            out.extend_from_slice(&state.to_le_bytes());
             out.extend_from_slice(rebuilt);
         }
         lasting => encode_lasting(lasting, out),
@@ -220,7 +219,7 @@ pub fn decode_record(bytes: &Bytes) -> Result<Record, LayoutError> {
         REBUILT => {
             let keyspace = reader.keyspace()?;
             reader.zeros::<7>("rebuilt record")?;
-            Record::Rebuilt { keyspace, state: reader.u64("state")?, rebuilt: rest(&mut reader)? }
+            Record::Rebuilt { keyspace, rebuilt: rest(&mut reader)? }
         }
         CLOCK_BOUND => Record::ClockBound { bound: LogicalTime(reader.u64("clock bound")?) },
         _ => return Err(LayoutError::Unknown { what: "record kind", at: 0, value: u64::from(kind) }),

@@ -32,8 +32,8 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
                 w.u64(*state);
             })
         }
-        Message::BranchFetched { keyspace, state, rebuilt } => {
-            w.keyspace(*keyspace).u64(*state).bytes(limits::ENTRY_BYTES, rebuilt)
+        Message::BranchFetched { keyspace, rebuilt } => {
+            w.keyspace(*keyspace).bytes(limits::ENTRY_BYTES, rebuilt)
         }
         Message::PassOn { origin, after } => w.u8(origin.0).position(*after),
         Message::PassedOn { origin, entries } => w.u8(origin.0).list(limits::ENTRIES, entries, |w, entry| {
@@ -68,11 +68,9 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             state: r.u64()?,
             live: r.list(limits::STATES, 8, Reader::u64)?,
         },
-        tag::BRANCH_FETCHED => Message::BranchFetched {
-            keyspace: r.keyspace()?,
-            state: r.u64()?,
-            rebuilt: r.bytes(limits::ENTRY_BYTES)?,
-        },
+        tag::BRANCH_FETCHED => {
+            Message::BranchFetched { keyspace: r.keyspace()?, rebuilt: r.bytes(limits::ENTRY_BYTES)? }
+        }
         tag::PASS_ON => Message::PassOn { origin: DatacenterId(r.u8()?), after: r.position()? },
         tag::PASSED_ON => Message::PassedOn {
             origin: DatacenterId(r.u8()?),

@@ -168,11 +168,7 @@ fn stream() -> BoxedStrategy<Message> {
             .prop_map(|(datacenter, received, time)| Message::Dead { datacenter, received, time }),
         (keyspace(), any::<u64>(), vec(any::<u64>(), 0..8))
             .prop_map(|(keyspace, state, live)| Message::BranchFetch { keyspace, state, live }),
-        (keyspace(), any::<u64>(), string()).prop_map(|(keyspace, state, rebuilt)| Message::BranchFetched {
-            keyspace,
-            state,
-            rebuilt
-        }),
+        (keyspace(), string()).prop_map(|(keyspace, rebuilt)| Message::BranchFetched { keyspace, rebuilt }),
         (any::<u8>().prop_map(DatacenterId), position())
             .prop_map(|(origin, after)| Message::PassOn { origin, after }),
         (any::<u8>().prop_map(DatacenterId), vec(string(), 0..8))

@@ -218,8 +218,8 @@ impl Partition {
             Committed::New(commit) => {
                 let id = commit.id;
                 self.log_note(keyspace, &Note::Commit(commit));
-                let position = self.position;
-                self.branches(keyspace).note_position(id, position);
+                let tag = (self.datacenter, self.position);
+                self.branches(keyspace).note_tag(id, tag);
                 self.count_states(keyspace, 1);
                 vec![id]
             }

@@ -8,7 +8,7 @@ use super::{Branching, Seat};
 use crate::partition::Partition;
 use crate::trace::Trace;
 use bytes::Bytes;
-use ensue_branch::{Collection, Note, Offered, Rebuilt, StateId};
+use ensue_branch::{Collection, Note, Offered, Rebuilt, StateId, Tag};
 use ensue_store::checkpoint::CheckpointWriter;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::image;
@@ -81,10 +81,10 @@ impl Partition {
         }
     }
 
-    pub(in crate::partition) fn replay_rebuilt(&mut self, keyspace: KeyspaceId, state: u64, rebuilt: Bytes) {
+    pub(in crate::partition) fn replay_rebuilt(&mut self, keyspace: KeyspaceId, rebuilt: Bytes) {
         let Some(branches) = self.branching.keyspaces.get_mut(&keyspace) else { return };
         if let Ok(rebuilt) = Rebuilt::decode(rebuilt) {
-            branches.accept(StateId::from_bits(state), &rebuilt);
+            branches.accept(&rebuilt);
         }
     }
 
@@ -99,8 +99,15 @@ impl Partition {
                 .flatten()
                 .map(|state| state.id.bits())
                 .collect();
-            let to = Address::Partition { datacenter: state.site(), partition: self.id };
-            self.send(to, Message::BranchFetch { keyspace, state: state.bits(), live });
+            // Whoever has it has it whole; of a dead datacenter's any other may have it.
+            let asked: Vec<DatacenterId> = match self.dead.contains(state.site()) {
+                true => self.senders.keys().filter(|other| !self.dead.contains(**other)).copied().collect(),
+                false => vec![state.site()],
+            };
+            for datacenter in asked {
+                let to = Address::Partition { datacenter, partition: self.id };
+                self.send(to, Message::BranchFetch { keyspace, state: state.bits(), live: live.clone() });
+            }
         }
     }
 
@@ -113,18 +120,18 @@ impl Partition {
     ) {
         let Some(branches) = self.branching.keyspaces.get(&keyspace) else { return };
         let Some(rebuilt) = branches.rebuild(StateId::from_bits(state), &super::ids(live)) else { return };
-        self.send(from, Message::BranchFetched { keyspace, state, rebuilt: rebuilt.encode() });
+        self.send(from, Message::BranchFetched { keyspace, rebuilt: rebuilt.encode() });
     }
 
-    pub(in crate::partition) fn on_branch_fetched(&mut self, keyspace: KeyspaceId, state: u64, bytes: Bytes) {
+    pub(in crate::partition) fn on_branch_fetched(&mut self, keyspace: KeyspaceId, bytes: Bytes) {
         let Some(branches) = self.branching.keyspaces.get_mut(&keyspace) else { return };
         let Ok(rebuilt) = Rebuilt::decode(bytes.clone()) else {
             return self
                 .trace(Trace::Refused { what: "a state of a branching keyspace that cannot be read" });
         };
-        let offered = branches.accept(StateId::from_bits(state), &rebuilt);
+        let offered = branches.accept(&rebuilt);
         if !offered.applied.is_empty() {
-            self.persistence.log(&Record::Rebuilt { keyspace, state, rebuilt: bytes });
+            self.persistence.log(&Record::Rebuilt { keyspace, rebuilt: bytes });
         }
         self.take_offered(keyspace, offered);
     }
@@ -161,14 +168,16 @@ impl Partition {
     /// A checkpoint on its way holds the states as they were when it began.
     fn collect_branch(&mut self, keyspace: KeyspaceId) {
         if !self.is_checkpointing() {
-            self.branches(keyspace).collect();
+            let everywhere = self.applied_everywhere();
+            self.branches(keyspace).collect(|tag| holds(&everywhere, tag));
         }
     }
 
     /// Whatever ends may let a few states go, and finding them looks at all: not for each, but at the interval of all collection.
     pub(in crate::partition) fn collect_branches(&mut self) {
+        let everywhere = self.applied_everywhere();
         for branches in self.branching.keyspaces.values_mut() {
-            branches.collect();
+            branches.collect(|tag| holds(&everywhere, tag));
         }
     }
 
@@ -245,6 +254,11 @@ impl Branching {
 
 fn item(keyspace: KeyspaceId, body: &[u8]) -> Vec<u8> {
     [&[keyspace.0], body].concat()
+}
+
+/// Whether a place in a stream is among what every datacenter has, by how far that goes.
+fn holds(everywhere: &[(DatacenterId, Position)], (origin, position): Tag) -> bool {
+    everywhere.iter().any(|(datacenter, applied)| *datacenter == origin && position <= *applied)
 }
 
 /// The note of an entry of a branching keyspace.
