@@ -47,7 +47,7 @@ use crate::trace::Trace;
 use crate::transaction::Transactions;
 use collect::Collector;
 use cuts::Cuts;
-use ensue_protocol::{Needs, Protocol};
+use ensue_protocol::Protocol;
 use ensue_store::disk::DiskOp;
 use ensue_store::keyspace::Keyspace;
 use ensue_types::{
@@ -87,20 +87,6 @@ pub(crate) enum Waiter {
     Entry(DatacenterId, Position),
     /// A dependency check that came from elsewhere, by its number here.
     Ask(u64),
-}
-
-/// What the protocols of all keyspaces together want: the versions and times of one partition serve them all.
-fn needs_of(protocols: &Protocols) -> Needs {
-    protocols.iter().map(|protocol| protocol.needs()).fold(Needs::default(), |sum, needs| Needs {
-        versions: sum.versions || needs.versions,
-        cuts: sum.cuts || needs.cuts,
-        heartbeats: sum.heartbeats || needs.heartbeats,
-        previous_versions: sum.previous_versions || needs.previous_versions,
-        siblings: sum.siblings || needs.siblings,
-        one_stream: sum.one_stream || needs.one_stream,
-        branches: sum.branches || needs.branches,
-        stabilization_ms: sum.stabilization_ms.into_iter().chain(needs.stabilization_ms).min(),
-    })
 }
 
 /// What lost tails have cost since the start, for `INFO`.
@@ -199,7 +185,7 @@ impl Partition {
             discarded: Default::default(),
             everywhere: Everywhere::default(),
             replica_waits: Vec::new(),
-            times: Times::new(needs_of(&protocols)),
+            times: Times::new(&protocols),
             times_rose: false,
             waits: Waits::default(),
             cuts: Cuts::default(),

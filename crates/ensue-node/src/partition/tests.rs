@@ -239,24 +239,3 @@ fn what_was_received_while_the_log_was_synced_is_not_called_synced() {
     while !appended(&world.carry_out().expect("the second entry is to be written")) {}
     assert_eq!(acknowledged(&world), (2, 1));
 }
-
-#[test]
-fn a_partition_needs_what_any_of_its_keyspaces_does() {
-    let needs = |names: &[&str]| {
-        let protocol = |name: &&str| {
-            let options = ensue_protocol::Options::default();
-            ensue_protocol::by_name(name, options, Rules::default()).expect("a protocol")
-        };
-        super::needs_of(&std::sync::Arc::new(names.iter().map(protocol).collect()))
-    };
-    let flags = |names: &[&str]| {
-        let needs = needs(names);
-        let ways = [needs.versions, needs.cuts, needs.heartbeats, needs.previous_versions];
-        (ways, [needs.siblings, needs.one_stream, needs.branches], needs.stabilization_ms)
-    };
-    assert_eq!(flags(&["eventual"]), ([false; 4], [false; 3], None));
-    for one in ensue_protocol::ALL_NAMES {
-        assert_eq!(flags(&["eventual", one]), flags(&[one]), "{one}");
-        assert_eq!(flags(&[one, "eventual"]), flags(&[one]), "{one}");
-    }
-}

@@ -13,7 +13,7 @@
 use super::Partition;
 use super::progress::Progress;
 use crate::view::Shown;
-use ensue_protocol::{Needs, Sight, Standing};
+use ensue_protocol::{Protocol, Sight, Standing};
 use ensue_store::record::Record;
 use ensue_types::{DatacenterId, LogicalTime, OperationId, PartitionId, Position, Rule, TimeVector};
 use ensue_wire::{Address, Message};
@@ -61,7 +61,10 @@ impl Waiting {
 /// The vectors, and when they are told next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times {
-    needs: Needs,
+    /// What any of the keyspaces wants: cuts, heartbeats, and rounds at the pace of the one that wants them most often.
+    has_cuts: bool,
+    has_heartbeats: bool,
+    round_ms: Option<u64>,
     pub(super) received: TimeVector,
     pub(super) applied: TimeVector,
     pub(super) stable: TimeVector,
@@ -83,14 +86,20 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    pub(super) fn new(needs: Needs) -> Times {
-        Times { needs, ..Times::default() }
+    pub(super) fn new(protocols: &[Box<dyn Protocol>]) -> Times {
+        let needs = || protocols.iter().map(|protocol| protocol.needs());
+        Times {
+            has_cuts: needs().any(|needs| needs.cuts),
+            has_heartbeats: needs().any(|needs| needs.heartbeats),
+            round_ms: needs().filter_map(|needs| needs.stabilization_ms).min(),
+            ..Times::default()
+        }
     }
 
     /// When time alone has something to do here.
     pub(super) fn next_due(&self) -> Option<u64> {
-        let heartbeat = self.needs.heartbeats.then_some(self.next_heartbeat_us);
-        let round = self.needs.stabilization_ms.map(|_| self.next_round_us);
+        let heartbeat = self.has_heartbeats.then_some(self.next_heartbeat_us);
+        let round = self.round_ms.map(|_| self.next_round_us);
         heartbeat.into_iter().chain(round).min()
     }
 
@@ -125,7 +134,7 @@ impl Partition {
 
     /// A stream has come to this place, with an entry of this time.
     pub(super) fn note_progress(&mut self, origin: DatacenterId, position: Position, time: LogicalTime) {
-        if self.times.needs.cuts {
+        if self.times.has_cuts {
             let before = || Progress::after(Position(position.0.saturating_sub(1)));
             self.times.progress.entry(origin).or_insert_with(before).come(position, time);
         }
@@ -171,12 +180,12 @@ impl Partition {
     /// Tells the others the time, and partition 0 what has been received, if it is time to.
     pub(super) fn say_times(&mut self) {
         let now_us = self.now.monotonic_us;
-        if self.times.needs.heartbeats && now_us >= self.times.next_heartbeat_us {
+        if self.times.has_heartbeats && now_us >= self.times.next_heartbeat_us {
             let interval_us = 1_000 * self.config.tuning.heartbeat_interval_ms;
             self.times.next_heartbeat_us = now_us + interval_us;
             self.say_heartbeats(now_us, interval_us);
         }
-        if let Some(interval_ms) = self.times.needs.stabilization_ms {
+        if let Some(interval_ms) = self.times.round_ms {
             if now_us >= self.times.next_round_us {
                 self.times.next_round_us = now_us + 1_000 * interval_ms;
                 self.say_heard();
@@ -309,7 +318,7 @@ impl Partition {
     pub(super) fn log_times(&mut self) {
         let end = self.persistence.log_end();
         let times = &self.times;
-        if !times.needs.cuts || times.logged.as_ref().is_some_and(|(_, _, logged_end)| *logged_end == end) {
+        if !times.has_cuts || times.logged.as_ref().is_some_and(|(_, _, logged_end)| *logged_end == end) {
             return;
         }
         let (received, stable) = (times.received.clone(), times.stable.clone());
@@ -331,5 +340,33 @@ impl Partition {
                 self.rows[number].settle(&Shown { protocol, sight: &sight }, FOLDED_AT_ONCE);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_wants_what_any_of_its_keyspaces_does() {
+        let protocol = |name: &str| {
+            let (options, rules) = Default::default();
+            ensue_protocol::by_name(name, options, rules).expect("a protocol")
+        };
+        let wanted = |names: &[&str]| {
+            let protocols: Vec<_> = names.iter().map(|name| protocol(name)).collect();
+            let Times { has_cuts, has_heartbeats, round_ms, .. } = Times::new(&protocols);
+            (has_cuts, has_heartbeats, round_ms)
+        };
+        for one in ensue_protocol::ALL_NAMES {
+            let needs = protocol(one).needs();
+            let own = (needs.cuts, needs.heartbeats, needs.stabilization_ms);
+            for names in [&[one][..], &["eventual", one], &[one, "eventual"]] {
+                assert_eq!(wanted(names), own, "{names:?}");
+            }
+        }
+        let (cure, pocc) = (wanted(&["cure"]).2, wanted(&["pocc"]).2);
+        assert!(cure < pocc, "{cure:?}, {pocc:?}");
+        assert_eq!((wanted(&["cure", "pocc"]).2, wanted(&["pocc", "cure"]).2), (cure, cure));
     }
 }
