@@ -41,7 +41,10 @@ fn fill(
 }
 
 fn read(disk: &mut MemoryDisk, log: &Log, tail: &StreamTail, from: u64) -> Result<Vec<u64>, StreamReadError> {
-    let mut reader = StreamReader::new(log, tail.index(), Position(from));
+    read_all(disk, StreamReader::new(log, tail.index(), Position(from)))
+}
+
+fn read_all(disk: &mut MemoryDisk, mut reader: StreamReader) -> Result<Vec<u64>, StreamReadError> {
     let mut found = vec![];
     while let Some(op) = reader.next_op() {
         for (position, bytes) in reader.on_done(disk.run(op))? {
@@ -91,6 +94,22 @@ fn old_entries_are_read_from_every_position() {
     assert_eq!(recovered.range(), tail.range());
     assert_eq!(recovered.index(), tail.index());
     assert_eq!(read(&mut disk, &finish.log, &recovered, 5).unwrap().len(), 196);
+}
+
+/// What is written later may be half a batch by the time it is read.
+#[test]
+fn a_reader_goes_on_to_where_the_log_ended_when_it_was_made() {
+    let (mut disk, options) = (MemoryDisk::default(), options(2500));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let (mut tail, log) = (tail(), &mut finish.log);
+    fill(&mut disk, log, &mut tail, 1..=202);
+    let readers = [1, 202].map(|from| (from, StreamReader::new(log, tail.index(), Position(from))));
+    let segments = log.segments().count();
+    fill(&mut disk, log, &mut tail, 203..=203);
+    assert_eq!(log.segments().count(), segments, "in the same file");
+    for (from, reader) in readers {
+        assert_eq!(read_all(&mut disk, reader), Ok((from..=202).collect()));
+    }
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl Partition {
         let mut writer = Writer::new(write, lane, false);
         let mut desk = Evaluation::writing(&mut rows, &mut writer, View::Newest);
         let reply = command::run(request, &mut desk).unwrap_or(FORGOTTEN);
-        let is_read = desk.observed.pieces > 0 || !desk.observed.sources.is_empty();
+        let is_read = desk.observed.pieces > 0;
         let mut changed: BTreeMap<Bytes, BTreeSet<Column>> = BTreeMap::new();
         for effect in writer.changes.effects {
             changed.entry(effect.key).or_default().insert(effect.column);

@@ -1,0 +1,77 @@
+//! Ordinary commands in transactions on branches: what counts as read, and keys that nobody names.
+
+use super::versions::World;
+use bytes::Bytes;
+use ensue_types::{Context, CoreId, DatacenterId, KeyspaceId, Now, Reply, RequestId, SessionId};
+use ensue_wire::{Address, Message};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Sessions with a partition of their own.
+struct Sessions {
+    world: World,
+    contexts: BTreeMap<SessionId, Context>,
+}
+
+const ALICE: SessionId = SessionId(1);
+const BOB: SessionId = SessionId(2);
+
+impl Sessions {
+    fn new() -> Sessions {
+        let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+        let world = World::under("tardis", BTreeMap::new(), now, u64::MAX).started();
+        Sessions { world, contexts: BTreeMap::new() }
+    }
+
+    fn ask(&mut self, session: SessionId, line: &str) -> Reply {
+        let command = line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
+        let request = RequestId { session, ..RequestId::default() };
+        let (context, commands) = (self.contexts.remove(&session).unwrap_or_default(), vec![command]);
+        let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+        let message = Message::Execute { request, keyspace: KeyspaceId(0), context, commands };
+        self.world.message(from, message);
+        let mut sent = std::iter::from_fn(|| self.world.partition.outbox.next());
+        let answer = sent.find_map(|envelope| match envelope.message {
+            Message::Executed { context, mut replies, .. } => Some((context, replies.remove(0))),
+            _ => None,
+        });
+        let (context, reply) = answer.expect("one command, one answer");
+        self.contexts.insert(session, context);
+        reply
+    }
+
+    /// How many branches there are when Bob has committed what he did below a state that Alice's write then followed.
+    fn branches_after(mut self, bob: &[&str], alice: &str) -> usize {
+        assert_eq!(self.ask(ALICE, "SET a 1"), Reply::OK);
+        self.ask(BOB, "BRANCH BEGIN");
+        for line in bob {
+            self.ask(BOB, line);
+        }
+        assert_eq!(self.ask(ALICE, alice), Reply::OK);
+        assert_eq!(self.ask(BOB, "BRANCH COMMIT"), Reply::bulk("3.0"));
+        let Reply::Array(leaves) = self.ask(ALICE, "BRANCH LIST") else { panic!("a list") };
+        leaves.len()
+    }
+}
+
+#[test]
+fn a_key_is_read_when_it_is_looked_at_though_nothing_is_there() {
+    let forks = |bob: &[&str], alice: &str| Sessions::new().branches_after(bob, alice) == 2;
+    assert!(forks(&["GET a", "SET own 1"], "SET a 2"));
+    assert!(forks(&["GET none", "SET own 1"], "SET none 2"), "that it was absent was read");
+    assert!(forks(&["SETNX none 3"], "SET none 2"));
+    assert!(!forks(&["SET a 3"], "SET a 2"), "a blind write has read nothing");
+    assert!(!forks(&["SET none 3"], "SET none 2"));
+    assert!(!forks(&["GET a", "SET own 1"], "SET other 2"));
+}
+
+#[test]
+fn every_key_of_a_branch_is_found_by_chance() {
+    let mut sessions = Sessions::new();
+    assert_eq!(sessions.ask(ALICE, "MSET a 1 b 1 c 1 d 1"), Reply::OK);
+    let mut found = BTreeSet::new();
+    for _ in 0..64 {
+        let Reply::Bulk(key) = sessions.ask(ALICE, "RANDOMKEY") else { panic!("there are keys") };
+        found.insert(key);
+    }
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), ["a", "b", "c", "d"]);
+}
