@@ -8,6 +8,7 @@ mod conflicts;
 mod cuts;
 mod forgetting;
 mod lapses;
+mod parts;
 mod previous;
 mod regain;
 mod replicas;
