@@ -23,9 +23,10 @@ const ITS_NEIGHBOUR: Address = Address::Partition { datacenter: DatacenterId(0),
 const ELSEWHERE: Address = Address::Partition { datacenter: OTHER, partition: PARTITION };
 
 /// The first of two partitions, on this boot of its machine.
-fn started(files: BTreeMap<FileName, Vec<u8>>, boot: u8) -> World {
+fn started(files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
     let mut config = config(AppendFsync::EverySecond);
-    config.boot_id = [boot; 16];
+    config.boot = boot;
+    config.boot_id = [boot as u8; 16];
     config.topology.partitions = 2;
     for datacenter in &mut config.topology.datacenters {
         let placement = vec![CoreId(0), CoreId(1)];
@@ -41,7 +42,7 @@ fn started(files: BTreeMap<FileName, Vec<u8>>, boot: u8) -> World {
 
 /// The same after a power failure, when the other datacenter has said that it has nothing more of this one's stream.
 fn after_power_loss(before: World) -> World {
-    let mut world = started(before.files, 2);
+    let mut world = started(before.files, before.partition.config.boot + 1);
     let after = Position::before(Incarnation(1));
     world.message(ELSEWHERE, Message::Regained { after, received: after, entries: Vec::new() });
     assert!(world.partition.is_catching_up());
@@ -127,4 +128,17 @@ fn it_votes_again_for_its_neighbours_when_all_that_their_parts_would_read_has_co
     assert_eq!(votes(&sent(&mut world)), 0, "the stream may go on");
     say_end(&mut world, 1);
     assert_eq!(votes(&sent(&mut world)), 1);
+}
+
+#[test]
+fn what_its_neighbours_told_an_earlier_life_does_not_count() {
+    let mut world = after_power_loss(started(BTreeMap::new(), 1));
+    let asked_before = sent(&mut world);
+    let mut world = after_power_loss(world);
+    let asked = sent(&mut world);
+    say_end(&mut world, 0);
+    repeat(&mut world, &asked_before);
+    assert!(world.partition.is_catching_up());
+    repeat(&mut world, &asked);
+    assert!(!world.partition.is_catching_up());
 }
