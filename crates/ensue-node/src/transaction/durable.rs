@@ -233,12 +233,10 @@ impl Partition {
         let mut again = Vec::new();
         for (transaction, coordinated) in &mut self.transactions.coordinated {
             match coordinated {
-                // Who takes no part has no vote, and is asked for none.
+                // Who takes no part has no vote, and is asked for none and told nothing.
                 Coordinated::Voting(voting) => drop(voting.votes.remove(&partition)),
-                Coordinated::Committing(committing) if committing.participants.contains(&partition) => {
-                    committing.again.extend(give.then_some(partition));
-                }
-                _ => continue,
+                Coordinated::Committing(committing) => committing.again.extend(give.then_some(partition)),
+                Coordinated::Arriving(_) => continue,
             }
             again.push(*transaction);
         }
