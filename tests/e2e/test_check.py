@@ -1,5 +1,6 @@
 """`ensue check` as people and scripts meet it: its status, its words, its forms, its picture."""
 
+import gzip
 import json
 import os
 import pty
@@ -34,6 +35,12 @@ def test_the_corpus(name, expected, tmp_path):
     assert picture.exists() == violated
     if violated:
         assert xml.etree.ElementTree.parse(picture).getroot().tag.endswith("svg")
+
+
+@pytest.mark.parametrize("history", sorted((ROOT / "docs/histories").glob("*.gz")), ids=lambda path: path.name)
+def test_the_published_histories(history):
+    done = subprocess.run([binary(), "check", "-"], input=gzip.decompress(history.read_bytes()), capture_output=True)
+    assert done.returncode == (VIOLATED if "broken" in history.name else HOLDS), done.stdout.decode()
 
 
 def test_a_violation_is_told_in_plain_text():
