@@ -232,6 +232,9 @@ impl Branches {
         if let Some(value) = transaction.writes.get(key) {
             return Ok(value.clone());
         }
+        if let [state] = transaction.at[..] {
+            return Ok(self.look(key, &[state]));
+        }
         let at = &self.transactions[&id].at;
         Ok(self.look(key, at))
     }

@@ -17,8 +17,8 @@ pub struct ChainId(u64);
 pub struct Place {
     pub chain: ChainId,
     pub position: u64,
-    /// Its number among all places; none is 0.
-    order: u64,
+    /// Its number among all places, in the order in which they were given; none is 0.
+    pub order: u64,
 }
 
 impl Place {

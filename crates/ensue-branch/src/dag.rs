@@ -48,6 +48,8 @@ pub struct Dag {
     pub promoted: BTreeMap<StateId, StateId>,
     /// Merges that equal one that is here.
     pub aliases: BTreeMap<StateId, StateId>,
+    /// The number of the place of the last merge.
+    pub last_merge: u64,
     /// What old names that are forgotten stand for: the state that took them all over.
     pub base: StateId,
     rules: Rules,
@@ -69,6 +71,7 @@ impl Dag {
             chains: Chains::default(),
             promoted: BTreeMap::new(),
             aliases: BTreeMap::new(),
+            last_merge: 0,
             base: StateId::ROOT,
             rules,
         }
@@ -92,6 +95,9 @@ impl Dag {
             self.leaves.remove(parent);
             let parent = self.states.get_mut(parent).expect("a state goes in below states that are here");
             parent.children.insert(id);
+        }
+        if parents.len() > 1 {
+            self.last_merge = place.order;
         }
         let merge = match parents.len() {
             0 | 1 => parents.first().map_or(StateId::ROOT, |parent| self.states[parent].merge),

@@ -20,6 +20,8 @@ pub struct Version {
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     keys: BTreeMap<(u32, Key), Vec<Version>>,
+    /// Of all keys whose hashes end alike, the number of the last place at which one was written; as many as there are keys, or twice.
+    written: Vec<u64>,
     versions: usize,
     bytes: usize,
 }
@@ -32,12 +34,31 @@ impl Records {
     pub fn insert(&mut self, key: &Key, version: Version) {
         self.versions += 1;
         self.bytes += VERSION_BYTES + version.value.as_ref().map_or(0, |value| value.len());
-        let versions = self.keys.entry((hash(key), key.clone())).or_insert_with(|| {
+        let hash = hash(key);
+        self.note_written(hash, version.place.order);
+        let versions = self.keys.entry((hash, key.clone())).or_insert_with(|| {
             self.bytes += KEY_BYTES + key.len();
             Vec::new()
         });
         let at = versions.partition_point(|other| other.id < version.id);
         versions.insert(at, version);
+    }
+
+    fn note_written(&mut self, hash: u32, order: u64) {
+        if self.keys.len() >= self.written.len() {
+            // Each half of what was one has what both had.
+            self.written.extend_from_within(..);
+            self.written.resize(self.written.len().max(1), 0);
+        }
+        let last = self.written.len() - 1;
+        let written = &mut self.written[hash as usize & last];
+        *written = order.max(*written);
+    }
+
+    /// Whether a key may have been written at a place after one of this number. Most were not, and that is known without looking for them.
+    pub fn may_be_written_since(&self, key: &Key, order: u64) -> bool {
+        let last = self.written.len().saturating_sub(1);
+        self.written.get(hash(key) as usize & last).is_some_and(|written| *written > order)
     }
 
     /// The newest version that is seen from one of these places.

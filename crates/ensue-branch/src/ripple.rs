@@ -94,9 +94,15 @@ impl Ripple<'_> {
             return None;
         }
         let at = self.dag.place(read);
+        // If no merge came since, what is below the read state and it does not see was written since.
+        let is_plain = self.dag.last_merge <= at.order;
         let places = |key: &Key| {
-            let versions = self.records.versions(key).iter().map(|version| version.place);
-            versions.filter(|place| !self.dag.chains.sees(at, *place)).collect::<Vec<Place>>()
+            let versions = match is_plain && !self.records.may_be_written_since(key, at.order) {
+                true => &[],
+                false => self.records.versions(key),
+            };
+            let places = versions.iter().map(|version| version.place);
+            places.filter(|place| !self.dag.chains.sees(at, *place)).collect::<Vec<Place>>()
         };
         let written = match self.end.minds_writes() {
             true => transaction.writes.keys().flat_map(places).collect(),

@@ -14,9 +14,10 @@ use std::collections::BTreeSet;
 impl Branches {
     /// The value of a key as it stands at states, the newest by id over all of them.
     pub(super) fn look(&self, key: &Key, at: &[StateId]) -> Value {
-        let newest = match self.rules.hold(Rule::BranchesAreIsolated) {
-            true => self.records.newest(key, &self.dag.chains, &self.places(at)),
-            false => self.records.versions(key).last(),
+        let newest = match (self.rules.hold(Rule::BranchesAreIsolated), at) {
+            (true, [state]) => self.records.newest(key, &self.dag.chains, &[self.dag.place(*state)]),
+            (true, _) => self.records.newest(key, &self.dag.chains, &self.places(at)),
+            (false, _) => self.records.versions(key).last(),
         };
         newest.and_then(|version| version.value.clone())
     }
