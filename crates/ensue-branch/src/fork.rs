@@ -92,6 +92,15 @@ pub fn conflicts(dag: &Dag, branches: &[StateId]) -> Vec<Key> {
     of_one_key.filter(in_conflict).map(|writes| writes[0].0.clone()).collect()
 }
 
+/// Whether two of these branches see different versions of a key.
+pub fn differ(dag: &Dag, records: &Records, key: &Key, branches: &[StateId]) -> bool {
+    let seen = |branch: &StateId| {
+        let newest = records.newest(key, &dag.chains, &[dag.place(*branch)]);
+        newest.map(|version| version.id)
+    };
+    branches.windows(2).any(|pair| seen(&pair[0]) != seen(&pair[1]))
+}
+
 /// Whether another branch of a merge wrote a key so that one of them does not see it.
 pub fn hides(dag: &Dag, records: &Records, key: &Key, branches: &[StateId], one: StateId) -> bool {
     let one = dag.place(one);

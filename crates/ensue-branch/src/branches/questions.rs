@@ -41,9 +41,15 @@ impl Branches {
         Ok(fork::fork_points(&self.dag, &states, all))
     }
 
-    /// The keys that two of these branches have both written since they forked, sorted (`findConflictWrites`).
+    /// The keys that two of these branches have both written since they forked, sorted (`findConflictWrites`). Where it is not known where
+    /// they did: those that they may both have written, and of which they see different versions.
     pub fn conflicts(&self, states: &[StateId]) -> Result<Vec<Key>, Abort> {
-        Ok(fork::conflicts(&self.dag, &self.live_all(states)?))
+        let states = self.live_all(states)?;
+        let mut conflicts = fork::conflicts(&self.dag, &states);
+        if self.torn_between(&states).is_some() {
+            conflicts.retain(|key| fork::differ(&self.dag, &self.records, key, &states));
+        }
+        Ok(conflicts)
     }
 
     /// The keys whose values differ between two states, with both.

@@ -23,6 +23,17 @@ impl Judge<'_> {
         self.log_lines(known)
     }
 
+    /// The keys of which branches see writes of different states: where nobody knows where they forked, no others are told.
+    fn differing(&self, places: &[Place]) -> BTreeSet<Key> {
+        let pairs = places.iter().flat_map(|&a| places.iter().map(move |&b| (a, b)));
+        let written = pairs.flat_map(|(a, b)| self.written_beside(a, b)).cloned();
+        let differ = |key: &Key| {
+            let writer = |place: &Place| self.graph.writer(&[*place], key);
+            places.iter().any(|place| writer(place) != writer(&places[0]))
+        };
+        written.filter(differ).collect()
+    }
+
     /// Leaves are no ancestors of each other, and everything that the site surely had is one or comes before one.
     fn leaves(&self, step: &Step, known: &mut Known) -> Result<(), Violation> {
         let Some(Answer::Array(items)) = step.done() else { return Ok(()) };
@@ -133,9 +144,11 @@ impl Judge<'_> {
                 expected.extend(mine.intersection(&theirs).map(|key| (*key).clone()));
             }
         }
-        // What was sent whole counts as written with all that the receiver lacked: more may be told, never less.
-        let may_be_more = self.has_late_states() && expected.iter().all(|key| told.contains(key));
-        if may_be_more || told.iter().eq(&expected) {
+        let differing = self.differing(&places);
+        let may_be_late = self.has_late_states()
+            && told.iter().all(|key| differing.contains(key))
+            && expected.intersection(&differing).all(|key| told.contains(key));
+        if may_be_late || told.iter().eq(&expected) {
             return Ok(());
         }
         let names = |keys: &mut dyn Iterator<Item = &Key>| {
