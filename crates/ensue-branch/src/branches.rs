@@ -497,6 +497,7 @@ impl Branches {
         self.counts.forks += u64::from(parents.iter().any(|parent| !self.dag.leaves.contains(parent)));
         self.dag.insert(id, parents, commit.writes.iter().map(|write| write.key.clone()).collect());
         self.note_joined(commit);
+        self.ceilings.note_state(&self.dag, self.site, id);
         let place = self.dag.place(id);
         for write in &commit.writes {
             self.records.insert(&write.key, Version { id, place, value: write.value.clone() });

@@ -40,6 +40,13 @@ impl Ceilings {
         self.place(site, state);
     }
 
+    /// A state came of which this site's ceiling was here before it, as after a lost tail: the promise holds for what is above it.
+    pub fn note_state(&mut self, dag: &Dag, site: DatacenterId, state: StateId) {
+        if self.placed.get(&site).is_some_and(|placed| placed.contains(&state)) {
+            self.place_own(dag, site, state);
+        }
+    }
+
     /// A ceiling of any site. The state need not be here yet.
     pub fn place(&mut self, site: DatacenterId, state: StateId) {
         self.placed.entry(site).or_default().insert(state);
@@ -75,10 +82,11 @@ impl Ceilings {
         self.placed.iter().flat_map(|(site, states)| states.iter().map(|state| (*site, *state)))
     }
 
-    /// The states above all the ceilings of a site.
+    /// The states above all the ceilings of a site that are told: one that is not may be forgotten by a restart, and nothing may have been
+    /// collected for it.
     pub fn above(&self, dag: &Dag, site: DatacenterId) -> BTreeSet<StateId> {
-        let here =
-            self.of(site).filter_map(|id| dag.states.get(&dag.aliases.get(&id).copied().unwrap_or(id)));
+        let told = self.of(site).filter(|id| !self.untold.contains(id));
+        let here = told.filter_map(|id| dag.states.get(&dag.aliases.get(&id).copied().unwrap_or(id)));
         let mut open: Vec<StateId> = here.flat_map(|state| state.parents.iter().copied()).collect();
         let mut above = BTreeSet::new();
         while let Some(id) = open.pop() {

@@ -14,14 +14,30 @@ use std::collections::{BTreeMap, BTreeSet};
 type Weights = BTreeMap<StateId, i64>;
 
 /// The fork points of states with their weights, highest first.
-pub fn fork_points(dag: &Dag, states: &[StateId], all: bool) -> Vec<(StateId, i64)> {
+///
+/// If one of them is collected here, and what came from it late stands beside what took it over, that one is the error.
+pub fn fork_points(dag: &Dag, states: &[StateId], all: bool) -> Result<Vec<(StateId, i64)>, StateId> {
     let states = dag.newest_of(states.iter().copied());
-    let mut weights = weigh(dag, &states, &mut BTreeMap::new());
+    let mut known = BTreeMap::new();
+    let mut weights = weigh(dag, &states, &mut known);
+    if let Some(name) = known.keys().find_map(|branches| torn_between(dag, branches)) {
+        return Err(name);
+    }
     for state in &states {
         *weights.entry(*state).or_default() -= 1;
     }
     let points = weights.into_iter().rev().filter(|(_, weight)| *weight != 0);
-    if all { points.collect() } else { points.take(1).collect() }
+    Ok(if all { points.collect() } else { points.take(1).collect() })
+}
+
+/// What a state that came late was torn from, of those that some of these branches see and not all.
+pub fn torn_between(dag: &Dag, branches: &[StateId]) -> Option<StateId> {
+    if dag.states.values().all(|state| state.torn_from.is_empty()) {
+        return None;
+    }
+    let pairs = branches.iter().flat_map(|one| branches.iter().map(move |other| (*one, *other)));
+    let mut between = pairs.flat_map(|(one, other)| dag.unseen(one, &[other]));
+    between.find_map(|id| dag.states[&id].torn_from.first().copied())
 }
 
 /// How often the past of each state counts in the past of all of these together.

@@ -87,6 +87,7 @@ impl Branches {
         keys.sort_unstable();
         self.dag.insert(id, parents, keys);
         self.note_joined(commit);
+        self.ceilings.note_state(&self.dag, self.site, id);
         let torn_from = self.dag.torn(id, &commit.parents);
         let state = self.dag.states.get_mut(&id).expect("just put in");
         state.torn_from = torn_from;
@@ -110,12 +111,5 @@ impl Branches {
                     .eq(commit.writes.iter().map(|w| (&w.key, &w.value)))
         };
         self.dag.states.iter().find(is_equal).map(|(id, _)| *id)
-    }
-
-    /// A state that came late, or took such a one over, and that not all of these see: what it was torn from.
-    pub(crate) fn torn_between(&self, states: &[StateId]) -> Option<StateId> {
-        let pairs = states.iter().flat_map(|one| states.iter().map(move |other| (*one, *other)));
-        let mut between = pairs.flat_map(|(one, other)| self.dag.unseen(one, &[other]));
-        between.find_map(|id| self.dag.states[&id].torn_from.first().copied())
     }
 }

@@ -405,6 +405,7 @@ fn an_optimistic_site_asks_for_what_comes_late() {
     }
     let late = commit(&mut two, second.id, "b b=late");
     one.place_ceilings(&[third.id]).unwrap();
+    one.take_ceilings();
     assert_eq!(one.collect(|_| true), 3);
     assert_eq!(tell(&mut one, &late), Offered { applied: vec![], late: vec![late.id] });
     let theirs: Vec<StateId> = one.log(None).unwrap().map(|state| state.id).collect();

@@ -35,10 +35,7 @@ impl Branches {
     pub fn fork_points(&self, states: &[StateId]) -> Result<Vec<(StateId, i64)>, Abort> {
         let all = self.rules.hold(Rule::EveryForkPointCounts);
         let states = self.live_all(states)?;
-        if let Some(name) = self.torn_between(&states) {
-            return Err(Abort::Collected(name));
-        }
-        Ok(fork::fork_points(&self.dag, &states, all))
+        fork::fork_points(&self.dag, &states, all).map_err(Abort::Collected)
     }
 
     /// The keys that two of these branches have both written since they forked, sorted (`findConflictWrites`). Where it is not known where
@@ -46,7 +43,7 @@ impl Branches {
     pub fn conflicts(&self, states: &[StateId]) -> Result<Vec<Key>, Abort> {
         let states = self.live_all(states)?;
         let mut conflicts = fork::conflicts(&self.dag, &states);
-        if self.torn_between(&states).is_some() {
+        if fork::torn_between(&self.dag, &states).is_some() {
             conflicts.retain(|key| fork::differ(&self.dag, &self.records, key, &states));
         }
         Ok(conflicts)

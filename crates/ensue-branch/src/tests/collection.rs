@@ -16,6 +16,7 @@ fn alone() -> Branches {
 fn give_up(branches: &mut Branches) -> usize {
     let leaves = branches.leaves();
     branches.place_ceilings(&leaves).unwrap();
+    branches.take_ceilings();
     branches.collect(|_| true)
 }
 
@@ -89,6 +90,16 @@ fn restored(branches: &mut Branches) -> Branches {
 }
 
 #[test]
+fn a_ceiling_that_comes_back_before_its_state_holds_when_that_comes() {
+    let (mut one, mut two) = (site(0), site(1));
+    let first = commit(&mut two, StateId::ROOT, "a=1");
+    one.offer_ceiling(DatacenterId(0), first.id);
+    super::tell(&mut one, &first);
+    let begun = one.begin(&[], &constraint("STATE 0.0"));
+    assert!(matches!(begun, Err(Abort::NoReadState { .. })), "{begun:?}");
+}
+
+#[test]
 fn what_another_site_lacks_is_kept_for_it() {
     let (mut one, mut two) = (site(0), site(1));
     one.options.collection = Collection::Optimistic;
@@ -101,11 +112,13 @@ fn what_another_site_lacks_is_kept_for_it() {
         two.note_tag(commit.id, (DatacenterId(1), Position(position)));
     }
     two.place_ceilings(&[second.id]).unwrap();
+    two.take_ceilings();
     assert_eq!(two.collect(|_| false), 1, "the root alone is everywhere");
     super::tell(&mut one, &first);
     super::tell(&mut one, &second);
     assert_eq!(one.late(), [first.id]);
     one.place_ceilings(&[here]).unwrap();
+    one.take_ceilings();
     assert_eq!(one.collect(|_| true), 0, "an answer is on its way");
     one.accept(&two.rebuild(first.id, &one.leaves()).unwrap());
     assert_eq!(one.leaves(), [second.id, here]);

@@ -52,7 +52,11 @@ impl Judge<'_> {
                     && (ceiling.args.len() == 2 || self.names_one_after(ceiling, id))
             })
         };
-        let all: Vec<DatacenterId> = (0..self.options.datacenters).map(DatacenterId).collect();
+        // Nobody waits for the ceilings of a datacenter that was lost.
+        let all: Vec<DatacenterId> = (0..self.options.datacenters)
+            .map(DatacenterId)
+            .filter(|&one| !self.options.is_lost(one))
+            .collect();
         let needed = if self.options.optimistic { vec![step.datacenter] } else { all };
         match needed.into_iter().find(|&datacenter| !gave_up(datacenter)) {
             None => Ok(()),
