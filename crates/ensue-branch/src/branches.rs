@@ -57,6 +57,8 @@ pub struct Offered {
     pub applied: Vec<Tag>,
     /// These came below a state that is collected here: their origin must send them whole.
     pub late: Vec<StateId>,
+    /// These came from a state that was lost everywhere, and are gone with it.
+    pub discarded: Vec<StateId>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,6 +77,8 @@ enum Below {
     Missing(Vec<StateId>),
     /// One was collected here.
     Collected,
+    /// One was lost everywhere, or discarded.
+    Lost,
 }
 
 /// Figures of a keyspace.
@@ -129,6 +133,10 @@ pub struct Branches {
     pub(crate) counter: u64,
     /// The highest counter of each life of a site that was offered.
     pub(crate) seen: BTreeMap<(DatacenterId, Incarnation), u64>,
+    /// Of each site the first of its lives whose states may still come: what is not here of those before was lost everywhere.
+    pub(crate) lives: BTreeMap<DatacenterId, Incarnation>,
+    /// Commits that came from a lost state.
+    pub(crate) discarded: BTreeSet<StateId>,
     pub(crate) counts: Counts,
     /// States that have got another name since the DAG was last encoded, by it.
     pub(crate) renamed: BTreeMap<StateId, StateId>,
@@ -158,6 +166,8 @@ impl Branches {
             waiting: Waiting::default(),
             counter: 0,
             seen: BTreeMap::new(),
+            lives: BTreeMap::new(),
+            discarded: BTreeSet::new(),
             counts: Counts::default(),
             renamed: BTreeMap::new(),
             transactions: BTreeMap::new(),
@@ -405,6 +415,10 @@ impl Branches {
                     };
                     self.make_one(equal, commit.id);
                 }
+                Below::Lost => {
+                    self.discarded.insert(id);
+                    offered.discarded.push(id);
+                }
             }
             self.note_tag(commit.id, tag);
             offered.applied.push(tag);
@@ -417,6 +431,9 @@ impl Branches {
         let mut parents = Vec::new();
         let mut missing = Vec::new();
         let mut late = false;
+        if commit.parents.iter().any(|parent| self.is_lost(*parent)) {
+            return Below::Lost;
+        }
         for parent in &commit.parents {
             match self.find(*parent) {
                 Found::Live(state) => parents.push(state),
@@ -435,6 +452,26 @@ impl Branches {
             (true, true) => Below::Collected,
             (false, _) => Below::Missing(missing),
         }
+    }
+
+    /// A site goes on in this life without what it lost at the end of the one before: what is not here of that is nowhere, and whatever came
+    /// from it is discarded, by every site alike. Its commit was acknowledged and not durable: section 6.5 discards what is after such a one.
+    pub fn lose_before(&mut self, site: DatacenterId, life: Incarnation) -> Offered {
+        let mut offered = Offered::default();
+        let known = self.lives.entry(site).or_default();
+        if life > *known {
+            *known = life;
+            let waiting: Vec<StateId> = self.waiting.iter().map(|(_, commit)| commit.id).rev().collect();
+            self.put_in(waiting, &mut offered);
+        }
+        offered
+    }
+
+    fn is_lost(&self, id: StateId) -> bool {
+        let is_over = || self.lives.get(&id.site()).is_some_and(|life| id.incarnation() < *life);
+        let never_came = || self.find(id) == Found::Unknown && !self.waiting.contains(id);
+        self.discarded.contains(&id)
+            || self.rules.hold(Rule::WhatCameFromTheLostGoes) && is_over() && never_came()
     }
 
     /// Where the commit of a state stands in its site's stream.

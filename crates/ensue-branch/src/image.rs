@@ -7,6 +7,7 @@
 //!        | promoted u32 count, each: u64, u64 | aliases u32 count, each: u64, u64
 //!        | ceilings u32 count, each: site u8, u64
 //!        | waiting u32 count, each: site u8, position u64, commit
+//!        | lives u32 count, each: site u8, incarnation u16 | discarded u32 count, each: u64
 //! key:   key | versions u32 count, each: written by u64, seen from u64 (0: from everywhere), value
 //! ```
 //!
@@ -69,6 +70,13 @@ impl Branches {
             put_tag(&mut out, *tag);
             put_commit(&mut out, commit);
         }
+        out.put_u32_le(self.lives.len() as u32);
+        for (site, life) in &self.lives {
+            out.put_u8(site.0);
+            out.put_u16_le(life.0);
+        }
+        out.put_u32_le(self.discarded.len() as u32);
+        self.discarded.iter().for_each(|id| out.put_u64_le(id.bits()));
         out
     }
 
@@ -133,6 +141,13 @@ impl Branches {
             let commit = commit::commit(from)?;
             let missing: Vec<StateId> = self.missing(&commit);
             self.waiting.add(tag, commit, &missing);
+        }
+        for _ in 0..take(from, 4)?.get_u32_le() {
+            let site = DatacenterId(take(from, 1)?.get_u8());
+            self.lives.insert(site, Incarnation(take(from, 2)?.get_u16_le()));
+        }
+        for _ in 0..take(from, 4)?.get_u32_le() {
+            self.discarded.insert(state(from)?);
         }
         if from.is_empty() { Ok(()) } else { Err(Malformed) }
     }

@@ -407,7 +407,7 @@ fn an_optimistic_site_asks_for_what_comes_late() {
     one.place_ceilings(&[third.id]).unwrap();
     one.take_ceilings();
     assert_eq!(one.collect(|_| true), 3);
-    assert_eq!(tell(&mut one, &late), Offered { applied: vec![], late: vec![late.id] });
+    assert_eq!(tell(&mut one, &late), Offered { late: vec![late.id], ..Offered::default() });
     let theirs: Vec<StateId> = one.log(None).unwrap().map(|state| state.id).collect();
     let rebuilt = two.rebuild(late.id, &theirs).unwrap();
     let accepted = one.accept(&Rebuilt::decode(rebuilt.encode()).unwrap());

@@ -42,7 +42,7 @@ impl Waiting {
         self.commits.values().flat_map(|(_, commit)| commit.parents.iter().copied())
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &(Tag, Commit)> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &(Tag, Commit)> {
         self.commits.values()
     }
 

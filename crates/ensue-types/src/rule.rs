@@ -276,6 +276,8 @@ rules! {
     EverySiteAgrees,
     /// A site that collects alone keeps a state until every other has it for good: what comes late there must be whole here (TARDiS 6.4).
     KeepWhatOthersLack,
+    /// What came from a state that was lost everywhere is discarded (TARDiS 6.5).
+    WhatCameFromTheLostGoes,
     /// A ceiling is told when nothing that runs reads above it (trap 49).
     CeilingsWaitForReaders,
     /// A state that a running transaction reads, or a waiting commit names, is not collected (TARDiS 6.3).

@@ -3,7 +3,7 @@
 use super::{at, commit, constraint, key, merge, new, site};
 use crate::{Abort, Branches, Collection, StateId};
 use bytes::Bytes;
-use ensue_types::{DatacenterId, Position};
+use ensue_types::{DatacenterId, Incarnation, Position};
 
 /// A site that asks nobody.
 fn alone() -> Branches {
@@ -97,6 +97,23 @@ fn a_ceiling_that_comes_back_before_its_state_holds_when_that_comes() {
     super::tell(&mut one, &first);
     let begun = one.begin(&[], &constraint("STATE 0.0"));
     assert!(matches!(begun, Err(Abort::NoReadState { .. })), "{begun:?}");
+}
+
+#[test]
+fn what_came_from_a_lost_state_goes_with_it() {
+    let (mut one, mut two) = (site(0), site(1));
+    let lost = commit(&mut two, StateId::ROOT, "a=1");
+    let mut three = site(2);
+    super::tell(&mut three, &lost);
+    let after = commit(&mut three, lost.id, "b=1");
+    let last = commit(&mut three, after.id, "c=1");
+    super::tell(&mut one, &after);
+    assert_eq!(one.figures().waiting, 1);
+    let gone = one.lose_before(DatacenterId(1), Incarnation(2));
+    assert_eq!((gone.applied.len(), gone.discarded), (1, vec![after.id]));
+    let mut again = restored(&mut one);
+    assert_eq!(super::tell(&mut again, &last).discarded, [last.id]);
+    assert_eq!((again.leaves(), again.figures().waiting), (vec![StateId::ROOT], 0));
 }
 
 #[test]

@@ -311,6 +311,7 @@ impl Partition {
             self.wake(woken);
         }
         self.abandon_lost(origin, (after, through), |transaction| Message::Abandon { transaction });
+        self.lose_branches(origin, through.next().incarnation());
     }
 
     pub(super) fn on_dependencies_met(&mut self, check: u64, gone: &[Dependency]) {

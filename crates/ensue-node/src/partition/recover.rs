@@ -382,6 +382,7 @@ impl Partition {
             }
             Change::Lost { after } => {
                 self.applied.lose(operation.datacenter, after, Position::before(operation.incarnation));
+                self.replay_lost_branches(operation.datacenter, operation.incarnation);
             }
             Change::Branch { keyspace, note } => {
                 self.replay_on_branch(operation.datacenter, keyspace, entry.position, &note);

@@ -13,7 +13,7 @@ use ensue_store::checkpoint::CheckpointWriter;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::image;
 use ensue_store::record::Record;
-use ensue_types::{DatacenterId, KeyspaceId, Position};
+use ensue_types::{DatacenterId, Incarnation, KeyspaceId, Position};
 use ensue_wire::{Address, Message};
 
 impl Partition {
@@ -52,8 +52,25 @@ impl Partition {
                 self.show_on_branch(origin, position);
             }
         }
+        self.losses.dependencies += offered.discarded.len() as u64;
         self.fetch(keyspace, &offered.late);
         self.count_states(keyspace, came);
+    }
+
+    /// A datacenter lives on without what it lost before this incarnation, or is dead and all that is left of it is here.
+    pub(in crate::partition) fn lose_branches(&mut self, origin: DatacenterId, life: Incarnation) {
+        let keyspaces: Vec<KeyspaceId> = self.branching.keyspaces.keys().copied().collect();
+        for keyspace in keyspaces {
+            let offered = self.branches(keyspace).lose_before(origin, life);
+            self.take_offered(keyspace, offered);
+        }
+    }
+
+    /// The same, read from the log: what this lets go on has a record of its own behind it, or waits to be taken up.
+    pub(in crate::partition) fn replay_lost_branches(&mut self, origin: DatacenterId, life: Incarnation) {
+        for branches in self.branching.keyspaces.values_mut() {
+            branches.lose_before(origin, life);
+        }
     }
 
     /// A received entry has its place.
@@ -196,7 +213,10 @@ impl Partition {
         let keyspaces: Vec<KeyspaceId> = self.branching.keyspaces.keys().copied().collect();
         for keyspace in keyspaces {
             // Nobody waits for the ceilings of a dead datacenter, once all that it has said is here.
-            gone.iter().for_each(|datacenter| self.branches(keyspace).forget_site(*datacenter));
+            for datacenter in &gone {
+                self.branches(keyspace).forget_site(*datacenter);
+                self.lose_branches(*datacenter, Incarnation(u16::MAX));
+            }
             self.tell_ceilings(keyspace);
             if self.config.tuning.branching.collection == Collection::Optimistic {
                 let late = self.branches(keyspace).late();
