@@ -82,11 +82,10 @@ impl Ceilings {
         self.placed.iter().flat_map(|(site, states)| states.iter().map(|state| (*site, *state)))
     }
 
-    /// The states above all the ceilings of a site that are told: one that is not may be forgotten by a restart, and nothing may have been
-    /// collected for it.
+    /// The states above all the ceilings of a site.
     pub fn above(&self, dag: &Dag, site: DatacenterId) -> BTreeSet<StateId> {
-        let told = self.of(site).filter(|id| !self.untold.contains(id));
-        let here = told.filter_map(|id| dag.states.get(&dag.aliases.get(&id).copied().unwrap_or(id)));
+        let here =
+            self.of(site).filter_map(|id| dag.states.get(&dag.aliases.get(&id).copied().unwrap_or(id)));
         let mut open: Vec<StateId> = here.flat_map(|state| state.parents.iter().copied()).collect();
         let mut above = BTreeSet::new();
         while let Some(id) = open.pop() {

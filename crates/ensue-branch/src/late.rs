@@ -1,4 +1,4 @@
-//! What comes below a state that is collected here: it is asked for whole, from the site that made it (section 6.4).
+//! What comes below a state that is collected here: it is asked for whole, from a site that has it (section 6.4).
 
 use crate::Key;
 use crate::branches::{Branches, Offered};

@@ -22,7 +22,8 @@
 //! - Fork points have weights, so that counters are merged rightly after merges that crossed (5.1 has a single fork point).
 //! - A version that was promoted keeps the id of the state that wrote it: which of two unordered versions is the newer must not
 //!   depend on what was collected where.
-//! - A promoted state is never a parent. What comes late for one is asked for whole, from its origin (6.4).
+//! - A promoted state is never a parent. What comes late for one is asked for whole (6.4), and every site
+//!   keeps a state until all have it for good: who is asked must have it, and not only what took it over.
 
 mod begin;
 mod branches;
