@@ -192,6 +192,9 @@ impl Partition {
 
     /// Whatever ends may let a few states go, and finding them looks at all: not for each, but at the interval of all collection.
     pub(in crate::partition) fn collect_branches(&mut self) {
+        if self.branching.keyspaces.is_empty() {
+            return;
+        }
         let everywhere = self.applied_everywhere();
         for branches in self.branching.keyspaces.values_mut() {
             branches.collect(|tag| holds(&everywhere, tag));
@@ -211,12 +214,11 @@ impl Partition {
         }
         let gone: Vec<DatacenterId> = self.dead.datacenters().filter(|d| self.dead.is_settled(*d)).collect();
         let keyspaces: Vec<KeyspaceId> = self.branching.keyspaces.keys().copied().collect();
+        // Nobody waits for what a dead datacenter took with it, once all that it has said is here.
+        gone.iter().for_each(|datacenter| self.lose_branches(*datacenter, Incarnation(u16::MAX)));
         for keyspace in keyspaces {
-            // Nobody waits for the ceilings of a dead datacenter, once all that it has said is here.
-            for datacenter in &gone {
-                self.branches(keyspace).forget_site(*datacenter);
-                self.lose_branches(*datacenter, Incarnation(u16::MAX));
-            }
+            // Nor for its ceilings.
+            gone.iter().for_each(|datacenter| self.branches(keyspace).forget_site(*datacenter));
             self.tell_ceilings(keyspace);
             if self.config.tuning.branching.collection == Collection::Optimistic {
                 let late = self.branches(keyspace).late();
