@@ -131,6 +131,8 @@ impl Partition {
         let coordinated = self.transactions.coordinated.entry(transaction).or_insert_with(fresh);
         if let Coordinated::Arriving(arriving) = coordinated {
             arriving.gone = true;
+            // It is told, too, if the transaction's own entry turns out to be nowhere.
+            arriving.notified.insert(participant);
             self.discard_when_announced(transaction);
         }
     }
