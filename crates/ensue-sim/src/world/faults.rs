@@ -50,18 +50,22 @@ impl World {
         self.queue.push(at.max(self.now), Event::Flap { a, b, how });
     }
 
-    /// One direction between two cores takes so much longer for so long. Where a read may wait for other datacenters until shortly
-    /// before its client gives up (`BLOCKED`), the time that is left is for its way there and back: a datacenter that needs
-    /// more is in trouble, and its clients may hear that nobody answered in time.
+    /// One direction between two cores takes so much longer for so long. A request may take that way several times: a datacenter
+    /// where this takes longer than its clients wait is in trouble, and they may hear that nobody answered in time. Where a
+    /// read may wait for other datacenters until shortly before its client gives up (`BLOCKED`), what is left is for its way
+    /// there and back.
     pub fn slow_link(&mut self, from: Site, to: Site, by_us: u64, lasts_us: u64) {
         self.network.lag(from, to, by_us);
         let shape = self.options.shape;
         let within = shape.datacenter(from) == shape.datacenter(to);
+        let timeout_us = self.options.tuning.request_timeout_ms * 1_000;
+        // A write transaction: the request, the vote and what was executed, or their answers; and as much again for the one
+        // before it in a row, which it waits for.
+        let ways_us = 6 * by_us;
         // The question and the answer of the partition that draws a cut may go the same way.
-        let ways_us = 2 * by_us;
-        let spare_us = self.options.tuning.request_timeout_ms * 1_000 / 5;
         let blocks = self.options.promises().availability == Availability::Blocks;
-        if within && blocks && ways_us >= spare_us {
+        let blocked = blocks && 2 * by_us >= timeout_us / 5;
+        if within && (blocked || ways_us >= timeout_us) {
             self.trouble(from, self.now + lasts_us + ways_us);
         }
     }
