@@ -303,6 +303,7 @@ impl Partition {
             Message::PartGone { transaction } => self.on_part_gone(from, transaction),
             Message::AwaitPart { transaction } => self.on_await_part(transaction),
             Message::Discard { transaction } => self.on_discard(transaction),
+            Message::ForgetVote { transaction } => self.on_forget_vote(transaction, envelope.time),
             Message::Repeat { number } => self.on_repeat(from, number),
             Message::Repeated { number } => self.on_repeated(from, number),
             message => self.dispatch_stream(from, envelope.time, message),

@@ -31,6 +31,8 @@ pub enum Trace {
     Discarded { partition: PartitionId, count: u64 },
     /// A part of a transaction that no decision will ever reach was given up.
     PartAbandoned { partition: PartitionId, transaction: OperationId },
+    /// A part voted for lost its place: its coordinator waits again for what the transaction depends on.
+    VoteGivenBack { partition: PartitionId, transaction: OperationId },
     /// A replicated write had to wait for dependencies.
     DependencyWaited { partition: PartitionId, origin: DatacenterId, position: Position },
     /// A write of another datacenter became visible at a partition.

@@ -88,6 +88,9 @@ rules! {
     CatchUpBeforeServing,
     /// A participant that lost its part of a decided transaction gets it back from the coordinator (trap 17).
     GiveThePartBack,
+    /// A vote for a replicated transaction whose coordinator waits again for what it depends on is given back: the part would
+    /// stand before that in its rows (trap 17).
+    GiveTheVoteBack,
 
     // Dependencies and contexts.
     /// A dependency on another partition is checked with the owner of that partition in this datacenter (Eiger 3.1).

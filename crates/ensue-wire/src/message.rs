@@ -322,6 +322,11 @@ pub enum Message {
     Discard {
         transaction: OperationId,
     },
+    /// The coordinator of this replicated transaction does not collect votes: it has been away, and waits for what the transaction depends
+    /// on. The part has no place until it is asked for again.
+    ForgetVote {
+        transaction: OperationId,
+    },
     /// I lost my tail: tell me again of every transaction that I take part in.
     Repeat {
         number: u64,

@@ -384,7 +384,7 @@ impl Partition {
         match &arrived.entry.change {
             Change::Effects { transaction: Some(transaction), .. } => {
                 let transaction = *transaction;
-                self.send_local(Self::coordinator_of(transaction), Message::Notify { transaction });
+                self.notify_again(transaction);
             }
             Change::Transaction { keyspace, participants } => {
                 let operation = OperationId {

@@ -231,8 +231,30 @@ impl Partition {
             None if transaction.datacenter == self.datacenter => {
                 self.send(from, Message::Abandon { transaction });
             }
-            Some(Coordinated::Arriving(_)) | None => {}
+            Some(Coordinated::Arriving(_)) | None => self.give_vote_back(partition, transaction),
         }
+    }
+
+    /// A vote for a replicated transaction that is not voted on: this coordinator has been away, and waits again for what the transaction
+    /// depends on. If that was lost here with a tail and comes again, its place in the rows may be behind the part that was
+    /// voted for. So the part gives up its place, and is heard of again when it has none.
+    fn give_vote_back(&mut self, participant: PartitionId, transaction: OperationId) {
+        let set = self.applied.set(transaction.datacenter);
+        let message = if set.is_some_and(|set| set.is_lost(transaction.position)) {
+            Message::Abandon { transaction }
+        } else if self.is_transaction_gone(transaction) {
+            Message::Discard { transaction }
+        } else if self.applied.contains(transaction.datacenter, transaction.position)
+            || !self.config.rules.hold(Rule::GiveTheVoteBack)
+        {
+            return;
+        } else {
+            Message::ForgetVote { transaction }
+        };
+        if let Some(Coordinated::Arriving(arriving)) = self.transactions.coordinated.get_mut(&transaction) {
+            arriving.notified.remove(&participant);
+        }
+        self.send_local(participant, message);
     }
 
     /// The participants behind a new link may have lost their parts.

@@ -3,7 +3,7 @@
 use crate::evaluate::Changes;
 use crate::order::{Moment, WorkId};
 use crate::partition::{Needed, Partition, Work};
-use crate::trace::TransactionStep;
+use crate::trace::{Trace, TransactionStep};
 use ensue_protocol::Choice;
 use ensue_store::entry::Change;
 use ensue_store::record::Record;
@@ -121,13 +121,30 @@ impl Partition {
         if self.intake.is_gone(part.origin, part.position) {
             return self.send_local(Self::coordinator_of(transaction), Message::PartGone { transaction });
         }
-        let message =
-            if part.work.is_some() { Message::Vote { transaction } } else { Message::Notify { transaction } };
-        if part.work.is_some() || self.intake.is_ready(part.origin, part.position) {
-            // A coordinator that forgot needs the notice before the vote.
+        // A notice says that the part has no place in its rows, so that no vote of before is counted after it.
+        if part.work.is_some() && self.config.rules.hold(Rule::GiveTheVoteBack) {
+            self.vote_again(transaction);
+        } else if part.work.is_some() {
             self.send_local(Self::coordinator_of(transaction), Message::Notify { transaction });
-            self.send_local(Self::coordinator_of(transaction), message);
+            self.vote_again(transaction);
+        } else if self.intake.is_ready(part.origin, part.position) {
+            self.send_local(Self::coordinator_of(transaction), Message::Notify { transaction });
         }
+    }
+
+    /// The coordinator, which was away, counted no vote until `said_at`: nothing is decided.
+    pub(crate) fn on_forget_vote(&mut self, transaction: OperationId, said_at: LogicalTime) {
+        let Some(part) = self.transactions.replicated_parts.get_mut(&transaction) else { return };
+        let voted_before = part.voted_at.is_some_and(|voted_at| voted_at <= said_at);
+        let Some(work) = part.work.take_if(|_| voted_before && part.decision.is_none()) else { return };
+        part.voted_at = None;
+        self.order.remove(work);
+        self.persistence.no_longer_needed(Needed::Prepared(transaction));
+        self.trace(Trace::VoteGivenBack { partition: self.id, transaction });
+        self.notify_again(transaction);
+        self.answer_reads(transaction);
+        self.settle();
+        self.read_what_is_answered();
     }
 
     /// The coordinator has decided, or told a reader so.

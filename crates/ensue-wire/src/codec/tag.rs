@@ -86,6 +86,7 @@ tags! {
     PART_GONE = 0x040d => PartGone,
     AWAIT_PART = 0x040e => AwaitPart,
     DISCARD = 0x040f => Discard,
+    FORGET_VOTE = 0x0410 => ForgetVote,
 
     STREAM_RESUME = 0x0501 => StreamResume,
     STREAM_ENTRIES = 0x0502 => StreamEntries,

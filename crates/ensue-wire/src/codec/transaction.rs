@@ -31,7 +31,8 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         Message::Abandon { transaction }
         | Message::PartGone { transaction }
         | Message::AwaitPart { transaction }
-        | Message::Discard { transaction } => w.operation(*transaction),
+        | Message::Discard { transaction }
+        | Message::ForgetVote { transaction } => w.operation(*transaction),
         Message::Repeat { number } | Message::Repeated { number } => w.u64(*number),
         other => unreachable!("no message of a transaction: {:#06x}", tag::tag_of(other)),
     };
@@ -66,6 +67,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::PART_GONE => Message::PartGone { transaction: r.operation()? },
         tag::AWAIT_PART => Message::AwaitPart { transaction: r.operation()? },
         tag::DISCARD => Message::Discard { transaction: r.operation()? },
+        tag::FORGET_VOTE => Message::ForgetVote { transaction: r.operation()? },
         tag::REPEAT => Message::Repeat { number: r.u64()? },
         tag::REPEATED => Message::Repeated { number: r.u64()? },
         tag => return Err(Malformed::UnknownMessage { tag }),

@@ -138,6 +138,7 @@ fn transaction() -> BoxedStrategy<Message> {
         operation().prop_map(|transaction| Message::PartGone { transaction }),
         operation().prop_map(|transaction| Message::AwaitPart { transaction }),
         operation().prop_map(|transaction| Message::Discard { transaction }),
+        operation().prop_map(|transaction| Message::ForgetVote { transaction }),
         any::<u64>().prop_map(|number| Message::Repeat { number }),
         any::<u64>().prop_map(|number| Message::Repeated { number }),
     ]

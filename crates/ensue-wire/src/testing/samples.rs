@@ -166,6 +166,7 @@ fn transaction() -> Vec<(&'static str, Message)> {
         ("part-gone", Message::PartGone { transaction }),
         ("await-part", Message::AwaitPart { transaction }),
         ("discard", Message::Discard { transaction }),
+        ("forget-vote", Message::ForgetVote { transaction }),
         ("repeat", Message::Repeat { number: 9 }),
         ("repeated", Message::Repeated { number: 9 }),
     ]
