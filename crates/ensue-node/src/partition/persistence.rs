@@ -5,6 +5,7 @@
 
 use super::Partition;
 use crate::config::{AppendFsync, Tuning};
+use crate::stream::receiver::Receiver;
 use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_store::checkpoint::CheckpointWriter;
@@ -304,6 +305,20 @@ impl Persistence {
     }
 }
 
+impl Persistence {
+    fn note_applied(&mut self, datacenter: DatacenterId, mark: (Incarnation, Position)) {
+        let before = self.durable.insert(datacenter, mark);
+        self.acknowledge_all |= before != Some(mark);
+    }
+
+    fn note_received(&mut self, datacenter: DatacenterId, receiver: &mut Receiver, position: Position) {
+        if receiver.synced() < position {
+            receiver.synced_at(position);
+            self.acknowledge_now.insert(datacenter);
+        }
+    }
+}
+
 impl Partition {
     /// Ends a turn: streams and acknowledgements are said, everything logged goes to disk as one append.
     pub fn on_turn_end(&mut self) {
@@ -389,6 +404,9 @@ impl Partition {
         if op.is_none() && synced < end {
             return; // One is under way, or the append is yet to come.
         }
+        if op.is_none() && self.persistence.snapshot.is_none() {
+            return self.all_is_durable();
+        }
         if self.persistence.snapshot.is_none() {
             let applied =
                 self.applied.sets().map(|(d, set)| (d, set.watermark.incarnation(), set.watermark)).collect();
@@ -407,15 +425,22 @@ impl Partition {
             return;
         };
         for (datacenter, incarnation, position) in snapshot.applied {
-            let before = self.persistence.durable.insert(datacenter, (incarnation, position));
-            self.persistence.acknowledge_all |= before != Some((incarnation, position));
+            self.persistence.note_applied(datacenter, (incarnation, position));
         }
         for (datacenter, position) in snapshot.received {
             let Some(receiver) = self.receivers.get_mut(&datacenter) else { continue };
-            if receiver.synced() < position {
-                receiver.synced_at(position);
-                self.persistence.acknowledge_now.insert(datacenter);
-            }
+            self.persistence.note_received(datacenter, receiver, position);
+        }
+    }
+
+    /// Everything logged is synced, so what stands now is durable: the end of most turns under `always`.
+    fn all_is_durable(&mut self) {
+        for (datacenter, set) in self.applied.sets() {
+            self.persistence.note_applied(datacenter, (set.watermark.incarnation(), set.watermark));
+        }
+        for (datacenter, receiver) in &mut self.receivers {
+            let received = receiver.received();
+            self.persistence.note_received(*datacenter, receiver, received);
         }
     }
 

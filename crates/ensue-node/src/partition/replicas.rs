@@ -96,8 +96,11 @@ impl Partition {
 
     /// Sends what the windows have room for.
     pub(crate) fn send_streams(&mut self) {
-        let datacenters: Vec<DatacenterId> = self.senders.keys().copied().collect();
-        for datacenter in datacenters {
+        let (end, window) = (self.stream_end(), self.config.tuning.stream_window_bytes);
+        // At the end of most turns nobody does.
+        let wanting = self.senders.iter().filter(|(_, sender)| sender.wants(end, window).is_some());
+        let wanting: Vec<DatacenterId> = wanting.map(|(datacenter, _)| *datacenter).collect();
+        for datacenter in wanting {
             while self.send_batch(datacenter) {}
         }
     }
