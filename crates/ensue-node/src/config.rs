@@ -87,6 +87,8 @@ pub struct Tuning {
     pub dependency_cleaning: bool,
     pub clock_ahead_ms_max: u64,
     pub clock_persist_ahead_ms: u64,
+    /// `appendfsync no` still syncs this often, so that the streams can be forgotten.
+    pub relaxed_sync_interval_ms: u64,
     pub branching: BranchingOptions,
 }
 
@@ -140,6 +142,7 @@ impl Default for Tuning {
             dependency_cleaning: true,
             clock_ahead_ms_max: limits::CLOCK_AHEAD_MS_MAX,
             clock_persist_ahead_ms: limits::CLOCK_PERSIST_AHEAD_MS,
+            relaxed_sync_interval_ms: 30_000,
             branching: BranchingOptions::default(),
         }
     }

@@ -297,6 +297,8 @@ fn draw_tuning(random: &mut Random) -> Tuning {
         stabilization_interval_ms: random.between(1, 200),
         block_ms_max: random.skewed(10, 400),
         dependency_cleaning: random.chance(500),
+        // A server's thirty seconds would be longer than most runs, and most of their virtual time would be waiting for it.
+        relaxed_sync_interval_ms: random.skewed(200, 10_000),
         branching: BranchingOptions::default(),
     }
 }

@@ -77,6 +77,7 @@ impl Options {
             "acknowledge_interval_ms" => tuning.acknowledge_interval_ms = number(value)?,
             "heartbeat_interval_ms" => tuning.heartbeat_interval_ms = number(value)?,
             "stabilization_interval_ms" => tuning.stabilization_interval_ms = number(value)?,
+            "relaxed_sync_interval_ms" => tuning.relaxed_sync_interval_ms = number(value)?,
             "block_ms_max" => tuning.block_ms_max = number(value)?,
             "stream_memory_bytes" => tuning.stream_memory_bytes = number(value)? as usize,
             "checkpoint_bytes" => tuning.checkpoint_bytes = number(value)?,

@@ -17,8 +17,6 @@ use ensue_store::tail::{StreamReader, StreamTail, TailOptions, Wanted};
 use ensue_types::{DatacenterId, Incarnation, LogicalTime, OperationId, Position, Rule};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// `appendfsync no` still syncs this often, so that the streams can be forgotten.
-const RELAXED_SYNC_US: u64 = 30_000_000;
 const EVERY_SECOND_US: u64 = 1_000_000;
 /// The clock's bound is moved when it is as near as this.
 const CLOCK_MARGIN_MS: u64 = 8;
@@ -449,7 +447,7 @@ impl Partition {
         let interval = match self.config.append_fsync {
             AppendFsync::Always => return,
             AppendFsync::EverySecond => EVERY_SECOND_US,
-            AppendFsync::No => RELAXED_SYNC_US,
+            AppendFsync::No => self.config.tuning.relaxed_sync_interval_ms * 1_000,
         };
         if self.now.monotonic_us >= self.persistence.next_sync_us {
             self.persistence.next_sync_us = self.now.monotonic_us + interval;
