@@ -133,6 +133,7 @@ impl Partition {
             declared.told = false;
             declared.heard.clear();
         }
+        self.branching.hear_again();
         if let Some(sender) = self.senders.get_mut(&datacenter) {
             sender.on_link_down();
         }
