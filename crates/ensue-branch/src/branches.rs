@@ -135,8 +135,11 @@ pub struct Branches {
     pub(crate) seen: BTreeMap<(DatacenterId, Incarnation), u64>,
     /// Of each site the first of its lives whose states may still come: what is not here of those before was lost everywhere.
     pub(crate) lives: BTreeMap<DatacenterId, Incarnation>,
-    /// Commits that came from a lost state.
+    /// Commits that came from a lost state, or late and from a site that is dead.
     pub(crate) discarded: BTreeSet<StateId>,
+    /// What was late when the DAG was last encoded, and when one was that is kept: that is so after a restart, too.
+    pub(crate) late_encoded: BTreeSet<StateId>,
+    pub(crate) late_kept: BTreeSet<StateId>,
     pub(crate) counts: Counts,
     /// States that have got another name since the DAG was last encoded, by it.
     pub(crate) renamed: BTreeMap<StateId, StateId>,
@@ -168,6 +171,8 @@ impl Branches {
             seen: BTreeMap::new(),
             lives: BTreeMap::new(),
             discarded: BTreeSet::new(),
+            late_encoded: BTreeSet::new(),
+            late_kept: BTreeSet::new(),
             counts: Counts::default(),
             renamed: BTreeMap::new(),
             transactions: BTreeMap::new(),

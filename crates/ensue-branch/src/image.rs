@@ -32,6 +32,7 @@ impl Branches {
     /// The DAG, without what keys hold. Until it is asked for again, keys are told by the names that it has.
     pub fn encode_dag(&mut self) -> Vec<u8> {
         self.renamed.clear();
+        self.late_encoded = self.late().into_iter().collect();
         let mut out = Vec::new();
         out.put_u64_le(self.counter);
         out.put_u64_le(self.dag.base.bits());
@@ -149,6 +150,7 @@ impl Branches {
         for _ in 0..take(from, 4)?.get_u32_le() {
             self.discarded.insert(state(from)?);
         }
+        self.late_kept = self.late().into_iter().collect();
         if from.is_empty() { Ok(()) } else { Err(Malformed) }
     }
 

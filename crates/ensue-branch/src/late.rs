@@ -80,6 +80,29 @@ impl Branches {
         offered
     }
 
+    /// What was encoded last is durable.
+    pub fn note_kept(&mut self) {
+        self.late_kept = std::mem::take(&mut self.late_encoded);
+    }
+
+    /// Whether a state came and can have its place here only if another site has it, whatever is forgotten by a restart: one that began
+    /// with an older DAG would still have what it came from.
+    pub fn lacks_for_good(&self, id: StateId) -> bool {
+        self.discarded.contains(&id) || self.late_kept.contains(&id) && self.waiting.contains(id)
+    }
+
+    /// What came late is whole at no site that lives: it goes, and what came from it.
+    pub fn give_up(&mut self, id: StateId) -> Offered {
+        let mut offered = Offered::default();
+        let Some((tag, _)) = self.waiting.remove(id) else { return offered };
+        self.discarded.insert(id);
+        offered.discarded.push(id);
+        offered.applied.push(tag);
+        let woken = self.waiting.take_up(id);
+        self.put_in(woken.into_iter().rev().collect(), &mut offered);
+        offered
+    }
+
     fn put_whole(&mut self, rebuilt: &Rebuilt, commit: &Commit, parents: Vec<StateId>) {
         let id = rebuilt.id;
         let parents = self.dag.newest_of(parents);

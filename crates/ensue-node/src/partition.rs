@@ -320,6 +320,9 @@ impl Partition {
                 self.on_branch_fetch(from, keyspace, state, &live);
             }
             Message::BranchFetched { keyspace, rebuilt } => self.on_branch_fetched(keyspace, rebuilt),
+            Message::BranchLacking { keyspace, state, dead } => {
+                self.on_branch_lacking(from.datacenter(), keyspace, state, &dead);
+            }
             Message::Dead { datacenter, received, time } => {
                 self.on_dead(from.datacenter(), datacenter, received, time);
             }

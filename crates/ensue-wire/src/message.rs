@@ -358,6 +358,13 @@ pub enum Message {
         keyspace: KeyspaceId,
         rebuilt: Bytes,
     },
+    /// Nor do I have it, nor ever will unless somebody else does: its datacenter is dead, and it came too late here, too. From these, who
+    /// were declared dead, I take nothing more.
+    BranchLacking {
+        keyspace: KeyspaceId,
+        state: u64,
+        dead: Vec<DatacenterId>,
+    },
     /// This datacenter was declared dead. Of its stream I have this much, durably, and everything that it wrote up to this
     /// time; from itself I take nothing more.
     Dead {

@@ -147,3 +147,25 @@ fn what_another_site_lacks_is_kept_for_it() {
     let again = restored(&mut one);
     assert_eq!(again.fork_points(&[second.id, here]), Err(Abort::Collected(StateId::ROOT)));
 }
+
+#[test]
+fn what_came_late_and_nobody_has_goes_with_what_came_from_it() {
+    let (mut one, mut two) = (site(0), site(1));
+    one.options.collection = Collection::Optimistic;
+    let here = commit(&mut one, StateId::ROOT, "a=1").id;
+    give_up(&mut one);
+    let first = commit(&mut two, StateId::ROOT, "a=2");
+    let second = commit(&mut two, first.id, "b=3");
+    super::tell(&mut one, &first);
+    super::tell(&mut one, &second);
+    assert!(!one.lacks_for_good(first.id), "a restart may still begin with what it came from");
+    let mut again = restored(&mut one);
+    one.note_kept();
+    for branches in [&mut one, &mut again] {
+        assert!(branches.lacks_for_good(first.id));
+        let gone = branches.give_up(first.id);
+        assert_eq!((gone.applied.len(), gone.discarded), (2, vec![first.id, second.id]));
+        assert_eq!((branches.leaves(), branches.figures().waiting), (vec![here], 0));
+        assert!(branches.lacks_for_good(first.id));
+    }
+}

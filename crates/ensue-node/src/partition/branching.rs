@@ -21,8 +21,8 @@ use super::Partition;
 use crate::config::NodeConfig;
 use ensue_branch::{Branches, Options, StateId, TransactionId};
 use ensue_protocol::Protocol;
-use ensue_types::{CoreId, KeyspaceId, PartitionId, RequestId, SessionId};
-use std::collections::BTreeMap;
+use ensue_types::{CoreId, DatacenterId, KeyspaceId, PartitionId, RequestId, SessionId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A session, as the owner of its keyspace knows it.
 type Seat = (CoreId, u32, SessionId, KeyspaceId);
@@ -42,6 +42,10 @@ pub(crate) struct Branching {
     sittings: BTreeMap<Seat, Sitting>,
     /// States that came in since ceilings were last placed by themselves.
     since_ceilings: BTreeMap<KeyspaceId, u64>,
+    /// Of states that came too late from a dead datacenter: those that have said that they lack them, too.
+    lacking: BTreeMap<(KeyspaceId, StateId), BTreeSet<DatacenterId>>,
+    /// Something came too late, and only a checkpoint makes sure that it is so after a restart.
+    pub(super) wants_checkpoint: bool,
 }
 
 impl Branching {
@@ -64,6 +68,11 @@ impl Branching {
             (KeyspaceId(number as u8), branches)
         });
         Branching { keyspaces: keyspaces.collect(), ..Branching::default() }
+    }
+
+    /// One more is declared dead: what others lacked until now it may have sent them since.
+    pub(super) fn hear_again(&mut self) {
+        self.lacking.clear();
     }
 
     pub(super) fn bytes(&self) -> u64 {

@@ -7,6 +7,7 @@
 
 use super::Partition;
 use crate::trace::Trace;
+use ensue_branch::Branches;
 use ensue_store::checkpoint::CheckpointWriter;
 use ensue_store::disk::DiskDone;
 use ensue_store::image::{self, PartitionImage, StreamImage};
@@ -47,7 +48,7 @@ impl Partition {
         let grown = self.persistence.log_end().saturating_sub(self.persistence.checkpointed_end.0);
         if self.persistence.writer.is_some()
             || self.is_catching_up()
-            || grown < self.config.tuning.checkpoint_bytes
+            || grown < self.config.tuning.checkpoint_bytes && !self.branching.wants_checkpoint
         {
             return;
         }
@@ -72,6 +73,7 @@ impl Partition {
             }
         }
         self.branching.write_states(&mut writer);
+        self.branching.wants_checkpoint = false;
         for record in self.dead.records().chain(self.discarded.records()) {
             writer.item(image::RECORD, &image::record_item(&record));
         }
@@ -202,6 +204,7 @@ impl Partition {
         if durable {
             let place = writer.place();
             self.persistence.writer = None;
+            self.branching.keyspaces.values_mut().for_each(Branches::note_kept);
             self.trace(Trace::Checkpointed { partition: self.id, number: place.number });
             let oldest_read = self.persistence.oldest_read().unwrap_or(place.log_start);
             if let Some(log) = &mut self.persistence.log {

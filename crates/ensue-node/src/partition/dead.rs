@@ -6,6 +6,10 @@
 //! one that has them (`PassOn`) and takes them as if their origin had sent them. That they can be passed on rests on
 //! everybody keeping what it received until every datacenter has it (`persistence`).
 //!
+//! If another one dies before that, it may have passed its share on to some survivors and not to others, after these had spoken. So a word counts
+//! only if who says it had declared everybody dead whom its hearer has: nothing comes beside what the living have then. On each further
+//! declaration all is said anew.
+//!
 //! The stream is *settled* here when it is received up to its end. That is logged before anything rests on it: after a restart the
 //! others may be out of reach, and what is known need not be learned again. The dead datacenter, if it comes back, is told and stops.
 
@@ -41,6 +45,9 @@ struct Declared {
     /// The end of the log behind the declaration: when that is durable, the others are told.
     logged: u64,
     told: bool,
+    /// The survivors that have declared it, too.
+    by: BTreeSet<DatacenterId>,
+    /// What they have of it, as they said when they had declared all that are declared here.
     heard: BTreeMap<DatacenterId, Have>,
     /// Once its stream is here up to the end: everything that it wrote up to then is here.
     whole: Option<LogicalTime>,
@@ -89,8 +96,14 @@ impl Dead {
 
     /// What the log or a checkpoint says.
     pub(super) fn restore(&mut self, datacenter: DatacenterId, time: LogicalTime) {
-        let declared = Declared { time, logged: 0, told: false, heard: BTreeMap::new(), whole: None };
-        self.declared.entry(datacenter).or_insert(declared);
+        self.declared.entry(datacenter).or_insert(Declared {
+            time,
+            logged: 0,
+            told: false,
+            by: BTreeSet::new(),
+            heard: BTreeMap::new(),
+            whole: None,
+        });
     }
 
     /// The same of the end of its stream.
@@ -115,9 +128,12 @@ impl Partition {
         let time = self.times.received.at(datacenter);
         self.persistence.log(&Record::Dead { datacenter, time });
         self.dead.restore(datacenter, time);
-        if let Some(declared) = self.dead.declared.get_mut(&datacenter) {
+        for declared in self.dead.declared.values_mut() {
             declared.logged = self.persistence.log_end();
+            declared.told = false;
+            declared.heard.clear();
         }
+        self.branching.hear_again();
         if let Some(sender) = self.senders.get_mut(&datacenter) {
             sender.on_link_down();
         }
@@ -139,28 +155,29 @@ impl Partition {
     /// Says to the other survivors what is here, as soon as no power failure can take it away again.
     pub(super) fn tell_of_the_dead(&mut self) {
         let synced = self.persistence.log.as_ref().map_or(0, |log| log.synced().0);
-        for datacenter in self.dead.datacenters().collect::<Vec<_>>() {
-            let Some(declared) = self.dead.declared.get_mut(&datacenter) else { continue };
-            if declared.told || declared.logged > synced {
-                continue;
-            }
-            declared.told = true;
-            for survivor in self.living().collect::<Vec<_>>() {
-                self.tell_dead(survivor, datacenter);
-            }
-            // Those who had to speak for the others' streams are fewer now.
-            self.dead.datacenters().collect::<Vec<_>>().into_iter().for_each(|dead| self.settle_stream(dead));
+        let untold = self.dead.declared.values_mut().filter(|d| !d.told && d.logged <= synced);
+        if untold.map(|declared| declared.told = true).count() == 0 {
+            return;
+        }
+        self.living().collect::<Vec<_>>().into_iter().for_each(|survivor| self.tell_all_dead(survivor));
+        // Those who had to speak for the others' streams are fewer now.
+        self.dead.datacenters().collect::<Vec<_>>().into_iter().for_each(|dead| self.settle_stream(dead));
+    }
+
+    /// Of several the deaths are said first, and then how much there is of each: that counts only from who is known to know of all.
+    fn tell_all_dead(&mut self, survivor: DatacenterId) {
+        let told = self.dead.declared.iter().filter(|(_, declared)| declared.told);
+        let told: Vec<DatacenterId> = told.map(|(datacenter, _)| *datacenter).collect();
+        let times = told.len().min(2);
+        for datacenter in told.repeat(times) {
+            self.tell_dead(survivor, datacenter);
         }
     }
 
     /// A link is up: whatever was said or asked over an earlier one is said and asked again.
     pub(super) fn tell_of_the_dead_again(&mut self, survivor: DatacenterId) {
-        for datacenter in self.dead.datacenters().collect::<Vec<_>>() {
-            if self.dead.declared.get(&datacenter).is_some_and(|declared| declared.told) {
-                self.tell_dead(survivor, datacenter);
-                self.settle_stream(datacenter);
-            }
-        }
+        self.tell_all_dead(survivor);
+        self.dead.datacenters().collect::<Vec<_>>().into_iter().for_each(|dead| self.settle_stream(dead));
     }
 
     fn tell_dead(&mut self, to: DatacenterId, datacenter: DatacenterId) {
@@ -170,7 +187,9 @@ impl Partition {
     }
 
     fn have_of(&self, datacenter: DatacenterId) -> Option<Have> {
-        let time = self.dead.declared.get(&datacenter)?.time;
+        let declared = self.dead.declared.get(&datacenter)?;
+        // What one said that is dead now counts for those whom it did not reach.
+        let time = declared.whole.unwrap_or(declared.time);
         let received = self.receivers.get(&datacenter)?.received();
         Some(Have { received, time })
     }
@@ -184,6 +203,11 @@ impl Partition {
         time: LogicalTime,
     ) {
         self.declare_dead(datacenter);
+        let Some(declared) = self.dead.declared.get_mut(&datacenter) else { return };
+        declared.by.insert(from);
+        if !self.dead.declared.values().all(|declared| declared.by.contains(&from)) {
+            return; // It says so again when it knows of them all.
+        }
         let Some(declared) = self.dead.declared.get_mut(&datacenter) else { return };
         let have = declared.heard.entry(from).or_insert(Have { received, time });
         have.received = have.received.max(received);

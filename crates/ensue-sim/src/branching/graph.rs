@@ -284,8 +284,9 @@ impl Graph {
             let seen =
                 |key: &[u8]| rows.get(key).cloned().unwrap_or_else(|| self.row_at(bases.as_deref(), key));
             let Some(effect) = effect(&step.args, &seen) else { continue };
-            // Nor does what found nothing to delete.
-            let found_nothing = step.answer == Some(Answer::Integer(0)) && step.word(0) != "HSET";
+            // Nor does what found nothing to delete. A counter that comes to nothing is written, as any other number is.
+            let is_nothing = step.answer == Some(Answer::Integer(0));
+            let found_nothing = is_nothing && matches!(step.word(0).as_str(), "DEL" | "PEXPIRE");
             if step.error().is_none() && !found_nothing {
                 rows.extend(effect.writes);
             }

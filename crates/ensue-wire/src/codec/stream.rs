@@ -35,6 +35,11 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         Message::BranchFetched { keyspace, rebuilt } => {
             w.keyspace(*keyspace).bytes(limits::ENTRY_BYTES, rebuilt)
         }
+        Message::BranchLacking { keyspace, state, dead } => {
+            w.keyspace(*keyspace).u64(*state).list(limits::DEAD, dead, |w, datacenter| {
+                w.u8(datacenter.0);
+            })
+        }
         Message::PassOn { origin, after } => w.u8(origin.0).position(*after),
         Message::PassedOn { origin, entries } => w.u8(origin.0).list(limits::ENTRIES, entries, |w, entry| {
             w.bytes(limits::ENTRY_BYTES, entry);
@@ -71,6 +76,11 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::BRANCH_FETCHED => {
             Message::BranchFetched { keyspace: r.keyspace()?, rebuilt: r.bytes(limits::ENTRY_BYTES)? }
         }
+        tag::BRANCH_LACKING => Message::BranchLacking {
+            keyspace: r.keyspace()?,
+            state: r.u64()?,
+            dead: r.list(limits::DEAD, 1, |r| r.u8().map(DatacenterId))?,
+        },
         tag::PASS_ON => Message::PassOn { origin: DatacenterId(r.u8()?), after: r.position()? },
         tag::PASSED_ON => Message::PassedOn {
             origin: DatacenterId(r.u8()?),

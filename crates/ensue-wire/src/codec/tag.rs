@@ -98,6 +98,7 @@ tags! {
     PASSED_ON = 0x0508 => PassedOn,
     BRANCH_FETCH = 0x0509 => BranchFetch,
     BRANCH_FETCHED = 0x050a => BranchFetched,
+    BRANCH_LACKING = 0x050b => BranchLacking,
 
     READ_CUT = 0x0601 => ReadCut,
     CUT_READ = 0x0602 => CutRead,

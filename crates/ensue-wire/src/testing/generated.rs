@@ -170,6 +170,8 @@ fn stream() -> BoxedStrategy<Message> {
         (keyspace(), any::<u64>(), vec(any::<u64>(), 0..8))
             .prop_map(|(keyspace, state, live)| Message::BranchFetch { keyspace, state, live }),
         (keyspace(), string()).prop_map(|(keyspace, rebuilt)| Message::BranchFetched { keyspace, rebuilt }),
+        (keyspace(), any::<u64>(), vec(any::<u8>().prop_map(DatacenterId), 0..8))
+            .prop_map(|(keyspace, state, dead)| Message::BranchLacking { keyspace, state, dead }),
         (any::<u8>().prop_map(DatacenterId), position())
             .prop_map(|(origin, after)| Message::PassOn { origin, after }),
         (any::<u8>().prop_map(DatacenterId), vec(string(), 0..8))

@@ -198,6 +198,14 @@ fn stream() -> Vec<(&'static str, Message)> {
             "branch-fetched",
             Message::BranchFetched { keyspace: KeyspaceId(3), rebuilt: Bytes::from_static(b"rebuilt") },
         ),
+        (
+            "branch-lacking",
+            Message::BranchLacking {
+                keyspace: KeyspaceId(3),
+                state: 0x0102_0304,
+                dead: vec![DatacenterId(1), DatacenterId(2)],
+            },
+        ),
         ("pass-on", Message::PassOn { origin: DatacenterId(1), after: Position(1000) }),
         ("passed-on", Message::PassedOn { origin: DatacenterId(1), entries }),
         (

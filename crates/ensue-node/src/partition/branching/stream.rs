@@ -2,7 +2,7 @@
 //!
 //! A commit that arrives is shown when its parents are here; until then its entry counts as not applied. Ceilings travel in the same stream
 //! as commits, behind every commit that was made before them. What comes below a state that is collected here is asked for whole, again
-//! and again until it is told; the answer is logged.
+//! and again until it is told; the answer is logged. If its datacenter is dead and all that live say that they lack it, too, it goes.
 
 use super::{Branching, Seat};
 use crate::partition::Partition;
@@ -136,8 +136,49 @@ impl Partition {
         live: &[u64],
     ) {
         let Some(branches) = self.branching.keyspaces.get(&keyspace) else { return };
-        let Some(rebuilt) = branches.rebuild(StateId::from_bits(state), &super::ids(live)) else { return };
-        self.send(from, Message::BranchFetched { keyspace, rebuilt: rebuilt.encode() });
+        let id = StateId::from_bits(state);
+        if let Some(rebuilt) = branches.rebuild(id, &super::ids(live)) {
+            self.send(from, Message::BranchFetched { keyspace, rebuilt: rebuilt.encode() });
+        } else if self.dead.is_settled(id.site()) && branches.lacks_for_good(id) {
+            let dead = self.dead.datacenters().collect();
+            self.send(from, Message::BranchLacking { keyspace, state, dead });
+        }
+    }
+
+    /// Another one lacks what came late here. It counts only from who takes nothing from any whom this one knows to be dead: a dead one
+    /// may have had it, and sent it whole.
+    pub(in crate::partition) fn on_branch_lacking(
+        &mut self,
+        from: DatacenterId,
+        keyspace: KeyspaceId,
+        state: u64,
+        dead: &[DatacenterId],
+    ) {
+        let Some(branches) = self.branching.keyspaces.get(&keyspace) else { return };
+        let state = StateId::from_bits(state);
+        let is_late = branches.late().contains(&state);
+        if is_late && self.dead.datacenters().all(|datacenter| dead.contains(&datacenter)) {
+            self.branching.lacking.entry((keyspace, state)).or_default().insert(from);
+        }
+    }
+
+    /// What came late from a dead datacenter, and no living one has, can be put in its place nowhere: it goes, everywhere.
+    fn give_up_late(&mut self, keyspace: KeyspaceId, late: &[StateId]) {
+        self.branching.lacking.retain(|(of, state), _| *of != keyspace || late.contains(state));
+        for &state in late {
+            if !self.dead.is_settled(state.site()) {
+                continue;
+            }
+            if !self.branches(keyspace).lacks_for_good(state) {
+                self.branching.wants_checkpoint = true;
+                continue;
+            }
+            let said = self.branching.lacking.get(&(keyspace, state));
+            if self.living().all(|other| said.is_some_and(|said| said.contains(&other))) {
+                let offered = self.branches(keyspace).give_up(state);
+                self.take_offered(keyspace, offered);
+            }
+        }
     }
 
     pub(in crate::partition) fn on_branch_fetched(&mut self, keyspace: KeyspaceId, bytes: Bytes) {
@@ -212,6 +253,7 @@ impl Partition {
         for seat in idle {
             self.end_sitting(seat);
         }
+        self.branching.wants_checkpoint = false;
         let gone: Vec<DatacenterId> = self.dead.datacenters().filter(|d| self.dead.is_settled(*d)).collect();
         let keyspaces: Vec<KeyspaceId> = self.branching.keyspaces.keys().copied().collect();
         // Nobody waits for what a dead datacenter took with it, once all that it has said is here.
@@ -223,6 +265,7 @@ impl Partition {
             if self.config.tuning.branching.collection == Collection::Optimistic {
                 let late = self.branches(keyspace).late();
                 self.fetch(keyspace, &late);
+                self.give_up_late(keyspace, &late);
             }
         }
     }

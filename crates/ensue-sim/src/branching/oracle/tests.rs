@@ -197,3 +197,19 @@ fn what_was_acknowledged_is_before_a_leaf_in_the_end() {
     let there = format!("{FORKED}4 1 BRANCH LIST => [4.1]\n4 1 BRANCH GET t1 4.1 => [v2]\n");
     judge(&history(&there), &options).unwrap();
 }
+
+/// Seed 5007 of `tardis`: the second addition is answered as what finds nothing to delete is, and stands there all the same.
+#[test]
+fn a_counter_that_comes_to_nothing_was_written() {
+    let text = "\
+0 0 BRANCH BEGIN => 0.0
+0 0 INCRBY c0 3 => 3
+0 0 INCRBY c0 -3 => 0
+0 0 BRANCH COMMIT => 1.0
+0 0 BRANCH LOG COUNT 0 => [[1.0 [0.0] [c0] [leaf]] [0.0 [] [] []]]
+0 0 BRANCH GET c0 1.0 => [0]
+";
+    judge(&history(text), &options()).unwrap();
+    let violation = judge(&history(&text.replace("=> [0]", "=> [3]")), &options()).unwrap_err();
+    assert_eq!(violation.property, property::ISOLATION);
+}
