@@ -17,11 +17,7 @@ mod sim;
 mod status;
 
 use clap::{Parser, Subcommand};
-use mimalloc::MiMalloc;
 use std::process::ExitCode;
-
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Ensue: an active-active, geo-replicated data store with causal+ consistency that speaks the Redis protocol
 #[derive(Debug, Parser)]
