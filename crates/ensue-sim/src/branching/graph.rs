@@ -280,14 +280,13 @@ impl Graph {
         let bases = self.bases(transaction, Some(place));
         let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
         for step in &transaction.steps {
-            // What was refused or never answered did nothing, or nobody knows what.
             let seen =
                 |key: &[u8]| rows.get(key).cloned().unwrap_or_else(|| self.row_at(bases.as_deref(), key));
             let Some(effect) = effect(&step.args, &seen) else { continue };
             // Nor does what found nothing to delete. A counter that comes to nothing is written, as any other number is.
             let is_nothing = step.answer == Some(Answer::Integer(0));
             let found_nothing = is_nothing && matches!(step.word(0).as_str(), "DEL" | "PEXPIRE");
-            if step.error().is_none() && !found_nothing {
+            if !step.was_refused() && !found_nothing {
                 rows.extend(effect.writes);
             }
         }

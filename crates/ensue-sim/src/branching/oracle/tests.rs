@@ -198,6 +198,28 @@ fn what_was_acknowledged_is_before_a_leaf_in_the_end() {
     judge(&history(&there), &options).unwrap();
 }
 
+/// Seed 70002881 of `tardis`: the disk failed behind the transaction, whose answers were withheld; it was kept all the same, and all of it.
+#[test]
+fn what_nobody_knows_of_was_done_in_a_transaction_that_was() {
+    let unknown = "-STOPPED partition p0 has stopped; it is not known whether a write was kept";
+    let text = format!(
+        "\
+0 0 BRANCH BEGIN => 0.0
+0 0 SET c0 24 => +OK
+0 0 SET c0 29 => {unknown}
+0 0 SET t1 v1 => {unknown}
+0 0 BRANCH COMMIT => {unknown}
+1 0 BRANCH LOG COUNT 0 => [[1.0 [0.0] [c0 t1] [leaf]] [0.0 [] [] []]]
+1 0 BRANCH GET c0 1.0 => [29]
+"
+    );
+    judge(&history(&text), &options()).unwrap();
+    let violation = judge(&history(&text.replace("[29]", "[24]")), &options()).unwrap_err();
+    assert_eq!(violation.property, property::ISOLATION);
+    let refused = text.replacen(unknown, "-ERR nothing was executed", 1);
+    assert!(judge(&history(&refused), &options()).is_err());
+}
+
 /// Seed 5007 of `tardis`: the second addition is answered as what finds nothing to delete is, and stands there all the same.
 #[test]
 fn a_counter_that_comes_to_nothing_was_written() {
