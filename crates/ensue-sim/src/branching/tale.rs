@@ -471,7 +471,7 @@ impl<'a> Teller<'a> {
 const NOTHING_DONE: [&str; 5] = ["ERR ", "EXECABORT", "NOTRANSACTION", "NOSTATE ", "COLLECTED "];
 
 /// Errors by which no transaction was begun.
-const REFUSED: [&str; 5] = ["ERR ", "NOSTATE ", "COLLECTED ", "NOTMERGER ", "BRANCHFULL "];
+const REFUSED: [&str; 6] = ["ERR ", "NOSTATE ", "COLLECTED ", "NOTMERGER ", "BRANCHFULL ", "NOTRANSACTION "];
 
 /// How a transaction of one command ended.
 fn outcome_of(answer: &Answer) -> Outcome {

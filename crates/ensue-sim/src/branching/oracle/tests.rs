@@ -198,6 +198,24 @@ fn what_was_acknowledged_is_before_a_leaf_in_the_end() {
     judge(&history(&there), &options).unwrap();
 }
 
+/// Seed 70005540 of `tardis`: a session whose transaction was over was told so when it asked for a merge. From there on the oracle had
+/// heard nothing of it, and missed its ceiling.
+#[test]
+fn a_merge_that_was_refused_leaves_no_doubt() {
+    let text = "\
+0 0 SET t1 v1 => +OK
+0 0 SET t2 v2 => +OK
+0 0 BRANCH LOG COUNT 0 => [[2.0 [1.0] [t2] [leaf]] [1.0 [0.0] [t1] []] [0.0 [] [] []]]
+0 0 BRANCH MERGE => -NOTRANSACTION the transaction is over
+0 0 BRANCH CEILING 2.0 => +OK
+1 1 BRANCH CEILING 2.0 => +OK
+1 1 BRANCH CONFLICTS 1.0 2.0 => -COLLECTED 1.0 is not kept
+";
+    judge(&history(text), &options()).unwrap();
+    let without = text.replace("0 0 BRANCH CEILING 2.0 => +OK\n", "");
+    assert_eq!(judge(&history(&without), &options()).unwrap_err().property, property::COLLECTED);
+}
+
 /// Seed 70002881 of `tardis`: the disk failed behind the transaction, whose answers were withheld; it was kept all the same, and all of it.
 #[test]
 fn what_nobody_knows_of_was_done_in_a_transaction_that_was() {
