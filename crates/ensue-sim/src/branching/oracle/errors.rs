@@ -39,7 +39,7 @@ impl Judge<'_> {
 
     /// A state may be collected once a ceiling lies under it, in every datacenter if they collect by consent.
     fn given_up(&self, id: StateId, step: &Step) -> Result<(), String> {
-        if self.options.places_ceilings {
+        if self.options.places_ceilings || self.power_took_state(id) {
             return Ok(());
         }
         let gave_up = |datacenter: DatacenterId| {
@@ -62,6 +62,12 @@ impl Judge<'_> {
             None => Ok(()),
             Some(datacenter) => Err(format!("{datacenter} has placed no ceiling after it")),
         }
+    }
+
+    /// Whether a power failure may have taken a state wherever it was seen: then it never was, and its name is not given again.
+    fn power_took_state(&self, id: StateId) -> bool {
+        let outlived = |place| self.shown.outlived(self.history, &self.graph, place);
+        !self.history.power_losses.is_empty() && self.graph.place(id).is_some_and(|place| !outlived(place))
     }
 
     fn names_one_after(&self, ceiling: &Step, id: StateId) -> bool {

@@ -3,11 +3,11 @@
 use super::judge;
 use crate::branching::options::BranchOptions;
 use crate::branching::property;
-use crate::history::{History, Outcome};
+use crate::history::{History, Outcome, PowerLost};
 use crate::oracle::property as common;
 use crate::reply::Answer;
 use crate::workload::command::args;
-use ensue_types::DatacenterId;
+use ensue_types::{DatacenterId, PartitionId};
 
 /// Two transactions that conflict, from the same state, and what two datacenters tell of it. A line is a session, its datacenter, a
 /// command and its answer.
@@ -196,6 +196,26 @@ fn what_was_acknowledged_is_before_a_leaf_in_the_end() {
     assert_eq!(violation.property, property::ISOLATION);
     let there = format!("{FORKED}4 1 BRANCH LIST => [4.1]\n4 1 BRANCH GET t1 4.1 => [v2]\n");
     judge(&history(&there), &options).unwrap();
+}
+
+/// Seed 70006193 of `tardis`: what a power failure took before anybody else had it never was, and nobody gave it up.
+#[test]
+fn what_the_power_took_need_not_be_given_up() {
+    let text = "\
+0 0 SET t1 v1 => +OK
+0 0 BRANCH LOG COUNT 0 => [[1.0 [0.0] [t1] [leaf]] [0.0 [] [] []]]
+1 1 BRANCH CONFLICTS 0.0 1.0 => -COLLECTED 1.0 is not kept
+";
+    let mut history = history(text);
+    assert_eq!(judge(&history, &options()).unwrap_err().property, property::COLLECTED);
+    let lost = |since_us| {
+        let (datacenter, partition) = (DatacenterId(0), PartitionId(0));
+        PowerLost { datacenter, partition, since_us, at_us: 18 }
+    };
+    history.power_losses = vec![lost(16)];
+    assert!(judge(&history, &options()).is_err(), "it was synced before");
+    history.power_losses = vec![lost(0)];
+    judge(&history, &options()).unwrap();
 }
 
 /// Seed 70005540 of `tardis`: a session whose transaction was over was told so when it asked for a merge. From there on the oracle had
