@@ -18,7 +18,7 @@ use ensue_types::{Args, CoreId, DatacenterId};
 use std::collections::BTreeSet;
 
 /// Everything must be everywhere, and every tombstone gone, this long after all was healed: the logs are synced every
-/// thirty seconds under `appendfsync no`, and tombstones wait for several syncs.
+/// thirty seconds under `appendfsync no` (more often where a seed draws that), and tombstones wait for several syncs.
 pub(super) const SETTLE_US_MAX: u64 = 150_000_000;
 /// How often a session is asked again that waits.
 const ASKED_AGAIN: usize = 8;
