@@ -239,17 +239,11 @@ impl Partition {
     /// depends on. If that was lost here with a tail and comes again, its place in the rows may be behind the part that was
     /// voted for. So the part gives up its place, and is heard of again when it has none.
     fn give_vote_back(&mut self, participant: PartitionId, transaction: OperationId) {
-        let set = self.applied.set(transaction.datacenter);
-        let message = if set.is_some_and(|set| set.is_lost(transaction.position)) {
-            Message::Abandon { transaction }
-        } else if self.is_transaction_gone(transaction) {
-            Message::Discard { transaction }
-        } else if self.applied.contains(transaction.datacenter, transaction.position)
-            || !self.config.rules.hold(Rule::GiveTheVoteBack)
-        {
-            return;
-        } else {
-            Message::ForgetVote { transaction }
+        let applied = self.applied.contains(transaction.datacenter, transaction.position);
+        let message = match self.never_shown(transaction) {
+            Some(message) => message,
+            None if applied || !self.config.rules.hold(Rule::GiveTheVoteBack) => return,
+            None => Message::ForgetVote { transaction },
         };
         if let Some(Coordinated::Arriving(arriving)) = self.transactions.coordinated.get_mut(&transaction) {
             arriving.notified.remove(&participant);
@@ -408,14 +402,20 @@ impl Partition {
         self.send(from, Message::CommitChecked { check, transaction, decision });
     }
 
+    /// What a participant is told of a replicated transaction whose entry was lost with its origin's tail, or with a dead datacenter.
+    fn never_shown(&self, transaction: OperationId) -> Option<Message> {
+        let set = self.applied.set(transaction.datacenter);
+        if set.is_some_and(|set| set.is_lost(transaction.position)) {
+            return Some(Message::Abandon { transaction });
+        }
+        self.is_transaction_gone(transaction).then_some(Message::Discard { transaction })
+    }
+
     /// A part of a replicated transaction arrived at a participant.
     pub(crate) fn on_notify(&mut self, from: Address, transaction: OperationId) {
         let Address::Partition { partition, .. } = from else { return };
-        if self.applied.set(transaction.datacenter).is_some_and(|set| set.is_lost(transaction.position)) {
-            return self.send(from, Message::Abandon { transaction });
-        }
-        if self.is_transaction_gone(transaction) {
-            return self.send(from, Message::Discard { transaction });
+        if let Some(message) = self.never_shown(transaction) {
+            return self.send(from, message);
         }
         if self.applied.contains(transaction.datacenter, transaction.position) {
             return self.ask_participants(transaction, &|p| p == partition);
