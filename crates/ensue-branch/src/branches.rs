@@ -498,24 +498,21 @@ impl Branches {
     /// that are not here.
     ///
     /// A name is kept when the state was taken over. Only a transaction that begins there moves a session to the taker-over: else it would be
-    /// told of a place that another datacenter, which still keeps the state, knows nothing of.
+    /// told of a place that another datacenter, which still keeps the state, knows nothing of. Nor is anything dropped for a name whose
+    /// state was taken over: what its taker-over comes from, it may not come from itself.
     pub fn newest_anchors(&self, anchors: &[StateId]) -> Vec<StateId> {
         if let [only] = anchors {
             return vec![*only];
         }
-        let mut missing = Vec::new();
-        let mut here = BTreeMap::new();
-        for anchor in anchors {
-            match self.find(*anchor) {
-                Found::Live(state) | Found::Collected(state) => {
-                    let name = here.entry(state).or_insert(*anchor);
-                    *name = (*name).max(*anchor);
-                }
-                Found::Unknown => missing.push(*anchor),
-            }
-        }
-        let newest = self.dag.newest_of(here.keys().copied());
-        [missing, newest.iter().map(|state| here[state]).collect()].concat()
+        let (live, rest): (Vec<_>, Vec<_>) =
+            anchors.iter().partition(|anchor| matches!(self.find(**anchor), Found::Live(_)));
+        let live = self.dag.newest_of(live);
+        let is_behind = |anchor: &StateId| match self.find(*anchor) {
+            Found::Live(state) | Found::Collected(state) => live.iter().any(|newer| self.dag.sees(*newer, state)),
+            Found::Unknown => false,
+        };
+        let rest: BTreeSet<StateId> = rest.into_iter().filter(|anchor| !is_behind(anchor)).collect();
+        live.iter().copied().chain(rest.into_iter().rev()).collect()
     }
 
     /// A ceiling of another site, or one of this site that comes back after a restart.

@@ -344,14 +344,16 @@ fn a_session_s_anchors_keep_their_names_when_they_are_collected() {
     let mut sites = [site(0), site(1), site(2)];
     line(&mut sites, (0..4).map(|_| "a a=1".to_owned()));
     let [first, third, unknown]: [StateId; 3] = ["1.0", "3.0", "9.1"].map(|name| name.parse().unwrap());
-    assert_eq!(sites[0].newest_anchors(&[first, unknown, third]), [unknown, third]);
+    assert_eq!(sites[0].newest_anchors(&[first, unknown, third]), [third, unknown]);
     collect(&mut sites);
     assert_eq!(sites[0].figures().states, 1);
     assert_eq!(
         sites[0].newest_anchors(&[first, unknown, third]),
-        [unknown, third],
-        "both are the one state that is left"
+        [unknown, third, first],
+        "that the one came from the other is forgotten with them"
     );
+    let left = sites[0].leaves();
+    assert_eq!(sites[0].newest_anchors(&[first, left[0], third]), left, "which comes after both");
 }
 
 #[test]
