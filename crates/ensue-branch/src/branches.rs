@@ -508,7 +508,9 @@ impl Branches {
             anchors.iter().partition(|anchor| matches!(self.find(**anchor), Found::Live(_)));
         let live = self.dag.newest_of(live);
         let is_behind = |anchor: &StateId| match self.find(*anchor) {
-            Found::Live(state) | Found::Collected(state) => live.iter().any(|newer| self.dag.sees(*newer, state)),
+            Found::Live(state) | Found::Collected(state) => {
+                live.iter().any(|newer| self.dag.sees(*newer, state))
+            }
             Found::Unknown => false,
         };
         let rest: BTreeSet<StateId> = rest.into_iter().filter(|anchor| !is_behind(anchor)).collect();

@@ -37,6 +37,13 @@ impl States {
         self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine |= theirs);
     }
 
+    /// The highest state that is in both.
+    fn highest_among(&self, other: &States) -> Option<Place> {
+        let both = self.0.iter().zip(&other.0).map(|(mine, theirs)| mine & theirs);
+        let (at, word) = both.enumerate().filter(|(_, word)| *word != 0).last()?;
+        Some(at * 64 + 63 - word.leading_zeros() as usize)
+    }
+
     /// Those of this set that the other has not.
     pub fn without(&self, other: &States) -> States {
         States(self.0.iter().zip(&other.0).map(|(mine, theirs)| mine & !theirs).collect())
@@ -89,6 +96,8 @@ pub struct Node {
 pub struct Graph {
     pub nodes: Vec<Node>,
     places: BTreeMap<StateId, Place>,
+    /// The states that wrote each key.
+    writers: BTreeMap<Key, States>,
     /// The state that each transaction made, where it is known.
     pub made: BTreeMap<usize, Place>,
     /// All lines of all logs.
@@ -273,7 +282,7 @@ impl Graph {
     fn write(&mut self, tale: &Tale, place: Place) {
         let Some(index) = self.nodes[place].transaction else {
             let keys = self.nodes[place].keys.clone().unwrap_or_default();
-            self.nodes[place].rows = keys.into_iter().map(|key| (key, Row::Untold)).collect();
+            self.set_rows(place, keys.into_iter().map(|key| (key, Row::Untold)).collect());
             return;
         };
         let transaction = &tale.transactions[index];
@@ -302,7 +311,21 @@ impl Graph {
             }
             None => node.keys = Some(rows.keys().cloned().collect()),
         }
-        node.rows = rows;
+        self.set_rows(place, rows);
+    }
+
+    fn set_rows(&mut self, place: Place, rows: BTreeMap<Key, Row>) {
+        for key in rows.keys() {
+            match self.writers.get_mut(key) {
+                Some(writers) => writers.add(place),
+                None => {
+                    let mut writers = States::of(self.nodes.len());
+                    writers.add(place);
+                    self.writers.insert(key.clone(), writers);
+                }
+            }
+        }
+        self.nodes[place].rows = rows;
     }
 
     /// The states that a transaction read. Of one that was not told them: the parents of its state, if nothing that it read was
@@ -338,8 +361,8 @@ impl Graph {
 
     /// The newest state that wrote a key among the known ancestors of these states.
     pub fn writer(&self, places: &[Place], key: &[u8]) -> Option<Place> {
-        let wrote = |place: &Place| self.nodes[*place].rows.contains_key(key);
-        self.below(places).iter().filter(wrote).max()
+        let writers = self.writers.get(key)?;
+        places.iter().filter_map(|&place| self.nodes[place].ancestors.highest_among(writers)).max()
     }
 
     /// What stands at a key there; untold where not all is known.
