@@ -13,6 +13,7 @@ mod client;
 mod line;
 mod machine;
 mod print;
+mod reaction;
 mod search;
 mod state;
 mod verdict;

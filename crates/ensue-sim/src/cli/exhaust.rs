@@ -2,6 +2,7 @@
 
 use crate::exhaust::{Case, Census, case, explore};
 use ensue_types::Rules;
+use std::io::{IsTerminal, Write, stderr};
 use std::time::Instant;
 
 /// Visits the case of this name, or all. The exit code: 1 if a violation was found, or if something was left out.
@@ -20,13 +21,33 @@ pub(super) fn run(name: Option<&str>, rules: Rules, states_max: u64) -> i32 {
     let mut states = 0;
     for case in cases {
         let started = Instant::now();
-        let census = explore(case, rules, states_max);
+        let census = explore(case, rules, states_max, &mut |census| progress(case, census, started));
+        clear_line();
         print_line(case, &census, started.elapsed().as_secs_f64());
         good &= census.complete && census.found.is_none();
         states += census.states;
     }
     println!("{states} states");
     i32::from(!good)
+}
+
+/// On a terminal, a line that is overwritten. How many states there are nobody knows before the end.
+fn progress(case: &Case, census: &Census, started: Instant) {
+    if stderr().is_terminal() {
+        let rate = census.states as f64 / started.elapsed().as_secs_f64();
+        let Census { states, ends, .. } = census;
+        let _ = write!(
+            stderr(),
+            "\r\x1b[K\x1b[36m{}\x1b[0m {states} states, {rate:.0}/s, {ends} ends judged",
+            case.name
+        );
+    }
+}
+
+fn clear_line() {
+    if stderr().is_terminal() {
+        let _ = write!(stderr(), "\r\x1b[K");
+    }
 }
 
 fn print_line(case: &Case, census: &Census, seconds: f64) {

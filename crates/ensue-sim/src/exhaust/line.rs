@@ -16,10 +16,22 @@ pub enum Packet {
     Down,
 }
 
+/// Something on its way, with its fingerprint.
 #[derive(Clone, Debug)]
-struct Sent {
+pub struct Sent {
     packet: Arc<Packet>,
     print: Print,
+}
+
+impl Sent {
+    pub fn message(envelope: Envelope) -> Sent {
+        Sent::of(Packet::Message(envelope))
+    }
+
+    fn of(packet: Packet) -> Sent {
+        let print = print::of_parts(&packet);
+        Sent { packet: Arc::new(packet), print }
+    }
 }
 
 /// One direction.
@@ -33,15 +45,14 @@ pub struct Line {
 }
 
 impl Line {
-    pub fn push(&mut self, packet: Packet) {
-        let print = print::of_parts(&packet);
-        self.sent.push_back(Sent { packet: Arc::new(packet), print });
+    fn push(&mut self, packet: Packet) {
+        self.sent.push_back(Sent::of(packet));
     }
 
     /// The sender says something: lost if it speaks into a connection that is gone.
-    pub fn send(&mut self, envelope: Envelope) {
+    pub fn send(&mut self, message: Sent) {
         if self.sender_up {
-            self.push(Packet::Message(envelope));
+            self.sent.push_back(message);
         }
     }
 

@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// After the first writes, so that everything is known and synced everywhere.
 const BEFORE_US: u64 = 3_000_000;
 
+/// Choices between two tellings.
+const TELL_EVERY: u64 = 20_000;
+
 /// What was visited, and what was found.
 #[derive(Clone, Debug, Default)]
 pub struct Census {
@@ -58,13 +61,13 @@ struct Search {
     census: Census,
 }
 
-/// Visits every state of a case, or so many; ends at the first violation.
-pub fn explore(case: &Case, rules: Rules, states_max: u64) -> Census {
+/// Visits every state of a case, or so many; ends at the first violation. Tells now and then how far it has come.
+pub fn explore(case: &Case, rules: Rules, states_max: u64, tell: &mut dyn FnMut(&Census)) -> Census {
     let clients = 1 + case.clients.len();
     let mut search =
         Search { visited: Visited::default(), path: Vec::new(), clients, census: Census::default() };
     let verdict = guarded(|| begin(case, rules)).and_then(|state| search.enter(state));
-    let verdict = verdict.and_then(|()| search.run(states_max));
+    let verdict = verdict.and_then(|()| search.run(states_max, tell));
     if let Err(violation) = verdict {
         let steps = search.steps();
         search.census.found = Some(Found { violation, steps });
@@ -88,7 +91,7 @@ fn begin(case: &Case, rules: Rules) -> Result<State, Violation> {
 }
 
 impl Search {
-    fn run(&mut self, states_max: u64) -> Result<(), Violation> {
+    fn run(&mut self, states_max: u64, tell: &mut dyn FnMut(&Census)) -> Result<(), Violation> {
         while let Some(frame) = self.path.last_mut() {
             let Some(&choice) = frame.choices.get(frame.taken) else {
                 self.leave();
@@ -97,6 +100,9 @@ impl Search {
             frame.taken += 1;
             let mut state = frame.state.clone();
             self.census.transitions += 1;
+            if self.census.transitions % TELL_EVERY == 0 {
+                tell(&self.census);
+            }
             guarded(|| state.take(choice))?;
             if self.census.states >= states_max {
                 return Ok(());

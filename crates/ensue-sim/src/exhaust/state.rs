@@ -5,6 +5,7 @@ use super::client::Client;
 use super::line::{Line, Packet};
 use super::machine::{Disks, Effects, Machine, Shared};
 use super::print::{Print, Printer};
+use super::reaction::{Cause, Outcome, Reactions};
 use crate::clock::EPOCH_MS;
 use crate::oracle::{Violation, property};
 use crate::seed::Options;
@@ -23,6 +24,7 @@ pub struct Setting {
     pub case: Case,
     pub shape: Shape,
     options: Options,
+    reactions: Reactions,
 }
 
 /// Something that may happen.
@@ -63,7 +65,10 @@ pub struct State {
 impl Setting {
     pub fn new(case: Case, rules: Rules) -> Setting {
         let shape = Shape { datacenters: 2, cores: 2, partitions: 2, one_process: case.one_process };
-        Setting { case, shape, options: Options::calm(shape, 0, rules) }
+        let mut options = Options::calm(shape, 0, rules);
+        // No disk fills here, and every state of a core has its disks.
+        options.tuning.reserve_bytes = 512;
+        Setting { case, shape, options, reactions: Reactions::default() }
     }
 
     fn config(&self, site: Site, boot: u32) -> NodeConfig {
@@ -108,7 +113,7 @@ impl State {
             let (now, mut effects) = (state.now(site), Effects::default());
             let machine = Machine::start(state.setting.config(site, 1), now, Disks::new(), &mut effects);
             state.machines.push(Shared::new(machine));
-            state.take_effects(site, effects)?;
+            state.take_outcome(site, &Outcome::of(effects))?;
         }
         for (from, to) in pairs(shape) {
             state.line(from, to).forget();
@@ -189,9 +194,7 @@ impl State {
     pub fn take(&mut self, choice: Choice) -> Result<(), Violation> {
         match choice {
             Choice::Deliver { from, to } => self.deliver(from, to),
-            Choice::Disk { site, partition } => {
-                self.step(site, |machine, now, effects| machine.run_disk(now, partition, effects))
-            }
+            Choice::Disk { site, partition } => self.react(site, Cause::Disk(partition)),
             Choice::Say { client } => self.say(client),
             Choice::Break { a, b } => {
                 self.breaks_left -= 1;
@@ -316,7 +319,7 @@ impl State {
                 machine.let_disks_wait();
             }
             self.machines[site.0] = Shared::new(machine);
-            self.take_effects(site, effects)?;
+            self.take_outcome(site, &Outcome::of(effects))?;
         }
         for (from, to) in pairs(shape).filter(|(from, to)| sites.contains(from) || sites.contains(to)) {
             if sites.contains(&to) { self.line(from, to).forget() } else { self.line(from, to).renew() }
@@ -336,41 +339,35 @@ impl State {
     }
 
     fn give(&mut self, site: Site, input: Input) -> Result<(), Violation> {
-        self.step(site, |machine, now, effects| machine.give(now, input, effects))
+        self.react(site, Cause::Input(input))
     }
 
-    fn step(
-        &mut self,
-        site: Site,
-        work: impl FnOnce(&mut Machine, Now, &mut Effects),
-    ) -> Result<(), Violation> {
-        let (now, mut effects) = (self.now(site), Effects::default());
-        let mut machine = self.machines[site.0].machine.as_ref().clone();
-        work(&mut machine, now, &mut effects);
-        self.machines[site.0] = Shared::new(machine);
-        self.take_effects(site, effects)
+    fn react(&mut self, site: Site, cause: Cause) -> Result<(), Violation> {
+        let reaction = self.setting.reactions.of(&self.machines[site.0], self.now(site), cause);
+        self.machines[site.0] = reaction.machine;
+        self.take_outcome(site, &reaction.outcome)
     }
 
-    fn take_effects(&mut self, site: Site, effects: Effects) -> Result<(), Violation> {
-        if let Some(why) = effects.stopped {
+    fn take_outcome(&mut self, site: Site, outcome: &Outcome) -> Result<(), Violation> {
+        if let Some(why) = &outcome.stopped {
             return Err(Violation::new(property::STOPPED, format!("{} {why}", self.name(site))));
         }
-        for (datacenter, core, envelope) in effects.sent {
-            let to = self.setting.shape.site(datacenter, core);
+        for (datacenter, core, message) in &outcome.sent {
+            let to = self.setting.shape.site(*datacenter, *core);
             assert!(
                 pairs(self.setting.shape).any(|pair| pair == (site, to)),
-                "these cores never talk: {envelope:?}"
+                "these cores never talk: {message:?}"
             );
-            self.line(site, to).send(envelope);
+            self.line(site, to).send(message.clone());
         }
         let mine = |client: &&mut Client, session| client.session == session && !client.gone;
-        for (session, bytes) in effects.replies {
-            if let Some(client) = self.clients.iter_mut().find(|client| mine(client, session)) {
-                client.hear(&bytes).map_err(|why| Violation::new(property::PROTOCOL, why))?;
+        for (session, bytes) in &outcome.replies {
+            if let Some(client) = self.clients.iter_mut().find(|client| mine(client, *session)) {
+                client.hear(bytes).map_err(|why| Violation::new(property::PROTOCOL, why))?;
             }
         }
-        for session in effects.closed {
-            if let Some(client) = self.clients.iter_mut().find(|client| mine(client, session)) {
+        for session in &outcome.closed {
+            if let Some(client) = self.clients.iter_mut().find(|client| mine(client, *session)) {
                 client.gone = true;
             }
         }

@@ -1,0 +1,86 @@
+//! What a core does when something happens to it, remembered: the same core in the same state, at the same time, does the same again.
+//!
+//! Most orders of events differ in what happens at different cores, so each core meets the same few situations in very many of them.
+
+use super::line::Sent;
+use super::machine::{Effects, Machine, Shared};
+use super::print::{self, Print};
+use ensue_node::Input;
+use ensue_types::{CoreId, DatacenterId, Now, PartitionId, SessionId};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A core and its disks take some tens of kilobytes, and each reaction keeps one of them.
+const REMEMBERED_MAX: usize = 40_000;
+
+/// What happens to a core.
+#[derive(Debug, Hash)]
+pub enum Cause {
+    Input(Input),
+    /// The oldest operation of this partition's disk is carried out.
+    Disk(PartitionId),
+}
+
+/// What comes of it.
+#[derive(Clone)]
+pub struct Reaction {
+    pub machine: Shared,
+    pub outcome: Arc<Outcome>,
+}
+
+/// What it asks of its surroundings.
+pub struct Outcome {
+    pub sent: Vec<(DatacenterId, CoreId, Sent)>,
+    pub replies: Vec<(SessionId, Vec<u8>)>,
+    pub closed: Vec<SessionId>,
+    /// A partition gave up.
+    pub stopped: Option<String>,
+}
+
+/// The reactions seen so far; all are forgotten when they become too many.
+#[derive(Default)]
+pub struct Reactions(Mutex<HashMap<Print, Reaction, FixedState>>);
+
+impl Reactions {
+    /// What the core does.
+    pub fn of(&self, shared: &Shared, now: Now, cause: Cause) -> Reaction {
+        let situation = print::of_parts(&(shared.print, now.monotonic_us, now.wall_ms, &cause));
+        if let Some(known) = self.remembered().get(&situation) {
+            return known.clone();
+        }
+        let mut machine = Machine::clone(&shared.machine);
+        let mut effects = Effects::default();
+        match cause {
+            Cause::Input(input) => machine.give(now, input, &mut effects),
+            Cause::Disk(partition) => machine.run_disk(now, partition, &mut effects),
+        }
+        let reaction = Reaction { machine: Shared::new(machine), outcome: Arc::new(Outcome::of(effects)) };
+        let mut remembered = self.remembered();
+        if remembered.len() >= REMEMBERED_MAX {
+            remembered.clear();
+        }
+        remembered.insert(situation, reaction.clone());
+        reaction
+    }
+
+    fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<Print, Reaction, FixedState>> {
+        // A core that panicked left nothing half done here.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Reactions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} reactions", self.remembered().len())
+    }
+}
+
+impl Outcome {
+    pub fn of(effects: Effects) -> Outcome {
+        let Effects { sent, replies, closed, stopped } = effects;
+        let sent =
+            sent.into_iter().map(|(datacenter, core, envelope)| (datacenter, core, Sent::message(envelope)));
+        Outcome { sent: sent.collect(), replies, closed, stopped }
+    }
+}
