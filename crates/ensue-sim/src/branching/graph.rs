@@ -40,7 +40,7 @@ impl States {
     /// The highest state that is in both.
     fn highest_among(&self, other: &States) -> Option<Place> {
         let both = self.0.iter().zip(&other.0).map(|(mine, theirs)| mine & theirs);
-        let (at, word) = both.enumerate().filter(|(_, word)| *word != 0).last()?;
+        let (at, word) = both.enumerate().rfind(|(_, word)| *word != 0)?;
         Some(at * 64 + 63 - word.leading_zeros() as usize)
     }
 
