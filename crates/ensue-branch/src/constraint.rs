@@ -124,6 +124,11 @@ impl Constraint {
         self.any_of.iter().flatten().any(|term| matches!(term, Term::SnapshotIsolation))
     }
 
+    /// Whether no state with a child satisfies it.
+    pub fn asks_for_a_leaf(&self) -> bool {
+        self.any_of.iter().all(|all| all.contains(&Term::NoBranching))
+    }
+
     pub fn names_the_session(&self) -> bool {
         self.any_of.iter().flatten().any(|term| matches!(term, Term::Parent | Term::Ancestor))
     }

@@ -48,13 +48,16 @@ impl Ripple<'_> {
     pub fn from(&self, read: StateId) -> Option<StateId> {
         let fresh = self.fresh(read);
         if let Some(fresh) = &fresh {
-            let below = |leaf: &&StateId| self.dag.sees(**leaf, read);
-            let highest = self.dag.leaves.iter().rev().find(below).copied();
+            let below = |leaf: &StateId| self.dag.sees(*leaf, read);
+            let mut leaves = self.dag.leaves.iter().rev().copied().filter(below);
             let holds = |leaf: &StateId| {
                 let since = fresh.since(self.dag, *leaf);
                 self.end.holds(|term| self.holds(term, *leaf, since))
             };
-            if let Some(leaf) = highest.filter(holds) {
+            if self.end.asks_for_a_leaf() && self.rules.hold(Rule::BranchingIsBounded) {
+                return leaves.find(holds);
+            }
+            if let Some(leaf) = leaves.next().filter(holds) {
                 return Some(leaf);
             }
         }
