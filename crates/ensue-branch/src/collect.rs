@@ -164,9 +164,13 @@ impl Collector<'_> {
 
     /// What a state was torn from and comes from again, by a merge that it took over, is no gap any more.
     fn forget_torn(&mut self) {
+        if !self.dag.has_torn {
+            return;
+        }
         let torn = self.dag.states.iter().filter(|(_, state)| !state.torn_from.is_empty());
         let left: Vec<(StateId, Vec<StateId>)> =
             torn.map(|(id, state)| (*id, self.dag.torn(*id, &state.torn_from))).collect();
+        self.dag.has_torn = left.iter().any(|(_, names)| !names.is_empty());
         for (id, names) in left {
             self.dag.states.get_mut(&id).expect("one of them").torn_from = names;
         }

@@ -52,6 +52,8 @@ pub struct Dag {
     pub last_merge: u64,
     /// What old names that are forgotten stand for: the state that took them all over.
     pub base: StateId,
+    /// Some state may be torn from what it came from. Each merge asks, and looking at all states would take longer than it.
+    pub has_torn: bool,
     rules: Rules,
 }
 
@@ -73,6 +75,7 @@ impl Dag {
             aliases: BTreeMap::new(),
             last_merge: 0,
             base: StateId::ROOT,
+            has_torn: false,
             rules,
         }
     }

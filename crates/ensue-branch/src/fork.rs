@@ -32,7 +32,7 @@ pub fn fork_points(dag: &Dag, states: &[StateId], all: bool) -> Result<Vec<(Stat
 
 /// What a state that came late was torn from, of those that some of these branches see and not all.
 pub fn torn_between(dag: &Dag, branches: &[StateId]) -> Option<StateId> {
-    if dag.states.values().all(|state| state.torn_from.is_empty()) {
+    if !dag.has_torn {
         return None;
     }
     let pairs = branches.iter().flat_map(|one| branches.iter().map(move |other| (*one, *other)));
