@@ -6,6 +6,7 @@
 //! A state above one of this site's ceilings is none of them (6.3).
 
 use crate::ceiling::Ceilings;
+use crate::chain::Place;
 use crate::constraint::{Constraint, Term};
 use crate::dag::{Dag, Found};
 use crate::id::StateId;
@@ -71,17 +72,17 @@ pub fn is_where(dag: &Dag, anchors: &[Found], term: &Term, id: StateId) -> bool 
         Term::NoBranching => state.children.is_empty(),
         Term::KBranching(degree) => state.children.len() + 1 < *degree as usize,
         Term::Parent => anchors == [Found::Live(id)],
-        Term::Ancestor => anchors.iter().all(|anchor| comes_from(dag, id, *anchor)),
+        Term::Ancestor => anchors.iter().all(|anchor| comes_from(dag, state.place, *anchor)),
         Term::State(states) => {
             states.contains(&id) || states.iter().any(|name| dag.aliases.get(name) == Some(&id))
         }
     }
 }
 
-/// Whether a state comes from what an anchor stands for. A collected state's taker-over saw it.
-fn comes_from(dag: &Dag, id: StateId, anchor: Found) -> bool {
+/// Whether the state at a place comes from what an anchor stands for. A collected state's taker-over saw it.
+fn comes_from(dag: &Dag, from: Place, anchor: Found) -> bool {
     match anchor {
-        Found::Live(anchor) | Found::Collected(anchor) => dag.sees(id, anchor),
+        Found::Live(anchor) | Found::Collected(anchor) => dag.chains.sees(from, dag.place(anchor)),
         Found::Unknown => false,
     }
 }
