@@ -132,6 +132,11 @@ impl Chains {
             || chain.includes.get(&place.chain).is_some_and(|last| place.position <= *last)
     }
 
+    /// The number up to which every place is known to be seen at `from`.
+    pub fn sees_all_to(&self, from: Place) -> u64 {
+        self.chains.get(&from.chain).map_or(0, |chain| chain.all_to)
+    }
+
     pub fn len(&self) -> usize {
         self.chains.len()
     }

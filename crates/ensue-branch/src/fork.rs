@@ -120,7 +120,8 @@ pub fn differ(dag: &Dag, records: &Records, key: &Key, branches: &[StateId]) -> 
 /// Whether another branch of a merge wrote a key so that one of them does not see it.
 pub fn hides(dag: &Dag, records: &Records, key: &Key, branches: &[StateId], one: StateId) -> bool {
     let one = dag.place(one);
-    let hidden = records.versions(key).iter().filter(|version| !dag.chains.sees(one, version.place));
+    let versions = records.versions_after(key, dag.chains.sees_all_to(one));
+    let hidden = versions.iter().filter(|version| !dag.chains.sees(one, version.place));
     let places: Vec<Place> = branches.iter().map(|branch| dag.place(*branch)).collect();
     hidden.into_iter().any(|version| places.iter().any(|place| dag.chains.sees(*place, version.place)))
 }

@@ -16,10 +16,40 @@ pub struct Version {
     pub value: Value,
 }
 
+/// The versions of one key.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    versions: Vec<Version>,
+    /// Their places were given in the order of their ids, as those of one site's commits are.
+    in_order: bool,
+}
+
+impl Row {
+    fn insert(&mut self, version: Version) {
+        let order = version.place.order;
+        let at = self.versions.partition_point(|other| other.id < version.id);
+        let follows = at.checked_sub(1).is_none_or(|before| self.versions[before].place.order <= order);
+        let precedes = self.versions.get(at).is_none_or(|after| order <= after.place.order);
+        self.in_order = (self.in_order || self.versions.is_empty()) && follows && precedes;
+        self.versions.insert(at, version);
+    }
+
+    fn put_in_order(&mut self) {
+        self.versions.sort_by_key(|version| version.id);
+        self.in_order = self.versions.is_sorted_by_key(|version| version.place.order);
+    }
+
+    /// Those at places after one of this number, and, where that is not known of some, more.
+    fn after(&self, order: u64) -> &[Version] {
+        let seen = if self.in_order { self.versions.partition_point(|v| v.place.order <= order) } else { 0 };
+        &self.versions[seen..]
+    }
+}
+
 /// The keys in the order of a hash, so that a walk over them can go on from a number.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
-    keys: BTreeMap<(u32, Key), Vec<Version>>,
+    keys: BTreeMap<(u32, Key), Row>,
     /// Of all keys whose hashes end alike, the number of the last place at which one was written; as many as there are keys, or twice.
     written: Vec<u64>,
     versions: usize,
@@ -36,12 +66,11 @@ impl Records {
         self.bytes += VERSION_BYTES + version.value.as_ref().map_or(0, |value| value.len());
         let hash = hash(key);
         self.note_written(hash, version.place.order);
-        let versions = self.keys.entry((hash, key.clone())).or_insert_with(|| {
+        let row = self.keys.entry((hash, key.clone())).or_insert_with(|| {
             self.bytes += KEY_BYTES + key.len();
-            Vec::new()
+            Row::default()
         });
-        let at = versions.partition_point(|other| other.id < version.id);
-        versions.insert(at, version);
+        row.insert(version);
     }
 
     fn note_written(&mut self, hash: u32, order: u64) {
@@ -63,28 +92,38 @@ impl Records {
 
     /// The newest version that is seen from one of these places.
     pub fn newest(&self, key: &Key, chains: &Chains, from: &[Place]) -> Option<&Version> {
-        let versions = self.keys.get(&(hash(key), key.clone()))?;
-        versions.iter().rev().find(|version| from.iter().any(|place| chains.sees(*place, version.place)))
+        let row = self.row(key)?;
+        row.versions.iter().rev().find(|version| from.iter().any(|place| chains.sees(*place, version.place)))
     }
 
     pub fn versions(&self, key: &Key) -> &[Version] {
-        self.keys.get(&(hash(key), key.clone())).map_or(&[], |versions| versions)
+        self.row(key).map_or(&[], |row| &row.versions)
+    }
+
+    /// At least those versions of a key that stand at places after one of this number. A key that is written much and is not
+    /// collected has thousands.
+    pub fn versions_after(&self, key: &Key, order: u64) -> &[Version] {
+        self.row(key).map_or(&[], |row| row.after(order))
+    }
+
+    fn row(&self, key: &Key) -> Option<&Row> {
+        self.keys.get(&(hash(key), key.clone()))
     }
 
     /// Changes the versions of a key; the order of their ids is put right, and a key without versions goes.
     pub fn change(&mut self, key: &Key, change: impl FnOnce(&mut Vec<Version>)) {
         let name = (hash(key), key.clone());
-        let Some(versions) = self.keys.get_mut(&name) else { return };
+        let Some(row) = self.keys.get_mut(&name) else { return };
         let weigh = |versions: &Vec<Version>| -> usize {
             versions.iter().map(|v| VERSION_BYTES + v.value.as_ref().map_or(0, |value| value.len())).sum()
         };
-        self.versions -= versions.len();
-        self.bytes -= weigh(versions);
-        change(versions);
-        versions.sort_by_key(|version| version.id);
-        self.versions += versions.len();
-        self.bytes += weigh(versions);
-        if versions.is_empty() {
+        self.versions -= row.versions.len();
+        self.bytes -= weigh(&row.versions);
+        change(&mut row.versions);
+        row.put_in_order();
+        self.versions += row.versions.len();
+        self.bytes += weigh(&row.versions);
+        if row.versions.is_empty() {
             self.keys.remove(&name);
             self.bytes -= KEY_BYTES + key.len();
         }
@@ -93,7 +132,7 @@ impl Records {
     /// All keys with their versions from a hash on, in the order of hashes.
     pub fn walk(&self, from: u32) -> impl Iterator<Item = (u32, &Key, &[Version])> {
         let from = (from, Key::new());
-        self.keys.range(from..).map(|((hash, key), versions)| (*hash, key, &versions[..]))
+        self.keys.range(from..).map(|((hash, key), row)| (*hash, key, &row.versions[..]))
     }
 
     pub fn keys(&self) -> usize {

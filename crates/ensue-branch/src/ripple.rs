@@ -99,10 +99,11 @@ impl Ripple<'_> {
         let at = self.dag.place(read);
         // If no merge came since, what is below the read state and it does not see was written since.
         let is_plain = self.dag.last_merge <= at.order;
+        let seen_to = if is_plain { at.order } else { self.dag.chains.sees_all_to(at) };
         let places = |key: &Key| {
-            let versions = match is_plain && !self.records.may_be_written_since(key, at.order) {
-                true => &[],
-                false => self.records.versions(key),
+            let versions = match self.records.may_be_written_since(key, seen_to) {
+                true => self.records.versions_after(key, seen_to),
+                false => &[],
             };
             let places = versions.iter().map(|version| version.place);
             places.filter(|place| !self.dag.chains.sees(at, *place)).collect::<Vec<Place>>()
