@@ -30,8 +30,8 @@ pub struct Case {
     pub clocks_ms: [u64; 2],
     /// Whether the cores of a datacenter are one process. Otherwise each is, and connections between them can break.
     pub one_process: bool,
-    /// Whether a disk takes its time: each operation is a choice. Otherwise it answers at once.
-    pub slow_disks: bool,
+    /// The datacenters whose disks take their time: each operation is a choice. The others' answer at once.
+    pub slow_disks: &'static [u8],
     /// Said by a client of the first datacenter, and known everywhere, before the search begins.
     pub before: &'static [&'static str],
     pub clients: &'static [Speaker],
@@ -46,7 +46,7 @@ const CALM: Case = Case {
     words: "",
     clocks_ms: [0, 0],
     one_process: true,
-    slow_disks: false,
+    slow_disks: &[],
     before: &["MSET x y"],
     clients: &[],
     breaks: 0,
@@ -143,7 +143,7 @@ pub const CASES: &[Case] = &[
             Speaker { datacenter: 1, core: 0, says: &["MGET x y"] },
         ],
         crashes: 1,
-        slow_disks: true,
+        slow_disks: &[0],
         ..CALM
     },
     Case {

@@ -71,6 +71,10 @@ impl Setting {
         Setting { case, shape, options, reactions: Reactions::default() }
     }
 
+    fn has_slow_disks(&self, site: Site) -> bool {
+        self.case.slow_disks.contains(&self.shape.datacenter(site).0)
+    }
+
     fn config(&self, site: Site, boot: u32) -> NodeConfig {
         NodeConfig {
             cluster: 1,
@@ -126,12 +130,11 @@ impl State {
     pub fn unleash(&mut self) {
         let case = self.setting.case;
         (self.breaks_left, self.crashes_left, self.ticks_left) = (case.breaks, case.crashes, case.ticks);
-        if case.slow_disks {
-            for shared in &mut self.machines {
-                let mut machine = shared.machine.as_ref().clone();
-                machine.let_disks_wait();
-                *shared = Shared::new(machine);
-            }
+        let sites = (0..self.machines.len()).map(Site);
+        for site in sites.filter(|&site| self.setting.has_slow_disks(site)) {
+            let mut machine = Machine::clone(&self.machines[site.0].machine);
+            machine.let_disks_wait();
+            self.machines[site.0] = Shared::new(machine);
         }
     }
 
@@ -315,7 +318,7 @@ impl State {
             let (now, mut effects) = (self.now(site), Effects::default());
             let disks = self.machines[site.0].machine.as_ref().clone().into_disks();
             let mut machine = Machine::start(self.setting.config(site, boot), now, disks, &mut effects);
-            if self.setting.case.slow_disks {
+            if self.setting.has_slow_disks(site) {
                 machine.let_disks_wait();
             }
             self.machines[site.0] = Shared::new(machine);
