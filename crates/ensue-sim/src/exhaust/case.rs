@@ -39,6 +39,8 @@ pub struct Case {
     pub breaks: u8,
     pub crashes: u8,
     pub ticks: u8,
+    /// The datacenters whose processes are killed.
+    pub mortal: &'static [u8],
 }
 
 const CALM: Case = Case {
@@ -52,6 +54,7 @@ const CALM: Case = Case {
     breaks: 0,
     crashes: 0,
     ticks: 0,
+    mortal: &[0, 1],
 };
 
 /// All cases.
@@ -144,6 +147,7 @@ pub const CASES: &[Case] = &[
         ],
         crashes: 1,
         slow_disks: &[0],
+        mortal: &[0],
         ..CALM
     },
     Case {

@@ -75,6 +75,11 @@ impl Setting {
         self.case.slow_disks.contains(&self.shape.datacenter(site).0)
     }
 
+    fn is_mortal(&self, process: ProcessId) -> bool {
+        let mut sites = self.shape.sites_of(process).into_iter();
+        sites.any(|site| self.case.mortal.contains(&self.shape.datacenter(site).0))
+    }
+
     fn config(&self, site: Site, boot: u32) -> NodeConfig {
         NodeConfig {
             cluster: 1,
@@ -167,7 +172,9 @@ impl State {
             );
         }
         if self.crashes_left > 0 {
-            choices.extend((0..shape.processes()).map(|p| Choice::Crash { process: ProcessId(p) }));
+            let processes = (0..shape.processes()).map(ProcessId);
+            let mortal = processes.filter(|&process| self.setting.is_mortal(process));
+            choices.extend(mortal.map(|process| Choice::Crash { process }));
         }
         if self.ticks_left > 0 {
             choices.extend((0..shape.datacenters).map(|datacenter| Choice::Tick { datacenter }));
