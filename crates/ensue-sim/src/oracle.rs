@@ -21,7 +21,9 @@ pub use finals::Final;
 
 use crate::history::History;
 use ensue_types::PartitionId;
+use lost::Parted;
 use past::Pasts;
+use std::collections::BTreeSet;
 use std::fmt;
 use writes::Writes;
 
@@ -81,8 +83,11 @@ pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
     writes::thin_air(history)?;
     let lost = lost::lost(history, finals);
     let parted = parted(history, &lost);
-    let history = parted.as_ref().unwrap_or(history);
-    let writes = Writes::collect(history, lost);
+    let (history, severed) = match parted {
+        Some(Parted { ref history, severed }) => (history, severed),
+        None => (history, BTreeSet::new()),
+    };
+    let writes = Writes::collect(history, lost, severed);
     let pasts = Pasts::compute(history, &writes)?;
     if history.promises.causality {
         registers::check(history, &pasts, &writes)?;
@@ -102,7 +107,7 @@ pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
 }
 
 /// The history without what was known only by lost writes, if it is another one.
-fn parted(history: &History, lost: &lost::Lost) -> Option<History> {
+fn parted(history: &History, lost: &lost::Lost) -> Option<Parted> {
     let gone = lost::gone(history, lost);
     (history.promises.causality && !gone.is_empty()).then(|| lost::parted(history, &gone))
 }
@@ -121,8 +126,11 @@ pub fn may_be_lost(history: &History, index: crate::history::OperationIndex, par
 pub fn judge_end(history: &History, finals: &[Final]) -> Result<(), Violation> {
     let lost = lost::lost(history, finals);
     let parted = parted(history, &lost);
-    let history = parted.as_ref().unwrap_or(history);
-    let writes = Writes::collect(history, lost);
+    let (history, severed) = match parted {
+        Some(Parted { ref history, severed }) => (history, severed),
+        None => (history, BTreeSet::new()),
+    };
+    let writes = Writes::collect(history, lost, severed);
     let pasts = Pasts::compute(history, &writes)?;
     finals::check(history, &pasts, &writes, finals)
 }

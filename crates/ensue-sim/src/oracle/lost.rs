@@ -10,8 +10,9 @@
 //! A lost write also takes with it what was known only by it: a session's next write carried the lost one as its
 //! dependency, in the place of all that came before it. So a session is a new one after each lost write. Who saw a lost
 //! write named that in the place of all that it covers, the session's own past too: it is a new one from there, and whoever
-//! shows a token that names a lost write knows nothing of its past (seed 70006277 of `cops-gt`). The same goes for a write that may be lost of a key
-//! that the history does not tell of (a counter of which only the total is checked, a key with a deadline).
+//! shows a token that names a lost write knows nothing of its past (seed 70006277 of `cops-gt`). So what an operation writes that saw a
+//! lost write itself, as an addition sees the sum, tells its readers of nothing that came before it (seed 110003447). The same goes for a
+//! write that may be lost of a key that the history does not tell of (a counter of which only the total is checked, a key with a deadline).
 
 use super::finals::Final;
 use super::writes::bit_of;
@@ -81,25 +82,45 @@ fn untold<'a>(history: &'a History, operation: &'a Operation) -> impl Iterator<I
     untold.map(|key| partition_of(key, history.partitions.max(1)))
 }
 
+/// What a history is without what was known only by lost writes.
+pub(super) struct Parted {
+    pub(super) history: History,
+    /// Operations that wrote, and saw a lost write: what they wrote tells of nothing before it. Each is a session by itself.
+    pub(super) severed: BTreeSet<OperationIndex>,
+}
+
 /// The history in which a session ends with each of these operations, and where it has seen one of them.
-pub(super) fn parted(history: &History, gone: &BTreeSet<OperationIndex>) -> History {
+pub(super) fn parted(history: &History, gone: &BTreeSet<OperationIndex>) -> Parted {
     let has_seen = |index: &OperationIndex| {
         let mut reads = history.operations[*index].reads.iter();
-        reads.any(|&(location, seen)| writers(history, location, seen).iter().any(|by| gone.contains(by)))
+        let is_other = |by: &OperationIndex| by != index && gone.contains(by);
+        reads.any(|&(location, seen)| writers(history, location, seen).iter().any(is_other))
     };
-    let mut parted = history.clone();
-    parted.sessions.clear();
+    let mut parted = Parted { history: history.clone(), severed: BTreeSet::new() };
+    parted.history.sessions.clear();
     for operations in &history.sessions {
         for part in operations.split_inclusive(|index| gone.contains(index) || has_seen(index)) {
-            let session = parted.sessions.len();
-            for (place, &index) in part.iter().enumerate() {
-                let operation = &mut parted.operations[index];
-                (operation.session, operation.number) = (session, place as u32 + 1);
+            let last =
+                part.last().filter(|last| has_seen(last) && !history.operations[**last].writes.is_empty());
+            parted.severed.extend(last);
+            let before = part.len() - usize::from(last.is_some());
+            for part in [&part[..before], &part[before..]].into_iter().filter(|part| !part.is_empty()) {
+                parted.add_session(part);
             }
-            parted.sessions.push(part.to_vec());
         }
     }
     parted
+}
+
+impl Parted {
+    fn add_session(&mut self, operations: &[OperationIndex]) {
+        let session = self.history.sessions.len();
+        for (place, &index) in operations.iter().enumerate() {
+            let operation = &mut self.history.operations[index];
+            (operation.session, operation.number) = (session, place as u32 + 1);
+        }
+        self.history.sessions.push(operations.to_vec());
+    }
 }
 
 /// The places of an operation's writes that take effect together with the one at a location.

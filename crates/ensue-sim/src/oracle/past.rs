@@ -76,6 +76,11 @@ impl Pasts {
                 return false;
             }
             let known = past[history.operations[source].session];
+            if writes.is_severed(source) && operation.merges != Some(source) {
+                let source = &history.operations[source];
+                past[source.session] = known.max(source.number);
+                continue;
+            }
             join(&mut past, &self.after[source]);
             if !seen_whole(history, source) && operation.merges != Some(source) {
                 // What was seen is one of its writes; the stamps of the others may be higher.

@@ -510,6 +510,29 @@ fn what_a_lost_write_covered_is_not_known_to_who_saw_that() {
     }
 }
 
+/// Seed 110003447: an addition saw the one before it, which was lost, and named that in the place of all that the counter held. Who sees it need
+/// not have seen what the lost one covered.
+#[test]
+fn an_addition_to_what_was_lost_tells_of_nothing_before_it() {
+    for survives in [false, true] {
+        let mut m = Maker::default();
+        let [first, second, third, reader] = m.sessions();
+        let kept = m.add(first, 0, 0b1);
+        let covering = m.add(second, 1, 0b11);
+        let seeing = m.add(third, 2, 0b111);
+        m.history.partitions = 1;
+        let (datacenter, partition) = (DatacenterId(0), PartitionId(0));
+        // The first is safe.
+        let since_us = m.history.operations[covering].invoked_us;
+        let at_us = m.history.operations[seeing].answered_us;
+        m.history.power_losses = vec![PowerLost { datacenter, partition, since_us, at_us }];
+        let bits = if survives { 0b110 } else { 0b100 };
+        m.time = 20_000;
+        let read = m.sum(reader, bits);
+        assert_eq!(m.judge(), survives.then_some(property::COUNTER), "{kept} {read}");
+    }
+}
+
 /// A history of two datacenters under `log`: sessions of the first, and one of the second.
 fn of_one_stream() -> (Maker, [SessionIndex; 3]) {
     let mut m = Maker::default();

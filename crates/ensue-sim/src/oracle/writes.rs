@@ -30,11 +30,13 @@ pub(super) struct Writes {
     observed: BTreeMap<OperationIndex, BTreeSet<Location>>,
     /// Acknowledged writes that the power took: somebody may have seen them, but nothing rests on them.
     lost: Lost,
+    /// Operations whose writes tell of nothing that came before them.
+    severed: BTreeSet<OperationIndex>,
 }
 
 impl Writes {
-    pub(super) fn collect(history: &History, lost: Lost) -> Writes {
-        let mut writes = Writes { observed: observed(history), lost, ..Writes::default() };
+    pub(super) fn collect(history: &History, lost: Lost, severed: BTreeSet<OperationIndex>) -> Writes {
+        let mut writes = Writes { observed: observed(history), lost, severed, ..Writes::default() };
         for operations in &history.sessions {
             for &index in operations {
                 writes.add(history, index);
@@ -77,6 +79,11 @@ impl Writes {
     /// Whether the power took what an operation wrote.
     pub(super) fn is_gone(&self, index: OperationIndex) -> bool {
         self.lost.range((index, Location(0))..).next().is_some_and(|(lost, _)| *lost == index)
+    }
+
+    /// Whether what an operation wrote tells of nothing that came before it.
+    pub(super) fn is_severed(&self, index: OperationIndex) -> bool {
+        self.severed.contains(&index)
     }
 
     /// For each session its latest write at a location that a past includes.
