@@ -12,6 +12,7 @@ use super::regain::{is_about_dependencies, is_given_up};
 use super::{Partition, Stage};
 use crate::config::AppendFsync;
 use crate::trace::Trace;
+use ensue_store::log::Lsn;
 use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Rule};
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::{BTreeMap, BTreeSet};
@@ -139,6 +140,7 @@ impl Partition {
         // What was taken back was logged before the others' time was known again.
         self.times.logged = None;
         self.log_times();
+        self.persistence.caught_up = Some(Lsn(self.persistence.log_end()));
         self.mark_caught_up();
         self.trace(Trace::PartitionReady { partition: self.id, records });
     }
@@ -186,10 +188,16 @@ impl Partition {
         self.settle();
     }
 
-    /// From now on a restart within this boot of the machine finds all that was shown.
-    fn mark_caught_up(&mut self) {
+    /// From now on a restart within this boot of the machine finds all that was shown, once what was caught up with is in the log:
+    /// a process that is killed before must catch up again. Under `always` the mark is believed after a power loss, too.
+    pub(super) fn mark_caught_up(&mut self) {
         let always = self.config.append_fsync == AppendFsync::Always;
         let boot_id = self.config.boot_id;
+        let Some(log) = &self.persistence.log else { return };
+        let kept = if always { log.synced() } else { log.written() };
+        if self.persistence.caught_up.take_if(|end| *end <= kept).is_none() {
+            return;
+        }
         let Some(superblock) = &mut self.persistence.superblock else { return };
         let marked = superblock.mark_running(boot_id, always);
         self.persistence.opening.push_back(marked.clone());

@@ -54,6 +54,7 @@ impl Partition {
         }
         if self.is_out_of_room()
             || !self.persistence.opening.is_empty()
+            || self.persistence.caught_up.is_some()
             || self.persistence.room.given_up.is_some()
             || self.now.monotonic_us < self.persistence.room.next_checkpoint_us
         {

@@ -83,6 +83,8 @@ pub(crate) struct Persistence {
     pub(super) stream_floor: Lsn,
     /// What must be carried out before anything is appended or synced, one after the other.
     pub(super) opening: VecDeque<DiskOp>,
+    /// After a lost tail all has been caught up with: the superblock says so when the log has been written up to here.
+    pub(super) caught_up: Option<Lsn>,
     pub(super) room: super::space::Room,
 }
 
@@ -110,6 +112,7 @@ impl Persistence {
             bound: LogicalTime::ZERO,
             stream_floor: Lsn(0),
             opening: VecDeque::new(),
+            caught_up: None,
             room: Default::default(),
         }
     }
@@ -490,6 +493,7 @@ impl Partition {
         }
         self.settle();
         self.finish_catching_up();
+        self.mark_caught_up();
     }
 
     fn on_log_written(&mut self, file: FileName) {

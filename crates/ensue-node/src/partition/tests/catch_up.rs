@@ -7,7 +7,7 @@ use crate::config::DatacenterTopology;
 use crate::partition::Partition;
 use bytes::Bytes;
 use ensue_protocol::facts;
-use ensue_store::disk::FileName;
+use ensue_store::disk::{DiskOp, FileName};
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
@@ -89,6 +89,15 @@ fn receive_what_waits(world: &mut World) {
     world.message(ELSEWHERE, Message::StreamEntries { incarnation, first: position, entries });
 }
 
+/// The neighbour has everything that it was asked for.
+fn met(asked: &[Message]) -> Vec<Message> {
+    let checks = asked.iter().filter_map(|message| match message {
+        Message::CheckDependencies { check, .. } => Some(*check),
+        _ => None,
+    });
+    checks.map(|check| Message::DependenciesMet { check, gone: Vec::new() }).collect()
+}
+
 #[test]
 fn it_serves_when_what_the_streams_held_is_applied_and_not_when_it_is_received() {
     let mut world = after_power_loss(started(BTreeMap::new(), 1));
@@ -97,12 +106,8 @@ fn it_serves_when_what_the_streams_held_is_applied_and_not_when_it_is_received()
     repeat(&mut world, &asked);
     say_end(&mut world, 1);
     assert!(world.partition.is_catching_up(), "a session may have seen it before");
-    let checks = asked.iter().filter_map(|message| match message {
-        Message::CheckDependencies { check, .. } => Some(*check),
-        _ => None,
-    });
-    for check in checks.collect::<Vec<_>>() {
-        world.message(ITS_NEIGHBOUR, Message::DependenciesMet { check, gone: Vec::new() });
+    for message in met(&asked) {
+        world.message(ITS_NEIGHBOUR, message);
     }
     assert!(!world.partition.is_catching_up());
 }
@@ -141,4 +146,31 @@ fn what_its_neighbours_told_an_earlier_life_does_not_count() {
     assert!(world.partition.is_catching_up());
     repeat(&mut world, &asked);
     assert!(!world.partition.is_catching_up());
+}
+
+/// Seed 110082483. A process that is killed before must catch up again: else it would serve without what it had taken up, and shown, last.
+#[test]
+fn it_is_called_caught_up_on_disk_when_the_log_holds_what_it_caught_up_with() {
+    let mut world = after_power_loss(started(BTreeMap::new(), 1));
+    receive_what_waits(&mut world);
+    let asked = sent(&mut world);
+    repeat(&mut world, &asked);
+    say_end(&mut world, 1);
+    // What waited is logged as applied in the turn in which all is over.
+    for message in met(&asked) {
+        world.hear(ITS_NEIGHBOUR, message);
+    }
+    assert!(!world.partition.is_catching_up());
+    world.partition.on_turn_end();
+    let end = world.partition.persistence.log_end();
+    let mut marked = 0;
+    loop {
+        let written = world.partition.persistence.open().written().0;
+        let Some(op) = world.next_op() else { break };
+        if let DiskOp::Replace { file: FileName::Superblock, .. } = op {
+            assert!(written >= end, "{written} of {end} bytes of the log are written");
+            marked += 1;
+        }
+    }
+    assert_eq!(marked, 1);
 }

@@ -57,18 +57,28 @@ impl World {
     /// Ends the turn, and carries out what the disk is asked until it is asked nothing more.
     pub(super) fn work(&mut self) {
         self.partition.on_turn_end();
-        while let Some(op) = self.partition.disk.pop_front() {
-            let done = carry_out(&mut self.files, op);
-            self.partition.on_disk(self.now, done);
-            self.partition.on_turn_end();
-        }
+        while self.next_op().is_some() {}
+    }
+
+    /// Carries out the next operation of the disk; says which it was.
+    pub(super) fn next_op(&mut self) -> Option<DiskOp> {
+        let op = self.partition.disk.pop_front()?;
+        let done = carry_out(&mut self.files, op.clone());
+        self.partition.on_disk(self.now, done);
+        self.partition.on_turn_end();
+        Some(op)
     }
 
     pub(super) fn message(&mut self, from: Address, message: Message) {
+        self.hear(from, message);
+        self.work();
+    }
+
+    /// A message arrives, and its turn goes on.
+    pub(super) fn hear(&mut self, from: Address, message: Message) {
         let to = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
         let time = LogicalTime::from_ms(self.now.wall_ms);
         self.partition.on_message(self.now, Envelope { from, to, time, message });
-        self.work();
     }
 
     pub(super) fn run(&mut self, line: &str) {
