@@ -125,6 +125,10 @@ impl Persistence {
         self.log.as_ref().map_or(0, |log| log.end().0)
     }
 
+    pub(crate) fn log_synced(&self) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.synced().0)
+    }
+
     /// Appends an entry of the own stream.
     pub(crate) fn log_own(&mut self, position: Position, entry: &Bytes) {
         self.open().append_own(entry);

@@ -169,7 +169,6 @@ impl Partition {
     /// A participant's parts are durable.
     pub(crate) fn on_parts_synced(&mut self, from: Address, operations: Vec<OperationId>) {
         let Address::Partition { partition, .. } = from else { return };
-        let mut unknown = Vec::new();
         for operation in operations {
             let name = self.transactions.name_of(operation, self.datacenter);
             let coordinated = name.and_then(|name| self.transactions.coordinated.get_mut(&name));
@@ -179,12 +178,21 @@ impl Partition {
                     self.complete_if_done(transaction);
                 }
                 (Some(_), _) => {}
-                (None, _) if self.transactions.durable.completed.iter().any(|(_, o, _)| *o == operation) => {}
-                (None, _) => unknown.push(operation),
+                (None, _) => self.forget_when_durable(operation, partition),
             }
         }
-        if !unknown.is_empty() {
-            self.send(from, Message::PartsForgotten { operations: unknown });
+        self.forget_completed(self.persistence.log_synced());
+    }
+
+    /// A participant reports its part of a transaction that is not coordinated here any more. That it was completed may have been
+    /// read, after a restart, from the part of the log that is not synced: the participant is told when it is.
+    fn forget_when_durable(&mut self, operation: OperationId, participant: PartitionId) {
+        let end = self.persistence.log_end();
+        let completed = &mut self.transactions.durable.completed;
+        match completed.iter_mut().find(|(_, waits, _)| *waits == operation) {
+            Some((.., participants)) if participants.contains(&participant) => {}
+            Some((.., participants)) => participants.push(participant),
+            None => completed.push_back((end, operation, vec![participant])),
         }
     }
 
