@@ -1,11 +1,11 @@
 //! One core of a tiny world: the real node, and its partitions' disks, which answer at once or when they are chosen to.
 
+use super::line::Sent;
 use super::print::{self, Print, Printer};
 use crate::disk::Disk;
 use ensue_node::{Input, Node, NodeConfig, Output, Trace};
 use ensue_store::disk::DiskOp;
 use ensue_types::{CoreId, DatacenterId, Now, PartitionId, SessionId};
-use ensue_wire::Envelope;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Machine {
 /// What a step of a core asks of its surroundings.
 #[derive(Debug, Default)]
 pub struct Effects {
-    pub sent: Vec<(DatacenterId, CoreId, Envelope)>,
+    pub sent: Vec<(DatacenterId, CoreId, Sent)>,
     pub replies: Vec<(SessionId, Vec<u8>)>,
     pub closed: Vec<SessionId>,
     /// A partition gave up.
@@ -112,7 +112,9 @@ impl Machine {
         match output {
             Output::Reply { session, bytes, .. } => effects.replies.push((session, bytes)),
             Output::Disconnect { session } => effects.closed.push(session),
-            Output::Send { datacenter, core, envelope } => effects.sent.push((datacenter, core, envelope)),
+            Output::Send { datacenter, core, envelope } => {
+                effects.sent.push((datacenter, core, Sent::message(envelope)));
+            }
             Output::Disk { partition, op } => self.waiting.entry(partition).or_default().push_back(op),
             Output::Trace(Trace::PartitionStopped { partition, reason }) => {
                 effects.stopped = Some(format!("{partition}: {reason}"));

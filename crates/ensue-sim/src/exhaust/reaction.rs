@@ -2,16 +2,16 @@
 //!
 //! Most orders of events differ in what happens at different cores, so each core meets the same few situations in very many of them.
 
-use super::line::Sent;
 use super::machine::{Effects, Machine, Shared};
 use super::print::{self, Print};
 use ensue_node::Input;
-use ensue_types::{CoreId, DatacenterId, Now, PartitionId, SessionId};
+use ensue_types::{Now, PartitionId};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A core and its disks take some tens of kilobytes, and each reaction keeps one of them.
+/// A core and its disks take some kilobytes, and each reaction keeps one of them.
 const REMEMBERED_MAX: usize = 40_000;
 
 /// What happens to a core.
@@ -26,16 +26,7 @@ pub enum Cause {
 #[derive(Clone)]
 pub struct Reaction {
     pub machine: Shared,
-    pub outcome: Arc<Outcome>,
-}
-
-/// What it asks of its surroundings.
-pub struct Outcome {
-    pub sent: Vec<(DatacenterId, CoreId, Sent)>,
-    pub replies: Vec<(SessionId, Vec<u8>)>,
-    pub closed: Vec<SessionId>,
-    /// A partition gave up.
-    pub stopped: Option<String>,
+    pub effects: Arc<Effects>,
 }
 
 /// The reactions seen so far; all are forgotten when they become too many.
@@ -55,7 +46,7 @@ impl Reactions {
             Cause::Input(input) => machine.give(now, input, &mut effects),
             Cause::Disk(partition) => machine.run_disk(now, partition, &mut effects),
         }
-        let reaction = Reaction { machine: Shared::new(machine), outcome: Arc::new(Outcome::of(effects)) };
+        let reaction = Reaction { machine: Shared::new(machine), effects: Arc::new(effects) };
         let mut remembered = self.remembered();
         if remembered.len() >= REMEMBERED_MAX {
             remembered.clear();
@@ -64,23 +55,14 @@ impl Reactions {
         reaction
     }
 
-    fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<Print, Reaction, FixedState>> {
+    fn remembered(&self) -> MutexGuard<'_, HashMap<Print, Reaction, FixedState>> {
         // A core that panicked left nothing half done here.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl std::fmt::Debug for Reactions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Reactions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} reactions", self.remembered().len())
-    }
-}
-
-impl Outcome {
-    pub fn of(effects: Effects) -> Outcome {
-        let Effects { sent, replies, closed, stopped } = effects;
-        let sent =
-            sent.into_iter().map(|(datacenter, core, envelope)| (datacenter, core, Sent::message(envelope)));
-        Outcome { sent: sent.collect(), replies, closed, stopped }
     }
 }

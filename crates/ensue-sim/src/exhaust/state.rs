@@ -5,7 +5,7 @@ use super::client::Client;
 use super::line::{Line, Packet};
 use super::machine::{Disks, Effects, Machine, Shared};
 use super::print::{Print, Printer};
-use super::reaction::{Cause, Outcome, Reactions};
+use super::reaction::{Cause, Reactions};
 use crate::clock::EPOCH_MS;
 use crate::oracle::{Violation, property};
 use crate::seed::Options;
@@ -122,7 +122,7 @@ impl State {
             let (now, mut effects) = (state.now(site), Effects::default());
             let machine = Machine::start(state.setting.config(site, 1), now, Disks::new(), &mut effects);
             state.machines.push(Shared::new(machine));
-            state.take_outcome(site, &Outcome::of(effects))?;
+            state.take_effects(site, &effects)?;
         }
         for (from, to) in pairs(shape) {
             state.line(from, to).forget();
@@ -329,7 +329,7 @@ impl State {
                 machine.let_disks_wait();
             }
             self.machines[site.0] = Shared::new(machine);
-            self.take_outcome(site, &Outcome::of(effects))?;
+            self.take_effects(site, &effects)?;
         }
         for (from, to) in pairs(shape).filter(|(from, to)| sites.contains(from) || sites.contains(to)) {
             if sites.contains(&to) { self.line(from, to).forget() } else { self.line(from, to).renew() }
@@ -355,14 +355,14 @@ impl State {
     fn react(&mut self, site: Site, cause: Cause) -> Result<(), Violation> {
         let reaction = self.setting.reactions.of(&self.machines[site.0], self.now(site), cause);
         self.machines[site.0] = reaction.machine;
-        self.take_outcome(site, &reaction.outcome)
+        self.take_effects(site, &reaction.effects)
     }
 
-    fn take_outcome(&mut self, site: Site, outcome: &Outcome) -> Result<(), Violation> {
-        if let Some(why) = &outcome.stopped {
+    fn take_effects(&mut self, site: Site, effects: &Effects) -> Result<(), Violation> {
+        if let Some(why) = &effects.stopped {
             return Err(Violation::new(property::STOPPED, format!("{} {why}", self.name(site))));
         }
-        for (datacenter, core, message) in &outcome.sent {
+        for (datacenter, core, message) in &effects.sent {
             let to = self.setting.shape.site(*datacenter, *core);
             assert!(
                 pairs(self.setting.shape).any(|pair| pair == (site, to)),
@@ -371,12 +371,12 @@ impl State {
             self.line(site, to).send(message.clone());
         }
         let mine = |client: &&mut Client, session| client.session == session && !client.gone;
-        for (session, bytes) in &outcome.replies {
+        for (session, bytes) in &effects.replies {
             if let Some(client) = self.clients.iter_mut().find(|client| mine(client, *session)) {
                 client.hear(bytes).map_err(|why| Violation::new(property::PROTOCOL, why))?;
             }
         }
-        for session in &outcome.closed {
+        for session in &effects.closed {
             if let Some(client) = self.clients.iter_mut().find(|client| mine(client, *session)) {
                 client.gone = true;
             }
