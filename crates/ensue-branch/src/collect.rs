@@ -170,9 +170,9 @@ impl Collector<'_> {
         let torn = self.dag.states.iter().filter(|(_, state)| !state.torn_from.is_empty());
         let left: Vec<(StateId, Vec<StateId>)> =
             torn.map(|(id, state)| (*id, self.dag.torn(*id, &state.torn_from))).collect();
-        self.dag.has_torn = left.iter().any(|(_, names)| !names.is_empty());
+        self.dag.has_torn = false;
         for (id, names) in left {
-            self.dag.states.get_mut(&id).expect("one of them").torn_from = names;
+            self.dag.tear(id, names);
         }
     }
 

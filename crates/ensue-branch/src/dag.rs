@@ -184,6 +184,12 @@ impl Dag {
         names.iter().copied().filter(is_beside).collect()
     }
 
+    /// A state is torn from what these names stand for.
+    pub fn tear(&mut self, id: StateId, names: Vec<StateId>) {
+        self.has_torn |= !names.is_empty();
+        self.states.get_mut(&id).expect("a caller has put it in").torn_from = names;
+    }
+
     /// A state is known by another name, lower than its own and than its children's.
     pub fn rename(&mut self, old: StateId, new: StateId) {
         let state = self.states.remove(&old).expect("renamed by a caller who found it");

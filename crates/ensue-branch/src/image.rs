@@ -177,9 +177,9 @@ impl Branches {
         for _ in 0..take(from, 2)?.get_u16_le() {
             tags.push(tag(from)?);
         }
-        self.dag.has_torn |= !torn_from.is_empty();
+        self.dag.tear(id, torn_from);
         let state = self.dag.states.get_mut(&id).expect("just put in");
-        (state.joined, state.torn_from, state.tags) = (joined, torn_from, tags);
+        (state.joined, state.tags) = (joined, tags);
         Ok(())
     }
 

@@ -112,10 +112,8 @@ impl Branches {
         self.note_joined(commit);
         self.ceilings.note_state(&self.dag, self.site, id);
         let torn_from = self.dag.torn(id, &commit.parents);
-        self.dag.has_torn |= !torn_from.is_empty();
-        let state = self.dag.states.get_mut(&id).expect("just put in");
-        state.torn_from = torn_from;
-        let place = state.place;
+        self.dag.tear(id, torn_from);
+        let place = self.dag.place(id);
         for (writer, write) in &rebuilt.versions {
             self.records.insert(&write.key, Version { id: *writer, place, value: write.value.clone() });
         }
