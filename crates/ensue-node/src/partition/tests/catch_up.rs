@@ -89,6 +89,16 @@ fn receive_what_waits(world: &mut World) {
     world.message(ELSEWHERE, Message::StreamEntries { incarnation, first: position, entries });
 }
 
+/// A partition that lost power, has heard everything, and has yet to apply what waits; and what it asked on the way.
+fn waiting() -> (World, Vec<Message>) {
+    let mut world = after_power_loss(started(BTreeMap::new(), 1));
+    receive_what_waits(&mut world);
+    let asked = sent(&mut world);
+    repeat(&mut world, &asked);
+    say_end(&mut world, 1);
+    (world, asked)
+}
+
 /// The neighbour has everything that it was asked for.
 fn met(asked: &[Message]) -> Vec<Message> {
     let checks = asked.iter().filter_map(|message| match message {
@@ -100,11 +110,7 @@ fn met(asked: &[Message]) -> Vec<Message> {
 
 #[test]
 fn it_serves_when_what_the_streams_held_is_applied_and_not_when_it_is_received() {
-    let mut world = after_power_loss(started(BTreeMap::new(), 1));
-    receive_what_waits(&mut world);
-    let asked = sent(&mut world);
-    repeat(&mut world, &asked);
-    say_end(&mut world, 1);
+    let (mut world, asked) = waiting();
     assert!(world.partition.is_catching_up(), "a session may have seen it before");
     for message in met(&asked) {
         world.message(ITS_NEIGHBOUR, message);
@@ -151,11 +157,7 @@ fn what_its_neighbours_told_an_earlier_life_does_not_count() {
 /// Seed 110082483. A process that is killed before must catch up again: else it would serve without what it had taken up, and shown, last.
 #[test]
 fn it_is_called_caught_up_on_disk_when_the_log_holds_what_it_caught_up_with() {
-    let mut world = after_power_loss(started(BTreeMap::new(), 1));
-    receive_what_waits(&mut world);
-    let asked = sent(&mut world);
-    repeat(&mut world, &asked);
-    say_end(&mut world, 1);
+    let (mut world, asked) = waiting();
     // What waited is logged as applied in the turn in which all is over.
     for message in met(&asked) {
         world.hear(ITS_NEIGHBOUR, message);
