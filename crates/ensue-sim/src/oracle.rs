@@ -23,7 +23,6 @@ use crate::history::History;
 use ensue_types::PartitionId;
 use lost::Parted;
 use past::Pasts;
-use std::collections::BTreeSet;
 use std::fmt;
 use writes::Writes;
 
@@ -83,11 +82,9 @@ pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
     writes::thin_air(history)?;
     let lost = lost::lost(history, finals);
     let parted = parted(history, &lost);
-    let (history, severed) = match parted {
-        Some(Parted { ref history, severed }) => (history, severed),
-        None => (history, BTreeSet::new()),
-    };
-    let writes = Writes::collect(history, lost, severed);
+    let severed = parted.as_ref().map(|parted| parted.severed.clone());
+    let history = parted.as_ref().map_or(history, |parted| &parted.history);
+    let writes = Writes::collect(history, lost, severed.unwrap_or_default());
     let pasts = Pasts::compute(history, &writes)?;
     if history.promises.causality {
         registers::check(history, &pasts, &writes)?;
@@ -126,11 +123,9 @@ pub fn may_be_lost(history: &History, index: crate::history::OperationIndex, par
 pub fn judge_end(history: &History, finals: &[Final]) -> Result<(), Violation> {
     let lost = lost::lost(history, finals);
     let parted = parted(history, &lost);
-    let (history, severed) = match parted {
-        Some(Parted { ref history, severed }) => (history, severed),
-        None => (history, BTreeSet::new()),
-    };
-    let writes = Writes::collect(history, lost, severed);
+    let severed = parted.as_ref().map(|parted| parted.severed.clone());
+    let history = parted.as_ref().map_or(history, |parted| &parted.history);
+    let writes = Writes::collect(history, lost, severed.unwrap_or_default());
     let pasts = Pasts::compute(history, &writes)?;
     finals::check(history, &pasts, &writes, finals)
 }
