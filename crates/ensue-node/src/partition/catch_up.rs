@@ -39,6 +39,14 @@ impl Partition {
         self.catch_up.is_some()
     }
 
+    /// Whether parts of local transactions that were lost may yet be given back: they are stamped at the time of their decision.
+    /// Where no write takes several partitions there are none.
+    pub(super) fn awaits_lost_parts(&self) -> bool {
+        self.config.rules.hold(Rule::LostPartsHoldTheTime)
+            && self.catch_up.as_ref().is_some_and(|catch_up| !catch_up.placed)
+            && self.protocols.iter().any(|protocol| protocol.capabilities().write_transactions)
+    }
+
     pub(super) fn begin_to_catch_up(&mut self, without: u16, records: u64, open: &mut Open) {
         let local = |transaction: &OperationId| transaction.datacenter == self.datacenter;
         let (prepared, replicated) =
@@ -174,9 +182,16 @@ impl Partition {
         self.take_up_prepared(prepared);
         let (asked, decided): (Vec<Message>, Vec<Message>) =
             told.into_iter().partition(|message| matches!(message, Message::Prepare { .. }));
+        let times: BTreeMap<OperationId, LogicalTime> = decided
+            .iter()
+            .filter_map(|message| match message {
+                Message::Commit { transaction, decision } => Some((*transaction, decision.at)),
+                _ => None,
+            })
+            .collect();
         for message in asked {
             if let Message::Prepare { transaction, keyspace, part } = message {
-                self.on_prepare(transaction, keyspace, part);
+                self.prepare(transaction, keyspace, part, times.get(&transaction).copied());
             }
         }
         // All get their times before any is executed: what changes one row takes effect in the order of time.

@@ -65,6 +65,10 @@ impl Partition {
         }
         self.collector.next_us = self.now.monotonic_us + 1_000 * self.config.tuning.collect_interval_ms;
         self.take_candidates();
+        if self.awaits_lost_parts() {
+            // One of them may be older than a tombstone, and stands in no row yet.
+            return;
+        }
         if self.is_checkpointing() {
             // A tombstone that the checkpoint has not reached must be in it: the log merged on top may hold older writes. So must states.
             return;

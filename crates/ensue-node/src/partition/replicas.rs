@@ -174,8 +174,12 @@ impl Partition {
         // Every entry that is yet to come in the own stream has a higher stamp than this acknowledgement's time: what
         // waits for a decision or its turn may have drawn, or be given, one below the clock.
         let now = self.promise();
-        let floor =
-            self.order.earliest().map_or(now, |earliest| now.min(LogicalTime(earliest.0.saturating_sub(1))));
+        let floor = match self.order.earliest() {
+            // A part that was lost comes with the time of its decision, which is not known before it comes.
+            _ if self.awaits_lost_parts() => LogicalTime::ZERO,
+            Some(earliest) => now.min(LogicalTime(earliest.0.saturating_sub(1))),
+            None => now,
+        };
         self.send_at(floor, to, Message::StreamAcknowledge(acknowledge));
     }
 

@@ -47,6 +47,10 @@ impl Sender {
     pub fn on_acknowledge(&mut self, acknowledge: &StreamAcknowledge, clock: LogicalTime) {
         self.received = self.received.max(acknowledge.received);
         self.synced = self.synced.max(acknowledge.synced);
+        if acknowledge.end.incarnation() > self.end.incarnation() {
+            // It lost its tail: parts that are given back to it may be older than the time that it had said.
+            self.clock = LogicalTime::ZERO;
+        }
         self.end = self.end.max(acknowledge.end);
         self.clock = self.clock.max(clock);
         for &(origin, incarnation, position) in &acknowledge.applied {

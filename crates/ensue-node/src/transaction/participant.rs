@@ -34,6 +34,17 @@ pub(crate) struct ReplicatedPart {
 impl Partition {
     /// The coordinator asks for a vote.
     pub(crate) fn on_prepare(&mut self, transaction: OperationId, keyspace: KeyspaceId, part: Option<Part>) {
+        self.prepare(transaction, keyspace, part, None);
+    }
+
+    /// A part, or one that was lost and whose decision is known: it stands at the time of that, also after a restart.
+    pub(crate) fn prepare(
+        &mut self,
+        transaction: OperationId,
+        keyspace: KeyspaceId,
+        part: Option<Part>,
+        decided: Option<LogicalTime>,
+    ) {
         if self.is_replicated(transaction).is_some() {
             return self.prepare_replicated(transaction);
         }
@@ -46,7 +57,7 @@ impl Partition {
             return self.vote_again(transaction);
         }
         let Some(part) = part else { return };
-        let at = self.tick();
+        let at = decided.unwrap_or_else(|| self.tick());
         let record = Record::Prepared { transaction, keyspace, at, part: part.clone() };
         self.persistence.log(&record);
         self.await_decision(transaction, keyspace, part, at);
