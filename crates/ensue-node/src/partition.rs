@@ -434,6 +434,7 @@ impl Partition {
 
     /// The same, in the name of a time that may lie below the clock.
     pub(crate) fn send_at(&mut self, time: LogicalTime, to: Address, message: Message) {
+        self.cover_clock();
         let rests_on =
             if self.config.rules.hold(Rule::OutputsAfterLog) { self.persistence.log_end() } else { 0 };
         let envelope = Envelope { from: self.address(), to, time, message };

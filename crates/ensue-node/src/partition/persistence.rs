@@ -378,6 +378,15 @@ impl Partition {
         self.log_bound();
     }
 
+    /// The same within a turn, where the wall or another datacenter has moved the clock past its bound at once: what is said now
+    /// rests on the next bound.
+    pub(super) fn cover_clock(&mut self) {
+        let serving = self.persistence.log.is_some() && matches!(self.stage, super::Stage::Serving);
+        if serving && self.clock.latest().ms() >= self.persistence.bound.ms() {
+            self.bound_clock();
+        }
+    }
+
     pub(super) fn log_bound(&mut self) {
         let bound = self.persistence.bound;
         self.persistence.log(&Record::ClockBound { bound });

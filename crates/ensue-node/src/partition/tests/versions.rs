@@ -368,3 +368,22 @@ fn a_restart_by_a_checkpoint_shows_no_time_again() {
     let again = World::under("eventual", world.files_when_a_checkpoint_is_named(), now, u64::MAX).started();
     assert!(again.partition.clock.latest() >= bound, "a time below {bound} may have been shown");
 }
+
+/// Seed 700085 of `eventual`. The wall leaps between two turns; a process that is killed in the second one must not forget it.
+#[test]
+fn what_is_said_at_a_time_rests_on_a_bound_of_the_clock_above_it() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::under("eventual", BTreeMap::new(), now, u64::MAX).started();
+    let said = |world: &mut World| {
+        std::iter::from_fn(|| world.partition.outbox.next()).map(|envelope| envelope.time).max()
+    };
+    said(&mut world);
+    let bound = world.partition.persistence.bound;
+    world.now.monotonic_us += 10_000_000;
+    world.now.wall_ms += 3_600_000;
+    world.partition.now = world.now;
+    world.partition.on_turn_end();
+    assert!(said(&mut world).is_none_or(|time| time < bound), "the new bound is not in the log");
+    world.work();
+    assert!(said(&mut world).is_some_and(|time| time > bound));
+}
