@@ -163,6 +163,10 @@ impl Options {
             options.clock.wild_ms = options.tuning.clock_ahead_ms_max + rarities.between(100, 20_000);
         }
         options.faults.loses_datacenter = rarities.chance(60);
+        // Ways within a datacenter, too, may be long: while the questions of one read are on theirs, others write.
+        if rarities.chance(120) {
+            options.links.local_us.1 = rarities.skewed(1_000, 30_000);
+        }
         options.faults = draw_faults(&options);
         options
     }
@@ -191,7 +195,8 @@ impl Options {
     /// without faults, with small delays and good clocks, says no.
     pub fn may_wait(&self, limit_ms: u64) -> bool {
         let most_us = self.links.delay_us.iter().flatten().max().copied().unwrap_or(0);
-        let way_ms = (most_us + self.links.jitter_us + self.turn_us_max + self.disk.sync_us.1) / 1_000 + 1;
+        let links_us = most_us + self.links.jitter_us + self.links.local_us.1;
+        let way_ms = (links_us + self.turn_us_max + self.disk.sync_us.1) / 1_000 + 1;
         let tuning = &self.tuning;
         let rounds_ms = tuning.heartbeat_interval_ms + tuning.stabilization_interval_ms + way_ms;
         let calm = self.faults.intervals_ms.is_empty()
