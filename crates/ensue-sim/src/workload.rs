@@ -91,6 +91,7 @@ impl Workload {
                 token: None,
                 prefix: format!("k{session}-"),
                 given_up: 0,
+                fell_back_us: None,
                 model: Default::default(),
                 model_uncertain: false,
                 expiring: None,
@@ -250,6 +251,7 @@ impl Workload {
                 Ok(false)
             }
             Ok(results) => {
+                self.clients[index].fell_back_us = None;
                 self.learn(world, index, &request, &results)?;
                 let goes_on = self.follow(world, marks, index, request, &results);
                 if goes_on && self.clients[index].waiting.is_empty() {
@@ -388,6 +390,7 @@ impl Workload {
         client.token = None;
         client.prefix = format!("k{session}-");
         client.expiring = None;
+        client.fell_back_us = None;
         client.site = Site(client.random.index(world.options.shape.sites()));
         let at = world.now() + client.random.between(1_000, 50_000);
         world.alarm(at, Alarm::Client(index));

@@ -79,6 +79,8 @@ pub struct Client {
     /// How often the session has given up such keys.
     pub given_up: u32,
     pub model: Model,
+    /// When the session fell back, if it has been served nothing since.
+    pub fell_back_us: Option<u64>,
     /// An operation on private keys has an unknown outcome.
     pub model_uncertain: bool,
     pub expiring: Option<Expiring>,

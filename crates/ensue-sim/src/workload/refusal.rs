@@ -3,9 +3,9 @@
 //! What was asked had no effect. After `BLOCKED` the session goes on. After `FALLBACK` it is a new one, which knows nothing of
 //! its past, on the same connection: what was sent behind the refused request belongs to the new session.
 
-use super::Workload;
 use super::client::{Purpose, Request};
 use super::command::Expect;
+use super::{Workload, names_several};
 use crate::history::{OperationIndex, Outcome};
 use crate::marks::{Mark, Marks};
 use crate::oracle::{Violation, property};
@@ -55,7 +55,7 @@ impl Workload {
 
     pub(super) fn refuse(
         &mut self,
-        world: &World,
+        world: &mut World,
         marks: &mut Marks,
         index: usize,
         request: Request,
@@ -79,10 +79,37 @@ impl Workload {
             );
             return Err(Violation::new(property::AVAILABILITY, words));
         }
+        if refusal == Refusal::FellBack {
+            self.falls_back_once(world, index, &request)?;
+        }
         if matches!(refusal, Refusal::FellBack | Refusal::Parted) {
             self.fall_back(index, request.private);
         } else if request.private {
             self.give_up_private(index, true);
+        }
+        Ok(())
+    }
+
+    /// Who fell back knows nothing that one owner alone would have to wait for.
+    fn falls_back_once(
+        &mut self,
+        world: &mut World,
+        index: usize,
+        request: &Request,
+    ) -> Result<(), Violation> {
+        let operation = &self.history.operations[request.operation];
+        let healthy = world.healthy_since(operation.datacenter);
+        let before = self.clients[index].fell_back_us.replace(world.now());
+        let one_owner = request.commands.len() == 1 && !names_several(&request.commands[0]);
+        let again = before.is_some_and(|at| {
+            at <= request.invoked_us && one_owner && healthy.is_some_and(|since| since <= at)
+        });
+        if again {
+            let words = format!(
+                "falls back a second time, and was served nothing since the first: {}",
+                self.history.describe(request.operation)
+            );
+            return Err(Violation::new(property::AVAILABILITY, words));
         }
         Ok(())
     }
