@@ -163,9 +163,12 @@ impl Options {
             options.clock.wild_ms = options.tuning.clock_ahead_ms_max + rarities.between(100, 20_000);
         }
         options.faults.loses_datacenter = rarities.chance(60);
-        // Ways within a datacenter, too, may be long: while the questions of one read are on theirs, others write.
+        // Ways within a datacenter, too, may be long: while the questions of one read are on theirs, others write. Each operation
+        // takes long then, so there are fewer of them, and more are sent at once.
         if rarities.chance(120) {
             options.links.local_us.1 = rarities.skewed(1_000, 30_000);
+            options.workload.operations /= 4;
+            options.workload.pipeline = 300;
         }
         options.faults = draw_faults(&options);
         options
