@@ -14,7 +14,7 @@ use ensue_types::{
     Column, CoreId, DatacenterId, Dependency, Effect, Extent, Incarnation, KeyspaceId, LogicalTime, Now,
     OperationId, Part, PartitionId, Position, RowEffect, Rules, Stamp,
 };
-use ensue_wire::{Address, Message, StreamAcknowledge};
+use ensue_wire::{Address, Decision, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -175,4 +175,50 @@ fn it_is_called_caught_up_on_disk_when_the_log_holds_what_it_caught_up_with() {
         }
     }
     assert_eq!(marked, 1);
+}
+
+/// Another part of the same row, undecided, stands before it when the process is killed. In the next life it must not be found at a later time
+/// than that of its decision: what is acknowledged until the decision is heard again would be above it (trap 14).
+#[test]
+fn a_part_that_was_given_back_stands_at_the_time_of_its_decision_after_a_restart_too() {
+    let named = |position| {
+        let (datacenter, incarnation, position) = (DatacenterId(0), Incarnation(1), Position(position));
+        OperationId { datacenter, incarnation, partition: BESIDE, position }
+    };
+    let prepare = |transaction| {
+        let words = ["SET", "x", "1"].map(|word| Bytes::from_static(word.as_bytes()));
+        let part = Part { partition: PARTITION, commands: vec![(0, words.into_iter().collect())] };
+        Message::Prepare { transaction, keyspace: KeyspaceId(0), part: Some(part) }
+    };
+    let commit = |transaction: OperationId, at| {
+        let stamp = Stamp { time: at, datacenter: DatacenterId(0), partition: BESIDE };
+        Message::Commit { transaction, decision: Decision { at, operation: transaction, stamp } }
+    };
+    let mut world = started(BTreeMap::new(), 1);
+    world.message(ITS_NEIGHBOUR, prepare(named(8)));
+    let decided = LogicalTime(LogicalTime::from_ms(world.now.wall_ms).0 + 1_000);
+
+    let mut world = after_power_loss(world);
+    let asked = sent(&mut world);
+    world.message(ITS_NEIGHBOUR, prepare(named(9)));
+    world.message(ITS_NEIGHBOUR, commit(named(9), decided));
+    say_end(&mut world, 0);
+    repeat(&mut world, &asked);
+    assert!(!world.partition.is_catching_up());
+
+    let mut world = started(world.files, 2);
+    assert!(!world.partition.is_catching_up(), "the process alone died");
+    let later = LogicalTime(decided.0 + 1_000);
+    world.message(ITS_NEIGHBOUR, commit(named(8), later));
+    sent(&mut world);
+    world.now.monotonic_us += 10_000_000;
+    world.now.wall_ms += 10_000;
+    world.partition.on_timer(world.now);
+    world.work();
+    let acknowledged = std::iter::from_fn(|| world.partition.outbox.next())
+        .filter(|envelope| matches!(envelope.message, Message::StreamAcknowledge(_)))
+        .map(|envelope| envelope.time);
+    assert!(acknowledged.max().is_some_and(|time| time < decided), "its entry has that time");
+    world.message(ITS_NEIGHBOUR, commit(named(9), decided));
+    assert_eq!(world.partition.order.earliest(), None);
 }
