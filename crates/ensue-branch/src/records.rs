@@ -152,3 +152,55 @@ impl Records {
 fn hash(key: &[u8]) -> u32 {
     key.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ensue_types::{DatacenterId, Incarnation};
+
+    fn id(number: u64) -> StateId {
+        StateId::new(number, DatacenterId(0), Incarnation(1))
+    }
+
+    /// Versions of a key with these ids, written at places of these numbers.
+    fn written(versions: &[(u64, u64)]) -> Records {
+        let mut records = Records::default();
+        for &(number, order) in versions {
+            let place = Place { order, ..Place::BASE };
+            records.insert(&Key::new(), Version { id: id(number), place, value: None });
+        }
+        records
+    }
+
+    fn after(records: &Records, order: u64) -> Vec<StateId> {
+        records.versions_after(&Key::new(), order).iter().map(|version| version.id).collect()
+    }
+
+    #[test]
+    fn of_versions_in_order_only_those_after_a_place_are_looked_at() {
+        let records = written(&[(1, 10), (2, 20), (3, 30)]);
+        assert_eq!(after(&records, 20), [id(3)]);
+        assert_eq!(after(&records, 30), []);
+    }
+
+    #[test]
+    fn none_is_left_out_where_one_came_late_and_none_is_needlessly_looked_at_when_that_is_gone() {
+        let mut records = written(&[(1, 10), (3, 20), (2, 30)]);
+        assert_eq!(after(&records, 20), [id(1), id(2), id(3)], "the second has a place after the third's");
+        records.change(&Key::new(), |versions| versions.retain(|version| version.id != id(2)));
+        assert_eq!(after(&records, 10), [id(3)]);
+    }
+
+    #[test]
+    fn what_was_written_since_is_never_missed() {
+        let mut records = Records::default();
+        let key = |number: u64| Key::from(number.to_string().into_bytes());
+        for number in 0..1_000 {
+            let place = Place { order: number, ..Place::BASE };
+            records.insert(&key(number), Version { id: id(number), place, value: None });
+        }
+        assert!((1..1_000).all(|number| records.may_be_written_since(&key(number), number - 1)));
+        let needless = (0..1_000).filter(|number| records.may_be_written_since(&key(*number), *number));
+        assert!(needless.count() < 500, "most keys are known not to have been written");
+    }
+}
