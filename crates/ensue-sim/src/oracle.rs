@@ -66,7 +66,7 @@ pub mod property {
     pub const AVAILABILITY: &str = "P14 a healthy datacenter does not serve";
     pub const PROGRESS: &str = "P15 no progress after everything healed";
     pub const CLOCK: &str = "P19 a clock follows a time from too far ahead";
-    pub const TAKEN_BACK: &str = "P19 what was said to be durable, or received, is taken back";
+    pub const TAKEN_BACK: &str = "P19 what was said to be durable, received or over is taken back";
     pub const TOMBSTONES: &str = "P18 tombstones stay for ever";
     pub const DISCARDED: &str = "survivors do not discard the same updates of a dead datacenter";
     pub const PROTOCOL: &str = "the server breaks the Redis protocol";
