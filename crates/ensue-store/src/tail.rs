@@ -6,7 +6,7 @@
 
 use crate::disk::{DiskDone, DiskOp};
 use crate::layout::batch::Seal;
-use crate::layout::{LayoutError, Reader, decode_record, entry_position};
+use crate::layout::{LayoutError, decode_record, entry_position};
 use crate::log::{Log, LogError, Lsn, Segment};
 use crate::record::Record;
 use crate::recovery::RecoveredRecord;
@@ -46,7 +46,6 @@ pub fn own_entry(record: &Record) -> Option<&Bytes> {
 #[derive(Clone, Debug)]
 pub struct StreamTail {
     options: TailOptions,
-    incarnation: Incarnation,
     /// Position of the oldest entry in memory.
     first: Position,
     entries: VecDeque<Bytes>,
@@ -55,10 +54,9 @@ pub struct StreamTail {
 }
 
 impl StreamTail {
-    pub fn new(options: TailOptions, incarnation: Incarnation) -> StreamTail {
+    pub fn new(options: TailOptions) -> StreamTail {
         StreamTail {
             options,
-            incarnation,
             first: Position(1),
             entries: VecDeque::new(),
             bytes: 0,
@@ -72,7 +70,7 @@ impl StreamTail {
             self.first = position;
         }
         assert_eq!(position, self.next_position(), "a stream has no gaps");
-        self.index.note(self.incarnation, position, batch, self.options.index_spacing_bytes);
+        self.index.note(position, batch, self.options.index_spacing_bytes);
         self.bytes += entry.len() + ENTRY_OVERHEAD_BYTES;
         self.entries.push_back(entry);
         while self.bytes > self.options.memory_bytes && self.entries.len() > 1 {
@@ -91,23 +89,19 @@ impl StreamTail {
         let Some(entry) = own_entry(&recovered.record) else {
             return Ok(());
         };
-        if recovered.incarnation > self.incarnation {
-            self.begin_incarnation(recovered.incarnation);
+        let position = entry_position(entry)?;
+        if position.incarnation() > self.first.incarnation() {
+            self.begin_incarnation(position.incarnation());
         }
-        self.push(entry_position(entry)?, recovered.batch, Bytes::copy_from_slice(entry));
+        self.push(position, recovered.batch, Bytes::copy_from_slice(entry));
         Ok(())
     }
 
     /// The stream goes on at the first position of a new incarnation. The index keeps the way to the entries of earlier incarnations.
     pub fn begin_incarnation(&mut self, incarnation: Incarnation) {
-        self.incarnation = incarnation;
         self.first = Position::before(incarnation).next();
         self.entries.clear();
         self.bytes = 0;
-    }
-
-    pub fn incarnation(&self) -> Incarnation {
-        self.incarnation
     }
 
     /// An entry of the present incarnation, if it is in memory.
@@ -125,64 +119,39 @@ impl StreamTail {
         &self.index
     }
 
-    /// To restore the index from a checkpoint, and to drop what the log has dropped.
-    pub fn index_mut(&mut self) -> &mut StreamIndex {
-        &mut self.index
+    /// Forgets what the log has dropped.
+    pub fn drop_before(&mut self, first: Lsn) {
+        self.index.drop_before(first);
     }
 }
 
-/// Where to begin reading for a position: some positions, and the batches that hold them.
+/// Where to begin reading for a position: some positions, which name their incarnations, and the batches that hold them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamIndex {
-    points: BTreeMap<(Incarnation, Position), Lsn>,
+    points: BTreeMap<Position, Lsn>,
 }
 
 impl StreamIndex {
-    fn note(&mut self, incarnation: Incarnation, position: Position, batch: Lsn, spacing: u64) {
-        let far = self.points.last_key_value().is_none_or(|(&(life, last), &lsn)| {
-            life < incarnation || (last < position && batch.0.saturating_sub(lsn.0) >= spacing)
+    fn note(&mut self, position: Position, batch: Lsn, spacing: u64) {
+        let far = self.points.last_key_value().is_none_or(|(&last, &lsn)| {
+            let far = batch.0.saturating_sub(lsn.0) >= spacing;
+            last < position && (far || last.incarnation() < position.incarnation())
         });
         if far {
-            self.points.insert((incarnation, position), batch);
+            self.points.insert(position, batch);
         }
     }
 
     /// A batch at or before the one that holds the position. Without one, everything the log has may hold it.
-    pub fn batch_before(&self, incarnation: Incarnation, position: Position) -> Option<Lsn> {
-        self.points.range(..=(incarnation, position)).next_back().map(|(_, &lsn)| lsn)
+    pub fn batch_before(&self, position: Position) -> Option<Lsn> {
+        self.points.range(..=position).next_back().map(|(_, &lsn)| lsn)
     }
 
     /// Forgets what is below the log's first position.
-    pub fn drop_before(&mut self, first: Lsn) {
+    fn drop_before(&mut self, first: Lsn) {
         while self.points.first_key_value().is_some_and(|(_, &lsn)| lsn < first) {
             self.points.pop_first();
         }
-    }
-
-    /// For a checkpoint item: each point as incarnation u16, position u64, batch u64.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.points.len() * 18);
-        for (&(incarnation, position), &lsn) in &self.points {
-            out.extend_from_slice(&incarnation.0.to_le_bytes());
-            out.extend_from_slice(&position.0.to_le_bytes());
-            out.extend_from_slice(&lsn.0.to_le_bytes());
-        }
-        out
-    }
-
-    pub fn decode(bytes: &Bytes) -> Result<StreamIndex, LayoutError> {
-        let mut reader = Reader::new(bytes);
-        let mut points = BTreeMap::new();
-        while reader.left() > 0 {
-            let incarnation = Incarnation(reader.u16("index incarnation")?);
-            let position = Position(reader.u64("index position")?);
-            points.insert((incarnation, position), Lsn(reader.u64("index batch")?));
-        }
-        Ok(StreamIndex { points })
-    }
-
-    pub fn restore(&mut self, from: StreamIndex) {
-        *self = from;
     }
 }
 
@@ -236,7 +205,7 @@ pub struct StreamReader {
 impl StreamReader {
     /// A reader of the entries of the own stream from a position on, up to what is written now.
     pub fn new(log: &Log, index: &StreamIndex, from: Position) -> StreamReader {
-        let start = index.batch_before(from.incarnation(), from).unwrap_or(log.first());
+        let start = index.batch_before(from).unwrap_or(log.first());
         StreamReader::of(log, Wanted::Own, start, from)
     }
 

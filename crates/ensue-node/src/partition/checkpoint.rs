@@ -94,11 +94,7 @@ impl Partition {
         let floor = if synced >= self.position {
             log.batch_start()
         } else {
-            self.persistence
-                .tail
-                .index()
-                .batch_before(synced.next().incarnation(), synced.next())
-                .unwrap_or(log.first())
+            self.persistence.tail.index().batch_before(synced.next()).unwrap_or(log.first())
         };
         self.persistence.stream_floor = self.persistence.stream_floor.max(floor);
     }
@@ -212,7 +208,7 @@ impl Partition {
                 log.on_checkpoint(place.log_start);
                 self.disk.extend(log.drop_before(place.log_start.min(oldest_read)));
                 let first = log.first();
-                self.persistence.tail.index_mut().drop_before(first);
+                self.persistence.tail.drop_before(first);
             }
         }
     }

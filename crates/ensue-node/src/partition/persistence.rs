@@ -13,7 +13,7 @@ use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::log::{Log, Lsn};
 use ensue_store::record::Record;
 use ensue_store::superblock::Superblock;
-use ensue_store::tail::{StreamReader, StreamTail, TailOptions, Wanted};
+use ensue_store::tail::{INDEX_SPACING_BYTES, StreamReader, StreamTail, TailOptions, Wanted};
 use ensue_types::{DatacenterId, Incarnation, LogicalTime, OperationId, Position, Rule};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -90,11 +90,14 @@ pub(crate) struct Persistence {
 
 impl Persistence {
     pub(super) fn new(tuning: &Tuning) -> Persistence {
-        let options = TailOptions { memory_bytes: tuning.stream_memory_bytes, ..TailOptions::default() };
+        let memory_bytes = tuning.stream_memory_bytes;
+        // As close as what is kept in memory asks for, so that where little is kept, reading back begins near what is wanted, too.
+        let index_spacing_bytes = INDEX_SPACING_BYTES.min(memory_bytes as u64 / 4);
+        let options = TailOptions { memory_bytes, index_spacing_bytes };
         Persistence {
             log: None,
             superblock: None,
-            tail: StreamTail::new(options, Incarnation(1)),
+            tail: StreamTail::new(options),
             writer: None,
             checkpointed_end: Lsn(0),
             readers: VecDeque::new(),
