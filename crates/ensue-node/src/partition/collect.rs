@@ -118,6 +118,12 @@ impl Partition {
     fn advance_round(&mut self) {
         let Some(round) = &mut self.collector.round else { return };
         if self.config.rules.hold(Rule::KeepTombstones) {
+            // What a datacenter reported before it lost its tail is said anew: parts that it had executed then, and lost, come again.
+            let senders = &self.senders;
+            let of_this_life = |datacenter: &DatacenterId, end: &mut Position| {
+                senders.get(datacenter).is_some_and(|sender| sender.end().incarnation() == end.incarnation())
+            };
+            round.reported.retain(of_this_life);
             for (&datacenter, sender) in &self.senders {
                 if self.dead.contains(datacenter) {
                     continue;

@@ -5,6 +5,7 @@ use super::{PARTITION, config};
 use crate::AppendFsync;
 use crate::config::DatacenterTopology;
 use crate::partition::Partition;
+use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_protocol::facts;
 use ensue_store::disk::{DiskOp, FileName};
@@ -12,9 +13,9 @@ use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
     Column, CoreId, DatacenterId, Dependency, Effect, Extent, Incarnation, KeyspaceId, LogicalTime, Now,
-    OperationId, Part, PartitionId, Position, RowEffect, Rules, Stamp,
+    Opaque, OperationId, Part, PartitionId, Position, RowEffect, Rules, Stamp,
 };
-use ensue_wire::{Address, Decision, Message, StreamAcknowledge};
+use ensue_wire::{Address, Decision, Envelope, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -221,4 +222,52 @@ fn a_part_that_was_given_back_stands_at_the_time_of_its_decision_after_a_restart
     assert!(acknowledged.max().is_some_and(|time| time < decided), "its entry has that time");
     world.message(ITS_NEIGHBOUR, commit(named(9), decided));
     assert_eq!(world.partition.order.earliest(), None);
+}
+
+/// Trap 14. The other datacenter says that it has applied a delete, and where its stream ends, and loses its tail. A part that it had executed
+/// before that end comes again, with the time of its decision: its report holds no more.
+#[test]
+fn what_another_datacenter_reported_before_it_lost_its_tail_collects_no_tombstone() {
+    let mut world = started(BTreeMap::new(), 1);
+    world.run("SET x 1");
+    world.run("DEL x");
+    let own = world.partition.position;
+    let collects = |world: &mut World| {
+        world.now.monotonic_us += 10_000_000;
+        world.partition.on_timer(world.now);
+        world.work();
+        let collected = |trace: &Trace| matches!(trace, Trace::TombstonesCollected { .. });
+        world.partition.traces.drain(..).any(|trace| collected(&trace))
+    };
+    let says = |world: &mut World, end, time| {
+        let (datacenter, incarnation, received) = (DatacenterId(0), Incarnation(1), own);
+        let applied = vec![(datacenter, incarnation, own)];
+        let message = Message::StreamAcknowledge(StreamAcknowledge {
+            incarnation,
+            received,
+            synced: own,
+            applied,
+            end,
+        });
+        let to = Address::Partition { datacenter, partition: PARTITION };
+        world.partition.on_message(world.now, Envelope { from: ELSEWHERE, to, time, message });
+        world.work();
+    };
+    assert!(!collects(&mut world), "the round begins");
+    let later = LogicalTime::from_ms(world.now.wall_ms + 1_000);
+    says(&mut world, Position(5), later);
+    assert!(!collects(&mut world), "five entries are yet to come");
+
+    let incarnation = Incarnation(2);
+    let first = Position::before(incarnation).next();
+    says(&mut world, first, LogicalTime::ZERO);
+    let stamp = Stamp { time: later, datacenter: OTHER, partition: PARTITION };
+    let (dependencies, change) = (Opaque::default(), Change::Lost { after: Position(0) });
+    let lost = Entry { position: first, stamp, dependencies, change, previous: Vec::new() };
+    let entries = vec![layout::encode_entry(&lost)];
+    world.message(ELSEWHERE, Message::StreamEntries { incarnation, first, entries });
+    assert_eq!(world.partition.applied.set(OTHER).map(|set| set.watermark), Some(first));
+    assert!(!collects(&mut world), "no time was told in this life");
+    says(&mut world, first, LogicalTime(later.0 + 1));
+    assert!(collects(&mut world));
 }
