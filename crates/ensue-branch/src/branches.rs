@@ -375,7 +375,9 @@ impl Branches {
     }
 
     fn check_room(&self, commit: &Commit) -> Result<(), Abort> {
-        if self.dag.states.len() >= self.options.states_max {
+        // A merge of leaves is what makes room: its branches end, and ceilings above it let go of them. There are fewer such merges than leaves.
+        let joins = commit.parents.iter().filter(|parent| self.dag.leaves.contains(parent)).count() > 1;
+        if !joins && self.dag.states.len() >= self.options.states_max {
             return Err(Abort::States(self.dag.states.len()));
         }
         let forks = commit.parents.iter().all(|parent| !self.dag.leaves.contains(parent));
@@ -505,9 +507,9 @@ impl Branches {
             return vec![*only];
         }
         let (live, rest): (Vec<_>, Vec<_>) =
-            anchors.iter().partition(|anchor| matches!(self.find(**anchor), Found::Live(_)));
+            anchors.iter().partition(|anchor| matches!(self.anchor(**anchor), Found::Live(_)));
         let live = self.dag.newest_of(live);
-        let is_behind = |anchor: &StateId| match self.find(*anchor) {
+        let is_behind = |anchor: &StateId| match self.anchor(*anchor) {
             Found::Live(state) | Found::Collected(state) => {
                 live.iter().any(|newer| self.dag.sees(*newer, state))
             }
@@ -605,6 +607,14 @@ impl Branches {
     /// Whether a state of this name is, or was, in the DAG.
     fn is_here(&self, id: StateId) -> bool {
         self.find(id) != Found::Unknown
+    }
+
+    /// What a session goes on from. A state that was lost everywhere will never come: what it came from is all that is left of it.
+    fn anchor(&self, id: StateId) -> Found {
+        match self.find(id) {
+            Found::Unknown if self.is_lost(id) => Found::Collected(self.dag.base),
+            found => found,
+        }
     }
 
     pub(crate) fn find(&self, id: StateId) -> Found {

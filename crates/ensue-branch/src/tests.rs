@@ -512,4 +512,5 @@ fn bounds_are_errors_and_lose_nothing() {
     let leaf = one.leaves()[0];
     let id = run(&mut one, leaf, "b=1");
     assert_eq!(one.commit(id, &end), Err(Abort::States(4)));
+    assert!(matches!(merge(&mut one, "b=2"), Committed::New(_)), "only a merge makes room");
 }

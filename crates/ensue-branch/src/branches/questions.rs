@@ -144,7 +144,7 @@ impl Branches {
     }
 
     pub(super) fn anchors(&self, anchors: &[StateId]) -> Result<Vec<Found>, Abort> {
-        let found = |id: &StateId| match self.find(*id) {
+        let found = |id: &StateId| match self.anchor(*id) {
             Found::Unknown => Err(Abort::Unknown(*id)),
             found => Ok(found),
         };

@@ -116,6 +116,20 @@ fn what_came_from_a_lost_state_goes_with_it() {
     assert_eq!((again.leaves(), again.figures().waiting), (vec![StateId::ROOT], 0));
 }
 
+/// It will never come: who waits for it waits for ever.
+#[test]
+fn a_session_whose_state_was_lost_goes_on_from_what_is_left() {
+    let (mut one, mut two) = (site(0), site(1));
+    let kept = commit(&mut one, StateId::ROOT, "a=1").id;
+    let lost = commit(&mut two, StateId::ROOT, "b=1").id;
+    let ancestor = constraint("ANCESTOR");
+    assert_eq!(one.begin(&[lost], &ancestor).err(), Some(Abort::Unknown(lost)), "it may come");
+    assert_eq!(one.newest_anchors(&[kept, lost]), [kept, lost]);
+    one.lose_before(DatacenterId(1), Incarnation(2));
+    assert_eq!(one.newest_anchors(&[kept, lost]), [kept]);
+    assert!(one.begin(&[lost], &ancestor).is_ok());
+}
+
 #[test]
 fn what_another_site_lacks_is_kept_for_it() {
     let (mut one, mut two) = (site(0), site(1));
