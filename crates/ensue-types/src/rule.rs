@@ -94,8 +94,6 @@ rules! {
     /// While parts that were lost may be given back, at the times of their decisions, no time is said to be over and nothing is
     /// collected (traps 14 and 17).
     LostPartsHoldTheTime,
-    /// A participant forgets its part when it is durable that the transaction is completed, not when somebody has read of it (trap 17).
-    ForgetWhenDurable,
 
     // Dependencies and contexts.
     /// A dependency on another partition is checked with the owner of that partition in this datacenter (Eiger 3.1).

@@ -187,16 +187,12 @@ impl Partition {
     /// A participant reports its part of a transaction that is not coordinated here any more. That it was completed may have been
     /// read, after a restart, from the part of the log that is not synced: the participant is told when it is.
     fn forget_when_durable(&mut self, operation: OperationId, participant: PartitionId) {
-        let end =
-            if self.config.rules.hold(Rule::ForgetWhenDurable) { self.persistence.log_end() } else { 0 };
+        let end = self.persistence.log_end();
         let completed = &mut self.transactions.durable.completed;
         match completed.iter_mut().find(|(_, waits, _)| *waits == operation) {
             Some((.., participants)) if participants.contains(&participant) => {}
             Some((.., participants)) => participants.push(participant),
-            None if self.config.rules.hold(Rule::ForgetWhenDurable) => {
-                completed.push_back((end, operation, vec![participant]));
-            }
-            None => completed.push_front((0, operation, vec![participant])),
+            None => completed.push_back((end, operation, vec![participant])),
         }
     }
 
