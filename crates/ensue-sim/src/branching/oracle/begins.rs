@@ -49,15 +49,11 @@ impl Judge<'_> {
         let node = &self.graph.nodes[place];
         let asked_us = transaction.began.asked_us;
         match condition {
-            Condition::Ancestor => {
-                transaction.anchor.known().iter().any(|id| !self.may_be_before(*id, place))
-            }
+            Condition::Ancestor => transaction.anchor.known().iter().any(|id| self.strays(*id, place)),
             Condition::Parent => match &transaction.anchor {
                 // A collected anchor is its taker-over.
                 Anchor::Exactly(ids) if !self.has_ceilings => !ids.contains(&node.id),
-                Anchor::Exactly(ids) | Anchor::Behind(ids) => {
-                    ids.iter().any(|id| !self.may_be_before(*id, place))
-                }
+                Anchor::Exactly(ids) | Anchor::Behind(ids) => ids.iter().any(|id| self.strays(*id, place)),
             },
             Condition::State(ids) => !ids.contains(&node.id),
             Condition::NoBranching => self.children_by(transaction, place, asked_us) > 0,

@@ -47,7 +47,7 @@ impl Judge<'_> {
             return Err(self.misplaced(property::END, "does not come after what it read", transaction, made));
         }
         let behind = transaction.begin.always(|condition| *condition == Condition::Ancestor);
-        if behind && transaction.anchor.known().iter().any(|id| !self.may_be_before(*id, parent)) {
+        if behind && transaction.anchor.known().iter().any(|id| self.strays(*id, parent)) {
             return Err(self.misplaced(property::END, "does not come after its session", transaction, made));
         }
         let fails = |condition: &Condition| self.fails_at_end(transaction, condition, read, parent, made);
@@ -146,9 +146,7 @@ impl Judge<'_> {
             // Where states were collected, several children may have become one.
             Condition::KBranching(k) => !self.has_ceilings && children() + 1 >= *k,
             Condition::State(ids) => !ids.contains(&node.id),
-            Condition::Ancestor => {
-                transaction.anchor.known().iter().any(|id| !self.may_be_before(*id, parent))
-            }
+            Condition::Ancestor => transaction.anchor.known().iter().any(|id| self.strays(*id, parent)),
             Condition::Parent => match &transaction.anchor {
                 Anchor::Exactly(ids) if !self.has_ceilings => !ids.contains(&node.id),
                 Anchor::Exactly(_) | Anchor::Behind(_) => false,

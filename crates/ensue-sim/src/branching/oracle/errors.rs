@@ -2,6 +2,7 @@
 //! not to begin above something that comes after it; whatever else is refused must have a reason, too.
 
 use super::Judge;
+use crate::branching::graph::Place;
 use crate::branching::id::StateId;
 use crate::branching::property;
 use crate::branching::tale::Step;
@@ -67,7 +68,12 @@ impl Judge<'_> {
     /// Whether a power failure may have taken a state wherever it was seen: then it never was, and its name is not given again.
     fn power_took_state(&self, id: StateId) -> bool {
         let outlived = |place| self.shown.outlived(self.history, &self.graph, place);
-        !self.history.power_losses.is_empty() && self.graph.place(id).is_some_and(|place| !outlived(place))
+        !self.history.power_losses.is_empty() && self.graph.place(id).is_none_or(|place| !outlived(place))
+    }
+
+    /// Whether what a session at a state begins may not be at the other one. A session whose state was lost goes on from what is left.
+    pub(super) fn strays(&self, id: StateId, place: Place) -> bool {
+        !self.may_be_before(id, place) && !self.power_took_state(id)
     }
 
     fn names_one_after(&self, ceiling: &Step, id: StateId) -> bool {

@@ -207,7 +207,7 @@ impl Judge<'_> {
                 }
                 Anchor::Exactly(ids) | Anchor::Behind(ids) => ids.iter().all(|id| {
                     told.iter().any(|now| {
-                        now == id || self.graph.place(*now).is_none_or(|now| self.may_be_before(*id, now))
+                        now == id || self.graph.place(*now).is_none_or(|now| !self.strays(*id, now))
                     })
                 }),
             };

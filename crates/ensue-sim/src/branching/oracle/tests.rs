@@ -218,6 +218,23 @@ fn what_the_power_took_need_not_be_given_up() {
     judge(&history, &options()).unwrap();
 }
 
+/// Seed 51 of `tardis`: a session was sent on from a datacenter that then lost the state at which it stood.
+#[test]
+fn a_session_whose_state_the_power_took_goes_on_from_what_is_left() {
+    let text = "\
+0 0 SET t1 v1 => +OK
+0 0 BRANCH SESSION => [anchor [1.0] transaction none reads [] begin ANCESTOR end SERIALIZABILITY]
+0 1 SET t2 v2 => +OK
+0 1 BRANCH SESSION => [anchor [1.1] transaction none reads [] begin ANCESTOR end SERIALIZABILITY]
+0 1 BRANCH LOG COUNT 0 => [[1.1 [0.0] [t2] [leaf]] [0.0 [] [] []]]
+";
+    let mut history = history(text);
+    assert_eq!(judge(&history, &options()).unwrap_err().property, property::END);
+    let (datacenter, partition) = (DatacenterId(0), PartitionId(0));
+    history.power_losses = vec![PowerLost { datacenter, partition, since_us: 0, at_us: 18 }];
+    judge(&history, &options()).unwrap();
+}
+
 /// Seed 70005540 of `tardis`: a session whose transaction was over was told so when it asked for a merge. From there on the oracle had
 /// heard nothing of it, and missed its ceiling.
 #[test]
