@@ -532,6 +532,8 @@ impl Branches {
 
     fn apply(&mut self, commit: &Commit, parents: Vec<StateId>) {
         self.note_seen(commit.id);
+        // Ceilings may have been here before it, and what it waited for was held.
+        self.may_collect = true;
         if let Some(equal) = self.equal_merge(&parents, &commit.writes) {
             return self.make_one(equal, commit.id);
         }

@@ -136,6 +136,10 @@ impl Branches {
             let site = DatacenterId(take(from, 1)?.get_u8());
             let ceiling = state(from)?;
             self.offer_ceiling(site, ceiling);
+            // Whether the others were told is not kept: to be told twice does no harm.
+            if let (true, Ok(state)) = (site == self.site, self.live(ceiling)) {
+                self.ceilings.tell_later(state);
+            }
         }
         for _ in 0..take(from, 4)?.get_u32_le() {
             let tag = tag(from)?;

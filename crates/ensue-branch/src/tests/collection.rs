@@ -130,6 +130,30 @@ fn a_session_whose_state_was_lost_goes_on_from_what_is_left() {
     assert!(one.begin(&[lost], &ancestor).is_ok());
 }
 
+/// Without this the others kept for ever what is above it.
+#[test]
+fn a_ceiling_that_a_checkpoint_kept_is_told_again() {
+    let mut one = site(0);
+    let first = commit(&mut one, StateId::ROOT, "a=1").id;
+    one.place_ceilings(&[first]).unwrap();
+    let mut again = restored(&mut one);
+    assert_eq!((again.take_ceilings(), again.take_ceilings()), (vec![first], vec![]));
+}
+
+#[test]
+fn a_ceiling_that_came_before_its_state_collects_when_that_comes() {
+    let (mut one, mut two) = (site(0), site(1));
+    one.forget_site(DatacenterId(2));
+    two.forget_site(DatacenterId(2));
+    let first = commit(&mut one, StateId::ROOT, "a=1");
+    one.place_ceilings(&[first.id]).unwrap();
+    two.offer_ceiling(DatacenterId(0), first.id);
+    two.offer_ceiling(DatacenterId(1), first.id);
+    assert_eq!(two.collect(|_| true), 0);
+    super::tell(&mut two, &first);
+    assert_eq!(two.collect(|_| true), 1);
+}
+
 #[test]
 fn what_another_site_lacks_is_kept_for_it() {
     let (mut one, mut two) = (site(0), site(1));
