@@ -191,7 +191,11 @@ impl Disk {
 
     /// The oldest running sync of this file is over.
     pub fn sync_done(&mut self, file: FileName) -> DiskDone {
-        let failed = self.trouble.sync(file);
+        let is_missing = !self.files.contains_key(&file);
+        let failed = self.trouble.sync(file).or_else(|| {
+            let reason = "no such file".to_owned();
+            is_missing.then_some(DiskDone::Failed { op: "sync", file: Some(file), full: false, reason })
+        });
         if let Some(index) = self.syncing.iter().position(|(name, _)| *name == file) {
             let (_, length) = self.syncing.remove(index);
             if let Some(begin) = self.sync_begins.iter().position(|(name, _)| *name == file) {

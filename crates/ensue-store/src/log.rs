@@ -99,6 +99,8 @@ pub struct Log {
     /// A sealed batch that found no room.
     refused: Option<Bytes>,
     sync: Option<(FileName, Lsn)>,
+    /// A sync was asked for while the append in flight was the first to its file.
+    sync_held_back: bool,
     checkpointed: Lsn,
 }
 
@@ -136,6 +138,7 @@ impl Log {
             held_back: false,
             refused: None,
             sync: None,
+            sync_held_back: false,
             checkpointed: state.checkpointed,
         }
     }
@@ -341,14 +344,24 @@ impl Log {
         self.written
     }
 
-    /// A sync of the oldest segment that needs one, unless one is in flight.
+    /// A sync of the oldest segment that needs one, unless one is in flight, or the first append to that segment is: an append that
+    /// finds no room may not even make its file, and to sync what does not exist is an error for which the partition would stop.
     pub fn take_sync(&mut self) -> Option<DiskOp> {
         if self.sync.is_some() || self.synced == self.emitted {
             return None;
         }
         let segment = *self.segments.iter().find(|segment| segment.end > self.synced)?;
+        self.sync_held_back = segment.first == self.written;
+        if self.sync_held_back {
+            return None;
+        }
         self.sync = Some((segment.file(), segment.end));
         Some(DiskOp::Sync { file: segment.file() })
+    }
+
+    /// Whether `take_sync` was called in vain: it has something as soon as the append in flight is answered.
+    pub fn is_sync_held_back(&self) -> bool {
+        self.sync_held_back
     }
 
     /// The sync in flight is done: what was emitted to the file before it is durable, and so is all before the file.

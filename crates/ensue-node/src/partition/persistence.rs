@@ -516,7 +516,9 @@ impl Partition {
         let log = self.persistence.open();
         log.on_appended(file);
         let always = self.config.append_fsync == AppendFsync::Always;
-        if log.is_held_back() && self.write_log() && (always || self.needs_sync_now()) {
+        let (append, sync) = (log.is_held_back(), log.is_sync_held_back());
+        let appended = append && self.write_log();
+        if sync || appended && (always || self.needs_sync_now()) {
             self.begin_sync();
         }
         self.release();

@@ -50,9 +50,14 @@ fn segments_are_synced_in_order_and_one_sync_at_a_time() {
 #[test]
 fn appends_after_a_sync_began_are_not_covered_by_it() {
     let mut log = empty(1 << 20);
+    log.append(&record(0));
+    log.take_append();
+    assert_eq!((log.take_sync(), log.is_sync_held_back()), (None, true), "its file may not exist");
+    log.on_appended(FileName::Segment(0));
     let covered = log.append(&record(1));
     log.take_append();
     let sync = log.take_sync();
+    assert!(sync.is_some() && !log.is_sync_held_back());
     log.append(&record(2));
     assert_eq!(log.take_append(), None, "one append at a time");
     assert!(log.is_held_back());
@@ -152,10 +157,13 @@ fn an_append_that_found_no_room_is_cut_off_and_tried_again_as_it_was() {
     assert_eq!(log.take_sync(), None);
     assert_eq!(log.retry_append(), again);
     let full = log.on_appended(FileName::Segment(0));
-    // A segment that could not even be begun is not kept.
+    let Some(DiskOp::Sync { file }) = log.take_sync() else { panic!("a sync") };
+    log.on_synced(file);
+    // A segment that could not even be begun is not kept, nor was its file to be synced.
     assert!(
         matches!(log.take_append(), Some(DiskOp::Append { file: FileName::Segment(at), .. }) if at == full.0)
     );
+    assert_eq!(log.take_sync(), None);
     assert_eq!(
         log.on_append_refused(FileName::Segment(full.0)),
         DiskOp::Delete { file: FileName::Segment(full.0) }
@@ -164,4 +172,5 @@ fn an_append_that_found_no_room_is_cut_off_and_tried_again_as_it_was() {
     assert!(log.retry_append().is_some());
     assert_eq!(log.on_appended(FileName::Segment(full.0)), log.end());
     assert_eq!(log.segments().count(), 2);
+    assert!(log.is_sync_held_back() && log.take_sync().is_some());
 }
