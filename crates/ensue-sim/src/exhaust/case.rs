@@ -30,8 +30,8 @@ pub struct Case {
     pub clocks_ms: [u64; 2],
     /// Whether the cores of a datacenter are one process. Otherwise each is, and connections between them can break.
     pub one_process: bool,
-    /// The datacenters whose disks take their time: each operation is a choice. The others' answer at once.
-    pub slow_disks: &'static [u8],
+    /// The cores, of a datacenter each, whose disks take their time: each operation is a choice. The others' answer at once.
+    pub slow_disks: &'static [(u8, u16)],
     /// Said by a client of the first datacenter, and known everywhere, before the search begins.
     pub before: &'static [&'static str],
     pub clients: &'static [Speaker],
@@ -140,13 +140,13 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "coordinator-dies",
-        words: "a write transaction whose datacenter is killed, and a reader elsewhere",
+        words: "a write transaction whose datacenter is killed, and a reader elsewhere; the coordinator's disk takes its time",
         clients: &[
             Speaker { datacenter: 0, core: 0, says: &["MSET x y"] },
             Speaker { datacenter: 1, core: 0, says: &["MGET x y"] },
         ],
         crashes: 1,
-        slow_disks: &[0],
+        slow_disks: &[(0, 0)],
         mortal: &[0],
         ..CALM
     },

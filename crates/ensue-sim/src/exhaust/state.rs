@@ -72,7 +72,7 @@ impl Setting {
     }
 
     fn has_slow_disks(&self, site: Site) -> bool {
-        self.case.slow_disks.contains(&self.shape.datacenter(site).0)
+        self.case.slow_disks.contains(&(self.shape.datacenter(site).0, self.shape.core(site).0))
     }
 
     fn is_mortal(&self, process: ProcessId) -> bool {
