@@ -151,6 +151,12 @@ impl Graph {
         self.places.get(&id).copied()
     }
 
+    /// Whether equal merges of other names are the same state.
+    pub fn has_equals(&self, id: StateId) -> bool {
+        let place = self.place(id);
+        self.places.iter().any(|(other, at)| *other != id && Some(*at) == place)
+    }
+
     pub fn node(&self, id: StateId) -> Option<&Node> {
         self.place(id).map(|place| &self.nodes[place])
     }

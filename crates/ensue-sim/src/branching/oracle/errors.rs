@@ -23,6 +23,8 @@ impl Judge<'_> {
         let mut words = text.split(' ');
         let (code, id) = (words.next().unwrap_or_default(), words.next().and_then(StateId::parse));
         let why = match (code, id) {
+            // Of two equal merges a site may know the one and not yet the other's name.
+            ("NOSTATE", Some(id)) if self.graph.has_equals(id) => None,
             ("NOSTATE", Some(id)) => self.graph.place(id).and_then(|place| {
                 let had = self.shown.by(step.datacenter, step.asked_us)?;
                 had.has(place).then(|| format!("{} had shown {id}", step.datacenter))

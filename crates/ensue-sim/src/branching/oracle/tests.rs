@@ -218,6 +218,21 @@ fn what_the_power_took_need_not_be_given_up() {
     judge(&history, &options()).unwrap();
 }
 
+/// Seed 77009714 of `tardis`: two datacenters merged the same, and one was asked for the other's merge before that arrived.
+#[test]
+fn a_name_of_an_equal_merge_may_be_missing() {
+    let text = format!(
+        "{FORKED}\
+0 0 BRANCH LOG COUNT 1 => [[8.0 [3.0 1.0] [] [leaf merge]]]
+1 1 BRANCH LOG COUNT 1 => [[8.1 [3.0 1.0] [] [leaf merge]]]
+0 0 BRANCH CONFLICTS 8.1 => -NOSTATE 8.1 has not arrived here
+"
+    );
+    judge(&history(&text), &options()).unwrap();
+    let violation = judge(&history(&text.replace("8.1", "8.0")), &options()).unwrap_err();
+    assert_eq!(violation.property, property::COLLECTED);
+}
+
 /// Seed 51 of `tardis`: a session was sent on from a datacenter that then lost the state at which it stood.
 #[test]
 fn a_session_whose_state_the_power_took_goes_on_from_what_is_left() {
