@@ -61,7 +61,7 @@ fn evaluate(request: &Request, desk: &mut Evaluation<'_>) -> Result<Reply, Halt>
         GetDelete { key } => strings::get_and_delete(desk, key),
         GetExpire { key, expiry } => strings::get_and_expire(desk, key, *expiry),
         GetMany { keys } => strings::get_many(desk, keys),
-        SetMany { pairs } => Ok(strings::set_many(desk, pairs)),
+        SetMany { pairs } => strings::set_many(desk, pairs),
         Append { key, value } => strings::append(desk, key, value),
         Length { key } => strings::length(desk, key),
         GetRange { key, start, end } => strings::get_range(desk, key, *start, *end),
@@ -112,7 +112,7 @@ impl From<CommandError> for Halt {
 /// After columns were deleted: a row without a shown column is gone, with its deadline and whatever it hid.
 fn leave_no_empty_row(desk: &mut Evaluation<'_>, key: &Bytes, kind: Kind) {
     if desk.is_without(key, kind) {
-        desk.clear_row(key, |_| true);
+        desk.clear_rest(key);
     }
 }
 

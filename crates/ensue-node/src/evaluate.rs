@@ -11,12 +11,21 @@ use ensue_store::row::{Gone, Kind, Row};
 use ensue_store::view::{Shown, View};
 use ensue_types::{
     Column, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Previous, Reply, RowEffect, Rule, Rules,
-    Source, Stamp, Tally,
+    Source, Stamp, Tally, limits,
 };
 use std::collections::BTreeMap;
 
 /// Effects of one write before a search among them needs an index.
 const EFFECTS_SEARCHED: usize = 16;
+
+/// What an effect takes in an entry beside its key, its column's name and its value: its header, and what it covers or replaces.
+const EFFECT_BYTES: usize = 64;
+
+/// A write that would not fit into an entry has changed nothing.
+pub const TOO_MUCH: Reply = Reply::error(
+    "ERR too much for one write: what it changes takes more than 160 MiB, counting its key with every field or member; split it, or \
+     let a key expire that is too large to be deleted at once",
+);
 
 /// What was looked at.
 #[derive(Clone, Debug, Default)]
@@ -100,6 +109,8 @@ pub struct Writer {
     pub write: Write,
     pub changes: Changes,
     asks_previous: bool,
+    /// About what the changes take in an entry.
+    bytes: usize,
     /// Whose running sums its additions go on.
     lane: DatacenterId,
     index: BTreeMap<(Bytes, Column, bool), usize>,
@@ -108,11 +119,13 @@ pub struct Writer {
 impl Writer {
     /// `asks_previous` says whether it must be told what is replaced.
     pub fn new(write: Write, lane: DatacenterId, asks_previous: bool) -> Writer {
-        Writer { write, changes: Changes::default(), asks_previous, lane, index: BTreeMap::new() }
+        Writer { write, changes: Changes::default(), asks_previous, bytes: 0, lane, index: BTreeMap::new() }
     }
 
     /// Takes a change. What a later one of the same place replaces is the write's own.
     fn push(&mut self, change: RowEffect, previous: Option<Previous>) {
+        let value = if let Effect::Put { value, .. } = &change.effect { value.len() } else { 0 };
+        self.bytes += effect_bytes(&change.key, &change.column, value);
         let effects = &mut self.changes.effects;
         let is_base = change.effect.is_base();
         let same = if effects.len() < EFFECTS_SEARCHED {
@@ -267,11 +280,53 @@ impl<'a> Evaluation<'a> {
         Ok(row.deadline_at(self.view, self.keyspace.rules())?)
     }
 
+    /// Refuses a command before its first change, if what it is going to change would not fit into an entry beside what the same
+    /// write has changed before. Nobody could log it, and its stream would end with it.
+    pub fn check_room(&self, bytes: usize) -> Result<(), Halt> {
+        let written = self.writer.as_ref().map_or(0, |writer| writer.bytes);
+        if written.saturating_add(bytes) > limits::ENTRY_BYTES_MAX {
+            return Err(Halt::Error(TOO_MUCH));
+        }
+        Ok(())
+    }
+
+    /// What it takes to delete a row, at most.
+    pub fn bytes_to_clear(&self, key: &Bytes) -> usize {
+        let columns = self.keyspace.row(key).into_iter().flat_map(Row::all_cells);
+        columns.map(|(column, _)| effect_bytes(key, column, 0)).sum()
+    }
+
+    fn check_deletes(&self, key: &Bytes, columns: &[Column]) -> Result<(), Halt> {
+        self.check_room(columns.iter().map(|column| effect_bytes(key, column, 0)).sum())
+    }
+
     /// Makes a row ready for a write: if its deadline has passed, its old columns are deleted in the same step, and
     /// so is a deadline that outlived its columns. Every write command calls this before its first change.
-    pub fn begin_write(&mut self, key: &Bytes) {
+    pub fn begin_write(&mut self, key: &Bytes) -> Result<(), Halt> {
+        let Some((columns, view)) = self.lapsed_columns(key) else { return Ok(()) };
+        self.check_deletes(key, &columns)?;
+        for column in columns {
+            self.delete_column(key, column, view);
+        }
+        Ok(())
+    }
+
+    /// Deletes some of the columns of a row whose deadline has passed and that is too large to be deleted at once. The deadline stays, so
+    /// nobody sees that some are gone.
+    pub fn clear_some_lapsed(&mut self, key: &Bytes) {
+        let Some((columns, view)) = self.lapsed_columns(key) else { return };
+        for column in columns.into_iter().filter(|column| *column != Column::Deadline) {
+            if self.check_room(effect_bytes(key, &column, 0)).is_err() {
+                return;
+            }
+            self.delete_column(key, column, view);
+        }
+    }
+
+    /// The live columns of a row whose deadline has passed, and how they are seen.
+    fn lapsed_columns(&self, key: &Bytes) -> Option<(Vec<Column>, View<'a>)> {
         let rules = self.keyspace.rules();
-        let Some(row) = self.keyspace.row(key) else { return };
+        let row = self.keyspace.row(key)?;
         let is_over = |view: View<'_>| match row.deadline_at(view, rules) {
             Ok(Some(deadline)) => {
                 deadline <= self.at.ms() || row.kind_at(view, rules).is_ok_and(|kind| kind.is_none())
@@ -282,12 +337,10 @@ impl<'a> Evaluation<'a> {
         // been collected, and what is written now would stand there without what it stands beside here.
         let view = match row.is_newest(self.view) || !is_over(View::Newest) {
             true if is_over(self.view) => self.view,
-            true => return,
+            true => return None,
             false => View::Newest,
         };
-        for column in live_columns(row, view, rules) {
-            self.delete_column(key, column, view);
-        }
+        Some((live_columns(row, view, rules), view))
     }
 
     /// Whether a row shows no column of a kind.
@@ -311,10 +364,23 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Deletes the live columns and the deadline, those that the filter names, without observing them.
-    pub fn clear_row(&mut self, key: &Bytes, doomed: impl Fn(&Column) -> bool) {
+    pub fn clear_row(&mut self, key: &Bytes, doomed: impl Fn(&Column) -> bool) -> Result<(), Halt> {
+        let rules = self.keyspace.rules();
+        let Some(row) = self.keyspace.row(key) else { return Ok(()) };
+        let mut columns = live_columns(row, self.view, rules);
+        columns.retain(doomed);
+        self.check_deletes(key, &columns)?;
+        for column in columns {
+            self.delete_column(key, column, self.view);
+        }
+        Ok(())
+    }
+
+    /// Deletes what is left of a row without a shown column: its deadline, and what another kind of value hid.
+    pub fn clear_rest(&mut self, key: &Bytes) {
         let rules = self.keyspace.rules();
         let Some(row) = self.keyspace.row(key) else { return };
-        for column in live_columns(row, self.view, rules).into_iter().filter(|column| doomed(column)) {
+        for column in live_columns(row, self.view, rules) {
             self.delete_column(key, column, self.view);
         }
     }
@@ -367,6 +433,20 @@ impl<'a> Evaluation<'a> {
         self.keyspace.apply(&change, previous.as_ref(), &writer.write);
         writer.push(change, previous);
     }
+}
+
+/// About what an effect takes in an entry.
+pub fn effect_bytes(key: &Bytes, column: &Column, value: usize) -> usize {
+    let name = match column {
+        Column::Text | Column::Deadline => 0,
+        Column::Field(name) | Column::Member(name) => name.len(),
+    };
+    EFFECT_BYTES + key.len() + name + value
+}
+
+/// About what a field or a member takes in an entry.
+pub fn element_bytes(key: &Bytes, name: &Bytes, value: usize) -> usize {
+    EFFECT_BYTES + key.len() + name.len() + value
 }
 
 /// The kind that a row shows at a time; nothing if it is absent, or if that time is no longer known.

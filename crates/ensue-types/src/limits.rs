@@ -30,6 +30,8 @@ pub const MULTI_COMMANDS_MAX: usize = 65_536;
 
 /// Longest frame between nodes: an entry with the largest value and room for the rest.
 pub const FRAME_BYTES_MAX: usize = 192 << 20;
+/// Longest entry of a stream, about: what one write changes. With what may go before it in a batch it fits into a frame.
+pub const ENTRY_BYTES_MAX: usize = 160 << 20;
 /// Bytes of a stream sent and not yet acknowledged as received.
 pub const STREAM_WINDOW_BYTES: usize = 4 << 20;
 /// Entries of a stream in one message.

@@ -5,7 +5,7 @@
 //! does not read amounts from clients.
 
 use crate::command::text_of;
-use crate::evaluate::{Evaluation, Halt};
+use crate::evaluate::{Evaluation, Halt, effect_bytes};
 use bytes::Bytes;
 use ensue_resp::{CommandError, number};
 use ensue_store::cell::Content;
@@ -31,7 +31,8 @@ pub(super) fn add_integer(
         _ => CommandError::NotInteger,
     })?;
     let total = base.checked_add(amount).ok_or(CommandError::IncrementOverflow)?;
-    desk.begin_write(key);
+    desk.check_room(effect_bytes(key, &column, 0))?;
+    desk.begin_write(key)?;
     desk.add(key, column, Decimal::from_integer(amount));
     Ok(Reply::Integer(total))
 }
@@ -50,13 +51,15 @@ pub(super) fn add_decimal(
         Content::Bytes(text) => exact(text),
     };
     if let Some(total) = exact.and_then(|base| base.checked_add(amount)) {
-        desk.begin_write(key);
+        desk.check_room(effect_bytes(key, &column, 0))?;
+        desk.begin_write(key)?;
         desk.add(key, column, amount);
         return Ok(Reply::bulk(total.to_string()));
     }
     let base = text_of(content).unwrap_or_default();
     let total = Bytes::from(rounded_sum(&base, amount, &column)?);
-    desk.begin_write(key);
+    desk.check_room(effect_bytes(key, &column, 0))?;
+    desk.begin_write(key)?;
     desk.put(key, column, total.clone());
     Ok(Reply::Bulk(total))
 }

@@ -4,7 +4,7 @@
 //! in `counter`, walks over a large hash in `walk`.
 
 use crate::command::{bulk_or_nil, flag, integer, leave_no_empty_row, name_of, text_of};
-use crate::evaluate::{Evaluation, Halt};
+use crate::evaluate::{Evaluation, Halt, element_bytes};
 use bytes::Bytes;
 use ensue_resp::request::HashPart;
 use ensue_store::cell::Content;
@@ -14,15 +14,21 @@ use ensue_types::{Column, Reply};
 /// `HSET`: answers how many fields are new.
 pub(super) fn set(desk: &mut Evaluation<'_>, key: &Bytes, fields: &[(Bytes, Bytes)]) -> Result<Reply, Halt> {
     let mut added = 0;
+    desk.check_room(bytes_of(key, fields))?;
     for (name, value) in fields {
         let column = Column::Field(name.clone());
         if desk.content(key, &column)? == Content::Nothing {
             added += 1;
         }
-        desk.begin_write(key);
+        desk.begin_write(key)?;
         desk.put(key, column, value.clone());
     }
     Ok(integer(added))
+}
+
+fn bytes_of(key: &Bytes, fields: &[(Bytes, Bytes)]) -> usize {
+    let bytes = |(name, value): &(Bytes, Bytes)| element_bytes(key, name, value.len());
+    fields.iter().map(bytes).sum()
 }
 
 /// `HMSET`: looks at the first field only, for the kind of the row.
@@ -33,7 +39,8 @@ pub(super) fn set_blindly(
 ) -> Result<Reply, Halt> {
     if let Some((name, _)) = fields.first() {
         desk.content(key, &Column::Field(name.clone()))?;
-        desk.begin_write(key);
+        desk.check_room(bytes_of(key, fields))?;
+        desk.begin_write(key)?;
     }
     for (name, value) in fields {
         desk.put(key, Column::Field(name.clone()), value.clone());
@@ -52,7 +59,8 @@ pub(super) fn set_new(
     if desk.content(key, &column)? != Content::Nothing {
         return Ok(Reply::Integer(0));
     }
-    desk.begin_write(key);
+    desk.check_room(element_bytes(key, name, value.len()))?;
+    desk.begin_write(key)?;
     desk.put(key, column, value.clone());
     Ok(Reply::Integer(1))
 }
@@ -84,6 +92,7 @@ pub(super) fn get_all(desk: &mut Evaluation<'_>, key: &Bytes, part: HashPart) ->
 /// `HDEL`: answers how many were there.
 pub(super) fn delete(desk: &mut Evaluation<'_>, key: &Bytes, names: &[Bytes]) -> Result<Reply, Halt> {
     let mut deleted = 0;
+    desk.check_room(names.iter().map(|name| element_bytes(key, name, 0)).sum())?;
     for name in names {
         if desk.delete(key, Column::Field(name.clone()))? {
             deleted += 1;

@@ -13,9 +13,10 @@ use std::borrow::Cow;
 /// `DEL`: answers how many were there.
 pub(super) fn delete(desk: &mut Evaluation<'_>, keys: &[Bytes]) -> Result<Reply, Halt> {
     let mut deleted = 0;
+    desk.check_room(keys.iter().map(|key| desk.bytes_to_clear(key)).sum())?;
     for key in keys {
         if desk.kind(key)?.is_some() {
-            desk.clear_row(key, |_| true);
+            desk.clear_row(key, |_| true)?;
             deleted += 1;
         }
     }
@@ -58,7 +59,7 @@ pub(super) fn expire(
     if !applies(condition, before.map(signed), deadline_ms) {
         return Ok(flag(false));
     }
-    set_deadline_or_delete(desk, key, deadline_ms);
+    set_deadline_or_delete(desk, key, deadline_ms)?;
     Ok(flag(true))
 }
 
@@ -94,16 +95,21 @@ pub(super) fn persist(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, H
     if desk.kind(key)?.is_none() || desk.deadline(key)?.is_none() {
         return Ok(flag(false));
     }
-    clear_deadline(desk, key);
+    clear_deadline(desk, key)?;
     Ok(flag(true))
 }
 
 /// Sets the deadline of a row that is there. One that has passed deletes the row at once.
-pub(super) fn set_deadline_or_delete(desk: &mut Evaluation<'_>, key: &Bytes, deadline_ms: i64) {
+pub(super) fn set_deadline_or_delete(
+    desk: &mut Evaluation<'_>,
+    key: &Bytes,
+    deadline_ms: i64,
+) -> Result<(), Halt> {
     if deadline_ms <= now_ms(desk) {
-        desk.clear_row(key, |_| true);
+        desk.clear_row(key, |_| true)
     } else {
         put_deadline(desk, key, deadline_ms);
+        Ok(())
     }
 }
 
@@ -114,8 +120,8 @@ pub(super) fn put_deadline(desk: &mut Evaluation<'_>, key: &Bytes, deadline_ms: 
 }
 
 /// The row lives for ever again.
-pub(super) fn clear_deadline(desk: &mut Evaluation<'_>, key: &Bytes) {
-    desk.clear_row(key, |column| *column == Column::Deadline);
+pub(super) fn clear_deadline(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<(), Halt> {
+    desk.clear_row(key, |column| *column == Column::Deadline)
 }
 
 /// The time that deadlines are counted from.

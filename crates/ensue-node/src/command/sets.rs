@@ -4,7 +4,7 @@
 //! removed at once, goes by stamp. Walks over a large set are in `walk`.
 
 use crate::command::{flag, integer, leave_no_empty_row, name_of};
-use crate::evaluate::{Evaluation, Halt};
+use crate::evaluate::{Evaluation, Halt, element_bytes};
 use bytes::Bytes;
 use ensue_store::cell::Content;
 use ensue_store::row::Kind;
@@ -14,20 +14,26 @@ use ensue_types::{Column, Reply};
 /// remove that has not arrived yet.
 pub(super) fn add(desk: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Result<Reply, Halt> {
     let mut added = 0;
+    desk.check_room(bytes_of(key, members))?;
     for member in members {
         let column = Column::Member(member.clone());
         if desk.content(key, &column)? == Content::Nothing {
             added += 1;
         }
-        desk.begin_write(key);
+        desk.begin_write(key)?;
         desk.put(key, column, Bytes::new());
     }
     Ok(integer(added))
 }
 
+fn bytes_of(key: &Bytes, members: &[Bytes]) -> usize {
+    members.iter().map(|member| element_bytes(key, member, 0)).sum()
+}
+
 /// `SREM`: answers how many were there.
 pub(super) fn remove(desk: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Result<Reply, Halt> {
     let mut removed = 0;
+    desk.check_room(bytes_of(key, members))?;
     for member in members {
         if desk.delete(key, Column::Member(member.clone()))? {
             removed += 1;

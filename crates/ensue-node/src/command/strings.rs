@@ -5,7 +5,7 @@
 
 use crate::command::keys::{clear_deadline, now_ms, put_deadline, set_deadline_or_delete};
 use crate::command::{bulk_or_nil, flag, integer, text_of};
-use crate::evaluate::{Evaluation, Halt};
+use crate::evaluate::{Evaluation, Halt, effect_bytes};
 use bytes::{Bytes, BytesMut};
 use ensue_resp::CommandError;
 use ensue_resp::request::{GetExpiry, SetCondition, SetExpiry};
@@ -49,7 +49,7 @@ impl Set<'_> {
             (SetCondition::IfPresent, None) => desk.kind(key)?.is_some(),
         };
         if is_wanted {
-            replace(desk, key, self.value, self.expiry);
+            replace(desk, key, self.value, self.expiry)?;
         }
         Ok(match before {
             Some(before) => before,
@@ -63,40 +63,46 @@ impl Set<'_> {
 pub(super) fn set_new(desk: &mut Evaluation<'_>, key: &Bytes, value: &Bytes) -> Result<Reply, Halt> {
     let is_absent = desk.kind(key)?.is_none();
     if is_absent {
-        replace(desk, key, value, SetExpiry::None);
+        replace(desk, key, value, SetExpiry::None)?;
     }
     Ok(flag(is_absent))
 }
 
 /// `MSET`.
-pub(super) fn set_many(desk: &mut Evaluation<'_>, pairs: &[(Bytes, Bytes)]) -> Reply {
+pub(super) fn set_many(desk: &mut Evaluation<'_>, pairs: &[(Bytes, Bytes)]) -> Result<Reply, Halt> {
+    let bytes = |(key, value): &(Bytes, Bytes)| {
+        desk.bytes_to_clear(key) + effect_bytes(key, &Column::Text, value.len())
+    };
+    desk.check_room(pairs.iter().map(bytes).sum())?;
     for (key, value) in pairs {
-        replace(desk, key, value, SetExpiry::None);
+        replace(desk, key, value, SetExpiry::None)?;
     }
-    Reply::OK
+    Ok(Reply::OK)
 }
 
 /// Makes a row this string and nothing else, without looking at it.
-fn replace(desk: &mut Evaluation<'_>, key: &Bytes, value: &Bytes, expiry: SetExpiry) {
-    desk.begin_write(key);
+fn replace(desk: &mut Evaluation<'_>, key: &Bytes, value: &Bytes, expiry: SetExpiry) -> Result<(), Halt> {
+    desk.check_room(effect_bytes(key, &Column::Text, value.len()))?;
+    desk.begin_write(key)?;
     desk.clear_row(key, |column| match column {
         Column::Text => false,
         Column::Deadline => expiry == SetExpiry::None,
         Column::Field(_) | Column::Member(_) => true,
-    });
+    })?;
     desk.put(key, Column::Text, value.clone());
     match expiry {
         SetExpiry::None | SetExpiry::Keep => {}
         SetExpiry::InMs(ms) => put_deadline(desk, key, now_ms(desk).saturating_add(ms)),
         SetExpiry::AtMs(ms) => put_deadline(desk, key, ms),
     }
+    Ok(())
 }
 
 /// `GETDEL`.
 pub(super) fn get_and_delete(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
     let before = get(desk, key)?;
     if before != Reply::Nil {
-        desk.clear_row(key, |_| true);
+        desk.clear_row(key, |_| true)?;
     }
     Ok(before)
 }
@@ -113,9 +119,9 @@ pub(super) fn get_and_expire(
     }
     match expiry {
         GetExpiry::Keep => {}
-        GetExpiry::Persist => clear_deadline(desk, key),
-        GetExpiry::InMs(ms) => set_deadline_or_delete(desk, key, now_ms(desk).saturating_add(ms)),
-        GetExpiry::AtMs(ms) => set_deadline_or_delete(desk, key, ms),
+        GetExpiry::Persist => clear_deadline(desk, key)?,
+        GetExpiry::InMs(ms) => set_deadline_or_delete(desk, key, now_ms(desk).saturating_add(ms))?,
+        GetExpiry::AtMs(ms) => set_deadline_or_delete(desk, key, ms)?,
     }
     Ok(value)
 }
@@ -127,10 +133,11 @@ pub(super) fn append(desk: &mut Evaluation<'_>, key: &Bytes, value: &Bytes) -> R
     let before = text_of(content).unwrap_or_default();
     let length = checked_length(before.len(), value.len())?;
     if is_new || !value.is_empty() {
+        desk.check_room(effect_bytes(key, &Column::Text, length))?;
         let mut text = BytesMut::with_capacity(length);
         text.extend_from_slice(&before);
         text.extend_from_slice(value);
-        desk.begin_write(key);
+        desk.begin_write(key)?;
         desk.put(key, Column::Text, text.freeze());
     }
     Ok(integer(length))
@@ -172,11 +179,12 @@ pub(super) fn set_range(
         return Ok(integer(before.len()));
     }
     let end = checked_length(offset, value.len())?;
+    desk.check_room(effect_bytes(key, &Column::Text, end.max(before.len())))?;
     let mut text = BytesMut::zeroed(end.max(before.len()));
     text[..before.len()].copy_from_slice(&before);
     text[offset..end].copy_from_slice(value);
     let length = text.len();
-    desk.begin_write(key);
+    desk.begin_write(key)?;
     desk.put(key, Column::Text, text.freeze());
     Ok(integer(length))
 }

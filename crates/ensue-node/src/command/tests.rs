@@ -6,6 +6,7 @@
 mod convergence;
 mod hashes;
 mod keys;
+mod room;
 mod sets;
 mod strings;
 mod views;

@@ -197,10 +197,17 @@ impl Partition {
         let write = Write { stamp, at, operation, dependencies: None };
         let mut writer = self.writer(keyspace, write, &Choice::Newest);
         let mut desk = Evaluation::writing(self.keyspace(keyspace), &mut writer, View::Newest);
-        desk.begin_write(&lapse.key);
+        let is_too_large = desk.begin_write(&lapse.key).is_err();
+        if is_too_large {
+            desk.clear_some_lapsed(&lapse.key);
+        }
         let observed = desk.observed;
         self.log_write(&mut Context::default(), keyspace, stamp, writer.changes, observed);
-        self.collector.expired += 1;
+        match is_too_large {
+            // What is left of it comes next.
+            true => self.collector.lapsed.push_back((keyspace, lapse.clone())),
+            false => self.collector.expired += 1,
+        }
     }
 
     /// Forgets past states whose read transactions are over.

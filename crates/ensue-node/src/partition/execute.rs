@@ -5,7 +5,7 @@
 
 use super::{Partition, Work};
 use crate::command;
-use crate::evaluate::{Changes, Evaluation, Observed, Writer};
+use crate::evaluate::{Changes, Evaluation, Observed, TOO_MUCH, Writer, effect_bytes};
 use crate::order::{Moment, RowName};
 use crate::view::{Shown, is_whole, view_of};
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use ensue_store::row::Gone;
 use ensue_store::view::View;
 use ensue_types::{
     Args, Column, Context, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Previous,
-    Reply, RequestId, RowEffect, Rule, Source, Stamp,
+    Reply, RequestId, RowEffect, Rule, Source, Stamp, limits,
 };
 use ensue_wire::{Address, Message};
 use std::collections::VecDeque;
@@ -537,6 +537,10 @@ impl Partition {
             effect: Effect::Delete { seen },
         };
         let effects: Vec<RowEffect> = counters.into_iter().map(delete).collect();
+        let bytes = |effect: &RowEffect| effect_bytes(&effect.key, &effect.column, 0);
+        if effects.iter().map(bytes).sum::<usize>() > limits::ENTRY_BYTES_MAX {
+            return TOO_MUCH;
+        }
         let dependencies = self.dependencies(keyspace, &mut execution.context.facts, &[]);
         let carried = self.keyspace(keyspace).carried(&dependencies);
         let write = Write { stamp, at, operation, dependencies: carried };

@@ -14,7 +14,7 @@ use ensue_store::log::{Log, Lsn};
 use ensue_store::record::Record;
 use ensue_store::superblock::Superblock;
 use ensue_store::tail::{INDEX_SPACING_BYTES, StreamReader, StreamTail, TailOptions, Wanted};
-use ensue_types::{DatacenterId, Incarnation, LogicalTime, OperationId, Position, Rule};
+use ensue_types::{DatacenterId, Incarnation, LogicalTime, OperationId, Position, Rule, limits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const EVERY_SECOND_US: u64 = 1_000_000;
@@ -599,11 +599,14 @@ impl Partition {
             Ok(entries) if entries.is_empty() && !reader.is_finished() => {
                 self.persistence.readers.push_front((number, purpose, reader));
             }
-            Ok(entries) => match purpose {
-                ReadFor::Stream(datacenter) => self.on_entries_read(datacenter, entries),
-                ReadFor::Regain(datacenter, after) => self.give_back(datacenter, after, entries),
-                ReadFor::PassOn(to, origin) => self.pass_on(to, origin, entries),
-            },
+            Ok(mut entries) => {
+                entries.truncate(frame_holds(entries.iter().map(|(_, entry)| entry.len())));
+                match purpose {
+                    ReadFor::Stream(datacenter) => self.on_entries_read(datacenter, entries),
+                    ReadFor::Regain(datacenter, after) => self.give_back(datacenter, after, entries),
+                    ReadFor::PassOn(to, origin) => self.pass_on(to, origin, entries),
+                }
+            }
             Err(error) => return self.stop(format!("{error}{}", super::recover::ADVICE)),
         }
         self.read_old_entries();
@@ -662,5 +665,25 @@ impl Partition {
         self.forget_old_cuts();
         self.resume_paused();
         self.begin_checkpoint_in_time();
+    }
+}
+
+/// How many of these entries, by their lengths, a frame has room for; at least one. A batch of the log may hold more. Whoever
+/// wanted them asks again for the rest.
+fn frame_holds(lengths: impl Iterator<Item = usize>) -> usize {
+    let mut bytes = 0;
+    let fits = |(place, length): &(usize, usize)| {
+        bytes += length;
+        *place == 0 || bytes <= limits::ENTRY_BYTES_MAX
+    };
+    lengths.enumerate().take_while(fits).count()
+}
+
+#[test]
+fn a_frame_holds_one_entry_at_least_and_no_more_than_fit() {
+    let most = limits::ENTRY_BYTES_MAX;
+    let cases = [(vec![], 0), (vec![most + 1, 1], 1), (vec![1, most - 1, 1], 2), (vec![1, 2, 3], 3)];
+    for (lengths, expected) in cases {
+        assert_eq!(frame_holds(lengths.iter().copied()), expected, "{lengths:?}");
     }
 }

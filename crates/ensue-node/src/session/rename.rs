@@ -7,9 +7,10 @@ use super::failure::UNANSWERED;
 use super::parallel::Then;
 use super::plan::Plan;
 use super::turn::Turn;
+use crate::evaluate::{TOO_MUCH, effect_bytes};
 use bytes::Bytes;
 use ensue_resp::CommandError;
-use ensue_types::{Args, Reply, partition_of};
+use ensue_types::{Args, Column, Reply, limits, partition_of};
 
 /// A RENAME whose source is being read.
 #[derive(Clone, Debug)]
@@ -42,6 +43,12 @@ impl Turn<'_> {
         }
         let spread = self.desk.spread(self.session.keyspace);
         let Renaming { source, target } = renaming;
+        // Part of it may be refused by one owner only when the other has moved its part: so it is refused here, as a whole.
+        let key = if source.len() > target.len() { &source } else { &target };
+        let bytes = |value: &Bytes| effect_bytes(key, &Column::Text, value.len());
+        if row.values.iter().map(bytes).sum::<usize>() > limits::ENTRY_BYTES_MAX {
+            return self.complete(vec![TOO_MUCH]);
+        }
         let source_owner = partition_of(&source, spread);
         let target_owner = partition_of(&target, spread);
         let del = Bytes::from_static(b"del");

@@ -31,7 +31,9 @@ impl Datacenter {
         let due: Vec<Lapse> = due;
         for lapse in due.into_iter().filter(|lapse| self.keyspace.lapses(lapse)).collect::<Vec<_>>() {
             let mut writer = Writer::new(self.write(), self.id, false);
-            Evaluation::writing(&mut self.keyspace, &mut writer, View::Newest).begin_write(&lapse.key);
+            Evaluation::writing(&mut self.keyspace, &mut writer, View::Newest)
+                .begin_write(&lapse.key)
+                .unwrap();
             self.log.push(Logged { write: writer.write, effects: writer.changes.effects });
         }
     }

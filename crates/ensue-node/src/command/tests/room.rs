@@ -1,0 +1,146 @@
+//! Writes that would not fit into one entry of a stream: refused before they change anything.
+
+use super::{Datacenter, show};
+use crate::evaluate::{Evaluation, TOO_MUCH, Writer};
+use bytes::Bytes;
+use ensue_resp::Request;
+use ensue_store::entry::{Change, Entry};
+use ensue_store::layout::encoded_entry_bytes;
+use ensue_store::view::View;
+use ensue_types::{DatacenterId, KeyspaceId, Opaque, Position, Reply, limits};
+
+/// Keys are shared in memory and repeated in an entry, once a field.
+const KEY_BYTES: usize = limits::KEY_BYTES_MAX;
+/// So many fields of such a key fit.
+const FIELDS_FIT: usize = limits::ENTRY_BYTES_MAX / KEY_BYTES - 1;
+
+fn words(words: &[&str], key: &Bytes, names: std::ops::Range<usize>, values: bool) -> Vec<Bytes> {
+    let mut args: Vec<Bytes> = words.iter().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
+    args.push(key.clone());
+    for name in names {
+        args.push(Bytes::from(format!("{name:06}")));
+        args.extend(values.then(|| Bytes::from_static(b"v")));
+    }
+    args
+}
+
+impl Datacenter {
+    fn ask(&mut self, args: &[Bytes]) -> Reply {
+        self.run_all(&[Request::parse(args).unwrap()]).remove(0)
+    }
+
+    fn longest_entry(&self) -> usize {
+        let bytes = |logged: &super::Logged| {
+            let change = Change::Effects {
+                keyspace: KeyspaceId(0),
+                transaction: None,
+                effects: logged.effects.clone(),
+            };
+            let (position, stamp) = (Position(1), logged.write.stamp);
+            let dependencies = Opaque::default();
+            encoded_entry_bytes(&Entry { position, stamp, dependencies, change, previous: Vec::new() })
+        };
+        self.log.iter().map(bytes).max().unwrap_or_default()
+    }
+}
+
+fn long_key() -> Bytes {
+    Bytes::from(vec![b'k'; KEY_BYTES])
+}
+
+#[test]
+fn what_does_not_fit_into_an_entry_is_refused_whole() {
+    let mut datacenter = Datacenter::new(0);
+    let key = long_key();
+    for (command, values) in [("HSET", true), ("HMSET", true), ("SADD", false)] {
+        let too_much = words(&[command], &key, 0..FIELDS_FIT + 2, values);
+        assert_eq!(datacenter.ask(&too_much), TOO_MUCH, "{command}");
+    }
+    assert!(datacenter.log.is_empty(), "nothing was changed");
+    assert_eq!(datacenter.ask(&words(&["EXISTS"], &key, 0..0, false)), Reply::Integer(0));
+    let fits = words(&["HSET"], &key, 0..FIELDS_FIT - 1, true);
+    assert_eq!(datacenter.ask(&fits), Reply::Integer(FIELDS_FIT as i64 - 1));
+    let longest = datacenter.longest_entry();
+    assert!(
+        longest > limits::ENTRY_BYTES_MAX - 4 * KEY_BYTES && longest < limits::ENTRY_BYTES_MAX,
+        "{longest}"
+    );
+}
+
+#[test]
+fn commands_of_one_transaction_share_an_entry() {
+    let mut datacenter = Datacenter::new(0);
+    let (half, key) = (FIELDS_FIT / 2, long_key());
+    let parts = [(0..half), (half..2 * half - 2), (2 * half..2 * half + 20)];
+    let requests = parts.map(|names| Request::parse(&words(&["HSET"], &key, names, true)).unwrap());
+    let replies = datacenter.run_all(&requests);
+    assert_eq!(replies[0], Reply::Integer(half as i64));
+    assert_eq!((&replies[1], &replies[2]), (&Reply::Integer(half as i64 - 2), &TOO_MUCH));
+    let zeroes = |n: usize| Request::parse(&super::arguments(&format!("SETRANGE {n} 67108863 x"))).unwrap();
+    let replies = datacenter.run_all(&[zeroes(1), zeroes(2), zeroes(3)]);
+    assert_eq!(show(&replies[1]), "67108864");
+    assert_eq!(replies[2], TOO_MUCH);
+    assert!(datacenter.longest_entry() < limits::ENTRY_BYTES_MAX);
+}
+
+/// A datacenter with a hash that took several writes, and takes more than an entry to delete.
+fn with_large_hash(key: &Bytes) -> Datacenter {
+    let mut datacenter = Datacenter::new(0);
+    for part in 0..3 {
+        let names = part * FIELDS_FIT / 2..(part + 1) * FIELDS_FIT / 2;
+        assert!(matches!(datacenter.ask(&words(&["HSET"], key, names, true)), Reply::Integer(_)));
+    }
+    datacenter
+}
+
+#[test]
+fn a_row_that_is_too_large_is_not_deleted_at_once() {
+    let key = long_key();
+    let mut datacenter = with_large_hash(&key);
+    let fields = datacenter.ask(&words(&["HLEN"], &key, 0..0, false));
+    let small = Bytes::from_static(b"small");
+    datacenter.ask(&[Bytes::from_static(b"SET"), small.clone(), small.clone()]);
+    let logged = datacenter.log.len();
+    let at_once: [Vec<Bytes>; 4] = [
+        words(&["DEL", "small"], &key, 0..0, false),
+        [words(&["SET"], &key, 0..0, false), vec![small.clone()]].concat(),
+        [words(&["MSET", "small", "other"], &key, 0..0, false), vec![small.clone()]].concat(),
+        [words(&["EXPIRE"], &key, 0..0, false), vec![Bytes::from_static(b"-1")]].concat(),
+    ];
+    for args in at_once {
+        assert_eq!(datacenter.ask(&args), TOO_MUCH, "{}", args[0].escape_ascii());
+    }
+    assert_eq!(datacenter.log.len(), logged, "nothing was changed");
+    assert_eq!(datacenter.ask(&words(&["HLEN"], &key, 0..0, false)), fields);
+    assert_eq!(show(&datacenter.run("GET small")), "\"small\"");
+}
+
+#[test]
+fn a_row_that_is_too_large_goes_in_parts_when_its_deadline_has_passed() {
+    let key = long_key();
+    let mut datacenter = with_large_hash(&key);
+    let mut expire = words(&["PEXPIRE"], &key, 0..0, false);
+    expire.push(Bytes::from_static(b"10"));
+    assert_eq!(datacenter.ask(&expire), Reply::Integer(1));
+    datacenter.advance(20);
+    assert_eq!(datacenter.ask(&words(&["HSET"], &key, 0..1, true)), TOO_MUCH, "it would come back");
+    let mut parts = 0;
+    loop {
+        let mut writer = Writer::new(datacenter.write(), DatacenterId(0), false);
+        let mut desk = Evaluation::writing(&mut datacenter.keyspace, &mut writer, View::Newest);
+        let is_over = desk.begin_write(&key).is_ok();
+        if !is_over {
+            desk.clear_some_lapsed(&key);
+        }
+        datacenter.log.push(super::Logged { write: writer.write, effects: writer.changes.effects });
+        parts += 1;
+        assert_eq!(datacenter.ask(&words(&["EXISTS"], &key, 0..0, false)), Reply::Integer(0));
+        if is_over {
+            break;
+        }
+    }
+    assert_eq!(parts, 2);
+    assert!(datacenter.longest_entry() < limits::ENTRY_BYTES_MAX);
+    assert_eq!(datacenter.ask(&words(&["HSET"], &key, 0..1, true)), Reply::Integer(1));
+    assert_eq!(datacenter.ask(&words(&["HLEN"], &key, 0..0, false)), Reply::Integer(1));
+}
