@@ -52,6 +52,7 @@ impl Collector<'_> {
             if let Some(taker) = taken.states.get(&self.dag.base) {
                 self.dag.base = *taker;
             }
+            self.sort_writes(&taken);
             self.settle_base(&mut taken);
             self.rename_promoted(&taken);
             self.promote_records(&taken);
@@ -108,13 +109,21 @@ impl Collector<'_> {
         let taker = self.dag.states.get_mut(&child).expect("a live state's children are live");
         if self.rules.hold(Rule::WriteSetsArePromoted) {
             taker.writes.extend(state.writes.iter().cloned());
-            taker.writes.sort_unstable();
-            taker.writes.dedup();
         }
         taker.torn_from.extend(state.torn_from);
         taken.keys.extend(state.writes);
         taken.places.insert(state.place, taker.place);
         taken.states.insert(id, child);
+    }
+
+    /// Once for each that took over, however many it took: one may take tens of thousands.
+    fn sort_writes(&mut self, taken: &Taken) {
+        let takers: BTreeSet<StateId> = taken.states.values().copied().collect();
+        for taker in takers {
+            let taker = self.dag.states.get_mut(&taker).expect("who takes over lives on");
+            taker.writes.sort_unstable();
+            taker.writes.dedup();
+        }
     }
 
     /// If nothing can come beside the base any more, nobody will ask what was written on the way to it, and its versions, and those that it
