@@ -94,6 +94,14 @@ impl Superblock {
         self.replace()
     }
 
+    /// Marks the end of the log as lost, whatever the machine's boot: the next start takes back what others have.
+    pub fn mark_tail_lost(&mut self) -> DiskOp {
+        self.boot_id.iter_mut().for_each(|byte| *byte = !*byte);
+        self.fsync_always = false;
+        self.clean = false;
+        self.replace()
+    }
+
     /// Marks a clean stop: everything written is synced, which is up to `synced`, and nothing will be written.
     pub fn mark_clean(&mut self, synced: Lsn) -> DiskOp {
         self.clean = true;
