@@ -130,7 +130,10 @@ const COLLECT_EVERY: u64 = 1_000;
 
 impl Forgetting {
     fn new(setting: &Setting) -> Forgetting {
-        Forgetting { every: setting.ceiling_every, commits_of: vec![0; setting.clients], commits: 0 }
+        // Clients of a real load do not begin all at once, so their ceilings do not come all at once.
+        let clients = setting.clients as u64;
+        let commits_of = (0..clients).map(|client| setting.ceiling_every * client / clients).collect();
+        Forgetting { every: setting.ceiling_every, commits_of, commits: 0 }
     }
 
     fn committed(&mut self, store: &mut Branches, client: Client, state: StateId) {
