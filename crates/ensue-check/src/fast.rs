@@ -84,14 +84,23 @@ fn incomplete(history: &History) -> Option<Reason> {
         let text = "it holds as far as the history goes, but the recording broke off".into();
         return Some(Reason { text, line });
     }
+    if let Some(reason) = all_left_out(history) {
+        return Some(reason);
+    }
     let first = history.left_out.first()?;
-    let key = first.key.as_ref().map_or("all keys are".into(), |key| format!("`{key}` is"));
+    let key = first.key.as_ref().expect("not all keys are left out");
     let others = match history.left_out.len() {
         1 => String::new(),
         count => format!(", and {} more", count - 1),
     };
-    let text = format!("it holds for the rest, but {key} left out ({}){others}", first.reason);
+    let text = format!("it holds for the rest, but `{key}` is left out ({}){others}", first.reason);
     Some(Reason { text, line: first.line })
+}
+
+/// Why there is nothing to judge, if that is since all keys are left out.
+fn all_left_out(history: &History) -> Option<Reason> {
+    let all = history.left_out.iter().find(|known| known.key.is_none())?;
+    Some(Reason { text: format!("all keys are left out ({})", all.reason), line: all.line })
 }
 
 /// Whether one property is violated, without an explanation.
@@ -127,9 +136,7 @@ impl<'a> Case<'a> {
             Property::ReadIntegrity => self.integrity(),
             Property::Counters => self.counters(&index, order.as_deref()),
             Property::Convergence => convergence::judge(&index, order.as_deref()),
-            _ if !self.reads.any && !self.counters.any() => {
-                Finding::NotApplicable("the history has no reads".into())
-            }
+            _ if !self.reads.any && !self.counters.any() => self.no_reads("the history has no reads"),
             _ => axioms.judge(property),
         };
         wanted.iter().map(judge).collect()
@@ -142,13 +149,18 @@ impl<'a> Case<'a> {
         match &self.reads.unsure {
             Some(reason) => Finding::Undecided(reason.clone()),
             None if self.reads.any => Finding::Holds,
-            None => Finding::NotApplicable("the history has no reads of registers".into()),
+            None => self.no_reads("the history has no reads of registers"),
         }
+    }
+
+    /// What clients read is not in the history where it is left out.
+    fn no_reads(&self, why: &str) -> Finding {
+        all_left_out(self.history).map_or_else(|| Finding::NotApplicable(why.into()), Finding::Undecided)
     }
 
     fn counters(&self, index: &Index<'_>, order: Option<&[u32]>) -> Finding {
         if !self.counters.any() {
-            return Finding::NotApplicable("no counter was read".into());
+            return self.no_reads("no counter was read");
         }
         let Some(judged) = self.counters.judge(index, order) else {
             let text = "the causal past is cyclic, and too long to say what a count must show".into();

@@ -20,7 +20,11 @@ struct Use {
 
 pub(super) fn settle(history: &mut History) {
     let mut uses = uses(history);
-    leave_out_rows(history, &mut uses);
+    if history.left_out.iter().any(|known| known.key.is_none()) {
+        uses.iter_mut().for_each(|found| found.is_left_out = true);
+    } else {
+        leave_out_rows(history, &mut uses);
+    }
     for (place, found) in uses.iter_mut().enumerate() {
         if found.is_counter && (found.is_written || found.is_text) && !found.is_left_out {
             found.is_left_out = true;

@@ -58,6 +58,22 @@ fn what_is_left_out_takes_its_elements_along_and_is_not_passed() {
 }
 
 #[test]
+fn where_all_keys_are_left_out_nothing_is_judged() {
+    let history = history(&[
+        r#"{"session":"a","operations":[{"write":"x","value":"1"},{"add":"n","delta":1}]}"#,
+        r#"{"event":"left-out","key":"h","reason":"RENAME"}"#,
+        r#"{"event":"left-out","reason":"FLUSHALL"}"#,
+        r#"{"session":"a","operations":[{"read":"x","value":null},{"count":"n","value":0}]}"#,
+        r#"{"session":"b","final":true,"operations":[{"read":"x","value":"2"}]}"#,
+    ]);
+    assert_eq!(operations(&history), []);
+    for (property, verdict) in check(&history, &Options::default()).verdicts {
+        let Verdict::Undecided(reason) = verdict else { panic!("{property}: {verdict:?}") };
+        assert_eq!(reason.to_string(), "line 3: all keys are left out (FLUSHALL)", "{property}");
+    }
+}
+
+#[test]
 fn a_row_that_is_deleted_as_a_whole_is_left_out() {
     let history = history(&[
         r#"{"session":"a","operations":[{"write":"h[f]","value":"1"}]}"#,
