@@ -42,8 +42,10 @@ enum Naming {
 struct Reader {
     builder: Builder,
     line: u32,
-    /// By the names that `transaction` and `token` gave them.
+    /// By the names that `transaction` gave them.
     named: Map<String, TransactionIndex>,
+    /// By the tokens that were handed out after them.
+    bearers: Map<String, TransactionIndex>,
     /// To be looked up when all names are known: a token may be shown on a line before the one that got it.
     merges: Vec<(TransactionIndex, String, u32)>,
     naming: Vec<Option<Naming>>,
@@ -58,6 +60,7 @@ impl Reader {
             builder: Builder::new(),
             line: 0,
             named: Map::default(),
+            bearers: Map::default(),
             merges: Vec::new(),
             naming: Vec::new(),
             is_opened: false,
@@ -138,10 +141,23 @@ impl Reader {
                 self.builder.transaction_mut(index).operations.push(operation);
             }
         }
-        if let Some(token) = line.token {
-            self.named.insert(token.0.into_owned(), index);
+        match line.token {
+            Some(token) => self.hand_out(&token.0, index),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Lines of different sessions are in no order: of two transactions with one token nothing says whose was shown.
+    fn hand_out(&mut self, token: &str, index: TransactionIndex) -> Result<(), ReadError> {
+        let bearer = *self.bearers.entry(token.into()).or_insert(index);
+        if bearer == index {
+            return Ok(());
+        }
+        let line = self.builder.history().transaction(bearer).line;
+        let message = format!(
+            "the token `{token}` is that of line {line}: what is handed out again needs another name each time"
+        );
+        Err(self.wrong(&message))
     }
 
     fn outcome(&self, line: &Line<'_>) -> Result<Outcome, ReadError> {
@@ -269,18 +285,30 @@ impl Reader {
             self.builder.truncated_at(self.line);
         }
         for (index, name, line) in std::mem::take(&mut self.merges) {
-            let Some(&merged) = self.named.get(&name) else {
-                if self.builder.history().truncated_at_line.is_some() {
-                    continue;
-                }
-                let message = format!("merges `{name}`, which is no transaction and no token of this file");
-                return Err(ReadError::Line { line, column: 1, message });
-            };
-            self.builder.transaction_mut(index).merges.push(merged);
+            let merged = self.merged(&name, index);
+            let merged = merged.map_err(|message| ReadError::Line { line, column: 1, message })?;
+            self.builder.transaction_mut(index).merges.extend(merged);
         }
         let mut history = self.builder.finish();
         elements::settle(&mut history);
         Ok(history)
+    }
+
+    /// Who is meant by a name that a transaction merges; nobody if that may stand in the missing part of the file.
+    fn merged(&self, name: &str, by: TransactionIndex) -> Result<Option<TransactionIndex>, String> {
+        match (self.named.get(name), self.bearers.get(name)) {
+            (None, None) if self.builder.history().truncated_at_line.is_some() => Ok(None),
+            (None, None) => {
+                Err(format!("merges `{name}`, which is no transaction and no token of this file"))
+            }
+            (Some(named), Some(bearer)) if named != bearer => {
+                Err(format!("merges `{name}`, which is one transaction and the token of another"))
+            }
+            (Some(&merged), _) | (None, Some(&merged)) if merged == by => {
+                Err(format!("merges `{name}`, which is this transaction itself"))
+            }
+            (Some(&merged), _) | (None, Some(&merged)) => Ok(Some(merged)),
+        }
     }
 
     fn wrong(&self, message: &str) -> ReadError {

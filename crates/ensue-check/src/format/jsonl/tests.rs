@@ -81,6 +81,52 @@ fn lines_with_one_name_are_one_transaction() {
 }
 
 #[test]
+fn tokens_and_transactions_have_names_of_their_own() {
+    let history = parsed(
+        r#"
+{"session":"a","transaction":"1","token":"2","operations":[{"write":"x","value":"1"}]}
+{"session":"a","transaction":"2","token":"1","operations":[{"write":"x","value":"2"}]}
+{"session":"b","transaction":"3","token":"3","operations":[{"write":"y","value":"1"}]}
+{"session":"b","transaction":"3","token":"3","operations":[{"write":"z","value":"1"}]}
+{"session":"c","merges":["3"],"operations":[]}
+"#,
+    );
+    assert_eq!(history.transactions.len(), 4);
+    assert_eq!(history.transactions[3].merges, [TransactionIndex(2)]);
+    check_error(
+        "{\"session\":\"a\",\"transaction\":\"1\",\"operations\":[]}\n\
+         {\"session\":\"a\",\"token\":\"1\",\"operations\":[]}\n\
+         {\"session\":\"b\",\"merges\":[\"1\"],\"operations\":[]}\n",
+        expect!["line 3, column 1: merges `1`, which is one transaction and the token of another"],
+    );
+}
+
+#[test]
+fn a_token_that_was_handed_out_twice_is_refused() {
+    check_error(
+        "{\"session\":\"a\",\"token\":\"T7\",\"operations\":[{\"write\":\"x\",\"value\":\"1\"}]}\n\
+         {\"session\":\"b\",\"merges\":[\"T7\"],\"operations\":[{\"read\":\"x\",\"value\":\"1\"}]}\n\
+         {\"session\":\"b\",\"token\":\"T7\",\"operations\":[{\"read\":\"y\",\"value\":null}]}\n",
+        expect![
+            "line 3, column 1: the token `T7` is that of line 1: what is handed out again needs another name each time"
+        ],
+    );
+}
+
+#[test]
+fn a_transaction_that_merges_itself_is_refused() {
+    check_error(
+        "{\"session\":\"a\",\"merges\":[\"T\"],\"token\":\"T\",\"operations\":[{\"read\":\"x\",\"value\":null}]}\n",
+        expect!["line 1, column 1: merges `T`, which is this transaction itself"],
+    );
+    check_error(
+        "{\"session\":\"a\",\"operations\":[]}\n\
+         {\"session\":\"a\",\"merges\":[1],\"transaction\":1,\"operations\":[]}\n",
+        expect!["line 2, column 1: merges `1`, which is this transaction itself"],
+    );
+}
+
+#[test]
 fn a_file_that_breaks_off_is_truncated_and_not_wrong() {
     let history = parsed("{\"session\":\"a\",\"operations\":[]}\n{\"session\":\"a\",\"oper");
     assert_eq!(history.truncated_at_line, Some(2));
