@@ -73,9 +73,13 @@ impl Effect {
         all
     }
 
-    /// A place becomes empty.
-    pub(super) fn deletion(place: String) -> Effect {
-        Effect::steps(vec![Step::Write { place, value: None }])
+    /// Of a command that was answered with an error that comes instead of an effect. A command that cannot be followed may be
+    /// a script, of which what it did before it failed stays done.
+    pub(super) fn of_refused(plan: &Plan) -> Effect {
+        match plan {
+            Plan::Opaque { rows, command } => Effect::opaque(rows, command),
+            _ => Effect::default(),
+        }
     }
 
     fn append(&mut self, mut other: Effect) {

@@ -152,10 +152,29 @@ fn what_cannot_be_said_leaves_its_keys_out() {
     check_left_out("RENAME x y", Reply::OK, &["x", "y"]);
     check_left_out("LPUSH list a", Reply::Integer(1), &["list", "a"]);
     check_left_out("INCRBYFLOAT x 1.5", bulk("1.5"), &["x"]);
-    check_nothing("LPUSH list a", Reply::error("ERR unknown command"));
+    check_nothing("DEL x y", Reply::error("READONLY no"));
     check_nothing("STRLEN x", Reply::Integer(3));
     check_nothing("PING", Reply::Status("PONG".into()));
     check_nothing("GET x", Reply::error("WRONGTYPE no"));
+}
+
+#[test]
+fn a_script_that_fails_may_have_changed_something_before() {
+    let wrong = || Reply::error("WRONGTYPE no, script: 1");
+    check_left_out("EVAL script 1 k", wrong(), &["script", "1", "k"]);
+    let mut bench = Bench::new();
+    let queued = || Reply::Status("QUEUED".into());
+    bench.ask("MULTI", Reply::OK).ask("SET x 1", queued()).ask("EVAL script 1 k", queued());
+    bench.ask("EXEC", Reply::Array(vec![Reply::OK, wrong()]));
+    bench.ask("MULTI", Reply::OK).ask("EVAL script 1 other", queued()).ask("EXEC", Reply::Nil);
+    let expected = [
+        r#"{"session":"c1","operations":[{"write":"x","value":"1"}]}"#,
+        r#"{"event":"left-out","key":"script","reason":"EVAL"}"#,
+        r#"{"event":"left-out","key":"1","reason":"EVAL"}"#,
+        r#"{"event":"left-out","key":"k","reason":"EVAL"}"#,
+        r#"{"event":"session","session":"c1"}"#,
+    ];
+    assert_eq!(bench.finish(), expected);
 }
 
 #[test]
@@ -216,6 +235,28 @@ fn a_deadline_is_a_deletion_that_may_come() {
         r#"{"session":"c1","token":"t1","operations":[{"write":"x","value":"1"}]}"#,
         r#"{"session":"c1~t2","end":null,"merges":["t1"],"operations":[{"write":"x","value":null}]}"#,
         r#"{"event":"session","session":"c1"}"#,
+    ];
+    assert_eq!(bench.finish(), expected);
+}
+
+#[test]
+fn a_deadline_that_was_not_answered_may_come_too() {
+    let mut bench = Bench::new();
+    bench.ask("SET y 1", Reply::OK).send("SET x 1 EX 10");
+    let expected = [
+        r#"{"session":"c1","operations":[{"write":"y","value":"1"}]}"#,
+        r#"{"session":"c1","token":"t1","operations":[]}"#,
+        r#"{"session":"c1~t3","end":null,"token":"t2","merges":["t1"],"operations":[{"write":"x","value":"1"}]}"#,
+        r#"{"session":"c1~t4","end":null,"merges":["t2"],"operations":[{"write":"x","value":null}]}"#,
+        r#"{"event":"session","session":"c1"}"#,
+    ];
+    assert_eq!(bench.finish(), expected);
+    let mut bench = Bench::new();
+    let queued = || Reply::Status("QUEUED".into());
+    bench.ask("MULTI", Reply::OK).ask("SET x 1 EX 10", queued()).ask("SET y 1", queued()).send("EXEC");
+    let expected = [
+        r#"{"session":"c1~t2","end":null,"token":"t1","operations":[{"write":"x","value":"1"},{"write":"y","value":"1"}]}"#,
+        r#"{"session":"c1~t3","end":null,"merges":["t1"],"operations":[{"write":"x","value":null}]}"#,
     ];
     assert_eq!(bench.finish(), expected);
 }

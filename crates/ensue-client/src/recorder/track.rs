@@ -1,7 +1,7 @@
 //! One connection as the recorder follows it: what was sent, in order, against what was answered, in order.
 
 use super::Recorder;
-use super::effect::Effect;
+use super::effect::{Effect, Step};
 use super::journal::Line;
 use super::name;
 use super::plan::Plan;
@@ -230,8 +230,12 @@ impl RecordedConnection {
         let Pending { asked, keyspace, start_us } = pending;
         match (asked, refusal) {
             (Asked::Data(plan), None) => self.done(Effect::of(&plan, reply), keyspace, start_us),
-            (Asked::Data(plan), Some(refusal)) => {
-                self.refused(refusal, Effect::possible(&plan), keyspace, start_us);
+            (Asked::Data(plan), Some(Refusal::NothingDone)) => {
+                self.failed(&Effect::possible(&plan), keyspace, start_us);
+                self.leave_out(Effect::of_refused(&plan).opaque);
+            }
+            (Asked::Data(plan), Some(Refusal::NobodyKnows)) => {
+                self.unknown(Effect::possible(&plan), keyspace, start_us);
             }
             (Asked::Queued(plan), None) if *reply == Reply::Status("QUEUED".into()) => {
                 self.pending_bytes += plan.bytes();
@@ -264,21 +268,21 @@ impl RecordedConnection {
         let plans = self.take_queued();
         let possible = || Effect::of_all(plans.iter().map(Effect::possible));
         match (reply, refusal) {
-            (_, Some(refusal)) => self.refused(refusal, possible(), keyspace, start_us),
-            (Reply::Nil | Reply::NilArray, _) => {
-                self.refused(Refusal::NothingDone, possible(), keyspace, start_us)
+            // None of its commands was begun.
+            (_, Some(Refusal::NothingDone)) | (Reply::Nil | Reply::NilArray, _) => {
+                self.failed(&possible(), keyspace, start_us);
             }
+            (_, Some(Refusal::NobodyKnows)) => self.unknown(possible(), keyspace, start_us),
             (Reply::Array(replies), _) if replies.len() == plans.len() => {
                 if replies.iter().any(|reply| self::refusal(reply) == Some(Refusal::NobodyKnows)) {
-                    return self.refused(Refusal::NobodyKnows, possible(), keyspace, start_us);
+                    return self.unknown(possible(), keyspace, start_us);
                 }
                 // A command that was refused within a transaction fails alone.
-                let carried_out = plans.iter().zip(replies).filter(|(_, reply)| !reply.is_error());
-                self.done(
-                    Effect::of_all(carried_out.map(|(plan, reply)| Effect::of(plan, reply))),
-                    keyspace,
-                    start_us,
-                );
+                let effects = plans.iter().zip(replies).map(|(plan, reply)| match reply.is_error() {
+                    true => Effect::of_refused(plan),
+                    false => Effect::of(plan, reply),
+                });
+                self.done(Effect::of_all(effects), keyspace, start_us);
             }
             _ => {
                 self.unknown(possible(), keyspace, start_us);
@@ -296,58 +300,65 @@ impl RecordedConnection {
     fn done(&mut self, effect: Effect, keyspace: u8, start_us: u64) {
         let times = Some((start_us, self.recorder.now_us()));
         let Effect { steps, expiring, opaque } = effect;
-        if !expiring.is_empty() {
-            let name = self.recorder.journal().new_name();
-            self.write(keyspace, |line| Line { times, token: Some(name.clone()), steps: &steps, ..line });
-            for place in expiring {
-                self.alone(Some(name.clone()), Effect::deletion(place), keyspace, start_us);
-            }
-        } else if !steps.is_empty() {
-            self.write(keyspace, |line| Line { times, steps: &steps, ..line });
+        let token = self.name_for(&expiring);
+        if !steps.is_empty() || token.is_some() {
+            self.write(keyspace, |line| Line { times, token: token.clone(), steps: &steps, ..line });
         }
+        self.expire(expiring, token.as_ref(), keyspace, start_us);
         self.leave_out(opaque);
     }
 
-    fn refused(&mut self, refusal: Refusal, effect: Effect, keyspace: u8, start_us: u64) {
-        match refusal {
-            Refusal::NobodyKnows => self.unknown(effect, keyspace, start_us),
-            Refusal::NothingDone if effect.steps.is_empty() => {}
-            Refusal::NothingDone => {
-                let times = Some((start_us, self.recorder.now_us()));
-                let status = Some("failed");
-                self.write(keyspace, |line| Line { times, status, steps: &effect.steps, ..line });
-            }
+    /// Certainly not done.
+    fn failed(&mut self, effect: &Effect, keyspace: u8, start_us: u64) {
+        if !effect.steps.is_empty() {
+            let times = Some((start_us, self.recorder.now_us()));
+            let status = Some("failed");
+            self.write(keyspace, |line| Line { times, status, steps: &effect.steps, ..line });
         }
     }
 
     /// Nobody knows whether it was done, nor when: what follows in the session need not follow it.
     fn unknown(&mut self, effect: Effect, keyspace: u8, start_us: u64) {
-        if effect.steps.is_empty() {
-            return self.leave_out(effect.opaque);
+        let Effect { steps, expiring, opaque } = effect;
+        if !steps.is_empty() {
+            let mut merges = None;
+            if self.used.contains(&keyspace) {
+                let name = self.recorder.journal().new_name();
+                self.write(keyspace, |line| Line { token: Some(name.clone()), ..line });
+                merges = Some(name);
+            }
+            let token = self.name_for(&expiring);
+            let line = Line { token: token.clone(), merges, steps: &steps, ..Line::default() };
+            self.alone(line, keyspace, start_us);
+            self.expire(expiring, token.as_ref(), keyspace, start_us);
         }
-        let mut before = None;
-        if self.used.contains(&keyspace) {
-            let name = self.recorder.journal().new_name();
-            self.write(keyspace, |line| Line { token: Some(name.clone()), ..line });
-            before = Some(name);
-        }
-        self.alone(before, effect, keyspace, start_us);
+        self.leave_out(opaque);
     }
 
-    /// A transaction of unknown outcome in a session of its own, behind what is named.
-    fn alone(&mut self, before: Option<String>, effect: Effect, keyspace: u8, start_us: u64) {
+    /// The name by which deadlines come after the transaction that set them.
+    fn name_for(&self, expiring: &[String]) -> Option<String> {
+        (!expiring.is_empty()).then(|| self.recorder.journal().new_name())
+    }
+
+    /// Deadlines come each by itself, some time after what is named, or never.
+    fn expire(&self, expiring: Vec<String>, after: Option<&String>, keyspace: u8, start_us: u64) {
+        for place in expiring {
+            let deletion = [Step::Write { place, value: None }];
+            let line = Line { merges: after.cloned(), steps: &deletion, ..Line::default() };
+            self.alone(line, keyspace, start_us);
+        }
+    }
+
+    /// A transaction of unknown outcome in a session of its own.
+    fn alone(&self, line: Line<'_>, keyspace: u8, start_us: u64) {
         let mut journal = self.recorder.journal();
         let session = format!("{}~{}", session_name(&self.session, keyspace), journal.new_name());
         journal.transaction(&Line {
             session: &session,
             datacenter: self.datacenter.as_deref(),
             times: Some((start_us, u64::MAX)),
-            merges: before,
-            steps: &effect.steps,
-            ..Line::default()
+            ..line
         });
-        drop(journal);
-        self.leave_out(effect.opaque);
     }
 
     fn token(&mut self, reply: &Reply, keyspace: u8) {
