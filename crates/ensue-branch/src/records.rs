@@ -50,7 +50,7 @@ impl Row {
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     keys: BTreeMap<(u32, Key), Row>,
-    /// Of all keys whose hashes end alike, the number of the last place at which one was written; as many as there are keys, or twice.
+    /// Of all keys whose hashes end alike, the number of the last place at which a version of one stood; as many as there are keys, or twice.
     written: Vec<u64>,
     versions: usize,
     bytes: usize,
@@ -84,7 +84,7 @@ impl Records {
         *written = order.max(*written);
     }
 
-    /// Whether a key may have been written at a place after one of this number. Most were not, and that is known without looking for them.
+    /// Whether a version of a key may stand at a place after one of this number. Of most none does, and that is known without looking for them.
     pub fn may_be_written_since(&self, key: &Key, order: u64) -> bool {
         let last = self.written.len().saturating_sub(1);
         self.written.get(hash(key) as usize & last).is_some_and(|written| *written > order)
@@ -123,9 +123,13 @@ impl Records {
         row.put_in_order();
         self.versions += row.versions.len();
         self.bytes += weigh(&row.versions);
-        if row.versions.is_empty() {
-            self.keys.remove(&name);
-            self.bytes -= KEY_BYTES + key.len();
+        match row.versions.iter().map(|version| version.place.order).max() {
+            // What was taken over stands at a later place than the one at which it was written.
+            Some(order) => self.note_written(name.0, order),
+            None => {
+                self.keys.remove(&name);
+                self.bytes -= KEY_BYTES + key.len();
+            }
         }
     }
 

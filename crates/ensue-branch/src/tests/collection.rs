@@ -45,6 +45,30 @@ fn a_base_that_another_chain_takes_over_keeps_what_it_wrote() {
     }
 }
 
+/// What a merge brings was written since, though its state took it over before the transaction began.
+#[test]
+fn what_was_taken_over_counts_as_written_when_a_merge_brings_it() {
+    let mut one = alone();
+    let end = constraint("SERIALIZABILITY");
+    let first = commit(&mut one, StateId::ROOT, "a=1").id;
+    let [other, branch] = ["a a=2", "a a=3 k=1"].map(|steps| super::run(&mut one, first, steps));
+    let other = new(one.commit(other, &end).unwrap()).id;
+    let branch = new(one.commit(branch, &end).unwrap()).id;
+    let branch = commit(&mut one, branch, "y=1").id;
+    assert_eq!(give_up(&mut one), 2);
+    let sides = ["b b=1", "b b=2"].map(|steps| super::run(&mut one, other, steps));
+    let [left, right] = sides.map(|id| new(one.commit(id, &end).unwrap()).id);
+    let joins = |states: [StateId; 2]| constraint(&format!("STATE {} {}", states[0], states[1]));
+    let joined = one.begin_merge(&[], &joins([left, right])).unwrap();
+    let joined = new(one.commit(joined, &end).unwrap()).id;
+    let late = super::run(&mut one, joined, "k k=2");
+    let all = one.begin_merge(&[], &joins([joined, branch])).unwrap();
+    let all = new(one.commit(all, &end).unwrap()).id;
+    assert_eq!(at(&one, "k", all), Some("1".into()));
+    let late = new(one.commit(late, &end).unwrap());
+    assert_eq!(late.parents, [joined], "it has not seen what the branch wrote");
+}
+
 #[test]
 fn a_branch_that_is_merged_again_and_again_leaves_nothing_behind() {
     let mut one = alone();
