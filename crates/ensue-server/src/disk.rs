@@ -276,13 +276,18 @@ fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) ->
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(TEMPORARY);
     let mut file = File::create(&temporary)?;
-    if let Err(error) = write(&mut file).and_then(|()| file.sync_all()) {
+    let write = write(&mut file).and_then(|()| file.sync_all());
+    if let Err(error) = write.and_then(|()| fs::rename(&temporary, path)) {
         // What was written of it takes room that may be needed; the first error is the one to tell.
         let _ = fs::remove_file(&temporary);
         return Err(error);
     }
-    fs::rename(&temporary, path)?;
-    sync_parent(path)
+    sync_parent(path).map_err(after_rename)
+}
+
+/// An error of any kind after the rename is one of a broken disk: the new content stands under the name, so not all is as before.
+fn after_rename(error: io::Error) -> io::Error {
+    io::Error::other(error)
 }
 
 /// Makes the names in the directory that holds this path durable.

@@ -152,6 +152,12 @@ fn a_replacement_without_room_leaves_the_old_content_and_nothing_aside() {
 }
 
 #[test]
+fn no_room_after_the_rename_is_a_broken_disk() {
+    let error = io::Error::from(io::ErrorKind::StorageFull);
+    assert!(is_full(&error) && !is_full(&after_rename(error)));
+}
+
+#[test]
 fn a_file_written_anew_is_another_file_of_the_same_content() {
     use std::os::unix::fs::MetadataExt;
     let mut bench = Bench::new();
