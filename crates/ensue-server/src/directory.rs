@@ -1,7 +1,8 @@
 //! The data directory of a datacenter's node: `<dir>/<datacenter>/`, with one folder a partition below it.
 //!
 //! Opening it takes a lock that lasts as long as the value, so that two processes never share a partition, and checks
-//! that the data was written for this cluster. It does not look into the partitions.
+//! that the data was written for this cluster. Its name is durable before a partition writes. It does not look into the
+//! partitions.
 
 use crate::config::Cluster;
 use ensue_types::DatacenterId;
@@ -105,7 +106,7 @@ impl Directory {
     pub fn open(dir: &Path, cluster: &Cluster) -> Result<Directory, DirectoryError> {
         let path = dir.join(&cluster.own_datacenter().name);
         let fails = |error| DirectoryError::Machine { path: path.clone(), error };
-        fs::create_dir_all(&path).map_err(fails)?;
+        crate::disk::create_directory(&path).map_err(fails)?;
         let lock_path = path.join(format!("node{}.lock", cluster.node));
         let lock = open_lock(&lock_path).map_err(fails)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {

@@ -290,6 +290,14 @@ fn after_rename(error: io::Error) -> io::Error {
     io::Error::other(error)
 }
 
+/// Makes a directory and those above it that are missing, so that its name will be found after a power cut.
+pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
+    let is_missing = |above: &&Path| !above.as_os_str().is_empty() && !above.exists();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    fs::create_dir_all(path)?;
+    missing.into_iter().try_for_each(sync_parent)
+}
+
 /// Makes the names in the directory that holds this path durable.
 fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -18,6 +18,16 @@ fn two_never_share_a_directory() {
 }
 
 #[test]
+fn a_directory_is_made_with_all_above_it() {
+    let folder = Temporary::new();
+    let dir = folder.path().join("srv/ensue");
+    for _ in 0..2 {
+        let directory = Directory::open(&dir, &cluster(4)).unwrap();
+        assert_eq!(directory.path().parent(), Some(dir.as_path()));
+    }
+}
+
+#[test]
 fn data_of_another_shape_is_refused() {
     let folder = Temporary::new();
     drop(Directory::open(folder.path(), &cluster(4)).unwrap());
