@@ -27,6 +27,14 @@ pub const HANDSHAKE_US: u64 = 3_000_000;
 /// First pause before a peer is dialled again; it doubles up to the longest one.
 pub const REDIAL_US_MIN: u64 = 50_000;
 pub const REDIAL_US_MAX: u64 = 1_000_000;
+/// How long a peer may leave unacknowledged what was sent to it, or its window shut, before the link counts as broken: the machine
+/// lost its power, or something between drops the flow. The system's own bound is a quarter of an hour.
+pub const PEER_ANSWERS_MS_MAX: u32 = 10_000;
+/// A link on which nothing arrives for so long is probed, so that a broken one is noticed where nothing is sent, too.
+pub const PEER_PROBE_AFTER_S: u64 = 5;
+pub const PEER_PROBE_INTERVAL_S: u64 = 2;
+/// Unanswered probes after which it counts as broken; Linux goes by the time above.
+pub const PEER_PROBES_MAX: u32 = 3;
 
 /// Open files of a partition.
 pub const OPEN_FILES_MAX: usize = 4;

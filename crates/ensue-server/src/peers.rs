@@ -6,7 +6,10 @@
 
 mod dial;
 
-use crate::bounds::{HANDSHAKE_US, READ_BYTES, STRANGERS_MAX};
+use crate::bounds::{
+    HANDSHAKE_US, PEER_ANSWERS_MS_MAX, PEER_PROBE_AFTER_S, PEER_PROBE_INTERVAL_S, PEER_PROBES_MAX,
+    READ_BYTES, STRANGERS_MAX,
+};
 use crate::link::{Link, LinkError, Phase};
 use crate::log::{self, Throttle};
 use crate::shaper::Shaper;
@@ -22,6 +25,7 @@ use mio::{Interest, Registry, Token};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What all links of a core share.
 #[derive(Debug)]
@@ -241,8 +245,8 @@ impl Peers {
     ) -> Option<usize> {
         let id = self.next_id;
         self.next_id += 1;
-        // Setting the option can fail only on a socket that is gone, and then the first read says so.
-        let _ = stream.set_nodelay(true);
+        // Setting the options can fail only on a socket that is gone, and then the first read says so.
+        let _ = prepare(&stream);
         if let Err(error) =
             registry.register(&mut stream, token_of(id), Interest::READABLE | Interest::WRITABLE)
         {
@@ -406,6 +410,18 @@ impl Peers {
     }
 }
 
+/// No delay for small messages, and an end in time for a link whose other side is gone without a word.
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    use rustix::net::sockopt;
+    stream.set_nodelay(true)?;
+    sockopt::set_tcp_user_timeout(stream, PEER_ANSWERS_MS_MAX)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, Duration::from_secs(PEER_PROBE_AFTER_S))?;
+    sockopt::set_tcp_keepintvl(stream, Duration::from_secs(PEER_PROBE_INTERVAL_S))?;
+    sockopt::set_tcp_keepcnt(stream, PEER_PROBES_MAX)?;
+    Ok(())
+}
+
 /// Tokens of links are the odd ones from here on; those of clients are even.
 const FIRST_TOKEN: usize = (1 << 10) + 1;
 
@@ -421,3 +437,6 @@ fn id_of(token: Token) -> usize {
 pub(crate) fn owns(token: Token) -> bool {
     token.0 >= FIRST_TOKEN && token.0 % 2 == 1
 }
+
+#[cfg(test)]
+mod tests;
