@@ -7,6 +7,7 @@ use crate::bounds::STOP_MS_MAX;
 use crate::clients::Clients;
 use crate::clock::{Clock, wall_ms};
 use crate::config::{Cluster, Config, ConfigError};
+use crate::descriptors::{self, TooFew};
 use crate::directory::{Directory, DirectoryError};
 use crate::disk::Disk;
 use crate::disk::syncer::Syncer;
@@ -34,15 +35,23 @@ use thiserror::Error;
 pub struct Machine {
     pub clock: Clock,
     pub shaper: Arc<Shaper>,
+    /// File descriptors that each node may have.
+    descriptors: usize,
     /// Differs between two runs.
     boot: u32,
     boot_id: [u8; 16],
 }
 
 impl Machine {
-    pub fn of_this_process() -> Machine {
-        let boot = (wall_ms() as u32) ^ std::process::id().rotate_left(16);
-        Machine { clock: Clock::starting_now(), shaper: Arc::default(), boot, boot_id: boot_id() }
+    /// For so many nodes, which share what the process may have.
+    pub fn of_this_process(nodes: usize) -> Machine {
+        Machine {
+            clock: Clock::starting_now(),
+            shaper: Arc::default(),
+            descriptors: descriptors::share_of(nodes),
+            boot: (wall_ms() as u32) ^ std::process::id().rotate_left(16),
+            boot_id: boot_id(),
+        }
     }
 }
 
@@ -69,6 +78,8 @@ pub enum StartError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Directory(#[from] DirectoryError),
+    #[error(transparent)]
+    Descriptors(#[from] TooFew),
     #[error("cannot listen for {whom} on {address}: {error}")]
     Listen { whom: &'static str, address: SocketAddr, error: io::Error },
     #[error("the address {host}:{port} for {whom} is not one of this machine: {error}")]
@@ -90,6 +101,8 @@ pub struct Running {
 /// Starts a node.
 pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> {
     let cluster = config.cluster()?;
+    let maxclients = descriptors::clients_max(machine.descriptors, &cluster, config.maxclients)?;
+    let config = &Config { maxclients, ..config.clone() };
     let directory = Directory::open(&config.dir, &cluster)?;
     let mut listener = Some(client_listener(config)?);
     let mut polls = Vec::new();

@@ -14,6 +14,8 @@ pub const ROUNDS_PER_TURN: usize = 64;
 pub const HOUSEKEEPING_US: u64 = 500_000;
 /// How long a connection that was told why it is closed may take to read it.
 pub const LINGER_US: u64 = 1_000_000;
+/// More refused clients of a core than this are not given time to read why: each holds a file descriptor and has no seat.
+pub const LINGERING_MAX: usize = 64;
 
 /// A buffer that grew beyond this for one big request or answer is given back when it is empty.
 pub const BUFFER_KEPT_BYTES: usize = 64 << 10;
@@ -38,6 +40,13 @@ pub const PEER_PROBES_MAX: u32 = 3;
 
 /// Open files of a partition.
 pub const OPEN_FILES_MAX: usize = 4;
+/// Files that a partition holds at the most: a file of its log and one of a checkpoint may be synced when they are closed already.
+pub const PARTITION_FILES_MAX: usize = OPEN_FILES_MAX + 2;
+/// What a core has open besides: its poll and waker, its socket for peers, a file that is replaced or rewritten and its folder, and
+/// the folder that its other thread syncs.
+pub const CORE_DESCRIPTORS: usize = 8;
+/// What the process has open besides: standard streams, signals, sockets for clients, locks, names being looked up.
+pub const PROCESS_DESCRIPTORS_RESERVE: usize = 64;
 
 /// How long the cores may take to stop cleanly.
 pub const STOP_MS_MAX: u64 = 20_000;

@@ -237,10 +237,9 @@ impl Client {
         }
     }
 
-    /// The socket, when the client has no part in it any more; its seat is free then.
-    pub(crate) fn into_stream(self) -> TcpStream {
-        drop(self.seat);
-        self.stream
+    /// The socket and the seat, when the client has no part in them any more.
+    pub(crate) fn into_parts(self) -> (TcpStream, Seat) {
+        (self.stream, self.seat)
     }
 
     fn is_paused(&self) -> bool {

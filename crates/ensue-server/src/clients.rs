@@ -2,9 +2,9 @@
 //!
 //! Bounded work a turn: every connection with bytes has its turn before one has a second one.
 
-use crate::bounds::{LINGER_US, READ_BYTES};
+use crate::bounds::{LINGER_US, LINGERING_MAX, READ_BYTES};
 use crate::client::{Client, Fate};
-use crate::listener::{Guest, next_session};
+use crate::listener::{Guest, Seat, next_session};
 use crate::log;
 use ensue_node::Input;
 use ensue_types::SessionId;
@@ -26,8 +26,8 @@ pub(crate) struct Clients {
     queued: Vec<SessionId>,
     /// Clients with new answers.
     dirty: Vec<SessionId>,
-    /// Sockets of refused clients, with the time at which they are closed.
-    lingering: VecDeque<(u64, TcpStream)>,
+    /// Clients that were told why they are refused.
+    lingering: VecDeque<Lingering>,
     scratch: Box<[u8]>,
 }
 
@@ -40,8 +40,13 @@ pub(crate) struct Ready {
     pub(crate) writable: bool,
 }
 
-/// More refused clients than this are not given time to read why.
-const LINGERING_MAX: usize = 1_024;
+/// A socket that is closed at a time; whoever was let in keeps the seat until then.
+#[derive(Debug)]
+struct Lingering {
+    until_us: u64,
+    _stream: TcpStream,
+    _seat: Option<Seat>,
+}
 
 impl Clients {
     pub(crate) fn new(needs_password: bool, timeout_s: u64) -> Clients {
@@ -80,13 +85,13 @@ impl Clients {
     }
 
     /// Keeps the socket of a client that was told why it is refused, so that the words reach it.
-    pub(crate) fn linger(&mut self, now_us: u64, stream: TcpStream) {
+    pub(crate) fn linger(&mut self, now_us: u64, stream: TcpStream, seat: Option<Seat>) {
         // It may be gone already; then there is nothing to wait for, and the time is short.
         let _ = stream.shutdown(Shutdown::Write);
         if self.lingering.len() == LINGERING_MAX {
             self.lingering.pop_front();
         }
-        self.lingering.push_back((now_us + LINGER_US, stream));
+        self.lingering.push_back(Lingering { until_us: now_us + LINGER_US, _stream: stream, _seat: seat });
     }
 
     /// A socket reported something.
@@ -170,8 +175,8 @@ impl Clients {
                     }
                 }
                 Ok(Fate::Lingers) => {
-                    if let Some(stream) = self.remove(session, registry, inputs) {
-                        self.linger(now_us, stream);
+                    if let Some((stream, seat)) = self.remove(session, registry, inputs) {
+                        self.linger(now_us, stream, Some(seat));
                     }
                 }
                 Ok(Fate::Gone) | Err(_) => {
@@ -189,7 +194,7 @@ impl Clients {
 
     /// Disconnects idle clients and closes the sockets of refused ones.
     pub(crate) fn clean_up(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
-        while self.lingering.front().is_some_and(|(until_us, _)| *until_us <= now_us) {
+        while self.lingering.front().is_some_and(|lingering| lingering.until_us <= now_us) {
             self.lingering.pop_front();
         }
         if self.timeout_us == 0 {
@@ -210,12 +215,12 @@ impl Clients {
         session: SessionId,
         registry: &Registry,
         inputs: &mut VecDeque<Input>,
-    ) -> Option<TcpStream> {
-        let mut stream = self.clients.remove(&session)?.into_stream();
+    ) -> Option<(TcpStream, Seat)> {
+        let (mut stream, seat) = self.clients.remove(&session)?.into_parts();
         // Closing the socket would do the same; a lingering one must not wake the core.
         let _ = registry.deregister(&mut stream);
         inputs.push_back(Input::ClientGone { session });
-        Some(stream)
+        Some((stream, seat))
     }
 }
 

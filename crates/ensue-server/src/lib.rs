@@ -11,6 +11,7 @@ mod client;
 mod clients;
 pub mod clock;
 pub mod config;
+mod descriptors;
 mod directory;
 mod disk;
 pub mod fsck;

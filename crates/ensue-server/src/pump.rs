@@ -185,7 +185,7 @@ impl Pump {
         let mut refused = Vec::new();
         listener.accept(now_us, &mut self.state.admitted, &mut refused);
         for stream in refused {
-            self.clients.linger(now_us, stream);
+            self.clients.linger(now_us, stream, None);
         }
         for guest in self.state.admitted.drain(..) {
             let core = self.state.next_core;

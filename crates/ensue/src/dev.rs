@@ -85,7 +85,7 @@ pub(crate) fn run(args: &DevArgs) -> anyhow::Result<ExitCode> {
         println!("\nstopping");
         family.stop()
     } else {
-        let machine = Machine::of_this_process();
+        let machine = Machine::of_this_process(plan.addresses().len());
         plan.shape(&machine.shaper);
         let mut nodes = Vec::new();
         for datacenter in 0..plan.names().len() {

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ServerArgs) -> anyhow::Result<ExitCode> {
         log::notice(format_args!("  {name} {value}"));
     }
     let stopping = Stop::on_signals().context("cannot watch for signals")?;
-    let node = ensue_server::start(&config, &Machine::of_this_process())?;
+    let node = ensue_server::start(&config, &Machine::of_this_process(1))?;
     log::notice(format_args!("clients are served on port {}", config.port));
     log::notice(format_args!("stopping: {}", stopping.wait()));
     let clean = stop(vec![node]);

@@ -33,7 +33,7 @@ impl World {
             cores: Some(1),
         };
         let nodes = ports[datacenters..].iter().enumerate().map(line).collect();
-        let machine = Machine::of_this_process();
+        let machine = Machine::of_this_process(datacenters);
         let mut world = World { folder: Temporary::new(), machine, ports, nodes, running: Vec::new() };
         for index in 0..datacenters {
             let running = start(&world.config(index), &world.machine).unwrap();

@@ -24,7 +24,7 @@ fn serve(folder: &Temporary) -> Running {
         dir: folder.path().into(),
         ..Config::default()
     };
-    let running = start(&config, &Machine::of_this_process()).unwrap();
+    let running = start(&config, &Machine::of_this_process(1)).unwrap();
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     for index in 0..20 {
         stream.write_all(format!("SET key{index} value\r\n").as_bytes()).unwrap();
