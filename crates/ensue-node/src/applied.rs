@@ -209,6 +209,24 @@ impl<W> Applied<W> {
         }
     }
 
+    /// One that waits for a dependency does so no more.
+    pub fn forget(&mut self, dependency: &Dependency, waiter: &W)
+    where
+        W: PartialEq,
+    {
+        let place = (dependency.operation.datacenter, dependency.operation.position);
+        let waiting = match dependency.extent {
+            Extent::Exact => &mut self.exact,
+            Extent::Through => &mut self.through,
+        };
+        if let Some(waiters) = waiting.get_mut(&place) {
+            waiters.retain(|one| one != waiter);
+            if waiters.is_empty() {
+                waiting.remove(&place);
+            }
+        }
+    }
+
     /// Marks a position applied; hands out those whose wait is over. Says nothing twice.
     pub fn insert(&mut self, datacenter: DatacenterId, position: Position) -> Vec<Woken<W>> {
         let set = self.sets.entry(datacenter).or_default();

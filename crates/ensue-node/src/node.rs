@@ -98,7 +98,7 @@ impl Node {
             }
             Input::ClientCommands { session, commands } => self.sessions.on_commands(now, session, commands),
             Input::ClientBroke { session, error } => self.sessions.on_broke(now, session, error),
-            Input::ClientGone { session } => self.sessions.on_gone(session),
+            Input::ClientGone { session } => self.sessions.on_gone(now, session),
             Input::Message(envelope) => self.route(envelope),
             Input::LinkUp { datacenter, core } => self.on_link_up(now, datacenter, core),
             Input::LinkDown { datacenter, core } => self.on_link_down(now, datacenter, core),
@@ -202,7 +202,9 @@ impl Node {
     fn on_link_down(&mut self, now: Now, datacenter: DatacenterId, core: CoreId) {
         let topology = self.config.topology.clone();
         let owns = |partition: PartitionId| topology.owner(datacenter, partition) == core;
-        self.partitions.values_mut().for_each(|partition| partition.on_link_down(now, datacenter, &owns));
+        self.partitions
+            .values_mut()
+            .for_each(|partition| partition.on_link_down(now, datacenter, core, &owns));
         if datacenter == topology.datacenter {
             self.router.on_link_down(datacenter, core);
             self.sessions.on_link_down(now, core);

@@ -51,8 +51,8 @@ use ensue_protocol::Protocol;
 use ensue_store::disk::DiskOp;
 use ensue_store::keyspace::Keyspace;
 use ensue_types::{
-    Context, DatacenterId, HybridClock, Incarnation, KeyspaceId, LogicalTime, Now, Opaque, OperationId,
-    PartitionId, Position, Rule, Source, limits,
+    Context, CoreId, DatacenterId, HybridClock, Incarnation, KeyspaceId, LogicalTime, Now, Opaque,
+    OperationId, PartitionId, Position, Rule, Source, limits,
 };
 use ensue_wire::{Address, ContextName, Envelope, Message};
 use everywhere::Everywhere;
@@ -85,8 +85,8 @@ pub(crate) enum Work {
 pub(crate) enum Waiter {
     /// A received entry.
     Entry(DatacenterId, Position),
-    /// A dependency check that came from elsewhere, by its number here.
-    Ask(u64),
+    /// A dependency check that came from elsewhere: who asked, and its number there.
+    Ask(Address, u64),
 }
 
 /// What lost tails have cost since the start, for `INFO`.
@@ -128,7 +128,7 @@ pub struct Partition {
     pub(crate) dead: dead::Dead,
     pub(crate) discarded: discarded::Discarded,
     pub(crate) everywhere: Everywhere,
-    pub(crate) replica_waits: Vec<replicas::ReplicaWait>,
+    pub(crate) replica_waits: replicas::ReplicaWaits,
     pub(crate) times: Times,
     /// A time has risen since those that wait for one were looked at.
     times_rose: bool,
@@ -184,7 +184,7 @@ impl Partition {
             dead: Default::default(),
             discarded: Default::default(),
             everywhere: Everywhere::default(),
-            replica_waits: Vec::new(),
+            replica_waits: Default::default(),
             times: Times::new(&protocols),
             times_rose: false,
             waits: Waits::default(),
@@ -267,8 +267,7 @@ impl Partition {
                 self.on_await_replicas(from, request, replicas::Wanted { dependencies, times }, datacenters);
             }
             Message::CountReplicas { request, dependencies, times } => {
-                let datacenters = self.replicas(&replicas::Wanted { dependencies, times });
-                self.send(from, Message::ReplicasReached { request, datacenters });
+                self.on_count_replicas(from, request, &replicas::Wanted { dependencies, times });
             }
             Message::ContextFetch { request, context } => self.on_context_fetch(from, request, context),
             Message::ContextMerge { request, name, context } => {
@@ -407,7 +406,14 @@ impl Partition {
         }
     }
 
-    pub fn on_link_down(&mut self, now: Now, datacenter: DatacenterId, owns: &dyn Fn(PartitionId) -> bool) {
+    /// The link to another core is down: its sessions have given up what they asked over it, and its partitions will ask again.
+    pub fn on_link_down(
+        &mut self,
+        now: Now,
+        datacenter: DatacenterId,
+        core: CoreId,
+        owns: &dyn Fn(PartitionId) -> bool,
+    ) {
         self.now = now;
         if datacenter != self.datacenter && owns(self.id) {
             if let Some(sender) = self.senders.get_mut(&datacenter) {
@@ -415,7 +421,11 @@ impl Partition {
             }
         }
         if datacenter == self.datacenter {
-            self.forget_asks(owns);
+            self.forget_asks(&|from| match from {
+                Address::Partition { partition, .. } => owns(partition),
+                Address::Core { core: other, .. } => other == core,
+            });
+            self.forget_waits_of(Address::Core { datacenter, core });
             self.fail_cuts(owns);
         }
     }

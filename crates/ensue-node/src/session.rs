@@ -117,12 +117,9 @@ impl Sessions {
         });
     }
 
-    pub(crate) fn on_gone(&mut self, session: SessionId) {
+    pub(crate) fn on_gone(&mut self, now: Now, session: SessionId) {
         self.desk.connected.remove(&session);
-        if let Some(leaving) = self.sessions.get_mut(&session) {
-            leaving.life = Life::Gone;
-        }
-        self.remove_finished(session);
+        self.with(now, session, |turn| turn.leave());
     }
 
     /// A message addressed to this core: an answer to one of its sessions, or a question to all of them.

@@ -27,6 +27,8 @@ pub const CLIENT_OUTPUT_PAUSE_BYTES: usize = 1 << 20;
 pub const CLIENT_OUTPUT_BYTES_MAX: usize = 256 << 20;
 /// Commands queued by one `MULTI`.
 pub const MULTI_COMMANDS_MAX: usize = 65_536;
+/// The longest that a client may have `CAUSAL MERGE` and `CAUSAL WAIT` wait.
+pub const CAUSAL_TIMEOUT_MS_MAX: u64 = 3_600_000;
 
 /// Longest frame between nodes: an entry with the largest value and room for the rest.
 pub const FRAME_BYTES_MAX: usize = 192 << 20;

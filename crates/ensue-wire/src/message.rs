@@ -123,7 +123,7 @@ pub enum Message {
         request: RequestId,
         datacenters: u8,
     },
-    /// How many have now: asked when the wait is over.
+    /// How many have now: asked when the wait is over, which it ends; of nothing, when nobody wants to know any more.
     CountReplicas {
         request: RequestId,
         dependencies: Vec<Dependency>,
@@ -244,7 +244,8 @@ pub enum Message {
     },
 
     // Partition, or a session that merges a token, to the partition a dependency names.
-    /// Tell me when these have been applied here (section 3.1). The answer comes when all of them are.
+    /// Tell me when these have been applied here (section 3.1). The answer comes when all of them are. Under a number that
+    /// was asked with before, it takes that question's place; without dependencies, it withdraws it. So does `AwaitTimes`.
     CheckDependencies {
         check: u64,
         dependencies: Vec<Dependency>,

@@ -31,8 +31,8 @@ pub(crate) struct Intake {
     arrived: BTreeMap<(DatacenterId, Position), Arrived>,
     /// Checks that this partition has asked others, by number.
     checks: BTreeMap<u64, Check>,
-    /// Checks that others have asked this partition, by its own number.
-    asks: BTreeMap<u64, Ask>,
+    /// Checks that others have asked this partition, by who asked and the number there.
+    asks: BTreeMap<(Address, u64), Ask>,
     waited: u64,
 }
 
@@ -56,8 +56,9 @@ struct Check {
 
 #[derive(Clone, Debug)]
 struct Ask {
-    from: Address,
-    check: u64,
+    /// What had not been applied when it was asked about.
+    dependencies: Vec<Dependency>,
+    /// How many of these have not been applied yet.
     open: usize,
     gone: Vec<Dependency>,
 }
@@ -270,28 +271,35 @@ impl Partition {
         open
     }
 
-    /// Another partition, or a session with a token, asks whether operations have been applied here.
-    pub(super) fn on_check_dependencies(&mut self, from: Address, check: u64, dependencies: Vec<Dependency>) {
-        let number = self.number();
-        let (mut open, mut gone) = (0, Vec::new());
-        for dependency in dependencies {
-            let named = dependency.operation;
-            if named.partition != self.id {
-                self.trace(Trace::Refused { what: "a dependency check for another partition" });
-                return;
-            }
-            if named.datacenter != self.datacenter && !self.applied.meets(&dependency) {
-                self.applied.wait(&dependency, Waiter::Ask(number));
-                open += 1;
+    /// Another partition, or a session with a token, asks whether operations have been applied here. With each number it
+    /// asks for one thing: what is asked anew, or withdrawn by asking for nothing, is not waited for.
+    pub(super) fn on_check_dependencies(&mut self, from: Address, check: u64, asked: Vec<Dependency>) {
+        if asked.iter().any(|dependency| dependency.operation.partition != self.id) {
+            return self.trace(Trace::Refused { what: "a dependency check for another partition" });
+        }
+        self.forget_ask(from, check);
+        let (mut dependencies, mut gone) = (Vec::new(), Vec::new());
+        for dependency in asked {
+            let is_own = dependency.operation.datacenter == self.datacenter;
+            if !is_own && !self.applied.meets(&dependency) {
+                self.applied.wait(&dependency, Waiter::Ask(from, check));
+                dependencies.push(dependency);
             } else {
                 self.count_lost(&dependency);
                 gone.extend(self.applied.gone(&dependency));
             }
         }
-        if open == 0 {
-            self.send(from, Message::DependenciesMet { check, gone });
-        } else {
-            self.intake.asks.insert(number, Ask { from, check, open, gone });
+        if dependencies.is_empty() {
+            return self.send(from, Message::DependenciesMet { check, gone });
+        }
+        let open = dependencies.len();
+        self.intake.asks.insert((from, check), Ask { dependencies, open, gone });
+    }
+
+    fn forget_ask(&mut self, from: Address, check: u64) {
+        let Some(ask) = self.intake.asks.remove(&(from, check)) else { return };
+        for dependency in &ask.dependencies {
+            self.applied.forget(dependency, &Waiter::Ask(from, check));
         }
     }
 
@@ -347,10 +355,12 @@ impl Partition {
         }
     }
 
-    /// Those behind a broken link will ask again.
-    pub(super) fn forget_asks(&mut self, owns: &dyn Fn(PartitionId) -> bool) {
-        let gone = |from: Address| matches!(from, Address::Partition { partition, .. } if owns(partition));
-        self.intake.asks.retain(|_, ask| !gone(ask.from));
+    /// Those behind a broken link will ask again, or have given up.
+    pub(super) fn forget_asks(&mut self, is_behind: &dyn Fn(Address) -> bool) {
+        let behind = self.intake.asks.keys().copied().filter(|(from, _)| is_behind(*from));
+        for (from, check) in behind.collect::<Vec<_>>() {
+            self.forget_ask(from, check);
+        }
     }
 
     pub(super) fn wake(&mut self, woken: Woken<Waiter>) {
@@ -363,13 +373,12 @@ impl Partition {
                     self.on_all_answered(origin, position);
                 }
             }
-            Waiter::Ask(number) => {
-                let Some(ask) = self.intake.asks.get_mut(&number) else { return };
+            Waiter::Ask(from, check) => {
+                let Some(ask) = self.intake.asks.get_mut(&(from, check)) else { return };
                 ask.open -= 1;
                 ask.gone.extend(woken.gone);
                 if ask.open == 0 {
-                    let Ask { from, check, gone, .. } =
-                        self.intake.asks.remove(&number).expect("found above");
+                    let Ask { gone, .. } = self.intake.asks.remove(&(from, check)).expect("found above");
                     self.send(from, Message::DependenciesMet { check, gone });
                 }
             }

@@ -2,14 +2,18 @@
 
 use super::Partition;
 use ensue_types::{
-    DatacenterId, Dependency, Extent, LogicalTime, OperationId, Position, RequestId, Rule, TimeVector,
+    DatacenterId, Dependency, Extent, LogicalTime, OperationId, Position, RequestId, Rule, SessionId,
+    TimeVector, limits,
 };
 use ensue_wire::{Address, Message, StreamAcknowledge};
+use std::collections::BTreeMap;
 
-/// A session that waits until enough datacenters have its past.
+/// Sessions that wait until enough datacenters have their past: one wait a session, which asks for one thing at a time.
+pub(crate) type ReplicaWaits = BTreeMap<(Address, SessionId), ReplicaWait>;
+
+/// What one of them waits for.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplicaWait {
-    from: Address,
     request: RequestId,
     wanted: Wanted,
     datacenters: u8,
@@ -221,24 +225,34 @@ impl Partition {
         wanted: Wanted,
         datacenters: u8,
     ) {
-        let since_us = self.now.monotonic_us;
-        self.replica_waits.push(ReplicaWait { from, request, wanted, datacenters, since_us });
-        self.answer_replica_waits();
+        let (since_us, has) = (self.now.monotonic_us, self.replicas(&wanted));
+        if has >= datacenters {
+            self.replica_waits.remove(&(from, request.session));
+            return self.send(from, Message::ReplicasReached { request, datacenters: has });
+        }
+        let wait = ReplicaWait { request, wanted, datacenters, since_us };
+        self.replica_waits.insert((from, request.session), wait);
+    }
+
+    /// The session's wait is over, or it is withdrawn: then this asks about nothing.
+    pub(super) fn on_count_replicas(&mut self, from: Address, request: RequestId, wanted: &Wanted) {
+        self.replica_waits.remove(&(from, request.session));
+        let datacenters = self.replicas(wanted);
+        self.send(from, Message::ReplicasReached { request, datacenters });
     }
 
     pub(super) fn answer_replica_waits(&mut self) {
         if self.replica_waits.is_empty() {
             return;
         }
-        // A wait whose session has certainly given up; no wait is longer than an hour.
-        let oldest = self.now.monotonic_us.saturating_sub(3_600_000_000);
-        let waits = std::mem::take(&mut self.replica_waits);
-        for wait in waits {
+        // Older than any wait may be: its session has certainly given up.
+        let oldest = self.now.monotonic_us.saturating_sub(1_000 * limits::CAUSAL_TIMEOUT_MS_MAX);
+        for ((from, session), wait) in std::mem::take(&mut self.replica_waits) {
             let datacenters = self.replicas(&wait.wanted);
             if datacenters >= wait.datacenters {
-                self.send(wait.from, Message::ReplicasReached { request: wait.request, datacenters });
+                self.send(from, Message::ReplicasReached { request: wait.request, datacenters });
             } else if wait.since_us >= oldest {
-                self.replica_waits.push(wait);
+                self.replica_waits.insert((from, session), wait);
             }
         }
     }

@@ -6,7 +6,7 @@
 use super::Partition;
 use super::execute::Execution;
 use ensue_protocol::Choice;
-use ensue_types::{Args, KeyspaceId, LogicalTime, Opaque, Rule, TimeVector};
+use ensue_types::{Args, KeyspaceId, LogicalTime, Opaque, Rule, TimeVector, limits};
 use ensue_wire::{Address, AtValues, Message};
 
 /// Everything that waits for a time.
@@ -60,6 +60,14 @@ impl Waits {
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
+
+    /// Forgets the sessions that merge a token, by who asked under which number.
+    fn forget(&mut self, is_over: impl Fn(Address, u64) -> bool) {
+        self.waiting.retain(|wait| match &wait.what {
+            Waiting::Times { from, check, .. } => !is_over(*from, *check),
+            Waiting::Commands(_) | Waiting::Slice(_) => true,
+        });
+    }
 }
 
 impl Partition {
@@ -88,13 +96,21 @@ impl Partition {
         self.waits.waiting.push(Wait { since_us: self.now.monotonic_us, what });
     }
 
+    /// A session asks with each number for one thing: what it asks anew, or withdraws by asking for nothing, is not waited for.
     pub(super) fn on_await_times(&mut self, from: Address, check: u64, times: TimeVector) {
+        self.waits.forget(|asker, number| (asker, number) == (from, check));
         if self.times.received.covers_but(self.datacenter, &times) {
             self.send(from, Message::DependenciesMet { check, gone: Vec::new() });
         } else {
             let since_us = self.now.monotonic_us;
             self.waits.waiting.push(Wait { since_us, what: Waiting::Times { from, check, times } });
         }
+    }
+
+    /// The sessions of a core have given up what they waited for here.
+    pub(super) fn forget_waits_of(&mut self, core: Address) {
+        self.waits.forget(|asker, _| asker == core);
+        self.replica_waits.retain(|(asker, _), _| *asker != core);
     }
 
     pub(super) fn on_read_slice(&mut self, slice: Slice) {
@@ -178,8 +194,7 @@ impl Partition {
             let patience_us = match &wait.what {
                 Waiting::Commands(execution) => 1_000 * self.protocol(execution.keyspace).patience_ms(),
                 Waiting::Slice(slice) => 1_000 * self.protocol(slice.keyspace).patience_ms(),
-                // As long as a client may have it wait.
-                Waiting::Times { .. } => 3_600_000_000,
+                Waiting::Times { .. } => 1_000 * limits::CAUSAL_TIMEOUT_MS_MAX,
             };
             now_us.saturating_sub(wait.begun_us()) >= patience_us
         });

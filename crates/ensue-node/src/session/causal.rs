@@ -10,12 +10,10 @@ use super::token::Token;
 use super::turn::Turn;
 use bytes::Bytes;
 use ensue_resp::{CommandError, number};
-use ensue_types::{Args, KeyspaceId, Reply, partition_of};
+use ensue_types::{Args, KeyspaceId, Reply, limits, partition_of};
 
 /// How long MERGE and WAIT wait unless told.
 const TIMEOUT_MS: u64 = 1_000;
-/// The longest that a client may have them wait.
-const TIMEOUT_MS_MAX: u64 = 3_600_000;
 /// Longest name of a shared context.
 const SESSION_NAME_BYTES_MAX: usize = 256;
 
@@ -142,7 +140,7 @@ fn timeout(words: &[Bytes]) -> Result<u64, Reply> {
         [] => Ok(TIMEOUT_MS),
         [word, ms] if word.eq_ignore_ascii_case(b"timeout") => number::parse_i64(ms)
             .and_then(|ms| u64::try_from(ms).ok())
-            .filter(|&ms| ms <= TIMEOUT_MS_MAX)
+            .filter(|&ms| ms <= limits::CAUSAL_TIMEOUT_MS_MAX)
             .ok_or(Reply::error("ERR timeout is not an integer or out of range")),
         _ => Err(CommandError::Syntax.reply()),
     }

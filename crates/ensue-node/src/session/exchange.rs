@@ -2,7 +2,8 @@
 //!
 //! - On an answer of the present exchange: the state is consumed by the step, which leaves the next state behind.
 //! - On an answer of an earlier exchange, known by its sequence: nothing; its commands were answered with an error.
-//! - On a timeout, a refusal or a broken link: the commands of the exchange get their error, and the next ones begin.
+//! - On a timeout, a refusal or a broken link: the commands of the exchange get their error, what waits for it elsewhere is
+//!   withdrawn, and the next ones begin.
 
 use super::batch::Batch;
 use super::cut::CutReading;
@@ -127,14 +128,17 @@ impl Turn<'_> {
         let topology = &self.desk.config.topology;
         let lost = |partition: &PartitionId| topology.owner(topology.datacenter, *partition) == core;
         if let Some(partition) = self.session.exchange.unanswered().into_iter().find(lost) {
-            match std::mem::take(&mut self.session.exchange) {
-                Exchange::Merge(merge) => merge.on_link_down(self, partition),
-                exchange => {
-                    self.session.exchange = exchange;
-                    self.fail_silent(partition, Reason::LinkDown);
-                }
-            }
+            self.fail_silent(partition, Reason::LinkDown);
             self.advance();
+        }
+    }
+
+    /// The present exchange is over before all have answered: nobody shall wait for its sake.
+    pub(super) fn withdraw(&mut self) {
+        match std::mem::take(&mut self.session.exchange) {
+            Exchange::Merge(merge) => drop(merge.end(self)),
+            Exchange::Replicas(wait) => wait.withdraw(self),
+            exchange => self.session.exchange = exchange,
         }
     }
 

@@ -4,13 +4,14 @@
 //!   the operations (`CheckDependencies`), or every partition to say when it has received up to the times (`AwaitTimes`).
 //! - On the last `DependenciesMet`: the past of the token joins the session's. From here on every answer includes it.
 //! - On the timeout: `NOTYET`, naming what is missing; the session's past is as before (trap 13).
+//! - When it ends otherwise than by the last answer: what is still open is asked for as nothing, under its number, and so withdrawn.
 
 use super::exchange::Exchange;
-use super::failure::{Failure, Reason};
+use super::failure::Failure;
 use super::token::Token;
 use super::turn::Turn;
 use ensue_protocol::Past;
-use ensue_types::{Context, Dependency, Extent, PartitionId, Reply, Rule};
+use ensue_types::{Context, Dependency, Extent, PartitionId, Reply, Rule, TimeVector};
 use ensue_wire::Message;
 use std::collections::BTreeMap;
 
@@ -42,11 +43,7 @@ impl Turn<'_> {
         }
         let first_check = self.desk.begin_checks(self.session.id, groups.len() as u32);
         for (check, group) in (first_check..).zip(&groups) {
-            let message = match group.past.clone() {
-                Past::Operations(dependencies) => Message::CheckDependencies { check, dependencies },
-                Past::Times(times) => Message::AwaitTimes { check, times },
-            };
-            self.send(group.partition, message);
+            self.send(group.partition, question(check, group.past.clone()));
         }
         let merge = TokenMerge { past, first_check, groups };
         self.begin_exchange(Exchange::Merge(Box::new(merge)), 0, timeout_ms);
@@ -140,10 +137,7 @@ impl Turn<'_> {
     pub(super) fn on_dependencies_met(&mut self, check: u64, gone: &[Dependency]) {
         let Exchange::Merge(merge) = &mut self.session.exchange else { return };
         if let Some(gone) = gone.first() {
-            if let Exchange::Merge(merge) = std::mem::take(&mut self.session.exchange) {
-                merge.end(self);
-                self.fail(&Failure::Refused(self.lost_past(gone)));
-            }
+            self.fail(&Failure::Refused(self.lost_past(gone)));
             return self.advance();
         }
         let Some(index) = check.checked_sub(merge.first_check) else { return };
@@ -164,22 +158,20 @@ impl TokenMerge {
         self.missing().map(|group| group.partition).collect()
     }
 
-    pub(super) fn on_timeout(self, turn: &mut Turn<'_>) {
+    pub(super) fn on_timeout(self: Box<Self>, turn: &mut Turn<'_>) {
         let words = format!(
             "NOTYET this datacenter has not received everything the token depends on: waiting for {}",
             self.waited_for()
         );
-        self.end(turn);
+        turn.session.exchange = Exchange::Merge(self);
         turn.fail(&Failure::Refused(Reply::Error(words.into())));
     }
 
-    pub(super) fn on_link_down(self, turn: &mut Turn<'_>, partition: PartitionId) {
-        self.end(turn);
-        turn.fail_silent(partition, Reason::LinkDown);
-    }
-
     /// Its checks are over, whether they were answered or not.
-    fn end(self, turn: &mut Turn<'_>) -> Context {
+    pub(super) fn end(self, turn: &mut Turn<'_>) -> Context {
+        for (check, group) in (self.first_check..).zip(&self.groups).filter(|(_, group)| !group.met) {
+            turn.send(group.partition, question(check, group.nothing()));
+        }
         turn.desk.end_checks(self.first_check, self.groups.len());
         self.past
     }
@@ -206,6 +198,23 @@ impl TokenMerge {
         names.truncate(NAMED_MAX);
         let text = names.join(", ");
         if more > 0 { format!("{text} and {more} more") } else { text }
+    }
+}
+
+impl Group {
+    /// A past of the same kind that is here already.
+    fn nothing(&self) -> Past {
+        match &self.past {
+            Past::Operations(_) => Past::Operations(Vec::new()),
+            Past::Times(_) => Past::Times(TimeVector::default()),
+        }
+    }
+}
+
+fn question(check: u64, past: Past) -> Message {
+    match past {
+        Past::Operations(dependencies) => Message::CheckDependencies { check, dependencies },
+        Past::Times(times) => Message::AwaitTimes { check, times },
     }
 }
 

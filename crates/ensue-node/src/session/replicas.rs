@@ -7,6 +7,7 @@
 //! - Begin: `AwaitReplicas` to every partition that a dependency names. Nothing to depend on is safe everywhere.
 //! - On the last answer: the least of them.
 //! - On the timeout: `CountReplicas` to all, and the least of those answers.
+//! - When it fails, or the client is gone: `CountReplicas` of nothing to those that have not answered, which ends their waits.
 
 use super::exchange::Exchange;
 use super::merge::by_partition;
@@ -81,6 +82,15 @@ impl ReplicaWait {
     pub(super) fn unanswered(&self) -> Vec<PartitionId> {
         let groups = self.groups.iter().zip(&self.counts);
         groups.filter(|(_, count)| count.is_none()).map(|((partition, _), _)| *partition).collect()
+    }
+
+    pub(super) fn withdraw(self, turn: &mut Turn<'_>) {
+        for (share, (partition, _)) in self.groups.iter().enumerate() {
+            if self.counts[share].is_none() {
+                let (request, times) = (turn.request(share), TimeVector::default());
+                turn.send(*partition, Message::CountReplicas { request, dependencies: Vec::new(), times });
+            }
+        }
     }
 
     pub(super) fn on_timeout(self, turn: &mut Turn<'_>) {

@@ -145,6 +145,11 @@ impl World {
         self.answer(&envelope, 1, Message::Executed { request, context: Context::default(), replies });
     }
 
+    fn leave(&mut self) {
+        self.sessions.on_gone(self.now, CLIENT);
+        self.drain();
+    }
+
     fn pass_ms(&mut self, ms: u64) {
         self.now.monotonic_us += ms * 1_000;
         self.now.wall_ms += ms;

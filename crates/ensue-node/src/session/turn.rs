@@ -216,6 +216,7 @@ impl Turn<'_> {
             self.desk.counters.commands += count as u64;
             self.session.queue.drain(..count);
         }
+        self.withdraw();
         let asked = self.end_exchange();
         for index in 0..asked.count {
             self.reply(&failure.reply(asked.writes.is_marked(index)));
@@ -335,6 +336,16 @@ impl Turn<'_> {
         if self.session.life == Life::Open {
             self.session.life = Life::Closing;
             self.desk.outputs.push_back(SessionOutput::Disconnect { session: self.session.id });
+        }
+    }
+
+    /// The client is gone: what it had asked goes on, but for what only waits.
+    pub(super) fn leave(&mut self) {
+        self.session.life = Life::Gone;
+        if matches!(self.session.exchange, Exchange::Merge(_) | Exchange::Replicas(_)) {
+            self.withdraw();
+            self.end_exchange();
+            self.advance();
         }
     }
 

@@ -2,12 +2,16 @@
 
 use super::PARTITION;
 use super::versions::{World, versioned};
-use ensue_types::{DatacenterId, Incarnation, LogicalTime, Now, Position, RequestId, TimeVector};
+use ensue_types::{
+    CoreId, DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Now, OperationId, Position,
+    RequestId, SessionId, TimeVector,
+};
 use ensue_wire::{Address, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
 
 const HERE: DatacenterId = DatacenterId(0);
 const OTHER: Address = Address::Partition { datacenter: DatacenterId(1), partition: PARTITION };
+const SESSIONS: Address = Address::Core { datacenter: HERE, core: CoreId(1) };
 
 fn through(datacenter: DatacenterId, time: LogicalTime) -> TimeVector {
     let mut times = TimeVector::default();
@@ -104,4 +108,89 @@ fn after_a_restart_all_that_came_before_it_is_waited_for() {
     assert_eq!(replicas(&mut again, through(HERE, first)), 1);
     applied_elsewhere(&mut again, 2);
     assert_eq!(replicas(&mut again, through(HERE, first)), 2);
+}
+
+/// The `sequence`th request of a session waits until both datacenters have what was written here up to a time.
+fn wait(world: &mut World, session: u64, sequence: u64, time: LogicalTime) {
+    let (dependencies, times) = (Vec::new(), through(HERE, time));
+    let request = RequestId { session: SessionId(session), sequence, ..RequestId::default() };
+    world.message(SESSIONS, Message::AwaitReplicas { request, dependencies, times, datacenters: 2 });
+}
+
+#[test]
+fn a_session_has_one_wait_and_the_partition_keeps_no_other() {
+    let mut world = world();
+    let time = written(&mut world, "SET a 1");
+    for sequence in 0..100 {
+        wait(&mut world, 1, sequence, time);
+        wait(&mut world, 2, sequence, time);
+    }
+    assert_eq!(world.partition.replica_waits.len(), 2);
+    // Its time is over.
+    let (dependencies, times) = (Vec::new(), TimeVector::default());
+    let request = RequestId { session: SessionId(1), sequence: 100, ..RequestId::default() };
+    world.message(SESSIONS, Message::CountReplicas { request, dependencies, times });
+    assert_eq!(world.partition.replica_waits.len(), 1);
+    assert_eq!(told(&mut world), Some(2), "of nothing there is enough");
+    applied_elsewhere(&mut world, 1);
+    assert_eq!(told(&mut world), Some(2));
+    assert_eq!(world.partition.replica_waits.len(), 0);
+}
+
+/// How many questions of sessions have been answered since the last call.
+fn met(world: &mut World) -> usize {
+    let sent = std::iter::from_fn(|| world.partition.outbox.next());
+    sent.filter(|sent| matches!(sent.message, Message::DependenciesMet { .. })).count()
+}
+
+/// Asks for the first entry of the other datacenter.
+fn check(world: &mut World, check: u64) {
+    let (datacenter, incarnation, position) = (DatacenterId(1), Incarnation(1), Position(1));
+    let operation = OperationId { datacenter, incarnation, partition: PARTITION, position };
+    let dependencies = [Extent::Exact, Extent::Through].map(|extent| Dependency { operation, extent });
+    world.message(SESSIONS, Message::CheckDependencies { check, dependencies: dependencies.into() });
+}
+
+#[test]
+fn a_question_about_operations_is_withdrawn_by_one_about_nothing() {
+    // What arrives depends on nothing.
+    let mut world = World::new(BTreeMap::new(), self::world().now, u64::MAX);
+    check(&mut world, 7);
+    check(&mut world, 8);
+    check(&mut world, 8);
+    assert_eq!(met(&mut world), 0);
+    world.message(SESSIONS, Message::CheckDependencies { check: 7, dependencies: Vec::new() });
+    assert_eq!(met(&mut world), 1, "nothing is met at once");
+    world.receive(1, "a", super::versions::put("1"));
+    assert_eq!(met(&mut world), 1, "the other one, once");
+}
+
+#[test]
+fn a_question_about_times_is_withdrawn_by_one_about_nothing() {
+    let mut world = world();
+    let times = through(DatacenterId(1), LogicalTime::from_ms(world.now.wall_ms + 5));
+    for check in [7, 8, 8] {
+        world.message(SESSIONS, Message::AwaitTimes { check, times: times.clone() });
+    }
+    world.message(SESSIONS, Message::AwaitTimes { check: 7, times: TimeVector::default() });
+    assert_eq!(met(&mut world), 1, "nothing is met at once");
+    world.now.wall_ms += 10;
+    world.message(OTHER, Message::Heartbeat { end: Position(0) });
+    assert_eq!(met(&mut world), 1, "the other one, once");
+}
+
+#[test]
+fn sessions_behind_a_broken_link_wait_no_more() {
+    let mut world = World::new(BTreeMap::new(), self::world().now, u64::MAX);
+    let time = written(&mut world, "SET a 1");
+    wait(&mut world, 1, 1, time);
+    check(&mut world, 7);
+    let times = through(DatacenterId(1), LogicalTime::from_ms(world.now.wall_ms + 5));
+    world.message(SESSIONS, Message::AwaitTimes { check: 8, times });
+    world.partition.on_link_down(world.now, HERE, CoreId(1), &|_| false);
+    assert!(world.partition.replica_waits.is_empty());
+    world.receive(1, "a", super::versions::put("1"));
+    world.now.wall_ms += 10;
+    world.message(OTHER, Message::Heartbeat { end: Position(1) });
+    assert_eq!(met(&mut world), 0);
 }

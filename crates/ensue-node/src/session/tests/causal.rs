@@ -74,6 +74,7 @@ fn a_merge_that_waits_too_long_names_what_is_missing_and_changes_nothing() {
         world.received(),
         "-NOTYET this datacenter has not received everything the token depends on: waiting for dc2/p2/0.5|"
     );
+    assert!(is_withdrawal(&world.next().message));
     assert_eq!(world.ask("CAUSAL TOKEN"), before);
     met(&mut world, &two, 1);
     assert_eq!(world.received(), "", "a late answer is dropped");
@@ -166,4 +167,56 @@ fn a_keyspace_without_causality_says_so() {
     );
     assert!(world.ask("CAUSAL HELP").starts_with("*23|+CAUSAL <subcommand>"));
     assert_eq!(world.ask("CAUSAL NOPE"), "-ERR unknown subcommand 'NOPE'. Try CAUSAL HELP.|");
+}
+
+/// What a partition is told that shall forget what it was asked.
+fn is_withdrawal(message: &Message) -> bool {
+    match message {
+        Message::CheckDependencies { dependencies, .. } => dependencies.is_empty(),
+        Message::CountReplicas { dependencies, times, .. } => dependencies.is_empty() && times.is_zero(),
+        _ => false,
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_client_that_has_gone() {
+    let text = token(0, WALL_MS, &[(1, 2, 5), (1, 3, 1)]);
+    for waits in [format!("CAUSAL MERGE {text} TIMEOUT 3600000"), "CAUSAL WAIT 2 TIMEOUT 3600000".into()] {
+        let mut world = World::new();
+        past(&mut world, &[(0, 2, 4), (0, 3, 4)]);
+        let set = format!("SET {} 1", key(0, 0));
+        world.send(&[&waits, &set]);
+        let asked = [world.next(), world.next()].map(|envelope| partition(&envelope));
+        assert_eq!(asked, [2, 3]);
+        world.leave();
+        let withdrawn = [world.next(), world.next()];
+        assert_eq!(withdrawn.each_ref().map(partition), [2, 3]);
+        assert!(withdrawn.iter().all(|envelope| is_withdrawal(&envelope.message)), "{withdrawn:?}");
+        assert_eq!(executes(&world.next()), [set], "what it had sent before is carried out");
+        world.pass_ms(5_000);
+        assert!(world.sessions.sessions.is_empty() && world.sessions.desk.checks.is_empty());
+    }
+}
+
+#[test]
+fn an_exchange_that_fails_leaves_no_wait_behind() {
+    let text = token(0, WALL_MS, &[(1, 2, 5), (1, 3, 1)]);
+    let mut world = World::new();
+    past(&mut world, &[(0, 2, 4), (0, 3, 4)]);
+    world.send(&["CAUSAL WAIT 2"]);
+    let (two, _) = (world.next(), world.next());
+    let refused = Message::Refused { request: request(&two), reply: Reply::error("STOPPED") };
+    world.answer(&two, 1, refused);
+    assert_eq!(world.received(), "-STOPPED|");
+    world.send(&[&format!("CAUSAL MERGE {text}")]);
+    let withdrawn: Vec<u16> =
+        world.sent.iter().filter(|e| is_withdrawal(&e.message)).map(partition).collect();
+    assert_eq!(withdrawn, [2, 3]);
+    world.sent.clear();
+    world.sessions.on_link_down(world.now, CoreId(1));
+    world.drain();
+    assert!(world.received().starts_with("-UNAVAILABLE "));
+    let withdrawn: Vec<u16> =
+        world.sent.iter().filter(|e| is_withdrawal(&e.message)).map(partition).collect();
+    assert_eq!(withdrawn, [2, 3]);
 }

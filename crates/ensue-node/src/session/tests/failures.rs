@@ -115,7 +115,7 @@ fn what_a_client_asked_before_it_left_goes_on() {
     let mut world = World::new();
     let envelope = batch(&mut world);
     world.send(&[&format!("SET {} 2", key(1, 0))]);
-    world.sessions.on_gone(CLIENT);
+    world.sessions.on_gone(world.now, CLIENT);
     let replies = vec![Reply::Nil, Reply::OK];
     let done = Message::Executed { request: request(&envelope), context: Context::default(), replies };
     world.answer(&envelope, 1, done);
