@@ -281,5 +281,5 @@ impl Partition {
 
 /// A token that is merged waits like a partition does.
 pub(super) fn is_about_dependencies(message: &Message) -> bool {
-    matches!(message, Message::CheckDependencies { .. })
+    matches!(message, Message::CheckDependencies { .. } | Message::AwaitTimes { .. })
 }

@@ -13,7 +13,7 @@ use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
     Column, CoreId, DatacenterId, Dependency, Effect, Extent, Incarnation, KeyspaceId, LogicalTime, Now,
-    Opaque, OperationId, Part, PartitionId, Position, RowEffect, Rules, Stamp,
+    Opaque, OperationId, Part, PartitionId, Position, RowEffect, Rules, Stamp, TimeVector,
 };
 use ensue_wire::{Address, Decision, Envelope, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
@@ -270,4 +270,18 @@ fn what_another_datacenter_reported_before_it_lost_its_tail_collects_no_tombston
     assert!(!collects(&mut world), "no time was told in this life");
     says(&mut world, first, LogicalTime(later.0 + 1));
     assert!(collects(&mut world));
+}
+
+#[test]
+fn a_token_in_times_waits_for_a_partition_that_takes_back_its_tail() {
+    let mut world = started(started(BTreeMap::new(), 1).files, 2);
+    let mut times = TimeVector::default();
+    times.raise(DatacenterId(0), LogicalTime::from_ms(world.now.wall_ms));
+    let session = Address::Core { datacenter: DatacenterId(0), core: CoreId(1) };
+    world.message(session, Message::AwaitTimes { check: 7, times });
+    let is_answer = |message: &Message| matches!(message, Message::DependenciesMet { check: 7, .. });
+    assert!(!sent(&mut world).iter().any(is_answer));
+    let after = Position::before(Incarnation(1));
+    world.message(ELSEWHERE, Message::Regained { after, received: after, entries: Vec::new() });
+    assert!(sent(&mut world).iter().any(is_answer));
 }
