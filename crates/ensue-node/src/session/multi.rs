@@ -9,10 +9,11 @@
 use super::parallel::Then;
 use super::plan::Plan;
 use super::turn::Turn;
+use bytes::Bytes;
 use ensue_resp::{CommandError, CommandSpec, Route};
 use ensue_types::{Args, Reply, limits};
 
-/// Bytes of the commands of one MULTI: they must fit a frame between nodes, with room for the rest.
+/// Bytes that the commands of one MULTI take in memory: they must fit a frame between nodes, with room for the rest.
 const MULTI_BYTES_MAX: usize = limits::FRAME_BYTES_MAX / 2;
 
 /// The queued commands.
@@ -79,7 +80,8 @@ impl Turn<'_> {
 
     fn queue_in_multi(&mut self, spec: &'static CommandSpec, args: Args) {
         let Some(multi) = &mut self.session.multi else { return };
-        let bytes: usize = args.iter().map(|argument| argument.len()).sum();
+        // An empty argument takes its place, too.
+        let bytes: usize = args.iter().map(|argument| argument.len() + size_of::<Bytes>()).sum();
         if multi.len() >= limits::MULTI_COMMANDS_MAX {
             return self.refuse_in_multi(&TOO_MANY_COMMANDS);
         }

@@ -138,6 +138,22 @@ fn several_owners_without_write_transactions_are_refused() {
 }
 
 #[test]
+fn empty_arguments_take_their_part_of_the_bound() {
+    let mut world = World::new();
+    world.send(&["MULTI"]);
+    let mut command = args("DEL");
+    command.extend(std::iter::repeat_n(Bytes::new(), limits::ARGUMENTS_MAX - 1));
+    for _ in 0..2 {
+        world.sessions.on_commands(world.now, CLIENT, vec![command.clone()]);
+        world.drain();
+        assert!(world.received().ends_with("+QUEUED|"));
+    }
+    world.sessions.on_commands(world.now, CLIENT, vec![command]);
+    world.drain();
+    assert_eq!(world.received(), "-ERR the commands inside MULTI are too long together|");
+}
+
+#[test]
 fn a_multi_is_bounded() {
     let mut world = World::new();
     world.send(&["MULTI"]);
