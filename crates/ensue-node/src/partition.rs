@@ -3,7 +3,7 @@
 //! Arrives: messages from sessions, from the other partitions of this datacenter, and from the same partition of the
 //! others; disk answers; the time. Promises: outputs leave in order, after the log records that they rest on. One file a
 //! noun below: `execute` commands, `snapshot` reads at past times, `intake` what other datacenters wrote, `persistence`
-//! the log and checkpoints, `space` a full disk, `regain` and `catch_up` a lost tail,
+//! the log and checkpoints, `early` what comes before that is read, `space` a full disk, `regain` and `catch_up` a lost tail,
 //! `dead` and `discarded` a datacenter that is lost for good, `branching` keyspaces that are states and not rows, `collect` and `everywhere` what may be forgotten,
 //! `survey` figures.
 
@@ -16,6 +16,7 @@ mod conflicts;
 mod cuts;
 mod dead;
 mod discarded;
+mod early;
 mod everywhere;
 mod execute;
 mod gone;
@@ -145,7 +146,7 @@ pub struct Partition {
     conflict_log: conflicts::ConflictLog,
     branching: branching::Branching,
     /// Messages that came before the log was read.
-    early: VecDeque<Envelope>,
+    early: early::Early,
     /// Bytes of rows above which local writes are refused; 0 is no bound.
     pub(crate) memory_max: u64,
     next_number: u64,
@@ -198,7 +199,7 @@ impl Partition {
             losses: Losses::default(),
             conflict_log: Default::default(),
             branching: branching::Branching::new(id, &config, &protocols),
-            early: VecDeque::new(),
+            early: Default::default(),
             memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
             // Numbers of an earlier life must not be taken for ours when they are answered late (trap 54).
             next_number: u64::from(config.boot) << 32,
@@ -218,7 +219,7 @@ impl Partition {
             }
         }
         match &self.stage {
-            Stage::Reading(_) => return self.early.push_back(envelope),
+            Stage::Reading(_) => return self.keep_early(envelope),
             Stage::Stopped(reason) => {
                 let reason = reason.clone();
                 return self.refuse(&envelope, &reason);
@@ -425,15 +426,10 @@ impl Partition {
                 Address::Partition { partition, .. } => owns(partition),
                 Address::Core { core: other, .. } => other == core,
             });
-            self.forget_waits_of(Address::Core { datacenter, core });
+            let sessions = Address::Core { datacenter, core };
+            self.forget_waits_of(sessions);
+            self.early.retain(|early| early.from != sessions);
             self.fail_cuts(owns);
-        }
-    }
-
-    /// Begins to serve: what came early is taken now.
-    pub(crate) fn take_early(&mut self) {
-        for envelope in std::mem::take(&mut self.early) {
-            self.on_message(self.now, envelope);
         }
     }
 

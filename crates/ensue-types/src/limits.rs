@@ -27,6 +27,8 @@ pub const CLIENT_OUTPUT_PAUSE_BYTES: usize = 1 << 20;
 pub const CLIENT_OUTPUT_BYTES_MAX: usize = 256 << 20;
 /// Commands queued by one `MULTI`.
 pub const MULTI_COMMANDS_MAX: usize = 65_536;
+/// Bytes of sessions' requests that wait for one partition that reads its log; the last of them may be longer.
+pub const EARLY_BYTES_MAX: usize = 16 << 20;
 /// The longest that a client may have `CAUSAL MERGE` and `CAUSAL WAIT` wait.
 pub const CAUSAL_TIMEOUT_MS_MAX: u64 = 3_600_000;
 

@@ -656,10 +656,11 @@ impl Partition {
         self.send_refusal(answer.to, Message::Refused { request, reply: Reply::Error(words.into()) });
     }
 
-    /// Answers a question that a stopped partition cannot serve. Only sessions are answered; partitions wait.
+    /// Answers a question that a partition cannot serve now, or never, since it has stopped. Only sessions are answered; partitions wait.
     pub(super) fn refuse(&mut self, envelope: &Envelope, reason: &str) {
         let refusal = |words: String| Reply::Error(words.into());
-        let words = if reason.starts_with("TAILLOST") {
+        let has_code = ["TAILLOST", "UNAVAILABLE"].iter().any(|code| reason.starts_with(code));
+        let words = if has_code {
             reason.to_owned()
         } else {
             format!("STOPPED partition {} has stopped: {reason}", self.id)

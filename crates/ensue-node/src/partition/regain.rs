@@ -74,7 +74,7 @@ impl Partition {
             Message::Dead { datacenter, .. } => {
                 // It need not be asked; the rest is taken up when this partition has its own stream.
                 self.do_without(datacenter);
-                self.early.push_back(envelope);
+                self.keep_early(envelope);
             }
             _ if matches!(envelope.from, Address::Core { .. })
                 && !is_about_dependencies(&envelope.message) =>
@@ -82,7 +82,7 @@ impl Partition {
                 self.refuse_for_now(&envelope);
             }
             // Partitions wait.
-            _ => self.early.push_back(envelope),
+            _ => self.keep_early(envelope),
         }
     }
 

@@ -6,6 +6,7 @@ mod catch_up;
 mod checkpoints;
 mod conflicts;
 mod cuts;
+mod early;
 mod forgetting;
 mod lapses;
 mod parts;
