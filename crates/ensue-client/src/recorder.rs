@@ -37,7 +37,7 @@ impl Recorder {
         RecordedConnection::new(self.clone(), datacenter)
     }
 
-    /// Closes the history. What comes later is not written down.
+    /// Closes the history. What comes later is not written down, so connections on which something is pending end before.
     pub fn finish(&self) -> io::Result<()> {
         self.journal().finish()
     }

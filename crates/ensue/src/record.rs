@@ -12,11 +12,10 @@ use ensue_resp::{Decoder, Parser};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -47,8 +46,12 @@ struct Route {
     server: String,
     datacenter: Option<String>,
     recorder: Recorder,
-    connections: Arc<AtomicUsize>,
+    live: Live,
 }
+
+/// The connections that are passed on now.
+#[derive(Clone, Default)]
+struct Live(Arc<Mutex<Vec<Arc<Mutex<RecordedConnection>>>>>);
 
 /// Records until SIGINT or SIGTERM.
 pub(crate) fn run(args: &RecordArgs, file: &PathBuf) -> anyhow::Result<ExitCode> {
@@ -67,54 +70,81 @@ pub(crate) fn run(args: &RecordArgs, file: &PathBuf) -> anyhow::Result<ExitCode>
     let output = File::create_new(file)
         .with_context(|| format!("cannot create {}; a history is never continued", file.display()))?;
     let recorder = Recorder::new(Box::new(output))?;
-    let connections = Arc::new(AtomicUsize::new(0));
+    let live = Live::default();
     for (place, listener) in listeners.into_iter().enumerate() {
         let route = Route {
             server: args.server[place].clone(),
             datacenter: args.datacenter.get(place).cloned(),
             recorder: recorder.clone(),
-            connections: Arc::clone(&connections),
+            live: live.clone(),
             listener,
         };
         println!("recording {} to {}", args.listen[place], route.server);
         thread::spawn(move || route.accept());
     }
     let _ = signals.forever().next();
-    recorder.finish().with_context(|| format!("{} is not complete", file.display()))?;
+    live.finish(&recorder).with_context(|| format!("{} is not complete", file.display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Live {
+    /// Nothing if there are too many.
+    fn add(&self, connection: RecordedConnection) -> Option<Arc<Mutex<RecordedConnection>>> {
+        let mut live = locked(&self.0);
+        if live.len() >= CONNECTIONS_MAX {
+            return None;
+        }
+        let record = Arc::new(Mutex::new(connection));
+        live.push(Arc::clone(&record));
+        Some(record)
+    }
+
+    fn remove(&self, record: &Arc<Mutex<RecordedConnection>>) {
+        locked(&self.0).retain(|other| !Arc::ptr_eq(other, record));
+    }
+
+    /// Closes the history, with what is pending on any connection.
+    fn finish(&self, recorder: &Recorder) -> io::Result<()> {
+        let live = locked(&self.0);
+        // While they are held nothing is passed on: what a connection sent after its end, another could see before its own.
+        let held = live.iter().map(|record| {
+            let mut record = locked(record);
+            record.on_end();
+            record
+        });
+        let _held: Vec<MutexGuard<'_, RecordedConnection>> = held.collect();
+        recorder.finish()
+    }
 }
 
 impl Route {
     fn accept(self) {
         for client in self.listener.incoming().flatten() {
-            if self.connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
-                self.connections.fetch_sub(1, Ordering::Relaxed);
+            let Some(record) = self.live.add(self.recorder.connection(self.datacenter.as_deref())) else {
                 eprintln!("ensue: more than {CONNECTIONS_MAX} connections; one is closed");
                 continue;
-            }
-            let record = self.recorder.connection(self.datacenter.as_deref());
-            let (server, connections) = (self.server.clone(), Arc::clone(&self.connections));
+            };
+            let (server, live) = (self.server.clone(), self.live.clone());
             thread::spawn(move || {
-                if let Err(error) = serve(&client, &server, record) {
+                if let Err(error) = serve(&client, &server, &record) {
                     eprintln!("ensue: a connection to {server}: {error}");
                 }
-                connections.fetch_sub(1, Ordering::Relaxed);
+                live.remove(&record);
             });
         }
     }
 }
 
 /// Passes everything on in both directions until one end closes.
-fn serve(client: &TcpStream, server: &str, record: RecordedConnection) -> std::io::Result<()> {
+fn serve(client: &TcpStream, server: &str, record: &Mutex<RecordedConnection>) -> io::Result<()> {
     let server = TcpStream::connect(server)?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
-    let record = Mutex::new(record);
     thread::scope(|scope| {
-        scope.spawn(|| pass(client, &server, Commands::new(&record)));
-        pass(&server, client, Answers::new(&record));
+        scope.spawn(|| pass(client, &server, Commands::new(record)));
+        pass(&server, client, Answers::new(record));
     });
-    locked(&record).on_end();
+    locked(record).on_end();
     Ok(())
 }
 
@@ -215,6 +245,9 @@ impl Listen for Answers<'_> {
     }
 }
 
-fn locked(record: &Mutex<RecordedConnection>) -> MutexGuard<'_, RecordedConnection> {
-    record.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;
