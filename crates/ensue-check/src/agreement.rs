@@ -100,12 +100,12 @@ fn agree(history: &History, judgement: &Judgement, property: Property, fast: &Ve
     match fast {
         Verdict::Holds => reference == Finding::InEvery,
         Verdict::Violated(_) => reference == Finding::InNone,
-        Verdict::NotApplicable(_) => reference == Finding::InEvery && does_not_apply(history, property),
+        Verdict::NotApplicable(_) => reference != Finding::InNone && does_not_apply(history, property),
         Verdict::Undecided(_) => match property {
-            _ if judgement.resolutions > RESOLVED_MAX => true,
+            _ if judgement.resolutions > RESOLVED_MAX || reference == Finding::InSome => true,
             Property::ReadIntegrity => is_written_twice(history),
             Property::Counters | Property::Convergence if judgement.cyclic > 0 => true,
-            _ => reference == Finding::InSome,
+            _ => false,
         },
     }
 }

@@ -167,9 +167,13 @@ impl<'a> Case<'a> {
             return Finding::Undecided(Reason { text, line: 0 });
         };
         self.counts_by_bounds.set(self.counts_by_bounds.get() || judged.by_bounds);
-        match judged.broken {
-            Some(broken) => Finding::Violated(broken_count(index, &broken)),
-            None => Finding::Holds,
+        match (judged.broken, self.history.truncated_at_line) {
+            (Some(_), Some(line)) => {
+                let text = "a count is not explained, but the recording broke off".into();
+                Finding::Undecided(Reason { text, line })
+            }
+            (Some(broken), None) => Finding::Violated(broken_count(index, &broken)),
+            (None, _) => Finding::Holds,
         }
     }
 

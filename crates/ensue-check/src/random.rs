@@ -12,6 +12,9 @@ use crate::history::{
     History, Key, Operation, Outcome, Session, SessionIndex, Transaction, TransactionIndex, Value,
 };
 
+/// In a hundred histories, those of which the recording broke off.
+const BROKEN_OFF: usize = 10;
+
 /// A source of chance that depends on nothing but its seed: splitmix64.
 #[derive(Clone, Debug)]
 struct Chance(u64);
@@ -166,7 +169,14 @@ impl World {
 pub fn history(seed: u64) -> History {
     let mut chance = Chance(seed);
     let world = World::draw(&mut chance);
-    of_world(&world, &mut chance)
+    let mut history = of_world(&world, &mut chance);
+    if chance.percent(BROKEN_OFF) {
+        // What one transaction did is in the missing part.
+        let missing = chance.below(history.transactions.len());
+        history.transactions[missing].operations.clear();
+        history.truncated_at_line = Some(history.transactions.len() as u32);
+    }
+    history
 }
 
 /// The history of a seed, with answers from there.

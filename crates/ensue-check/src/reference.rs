@@ -18,7 +18,7 @@ use crate::property::Property;
 use relation::Relation;
 use resolved::{Resolved, Source};
 
-/// Whether a property holds, over all ways to say which writes the reads saw.
+/// Whether a property holds, over all ways to say which writes the reads saw, and what a recording that broke off has not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     InEvery,
@@ -64,13 +64,29 @@ pub fn judge(history: &History) -> Result<Judgement, TooLarge> {
             holding[place] += usize::from(holds(history, resolved, property));
         }
     })?;
-    let finding = |count: usize| match count {
-        0 => Finding::InNone,
-        count if count == resolutions => Finding::InEvery,
+    let is_whole = history.truncated_at_line.is_none();
+    let finding = |(property, count): (Property, usize)| match count {
+        0 if is_whole || !may_hold_with_more(history, property) => Finding::InNone,
+        count if is_whole && count == resolutions => Finding::InEvery,
         _ => Finding::InSome,
     };
-    let findings = Property::ALL.into_iter().zip(holding.map(finding)).collect();
+    let judged = Property::ALL.into_iter().zip(holding);
+    let findings = judged.map(|judged| (judged.0, finding(judged))).collect();
     Ok(Judgement { findings, resolutions, cyclic })
+}
+
+/// Whether what a history lacks may be in the missing part of its recording: additions, and the write of a value that was read.
+fn may_hold_with_more(history: &History, property: Property) -> bool {
+    match property {
+        Property::ReadIntegrity => resolved::reads(history).all(|read| match read.source {
+            Source::Own(value) => value == read.value,
+            Source::Others => {
+                !resolved::candidates(history, &read).is_empty() || !resolved::is_written(history, &read)
+            }
+        }),
+        Property::Counters => true,
+        _ => false,
+    }
 }
 
 /// Whether a history has a property if the reads saw these writes.

@@ -55,7 +55,7 @@ pub(super) struct Counters<'a> {
     /// Beside each adder: what it added to the key in all.
     units: Vec<i128>,
     counts: Vec<Count>,
-    /// By key: every addition is a power of two of its own.
+    /// By key: every addition is a power of two of its own, and no other is missing.
     is_exact: Vec<bool>,
     pub seen: Vec<Seen>,
     /// The first count that is wrong whatever the past is.
@@ -373,7 +373,8 @@ struct Owners {
 
 impl Owners {
     fn find(history: &History) -> Owners {
-        let mut is_exact = vec![true; history.keys.len()];
+        // In the missing part of a recording that broke off anything may have been added once more.
+        let mut is_exact = vec![history.truncated_at_line.is_none(); history.keys.len()];
         let mut by_bit: Map<(u32, u32), (u32, u64)> = Map::default();
         for (adder, transaction) in history.transactions.iter().enumerate() {
             if transaction.outcome == Outcome::Failed {

@@ -30,7 +30,7 @@ pub(super) fn agree(history: &History) -> bool {
 /// Who was certainly seen by whom: `(adder, reader)` for each addition that a sum shows.
 ///
 /// Where all additions to a counter are distinct powers of two, at most one set of them has a given sum. A set with an
-/// addition that came too late shows nothing: the sum is wrong.
+/// addition that came too late shows nothing: the sum is wrong. Nor does any set where additions may be missing.
 pub(super) fn seen(history: &History) -> Vec<(usize, usize)> {
     let mut seen = Vec::new();
     for count in counts(history).filter(|count| has_distinct_powers(history, count.key)) {
@@ -109,7 +109,9 @@ fn has_distinct_powers(history: &History, key: Key) -> bool {
     let effective = history.transactions.iter().filter(|transaction| transaction.outcome != Outcome::Failed);
     let all: Vec<i128> = effective.flat_map(|transaction| deltas(&transaction.operations, key)).collect();
     let is_power = |delta: &i128| *delta > 0 && delta.count_ones() == 1;
-    all.iter().all(is_power) && (0..all.len()).all(|late| !all[..late].contains(&all[late]))
+    history.truncated_at_line.is_none()
+        && all.iter().all(is_power)
+        && (0..all.len()).all(|late| !all[..late].contains(&all[late]))
 }
 
 fn total(deltas: &[i128]) -> i128 {

@@ -137,6 +137,12 @@ pub(super) fn candidates(history: &History, read: &Asked) -> Vec<usize> {
         .collect()
 }
 
+/// Whether anybody wrote what was read, in whatever way.
+pub(super) fn is_written(history: &History, read: &Asked) -> bool {
+    let written = Operation::Write { key: read.key, value: read.value };
+    history.transactions.iter().any(|transaction| transaction.operations.contains(&written))
+}
+
 /// Shows every way to settle all sources.
 pub(super) fn for_each(history: &History, show: &mut dyn FnMut(&Resolved<'_>)) -> Result<(), TooLarge> {
     let choices: Vec<(Asked, Vec<usize>)> = reads(history)
