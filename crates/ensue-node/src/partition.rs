@@ -3,7 +3,7 @@
 //! Arrives: messages from sessions, from the other partitions of this datacenter, and from the same partition of the
 //! others; disk answers; the time. Promises: outputs leave in order, after the log records that they rest on. One file a
 //! noun below: `execute` commands, `snapshot` reads at past times, `intake` what other datacenters wrote, `persistence`
-//! the log and checkpoints, `early` what comes before that is read, `space` a full disk, `regain` and `catch_up` a lost tail,
+//! the log and checkpoints, `contexts` what sessions share by name, `early` what comes before that is read, `space` a full disk, `regain` and `catch_up` a lost tail,
 //! `dead` and `discarded` a datacenter that is lost for good, `branching` keyspaces that are states and not rows, `collect` and `everywhere` what may be forgotten,
 //! `survey` figures.
 
@@ -13,6 +13,7 @@ mod checkpoint;
 mod closing;
 mod collect;
 mod conflicts;
+mod contexts;
 mod cuts;
 mod dead;
 mod discarded;
@@ -52,10 +53,10 @@ use ensue_protocol::Protocol;
 use ensue_store::disk::DiskOp;
 use ensue_store::keyspace::Keyspace;
 use ensue_types::{
-    Context, CoreId, DatacenterId, HybridClock, Incarnation, KeyspaceId, LogicalTime, Now, Opaque,
-    OperationId, PartitionId, Position, Rule, Source, limits,
+    CoreId, DatacenterId, HybridClock, Incarnation, KeyspaceId, LogicalTime, Now, Opaque, OperationId,
+    PartitionId, Position, Rule, Source, limits,
 };
-use ensue_wire::{Address, ContextName, Envelope, Message};
+use ensue_wire::{Address, Envelope, Message};
 use everywhere::Everywhere;
 use intake::Intake;
 use persistence::Persistence;
@@ -124,7 +125,7 @@ pub struct Partition {
     pub(crate) persistence: Persistence,
     pub(crate) collector: Collector,
     /// Contexts that sessions share by name.
-    pub(crate) contexts: BTreeMap<(KeyspaceId, bytes::Bytes), Context>,
+    contexts: contexts::Contexts,
     /// Datacenters that are lost for good.
     pub(crate) dead: dead::Dead,
     pub(crate) discarded: discarded::Discarded,
@@ -181,7 +182,7 @@ impl Partition {
             receivers: others.iter().map(|&d| (d, Receiver::default())).collect(),
             persistence: Persistence::new(&config.tuning),
             collector: Collector::default(),
-            contexts: BTreeMap::new(),
+            contexts: Default::default(),
             dead: Default::default(),
             discarded: Default::default(),
             everywhere: Everywhere::default(),
@@ -584,29 +585,6 @@ impl Partition {
         self.observe_into(keyspace, &mut facts, &sources);
         self.past_the_losses(keyspace, &mut facts);
         facts
-    }
-
-    fn on_context_fetch(&mut self, from: Address, request: ensue_types::RequestId, name: ContextName) {
-        let context = self.contexts.get(&(name.keyspace, name.name)).cloned().unwrap_or_default();
-        self.send(from, Message::ContextFetched { request, context });
-    }
-
-    fn on_context_merge(
-        &mut self,
-        from: Address,
-        request: ensue_types::RequestId,
-        name: ContextName,
-        mut context: Context,
-    ) {
-        // A past that is as if it had never been is shared no more.
-        drop(self.part_from_losses(name.keyspace, &mut context.facts));
-        let protocol = self.protocols[usize::from(name.keyspace.0)].as_ref();
-        let shared = self.contexts.entry((name.keyspace, name.name)).or_default();
-        shared.time = shared.time.max(context.time);
-        if protocol.join(&mut shared.facts, &context.facts).is_err() {
-            self.trace(Trace::Refused { what: "a context that the protocol cannot read" });
-        }
-        self.send(from, Message::ContextMerged { request });
     }
 }
 

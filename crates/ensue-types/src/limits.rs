@@ -31,6 +31,10 @@ pub const MULTI_COMMANDS_MAX: usize = 65_536;
 pub const EARLY_BYTES_MAX: usize = 16 << 20;
 /// The longest that a client may have `CAUSAL MERGE` and `CAUSAL WAIT` wait.
 pub const CAUSAL_TIMEOUT_MS_MAX: u64 = 3_600_000;
+/// Contexts that sessions share by name, of one partition: a few kilobytes each.
+pub const SHARED_CONTEXTS_MAX: usize = 16_384;
+/// A shared context that no step has used for so long is forgotten.
+pub const SHARED_CONTEXT_UNUSED_MS_MAX: u64 = 3_600_000;
 
 /// Longest frame between nodes: an entry with the largest value and room for the rest.
 pub const FRAME_BYTES_MAX: usize = 192 << 20;

@@ -221,9 +221,9 @@ impl Partition {
         self.times.received.raise(loss.datacenter, LogicalTime::MAX);
         self.times.stable.raise(loss.datacenter, LogicalTime::MAX);
         let protocols = self.protocols.clone();
-        for (name, shared) in &mut self.contexts {
+        for (keyspace, shared) in self.contexts.each() {
             // What its members will be told each for themselves must not come back with the name.
-            drop(protocols[usize::from(name.0.0)].part_from_lost(&mut shared.facts, &loss));
+            drop(protocols[usize::from(keyspace.0)].part_from_lost(&mut shared.facts, &loss));
         }
         self.note_all_applied(loss.datacenter);
         self.trace(Trace::Discarded { partition: self.id, count: self.discarded.len() as u64 });

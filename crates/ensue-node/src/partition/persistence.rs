@@ -661,6 +661,7 @@ impl Partition {
         self.collect();
         self.look_after_branches();
         self.sweep_marks();
+        self.forget_unused_contexts();
         self.forget_old_reads();
         self.forget_old_cuts();
         self.resume_paused();

@@ -5,6 +5,7 @@ mod branches;
 mod catch_up;
 mod checkpoints;
 mod conflicts;
+mod contexts;
 mod cuts;
 mod early;
 mod forgetting;

@@ -68,7 +68,9 @@ impl Turn<'_> {
         if name.is_some_and(|name| name.len() > SESSION_NAME_BYTES_MAX) {
             return self.reply(&Reply::error("ERR the name of a causal session is too long"));
         }
-        self.session.shared = name.filter(|name| !name.is_empty()).cloned();
+        // The client's own bytes would keep all that came with them in memory.
+        let name = name.filter(|name| !name.is_empty());
+        self.session.shared = name.map(|name| Bytes::copy_from_slice(name));
         self.session.fresh = false;
         self.reply(&Reply::OK);
     }

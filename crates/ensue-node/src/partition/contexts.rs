@@ -1,0 +1,100 @@
+//! Contexts that sessions share by name (`CAUSAL SESSION`): this partition keeps those of the names that it owns, in memory.
+//!
+//! - On `ContextFetch`: what is kept under the name, which is kept from now on. One name too many is refused, before the step
+//!   that asked for it has begun.
+//! - On `ContextMerge`: the session's past joins it.
+//! - On the timer: what no step has used for an hour is forgotten.
+//!
+//! They do not outlive the process: a session brings its whole past along with every step, so what is lost is what only
+//! sessions have brought that do not come again.
+
+use super::Partition;
+use crate::trace::Trace;
+use bytes::Bytes;
+use ensue_types::{Context, KeyspaceId, Reply, RequestId, limits};
+use ensue_wire::{Address, ContextName, Message};
+use std::collections::BTreeMap;
+
+/// What is kept, by name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Contexts {
+    shared: BTreeMap<(KeyspaceId, Bytes), Shared>,
+    /// When the unused ones are looked for again.
+    next_look_us: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    context: Context,
+    used_us: u64,
+}
+
+/// How often unused contexts are looked for.
+const LOOK_INTERVAL_US: u64 = 60_000_000;
+
+impl Contexts {
+    /// The context of a name, which is used now.
+    fn of(&mut self, name: &ContextName, now_us: u64) -> &mut Context {
+        // A name is a piece of what a client or a peer has sent, and would keep all of that in memory.
+        let own = Bytes::copy_from_slice(&name.name);
+        let shared = self.shared.entry((name.keyspace, own)).or_default();
+        shared.used_us = now_us;
+        &mut shared.context
+    }
+
+    /// All of them, each with its keyspace.
+    pub(super) fn each(&mut self) -> impl Iterator<Item = (KeyspaceId, &mut Context)> {
+        self.shared.iter_mut().map(|((keyspace, _), shared)| (*keyspace, &mut shared.context))
+    }
+
+    /// Whether one more name would be too many.
+    fn is_full_for(&self, name: &ContextName) -> bool {
+        self.shared.len() >= limits::SHARED_CONTEXTS_MAX
+            && !self.shared.contains_key(&(name.keyspace, name.name.clone()))
+    }
+}
+
+impl Partition {
+    pub(super) fn on_context_fetch(&mut self, from: Address, request: RequestId, name: ContextName) {
+        if self.contexts.is_full_for(&name) {
+            let most = limits::SHARED_CONTEXTS_MAX;
+            let words = format!(
+                "UNAVAILABLE partition {} keeps {most} causal sessions and has no room for another name",
+                self.id
+            );
+            return self.send(from, Message::Refused { request, reply: Reply::Error(words.into()) });
+        }
+        let context = self.contexts.of(&name, self.now.monotonic_us).clone();
+        self.send(from, Message::ContextFetched { request, context });
+    }
+
+    /// There is room: the name was kept when its step began, or this process is younger than the step.
+    pub(super) fn on_context_merge(
+        &mut self,
+        from: Address,
+        request: RequestId,
+        name: ContextName,
+        mut context: Context,
+    ) {
+        // A past that is as if it had never been is shared no more.
+        drop(self.part_from_losses(name.keyspace, &mut context.facts));
+        let protocol = self.protocols[usize::from(name.keyspace.0)].as_ref();
+        let shared = self.contexts.of(&name, self.now.monotonic_us);
+        shared.time = shared.time.max(context.time);
+        if protocol.join(&mut shared.facts, &context.facts).is_err() {
+            self.trace(Trace::Refused { what: "a context that the protocol cannot read" });
+        }
+        self.send(from, Message::ContextMerged { request });
+    }
+
+    /// Forgets the contexts that nobody uses.
+    pub(super) fn forget_unused_contexts(&mut self) {
+        let now_us = self.now.monotonic_us;
+        if now_us < self.contexts.next_look_us {
+            return;
+        }
+        self.contexts.next_look_us = now_us + LOOK_INTERVAL_US;
+        let oldest_us = now_us.saturating_sub(1_000 * limits::SHARED_CONTEXT_UNUSED_MS_MAX);
+        self.contexts.shared.retain(|_, shared| shared.used_us >= oldest_us);
+    }
+}
