@@ -119,6 +119,19 @@ fn check_partition(path: PathBuf, shape: &Shape, partition: PartitionId) -> Fsck
     check.report().cloned().unwrap_or_default()
 }
 
+/// The files of a partition's folder.
+pub(crate) fn list(folder: &Path) -> io::Result<Vec<(FileName, u64)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if let Some(file) = entry.file_name().to_str().and_then(FileName::parse) {
+            files.push((file, entry.metadata()?.len()));
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
 /// The reading half of a disk.
 #[derive(Debug)]
 struct Reader {
@@ -129,7 +142,7 @@ struct Reader {
 impl Reader {
     fn carry_out(&mut self, op: &DiskOp) -> DiskDone {
         let (op, file, result) = match *op {
-            DiskOp::List => ("list", None, self.list().map(|files| DiskDone::Listed { files })),
+            DiskOp::List => ("list", None, list(&self.path).map(|files| DiskDone::Listed { files })),
             DiskOp::Read { file, offset, length } => {
                 let read = self.read(file, offset, length);
                 ("read", Some(file), read.map(|bytes| DiskDone::Read { file, offset, bytes }))
@@ -137,18 +150,6 @@ impl Reader {
             _ => unreachable!("a check only lists and reads"),
         };
         result.unwrap_or_else(|error| DiskDone::Failed { op, file, full: false, reason: error.to_string() })
-    }
-
-    fn list(&self) -> io::Result<Vec<(FileName, u64)>> {
-        let mut files = Vec::new();
-        for entry in fs::read_dir(&self.path)? {
-            let entry = entry?;
-            if let Some(file) = entry.file_name().to_str().and_then(FileName::parse) {
-                files.push((file, entry.metadata()?.len()));
-            }
-        }
-        files.sort_unstable();
-        Ok(files)
     }
 
     fn read(&mut self, name: FileName, offset: u64, length: u32) -> io::Result<Bytes> {

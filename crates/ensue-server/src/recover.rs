@@ -9,6 +9,7 @@ use crate::disk;
 use crate::fsck::{self, FsckError};
 use ensue_store::disk::FileName;
 use ensue_store::layout::LayoutError;
+use ensue_store::recovery::is_unused;
 use ensue_store::superblock::Superblock;
 use ensue_types::PartitionId;
 use rustix::fs::FlockOperation;
@@ -62,6 +63,11 @@ pub fn plan(path: &Path, without: &[String]) -> Result<Plan, RecoverError> {
         let shape = directory::read_shape(&folder).map_err(FsckError::from)?;
         let mask = mask_of(&folder, &shape.datacenter, without)?;
         for (partition, path) in fsck::partitions(&folder)? {
+            let fails = |error| RecoverError::Machine { path: path.clone(), error };
+            if is_unused(&fsck::list(&path).map_err(fails)?) {
+                // It has no tail to lose, and no superblock to write in.
+                continue;
+            }
             let path = path.join(FileName::Superblock.to_string());
             let mut superblock = read_superblock(&path)?;
             superblock.without |= mask;

@@ -145,6 +145,11 @@ impl Broken {
     }
 }
 
+/// Whether a start takes a directory with these files for a new one: none was written, or there was no room for its first superblock.
+pub fn is_unused(files: &[(FileName, u64)]) -> bool {
+    files.iter().all(|(file, _)| matches!(file, FileName::Reserve))
+}
+
 fn corrupt(file: FileName, offset: u64, reason: String) -> RecoveryError {
     LogError::Corrupt { file, offset, reason }.into()
 }
@@ -256,6 +261,7 @@ impl Recovery {
     }
 
     fn on_listed(&mut self, files: Vec<(FileName, u64)>) -> Result<(), RecoveryError> {
+        let unused = is_unused(&files);
         let mut superblock = false;
         for (file, size) in files {
             match file {
@@ -274,12 +280,14 @@ impl Recovery {
             self.state = State::ReadingSuperblock;
             return Ok(());
         }
-        if self.check_only || !self.segments.is_empty() || !self.checkpoints.is_empty() {
+        if !unused {
             let reason = "it is missing, though the directory is in use".to_string();
             return Err(corrupt(FileName::Superblock, 0, reason));
         }
         self.report.fresh = true;
-        self.ops.push_back(self.superblock.replace());
+        if !self.check_only {
+            self.ops.push_back(self.superblock.replace());
+        }
         self.state = State::Fresh;
         Ok(())
     }

@@ -49,6 +49,9 @@ fn print(checked: &Checked, paint: Paint) {
         line += &format!(", checkpoint {} of {} items", recovery.checkpoint, recovery.checkpoint_items);
     }
     println!("{line}");
+    if report.recovery.as_ref().is_some_and(|recovery| recovery.fresh) {
+        println!("  it is empty: a start makes it a new partition");
+    }
     if let Some(torn) = report.recovery.as_ref().and_then(|recovery| recovery.torn.as_ref()) {
         println!(
             "  torn tail: {} at byte {}: {}; a start cuts the {} bytes from there, none of which is known to have been durable",

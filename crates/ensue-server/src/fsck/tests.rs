@@ -95,6 +95,17 @@ fn a_torn_tail_is_no_damage_and_a_flipped_bit_is() {
 }
 
 #[test]
+fn an_empty_folder_is_sound() {
+    let folder = stopped();
+    fs::remove_dir_all(folder.path().join("dc1/p0001")).unwrap();
+    fs::create_dir(folder.path().join("dc1/p0001")).unwrap();
+    let found = checked(folder.path());
+    assert!(found.iter().all(|one| one.report.is_sound()), "{found:?}");
+    let fresh = found.iter().map(|one| one.report.recovery.as_ref().unwrap().fresh);
+    assert_eq!(fresh.collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
 fn a_missing_superblock_or_segment_is_damage() {
     let folder = stopped();
     fs::remove_file(folder.path().join("dc1/p0000/superblock")).unwrap();

@@ -59,6 +59,18 @@ fn what_is_planned_is_done_only_when_it_is_carried_out() {
 }
 
 #[test]
+fn a_partition_that_never_had_a_superblock_is_passed_over() {
+    let folder = data(false);
+    let empty = folder.path().join("dc1/p2");
+    fs::create_dir(&empty).unwrap();
+    plan(folder.path(), &["dc3".to_owned()]).unwrap().carry_out().unwrap();
+    assert_eq!(masks(&folder), [0b100, 0b100]);
+    assert!(!empty.join("superblock").exists());
+    fs::write(empty.join("log-0000000000000000"), "x").unwrap();
+    assert!(fails(&folder, "dc2").contains("p2/superblock"), "one that lost it is not");
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let folder = data(false);
     assert_eq!(fails(&folder, "dc4"), "there is no datacenter dc4, but dc1, dc2, dc3");

@@ -52,7 +52,7 @@ fn a_torn_tail_is_told_and_left() {
 }
 
 #[test]
-fn a_gap_damage_and_an_empty_directory_are_told() {
+fn a_gap_and_damage_are_told() {
     let gap = run(&mut filled(&[1, 2, 4]));
     assert_eq!(gap.problem_count, 1);
     assert!(gap.problems[0].starts_with("log-0000000000000000, the record that ends at byte "), "{gap:?}");
@@ -60,5 +60,15 @@ fn a_gap_damage_and_an_empty_directory_are_told() {
     let mut disk = filled(&[1, 2, 3]);
     disk.files.values_mut().last().unwrap().data[50] ^= 4;
     assert!(run(&mut disk).error.is_some());
-    assert!(run(&mut MemoryDisk::default()).error.is_some());
+}
+
+#[test]
+fn an_empty_directory_is_sound_as_a_start_would_use_it() {
+    let mut disk = MemoryDisk::default();
+    let report = run(&mut disk);
+    assert!(report.is_sound() && report.recovery.unwrap().fresh);
+    assert!(disk.files.is_empty());
+    let mut disk = filled(&[1]);
+    disk.files.remove(&FileName::Superblock);
+    assert!(run(&mut disk).error.is_some(), "without its superblock alone it is damaged");
 }
