@@ -91,8 +91,6 @@ pub struct Log {
     emitted: Lsn,
     written: Lsn,
     synced: Lsn,
-    /// The `synced` that the latest emitted batch tells of.
-    testified: Lsn,
     append: Option<Append>,
     /// Something was to be appended while another append was in flight.
     held_back: bool,
@@ -133,7 +131,6 @@ impl Log {
             emitted: state.end,
             written: state.end,
             synced: state.synced,
-            testified: state.synced,
             append: None,
             held_back: false,
             refused: None,
@@ -165,14 +162,6 @@ impl Log {
         self.pending.extend_from_slice(&received_prefix(origin, incarnation));
         self.pending.extend_from_slice(entry);
         self.end_record(start)
-    }
-
-    /// Adds an empty batch if something became durable that no batch tells of yet: for an idle moment. It lets the
-    /// next recovery know damage in the last synced bytes from a torn tail.
-    pub fn append_testimony(&mut self) {
-        if self.pending.is_empty() && self.synced > self.testified && self.synced == self.emitted {
-            self.pending.resize(BATCH_HEADER_BYTES, 0);
-        }
     }
 
     fn begin_record(&mut self) -> usize {
@@ -258,7 +247,6 @@ impl Log {
         let last_bytes = batch.bytes.len();
         self.held_back = !self.closed.is_empty();
         let bytes = self.seal_batch(batch);
-        self.testified = self.synced;
         if self.pending.capacity() == 0 {
             // The next turn's batch is likely as large as this one's.
             self.pending.reserve(last_bytes.min(1 << 20));

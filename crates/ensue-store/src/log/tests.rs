@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::memory_disk::{MemoryDisk, options};
-use crate::recovery::Recovered;
 use ensue_types::LogicalTime;
 
 fn empty(segment_bytes: u64) -> Log {
@@ -83,43 +82,6 @@ fn segments_are_dropped_only_below_checkpoint_and_sync() {
     disk.sync_all(&mut log);
     assert_eq!(log.drop_before(end).len(), 2);
     assert_eq!(log.segments().count(), 1);
-}
-
-#[test]
-fn a_testimony_is_one_empty_batch() {
-    let (mut disk, options) = (MemoryDisk::default(), options(1 << 20));
-    let (_, mut finish) = disk.recover(&options).unwrap();
-    finish.log.append(&record(1));
-    disk.append_all(&mut finish.log);
-    disk.sync_all(&mut finish.log);
-    let synced = finish.log.end();
-    for _ in 0..3 {
-        finish.log.append_testimony();
-        disk.append_all(&mut finish.log);
-    }
-    assert_eq!(finish.log.end().0, synced.0 + BATCH_HEADER_BYTES as u64);
-    let (items, recovered) = disk.recover(&options).unwrap();
-    assert_eq!(recovered.log.synced(), synced);
-    assert_eq!(items.iter().filter(|item| matches!(item, Recovered::Record(_))).count(), 1);
-}
-
-#[test]
-fn a_testimony_waits_for_an_idle_moment() {
-    let mut log = empty(1 << 20);
-    log.append_testimony();
-    assert_eq!(log.take_append(), None, "nothing is durable yet");
-    log.append(&record(1));
-    let Some(DiskOp::Append { file, .. }) = log.take_append() else { panic!("an append") };
-    log.on_appended(file);
-    assert!(log.take_sync().is_some());
-    log.on_synced(file);
-    // What is to be appended next tells of the sync itself.
-    let end = log.append(&record(2));
-    log.append_testimony();
-    assert_eq!(log.end(), end);
-    let Some(DiskOp::Append { bytes, .. }) = log.take_append() else { panic!("an append") };
-    let header = BatchHeader::decode(&bytes, Seal(9), log.written()).unwrap();
-    assert_eq!((header.end(), header.synced), (end, log.written()));
 }
 
 #[test]
