@@ -7,10 +7,11 @@
 
 use crate::bounds::{BUFFER_KEPT_BYTES, READ_BYTES_PER_TURN};
 use crate::listener::Seat;
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use ensue_resp::{ParseError, ParseLimits, Parser};
 use ensue_types::{Args, limits};
 use mio::net::TcpStream;
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 
 /// One connection.
@@ -27,7 +28,7 @@ pub(crate) struct Client {
     unparsed: bool,
     output: Vec<u8>,
     written: usize,
-    in_flight: u32,
+    in_flight: InFlight,
     /// The socket may hold bytes that were not read yet.
     readable: bool,
     /// The socket reported an end or an error, which reading will show.
@@ -36,6 +37,36 @@ pub(crate) struct Client {
     /// It is closed when what was written has left.
     closing: bool,
     gate: Gate,
+}
+
+/// Commands that wait for their answers, which come in their order.
+#[derive(Debug, Default)]
+struct InFlight {
+    /// What each of them holds in memory.
+    sizes: VecDeque<usize>,
+    bytes: usize,
+}
+
+impl InFlight {
+    fn begin(&mut self, args: &Args) {
+        let size = args.iter().map(|argument| size_of::<Bytes>() + argument.len()).sum();
+        self.sizes.push_back(size);
+        self.bytes += size;
+    }
+
+    fn end(&mut self, answered: u32) {
+        let answered = self.sizes.len().min(answered as usize);
+        self.bytes -= self.sizes.drain(..answered).sum::<usize>();
+    }
+
+    fn is_empty(&self) -> bool {
+        self.sizes.is_empty()
+    }
+
+    fn is_full(&self) -> bool {
+        self.sizes.len() >= limits::COMMANDS_IN_FLIGHT_MAX
+            || self.bytes >= limits::COMMAND_BYTES_IN_FLIGHT_MAX
+    }
 }
 
 /// What may still come from the client.
@@ -85,7 +116,7 @@ impl Client {
             unparsed: false,
             output: Vec::new(),
             written: 0,
-            in_flight: 0,
+            in_flight: InFlight::default(),
             readable: true,
             at_end: false,
             source: Source::Open,
@@ -146,12 +177,12 @@ impl Client {
                 self.gate = Gate::Held(args);
                 break;
             }
-            self.in_flight += 1;
+            self.in_flight.begin(&args);
             commands.push(args);
         }
-        if self.in_flight == 0 && matches!(self.gate, Gate::Held(_)) {
+        if self.in_flight.is_empty() && matches!(self.gate, Gate::Held(_)) {
             if let Gate::Held(args) = std::mem::replace(&mut self.gate, Gate::Asked) {
-                self.in_flight += 1;
+                self.in_flight.begin(&args);
                 commands.push(args);
             }
         }
@@ -166,8 +197,8 @@ impl Client {
 
     /// Answers to some of its commands. An error means that it has not read for too long.
     pub(crate) fn reply(&mut self, bytes: Vec<u8>, answered: u32) -> Result<(), OutputFull> {
-        self.in_flight = self.in_flight.saturating_sub(answered);
-        if matches!(self.gate, Gate::Asked) && self.in_flight == 0 {
+        self.in_flight.end(answered);
+        if matches!(self.gate, Gate::Asked) && self.in_flight.is_empty() {
             if bytes.first() == Some(&b'-') {
                 self.gate = Gate::Closed;
             } else {
@@ -187,7 +218,7 @@ impl Client {
     pub(crate) fn close(&mut self) {
         self.closing = true;
         self.unparsed = false;
-        self.in_flight = 0;
+        self.in_flight = InFlight::default();
     }
 
     /// Writes what the socket takes, and says what becomes of the client.
@@ -202,7 +233,7 @@ impl Client {
             }
         }
         self.give_back_output();
-        let waits = self.in_flight > 0 || self.unparsed || matches!(self.gate, Gate::Held(_));
+        let waits = !self.in_flight.is_empty() || self.unparsed || matches!(self.gate, Gate::Held(_));
         Ok(match self.source {
             _ if self.output_waiting() > 0 => Fate::Stays,
             Source::Broke if self.closing => Fate::Lingers,
@@ -232,7 +263,7 @@ impl Client {
         }
         match self.gate {
             Gate::Asked => false,
-            Gate::Held(_) => self.in_flight == 0,
+            Gate::Held(_) => self.in_flight.is_empty(),
             Gate::Open | Gate::Closed => self.unparsed || self.readable,
         }
     }
@@ -243,12 +274,11 @@ impl Client {
     }
 
     fn is_paused(&self) -> bool {
-        self.in_flight as usize >= limits::COMMANDS_IN_FLIGHT_MAX
-            || self.output_waiting() > limits::CLIENT_OUTPUT_PAUSE_BYTES
+        self.in_flight.is_full() || self.output_waiting() > limits::CLIENT_OUTPUT_PAUSE_BYTES
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.in_flight == 0 && self.output_waiting() == 0
+        self.in_flight.is_empty() && self.output_waiting() == 0
     }
 
     fn output_waiting(&self) -> usize {

@@ -21,6 +21,8 @@ pub const KEY_BYTES_MAX: usize = 1 << 20;
 
 /// Commands of one connection that may wait for their answers before the connection is read again.
 pub const COMMANDS_IN_FLIGHT_MAX: usize = 2048;
+/// Bytes of such commands, after which no further one is taken.
+pub const COMMAND_BYTES_IN_FLIGHT_MAX: usize = 64 << 20;
 /// Bytes of answers that may wait for a slow client before the connection is read again.
 pub const CLIENT_OUTPUT_PAUSE_BYTES: usize = 1 << 20;
 /// Bytes of answers that may wait for a slow client before it is disconnected.

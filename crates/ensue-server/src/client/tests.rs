@@ -80,6 +80,23 @@ fn who_asks_much_waits_for_answers() {
 }
 
 #[test]
+fn who_asks_in_long_commands_waits_sooner() {
+    let mut pair = Pair::new(false);
+    pair.scratch = vec![0; 1 << 20];
+    let value_bytes = limits::COMMAND_BYTES_IN_FLIGHT_MAX / 2;
+    let command =
+        [format!("*2\r\n$4\r\nECHO\r\n${value_bytes}\r\n").as_bytes(), &vec![b'x'; value_bytes], b"\r\n"]
+            .concat();
+    let mut far = pair.far.try_clone().unwrap();
+    let sending = std::thread::spawn(move || (0..3).try_for_each(|_| far.write_all(&command)));
+    assert_eq!(pair.read(2).0.len(), 2);
+    assert!(pair.settle().is_empty() && !pair.client.has_work(), "two fill the bound");
+    pair.client.reply(b"$0\r\n\r\n".to_vec(), 1).unwrap();
+    assert_eq!(pair.read(1).0.len(), 1);
+    sending.join().unwrap().unwrap();
+}
+
+#[test]
 fn who_does_not_read_is_not_read() {
     let mut pair = Pair::new(false);
     pair.client.reply(vec![b'x'; limits::CLIENT_OUTPUT_PAUSE_BYTES + 1], 0).unwrap();
