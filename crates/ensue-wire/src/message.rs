@@ -123,7 +123,8 @@ pub enum Message {
         request: RequestId,
         datacenters: u8,
     },
-    /// How many have now: asked when the wait is over, which it ends; of nothing, when nobody wants to know any more.
+    /// How many have now: asked when the wait is over, which it ends; of nothing, when nobody wants to know any more, or to
+    /// hear that everything that was asked before has been looked at.
     CountReplicas {
         request: RequestId,
         dependencies: Vec<Dependency>,

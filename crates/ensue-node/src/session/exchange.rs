@@ -92,8 +92,8 @@ impl Turn<'_> {
             Exchange::Share(shared) => shared.on_answer(self, message),
             Exchange::Replicas(wait) => wait.on_answer(self, share, message),
             Exchange::Survey(survey) => survey.on_answer(self, share, message),
-            // Its answers name a check and not a request.
-            exchange @ (Exchange::None | Exchange::Merge(_)) => self.unexpected(exchange),
+            Exchange::Merge(merge) => merge.on_answer(self, share, message),
+            Exchange::None => self.unexpected(Exchange::None),
         }
     }
 
@@ -106,7 +106,7 @@ impl Turn<'_> {
     /// The time of the present exchange is over.
     pub(super) fn expire(&mut self) {
         match std::mem::take(&mut self.session.exchange) {
-            Exchange::Merge(merge) => merge.on_timeout(self),
+            Exchange::Merge(merge) if merge.is_waiting() => merge.on_timeout(self),
             Exchange::Replicas(wait) if wait.is_waiting() => wait.on_timeout(self),
             Exchange::Survey(survey) => survey.on_timeout(self),
             exchange => {

@@ -3,7 +3,9 @@
 //! - Begin: decode the token, refuse what it may not hold, and ask every partition that it names to say when it has applied
 //!   the operations (`CheckDependencies`), or every partition to say when it has received up to the times (`AwaitTimes`).
 //! - On the last `DependenciesMet`: the past of the token joins the session's. From here on every answer includes it.
-//! - On the timeout: `NOTYET`, naming what is missing; the session's past is as before (trap 13).
+//! - On the timeout: is it so now? Every partition that has not answered is asked again, and then to count where nothing is
+//!   (`CountReplicas`), which it answers in any case, after what it was asked before.
+//! - When all have answered the one or the other: `NOTYET`, naming what is missing; the session's past is as before (trap 13).
 //! - When it ends otherwise than by the last answer: what is still open is asked for as nothing, under its number, and so withdrawn.
 
 use super::exchange::Exchange;
@@ -21,6 +23,8 @@ pub(super) struct TokenMerge {
     past: Context,
     first_check: u64,
     groups: Vec<Group>,
+    /// The client's time is over: each answer says what is so now.
+    closing: bool,
 }
 
 /// What one partition is asked about.
@@ -29,6 +33,8 @@ struct Group {
     partition: PartitionId,
     past: Past,
     met: bool,
+    /// It was not so when the client's time was over.
+    looked: bool,
 }
 
 impl Turn<'_> {
@@ -45,7 +51,7 @@ impl Turn<'_> {
         for (check, group) in (first_check..).zip(&groups) {
             self.send(group.partition, question(check, group.past.clone()));
         }
-        let merge = TokenMerge { past, first_check, groups };
+        let merge = TokenMerge { past, first_check, groups, closing: false };
         self.begin_exchange(Exchange::Merge(Box::new(merge)), 0, timeout_ms);
     }
 
@@ -82,7 +88,7 @@ impl Turn<'_> {
     fn groups(&self, past: Past) -> Result<Vec<Group>, String> {
         let topology = &self.desk.config.topology;
         let datacenters = topology.datacenters.len();
-        let group = |(partition, past)| Group { partition, past, met: false };
+        let group = |(partition, past)| Group { partition, past, met: false, looked: false };
         match past {
             Past::Operations(dependencies) => {
                 for dependency in &dependencies {
@@ -155,16 +161,41 @@ impl Turn<'_> {
 
 impl TokenMerge {
     pub(super) fn unanswered(&self) -> Vec<PartitionId> {
-        self.missing().map(|group| group.partition).collect()
+        self.missing().filter(|group| !group.looked).map(|group| group.partition).collect()
+    }
+
+    /// Whether the client's time is still running.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.closing
     }
 
     pub(super) fn on_timeout(self: Box<Self>, turn: &mut Turn<'_>) {
+        let (groups, first_check) = (self.groups.clone(), self.first_check);
+        let merge = TokenMerge { closing: true, ..*self };
+        turn.begin_request(Exchange::Merge(Box::new(merge)), groups.len());
+        for (share, group) in groups.into_iter().enumerate().filter(|(_, group)| !group.met) {
+            // The first question may have been lost.
+            turn.send(group.partition, question(first_check + share as u64, group.past));
+            let (request, times) = (turn.request(share), TimeVector::default());
+            turn.send(group.partition, Message::CountReplicas { request, dependencies: Vec::new(), times });
+        }
+    }
+
+    /// A partition has answered after the client's time was over.
+    pub(super) fn on_answer(mut self: Box<Self>, turn: &mut Turn<'_>, share: usize, message: Message) {
+        let Message::ReplicasReached { .. } = message else {
+            return turn.unexpected(Exchange::Merge(self));
+        };
+        self.groups[share].looked = true;
         let words = format!(
             "NOTYET this datacenter has not received everything the token depends on: waiting for {}",
             self.waited_for()
         );
+        let is_over = self.unanswered().is_empty();
         turn.session.exchange = Exchange::Merge(self);
-        turn.fail(&Failure::Refused(Reply::Error(words.into())));
+        if is_over {
+            turn.fail(&Failure::Refused(Reply::Error(words.into())));
+        }
     }
 
     /// Its checks are over, whether they were answered or not.

@@ -59,6 +59,15 @@ fn a_merge_waits_for_every_dependency_and_then_joins() {
     }
 }
 
+/// A partition that has not what it is asked for says that it has looked now.
+fn not_yet(world: &mut World, envelope: &Envelope) {
+    let done = Message::ReplicasReached { request: request(envelope), datacenters: 2 };
+    world.answer(envelope, 1, done);
+}
+
+const NOT_YET: &str =
+    "-NOTYET this datacenter has not received everything the token depends on: waiting for dc2/p2/0.5|";
+
 #[test]
 fn a_merge_that_waits_too_long_names_what_is_missing_and_changes_nothing() {
     let mut world = World::new();
@@ -70,14 +79,53 @@ fn a_merge_that_waits_too_long_names_what_is_missing_and_changes_nothing() {
     met(&mut world, &three, 1);
     assert!(world.sessions.next_timer().is_some_and(|due| due == world.now.monotonic_us + 20_000));
     world.pass_ms(20);
-    assert_eq!(
-        world.received(),
-        "-NOTYET this datacenter has not received everything the token depends on: waiting for dc2/p2/0.5|"
-    );
+    assert_eq!(world.received(), "", "is it so now?");
+    let (again, last) = (world.next(), world.next());
+    assert_eq!(again.message, two.message);
+    not_yet(&mut world, &last);
+    assert_eq!(world.received(), NOT_YET);
     assert!(is_withdrawal(&world.next().message));
     assert_eq!(world.ask("CAUSAL TOKEN"), before);
     met(&mut world, &two, 1);
     assert_eq!(world.received(), "", "a late answer is dropped");
+}
+
+#[test]
+fn a_merge_without_patience_asks_whether_it_is_so_now() {
+    let text = token(0, WALL_MS, &[(1, 2, 5), (1, 3, 1)]);
+    let ask = format!("CAUSAL MERGE {text} TIMEOUT 0");
+    let mut world = World::new();
+    world.send(&[&ask]);
+    let (two, three) = (world.next(), world.next());
+    world.pass_ms(0);
+    assert_eq!(world.received(), "", "the owners have not been heard");
+    let [_, now_two, _, now_three] = [(); 4].map(|()| world.next());
+    met(&mut world, &three, 1);
+    not_yet(&mut world, &now_three);
+    met(&mut world, &two, 1);
+    assert_eq!(world.received(), "+OK|");
+    not_yet(&mut world, &now_two);
+    assert_eq!(world.received(), "", "it is over");
+}
+
+#[test]
+fn a_merge_that_an_owner_does_not_answer_at_all_is_not_called_too_early() {
+    let text = token(0, WALL_MS, &[(1, 2, 5), (1, 3, 1)]);
+    let ask = format!("CAUSAL MERGE {text} TIMEOUT 20");
+    let mut world = World::new();
+    world.send(&[&ask]);
+    world.pass_ms(20);
+    world.pass_ms(5_000);
+    assert_eq!(world.received(), "-UNAVAILABLE partition p2 of dc1 did not answer in time|");
+    world.sent.clear();
+    world.send(&[&ask]);
+    world.sent.clear();
+    world.pass_ms(20);
+    let (_, two) = (world.next(), world.next());
+    let stopped = Reply::error("STOPPED partition p2 has stopped: why");
+    world.answer(&two, 1, Message::Refused { request: request(&two), reply: stopped });
+    assert_eq!(world.received(), "-STOPPED partition p2 has stopped: why|");
+    assert!(world.sessions.desk.checks.is_empty());
 }
 
 #[test]
