@@ -21,6 +21,10 @@ pub enum Abort {
     States(usize),
     #[error("BRANCHFULL {0} leaves: merge some (BRANCH MERGE)")]
     Leaves(usize),
+    #[error(
+        "BRANCHFULL merges crossed so often that no number holds a fork point's weight: join the branches"
+    )]
+    Weights,
     #[error("NOTRANSACTION there is no transaction: BRANCH BEGIN first")]
     NoTransaction,
 }

@@ -7,6 +7,7 @@
 use crate::Key;
 use crate::chain::Place;
 use crate::dag::Dag;
+use crate::error::Abort;
 use crate::id::StateId;
 use crate::records::Records;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,15 +17,11 @@ type Weights = BTreeMap<StateId, i64>;
 /// The fork points of states with their weights, highest first.
 ///
 /// If one of them is collected here, and what came from it late stands beside what took it over, that one is the error.
-pub fn fork_points(dag: &Dag, states: &[StateId], all: bool) -> Result<Vec<(StateId, i64)>, StateId> {
+pub fn fork_points(dag: &Dag, states: &[StateId], all: bool) -> Result<Vec<(StateId, i64)>, Abort> {
     let states = dag.newest_of(states.iter().copied());
-    let mut known = BTreeMap::new();
-    let mut weights = weigh(dag, &states, &mut known);
-    if let Some(name) = known.keys().find_map(|branches| torn_between(dag, branches)) {
-        return Err(name);
-    }
+    let mut weights = weigh(dag, &states)?;
     for state in &states {
-        *weights.entry(*state).or_default() -= 1;
+        add(weights.entry(*state).or_default(), -1)?;
     }
     let points = weights.into_iter().rev().filter(|(_, weight)| *weight != 0);
     Ok(if all { points.collect() } else { points.take(1).collect() })
@@ -41,20 +38,32 @@ pub fn torn_between(dag: &Dag, branches: &[StateId]) -> Option<StateId> {
 }
 
 /// How often the past of each state counts in the past of all of these together.
-fn weigh(dag: &Dag, states: &[StateId], known: &mut BTreeMap<Vec<StateId>, Weights>) -> Weights {
-    if let Some(weights) = known.get(states) {
-        return weights.clone();
-    }
+///
+/// Each of them counts once, less what it shares with those before it; and what it shares are branches again. Whatever is shared comes
+/// before those that share it, so of all that is left to be counted what has the newest state comes first, and it is counted once for
+/// all that lead to it: after merges that crossed they are many, and their chain is as long as the past that is kept.
+fn weigh(dag: &Dag, states: &[StateId]) -> Result<Weights, Abort> {
     let mut weights = Weights::new();
-    for (place, state) in states.iter().enumerate() {
-        *weights.entry(*state).or_default() += 1;
-        let shared = shared(dag, *state, &states[..place]);
-        for (state, weight) in weigh(dag, &shared, known) {
-            *weights.entry(state).or_default() -= weight;
+    let mut open = BTreeMap::from([(states.to_vec(), 1)]);
+    while let Some((branches, count)) = open.pop_last() {
+        if let Some(name) = torn_between(dag, &branches) {
+            return Err(Abort::Collected(name));
+        }
+        for (place, state) in branches.iter().enumerate() {
+            add(weights.entry(*state).or_default(), count)?;
+            if place > 0 {
+                let shared = open.entry(shared(dag, *state, &branches[..place])).or_default();
+                *shared = shared.checked_sub(count).ok_or(Abort::Weights)?;
+            }
         }
     }
-    known.insert(states.to_vec(), weights.clone());
-    weights
+    Ok(weights)
+}
+
+/// Where three cross, each round doubles the weights of the one before.
+fn add(weight: &mut i64, count: i64) -> Result<(), Abort> {
+    *weight = weight.checked_add(count).ok_or(Abort::Weights)?;
+    Ok(())
 }
 
 /// The newest states that both a state and one of the others see, highest first.
@@ -130,4 +139,44 @@ pub fn hides(dag: &Dag, records: &Records, key: &Key, branches: &[StateId], one:
 fn each_alone(one: &[u64], two: &[u64]) -> bool {
     let lacks = |a: &[u64], b: &[u64]| a.iter().zip(b).any(|(a, b)| a & !b != 0);
     lacks(one, two) && lacks(two, one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ensue_types::{DatacenterId, Incarnation, Rules};
+
+    /// As many states at a time, each round's from all of the round before; the last round's.
+    fn crossed(width: u64, rounds: u64) -> (Dag, Vec<StateId>) {
+        let mut dag = Dag::new(Rules::default());
+        let mut last = vec![StateId::ROOT];
+        for round in 0..rounds {
+            let counters = (1..=width).map(|place| round * width + place);
+            let next = counters.map(|counter| StateId::new(counter, DatacenterId(0), Incarnation(1)));
+            let next: Vec<StateId> = next.rev().collect();
+            next.iter().rev().for_each(|id| dag.insert(*id, last.clone(), Vec::new()));
+            last = next;
+        }
+        (dag, last)
+    }
+
+    #[test]
+    fn merges_that_crossed_for_long_have_fork_points_and_stay_on_the_stack() {
+        let rounds = 5_000;
+        let (dag, leaves) = crossed(2, rounds);
+        let points = fork_points(&dag, &leaves, true).unwrap();
+        assert_eq!(points.len() as u64, 2 * (rounds - 1) + 1);
+        // Of each round both are taken away where the round after counted them, and the other way in the next.
+        assert!(points.iter().take(4).map(|(_, weight)| *weight).eq([-1, -1, 1, 1]), "{:?}", &points[..4]);
+    }
+
+    #[test]
+    fn weights_that_no_number_holds_are_an_error() {
+        let weight = |rounds| {
+            let (dag, leaves) = crossed(3, rounds);
+            fork_points(&dag, &leaves, true).map(|points| points[points.len() - 1])
+        };
+        assert_eq!(weight(4), Ok((StateId::ROOT, 16)));
+        assert_eq!(weight(80), Err(Abort::Weights));
+    }
 }

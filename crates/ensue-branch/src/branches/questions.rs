@@ -35,7 +35,7 @@ impl Branches {
     pub fn fork_points(&self, states: &[StateId]) -> Result<Vec<(StateId, i64)>, Abort> {
         let all = self.rules.hold(Rule::EveryForkPointCounts);
         let states = self.live_all(states)?;
-        fork::fork_points(&self.dag, &states, all).map_err(Abort::Collected)
+        fork::fork_points(&self.dag, &states, all)
     }
 
     /// The keys that two of these branches have both written since they forked, sorted (`findConflictWrites`). Where it is not known where
