@@ -20,7 +20,7 @@ use crate::ripple::Ripple;
 use crate::transaction::{Mode, Transaction};
 use crate::waiting::Waiting;
 use crate::{Key, Value};
-use ensue_types::{DatacenterId, Incarnation, Position, Rule, Rules};
+use ensue_types::{DatacenterId, Incarnation, Position, Rule, Rules, limits};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A transaction that runs, by its number at this site.
@@ -90,6 +90,7 @@ pub struct Figures {
     pub keys: usize,
     /// Versions of keys.
     pub records: usize,
+    /// Of records, and of what transactions that run have written.
     pub bytes: usize,
     pub waiting: usize,
     pub transactions: usize,
@@ -145,6 +146,8 @@ pub struct Branches {
     pub(crate) renamed: BTreeMap<StateId, StateId>,
     transactions: BTreeMap<TransactionId, Transaction>,
     next_transaction: u64,
+    /// What the transactions that run will write.
+    open_bytes: usize,
     /// A ceiling came, or what held states is over.
     may_collect: bool,
 }
@@ -177,6 +180,7 @@ impl Branches {
             renamed: BTreeMap::new(),
             transactions: BTreeMap::new(),
             next_transaction: 0,
+            open_bytes: 0,
             may_collect: false,
         }
     }
@@ -228,6 +232,7 @@ impl Branches {
             read: BTreeSet::new(),
             read_all: false,
             writes: BTreeMap::new(),
+            bytes: 0,
         };
         self.transactions.insert(id, transaction);
         id
@@ -302,22 +307,39 @@ impl Branches {
 
     /// Buffers a write; nothing deletes.
     pub fn put(&mut self, id: TransactionId, key: Key, value: Value) -> Result<(), Abort> {
+        self.put_all(id, BTreeMap::from([(key, value)]))
+    }
+
+    /// Buffers several writes, or none of them: what a state writes is one entry of a stream, and one that is longer than an entry may be
+    /// would never reach another site.
+    pub fn put_all(&mut self, id: TransactionId, writes: BTreeMap<Key, Value>) -> Result<(), Abort> {
         let transaction = self.transactions.get_mut(&id).ok_or(Abort::NoTransaction)?;
-        transaction.writes.insert(key, value);
+        let bytes = transaction.bytes_with(&writes);
+        if bytes > limits::ENTRY_BYTES_MAX {
+            return Err(Abort::TooLong(bytes));
+        }
+        self.open_bytes = self.open_bytes + bytes - transaction.bytes;
+        transaction.bytes = bytes;
+        transaction.writes.extend(writes);
         Ok(())
     }
 
     pub fn abort(&mut self, id: TransactionId) -> Result<(), Abort> {
-        self.transactions.remove(&id).ok_or(Abort::NoTransaction)?;
+        self.end(id)?;
         self.counts.aborts += 1;
-        self.may_collect = true;
         Ok(())
+    }
+
+    fn end(&mut self, id: TransactionId) -> Result<Transaction, Abort> {
+        let transaction = self.transactions.remove(&id).ok_or(Abort::NoTransaction)?;
+        self.open_bytes -= transaction.bytes;
+        self.may_collect = true;
+        Ok(transaction)
     }
 
     /// Ends a transaction. Whatever the answer, it is over.
     pub fn commit(&mut self, id: TransactionId, end: &Constraint) -> Result<Committed, Abort> {
-        let transaction = self.transactions.remove(&id).ok_or(Abort::NoTransaction)?;
-        self.may_collect = true;
+        let transaction = self.end(id)?;
         // A merge joins its branches though nothing is left to be written.
         if transaction.writes.is_empty() && transaction.mode == Mode::Single {
             return Ok(Committed::Nothing(transaction.at));

@@ -173,6 +173,11 @@ pub fn value(from: &mut Bytes) -> Result<Value, Malformed> {
     }
 }
 
+/// How long the encoding of a write is.
+pub fn write_bytes(key: &Key, value: &Value) -> usize {
+    4 + key.len() + 1 + value.as_ref().map_or(0, |value| 4 + value.len())
+}
+
 fn put_write(out: &mut Vec<u8>, write: &Write) {
     put_key(out, &write.key);
     put_value(out, &write.value);

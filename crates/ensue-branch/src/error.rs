@@ -2,6 +2,7 @@
 
 use crate::constraint::Constraint;
 use crate::id::StateId;
+use ensue_types::limits;
 use std::fmt;
 
 /// The transaction left nothing. The text is what a client is told, its first word the kind of error.
@@ -25,6 +26,8 @@ pub enum Abort {
         "BRANCHFULL merges crossed so often that no number holds a fork point's weight: join the branches"
     )]
     Weights,
+    #[error("TOOLONG a transaction that writes {0} bytes: a state holds {max} at most", max = limits::ENTRY_BYTES_MAX)]
+    TooLong(usize),
     #[error("NOTRANSACTION there is no transaction: BRANCH BEGIN first")]
     NoTransaction,
 }

@@ -499,6 +499,32 @@ fn bytes_that_nobody_wrote_are_refused() {
     assert_eq!(Note::decode(ceiling.encode()), Ok(ceiling));
 }
 
+/// Longer than the longest entry, it would be answered and never reach another site.
+#[test]
+fn a_transaction_writes_no_more_than_an_entry_holds() {
+    let mut one = site(0);
+    let before = one.figures().bytes;
+    let id = one.begin(&[], &constraint("ANY")).unwrap();
+    let long = Value::Some(vec![0; 60 << 20].into());
+    one.put(id, key("a"), long.clone()).unwrap();
+    one.put(id, key("a"), long.clone()).unwrap();
+    one.put(id, key("b"), long.clone()).unwrap();
+    let open = one.figures().bytes - before;
+    assert_eq!(open, 2 * (60 << 20) + 2 * 10, "what is open counts, and what is replaced does not");
+    let both = [("c", Some(key("1"))), ("d", long)].map(|(name, value)| (key(name), value));
+    assert_eq!(one.put_all(id, both.into()), Err(Abort::TooLong(open + 11 + (60 << 20) + 10)));
+    assert_eq!((one.get(id, &key("c"), false), one.figures().bytes - before), (Ok(None), open));
+    let commit = new(one.commit(id, &constraint("ANY")).unwrap());
+    assert_eq!(commit.writes.len(), 2);
+    // Kind, id, one parent and the counts of both lists.
+    assert_eq!(Note::Commit(commit).encode().len(), open + 1 + 8 + 2 + 8 + 4);
+    let id = one.begin(&[], &constraint("ANY")).unwrap();
+    let before = one.figures().bytes;
+    one.put(id, key("e"), Some(key("1"))).unwrap();
+    one.abort(id).unwrap();
+    assert_eq!(one.figures().bytes, before);
+}
+
 #[test]
 fn bounds_are_errors_and_lose_nothing() {
     let mut one = site(0);

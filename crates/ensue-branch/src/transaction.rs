@@ -1,5 +1,6 @@
 //! A transaction that runs: what it reads at, what it has read and what it will write.
 
+use crate::commit::write_bytes;
 use crate::id::StateId;
 use crate::{Key, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,9 +24,17 @@ pub struct Transaction {
     /// It looked at all keys.
     pub read_all: bool,
     pub writes: BTreeMap<Key, Value>,
+    /// What the writes will take in the commit's note.
+    pub bytes: usize,
 }
 
 impl Transaction {
+    /// What the writes would take with these, too.
+    pub fn bytes_with(&self, writes: &BTreeMap<Key, Value>) -> usize {
+        let replaced = |key: &Key| self.writes.get(key).map_or(0, |value| write_bytes(key, value));
+        writes.iter().fold(self.bytes, |bytes, (key, value)| bytes + write_bytes(key, value) - replaced(key))
+    }
+
     /// Whether a state with these writes wrote something that this one read.
     pub fn has_read(&self, writes: &[Key]) -> bool {
         self.read_all && !writes.is_empty() || writes.iter().any(|key| self.read.contains(key))

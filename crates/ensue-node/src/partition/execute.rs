@@ -511,10 +511,13 @@ impl Partition {
                 "BACKLOG log not yet replicated everywhere exceeds 'replication-backlog-max'",
             ));
         }
-        if grows && self.memory_max > 0 && self.memory_bytes() > self.memory_max {
-            return Some(Reply::error("OOM command not allowed when used memory > 'maxmemory'."));
-        }
-        None
+        if grows { self.memory_refusal() } else { None }
+    }
+
+    /// The same, of the bound on memory alone: for what is not logged yet.
+    pub(crate) fn memory_refusal(&self) -> Option<Reply> {
+        let is_full = self.memory_max > 0 && self.memory_bytes() > self.memory_max;
+        is_full.then_some(Reply::error("OOM command not allowed when used memory > 'maxmemory'."))
     }
 
     pub(crate) fn memory_bytes(&self) -> u64 {

@@ -10,7 +10,7 @@ use crate::evaluate::{Evaluation, Writer};
 use crate::partition::Partition;
 use crate::partition::execute::FORGOTTEN;
 use bytes::Bytes;
-use ensue_branch::{Abort, TransactionId};
+use ensue_branch::{Abort, TransactionId, Value};
 use ensue_resp::Request;
 use ensue_store::cell::Write;
 use ensue_store::keyspace::Keyspace;
@@ -64,13 +64,15 @@ impl Partition {
             changed.entry(effect.key).or_default().insert(effect.column);
         }
         let mut read: BTreeSet<Bytes> = if is_read { keys } else { BTreeSet::new() };
+        let mut writes: BTreeMap<Bytes, Value> = BTreeMap::new();
         for (key, written) in changed {
             let (value, columns) = value::save(&rows, &key, rules);
             if columns.iter().any(|column| !written.contains(column)) {
                 read.insert(key.clone());
             }
-            branches.put(transaction, key, value)?;
+            writes.insert(key, value);
         }
+        branches.put_all(transaction, writes)?;
         for key in &read {
             branches.get(transaction, key, true)?;
         }

@@ -113,7 +113,11 @@ impl Partition {
         let keyspace = seat.3;
         match self.open_transaction(seat, anchor) {
             Err(over) => return over,
-            Ok(Some(transaction)) => return self.evaluate_on_branch(keyspace, transaction, args, request),
+            Ok(Some(transaction)) => {
+                let refusal = if spec.flags.contains(Flags::DENYOOM) { self.memory_refusal() } else { None };
+                return refusal
+                    .unwrap_or_else(|| self.evaluate_on_branch(keyspace, transaction, args, request));
+            }
             Ok(None) => {}
         }
         if spec.flags.contains(Flags::WRITE) {

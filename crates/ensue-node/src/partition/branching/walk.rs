@@ -95,9 +95,8 @@ impl Walk<'_> {
             keys.push(key.clone());
             true
         })?;
-        for key in keys {
-            self.branches.put(self.transaction, key, None)?;
-        }
+        let deletions = keys.into_iter().map(|key| (key, None));
+        self.branches.put_all(self.transaction, deletions.collect())?;
         Ok(Reply::OK)
     }
 }
