@@ -169,10 +169,10 @@ impl TokenMerge {
         !self.closing
     }
 
-    pub(super) fn on_timeout(self: Box<Self>, turn: &mut Turn<'_>) {
+    pub(super) fn on_timeout(mut self: Box<Self>, turn: &mut Turn<'_>) {
         let (groups, first_check) = (self.groups.clone(), self.first_check);
-        let merge = TokenMerge { closing: true, ..*self };
-        turn.begin_request(Exchange::Merge(Box::new(merge)), groups.len());
+        self.closing = true;
+        turn.begin_request(Exchange::Merge(self), groups.len());
         for (share, group) in groups.into_iter().enumerate().filter(|(_, group)| !group.met) {
             // The first question may have been lost.
             turn.send(group.partition, question(first_check + share as u64, group.past));

@@ -1,7 +1,7 @@
 //! Batches, segments and the three marks of the log.
 
 use super::*;
-use crate::memory_disk::{MemoryDisk, options};
+use crate::memory_disk::MemoryDisk;
 use ensue_types::LogicalTime;
 
 fn empty(segment_bytes: u64) -> Log {
