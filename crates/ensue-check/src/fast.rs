@@ -384,3 +384,6 @@ fn broken_count(index: &Index<'_>, broken: &BrokenCount) -> Evidence {
     }
     evidence
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,18 +2,15 @@
 
 use super::clocks::{self, Clocks};
 use super::index::Index;
-use super::reads::INITIAL;
+use super::reads::{INITIAL, Read};
 use super::{Evidence, Finding};
-use crate::history::{Key, Operation, Outcome, TransactionIndex, Value};
+use crate::history::{History, Key, Operation, Outcome, Transaction, TransactionIndex, Value};
 use crate::report::{Pattern, Reason, Relation, RelationKind};
 use crate::tables::{Map, Set};
 
 pub(super) fn judge(index: &Index<'_>, order: Option<&[u32]>) -> Finding {
     let history = index.history;
-    let is_final = |transaction: &&crate::history::Transaction| {
-        transaction.is_final && transaction.outcome == Outcome::Committed
-    };
-    if !history.transactions.iter().any(|transaction| is_final(&transaction)) {
+    if !history.transactions.iter().any(is_final) {
         return Finding::NotApplicable("the history has no final reads".into());
     }
     if let Some(evidence) = diverged(index) {
@@ -29,8 +26,8 @@ pub(super) fn judge(index: &Index<'_>, order: Option<&[u32]>) -> Finding {
     }
     let committed = history.transactions.iter().filter(|of| of.outcome == Outcome::Committed);
     let used: Set<Option<u16>> = committed.map(|transaction| transaction.datacenter).collect();
-    let read: Set<Option<u16>> =
-        history.transactions.iter().filter(is_final).map(|transaction| transaction.datacenter).collect();
+    let finals = history.transactions.iter().filter(|of| is_final(of));
+    let read: Set<Option<u16>> = finals.map(|transaction| transaction.datacenter).collect();
     let mut missing: Vec<u16> = used.difference(&read).copied().flatten().collect();
     missing.sort_unstable();
     if let (Some(&missing), false) = (missing.first(), read.contains(&None)) {
@@ -48,53 +45,65 @@ enum Content {
 }
 
 fn diverged(index: &Index<'_>) -> Option<Evidence> {
-    let history = index.history;
     let mut first: Map<(u32, bool), (Content, u32)> = Map::default();
-    for (reader, transaction) in history.transactions.iter().enumerate() {
-        if !transaction.is_final || transaction.outcome != Outcome::Committed {
-            continue;
-        }
-        for operation in &transaction.operations {
-            let (key, content) = match *operation {
-                Operation::Read { key, value } if returned(index, reader as u32, key, value) => {
-                    (key, Content::Register(value.0))
-                }
-                Operation::Count { key, value } => (key, Content::Counter(value)),
-                _ => continue,
-            };
-            let is_counter = matches!(content, Content::Counter(_));
-            let (earlier, other) = *first.entry((key.0, is_counter)).or_insert((content, reader as u32));
-            if earlier != content {
-                let detail = format!("final reads of `{}` differ", history.key_name(key));
-                let mut evidence = Evidence::new(Pattern::Diverged, detail);
-                evidence.transactions = vec![other, reader as u32];
-                return Some(evidence);
+    registers(index).chain(counters(index.history)).find_map(|(reader, key, content)| {
+        let is_counter = matches!(content, Content::Counter(_));
+        let (earlier, other) = *first.entry((key, is_counter)).or_insert((content, reader));
+        (earlier != content).then(|| {
+            let detail = format!("final reads of `{}` differ", index.history.keys[key as usize]);
+            let mut evidence = Evidence::new(Pattern::Diverged, detail);
+            evidence.transactions = vec![other, reader];
+            evidence
+        })
+    })
+}
+
+/// What final transactions read from others: by reader and key.
+fn registers(index: &Index<'_>) -> impl Iterator<Item = (u32, u32, Content)> {
+    let values = returned(index);
+    final_reads(index)
+        .map(move |read| (read.reader, read.key, Content::Register(values[&(read.writer, read.key)].0)))
+}
+
+/// What final transactions counted: by reader and key.
+fn counters(history: &History) -> impl Iterator<Item = (u32, u32, Content)> {
+    let readers = history.transactions.iter().enumerate().filter(|(_, reader)| is_final(reader));
+    readers.flat_map(|(reader, transaction)| {
+        transaction.operations.iter().filter_map(move |operation| match *operation {
+            Operation::Count { key, value } => Some((reader as u32, key.0, Content::Counter(value))),
+            _ => None,
+        })
+    })
+}
+
+/// The values that final reads returned, by writer and key: the last that the writer gave the key.
+fn returned(index: &Index<'_>) -> Map<(u32, u32), Value> {
+    let mut values: Map<(u32, u32), Value> =
+        final_reads(index).map(|read| ((read.writer, read.key), Value::ABSENT)).collect();
+    let writers: Set<u32> = values.keys().map(|(writer, _)| *writer).collect();
+    for writer in writers.into_iter().filter(|&writer| writer != INITIAL) {
+        for operation in &index.history.transactions[writer as usize].operations {
+            let Operation::Write { key, value } = *operation else { continue };
+            if let Some(returned) = values.get_mut(&(writer, key.0)) {
+                *returned = value;
             }
         }
     }
-    None
+    values
 }
 
-/// Whether the read is an external one whose write is known.
-fn returned(index: &Index<'_>, reader: u32, key: Key, value: Value) -> bool {
-    index.reads_of(reader).iter().filter(|read| read.key == key.0).any(|read| match read.writer {
-        INITIAL => value == Value::ABSENT,
-        writer => {
-            let operations = &index.history.transactions[writer as usize].operations;
-            let last = operations.iter().rev().find_map(|operation| match *operation {
-                Operation::Write { key: written, value } if written == key => Some(value),
-                _ => None,
-            });
-            last == Some(value)
-        }
-    })
+fn final_reads<'a>(index: &'a Index<'_>) -> impl Iterator<Item = &'a Read> {
+    index.reads.iter().filter(|read| is_final(&index.history.transactions[read.reader as usize]))
+}
+
+fn is_final(transaction: &Transaction) -> bool {
+    transaction.is_final && transaction.outcome == Outcome::Committed
 }
 
 /// Nothing if it cannot be said; else what shows that a final read is stale, if one is.
 fn stale(index: &Index<'_>, order: Option<&[u32]>) -> Option<Option<Evidence>> {
-    let history = index.history;
     let mut targets: Map<(u32, u32), u32> = Map::default();
-    for read in index.reads.iter().filter(|read| history.transactions[read.reader as usize].is_final) {
+    for read in final_reads(index) {
         targets.entry((read.key, read.writer)).or_insert(read.reader);
     }
     let mut targets: Vec<_> =

@@ -315,53 +315,47 @@ fn counts(history: &History) -> Vec<Count> {
         if transaction.outcome != Outcome::Committed {
             continue;
         }
-        for (place, operation) in transaction.operations.iter().enumerate() {
-            if let Operation::Count { key, value } = *operation {
-                let own = added(&transaction.operations[..place], key.0);
-                counts.push(Count { reader: reader as u32, key: key.0, value, own, shown: None, late: 0 });
+        let mut added: Map<u32, i128> = Map::default();
+        for operation in &transaction.operations {
+            match *operation {
+                Operation::Add { key, delta } => *added.entry(key.0).or_default() += i128::from(delta),
+                Operation::Count { key, value } => {
+                    let (reader, own) = (reader as u32, added.get(&key.0).copied().unwrap_or_default());
+                    counts.push(Count { reader, key: key.0, value, own, shown: None, late: 0 });
+                }
+                Operation::Read { .. } | Operation::Write { .. } => {}
             }
         }
     }
     counts
 }
 
-fn added(operations: &[Operation], to: u32) -> i128 {
-    let deltas = operations.iter().map(|operation| match *operation {
-        Operation::Add { key, delta } if key.0 == to => i128::from(delta),
-        _ => 0,
-    });
-    deltas.sum()
-}
-
 fn adders(history: &History) -> (Keyed, Vec<i128>) {
     let mut entries: Vec<KeyedEntry> = Vec::new();
+    // Beside each entry: its key, and what was added to it.
+    let mut units: Vec<(u32, i128)> = Vec::new();
     for (session, of) in history.sessions.iter().enumerate() {
         for (position, &transaction) in of.transactions.iter().enumerate() {
-            let first = entries.len();
             let of_it = history.transaction(transaction);
             if of_it.outcome == Outcome::Failed {
                 continue;
             }
+            let mut places: Map<u32, usize> = Map::default();
             for operation in &of_it.operations {
-                let Operation::Add { key, .. } = *operation else { continue };
-                if entries[first..].iter().all(|entry| entry.key != key.0) {
+                let Operation::Add { key, delta } = *operation else { continue };
+                let place = *places.entry(key.0).or_insert(entries.len());
+                if place == entries.len() {
                     let (session, position) = (session as u32, position as u32);
                     entries.push(KeyedEntry { key: key.0, session, position, transaction: transaction.0 });
+                    units.push((key.0, 0));
                 }
+                units[place].1 += i128::from(delta);
             }
         }
     }
-    let adders = Keyed::new(history.keys.len(), &entries);
-    let mut units = Vec::with_capacity(adders.len());
-    for key in 0..history.keys.len() as u32 {
-        for group in adders.groups(key) {
-            for at in group.start..group.end {
-                let adder = adders.transactions[at as usize];
-                units.push(added(&history.transactions[adder as usize].operations, key));
-            }
-        }
-    }
-    (adders, units)
+    // As the entries are sorted in: by key, and those of one key as they come.
+    units.sort_by_key(|(key, _)| *key);
+    (Keyed::new(history.keys.len(), &entries), units.into_iter().map(|(_, unit)| unit).collect())
 }
 
 /// Which transaction added which power of two.
@@ -376,6 +370,8 @@ impl Owners {
         // In the missing part of a recording that broke off anything may have been added once more.
         let mut is_exact = vec![history.truncated_at_line.is_none(); history.keys.len()];
         let mut by_bit: Map<(u32, u32), (u32, u64)> = Map::default();
+        // By key and transaction: all bits that it added.
+        let mut units: Map<(u32, u32), u64> = Map::default();
         for (adder, transaction) in history.transactions.iter().enumerate() {
             if transaction.outcome == Outcome::Failed {
                 continue;
@@ -389,13 +385,11 @@ impl Owners {
                 let bit = delta.trailing_zeros();
                 is_exact[key.0 as usize] =
                     is_power && by_bit.insert((key.0, bit), (adder as u32, 0)).is_none();
+                *units.entry((key.0, adder as u32)).or_default() |= delta.unsigned_abs();
             }
         }
-        for ((key, _), owner) in &mut by_bit {
-            if is_exact[*key as usize] {
-                let unit = added(&history.transactions[owner.0 as usize].operations, *key);
-                owner.1 = u64::try_from(unit).expect("distinct powers of two below 2^63 fit");
-            }
+        for ((key, _), (adder, unit)) in &mut by_bit {
+            *unit = units[&(*key, *adder)];
         }
         Owners { is_exact, by_bit }
     }

@@ -171,7 +171,7 @@ impl<'a> Index<'a> {
     /// The reads of one transaction.
     pub fn reads_of(&self, reader: u32) -> &[Read] {
         let start = self.reads.partition_point(|read| read.reader < reader);
-        let length = self.reads[start..].iter().take_while(|read| read.reader == reader).count();
+        let length = self.reads[start..].partition_point(|read| read.reader == reader);
         &self.reads[start..start + length]
     }
 

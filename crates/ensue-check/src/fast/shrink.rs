@@ -100,6 +100,13 @@ fn items(history: &History, certain: &[Read], transactions: &[u32]) -> Vec<Item>
             items.push(Item { transaction, what });
         }
     }
+    let mut writers: Map<(u32, u32), Vec<u32>> = Map::default();
+    for &transaction in &chosen {
+        let first = certain.partition_point(|read| read.reader < transaction);
+        for read in certain[first..].iter().take_while(|read| read.reader == transaction) {
+            writers.entry((transaction, read.key)).or_default().push(read.writer);
+        }
+    }
     // A read whose write is not among them would be one of a value that nobody wrote.
     let mut kept = Vec::new();
     for (at, item) in items.iter().enumerate() {
@@ -112,10 +119,8 @@ fn items(history: &History, certain: &[Read], transactions: &[u32]) -> Vec<Item>
             kept.push((at, *item));
             continue;
         };
-        let first = certain.partition_point(|read| read.reader < item.transaction);
-        let reads = certain[first..].iter().take_while(|read| read.reader == item.transaction);
-        for read in reads.filter(|read| read.key == key.0) {
-            let rests_on = match read.writer {
+        for &writer in writers.get(&(item.transaction, key.0)).into_iter().flatten() {
+            let rests_on = match writer {
                 INITIAL if value == Value::ABSENT => None,
                 writer => match writes.get(&(writer, key.0, value.0)) {
                     Some(&write) => Some(write),
