@@ -685,12 +685,10 @@ impl Branches {
     /// still come late for is kept. While something is late here, nothing goes: the answer is about the states that were here when it was asked for.
     pub fn collect(&mut self, is_everywhere: impl Fn(Tag) -> bool) -> usize {
         let decides_alone = self.options.collection == Collection::Optimistic;
-        if !(std::mem::take(&mut self.may_collect) || decides_alone) {
+        if !(self.may_collect || decides_alone) || !self.late().is_empty() {
             return 0;
         }
-        if decides_alone && !self.late().is_empty() {
-            return 0;
-        }
+        self.may_collect = false;
         let mut held: BTreeSet<StateId> =
             self.transactions.values().flat_map(|transaction| transaction.at.iter().copied()).collect();
         held.extend(self.waiting.parents().filter_map(|parent| self.live(parent).ok()));

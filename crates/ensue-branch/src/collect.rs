@@ -53,10 +53,13 @@ impl Collector<'_> {
                 self.dag.base = *taker;
             }
             self.sort_writes(&taken);
-            self.settle_base(&mut taken);
             self.rename_promoted(&taken);
-            self.promote_records(&taken);
             self.forget_torn();
+            let is_alone = self.is_base_alone();
+            if is_alone {
+                self.settle_base(&mut taken);
+            }
+            self.promote_records(&taken, is_alone);
             let mut used = BTreeMap::new();
             for place in self.dag.states.values().map(|state| state.place) {
                 let lowest = used.entry(place.chain).or_insert(place.position);
@@ -126,12 +129,19 @@ impl Collector<'_> {
         }
     }
 
-    /// If nothing can come beside the base any more, nobody will ask what was written on the way to it, and its versions, and those that it
-    /// took over, are seen by all: whoever takes it over one day need not know of them.
+    /// Whether nothing stands beside the base, and nothing can come there any more. All have promised, so what was made beside it is here; but
+    /// this site may have decided alone before it was started anew, and what came late then does not come from the base.
+    fn is_base_alone(&self) -> bool {
+        let sources = self.dag.states.values().filter(|state| state.parents.is_empty());
+        self.collection == Collection::Pessimistic && !self.dag.has_torn && sources.count() == 1
+    }
+
+    /// Nobody will ask what was written on the way to a base that is alone, and its versions, and those that it took over, are seen by all:
+    /// whoever takes it over one day need not know of them.
     fn settle_base(&mut self, taken: &mut Taken) {
         let base = self.dag.base;
         let is_taker = taken.states.values().any(|taker| *taker == base);
-        if self.collection != Collection::Pessimistic || !is_taker {
+        if !is_taker {
             return;
         }
         let state = self.dag.states.get_mut(&base).expect("the base is live");
@@ -186,8 +196,7 @@ impl Collector<'_> {
     }
 
     /// Versions are seen from where their state was taken over to. Of those seen from one place the newest stays.
-    fn promote_records(&mut self, taken: &Taken) {
-        let drops_deletions = self.collection == Collection::Pessimistic;
+    fn promote_records(&mut self, taken: &Taken, drops_deletions: bool) {
         let keeps_ids = self.rules.hold(Rule::VersionsKeepTheirIds);
         for key in &taken.keys {
             self.records.change(key, |versions| {

@@ -210,6 +210,35 @@ fn what_another_site_lacks_is_kept_for_it() {
     assert_eq!(again.fork_points(&[second.id, here]), Err(Abort::Collected(StateId::ROOT)));
 }
 
+/// What came late while a site decided alone stands beside the base, also when the site asks the others from its next start on.
+#[test]
+fn a_site_that_decides_alone_no_more_keeps_apart_what_came_late() {
+    let (mut one, mut two) = (site(0), site(1));
+    one.options.collection = Collection::Optimistic;
+    let here = commit(&mut one, StateId::ROOT, "a=1").id;
+    give_up(&mut one);
+    let late = commit(&mut two, StateId::ROOT, "c=1");
+    super::tell(&mut one, &late);
+    one.options.collection = Collection::Pessimistic;
+    let next = commit(&mut one, here, "b=1").id;
+    let all_promise = |one: &mut Branches| {
+        let collected = give_up(one);
+        let leaves = one.leaves();
+        (1..3).for_each(|site| leaves.iter().for_each(|leaf| one.offer_ceiling(DatacenterId(site), *leaf)));
+        collected + one.collect(|_| true)
+    };
+    assert_eq!(all_promise(&mut one), 0, "an answer is on its way");
+    one.accept(&two.rebuild(late.id, &one.leaves()).unwrap());
+    assert_eq!(all_promise(&mut one), 1, "the first state goes");
+    let shown = |one: &Branches, id| ["a", "b", "c"].map(|name| at(one, name, id).is_some());
+    assert_eq!(shown(&one, late.id), [false, false, true]);
+    assert_eq!(shown(&one, next), [true, true, false]);
+    assert_eq!(one.difference(late.id, next).unwrap().len(), 3);
+    let joined = new(merge(&mut one, "d=1")).id;
+    all_promise(&mut one);
+    assert_eq!((one.figures().states, shown(&one, joined)), (1, [true, true, true]));
+}
+
 #[test]
 fn what_came_late_and_nobody_has_goes_with_what_came_from_it() {
     let (mut one, mut two) = (site(0), site(1));

@@ -8,7 +8,7 @@ use super::{Branching, Seat};
 use crate::partition::Partition;
 use crate::trace::Trace;
 use bytes::Bytes;
-use ensue_branch::{Collection, Note, Offered, Rebuilt, StateId, Tag};
+use ensue_branch::{Note, Offered, Rebuilt, StateId, Tag};
 use ensue_store::checkpoint::CheckpointWriter;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::image;
@@ -262,11 +262,10 @@ impl Partition {
             // Nor for its ceilings.
             gone.iter().for_each(|datacenter| self.branches(keyspace).forget_site(*datacenter));
             self.tell_ceilings(keyspace);
-            if self.config.tuning.branching.collection == Collection::Optimistic {
-                let late = self.branches(keyspace).late();
-                self.fetch(keyspace, &late);
-                self.give_up_late(keyspace, &late);
-            }
+            // By consent nothing comes late; but what this one collected alone, before it was started with another option, is collected.
+            let late = self.branches(keyspace).late();
+            self.fetch(keyspace, &late);
+            self.give_up_late(keyspace, &late);
         }
     }
 
