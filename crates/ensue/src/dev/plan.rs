@@ -78,6 +78,8 @@ impl Plan {
             partitions: args.partitions,
             bind: vec!["127.0.0.1".into()],
             dir: args.dir.clone(),
+            // Many nodes share what one process, or one user, may open.
+            maxclients: 1_000,
             ..defaults
         };
         Ok(plan)
