@@ -405,6 +405,7 @@ impl Partition {
         } else if owns(self.id) {
             self.resume_stream(datacenter);
             self.tell_of_the_dead_again(datacenter);
+            self.branching.ask_again();
         }
     }
 

@@ -71,6 +71,11 @@ impl Branches {
         }
     }
 
+    /// The names of live states, highest first.
+    pub fn states(&self) -> impl Iterator<Item = StateId> + '_ {
+        self.dag.states.keys().rev().copied()
+    }
+
     /// Live states, highest first; with a state, only what it sees.
     pub fn log(&self, from: Option<StateId>) -> Result<impl Iterator<Item = StateView> + '_, Abort> {
         let from = from.map(|state| self.live(state)).transpose()?;

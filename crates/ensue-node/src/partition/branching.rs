@@ -42,6 +42,8 @@ pub(crate) struct Branching {
     sittings: BTreeMap<Seat, Sitting>,
     /// States that came in since ceilings were last placed by themselves.
     since_ceilings: BTreeMap<KeyspaceId, u64>,
+    /// When each state that came too late was asked for.
+    asked: BTreeMap<(KeyspaceId, StateId), u64>,
     /// Of states that came too late from a dead datacenter: those that have said that they lack them, too.
     lacking: BTreeMap<(KeyspaceId, StateId), BTreeSet<DatacenterId>>,
     /// Something came too late, and only a checkpoint makes sure that it is so after a restart.
@@ -73,6 +75,12 @@ impl Branching {
     /// One more is declared dead: what others lacked until now it may have sent them since.
     pub(super) fn hear_again(&mut self) {
         self.lacking.clear();
+        self.ask_again();
+    }
+
+    /// What was asked for may not have arrived, or others may have it now.
+    pub(super) fn ask_again(&mut self) {
+        self.asked.clear();
     }
 
     pub(super) fn bytes(&self) -> u64 {

@@ -1,8 +1,8 @@
 //! What datacenters tell each other of branching keyspaces, and what comes back from the log.
 //!
 //! A commit that arrives is shown when its parents are here; until then its entry counts as not applied. Ceilings travel in the same stream
-//! as commits, behind every commit that was made before them. What comes below a state that is collected here is asked for whole, again
-//! and again until it is told; the answer is logged. If its datacenter is dead and all that live say that they lack it, too, it goes.
+//! as commits, behind every commit that was made before them. What comes below a state that is collected here is asked for whole, and
+//! again when an answer is overdue, until it is told; the answer is logged. If its datacenter is dead and all that live say that they lack it, too, it goes.
 
 use super::{Branching, Seat};
 use crate::partition::Partition;
@@ -15,6 +15,7 @@ use ensue_store::image;
 use ensue_store::record::Record;
 use ensue_types::{DatacenterId, Incarnation, KeyspaceId, Position};
 use ensue_wire::{Address, Message};
+use std::collections::BTreeSet;
 
 impl Partition {
     /// An entry of another datacenter is here and logged.
@@ -107,15 +108,21 @@ impl Partition {
 
     // What comes too late.
 
+    /// Asks for what came late, and not again while an answer may be on its way: each makes whoever has it look at all keys.
     fn fetch(&mut self, keyspace: KeyspaceId, late: &[StateId]) {
-        for state in late {
-            let live: Vec<u64> = self
-                .branches(keyspace)
-                .log(None)
-                .into_iter()
-                .flatten()
-                .map(|state| state.id.bits())
-                .collect();
+        let now_us = self.now.monotonic_us;
+        let timeout_us = 1_000 * self.config.tuning.request_timeout_ms;
+        let asked = &mut self.branching.asked;
+        let is_due = |state: &&StateId| {
+            asked.get(&(keyspace, **state)).is_none_or(|asked_us| now_us >= asked_us + timeout_us)
+        };
+        let due: Vec<StateId> = late.iter().filter(is_due).copied().collect();
+        if due.is_empty() {
+            return;
+        }
+        asked.extend(due.iter().map(|state| ((keyspace, *state), now_us)));
+        let live: Vec<u64> = self.branches(keyspace).states().map(StateId::bits).collect();
+        for state in due {
             // Whoever has it has it whole; of a dead datacenter's any other may have it.
             let asked: Vec<DatacenterId> = match self.dead.contains(state.site()) {
                 true => self.senders.keys().filter(|other| !self.dead.contains(**other)).copied().collect(),
@@ -164,7 +171,10 @@ impl Partition {
 
     /// What came late from a dead datacenter, and no living one has, can be put in its place nowhere: it goes, everywhere.
     fn give_up_late(&mut self, keyspace: KeyspaceId, late: &[StateId]) {
-        self.branching.lacking.retain(|(of, state), _| *of != keyspace || late.contains(state));
+        let late_set: BTreeSet<StateId> = late.iter().copied().collect();
+        let is_late = |of: &KeyspaceId, state: &StateId| *of != keyspace || late_set.contains(state);
+        self.branching.asked.retain(|(of, state), _| is_late(of, state));
+        self.branching.lacking.retain(|(of, state), _| is_late(of, state));
         for &state in late {
             if !self.dead.is_settled(state.site()) {
                 continue;
@@ -188,6 +198,8 @@ impl Partition {
                 .trace(Trace::Refused { what: "a state of a branching keyspace that cannot be read" });
         };
         let offered = branches.accept(&rebuilt);
+        // If it has no place here, because what it was said to come from is here no more, it is asked for anew.
+        self.branching.asked.remove(&(keyspace, rebuilt.id));
         if !offered.applied.is_empty() {
             self.persistence.log(&Record::Rebuilt { keyspace, rebuilt: bytes });
         }

@@ -1,8 +1,12 @@
 //! Ordinary commands in transactions on branches: what counts as read, and keys that nobody names.
 
-use super::versions::World;
+use super::versions::{OTHER, World};
 use bytes::Bytes;
-use ensue_types::{Context, CoreId, DatacenterId, KeyspaceId, Now, Reply, RequestId, SessionId};
+use ensue_branch::{Commit, Note, StateId, Write};
+use ensue_types::{
+    Context, CoreId, DatacenterId, Incarnation, KeyspaceId, Now, PartitionId, Position, Reply, RequestId,
+    SessionId,
+};
 use ensue_wire::{Address, Message};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,4 +78,43 @@ fn every_key_of_a_branch_is_found_by_chance() {
         found.insert(key);
     }
     assert_eq!(found.into_iter().collect::<Vec<_>>(), ["a", "b", "c", "d"]);
+}
+
+/// Each question makes the other datacenter look at all keys.
+#[test]
+fn what_came_late_is_asked_for_once_until_an_answer_is_overdue() {
+    let mut sessions = Sessions::new();
+    assert_eq!(sessions.ask(ALICE, "SET a 1"), Reply::OK);
+    let world = &mut sessions.world;
+    let keyspace = KeyspaceId(0);
+    let branches = world.partition.branching.keyspaces.get_mut(&keyspace).expect("it has branches");
+    let leaves = branches.leaves();
+    branches.place_ceilings(&leaves).unwrap();
+    branches.offer_ceiling(OTHER, leaves[0]);
+    assert_eq!(branches.collect(|_| true), 1);
+    let late = Commit {
+        id: StateId::new(1, OTHER, Incarnation(1)),
+        parents: vec![StateId::ROOT],
+        writes: vec![Write { key: Bytes::from_static(b"b"), value: None }],
+    };
+    let questions = |world: &mut World| {
+        let sent = std::iter::from_fn(|| world.partition.outbox.next());
+        sent.filter(|envelope| matches!(envelope.message, Message::BranchFetch { .. })).count()
+    };
+    let wait = |world: &mut World, ms: u64| {
+        world.now.monotonic_us += 1_000 * ms;
+        world.partition.on_timer(world.now);
+        world.work();
+    };
+    world.partition.arrive_on_branch(OTHER, keyspace, Position(1), &Note::Commit(late).encode());
+    assert_eq!(questions(world), 1);
+    for _ in 0..10 {
+        wait(world, 100);
+    }
+    assert_eq!(questions(world), 0, "an answer may be on its way");
+    world.partition.on_link_up(world.now, OTHER, &|_: PartitionId| true);
+    wait(world, 100);
+    assert_eq!(questions(world), 1, "the question may not have arrived");
+    wait(world, world.partition.config.tuning.request_timeout_ms);
+    assert_eq!(questions(world), 1, "the answer is overdue");
 }
