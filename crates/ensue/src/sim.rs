@@ -53,7 +53,7 @@ pub(crate) struct SimArgs {
     #[arg(long, value_name = "CASE", num_args = 0..=1, conflicts_with_all = ["seeds", "seed", "scenario"])]
     exhaust: Option<Option<String>>,
     /// Most states of one tiny world
-    #[arg(long, value_name = "N", default_value_t = 20_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 40_000_000)]
     states_max: u64,
     /// Where a failing run leaves what is known of it
     #[arg(long, value_name = "DIR", default_value = "ensue-sim-failures")]
