@@ -296,19 +296,20 @@ impl<'a> Evaluation<'a> {
         columns.map(|(column, _)| effect_bytes(key, column, 0)).sum()
     }
 
-    fn check_deletes(&self, key: &Bytes, columns: &[Column]) -> Result<(), Halt> {
-        self.check_room(columns.iter().map(|column| effect_bytes(key, column, 0)).sum())
+    /// Deletes all of these columns, or none.
+    fn delete_columns(&mut self, key: &Bytes, columns: Vec<Column>, view: View<'_>) -> Result<(), Halt> {
+        self.check_room(columns.iter().map(|column| effect_bytes(key, column, 0)).sum())?;
+        for column in columns {
+            self.delete_column(key, column, view);
+        }
+        Ok(())
     }
 
     /// Makes a row ready for a write: if its deadline has passed, its old columns are deleted in the same step, and
     /// so is a deadline that outlived its columns. Every write command calls this before its first change.
     pub fn begin_write(&mut self, key: &Bytes) -> Result<(), Halt> {
         let Some((columns, view)) = self.lapsed_columns(key) else { return Ok(()) };
-        self.check_deletes(key, &columns)?;
-        for column in columns {
-            self.delete_column(key, column, view);
-        }
-        Ok(())
+        self.delete_columns(key, columns, view)
     }
 
     /// Deletes some of the columns of a row whose deadline has passed and that is too large to be deleted at once. The deadline stays, so
@@ -369,11 +370,7 @@ impl<'a> Evaluation<'a> {
         let Some(row) = self.keyspace.row(key) else { return Ok(()) };
         let mut columns = live_columns(row, self.view, rules);
         columns.retain(doomed);
-        self.check_deletes(key, &columns)?;
-        for column in columns {
-            self.delete_column(key, column, self.view);
-        }
-        Ok(())
+        self.delete_columns(key, columns, self.view)
     }
 
     /// Deletes what is left of a row without a shown column: its deadline, and what another kind of value hid.
