@@ -590,4 +590,4 @@ impl Partition {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

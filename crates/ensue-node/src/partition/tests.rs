@@ -36,7 +36,7 @@ use std::collections::VecDeque;
 const PARTITION: PartitionId = PartitionId(0);
 
 /// A datacenter whose only neighbour has never been heard of: its log is kept from the beginning.
-fn config(append_fsync: AppendFsync) -> NodeConfig {
+pub(crate) fn config(append_fsync: AppendFsync) -> NodeConfig {
     let datacenter =
         |name: &str| DatacenterTopology { name: name.into(), cores: 1, placement: vec![CoreId(0)] };
     let datacenters = vec![datacenter("dc1"), datacenter("dc2")];

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::{AppendFsync, DatacenterTopology, Topology, Tuning};
-use ensue_types::{KeyspaceId, LogicalTime, PartitionId, RequestId, Rules};
+use ensue_types::{KeyspaceId, LogicalTime, PartitionId, RequestId};
 use ensue_wire::Message;
 
 const OWN: DatacenterId = DatacenterId(0);
@@ -12,21 +12,9 @@ const AWAY: CoreId = CoreId(1);
 fn config() -> NodeConfig {
     let datacenter = DatacenterTopology { name: "dc1".into(), cores: 2, placement: vec![AWAY] };
     NodeConfig {
-        cluster: 1,
         topology: Topology { datacenter: OWN, partitions: 1, datacenters: vec![datacenter] },
-        core: CoreId(0),
-        protocols: vec!["eiger".into()],
-        handlers: Vec::new(),
-        append_fsync: AppendFsync::default(),
-        password: None,
-        maxmemory: 0,
-        replication_backlog_max: 0,
-        boot: 1,
-        boot_id: [0; 16],
-        directives: Vec::new(),
-        info: Vec::new(),
         tuning: Tuning { request_timeout_ms: 1_000, ..Tuning::default() },
-        rules: Rules::default(),
+        ..crate::partition::tests::config(AppendFsync::default())
     }
 }
 
