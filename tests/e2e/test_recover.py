@@ -16,7 +16,7 @@ from servers import NAMES
 
 KEYS = {f"key{number}": f"value{number}" for number in range(50)}
 # In a superblock: the flags, the boot, and the checksum of all before it.
-FLAGS, BOOT, CHECKSUM = 11, slice(32, 48), slice(68, 72)
+FLAGS, BOOT, CHECKSUM = 11, slice(32, 48), slice(88, 92)
 
 
 def all_shown(servers, name):

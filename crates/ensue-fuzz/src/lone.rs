@@ -127,6 +127,8 @@ fn config(datacenters: u8) -> NodeConfig {
         replication_backlog_max: 1 << 30,
         boot: 1,
         boot_id: [1; 16],
+        identity_seed: 1,
+        first_start: ensue_node::FirstStart::Alone,
         directives: Vec::new(),
         info: Vec::new(),
         tuning: Tuning::default(),

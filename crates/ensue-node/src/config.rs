@@ -58,6 +58,16 @@ pub enum AppendFsync {
     No,
 }
 
+/// What a partition does that starts with an empty directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FirstStart {
+    /// It serves when every other datacenter has said that it knows no earlier directory of it.
+    #[default]
+    Ask,
+    /// It serves at once: an operator says that there was none.
+    Alone,
+}
+
 /// Bounds that the simulator shrinks to make rare paths common.
 #[derive(Clone, Debug)]
 pub struct Tuning {
@@ -169,6 +179,9 @@ pub struct NodeConfig {
     pub boot: u32,
     /// Identifies this boot of the machine: a log without a clean mark is complete only within one boot.
     pub boot_id: [u8; 16],
+    /// Random, drawn anew for each start: what the directories that this start finds empty are identified by.
+    pub identity_seed: u128,
+    pub first_start: FirstStart,
     /// Answers to `CONFIG GET`, and lines of `INFO` that only the process knows.
     pub directives: Vec<(String, String)>,
     pub info: Vec<(String, String)>,

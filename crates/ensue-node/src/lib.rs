@@ -21,7 +21,9 @@ pub mod trace;
 mod transaction;
 mod view;
 
-pub use config::{AppendFsync, BranchingOptions, DatacenterTopology, NodeConfig, Topology, Tuning};
+pub use config::{
+    AppendFsync, BranchingOptions, DatacenterTopology, FirstStart, NodeConfig, Topology, Tuning,
+};
 pub use ensue_branch::Collection;
 pub use handlers::Handler;
 pub use input::Input;

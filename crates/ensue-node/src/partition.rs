@@ -3,7 +3,7 @@
 //! Arrives: messages from sessions, from the other partitions of this datacenter, and from the same partition of the
 //! others; disk answers; the time. Promises: outputs leave in order, after the log records that they rest on. One file a
 //! noun below: `execute` commands, `snapshot` reads at past times, `intake` what other datacenters wrote, `persistence`
-//! the log and checkpoints, `contexts` what sessions share by name, `early` what comes before that is read, `space` a full disk, `regain` and `catch_up` a lost tail,
+//! the log and checkpoints, `identity` whose directories these are, `joining` a start with an empty one, `contexts` what sessions share by name, `early` what comes before that is read, `space` a full disk, `regain` and `catch_up` a lost tail,
 //! `dead` and `discarded` a datacenter that is lost for good, `branching` keyspaces that are states and not rows, `collect` and `everywhere` what may be forgotten,
 //! `survey` figures.
 
@@ -21,7 +21,9 @@ mod early;
 mod everywhere;
 mod execute;
 mod gone;
+mod identity;
 mod intake;
+mod joining;
 mod json;
 mod persistence;
 mod progress;
@@ -124,6 +126,8 @@ pub struct Partition {
     paused: BTreeSet<DatacenterId>,
     pub(crate) persistence: Persistence,
     pub(crate) collector: Collector,
+    /// Which directories this partition and its peers run on, and which peers are refused.
+    pub(crate) identity: identity::Identity,
     /// Contexts that sessions share by name.
     contexts: contexts::Contexts,
     /// Datacenters that are lost for good.
@@ -182,6 +186,7 @@ impl Partition {
             receivers: others.iter().map(|&d| (d, Receiver::default())).collect(),
             persistence: Persistence::new(&config.tuning),
             collector: Collector::default(),
+            identity: Default::default(),
             contexts: Default::default(),
             dead: Default::default(),
             discarded: Default::default(),
@@ -212,7 +217,7 @@ impl Partition {
     /// Takes one message.
     pub fn on_message(&mut self, now: Now, envelope: Envelope) {
         self.now = now;
-        if let (Message::Dead { datacenter, .. }, Stage::Serving | Stage::Regaining(_)) =
+        if let (Message::Dead { datacenter, .. }, Stage::Serving | Stage::Regaining(_) | Stage::Joining(_)) =
             (&envelope.message, &self.stage)
         {
             if *datacenter == self.datacenter {
@@ -226,6 +231,7 @@ impl Partition {
                 return self.refuse(&envelope, &reason);
             }
             Stage::Closing(_) => return self.refuse(&envelope, closing::SHUTTING_DOWN),
+            Stage::Joining(_) => return self.on_message_joining(envelope),
             Stage::Regaining(_) => return self.on_message_regaining(envelope),
             Stage::Serving if self.catch_up.is_some() => return self.on_message_catching_up(envelope),
             Stage::Serving => {}
@@ -236,6 +242,10 @@ impl Partition {
     /// Takes one message as a partition that has its log.
     fn take(&mut self, envelope: Envelope) {
         if self.is_from_the_dead(&envelope) {
+            return;
+        }
+        let from = envelope.from.datacenter();
+        if from != self.datacenter && !self.identity.admits(from, &envelope.message) {
             return;
         }
         if !self.take_time(&envelope) {
@@ -329,6 +339,7 @@ impl Partition {
             }
             Message::PassOn { origin, after } => self.on_pass_on(from.datacenter(), origin, after),
             Message::PassedOn { origin, entries } => self.on_passed_on(origin, entries),
+            Message::Introduce(introduction) => self.on_introduce(from.datacenter(), &introduction),
             Message::StreamResume { received, .. } => self.on_stream_resume(from.datacenter(), received),
             Message::StreamEntries { first, entries, .. } => {
                 self.on_stream_entries(from.datacenter(), first, entries);
@@ -387,8 +398,15 @@ impl Partition {
     /// The link to another core is up: everything asked over an earlier one is asked again.
     pub fn on_link_up(&mut self, now: Now, datacenter: DatacenterId, owns: &dyn Fn(PartitionId) -> bool) {
         self.now = now;
-        if matches!(self.stage, Stage::Regaining(_)) && datacenter != self.datacenter && owns(self.id) {
-            return self.ask_to_regain(datacenter);
+        if datacenter != self.datacenter && owns(self.id) {
+            match self.stage {
+                Stage::Joining(_) => return self.introduce(datacenter, true),
+                Stage::Regaining(_) => {
+                    self.introduce(datacenter, false);
+                    return self.ask_to_regain(datacenter);
+                }
+                _ => {}
+            }
         }
         if !matches!(self.stage, Stage::Serving) {
             return;
@@ -403,8 +421,7 @@ impl Partition {
                 self.ask_coordinators_again(owns);
             }
         } else if owns(self.id) {
-            self.resume_stream(datacenter);
-            self.tell_of_the_dead_again(datacenter);
+            self.greet(datacenter);
             self.branching.ask_again();
         }
     }
@@ -422,6 +439,7 @@ impl Partition {
             if let Some(sender) = self.senders.get_mut(&datacenter) {
                 sender.on_link_down();
             }
+            self.identity.on_link_down(datacenter);
         }
         if datacenter == self.datacenter {
             self.forget_asks(&|from| match from {

@@ -21,6 +21,16 @@ pub enum Trace {
     TailTakenBack { partition: PartitionId, entries: u64 },
     /// A datacenter's stream ended after this position when it lost its tail: the rest of that incarnation is lost.
     DeclaredLost { partition: PartitionId, origin: DatacenterId, after: Position },
+    /// The directory is new: the other datacenters are asked whether an earlier one was lost.
+    Joining { partition: PartitionId },
+    /// An earlier directory was lost, and not all that it held can be had again: nothing is served.
+    CannotRejoin { partition: PartitionId, reason: String },
+    /// An earlier directory was lost: all that it held is taken from the other datacenters.
+    Rejoining { partition: PartitionId },
+    /// Nothing is exchanged with a datacenter any more: something about it is wrong.
+    PeerRefused { partition: PartitionId, datacenter: DatacenterId, reason: String },
+    /// A refused datacenter has introduced itself in order, or an operator wants it looked at again.
+    PeerReadmitted { partition: PartitionId, datacenter: DatacenterId },
     /// Something depends on an operation that was declared lost: there is nothing to wait for.
     DependsOnLost { partition: PartitionId, operation: OperationId },
     /// A datacenter was declared dead: nothing more is taken from it.

@@ -40,6 +40,8 @@ pub struct Machine {
     /// Differs between two runs.
     boot: u32,
     boot_id: [u8; 16],
+    /// What new directories draw their identities from.
+    identity_seed: u128,
 }
 
 impl Machine {
@@ -51,8 +53,17 @@ impl Machine {
             descriptors: descriptors::share_of(nodes),
             boot: (wall_ms() as u32) ^ std::process::id().rotate_left(16),
             boot_id: boot_id(),
+            identity_seed: identity_seed(),
         }
     }
+}
+
+/// A random number.
+fn identity_seed() -> u128 {
+    let mut bytes = [0; 16];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .expect("the kernel has random numbers as soon as it has started");
+    u128::from_le_bytes(bytes)
 }
 
 /// The kernel's name for this boot. Without one every run counts as a boot of its own, which is the safe side.
@@ -241,6 +252,8 @@ fn node_config(config: &Config, cluster: &Cluster, core: CoreId, machine: &Machi
         replication_backlog_max: config.replication_backlog_max,
         boot: machine.boot,
         boot_id: machine.boot_id,
+        identity_seed: machine.identity_seed,
+        first_start: config.first_start,
         directives: config.directives(),
         info: info(config, machine),
         tuning: tuning(config, cluster),

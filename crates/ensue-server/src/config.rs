@@ -16,7 +16,7 @@ pub use error::{ConfigError, Origin};
 
 use crate::log::Level;
 use directive::DIRECTIVES;
-use ensue_node::{AppendFsync, BranchingOptions, Handler, Tuning};
+use ensue_node::{AppendFsync, BranchingOptions, FirstStart, Handler, Tuning};
 use ensue_types::{Rules, limits};
 use std::path::{Path, PathBuf};
 
@@ -49,6 +49,8 @@ pub struct Config {
     pub dir: PathBuf,
     pub loglevel: Level,
     pub appendfsync: AppendFsync,
+    /// What a partition does that starts with an empty directory.
+    pub first_start: FirstStart,
     /// Bytes a node; zero is no bound.
     pub maxmemory: u64,
     /// Bytes a partition.
@@ -97,6 +99,7 @@ impl Default for Config {
             dir: PathBuf::from("./ensue-data"),
             loglevel: Level::Notice,
             appendfsync: AppendFsync::EverySecond,
+            first_start: FirstStart::Ask,
             maxmemory: 0,
             replication_backlog_max: 1 << 30,
             heartbeat_interval_ms: tuning.heartbeat_interval_ms,

@@ -9,7 +9,7 @@ use ensue_store::fsck::{FsckReport, check};
 use ensue_store::log::LogOptions;
 use ensue_store::recovery::RecoveryOptions;
 use ensue_store::superblock::{FORMAT, Superblock};
-use ensue_types::{Incarnation, PartitionId};
+use ensue_types::{DirectoryId, Incarnation, PartitionId};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::io;
@@ -110,6 +110,8 @@ fn check_partition(path: PathBuf, shape: &Shape, partition: PartitionId) -> Fsck
         synced: Default::default(),
         checkpoint: 0,
         without: 0,
+        directory: DirectoryId::UNKNOWN,
+        not_admitted: false,
     };
     let mut check = check(RecoveryOptions { log: LogOptions::default(), expected });
     let mut reader = Reader { path, open: None };

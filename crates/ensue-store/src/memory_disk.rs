@@ -5,7 +5,7 @@ use crate::log::Log;
 use crate::recovery::{Finish, Recovered, Recovery, RecoveryError, RecoveryOptions};
 use crate::superblock::{FORMAT, Superblock};
 use bytes::Bytes;
-use ensue_types::{DatacenterId, Incarnation, PartitionId};
+use ensue_types::{DatacenterId, DirectoryId, Incarnation, PartitionId};
 use std::collections::BTreeMap;
 
 pub(crate) const SECTOR: usize = 512;
@@ -156,6 +156,8 @@ pub(crate) fn options(segment_bytes: u64) -> RecoveryOptions {
         synced: crate::log::Lsn(0),
         checkpoint: 0,
         without: 0,
+        directory: DirectoryId(7),
+        not_admitted: false,
     };
     RecoveryOptions { log: crate::log::LogOptions { segment_bytes }, expected }
 }

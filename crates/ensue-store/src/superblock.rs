@@ -12,9 +12,13 @@
 //!  32 | boot id, 16 bytes                                                     |
 //!  48 | synced: the log is durable up to here, as of this writing             |
 //!  56 | checkpoint: number of the one that counts, 0 for none                 |
-//!  64 | incarnation     | without         | crc32 of the 68 bytes before      |
-//!     +-----------------+-----------------+-----------------------------------+
-//!  flags: 1 clean stop, 2 fsync always
+//!  64 | incarnation     | without         | zero                              |
+//!  72 | directory, 16 bytes                                                   |
+//!  88 | crc32 of the 88 bytes before      |
+//!     +-----------------------------------+
+//!  flags: 1 clean stop, 2 fsync always, 4 not admitted yet
+//!
+//! Up to format 5 the checksum stood at 68, and there was nothing behind it.
 //! ```
 
 use crate::disk::{DiskOp, FileName};
@@ -22,9 +26,10 @@ use crate::layout::batch::Seal;
 use crate::layout::{LayoutError, u16_at, u32_at, u64_at};
 use crate::log::Lsn;
 use bytes::Bytes;
-use ensue_types::{DatacenterId, Incarnation, PartitionId};
+use ensue_types::{DatacenterId, DirectoryId, Incarnation, PartitionId};
 
-pub const SUPERBLOCK_BYTES: usize = 72;
+pub const SUPERBLOCK_BYTES: usize = 92;
+const SUPERBLOCK_BYTES_BEFORE_6: usize = 72;
 /// The format of the whole directory: raised when any file in it changes so that an older version could not read it.
 ///
 /// - 1: the first.
@@ -32,10 +37,12 @@ pub const SUPERBLOCK_BYTES: usize = 72;
 /// - 3: logs and checkpoints say which datacenters were declared dead.
 /// - 4: checkpoints say up to which stamp tombstones were collected.
 /// - 5: logs and checkpoints say that a dead datacenter's stream is there up to its end.
-pub const FORMAT: u16 = 5;
+/// - 6: the superblock has the directory's identity, and logs and checkpoints have those of the other datacenters.
+pub const FORMAT: u16 = 6;
 const MAGIC: &[u8; 8] = b"EnsueSup";
 const CLEAN: u8 = 1;
 const FSYNC_ALWAYS: u8 = 2;
+const NOT_ADMITTED: u8 = 4;
 
 /// What the directory of a partition says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +66,10 @@ pub struct Superblock {
     pub checkpoint: u64,
     /// Datacenters, one bit each, that a start with a lost tail does not wait for: the operator gave them up.
     pub without: u16,
+    /// The directory's identity; unknown in one of an earlier format.
+    pub directory: DirectoryId,
+    /// The directory was new, and nobody has said yet that the datacenter has not lost an earlier one: nothing is served from it.
+    pub not_admitted: bool,
 }
 
 impl Superblock {
@@ -102,6 +113,12 @@ impl Superblock {
         self.replace()
     }
 
+    /// Marks the directory as one that may not be served before the other datacenters have been asked.
+    pub fn mark_not_admitted(&mut self) -> DiskOp {
+        self.not_admitted = true;
+        self.replace()
+    }
+
     /// Marks a clean stop: everything written is synced, which is up to `synced`, and nothing will be written.
     pub fn mark_clean(&mut self, synced: Lsn) -> DiskOp {
         self.clean = true;
@@ -114,7 +131,9 @@ impl Superblock {
         out[..8].copy_from_slice(MAGIC);
         out[8..10].copy_from_slice(&self.format.to_le_bytes());
         out[10] = self.datacenter.0;
-        out[11] = (if self.clean { CLEAN } else { 0 }) | (if self.fsync_always { FSYNC_ALWAYS } else { 0 });
+        let flags =
+            [(self.clean, CLEAN), (self.fsync_always, FSYNC_ALWAYS), (self.not_admitted, NOT_ADMITTED)];
+        out[11] = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
         out[12..14].copy_from_slice(&self.partition.0.to_le_bytes());
         out[14..16].copy_from_slice(&self.partitions.to_le_bytes());
         out[16..32].copy_from_slice(&self.cluster.to_le_bytes());
@@ -123,6 +142,7 @@ impl Superblock {
         out[56..64].copy_from_slice(&self.checkpoint.to_le_bytes());
         out[64..66].copy_from_slice(&self.incarnation.0.to_le_bytes());
         out[66..68].copy_from_slice(&self.without.to_le_bytes());
+        out[72..88].copy_from_slice(&self.directory.0.to_le_bytes());
         let checksum = crc32fast::hash(&out[..SUPERBLOCK_BYTES - 4]);
         out[SUPERBLOCK_BYTES - 4..].copy_from_slice(&checksum.to_le_bytes());
         out
@@ -130,19 +150,19 @@ impl Superblock {
 
     pub fn decode(bytes: &[u8]) -> Result<Superblock, LayoutError> {
         let what = "superblock";
-        let needed = SUPERBLOCK_BYTES as u64;
         if bytes.len() < 10 || bytes[..8] != *MAGIC {
             return Err(LayoutError::Checksum { what });
         }
         // The place of the checksum may differ in a later format, and the format is the more useful answer.
         let format = u16_at(bytes, 8);
-        if bytes.len() < SUPERBLOCK_BYTES {
-            return Err(LayoutError::TooShort { what, at: 0, needed, left: bytes.len() });
+        let length = if format < 6 { SUPERBLOCK_BYTES_BEFORE_6 } else { SUPERBLOCK_BYTES };
+        if bytes.len() < length {
+            return Err(LayoutError::TooShort { what, at: 0, needed: length as u64, left: bytes.len() });
         }
-        let whole = crc32fast::hash(&bytes[..SUPERBLOCK_BYTES - 4]) == u32_at(bytes, SUPERBLOCK_BYTES - 4);
+        let whole = crc32fast::hash(&bytes[..length - 4]) == u32_at(bytes, length - 4);
         match (whole, format) {
-            (true, 1..=FORMAT) if bytes.len() > SUPERBLOCK_BYTES => {
-                return Err(LayoutError::Trailing { what, bytes: bytes.len() - SUPERBLOCK_BYTES });
+            (true, 1..=FORMAT) if bytes.len() > length => {
+                return Err(LayoutError::Trailing { what, bytes: bytes.len() - length });
             }
             (true, 1..=FORMAT) => {}
             (false, 1..=FORMAT) => return Err(LayoutError::Checksum { what }),
@@ -152,7 +172,11 @@ impl Superblock {
         boot_id.copy_from_slice(&bytes[32..48]);
         let mut cluster = [0; 16];
         cluster.copy_from_slice(&bytes[16..32]);
-        if bytes[11] & !(CLEAN | FSYNC_ALWAYS) != 0 {
+        let mut directory = [0; 16];
+        if format >= 6 {
+            directory.copy_from_slice(&bytes[72..88]);
+        }
+        if bytes[11] & !(CLEAN | FSYNC_ALWAYS | NOT_ADMITTED) != 0 {
             return Err(LayoutError::Unknown {
                 what: "superblock flags",
                 at: 11,
@@ -172,6 +196,8 @@ impl Superblock {
             synced: Lsn(u64_at(bytes, 48)),
             checkpoint: u64_at(bytes, 56),
             without: u16_at(bytes, 66),
+            directory: DirectoryId(u128::from_le_bytes(directory)),
+            not_admitted: bytes[11] & NOT_ADMITTED != 0,
         })
     }
 }

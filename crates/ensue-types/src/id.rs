@@ -1,5 +1,6 @@
 //! Identifiers, one type each, so that the compiler refuses a mix-up.
 
+use crate::LogicalTime;
 use bytes::Bytes;
 use std::fmt;
 
@@ -42,6 +43,43 @@ const POSITION_BITS: u32 = 48;
 /// One life of a partition's log. It grows by one when a partition starts without its whole log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation(pub u16);
+
+/// The identity of a partition's directory: drawn at its first start, kept in its superblock, and remembered by the same
+/// partition of every other datacenter, so that an empty or foreign directory is not taken for the one that was lost.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DirectoryId(pub u128);
+
+impl DirectoryId {
+    /// What directories have that were made before directories had an identity.
+    pub const UNKNOWN: DirectoryId = DirectoryId(0);
+
+    /// What a datacenter shows to say how far it has received a stream: a keyed hash (64-bit FNV-1a of all that it names), so that
+    /// a message whose fields are wrong, or which is meant for another directory, proves nothing. It is no signature: whoever
+    /// knows the identity can make one.
+    pub fn proof(self, stream: (DatacenterId, PartitionId), received: Position, last: LogicalTime) -> u64 {
+        let numbers = [
+            stream.1.0.to_le_bytes().to_vec(),
+            received.0.to_le_bytes().to_vec(),
+            last.0.to_le_bytes().to_vec(),
+        ];
+        let bytes = self.0.to_le_bytes().into_iter().chain([stream.0.0]).chain(numbers.into_iter().flatten());
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
+    }
+}
+
+impl fmt::Debug for DirectoryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for DirectoryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
 
 /// A place in a partition's own stream. 0 means "nothing yet".
 ///

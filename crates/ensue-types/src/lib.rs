@@ -23,8 +23,8 @@ pub use context::{Context, Opaque};
 pub use decimal::Decimal;
 pub use effect::{Column, Effect, RowEffect, Seen, SeenTally, Tally};
 pub use id::{
-    Args, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, OperationId, PartitionId,
-    Position, RequestId, SessionId,
+    Args, CoreId, DatacenterId, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId, OperationId,
+    PartitionId, Position, RequestId, SessionId,
 };
 pub use part::Part;
 pub use previous::Previous;

@@ -95,6 +95,17 @@ rules! {
     /// collected (traps 14 and 17).
     LostPartsHoldTheTime,
 
+    // Directories.
+    /// A datacenter that starts with an empty directory serves nothing before the others have said that it has not lost an earlier
+    /// one, or before it has all of that again.
+    AskBeforeTheFirstServing,
+    /// Nothing is exchanged with a datacenter that runs on another directory than the one known.
+    KnowTheDirectory,
+    /// A datacenter whose own stream ends before what others have received of it writes nothing more.
+    NoticeAnOldCopy,
+    /// What a datacenter requests or claims without ground ends the exchange with it, and stops nobody else.
+    RefuseThePeerAlone,
+
     // Dependencies and contexts.
     /// A dependency on another partition is checked with the owner of that partition in this datacenter (Eiger 3.1).
     AskTheOwner,

@@ -23,6 +23,6 @@ pub use handshake::{
     negotiate, negotiate_dialled,
 };
 pub use message::{
-    Address, AtValues, ContextName, CoreQuery, CutOutcome, Decision, Envelope, FirstValues, Message,
-    StreamAcknowledge,
+    Address, AtValues, ContextName, CoreQuery, CutOutcome, Decision, Envelope, FirstValues, Introduction,
+    Message, PeerStage, StreamAcknowledge,
 };

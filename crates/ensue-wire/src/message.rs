@@ -5,8 +5,8 @@
 
 use bytes::Bytes;
 use ensue_types::{
-    Args, Context, CoreId, DatacenterId, Dependency, Incarnation, KeyspaceId, LogicalTime, Opaque,
-    OperationId, Part, PartitionId, Position, Reply, RequestId, Stamp, TimeVector,
+    Args, Context, CoreId, DatacenterId, Dependency, DirectoryId, Incarnation, KeyspaceId, LogicalTime,
+    Opaque, OperationId, Part, PartitionId, Position, Reply, RequestId, Stamp, TimeVector,
 };
 
 /// Where a message comes from or goes to.
@@ -384,6 +384,9 @@ pub enum Message {
         origin: DatacenterId,
         entries: Vec<Bytes>,
     },
+    /// The first message of a partition to the same partition of another datacenter on a link, sent again on request and
+    /// when it has changed.
+    Introduce(Introduction),
     /// Send your stream from the position after this one.
     StreamResume {
         incarnation: Incarnation,
@@ -443,6 +446,38 @@ pub struct FirstValues {
 pub struct AtValues {
     pub replies: Vec<Reply>,
     pub seen: Opaque,
+}
+
+/// Which directory a partition runs on, and what it knows of the receiver's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Introduction {
+    pub directory: DirectoryId,
+    pub stage: PeerStage,
+    /// The receiver's directory as the sender knows it; unknown if they have never met.
+    pub known: DirectoryId,
+    /// How far the sender has received the receiver's stream, and the time of the last entry of that; zero if it has none.
+    pub received: Position,
+    pub last: LogicalTime,
+    /// `DirectoryId::proof` of these with the known directory: what is said is about that very directory.
+    pub proof: u64,
+    /// How far the sender has applied the receiver's stream.
+    pub applied: Position,
+    /// The end of the sender's own stream.
+    pub end: Position,
+    /// The sender's log still begins at its beginning: it can send again all that it ever wrote or received.
+    pub is_whole: bool,
+    /// The sender wants an introduction in return.
+    pub asks: bool,
+}
+
+/// How far a partition that introduces itself is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PeerStage {
+    /// Its directory is new, and whether the datacenter has lost an earlier one is not known yet.
+    Joining,
+    /// It lost the end of its log, and requests it.
+    Recovering,
+    Serving,
 }
 
 /// Positions that a receiver reports: the sender forgets only below what every datacenter has synced.

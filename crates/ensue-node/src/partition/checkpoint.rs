@@ -75,7 +75,7 @@ impl Partition {
         }
         self.branching.write_states(&mut writer);
         self.branching.wants_checkpoint = false;
-        for record in self.dead.records().chain(self.discarded.records()) {
+        for record in self.dead.records().chain(self.identity.records()).chain(self.discarded.records()) {
             writer.item(image::RECORD, &image::record_item(&record));
         }
         let before = std::mem::replace(&mut self.persistence.checkpointed_end, log.end());

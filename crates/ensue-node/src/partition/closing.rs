@@ -28,7 +28,7 @@ impl Partition {
                 self.disk.push_back(DiskOp::Delete { file: FileName::Reserve });
                 self.flush_log();
             }
-            Stage::Serving | Stage::Reading(_) | Stage::Regaining(_) => {
+            Stage::Serving | Stage::Reading(_) | Stage::Joining(_) | Stage::Regaining(_) => {
                 self.stage = Stage::Stopped(SHUTTING_DOWN.to_owned())
             }
             Stage::Closing(_) | Stage::Stopped(_) => {}

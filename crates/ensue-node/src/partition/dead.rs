@@ -306,7 +306,10 @@ impl Partition {
         if !self.dead.contains(from) {
             return false;
         }
-        if matches!(envelope.message, Message::StreamResume { .. } | Message::Regain { .. }) {
+        if matches!(
+            envelope.message,
+            Message::StreamResume { .. } | Message::Regain { .. } | Message::Introduce(_)
+        ) {
             self.tell_dead(from, from);
         }
         true

@@ -210,6 +210,7 @@ impl Partition {
                 self.branch_digest(execution.keyspace, false)
             }
             (_, None) => self.digest(execution.keyspace),
+            (Some(b"readmit"), Some(name)) => self.execute_readmit(name),
             (_, Some(name)) => self.execute_dead(name),
         }
     }

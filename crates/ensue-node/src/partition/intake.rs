@@ -126,7 +126,7 @@ impl Partition {
             Arrival::Gap => match after_a_loss(&bytes) {
                 Some(after) if after == received => {}
                 Some(after) if after < received => {
-                    self.stop_beyond(origin, after, received);
+                    self.refuse_loss(origin, after, received);
                     return false;
                 }
                 _ => return false,
@@ -135,13 +135,14 @@ impl Partition {
         self.receive(origin, position.incarnation(), position, bytes)
     }
 
-    /// The origin declared lost, without asking here, what this datacenter has: it was told to do without it. What is
-    /// here can never be everywhere again.
-    fn stop_beyond(&mut self, origin: DatacenterId, after: Position, received: Position) {
-        let name = &self.config.topology.datacenters[usize::from(origin.0)].name;
-        self.stop(format!(
-            "{name} was recovered without this datacenter and declared lost what is here: \
-             its stream ends after position {after}, and was received here up to {received}"
+    /// The origin declared lost, without asking here, what this datacenter has: it was recovered without it. What is
+    /// here can never be everywhere again, and nothing that follows fits to it.
+    fn refuse_loss(&mut self, origin: DatacenterId, after: Position, received: Position) {
+        let name = self.name_of(origin);
+        self.refuse_peer(origin, format!(
+            "{name} was recovered without this datacenter (`ensue recover --without`) and declared lost what is here: its stream ends \
+             after position {after}, and was received here up to {received}. Say CAUSAL DEAD for one of the two, on the other, and put \
+             its data away"
         ));
     }
 
@@ -184,6 +185,7 @@ impl Partition {
         let receiver = self.receivers.get_mut(&origin).expect("looked up by the caller");
         receiver.received_at(position);
         let stamp = entry.stamp;
+        self.identity.note_received(origin, stamp.time);
         self.arrive(origin, incarnation, entry);
         // After what it brought is merged: a read that this lets go on must see it.
         self.note_received(origin, stamp.time);

@@ -13,7 +13,9 @@ use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::log::{Log, Lsn};
 use ensue_store::record::Record;
 use ensue_store::superblock::Superblock;
-use ensue_store::tail::{INDEX_SPACING_BYTES, StreamReader, StreamTail, TailOptions, Wanted};
+use ensue_store::tail::{
+    INDEX_SPACING_BYTES, StreamReadError, StreamReader, StreamTail, TailOptions, Wanted,
+};
 use ensue_types::{DatacenterId, Incarnation, LogicalTime, OperationId, Position, Rule, limits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -45,6 +47,8 @@ enum ReadFor {
     Regain(DatacenterId, Position),
     /// A survivor that lacks the end of a dead datacenter's stream: the first lacks what the second wrote.
     PassOn(DatacenterId, DatacenterId),
+    /// Comparing an own entry with the time of the one that a datacenter has received.
+    Compare(DatacenterId, LogicalTime),
 }
 
 /// What was true of the log when a sync began.
@@ -265,6 +269,18 @@ impl Persistence {
         }
     }
 
+    /// Begins to read an own entry, to compare it with the one that a datacenter has received.
+    pub(super) fn read_to_compare(
+        &mut self,
+        datacenter: DatacenterId,
+        position: Position,
+        last: LogicalTime,
+    ) {
+        let Some(log) = &self.log else { return };
+        let reader = StreamReader::new(log, self.tail.index(), position);
+        self.add_reader(ReadFor::Compare(datacenter, last), reader);
+    }
+
     fn received_reader(&self, origin: DatacenterId, after: Position) -> Option<StreamReader> {
         let log = self.log.as_ref()?;
         let places = self.retained.get(&origin).into_iter().flatten();
@@ -277,6 +293,7 @@ impl Persistence {
         let same = |one: &ReadFor| match (one, purpose) {
             (ReadFor::Stream(a), ReadFor::Stream(b)) => *a == b,
             (ReadFor::Regain(a, _), ReadFor::Regain(b, _)) => *a == b,
+            (ReadFor::Compare(a, _), ReadFor::Compare(b, _)) => *a == b,
             (ReadFor::PassOn(..), _) => *one == purpose,
             _ => false,
         };
@@ -289,6 +306,11 @@ impl Persistence {
     /// meanwhile, and the log go on without it, but a file must not go under its reader.
     pub(super) fn oldest_read(&self) -> Option<Lsn> {
         self.readers.iter().filter_map(|(_, _, reader)| reader.needs_from()).min()
+    }
+
+    /// The log still begins at its beginning.
+    pub(super) fn is_whole(&self) -> bool {
+        self.log.as_ref().is_some_and(|log| log.first() == Lsn(0))
     }
 
     /// Log bytes that some datacenter has not synced yet.
@@ -481,6 +503,7 @@ impl Partition {
             super::Stage::Reading(_) => return self.on_recovery_disk(done),
             super::Stage::Closing(_) => return self.on_closing_disk(done),
             super::Stage::Stopped(_) => return,
+            super::Stage::Joining(_) => return,
             super::Stage::Regaining(_) => return self.on_disk_regaining(done),
             super::Stage::Serving => {}
         }
@@ -584,6 +607,7 @@ impl Partition {
                 }
                 ReadFor::Regain(datacenter, after) => self.give_back(datacenter, after, Vec::new()),
                 ReadFor::PassOn(to, origin) => self.pass_on(to, origin, Vec::new()),
+                ReadFor::Compare(..) => {}
             }
         }
     }
@@ -605,11 +629,34 @@ impl Partition {
                     ReadFor::Stream(datacenter) => self.on_entries_read(datacenter, entries),
                     ReadFor::Regain(datacenter, after) => self.give_back(datacenter, after, entries),
                     ReadFor::PassOn(to, origin) => self.pass_on(to, origin, entries),
+                    ReadFor::Compare(datacenter, last) => self.compare_with(datacenter, last, &entries),
                 }
             }
+            Err(StreamReadError::Gone { wanted, first }) => self.refuse_what_is_gone(purpose, wanted, first),
             Err(error) => return self.stop(format!("{error}{}", super::recover::ADVICE)),
         }
         self.read_old_entries();
+    }
+
+    /// What was requested is no longer in the log. Nobody whose word is true requests that: it was trimmed when every datacenter
+    /// had said that it has it durably.
+    fn refuse_what_is_gone(&mut self, purpose: ReadFor, wanted: Position, first: Position) {
+        let (datacenter, whose) = match purpose {
+            ReadFor::Stream(datacenter) => (datacenter, "this datacenter's"),
+            ReadFor::Regain(datacenter, _) => (datacenter, "its own"),
+            ReadFor::PassOn(datacenter, _) => (datacenter, "a dead datacenter's"),
+            // What it has received was acknowledged, and trimmed for that: there is nothing to compare with.
+            ReadFor::Compare(..) => return,
+        };
+        let name = self.name_of(datacenter);
+        self.refuse_peer(
+            datacenter,
+            format!(
+                "{name} requests {whose} stream from position {wanted}, and the log here begins at {first}: it was trimmed when \
+                 {name} had acknowledged all before. {name} runs on an old or empty directory, or one of its disks lost what was \
+                 synced: put the right one back, or say CAUSAL DEAD for it"
+            ),
+        );
     }
 
     /// The partition cannot go on: it says why, and answers with an error from now on. Nothing that rested on
@@ -625,6 +672,9 @@ impl Partition {
 
     /// When time alone will have something to do.
     pub fn next_timer(&self) -> Option<u64> {
+        if matches!(self.stage, super::Stage::Joining(_)) {
+            return Some(self.identity.next_request_us);
+        }
         if !matches!(self.stage, super::Stage::Serving | super::Stage::Regaining(_)) {
             return None;
         }
@@ -640,6 +690,10 @@ impl Partition {
     /// What time alone brings.
     pub fn on_timer(&mut self, now: ensue_types::Now) {
         self.now = now;
+        if matches!(self.stage, super::Stage::Joining(_)) && now.monotonic_us >= self.identity.next_request_us
+        {
+            return self.request_introductions();
+        }
         if !matches!(self.stage, super::Stage::Serving | super::Stage::Regaining(_)) {
             return;
         }

@@ -6,9 +6,10 @@
 use super::Partition;
 use super::branching::note_of;
 use super::closing::Closing;
+use super::identity::Identity;
 use super::persistence::Needed;
 use crate::applied::AppliedSet;
-use crate::config::{AppendFsync, Tuning};
+use crate::config::{AppendFsync, FirstStart, Tuning};
 use crate::trace::Trace;
 use crate::transaction::{Committing, Coordinated, Voting, VotingKind};
 use ensue_protocol::Loss;
@@ -22,8 +23,8 @@ use ensue_store::record::Record;
 use ensue_store::recovery::{Finish, Recovered, RecoveredRecord, Recovery, RecoveryError, RecoveryOptions};
 use ensue_store::superblock::{FORMAT, Superblock};
 use ensue_types::{
-    Context, DatacenterId, HybridClock, Incarnation, KeyspaceId, LogicalTime, OperationId, Part, Position,
-    Reply, Rule,
+    Context, DatacenterId, DirectoryId, HybridClock, Incarnation, KeyspaceId, LogicalTime, OperationId, Part,
+    Position, Reply, Rule,
 };
 use ensue_wire::{Decision, Envelope, Message};
 use std::collections::{BTreeMap, VecDeque};
@@ -32,6 +33,8 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Clone, Debug)]
 pub enum Stage {
     Reading(Option<Box<Reading>>),
+    /// Its directory is new: the other datacenters are asked whether an earlier one was lost.
+    Joining(Box<super::joining::Joining>),
     /// The log may have lost its tail: the other datacenters are asked for it.
     Regaining(Box<super::regain::Regaining>),
     Serving,
@@ -101,6 +104,8 @@ impl Partition {
             synced: Lsn(0),
             checkpoint: 0,
             without: 0,
+            directory: Identity::draw(self.config.identity_seed, self.datacenter, self.id.0),
+            not_admitted: !self.receivers.is_empty() && self.config.first_start == FirstStart::Ask,
         };
         let log = LogOptions { segment_bytes: self.config.tuning.segment_bytes };
         let recovery = Recovery::new(RecoveryOptions { log, expected });
@@ -142,6 +147,13 @@ impl Partition {
         match item {
             Recovered::Superblock(superblock) => {
                 self.incarnation = superblock.incarnation;
+                self.identity.own = match superblock.directory {
+                    // A directory of an earlier format gets its identity now.
+                    DirectoryId::UNKNOWN => {
+                        Identity::draw(self.config.identity_seed, self.datacenter, self.id.0)
+                    }
+                    known => known,
+                };
                 let lost = !superblock.tail_complete(self.config.boot_id);
                 if let Stage::Reading(Some(reading)) = &mut self.stage {
                     reading.tail_lost = lost.then_some(superblock.without);
@@ -300,6 +312,9 @@ impl Partition {
             Record::Lost { datacenter, whole, doubtful } => {
                 self.take_loss(Loss { datacenter, whole, doubtful });
             }
+            Record::Peer { datacenter, directory, last } => {
+                self.identity.restore(datacenter, directory, last);
+            }
             Record::Discarded { datacenter, entry } => {
                 let wrong = |error: layout::LayoutError| format!("a discarded write: {error}");
                 self.restore_discarded(datacenter, layout::decode_entry(&entry).map_err(wrong)?);
@@ -317,6 +332,7 @@ impl Partition {
         batch: Lsn,
     ) {
         let position = entry.position;
+        self.identity.note_received(origin, entry.stamp.time);
         self.persistence.retain(origin, position, batch);
         if let Some(receiver) = self.receivers.get_mut(&origin) {
             if self.config.rules.hold(Rule::RememberReceivedPosition) {
@@ -485,7 +501,10 @@ impl Partition {
         if let (Some(superblock), Some(log)) = (&self.persistence.superblock, &self.persistence.log) {
             self.persistence.opening = self.opening(superblock, log);
         }
+        let not_admitted =
+            self.persistence.superblock.as_ref().is_some_and(|superblock| superblock.not_admitted);
         match tail_lost {
+            _ if not_admitted => self.begin_to_join(records, open),
             Some(without) => self.begin_to_regain(without, records, open),
             None => self.serve(records, open, None),
         }
@@ -497,6 +516,8 @@ impl Partition {
         let (boot_id, incarnation) = (self.config.boot_id, self.incarnation);
         if let Some(mut superblock) = self.persistence.superblock.take() {
             superblock.incarnation = incarnation;
+            superblock.not_admitted = false;
+            superblock.directory = self.identity.own;
             // Until it has caught up, another start must catch up too.
             let marked = match after_loss {
                 Some(_) => superblock.replace(),
@@ -510,6 +531,7 @@ impl Partition {
         self.branches_live_on();
         self.release();
         self.stage = Stage::Serving;
+        self.identity.opened_at = self.position;
         // Nothing may be logged after what was read, so its end is what they wait for.
         let end = self.persistence.log_end();
         for (operation, name) in std::mem::take(&mut open.executed) {
@@ -524,7 +546,7 @@ impl Partition {
         self.settle_again();
         let others: Vec<DatacenterId> = self.receivers.keys().copied().collect();
         for datacenter in others {
-            self.resume_stream(datacenter);
+            self.greet(datacenter);
         }
         self.settle();
         self.take_early();
@@ -659,7 +681,8 @@ impl Partition {
     /// Answers a question that a partition cannot serve now, or never, since it has stopped. Only sessions are answered; partitions wait.
     pub(super) fn refuse(&mut self, envelope: &Envelope, reason: &str) {
         let refusal = |words: String| Reply::Error(words.into());
-        let has_code = ["TAILLOST", "UNAVAILABLE"].iter().any(|code| reason.starts_with(code));
+        let has_code =
+            ["TAILLOST", "UNAVAILABLE", "REJOIN", "LOADING"].iter().any(|code| reason.starts_with(code));
         let words = if has_code {
             reason.to_owned()
         } else {
@@ -681,7 +704,12 @@ impl Partition {
             | Message::ContextMerge { request, .. } => *request,
             Message::Survey { request } => {
                 let request = *request;
-                let what = if reason.starts_with("TAILLOST") { "catching_up" } else { "stopped" };
+                let what = match reason.split(' ').next() {
+                    Some("TAILLOST") => "catching_up",
+                    Some("LOADING") => "joining",
+                    Some("REJOIN") => "rejoin",
+                    _ => "stopped",
+                };
                 let figures = vec![(what.to_owned(), 1)];
                 return self.send_refusal(envelope.from, Message::Surveyed { request, figures });
             }

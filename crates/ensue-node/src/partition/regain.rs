@@ -46,6 +46,7 @@ impl Partition {
         self.disk.extend(self.persistence.opening.front().cloned());
         let others: Vec<DatacenterId> = self.receivers.keys().copied().collect();
         for datacenter in others {
+            self.introduce(datacenter, false);
             self.ask_to_regain(datacenter);
         }
         self.go_on_when_all_is_back();
@@ -133,9 +134,24 @@ impl Partition {
         if entry.position <= self.position {
             return true;
         }
-        if entry.position != self.position.next() || entry.stamp.datacenter != self.datacenter {
+        let declares = match entry.change {
+            // Where an earlier incarnation ended, in a directory that has none of it.
+            Change::Lost { after } => {
+                let incarnation = entry.position.incarnation();
+                let is_first = entry.position == Position::before(incarnation).next();
+                (is_first && after == self.position && incarnation > self.position.incarnation())
+                    .then_some((after, incarnation))
+            }
+            _ => None,
+        };
+        let follows = entry.position == self.position.next() || declares.is_some();
+        if !follows || entry.stamp.datacenter != self.datacenter {
             self.trace(Trace::Refused { what: "a returned entry that does not follow" });
             return false;
+        }
+        if let Some((_, incarnation)) = declares {
+            self.persistence.open().begin_incarnation(incarnation);
+            self.persistence.tail.begin_incarnation(incarnation);
         }
         self.position = entry.position;
         self.clock.observe(entry.stamp.time);
@@ -272,10 +288,6 @@ impl Partition {
             self.id
         );
         self.refuse(envelope, &reason);
-    }
-
-    fn name_of(&self, datacenter: DatacenterId) -> String {
-        self.config.topology.datacenters[usize::from(datacenter.0)].name.clone()
     }
 }
 

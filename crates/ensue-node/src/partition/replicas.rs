@@ -44,7 +44,7 @@ impl Partition {
 
     pub(super) fn on_stream_resume(&mut self, datacenter: DatacenterId, received: Position) {
         if received > self.position {
-            return self.stop_short_of(datacenter, received);
+            return self.refuse_claim(datacenter, received);
         }
         let from = if self.config.rules.hold(Rule::ResumeWhereItStopped) { received } else { self.position };
         // One that has what was declared lost is sent the declaration, and stops at it.
@@ -57,23 +57,14 @@ impl Partition {
         self.send_streams();
     }
 
-    /// Another datacenter has more of the own stream than is here, though the log was taken for whole: its end was lost though the machine
-    /// kept running, as when a file system is mounted again after an error. New writes must not take positions that are taken. The next
-    /// start takes back what the others have.
-    fn stop_short_of(&mut self, datacenter: DatacenterId, received: Position) {
-        let name = &self.config.topology.datacenters[usize::from(datacenter.0)].name;
+    /// A datacenter acknowledges, or wants to go on behind, what was never sent. When it introduced itself it had less: it is wrong.
+    fn refuse_claim(&mut self, datacenter: DatacenterId, received: Position) {
+        let name = self.name_of(datacenter);
         let reason = format!(
-            "{name} has received this partition's stream up to {received}, and the log here ends at {}: its end was lost, as by an error of the disk \
-             before it was synced. Start the process again: then the partition takes back what the other datacenters have",
+            "{name} says that it has received this partition's stream up to position {received}, which ends at {}",
             self.position
         );
-        // A checkpoint under way must not be named before it is whole; then the next stop marks it.
-        let marked = match (&mut self.persistence.superblock, &self.persistence.writer) {
-            (Some(superblock), None) => Some(superblock.mark_tail_lost()),
-            _ => None,
-        };
-        self.stop(reason);
-        self.disk.extend(marked);
+        self.refuse_peer(datacenter, reason);
     }
 
     pub(super) fn on_stream_acknowledge(
@@ -84,7 +75,7 @@ impl Partition {
     ) {
         let Some(sender) = self.senders.get_mut(&datacenter) else { return };
         if acknowledge.received > self.position {
-            return self.stop_short_of(datacenter, acknowledge.received);
+            return self.refuse_claim(datacenter, acknowledge.received);
         }
         sender.on_acknowledge(acknowledge, clock);
         self.let_go_of_received();

@@ -55,6 +55,7 @@ impl Partition {
         add("lost_tails", self.applied.sets().map(|(_, set)| set.lost.len() as u64).sum());
         add("taken_back_entries", self.losses.taken_back);
         add("lost_dependencies", self.losses.dependencies);
+        add("peer_refusals", self.identity.refusals);
         for datacenter in self.dead.datacenters() {
             let name = &self.config.topology.datacenters[usize::from(datacenter.0)].name;
             add(&format!("dead_{name}_partitions"), 1);
@@ -79,6 +80,12 @@ impl Partition {
             add(&format!("keys_{}", shown.keyspace.0), shown.keys);
             add(&format!("expires_{}", shown.keyspace.0), shown.expires);
         }
+        self.survey_peers(&mut add);
+        figures
+    }
+
+    /// The figures of each other datacenter.
+    fn survey_peers(&self, add: &mut impl FnMut(&str, u64)) {
         for (datacenter, sender) in &self.senders {
             if self.dead.contains(*datacenter) {
                 continue;
@@ -87,8 +94,11 @@ impl Partition {
             add(&format!("lag_{name}_entries"), entries_between(sender.synced(), self.position));
             add(&format!("unreceived_{name}_entries"), entries_between(sender.received(), self.position));
             add(&format!("linked_{name}"), u64::from(sender.is_resumed()));
+            add(
+                &format!("refused_{name}_partitions"),
+                u64::from(self.identity.refusal(*datacenter).is_some()),
+            );
         }
-        figures
     }
 
     /// Walks all rows: exact, and as slow as there are rows.

@@ -9,6 +9,7 @@ mod contexts;
 mod cuts;
 mod early;
 mod forgetting;
+mod identity;
 mod lapses;
 mod parts;
 mod previous;
@@ -53,6 +54,8 @@ pub(crate) fn config(append_fsync: AppendFsync) -> NodeConfig {
         replication_backlog_max: 0,
         boot: 1,
         boot_id: [0; 16],
+        identity_seed: 1,
+        first_start: crate::FirstStart::Alone,
         directives: Vec::new(),
         info: Vec::new(),
         tuning: Tuning { checkpoint_bytes: 1, ..Tuning::default() },

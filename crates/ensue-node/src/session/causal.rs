@@ -40,6 +40,8 @@ impl Turn<'_> {
             },
             (b"session", rest) if rest.len() <= 1 => self.causal_session(rest.first()),
             (b"dead", [name]) => self.causal_dead(name),
+            (b"readmit", [name]) => self.causal_readmit(name),
+            (b"readmit", _) => self.reply(&CommandError::wrong_arity("causal|readmit").reply()),
             (b"help", _) => self.reply(&CommandError::wrong_arity("causal|help").reply()),
             (b"digest", _) => self.reply(&CommandError::wrong_arity("causal|digest").reply()),
             (b"discarded", []) => {
@@ -120,6 +122,23 @@ impl Turn<'_> {
         }
         let args = vec![Bytes::from_static(b"causal"), Bytes::from_static(b"dead"), name.clone()];
         self.ask_everywhere(Combination::AllOk, true, &[self.session.keyspace], &args);
+    }
+
+    /// Every partition of this datacenter looks again at another datacenter that it refuses.
+    fn causal_readmit(&mut self, name: &Bytes) {
+        let topology = &self.desk.config.topology;
+        match topology.datacenter_named(name) {
+            None => self.reply(&Reply::error("ERR there is no datacenter of this name")),
+            Some(datacenter) if datacenter == topology.datacenter => {
+                self.reply(&Reply::error(
+                    "ERR this is the datacenter itself; name the one that is refused here",
+                ));
+            }
+            Some(_) => {
+                let args = vec![Bytes::from_static(b"causal"), Bytes::from_static(b"readmit"), name.clone()];
+                self.ask_everywhere(Combination::AllOk, true, &[self.session.keyspace], &args);
+            }
+        }
     }
 
     fn no_causality(&self) -> Reply {

@@ -62,6 +62,8 @@ fn config() -> NodeConfig {
         replication_backlog_max: 0,
         boot: 3,
         boot_id: [0; 16],
+        identity_seed: 1,
+        first_start: crate::FirstStart::Alone,
         directives: vec![("appendonly".into(), "yes".into()), ("save".into(), String::new())],
         info: vec![("tcp_port".into(), "6379".into())],
         tuning: Tuning::default(),

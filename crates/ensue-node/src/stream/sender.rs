@@ -35,6 +35,16 @@ impl Sender {
         self.reading = false;
     }
 
+    /// The datacenter says on a new link how much it has. If that is less than it had said to be durable it was lost, and is kept
+    /// for it from now on.
+    pub fn on_introduced(&mut self, received: Position) {
+        if received < self.synced {
+            self.received = received;
+            self.synced = received;
+            self.applied.clear();
+        }
+    }
+
     /// The link broke: nothing is sent until the receiver says where to go on.
     pub fn on_link_down(&mut self) {
         self.next = None;

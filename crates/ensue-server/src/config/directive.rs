@@ -4,7 +4,7 @@ use super::cluster::NodeLine;
 use super::{Config, size};
 use crate::bounds::CORES_MAX;
 use crate::log::Level;
-use ensue_node::{AppendFsync, Collection, Handler};
+use ensue_node::{AppendFsync, Collection, FirstStart, Handler};
 use ensue_store::fold;
 use ensue_types::{KeyspaceId, limits};
 use std::path::PathBuf;
@@ -89,6 +89,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     word("dir", |c, v| filled(&v[0]).map(|d| c.dir = PathBuf::from(d)), |c| one(c.dir.display())),
     word("loglevel", set_loglevel, |c| one(c.loglevel.name())),
     word("appendfsync", set_appendfsync, |c| one(fsync_name(c.appendfsync))),
+    word("first-start", set_first_start, |c| one(first_start_name(c.first_start))),
     word("maxmemory", |c, v| size::parse(&v[0]).map(|n| c.maxmemory = n), |c| one(c.maxmemory)),
     word(
         "replication-backlog-max",
@@ -231,6 +232,22 @@ fn set_appendfsync(config: &mut Config, words: &[String]) -> Result<(), String> 
     let mode = modes.into_iter().find(|&mode| fsync_name(mode) == words[0]);
     config.appendfsync = mode.ok_or("one of always, everysec, no")?;
     Ok(())
+}
+
+fn set_first_start(config: &mut Config, words: &[String]) -> Result<(), String> {
+    config.first_start = match words[0].as_str() {
+        "ask" => FirstStart::Ask,
+        "alone" => FirstStart::Alone,
+        other => return Err(format!("'{other}' is neither ask nor alone")),
+    };
+    Ok(())
+}
+
+fn first_start_name(first_start: FirstStart) -> &'static str {
+    match first_start {
+        FirstStart::Ask => "ask",
+        FirstStart::Alone => "alone",
+    }
 }
 
 fn fsync_name(mode: AppendFsync) -> &'static str {

@@ -5,7 +5,7 @@ use super::*;
 use crate::temporary::Temporary;
 use ensue_store::log::Lsn;
 use ensue_store::superblock::FORMAT;
-use ensue_types::{DatacenterId, Incarnation};
+use ensue_types::{DatacenterId, DirectoryId, Incarnation};
 use rustix::fs::flock;
 
 fn data(clean: bool) -> Temporary {
@@ -25,6 +25,8 @@ fn data(clean: bool) -> Temporary {
             synced: Lsn(0),
             checkpoint: 0,
             without: 0,
+            directory: DirectoryId(7),
+            not_admitted: false,
         };
         let path = own.join(format!("p{partition}"));
         fs::create_dir_all(&path).unwrap();

@@ -93,6 +93,8 @@ impl Setting {
             replication_backlog_max: 1 << 30,
             boot,
             boot_id: [1; 16],
+            identity_seed: u128::from(boot),
+            first_start: ensue_node::FirstStart::Alone,
             directives: Vec::new(),
             info: Vec::new(),
             tuning: self.options.tuning.clone(),

@@ -6,7 +6,7 @@ use crate::history::PowerLost;
 use crate::marks::Mark;
 use crate::network::{Break, EndNews};
 use crate::shape::{ProcessId, Site};
-use ensue_node::{AppendFsync, Input, Node, NodeConfig};
+use ensue_node::{AppendFsync, FirstStart, Input, Node, NodeConfig};
 use ensue_types::{DatacenterId, Now, limits};
 use ensue_wire::handshake::VersionRange;
 
@@ -250,6 +250,11 @@ impl World {
             replication_backlog_max: 1 << 30,
             boot: process.boot,
             boot_id,
+            identity_seed: u128::from(self.options.seed) << 64
+                | u128::from(process.boot) << 16
+                | site.0 as u128,
+            // A cluster begins by its operator's word; later an empty directory is one that was lost.
+            first_start: if process.boot == 1 { FirstStart::Alone } else { FirstStart::Ask },
             directives: Vec::new(),
             info: Vec::new(),
             tuning: self.options.tuning.clone(),

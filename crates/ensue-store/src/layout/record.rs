@@ -14,6 +14,8 @@
 //!  kind 11 lost:     datacenter u8, zero 7, whole u64, doubtful u64
 //!  kind 12 discarded: datacenter u8, zero 7, entry
 //!  kind 13 rebuilt:  keyspace u8, zero 7, state u64, bytes of a branching keyspace
+//!  kind 14 ended:    datacenter u8, zero 7, whole u64
+//!  kind 15 peer:     datacenter u8, zero 7, directory 16, last u64
 //!
 //!  part:    partition u16, zero u16, commands u32, then each command
 //!  command: place u32, arguments u32, then each argument: bytes u32 and the bytes
@@ -23,7 +25,9 @@ use super::entry::{length_u32, put_operation};
 use super::{LayoutError, Reader};
 use crate::record::Record;
 use bytes::Bytes;
-use ensue_types::{DatacenterId, Incarnation, LogicalTime, Opaque, Part, PartitionId, Position, TimeVector};
+use ensue_types::{
+    DatacenterId, DirectoryId, Incarnation, LogicalTime, Opaque, Part, PartitionId, Position, TimeVector,
+};
 
 pub(crate) const OWN: u8 = 1;
 const BEGUN: u8 = 2;
@@ -39,6 +43,7 @@ const LOST: u8 = 11;
 const DISCARDED: u8 = 12;
 const REBUILT: u8 = 13;
 const ENDED: u8 = 14;
+const PEER: u8 = 15;
 
 /// The smallest part, and the smallest command: what a count of them needs at least.
 const PART_BYTES_MIN: u32 = 8;
@@ -133,6 +138,12 @@ fn encode_lasting(record: &Record, out: &mut Vec<u8>) {
             out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
             out.extend_from_slice(entry);
         }
+        Record::Peer { datacenter, directory, last } => {
+            out.push(PEER);
+            out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
+            out.extend_from_slice(&directory.0.to_le_bytes());
+            out.extend_from_slice(&last.0.to_le_bytes());
+        }
         other => unreachable!("`encode_record` has an arm for {other:?}"),
     }
 }
@@ -215,6 +226,12 @@ pub fn decode_record(bytes: &Bytes) -> Result<Record, LayoutError> {
         DISCARDED => {
             let datacenter = read_datacenter(&mut reader)?;
             Record::Discarded { datacenter, entry: rest(&mut reader)? }
+        }
+        PEER => {
+            let datacenter = read_datacenter(&mut reader)?;
+            let (low, high) = (reader.u64("directory")?, reader.u64("directory")?);
+            let directory = DirectoryId(u128::from(high) << 64 | u128::from(low));
+            Record::Peer { datacenter, directory, last: LogicalTime(reader.u64("time")?) }
         }
         REBUILT => {
             let keyspace = reader.keyspace()?;

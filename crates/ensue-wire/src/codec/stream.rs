@@ -5,8 +5,8 @@ use super::tag;
 use super::writer::Writer;
 use crate::error::Malformed;
 use crate::limits;
-use crate::message::{Message, StreamAcknowledge};
-use ensue_types::DatacenterId;
+use crate::message::{Introduction, Message, PeerStage, StreamAcknowledge};
+use ensue_types::{DatacenterId, DirectoryId};
 
 const ENTRY_BYTES_MIN: usize = 4;
 const WATERMARK_BYTES: usize = 1 + 2 + 8;
@@ -40,6 +40,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
                 w.u8(datacenter.0);
             })
         }
+        Message::Introduce(introduction) => write_introduction(w, introduction),
         Message::PassOn { origin, after } => w.u8(origin.0).position(*after),
         Message::PassedOn { origin, entries } => w.u8(origin.0).list(limits::ENTRIES, entries, |w, entry| {
             w.bytes(limits::ENTRY_BYTES, entry);
@@ -81,6 +82,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             state: r.u64()?,
             dead: r.list(limits::DEAD, 1, |r| r.u8().map(DatacenterId))?,
         },
+        tag::INTRODUCE => Message::Introduce(read_introduction(r)?),
         tag::PASS_ON => Message::PassOn { origin: DatacenterId(r.u8()?), after: r.position()? },
         tag::PASSED_ON => Message::PassedOn {
             origin: DatacenterId(r.u8()?),
@@ -111,4 +113,46 @@ fn read_acknowledge(r: &mut Reader<'_>) -> Result<StreamAcknowledge, Malformed> 
         })?,
         end: r.position()?,
     })
+}
+
+const FLAG_WHOLE: u8 = 1;
+const FLAG_ASKS: u8 = 2;
+
+fn write_introduction<'w, 'o>(w: &'w mut Writer<'o>, introduction: &Introduction) -> &'w mut Writer<'o> {
+    let Introduction { directory, stage, known, received, last, proof, applied, end, is_whole, asks } =
+        introduction;
+    write_directory(w, *directory);
+    w.u8(match stage {
+        PeerStage::Joining => 1,
+        PeerStage::Recovering => 2,
+        PeerStage::Serving => 3,
+    });
+    write_directory(w, *known).position(*received).time(*last).u64(*proof).position(*applied).position(*end);
+    w.u8(if *is_whole { FLAG_WHOLE } else { 0 } | if *asks { FLAG_ASKS } else { 0 })
+}
+
+fn read_introduction(r: &mut Reader<'_>) -> Result<Introduction, Malformed> {
+    let directory = read_directory(r)?;
+    let stage = match r.u8()? {
+        1 => PeerStage::Joining,
+        2 => PeerStage::Recovering,
+        3 => PeerStage::Serving,
+        value => return Err(Malformed::UnknownKind { what: "stage", value }),
+    };
+    let (known, received, last, proof) = (read_directory(r)?, r.position()?, r.time()?, r.u64()?);
+    let (applied, end, flags) = (r.position()?, r.position()?, r.u8()?);
+    if flags & !(FLAG_WHOLE | FLAG_ASKS) != 0 {
+        return Err(Malformed::UnknownKind { what: "flags of an introduction", value: flags });
+    }
+    let (is_whole, asks) = (flags & FLAG_WHOLE != 0, flags & FLAG_ASKS != 0);
+    Ok(Introduction { directory, stage, known, received, last, proof, applied, end, is_whole, asks })
+}
+
+fn write_directory<'w, 'o>(w: &'w mut Writer<'o>, DirectoryId(id): DirectoryId) -> &'w mut Writer<'o> {
+    w.u64(id as u64).u64((id >> 64) as u64)
+}
+
+fn read_directory(r: &mut Reader<'_>) -> Result<DirectoryId, Malformed> {
+    let (low, high) = (r.u64()?, r.u64()?);
+    Ok(DirectoryId(u128::from(high) << 64 | u128::from(low)))
 }

@@ -99,6 +99,7 @@ tags! {
     BRANCH_FETCH = 0x0509 => BranchFetch,
     BRANCH_FETCHED = 0x050a => BranchFetched,
     BRANCH_LACKING = 0x050b => BranchLacking,
+    INTRODUCE = 0x050c => Introduce,
 
     READ_CUT = 0x0601 => ReadCut,
     CUT_READ = 0x0602 => CutRead,

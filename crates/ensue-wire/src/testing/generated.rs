@@ -1,14 +1,15 @@
 //! Envelopes of any shape within the limits, for properties.
 
 use crate::message::{
-    Address, AtValues, ContextName, CoreQuery, CutOutcome, Decision, Envelope, FirstValues, Message,
-    StreamAcknowledge,
+    Address, AtValues, ContextName, CoreQuery, CutOutcome, Decision, Envelope, FirstValues, Introduction,
+    Message, PeerStage, StreamAcknowledge,
 };
 use bytes::Bytes;
 use ensue_types::limits::KEYSPACES;
 use ensue_types::{
-    Args, Context, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime, Opaque,
-    OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp, TimeVector,
+    Args, Context, CoreId, DatacenterId, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,
+    LogicalTime, Opaque, OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
+    TimeVector,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -172,12 +173,24 @@ fn stream() -> BoxedStrategy<Message> {
         (keyspace(), string()).prop_map(|(keyspace, rebuilt)| Message::BranchFetched { keyspace, rebuilt }),
         (keyspace(), any::<u64>(), vec(any::<u8>().prop_map(DatacenterId), 0..8))
             .prop_map(|(keyspace, state, dead)| Message::BranchLacking { keyspace, state, dead }),
+        introduction().prop_map(Message::Introduce),
         (any::<u8>().prop_map(DatacenterId), position())
             .prop_map(|(origin, after)| Message::PassOn { origin, after }),
         (any::<u8>().prop_map(DatacenterId), vec(string(), 0..8))
             .prop_map(|(origin, entries)| Message::PassedOn { origin, entries }),
     ]
     .boxed()
+}
+
+fn introduction() -> impl Strategy<Value = Introduction> {
+    let directory = || any::<u128>().prop_map(DirectoryId);
+    let stage = prop_oneof![Just(PeerStage::Joining), Just(PeerStage::Recovering), Just(PeerStage::Serving)];
+    let who = (directory(), stage, directory());
+    let what = (position(), time(), any::<u64>(), position(), position(), any::<bool>(), any::<bool>());
+    (who, what).prop_map(|((directory, stage, known), what)| {
+        let (received, last, proof, applied, end, is_whole, asks) = what;
+        Introduction { directory, stage, known, received, last, proof, applied, end, is_whole, asks }
+    })
 }
 
 fn cuts() -> BoxedStrategy<Message> {

@@ -2,13 +2,14 @@
 //! so a sample is never changed: a new one is added.
 
 use crate::message::{
-    Address, AtValues, ContextName, CoreQuery, CutOutcome, Decision, Envelope, FirstValues, Message,
-    StreamAcknowledge,
+    Address, AtValues, ContextName, CoreQuery, CutOutcome, Decision, Envelope, FirstValues, Introduction,
+    Message, PeerStage, StreamAcknowledge,
 };
 use bytes::Bytes;
 use ensue_types::{
-    Args, Context, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime, Opaque,
-    OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp, TimeVector,
+    Args, Context, CoreId, DatacenterId, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,
+    LogicalTime, Opaque, OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
+    TimeVector,
 };
 
 pub(crate) fn envelopes() -> Vec<(&'static str, Envelope)> {
@@ -205,6 +206,21 @@ fn stream() -> Vec<(&'static str, Message)> {
                 state: 0x0102_0304,
                 dead: vec![DatacenterId(1), DatacenterId(2)],
             },
+        ),
+        (
+            "introduce",
+            Message::Introduce(Introduction {
+                directory: DirectoryId(0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10),
+                stage: PeerStage::Serving,
+                known: DirectoryId(0x1112),
+                received: Position(1003),
+                last: LogicalTime(70),
+                proof: 0x2122,
+                applied: Position(1002),
+                end: Position(90),
+                is_whole: true,
+                asks: false,
+            }),
         ),
         ("pass-on", Message::PassOn { origin: DatacenterId(1), after: Position(1000) }),
         ("passed-on", Message::PassedOn { origin: DatacenterId(1), entries }),

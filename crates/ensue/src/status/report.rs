@@ -127,9 +127,12 @@ impl Seen {
     }
 
     fn state(&self) -> Cell {
-        match self.number("ensue_stopped") {
-            0 => Cell::of("serving", Tone::Good),
-            count => Cell::of(format!("{count} partitions not serving"), Tone::Bad),
+        let count = |name| self.number(name);
+        match (count("ensue_rejoin"), count("ensue_joining"), count("ensue_stopped")) {
+            (0, 0, 0) => Cell::of("serving", Tone::Good),
+            (0, 0, stopped) => Cell::of(format!("{stopped} partitions not serving"), Tone::Bad),
+            (0, joining, _) => Cell::of(format!("{joining} partitions wait for the others"), Tone::Notable),
+            (rejoin, ..) => Cell::of(format!("REJOIN: {rejoin} partitions lost their data"), Tone::Bad),
         }
     }
 
@@ -149,6 +152,11 @@ impl Seen {
         for (name, unsynced) in &self.fields {
             let peer = name.strip_prefix("ensue_lag_").and_then(|rest| rest.strip_suffix("_entries"));
             let Some(peer) = peer else { continue };
+            if self.number(&format!("ensue_refused_{peer}_partitions")) > 0 {
+                behind = true;
+                parts.push(format!("{peer}:REFUSED"));
+                continue;
+            }
             let lag = self.fields.get(&format!("ensue_unreceived_{peer}_entries")).unwrap_or(unsynced);
             let cut_off =
                 self.fields.get(&format!("ensue_linked_{peer}")).is_some_and(|linked| linked == "0");

@@ -2,9 +2,8 @@
 
 use super::PARTITION;
 use super::versions::{OTHER, World, put};
-use crate::partition::Stage;
 use ensue_types::{DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Now, OperationId, Position};
-use ensue_wire::{Address, Envelope, Message, StreamAcknowledge};
+use ensue_wire::{Address, Envelope, Message};
 use std::collections::BTreeMap;
 
 const HERE: Address = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
@@ -52,27 +51,5 @@ fn what_depends_on_what_was_lost_waits_for_nothing_and_is_counted() {
         assert!(std::iter::from_fn(|| world.partition.outbox.next()).any(|sent| is_answer(sent.message)));
         let counted = ("lost_dependencies".to_owned(), lost);
         assert!(world.partition.survey().contains(&counted), "{number}");
-    }
-}
-
-/// A file system that was mounted again after an error of the disk may have lost what was not synced, in the same boot: the log seems whole.
-#[test]
-fn a_log_that_is_shorter_than_what_others_received_is_taken_back_by_the_next_start() {
-    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
-    for acknowledged in [false, true] {
-        let mut world = World::under("eiger", BTreeMap::new(), now, u64::MAX).started();
-        world.run("SET a 1");
-        let (incarnation, received) = (Incarnation(1), Position(3));
-        let message = match acknowledged {
-            true => {
-                let (synced, end, applied) = (received, Position(0), Vec::new());
-                Message::StreamAcknowledge(StreamAcknowledge { incarnation, received, synced, end, applied })
-            }
-            false => Message::StreamResume { incarnation, received },
-        };
-        world.message(ELSEWHERE, message);
-        assert!(matches!(world.partition.stage, Stage::Stopped(_)));
-        let again = World::under("eiger", world.files, now, u64::MAX).started();
-        assert!(matches!(again.partition.stage, Stage::Regaining(_)), "it takes back what the others have");
     }
 }

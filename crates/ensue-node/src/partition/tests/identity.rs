@@ -1,0 +1,267 @@
+//! Which directories partitions run on: a first start, an empty directory, an old copy, a peer whose claims have no ground.
+
+use super::versions::{OTHER, World, put};
+use super::{PARTITION, config};
+use crate::AppendFsync;
+use crate::config::{FirstStart, NodeConfig};
+use crate::partition::{Partition, Stage};
+use crate::trace::Trace;
+use ensue_store::disk::FileName;
+use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, Now, Position};
+use ensue_wire::{Address, Introduction, Message, PeerStage, StreamAcknowledge};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const ELSEWHERE: Address = Address::Partition { datacenter: OTHER, partition: PARTITION };
+const THEIRS: DirectoryId = DirectoryId(0x77);
+const NOW: Now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+
+type Files = BTreeMap<FileName, Vec<u8>>;
+
+/// A partition that was started for the first time by its operator's word.
+fn serving() -> World {
+    World::under("eventual", Files::new(), NOW, u64::MAX).started()
+}
+
+/// A partition that asks before its first serving; each start draws another identity.
+fn asking(files: Files, seed: u128) -> World {
+    let mut config = config(AppendFsync::Always);
+    (config.first_start, config.identity_seed) = (FirstStart::Ask, seed);
+    config.tuning.checkpoint_bytes = u64::MAX;
+    World { partition: partition(config), now: NOW, files }.started()
+}
+
+fn partition(config: NodeConfig) -> Partition {
+    let rules = config.rules;
+    let protocol = || ensue_protocol::by_name("eventual", Default::default(), rules).expect("it is known");
+    let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
+    Partition::new(PARTITION, Arc::new(config), protocols, NOW)
+}
+
+/// What the other datacenter says of itself, which serves on a whole log.
+fn introduction() -> Introduction {
+    Introduction {
+        directory: THEIRS,
+        stage: PeerStage::Serving,
+        known: DirectoryId::UNKNOWN,
+        received: Position(0),
+        last: LogicalTime::ZERO,
+        proof: 0,
+        applied: Position(0),
+        end: Position(0),
+        is_whole: true,
+        asks: false,
+    }
+}
+
+/// The same, with a proof of what it has of this partition's stream.
+fn knowing(known: DirectoryId, received: u64, last: LogicalTime) -> Introduction {
+    let received = Position(received);
+    let proof = known.proof((DatacenterId(0), PARTITION), received, last);
+    Introduction { known, received, last, proof, applied: received, ..introduction() }
+}
+
+fn introduce(world: &mut World, introduction: Introduction) {
+    world.message(ELSEWHERE, Message::Introduce(introduction));
+}
+
+fn sent(world: &mut World) -> Vec<Message> {
+    std::iter::from_fn(|| world.partition.outbox.next()).map(|envelope| envelope.message).collect()
+}
+
+/// What a session is answered that asks for the time of the partition's newest write of a key.
+fn answer(world: &mut World, line: &str) -> String {
+    sent(world);
+    world.run(line);
+    let answers = sent(world).into_iter().find_map(|message| match message {
+        Message::Executed { replies, .. } => Some(format!("{:?}", replies[0])),
+        Message::Refused { reply, .. } => Some(format!("{reply:?}")),
+        _ => None,
+    });
+    answers.unwrap_or_default()
+}
+
+fn refused(world: &World) -> Option<&str> {
+    world.partition.identity.refusal(OTHER)
+}
+
+#[test]
+fn a_claim_without_ground_ends_the_exchange_with_its_peer_and_nothing_else() {
+    let beyond = Position(9);
+    let acknowledge = |received, synced| {
+        let (incarnation, end, applied) = (Incarnation(1), Position(0), Vec::new());
+        Message::StreamAcknowledge(StreamAcknowledge { incarnation, received, synced, end, applied })
+    };
+    let resume = Message::StreamResume { incarnation: Incarnation(1), received: beyond };
+    for claim in [acknowledge(beyond, beyond), acknowledge(beyond, Position(0)), resume] {
+        let mut world = serving();
+        introduce(&mut world, introduction());
+        world.run("SET a 1");
+        world.message(ELSEWHERE, claim.clone());
+        assert!(refused(&world).is_some_and(|reason| reason.contains("up to position 9")), "{claim:?}");
+        assert!(answer(&mut world, "SET b 2").contains("OK"), "{claim:?}");
+        // Nothing more of it is taken, not even what would be in order.
+        world.receive(1, "c", put("3"));
+        assert!(answer(&mut world, "GET c").contains("Nil"), "{claim:?}");
+        // What agrees with what is here ends it.
+        introduce(&mut world, introduction());
+        world.receive(1, "c", put("3"));
+        assert!(answer(&mut world, "GET c").contains('3'), "{claim:?}");
+    }
+}
+
+#[test]
+fn a_peer_on_another_directory_is_refused_until_the_known_one_is_back() {
+    let mut world = serving();
+    introduce(&mut world, introduction());
+    let foreign = Introduction { directory: DirectoryId(0x78), ..introduction() };
+    introduce(&mut world, foreign.clone());
+    assert!(refused(&world).is_some_and(|reason| reason.contains("another directory")));
+    // It is remembered over a restart.
+    let mut again = World::under("eiger", world.files.clone(), NOW, u64::MAX).started();
+    introduce(&mut again, foreign);
+    assert!(refused(&again).is_some());
+    introduce(&mut again, introduction());
+    assert!(refused(&again).is_none() && matches!(again.partition.stage, Stage::Serving));
+}
+
+#[test]
+fn a_first_start_serves_when_the_others_know_no_earlier_directory() {
+    let mut world = asking(Files::new(), 1);
+    assert!(answer(&mut world, "GET a").contains("LOADING"));
+    introduce(&mut world, introduction());
+    assert!(answer(&mut world, "GET a").contains("Nil"));
+    // The next start asks nobody.
+    let mut again = asking(world.files, 2);
+    assert!(answer(&mut again, "GET a").contains("Nil"));
+}
+
+#[test]
+fn an_empty_directory_is_not_served_while_what_was_lost_cannot_be_had_again() {
+    let lost = knowing(DirectoryId(0x99), 3, LogicalTime(5));
+    for (lacking, word) in [
+        (Introduction { is_whole: false, ..lost.clone() }, "trimmed"),
+        (Introduction { applied: Position(2), ..lost.clone() }, "has applied what it received"),
+        (Introduction { stage: PeerStage::Recovering, ..lost.clone() }, "has applied what it received"),
+    ] {
+        let mut world = asking(Files::new(), 1);
+        introduce(&mut world, lacking);
+        let words = answer(&mut world, "GET a");
+        assert!(words.contains("REJOIN") && words.contains(word), "{words}");
+        // What the other says next may be better: the lost stream is requested from its beginning.
+        introduce(&mut world, lost.clone());
+        assert!(sent(&mut world).iter().any(|m| matches!(m, Message::Regain { after: Position(0) })));
+    }
+}
+
+#[test]
+fn an_operators_word_is_taken_back_when_an_earlier_directory_is_heard_of() {
+    let mut world = serving();
+    world.run("SET a 1");
+    introduce(&mut world, knowing(DirectoryId(0x99), 0, LogicalTime::ZERO));
+    assert!(matches!(world.partition.stage, Stage::Stopped(_)));
+    let again = asking(world.files, 2);
+    assert!(matches!(again.partition.stage, Stage::Joining(_)));
+    // A claim of that kind without its proof concerns the peer alone.
+    let mut world = serving();
+    introduce(&mut world, Introduction { proof: 1, ..knowing(DirectoryId(0x99), 0, LogicalTime::ZERO) });
+    assert!(matches!(world.partition.stage, Stage::Serving) && refused(&world).is_some());
+}
+
+/// What a checkpoint, or the log behind one, remembers of the last entry of a stream.
+#[test]
+fn the_last_entry_of_a_stream_is_known_after_a_restart() {
+    let mut world = World::under("eiger", Files::new(), NOW, u64::MAX).started();
+    introduce(&mut world, introduction());
+    world.receive(1, "c", put("3"));
+    let said = |world: &mut World| {
+        sent(world);
+        world.partition.introduce(OTHER, false);
+        world.work();
+        sent(world).into_iter().find_map(|message| match message {
+            Message::Introduce(introduction) => Some((introduction.received, introduction.last)),
+            _ => None,
+        })
+    };
+    let before = said(&mut world);
+    assert!(before.is_some_and(|(received, last)| received == Position(1) && last != LogicalTime::ZERO));
+    let mut again = World::under("eiger", world.files, NOW, u64::MAX).started();
+    assert_eq!(said(&mut again), before);
+}
+
+#[test]
+fn an_old_copy_of_a_directory_is_noticed_at_the_first_contact() {
+    // The copy was made before anything was written.
+    let mut world = serving();
+    let copy = world.files.clone();
+    world.run("SET a 1");
+    world.run("SET a 2");
+    let (own, last) = (world.partition.identity.own, world.partition.clock.latest());
+    for (writes, claim, word) in [
+        (0, knowing(own, 2, last), "Start the process again"),
+        (1, knowing(own, 2, last), "1 writes were taken on it"),
+        (3, knowing(own, 2, LogicalTime(7)), "3 writes were taken on it"),
+    ] {
+        let mut old = World::under("eiger", copy.clone(), NOW, u64::MAX).started();
+        (0..writes).for_each(|_| old.run("SET b 1"));
+        introduce(&mut old, Introduction { proof: claim.proof ^ 1, ..claim.clone() });
+        assert!(matches!(old.partition.stage, Stage::Serving), "{word}: nothing was proved");
+        introduce(&mut old, claim);
+        let Stage::Stopped(reason) = &old.partition.stage else { panic!("{word}") };
+        assert!(reason.contains(word), "{reason}");
+        old.work();
+        let again = World::under("eiger", old.files, NOW, u64::MAX).started();
+        match writes {
+            0 => assert!(matches!(again.partition.stage, Stage::Regaining(_))),
+            _ => assert!(matches!(again.partition.stage, Stage::Joining(_))),
+        }
+    }
+    // Where nothing is missing nothing is noticed.
+    introduce(&mut world, knowing(own, 1, LogicalTime(7)));
+    assert!(matches!(world.partition.stage, Stage::Stopped(_)), "another entry stands there");
+}
+
+#[test]
+fn an_entry_that_left_memory_is_compared_with_the_one_in_the_log() {
+    for last in [None, Some(LogicalTime(7))] {
+        let mut config = config(AppendFsync::Always);
+        (config.tuning.checkpoint_bytes, config.tuning.stream_memory_bytes) = (u64::MAX, 1);
+        let mut world = World { partition: partition(config), now: NOW, files: Files::new() }.started();
+        world.run("SET a 1");
+        let own = world.partition.clock.latest();
+        (0..9).for_each(|_| world.run("SET a 2"));
+        assert!(world.partition.persistence.entry_in_memory(Position(1)).is_none());
+        let directory = world.partition.identity.own;
+        introduce(&mut world, knowing(directory, 1, last.unwrap_or(own)));
+        assert_eq!(matches!(world.partition.stage, Stage::Stopped(_)), last.is_some());
+    }
+}
+
+#[test]
+fn what_the_log_no_longer_has_is_refused_and_the_partition_goes_on() {
+    let mut config = config(AppendFsync::Always);
+    (config.tuning.checkpoint_bytes, config.tuning.segment_bytes) = (1, 1 << 10);
+    config.tuning.stream_memory_bytes = 1;
+    let mut world = World { partition: partition(config), now: NOW, files: Files::new() }.started();
+    introduce(&mut world, introduction());
+    for number in 1..=100 {
+        world.run("SET a 0123456789012345678901234567890123456789");
+        let (incarnation, received) = (Incarnation(1), Position(number));
+        let (synced, end) = (received, Position(0));
+        let applied = vec![(DatacenterId(0), incarnation, received)];
+        world.message(
+            ELSEWHERE,
+            Message::StreamAcknowledge(StreamAcknowledge { incarnation, received, synced, end, applied }),
+        );
+        world.now.monotonic_us += 1_000_000;
+        world.partition.on_timer(world.now);
+        world.work();
+    }
+    assert!(!world.partition.persistence.is_whole(), "the log was trimmed");
+    introduce(&mut world, introduction());
+    world.message(ELSEWHERE, Message::StreamResume { incarnation: Incarnation(1), received: Position(0) });
+    assert!(refused(&world).is_some_and(|reason| reason.contains("the log here begins at")));
+    assert!(answer(&mut world, "GET a").contains("0123"));
+    let is_told = |trace: &Trace| matches!(trace, Trace::PeerRefused { .. });
+    assert!(world.partition.traces.iter().any(is_told));
+}
