@@ -29,4 +29,5 @@ pub use handlers::Handler;
 pub use input::Input;
 pub use node::{Node, UnknownProtocol};
 pub use output::Output;
+pub use partition::describe_write;
 pub use trace::{Trace, TransactionStep};

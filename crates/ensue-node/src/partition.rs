@@ -36,6 +36,7 @@ mod survey;
 mod times;
 mod waits;
 
+pub use discarded::describe_write;
 pub(crate) use execute::Execution;
 pub(crate) use persistence::Needed;
 pub use recover::Stage;

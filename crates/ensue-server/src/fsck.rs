@@ -5,11 +5,12 @@
 use crate::directory::{self, Shape, ShapeError};
 use bytes::{Bytes, BytesMut};
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
-use ensue_store::fsck::{FsckReport, check};
+use ensue_store::fsck::{Fsck, FsckReport, check};
+use ensue_store::layout::decode_entry;
 use ensue_store::log::LogOptions;
 use ensue_store::recovery::RecoveryOptions;
 use ensue_store::superblock::{FORMAT, Superblock};
-use ensue_types::{DirectoryId, Incarnation, PartitionId};
+use ensue_types::{DirectoryId, Incarnation, PartitionId, Position};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::io;
@@ -96,7 +97,41 @@ pub(crate) fn partitions(folder: &Path) -> Result<Vec<(PartitionId, PathBuf)>, F
     Ok(all.filter_map(|path| Some((PartitionId(number(&path)?), path))).collect())
 }
 
+/// Hands out, as a line of JSON each, what a partition wrote after a position of its own stream, for an operator who gives a directory
+/// up that was written to.
+pub fn writes_after(
+    path: &Path,
+    partition: u16,
+    position: u64,
+    mut found: impl FnMut(String),
+) -> Result<(), FsckError> {
+    for folder in datacenters(path)? {
+        let _locks = lock(&folder, FlockOperation::NonBlockingLockShared)?;
+        let shape = directory::read_shape(&folder)?;
+        for (number, path) in partitions(&folder)?.into_iter().filter(|(number, _)| number.0 == partition) {
+            let mut check = begin(&shape, number).listing_after(Position(position));
+            let mut reader = Reader { path, open: None };
+            while let Some(op) = check.next_op() {
+                check.on_done(reader.carry_out(&op));
+                let entries = check.take_listed().into_iter();
+                let entries = entries.filter_map(|entry| decode_entry(&entry).ok());
+                entries.filter_map(|entry| ensue_node::describe_write(&entry)).for_each(&mut found);
+            }
+        }
+    }
+    Ok(())
+}
+
 fn check_partition(path: PathBuf, shape: &Shape, partition: PartitionId) -> FsckReport {
+    let mut check = begin(shape, partition);
+    let mut reader = Reader { path, open: None };
+    while let Some(op) = check.next_op() {
+        check.on_done(reader.carry_out(&op));
+    }
+    check.report().cloned().unwrap_or_default()
+}
+
+fn begin(shape: &Shape, partition: PartitionId) -> Fsck {
     let expected = Superblock {
         format: FORMAT,
         cluster: shape.cluster,
@@ -113,12 +148,7 @@ fn check_partition(path: PathBuf, shape: &Shape, partition: PartitionId) -> Fsck
         directory: DirectoryId::UNKNOWN,
         not_admitted: false,
     };
-    let mut check = check(RecoveryOptions { log: LogOptions::default(), expected });
-    let mut reader = Reader { path, open: None };
-    while let Some(op) = check.next_op() {
-        check.on_done(reader.carry_out(&op));
-    }
-    check.report().cloned().unwrap_or_default()
+    check(RecoveryOptions { log: LogOptions::default(), expected })
 }
 
 /// The files of a partition's folder.

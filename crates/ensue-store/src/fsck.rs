@@ -8,6 +8,7 @@ use crate::layout::{decode_entry, entry_position};
 use crate::record::Record;
 use crate::recovery::{Recovered, RecoveredRecord, Recovery, RecoveryError, RecoveryOptions, RecoveryReport};
 use crate::tail::own_entry;
+use bytes::Bytes;
 use ensue_types::{Incarnation, Position};
 
 /// Problems told in full; more are only counted.
@@ -49,6 +50,9 @@ pub struct Fsck {
     finished: bool,
     /// Where the log's files begin.
     firsts: Vec<u64>,
+    /// Entries of the own stream after this position are handed out.
+    listed_after: Option<Position>,
+    listed: Vec<Bytes>,
 }
 
 /// A check of the directory that should be as expected.
@@ -58,10 +62,22 @@ pub fn check(options: RecoveryOptions) -> Fsck {
         report: FsckReport::default(),
         finished: false,
         firsts: Vec::new(),
+        listed_after: None,
+        listed: Vec::new(),
     }
 }
 
 impl Fsck {
+    /// Hands out the entries of the own stream after a position, too.
+    pub fn listing_after(self, position: Position) -> Fsck {
+        Fsck { listed_after: Some(position), ..self }
+    }
+
+    /// Those that were read since the last call.
+    pub fn take_listed(&mut self) -> Vec<Bytes> {
+        std::mem::take(&mut self.listed)
+    }
+
     pub fn next_op(&mut self) -> Option<DiskOp> {
         if self.finished { None } else { self.recovery.next_op() }
     }
@@ -106,7 +122,11 @@ impl Fsck {
     fn check_record(&mut self, recovered: &RecoveredRecord) {
         let entry = match (own_entry(&recovered.record), &recovered.record) {
             (Some(entry), _) => {
-                self.check_position(recovered, entry_position(entry).unwrap_or_default());
+                let position = entry_position(entry).unwrap_or_default();
+                self.check_position(recovered, position);
+                if self.listed_after.is_some_and(|after| position > after) {
+                    self.listed.push(entry.clone());
+                }
                 entry
             }
             (None, Record::Received { entry, .. }) => entry,

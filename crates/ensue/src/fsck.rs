@@ -14,11 +14,26 @@ pub(crate) struct FsckArgs {
     /// The `dir` of a node, or the folder of one datacenter in it
     #[arg(value_name = "DIR")]
     dir: PathBuf,
+
+    /// Instead, list what a partition wrote after a position of its own stream: a line of JSON for each write
+    #[arg(long, value_name = "PARTITION:POSITION", value_parser = parse_place)]
+    writes_after: Option<(u16, u64)>,
+}
+
+fn parse_place(text: &str) -> Result<(u16, u64), String> {
+    let numbers = text.trim_start_matches('p').split_once(':');
+    let place =
+        numbers.and_then(|(partition, position)| Some((partition.parse().ok()?, position.parse().ok()?)));
+    place.ok_or_else(|| "the number of a partition, a colon and a position, as in 3:1200".to_owned())
 }
 
 const NOT_CHECKED: u8 = 2;
 
 pub(crate) fn run(args: &FsckArgs) -> anyhow::Result<ExitCode> {
+    if let Some((partition, position)) = args.writes_after {
+        fsck::writes_after(&args.dir, partition, position, |line| println!("{line}"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let paint = Paint::for_stdout();
     let (mut partitions, mut damaged) = (0, 0);
     let result = fsck::run(&args.dir, |checked| {

@@ -11,6 +11,8 @@
 
 mod listing;
 
+pub use listing::describe_write;
+
 use super::Partition;
 use super::execute::Execution;
 use crate::trace::Trace;

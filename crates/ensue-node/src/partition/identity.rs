@@ -296,9 +296,11 @@ impl Partition {
     fn fork_advice(&self) -> String {
         format!(
             "the directory is an old copy, and {} writes were taken on it since position {}, which nobody else will take. \
-             Put the directory away (`ensue fsck --writes-after` lists them) and put the newest one back, or start with an \
+             Put the directory away (`ensue fsck DIR --writes-after {}:{}` lists them) and put the newest one back, or start with an \
              empty one",
             self.position.0.saturating_sub(self.identity.opened_at.0),
+            self.identity.opened_at,
+            self.id.0,
             self.identity.opened_at
         )
     }

@@ -160,7 +160,7 @@ impl Partition {
         }
         if lost == self.identity.own && self.position > Position(0) {
             return Err("the directory is an old copy on which writes were taken that nobody else has. Put it away \
-                        (`ensue fsck --writes-after` lists those writes) and put the newest one back, or start with an \
+                        (the log of the process that noticed says how to list those writes) and put the newest one back, or start with an \
                         empty one"
                 .to_owned());
         }

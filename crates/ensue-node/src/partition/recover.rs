@@ -503,8 +503,10 @@ impl Partition {
         }
         let not_admitted =
             self.persistence.superblock.as_ref().is_some_and(|superblock| superblock.not_admitted);
+        // An operator's word is about a directory in which there is nothing yet.
+        let is_vouched_for = self.config.first_start == FirstStart::Alone && records == 0;
         match tail_lost {
-            _ if not_admitted => self.begin_to_join(records, open),
+            _ if not_admitted && !is_vouched_for => self.begin_to_join(records, open),
             Some(without) => self.begin_to_regain(without, records, open),
             None => self.serve(records, open, None),
         }

@@ -9,6 +9,23 @@ use ensue_protocol::Past;
 use ensue_store::entry::{Change, Entry};
 use ensue_types::{DatacenterId, Effect, Extent, LogicalTime, OperationId, Reply, RowEffect};
 
+/// A write as a line of JSON: its position in the stream of its partition, and what it changed. Nothing for an entry that changes no
+/// rows by itself.
+pub fn describe_write(entry: &Entry) -> Option<String> {
+    let effects = match &entry.change {
+        Change::Effects { effects, .. } => effects.iter().map(effect_of).collect::<Vec<_>>().join(","),
+        Change::Flush { .. } => "{\"flush\":true}".to_owned(),
+        Change::Branch { .. } => "{\"commit\":true}".to_owned(),
+        Change::Transaction { .. } | Change::Lost { .. } => return None,
+    };
+    Some(format!(
+        "{{\"position\":\"{}\",\"keyspace\":{},\"time\":\"{}\",\"effects\":[{effects}]}}",
+        entry.position,
+        entry.keyspace().0,
+        entry.stamp.time
+    ))
+}
+
 impl Partition {
     /// One line of JSON for each discarded write of this partition.
     pub(in crate::partition) fn list_discarded(&self) -> Reply {

@@ -129,6 +129,9 @@ fn a_peer_on_another_directory_is_refused_until_the_known_one_is_back() {
 fn a_first_start_serves_when_the_others_know_no_earlier_directory() {
     let mut world = asking(Files::new(), 1);
     assert!(answer(&mut world, "GET a").contains("LOADING"));
+    // An operator's word, said at the next start, will do.
+    let mut alone = World::under("eventual", world.files.clone(), NOW, u64::MAX).started();
+    assert!(answer(&mut alone, "GET a").contains("Nil"));
     introduce(&mut world, introduction());
     assert!(answer(&mut world, "GET a").contains("Nil"));
     // The next start asks nobody.

@@ -1,0 +1,198 @@
+"""Directories that are lost, empty, exchanged or old: the sick datacenter serves nothing wrong, and the healthy ones go on."""
+
+import contextlib
+import json
+import re
+import shutil
+import signal
+import time
+
+import pytest
+import redis
+
+from cluster import ensue, wait_until
+from servers import NAMES
+
+MIB = 1 << 20
+# Two partitions whose logs are cut at 64 MiB a file, and trimmed when a checkpoint is due, each 256 MiB.
+TRIMMED_WRITES = 900
+
+
+def tried(servers, name, *words):
+    """The answer of a datacenter, or the error that it gives."""
+    try:
+        return servers.ask(name, *words)
+    except redis.RedisError as error:
+        return error
+
+
+def serves(servers, name):
+    return not isinstance(tried(servers, name, "GET", "a"), Exception) and not isinstance(
+        tried(servers, name, "GET", "b"), Exception
+    )
+
+
+def start_all(servers):
+    for name in NAMES:
+        servers.start(name)
+    for name in NAMES:
+        wait_until(lambda one=name: serves(servers, one), 20, f"{name} serves")
+
+
+def digests(servers):
+    return {name: str(tried(servers, name, "CAUSAL", "DIGEST")) for name in NAMES}
+
+
+def all_agree(servers):
+    return len(set(digests(servers).values())) == 1
+
+
+def fill_beyond_the_first_trim(servers):
+    """Writes until no log begins at its beginning any more."""
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(redis.Redis(port=servers.port("dc1"), socket_timeout=20))
+        deadline = time.monotonic() + 80
+        for number in range(TRIMMED_WRITES):
+            client.set(f"big{number % 8}", bytes(MIB))
+            assert time.monotonic() < deadline, "the machine is too slow for this test"
+    first = [segment.name for segment in servers.directory.glob("*/*/p*/log-*")]
+    wait_until(lambda: not begins(servers), 60, f"every log is trimmed: {sorted(first)}")
+
+
+def begins(servers):
+    logs = {folder: sorted(folder.glob("log-*")) for folder in servers.directory.glob("*/*/p*")}
+    return [folder for folder, segments in logs.items() if segments and int(segments[0].name[4:], 16) == 0]
+
+
+def test_a_first_start_waits_for_the_others_or_for_an_operators_word(servers):
+    servers.start("dc1")
+    wait_until(lambda: "starts with an empty directory" in str(tried(servers, "dc1", "GET", "a")), 20, "dc1 says that it waits")
+    words = str(tried(servers, "dc1", "SET", "a", "1"))
+    assert "dc2, dc3" in words and "--first-start alone" in words
+    servers.end("dc1")
+    servers.start("dc1", "first-start alone")
+    wait_until(lambda: tried(servers, "dc1", "SET", "a", "1") is True, 20, "dc1 serves")
+    servers.end("dc1")
+    # The word counts for the first start only, and the others come when they like.
+    servers.start("dc1")
+    wait_until(lambda: tried(servers, "dc1", "GET", "a") == "1", 20, "dc1 serves")
+    servers.start("dc2")
+    servers.start("dc3")
+    for name in ("dc2", "dc3"):
+        wait_until(lambda one=name: tried(servers, one, "GET", "a") == "1", 20, f"{name} has it")
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_an_empty_directory_is_filled_again_from_logs_that_are_whole(servers, how):
+    start_all(servers)
+    for number in range(50):
+        servers.ask(NAMES[number % 3], "SET", f"key{number}", number)
+        servers.ask("dc2", "INCR", f"count{number % 5}")
+    wait_until(lambda: all_agree(servers), 20, "all agree")
+    before = digests(servers)["dc1"]
+    servers.end("dc2", how)
+    shutil.rmtree(servers.data("dc2"))
+    servers.start("dc2")
+    wait_until(lambda: serves(servers, "dc2"), 30, "dc2 serves again")
+    assert digests(servers) == dict.fromkeys(NAMES, before)
+    assert servers.ask("dc2", "INCR", "count0") == 11
+    wait_until(lambda: servers.ask("dc3", "GET", "count0") == "11", 20, "dc2 replicates again")
+    assert all(tried(servers, name, "INFO")["ensue_stopped"] == 0 for name in NAMES)
+
+
+def test_a_datacenter_that_lost_its_directory_serves_nothing_and_stops_nobody(servers):
+    start_all(servers)
+    servers.ask("dc1", "SET", "a", "precious")
+    servers.ask("dc1", "INCRBY", "counter", 10)
+    fill_beyond_the_first_trim(servers)
+    wait_until(lambda: servers.ask("dc2", "GET", "counter") == "10", 20, "dc2 has it")
+
+    servers.end("dc2", signal.SIGKILL)
+    kept = servers.directory / "kept"
+    servers.data("dc2").rename(kept)
+    servers.start("dc2")
+    wait_until(lambda: "REJOIN" in str(tried(servers, "dc2", "GET", "a")), 30, "dc2 says that it cannot serve")
+    words = str(tried(servers, "dc2", "INCR", "counter"))
+    assert "put that one back" in words and "CAUSAL DEAD" in words
+    assert "REJOIN" in str(tried(servers, "dc2", "SET", "lock", "1", "NX"))
+    for name in ("dc1", "dc3"):
+        servers.ask(name, "INCR", "counter")
+        info = servers.ask(name, "INFO")
+        assert info["ensue_stopped"] == 0 and info["ensue_refused_dc2_partitions"] == 2, name
+    wait_until(lambda: servers.ask("dc1", "GET", "counter") == "12", 20, "the healthy ones exchange")
+
+    # Doing what the message says works: the right directory is put back.
+    servers.end("dc2")
+    shutil.rmtree(servers.data("dc2"))
+    kept.rename(servers.data("dc2"))
+    servers.start("dc2")
+    wait_until(lambda: tried(servers, "dc2", "GET", "counter") == "12", 30, "dc2 is back")
+    wait_until(lambda: all_agree(servers), 20, "all agree")
+    wait_until(lambda: servers.ask("dc1", "INFO")["ensue_refused_dc2_partitions"] == 0, 20, "dc2 is admitted")
+
+    # The other way out: it is lost for good, and the others go on without it.
+    servers.end("dc2", signal.SIGKILL)
+    shutil.rmtree(servers.data("dc2"))
+    servers.start("dc2")
+    wait_until(lambda: "REJOIN" in str(tried(servers, "dc2", "GET", "a")), 30, "dc2 says that it cannot serve")
+    declare_dead(servers, "dc1", "dc2")
+    wait_until(lambda: servers.ask("dc3", "INFO").get("ensue_settled_dc2_partitions") == 2, 20, "dc3 knows")
+    wait_until(lambda: "declared dead" in str(tried(servers, "dc2", "GET", "a")), 20, "dc2 hears of it")
+    assert servers.ask("dc1", "INCR", "counter") == 13
+    wait_until(lambda: servers.ask("dc3", "GET", "counter") == "13", 20, "the survivors go on")
+
+
+def declare_dead(servers, by, name):
+    servers.ask(by, "CAUSAL", "DEAD", name)
+
+
+def listed_writes(servers):
+    """What the stopped partitions of dc2 took after their starts, as their messages say how to list it."""
+    servers.end("dc2")
+    log = (servers.directory / "dc2.log").read_text()
+    places = set(re.findall(r"--writes-after (\d+:\d+)", log))
+    listed = [ensue("fsck", servers.data("dc2"), "--writes-after", place) for place in places]
+    assert places and all(one.returncode == 0 for one in listed)
+    lines = [json.loads(line) for one in listed for line in one.stdout.splitlines()]
+    servers.start("dc2")
+    return [effect for line in lines for effect in line["effects"] if effect["put"] == "fork"]
+
+
+def test_an_old_copy_of_a_directory_is_noticed_and_not_merged(servers):
+    start_all(servers)
+    servers.ask("dc2", "SET", "a", "1")
+    wait_until(lambda: servers.ask("dc1", "GET", "a") == "1", 20, "dc1 has it")
+    servers.end("dc2")
+    copy = servers.directory / "copy"
+    shutil.copytree(servers.data("dc2"), copy)
+    servers.start("dc2")
+    wait_until(lambda: serves(servers, "dc2"), 20, "dc2 serves")
+    for number in range(20):
+        servers.ask("dc2", "SET", f"later{number}", number)
+    wait_until(lambda: servers.ask("dc3", "GET", "later19") == "19", 20, "dc3 has all")
+    servers.end("dc2")
+    shutil.rmtree(servers.data("dc2"))
+    copy.rename(servers.data("dc2"))
+
+    # Alone it cannot know, serves, and takes writes; at the first contact it stops, and says how many.
+    servers.end("dc1")
+    servers.end("dc3")
+    servers.start("dc2")
+    wait_until(lambda: tried(servers, "dc2", "SET", "b", "fork") is True, 20, "the old copy serves")
+    wait_until(lambda: tried(servers, "dc2", "SET", "a", "fork") is True, 20, "the old copy serves")
+    servers.start("dc1")
+    servers.start("dc3")
+    wait_until(lambda: "writes were taken on it" in str(tried(servers, "dc2", "GET", "a")), 20, "dc2 notices")
+    for name in ("dc1", "dc3"):
+        wait_until(lambda one=name: tried(servers, one, "GET", "a") == "1", 20, f"{name} serves what it had")
+        assert servers.ask(name, "GET", "b") is None and servers.ask(name, "INFO")["ensue_stopped"] == 0
+    assert len(listed_writes(servers)) == 2
+    # It is not served by the next start either; with an empty directory everything comes back.
+    servers.end("dc2")
+    servers.start("dc2")
+    wait_until(lambda: "REJOIN" in str(tried(servers, "dc2", "GET", "a")), 20, "it is still the old copy")
+    servers.end("dc2")
+    shutil.rmtree(servers.data("dc2"))
+    servers.start("dc2")
+    wait_until(lambda: tried(servers, "dc2", "GET", "later19") == "19", 30, "everything is back")
+    assert servers.ask("dc2", "GET", "b") is None
