@@ -96,7 +96,7 @@ impl Position {
 
     /// The incarnation that this place belongs to; the place before the first entry counts to the one that ended there.
     pub fn incarnation(self) -> Incarnation {
-        Incarnation(1 + (self.0.saturating_sub(1) >> POSITION_BITS) as u16)
+        Incarnation(1_u16.saturating_add((self.0.saturating_sub(1) >> POSITION_BITS) as u16))
     }
 
     /// How many entries of its incarnation there are up to this place.
@@ -106,7 +106,12 @@ impl Position {
 
     /// The position that follows this one.
     pub fn next(self) -> Position {
-        Position(self.0 + 1)
+        Position(self.0.saturating_add(1))
+    }
+
+    /// Whether a stream may come to this place: there is no incarnation after the last one.
+    pub fn is_possible(self) -> bool {
+        self.0 <= u64::from(u16::MAX) << POSITION_BITS
     }
 }
 

@@ -58,6 +58,9 @@ pub const FULL_DISK_RETRY_US: u64 = 1_000_000;
 pub const CONTEXT_OPERATIONS_MAX: usize = 64;
 /// Longest token accepted from a client.
 pub const TOKEN_BYTES_MAX: usize = 64 << 10;
+/// Milliseconds since 1970 above which a time is no machine's, the year 6429: half of what a logical time can say, so that whatever is counted
+/// above it stays within the other half.
+pub const LOGICAL_MS_MAX: u64 = 1 << 47;
 /// A logical time further ahead of the wall clock than this is never adopted.
 pub const CLOCK_AHEAD_MS_MAX: u64 = 60_000;
 /// The clock is persisted this far ahead, so that a restart never shows a time again.

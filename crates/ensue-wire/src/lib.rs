@@ -12,8 +12,8 @@ pub mod handshake;
 pub mod limits;
 pub mod message;
 
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use codec::{WIRE_VERSION, WIRE_VERSION_MAX, WIRE_VERSION_MIN, decode, encode};
 pub use error::{Damaged, Excess, Malformed, Unsendable, WireError};

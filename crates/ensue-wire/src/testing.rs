@@ -1,5 +1,7 @@
-//! What the tests of this crate share: one fixed sample of every message, and generated envelopes.
+//! Generated envelopes, for the properties of this crate and of those that take messages; and one fixed sample of every message.
 
-pub(crate) mod generated;
+pub mod generated;
+#[cfg(test)]
 mod golden;
+#[cfg(test)]
 pub(crate) mod samples;

@@ -1,4 +1,6 @@
 //! Envelopes of any shape within the limits, for properties.
+//!
+//! Numbers are drawn near those of a small cluster that has run for a while, at the ends of their ranges, and anywhere.
 
 use crate::message::{
     Address, AtValues, ContextName, CoreQuery, CutOutcome, Decision, Envelope, FirstValues, Introduction,
@@ -15,7 +17,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-pub(crate) fn envelope() -> impl Strategy<Value = Envelope> {
+pub fn envelope() -> impl Strategy<Value = Envelope> {
     (address(), address(), time(), message()).prop_map(|(from, to, time, message)| Envelope {
         from,
         to,
@@ -147,7 +149,7 @@ fn transaction() -> BoxedStrategy<Message> {
 }
 
 fn stream() -> BoxedStrategy<Message> {
-    let watermark = (any::<u8>().prop_map(DatacenterId), incarnation(), position());
+    let watermark = (datacenter(), incarnation(), position());
     let acknowledge = (incarnation(), position(), position(), vec(watermark, 0..20), position()).prop_map(
         |(incarnation, received, synced, applied, end)| StreamAcknowledge {
             incarnation,
@@ -166,17 +168,19 @@ fn stream() -> BoxedStrategy<Message> {
         position().prop_map(|after| Message::Regain { after }),
         (position(), position(), vec(string(), 0..8))
             .prop_map(|(after, received, entries)| Message::Regained { after, received, entries }),
-        (any::<u8>().prop_map(DatacenterId), position(), time())
-            .prop_map(|(datacenter, received, time)| Message::Dead { datacenter, received, time }),
+        (datacenter(), position(), time()).prop_map(|(datacenter, received, time)| Message::Dead {
+            datacenter,
+            received,
+            time
+        }),
         (keyspace(), any::<u64>(), vec(any::<u64>(), 0..8))
             .prop_map(|(keyspace, state, live)| Message::BranchFetch { keyspace, state, live }),
         (keyspace(), string()).prop_map(|(keyspace, rebuilt)| Message::BranchFetched { keyspace, rebuilt }),
-        (keyspace(), any::<u64>(), vec(any::<u8>().prop_map(DatacenterId), 0..8))
+        (keyspace(), any::<u64>(), vec(datacenter(), 0..8))
             .prop_map(|(keyspace, state, dead)| Message::BranchLacking { keyspace, state, dead }),
         introduction().prop_map(Message::Introduce),
-        (any::<u8>().prop_map(DatacenterId), position())
-            .prop_map(|(origin, after)| Message::PassOn { origin, after }),
-        (any::<u8>().prop_map(DatacenterId), vec(string(), 0..8))
+        (datacenter(), position()).prop_map(|(origin, after)| Message::PassOn { origin, after }),
+        (datacenter(), vec(string(), 0..8))
             .prop_map(|(origin, entries)| Message::PassedOn { origin, entries }),
     ]
     .boxed()
@@ -227,10 +231,16 @@ fn times() -> BoxedStrategy<Message> {
             .prop_map(|(received, floor, everywhere)| { Message::Stable { received, floor, everywhere } }),
         position().prop_map(|end| Message::Heartbeat { end }),
         Just(Message::AskTime),
-        (any::<u8>().prop_map(DatacenterId), time(), option::of(time()))
-            .prop_map(|(datacenter, whole, doubtful)| Message::Ended { datacenter, whole, doubtful }),
-        (any::<u8>().prop_map(DatacenterId), time(), option::of(time()))
-            .prop_map(|(datacenter, whole, doubtful)| Message::Lost { datacenter, whole, doubtful }),
+        (datacenter(), time(), option::of(time())).prop_map(|(datacenter, whole, doubtful)| Message::Ended {
+            datacenter,
+            whole,
+            doubtful
+        }),
+        (datacenter(), time(), option::of(time())).prop_map(|(datacenter, whole, doubtful)| Message::Lost {
+            datacenter,
+            whole,
+            doubtful
+        }),
         (any::<u64>(), text()).prop_map(|(read, missing)| Message::SliceLate { read, missing }),
         (any::<u64>(), reply()).prop_map(|(read, reply)| Message::SliceRefused { read, reply }),
     ]
@@ -264,8 +274,7 @@ fn reply() -> impl Strategy<Value = Reply> {
 }
 
 fn address() -> impl Strategy<Value = Address> {
-    (any::<bool>(), any::<u8>(), any::<u16>()).prop_map(|(is_core, datacenter, number)| {
-        let datacenter = DatacenterId(datacenter);
+    (any::<bool>(), datacenter(), partition()).prop_map(|(is_core, datacenter, PartitionId(number))| {
         if is_core {
             Address::Core { datacenter, core: CoreId(number) }
         } else {
@@ -285,14 +294,19 @@ fn operations() -> impl Strategy<Value = Vec<OperationId>> {
 }
 
 fn operation() -> impl Strategy<Value = OperationId> {
-    (any::<u8>(), incarnation(), any::<u16>(), position()).prop_map(
+    let fitting = (datacenter(), partition(), position()).prop_map(|(datacenter, partition, position)| {
+        let incarnation = position.incarnation();
+        OperationId { datacenter, incarnation, partition, position }
+    });
+    let any = (datacenter(), incarnation(), partition(), position()).prop_map(
         |(datacenter, incarnation, partition, position)| OperationId {
-            datacenter: DatacenterId(datacenter),
+            datacenter,
             incarnation,
-            partition: PartitionId(partition),
+            partition,
             position,
         },
-    )
+    );
+    prop_oneof![fitting, any]
 }
 
 fn dependencies() -> impl Strategy<Value = Vec<Dependency>> {
@@ -301,16 +315,22 @@ fn dependencies() -> impl Strategy<Value = Vec<Dependency>> {
 }
 
 fn decision() -> impl Strategy<Value = Decision> {
-    let stamp = (time(), any::<u8>(), any::<u16>()).prop_map(|(time, datacenter, partition)| Stamp {
+    let stamp = (time(), datacenter(), partition()).prop_map(|(time, datacenter, partition)| Stamp {
         time,
-        datacenter: DatacenterId(datacenter),
-        partition: PartitionId(partition),
+        datacenter,
+        partition,
     });
     (time(), operation(), stamp).prop_map(|(at, operation, stamp)| Decision { at, operation, stamp })
 }
 
 fn args() -> impl Strategy<Value = Args> {
-    vec(string(), 1..5)
+    let word = |word: &'static str| Bytes::from_static(word.as_bytes());
+    let name =
+        prop_oneof![Just("GET"), Just("SET"), Just("INCR"), Just("MGET"), Just("HSET"), Just("CAUSAL")];
+    let words = vec(prop_oneof![Just("a"), Just("b"), Just("{c}d"), Just("1")], 0..4);
+    let known =
+        (name, words).prop_map(move |(name, words)| std::iter::once(name).chain(words).map(word).collect());
+    prop_oneof![known, vec(string(), 1..5)]
 }
 
 fn commands() -> impl Strategy<Value = Vec<Args>> {
@@ -318,8 +338,8 @@ fn commands() -> impl Strategy<Value = Vec<Args>> {
 }
 
 fn part() -> impl Strategy<Value = Part> {
-    (any::<u16>(), vec((any::<u32>(), args()), 0..4))
-        .prop_map(|(partition, commands)| Part { partition: PartitionId(partition), commands })
+    (partition(), vec((any::<u32>(), args()), 0..4))
+        .prop_map(|(partition, commands)| Part { partition, commands })
 }
 
 fn placed_replies() -> impl Strategy<Value = Vec<(u32, Reply)>> {
@@ -355,13 +375,31 @@ fn keyspace() -> impl Strategy<Value = KeyspaceId> {
 }
 
 fn time() -> impl Strategy<Value = LogicalTime> {
-    any::<u64>().prop_map(LogicalTime)
+    // What a clock shows in the years around 2026, and what it counts within a millisecond.
+    let near =
+        (1_600_000_000_000_u64..1_900_000_000_000, 0..4_u64).prop_map(|(ms, count)| (ms << 16) + count);
+    prop_oneof![4 => near, 1 => ends(), 1 => any::<u64>()].prop_map(LogicalTime)
+}
+
+fn datacenter() -> impl Strategy<Value = DatacenterId> {
+    prop_oneof![8 => 0..4_u8, 1 => any::<u8>()].prop_map(DatacenterId)
+}
+
+fn partition() -> impl Strategy<Value = PartitionId> {
+    prop_oneof![8 => 0..5_u16, 1 => any::<u16>()].prop_map(PartitionId)
+}
+
+/// Both ends of the range of a number, and what lies beside them.
+fn ends() -> impl Strategy<Value = u64> {
+    prop_oneof![0..3_u64, u64::MAX - 2..=u64::MAX, Just(1 << 63), Just((1 << 63) - 1)]
 }
 
 fn incarnation() -> impl Strategy<Value = Incarnation> {
-    any::<u16>().prop_map(Incarnation)
+    prop_oneof![4 => 0..3_u16, 1 => Just(u16::MAX), 1 => any::<u16>()].prop_map(Incarnation)
 }
 
 fn position() -> impl Strategy<Value = Position> {
-    any::<u64>().prop_map(Position)
+    let near_a_life =
+        (0..4_u16, 0..30_u64).prop_map(|(life, number)| Position::before(Incarnation(life)).0 + number);
+    prop_oneof![4 => 0..200_u64, 2 => near_a_life, 1 => ends(), 1 => any::<u64>()].prop_map(Position)
 }
