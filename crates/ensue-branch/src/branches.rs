@@ -39,6 +39,10 @@ pub struct Options {
     pub leaves_max: usize,
 }
 
+/// Commits that may be on their way at once, of all sites together, far more than any log holds: a commit that is named beyond would use up the
+/// names of all that follow.
+const COUNTER_AHEAD_MAX: u64 = 1 << 24;
+
 /// What became of a transaction that did not abort.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Committed {
@@ -214,6 +218,9 @@ impl Branches {
         if states.len() < 2 {
             return Err(Abort::NothingToMerge { constraint: constraint.clone(), found: states.len() });
         }
+        if states.len() > usize::from(u16::MAX) {
+            return Err(Abort::TooManyBranches(states.len()));
+        }
         Ok(self.add(Mode::Merge, anchors, states))
     }
 
@@ -356,7 +363,7 @@ impl Branches {
         let parents = self.commit_states(&transaction, end)?;
         let mode = transaction.mode;
         let writes = transaction.writes.into_iter().map(|(key, value)| Write { key, value }).collect();
-        let commit = Commit { id: self.next_id(&parents), parents, writes };
+        let commit = Commit { id: self.next_id(&parents)?, parents, writes };
         if let Some(equal) = self.equal_merge(&commit.parents, &commit.writes) {
             return Ok(Committed::Known(equal));
         }
@@ -389,11 +396,14 @@ impl Branches {
         Ok(self.dag.newest_of(parents))
     }
 
-    fn next_id(&self, parents: &[StateId]) -> StateId {
+    fn next_id(&self, parents: &[StateId]) -> Result<StateId, Abort> {
         let highest = parents.iter().map(|parent| parent.counter()).max().unwrap_or(0);
         let above =
             if self.rules.hold(Rule::IdsAboveTheirParents) { self.counter.max(highest) } else { highest };
-        StateId::new(above + 1, self.site, self.incarnation)
+        match above < StateId::COUNTER_MAX {
+            true => Ok(StateId::new(above + 1, self.site, self.incarnation)),
+            false => Err(Abort::Names),
+        }
     }
 
     fn check_room(&self, commit: &Commit) -> Result<(), Abort> {
@@ -410,6 +420,12 @@ impl Branches {
     }
 
     // What comes from other sites, and comes back after a restart.
+
+    /// Whether a commit of another site could be named so: a site goes on from the highest name that it knows, and cannot be ahead of all
+    /// that is known here by more than what is on its way.
+    pub fn may_follow(&self, commit: &Commit) -> bool {
+        commit.id.counter() <= self.counter.saturating_add(COUNTER_AHEAD_MAX)
+    }
 
     /// A commit that was made elsewhere, or here before a restart. One that is here already changes nothing.
     pub fn offer(&mut self, tag: Tag, commit: Commit) -> Offered {

@@ -26,6 +26,10 @@ pub enum Abort {
         "BRANCHFULL merges crossed so often that no number holds a fork point's weight: join the branches"
     )]
     Weights,
+    #[error("BRANCHFULL a merge of {0} branches: a state has {max} parents at most, so merge some of them first", max = u16::MAX)]
+    TooManyBranches(usize),
+    #[error("BRANCHFULL the keyspace has given 2^40 names to states: there are no more")]
+    Names,
     #[error("TOOLONG a transaction that writes {0} bytes: a state holds {max} at most", max = limits::ENTRY_BYTES_MAX)]
     TooLong(usize),
     #[error("NOTRANSACTION there is no transaction: BRANCH BEGIN first")]

@@ -54,7 +54,7 @@ impl Branches {
         }
         parents.extend(newest.iter().map(|mine| shared[mine]));
         let names = self.dag.aliases.iter().filter(|(_, other)| **other == state).map(|(name, _)| *name);
-        let equals = names.chain([state]).filter(|name| *name != id).collect();
+        let equals = names.chain([state]).filter(|name| *name != id).take(usize::from(u16::MAX)).collect();
         Some(Rebuilt { id, equals, parents, versions })
     }
 

@@ -540,3 +540,20 @@ fn bounds_are_errors_and_lose_nothing() {
     assert_eq!(one.commit(id, &end), Err(Abort::States(4)));
     assert!(matches!(merge(&mut one, "b=2"), Committed::New(_)), "only a merge makes room");
 }
+
+#[test]
+fn when_the_names_are_used_up_commits_are_refused() {
+    let mut one = site(0);
+    let last = |counter| Commit {
+        id: StateId::new(counter, DatacenterId(1), ensue_types::Incarnation(1)),
+        parents: vec![StateId::ROOT],
+        writes: Vec::new(),
+    };
+    // No site is so far ahead of all that is known here: it is not offered. If it were, nothing would be left to be given.
+    let beyond = last(StateId::COUNTER_MAX);
+    assert!(!one.may_follow(&beyond) && one.may_follow(&last(1 << 20)));
+    tell(&mut one, &beyond);
+    let id = run(&mut one, StateId::ROOT, "a=1");
+    assert_eq!(one.commit(id, &constraint("SERIALIZABILITY")), Err(Abort::Names));
+    assert_eq!(one.figures().transactions, 0);
+}
