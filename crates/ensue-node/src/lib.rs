@@ -3,6 +3,7 @@
 //! One `Node` a core, the same value in the server and in the simulator. Inputs go in by `Node::on_input`, outputs
 //! come out by `Node::next_output`; nothing here does I/O, reads a clock, or waits.
 
+mod admission;
 mod applied;
 mod command;
 pub mod config;

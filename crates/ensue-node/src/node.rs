@@ -3,6 +3,7 @@
 //! A message to a partition or a core goes the same way wherever that is: `router` finds the core, and what is ours comes
 //! back in by the same door. An input is run until nothing inside has anything left to say to anything inside.
 
+use crate::admission::Admission;
 use crate::config::NodeConfig;
 use crate::partition::{Partition, Protocols};
 use crate::router::Router;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Node {
     config: Arc<NodeConfig>,
+    protocols: Protocols,
     sessions: Sessions,
     partitions: BTreeMap<PartitionId, Partition>,
     router: Router,
@@ -81,6 +83,7 @@ impl Node {
             stopping: false,
             stopped: false,
             config: config.clone(),
+            protocols,
         };
         for partition in node.partitions.values_mut() {
             partition.start();
@@ -99,7 +102,7 @@ impl Node {
             Input::ClientCommands { session, commands } => self.sessions.on_commands(now, session, commands),
             Input::ClientBroke { session, error } => self.sessions.on_broke(now, session, error),
             Input::ClientGone { session } => self.sessions.on_gone(now, session),
-            Input::Message(envelope) => self.route(envelope),
+            Input::Message(envelope) => self.admit(envelope),
             Input::LinkUp { datacenter, core } => self.on_link_up(now, datacenter, core),
             Input::LinkDown { datacenter, core } => self.on_link_down(now, datacenter, core),
             Input::Disk { partition, done } => {
@@ -175,6 +178,20 @@ impl Node {
         }
         released.into_iter().for_each(|envelope| self.route(envelope));
         self.finish_stopping();
+    }
+
+    /// What another core says comes in by this door, and by no other. What is refused is counted where its sender is known.
+    fn admit(&mut self, envelope: Envelope) {
+        let admission = Admission { topology: &self.config.topology, protocols: &self.protocols };
+        let Err(what) = admission.judge(self.config.core, &envelope) else {
+            return self.inbox.push_back(envelope);
+        };
+        self.outputs.push_back(Output::Trace(Trace::Refused { what }));
+        if let Address::Partition { partition, .. } = envelope.to {
+            if let Some(partition) = self.partitions.get_mut(&partition) {
+                partition.count_refused(envelope.from.datacenter());
+            }
+        }
     }
 
     /// Ours comes back in; the rest goes to the core that owns it.

@@ -7,6 +7,7 @@
 //! `dead` and `discarded` a datacenter that is lost for good, `branching` keyspaces that are states and not rows, `collect` and `everywhere` what may be forgotten,
 //! `survey` figures.
 
+mod admit;
 mod branching;
 mod catch_up;
 mod checkpoint;
@@ -155,6 +156,8 @@ pub struct Partition {
     early: early::Early,
     /// Bytes of rows above which local writes are refused; 0 is no bound.
     pub(crate) memory_max: u64,
+    /// What datacenters said that was refused, by who said it.
+    refused: BTreeMap<DatacenterId, u64>,
     next_number: u64,
 }
 
@@ -210,6 +213,7 @@ impl Partition {
             memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
             // Numbers of an earlier life must not be taken for ours when they are answered late (trap 54).
             next_number: u64::from(config.boot) << 32,
+            refused: BTreeMap::new(),
             config,
             protocols,
         }
@@ -331,7 +335,9 @@ impl Partition {
             Message::BranchFetch { keyspace, state, live } => {
                 self.on_branch_fetch(from, keyspace, state, &live);
             }
-            Message::BranchFetched { keyspace, rebuilt } => self.on_branch_fetched(keyspace, rebuilt),
+            Message::BranchFetched { keyspace, rebuilt } => {
+                self.on_branch_fetched(from.datacenter(), keyspace, rebuilt);
+            }
             Message::BranchLacking { keyspace, state, dead } => {
                 self.on_branch_lacking(from.datacenter(), keyspace, state, &dead);
             }
@@ -339,7 +345,9 @@ impl Partition {
                 self.on_dead(from.datacenter(), datacenter, received, time);
             }
             Message::PassOn { origin, after } => self.on_pass_on(from.datacenter(), origin, after),
-            Message::PassedOn { origin, entries } => self.on_passed_on(origin, entries),
+            Message::PassedOn { origin, entries } => {
+                self.on_passed_on(from.datacenter(), origin, entries);
+            }
             Message::Introduce(introduction) => self.on_introduce(from.datacenter(), &introduction),
             Message::StreamResume { received, .. } => self.on_stream_resume(from.datacenter(), received),
             Message::StreamEntries { first, entries, .. } => {

@@ -109,9 +109,9 @@ impl Position {
         Position(self.0.saturating_add(1))
     }
 
-    /// Whether a stream may come to this place: there is no incarnation after the last one.
+    /// Whether a stream may come to this place, and go on in another incarnation if it must.
     pub fn is_possible(self) -> bool {
-        self.0 <= u64::from(u16::MAX) << POSITION_BITS
+        self.0 <= u64::from(u16::MAX - 1) << POSITION_BITS
     }
 }
 

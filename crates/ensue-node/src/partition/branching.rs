@@ -19,7 +19,7 @@ pub(super) use stream::note_of;
 
 use super::Partition;
 use crate::config::NodeConfig;
-use ensue_branch::{Branches, Options, StateId, TransactionId};
+use ensue_branch::{Branches, Commit, Options, StateId, TransactionId};
 use ensue_protocol::Protocol;
 use ensue_types::{CoreId, DatacenterId, KeyspaceId, PartitionId, RequestId, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,6 +81,11 @@ impl Branching {
     /// What was asked for may not have arrived, or others may have it now.
     pub(super) fn ask_again(&mut self) {
         self.asked.clear();
+    }
+
+    /// Whether a commit of another datacenter has a name that could follow those that are known here.
+    pub(super) fn may_follow(&self, keyspace: KeyspaceId, commit: &Commit) -> bool {
+        self.keyspaces.get(&keyspace).is_some_and(|branches| branches.may_follow(commit))
     }
 
     pub(super) fn bytes(&self) -> u64 {

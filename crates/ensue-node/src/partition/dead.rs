@@ -279,11 +279,17 @@ impl Partition {
         );
     }
 
-    pub(super) fn on_passed_on(&mut self, origin: DatacenterId, entries: Vec<Bytes>) {
+    pub(super) fn on_passed_on(&mut self, from: DatacenterId, origin: DatacenterId, entries: Vec<Bytes>) {
         if !self.dead.contains(origin) || self.is_out_of_room() {
             return self.pause(origin);
         }
         let before = self.receivers.get(&origin).map(|receiver| receiver.received());
+        // Who has said how much it has, and that it is more than there is here, may have been asked.
+        let declared = self.dead.declared.get(&origin);
+        let holds = declared.and_then(|declared| declared.heard.get(&from)).map(|have| have.received);
+        if holds <= before {
+            return self.trace(Trace::Refused { what: "entries passed on by who was not asked for them" });
+        }
         for bytes in entries {
             let Ok(position) = layout::entry_position(&bytes) else {
                 self.trace(Trace::Refused { what: "an entry passed on that cannot be read" });

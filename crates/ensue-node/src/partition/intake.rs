@@ -123,7 +123,7 @@ impl Partition {
                     return true;
                 }
             }
-            Arrival::Gap => match after_a_loss(&bytes) {
+            Arrival::Gap => match after_a_loss(origin, position, &bytes) {
                 Some(after) if after == received => {}
                 Some(after) if after < received => {
                     self.refuse_loss(origin, after, received);
@@ -170,11 +170,11 @@ impl Partition {
         bytes: Bytes,
     ) -> bool {
         let Ok(entry) = layout::decode_entry(&bytes) else {
-            self.trace(Trace::Refused { what: "a stream entry that cannot be read" });
+            self.refuse_from(origin, "a stream entry that cannot be read");
             return false;
         };
-        if entry.position != position || entry.stamp.datacenter != origin {
-            self.trace(Trace::Refused { what: "a stream entry that is not what it says" });
+        if let Err(what) = self.judge_entry(origin, position, &entry) {
+            self.refuse_from(origin, what);
             return false;
         }
         // A stamp too far ahead pauses its stream; it is never skipped (trap 31).
@@ -508,9 +508,14 @@ impl Partition {
 }
 
 /// Where the stream ended before this entry, if it is the first after a loss.
-fn after_a_loss(bytes: &Bytes) -> Option<Position> {
-    match layout::decode_entry(bytes).ok()?.change {
-        Change::Lost { after } => Some(after),
+fn after_a_loss(origin: DatacenterId, position: Position, bytes: &Bytes) -> Option<Position> {
+    let entry = layout::decode_entry(bytes).ok()?;
+    let life = position.incarnation();
+    let begins_life = position == Position::before(life).next();
+    match entry.change {
+        Change::Lost { after } if begins_life && after.incarnation() < life => {
+            (entry.position == position && entry.stamp.datacenter == origin).then_some(after)
+        }
         _ => None,
     }
 }

@@ -139,14 +139,20 @@ impl Partition {
             Change::Lost { after } => {
                 let incarnation = entry.position.incarnation();
                 let is_first = entry.position == Position::before(incarnation).next();
-                (is_first && after == self.position && incarnation > self.position.incarnation())
-                    .then_some((after, incarnation))
+                // One that this log has not begun, and that is over: the next is begun when all is back.
+                let begun = self.persistence.open().incarnation();
+                let is_over = begun < incarnation && incarnation <= self.incarnation;
+                (is_first && is_over && after == self.position).then_some((after, incarnation))
             }
             _ => None,
         };
         let follows = entry.position == self.position.next() || declares.is_some();
         if !follows || entry.stamp.datacenter != self.datacenter {
             self.trace(Trace::Refused { what: "a returned entry that does not follow" });
+            return false;
+        }
+        if let Err(what) = self.judge_own(&entry) {
+            self.trace(Trace::Refused { what });
             return false;
         }
         if let Some((_, incarnation)) = declares {

@@ -91,6 +91,7 @@ impl Partition {
                 continue;
             }
             let name = &self.config.topology.datacenters[usize::from(datacenter.0)].name;
+            add(&format!("refused_{name}_messages"), self.refused(*datacenter));
             add(&format!("lag_{name}_entries"), entries_between(sender.synced(), self.position));
             add(&format!("unreceived_{name}_entries"), entries_between(sender.received(), self.position));
             add(&format!("linked_{name}"), u64::from(sender.is_resumed()));

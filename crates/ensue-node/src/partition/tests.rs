@@ -11,6 +11,7 @@ mod early;
 mod forgetting;
 mod identity;
 mod lapses;
+mod nonsense;
 mod parts;
 mod previous;
 mod regain;

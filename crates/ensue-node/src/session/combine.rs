@@ -47,7 +47,10 @@ impl Combination {
         }
         match self {
             Combination::Gather => gather(pieces, keys),
-            Combination::Sum => Reply::Integer(pieces.iter().map(|(_, reply)| integer(reply)).sum()),
+            Combination::Sum => {
+                let sum = pieces.iter().fold(0_i64, |sum, (_, reply)| sum.saturating_add(integer(reply)));
+                Reply::Integer(sum)
+            }
             Combination::AllOk => Reply::OK,
             Combination::Concatenate => {
                 Reply::Array(pieces.into_iter().flat_map(|(_, r)| items(r)).collect())

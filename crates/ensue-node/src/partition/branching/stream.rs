@@ -191,12 +191,22 @@ impl Partition {
         }
     }
 
-    pub(in crate::partition) fn on_branch_fetched(&mut self, keyspace: KeyspaceId, bytes: Bytes) {
-        let Some(branches) = self.branching.keyspaces.get_mut(&keyspace) else { return };
+    pub(in crate::partition) fn on_branch_fetched(
+        &mut self,
+        from: DatacenterId,
+        keyspace: KeyspaceId,
+        bytes: Bytes,
+    ) {
         let Ok(rebuilt) = Rebuilt::decode(bytes.clone()) else {
-            return self
-                .trace(Trace::Refused { what: "a state of a branching keyspace that cannot be read" });
+            return self.refuse_from(from, "a state of a branching keyspace that cannot be read");
         };
+        let site = rebuilt.id.site();
+        let was_asked = self.branching.asked.contains_key(&(keyspace, rebuilt.id))
+            && (from == site || self.dead.contains(site));
+        if !was_asked {
+            return; // Or it is an answer that comes twice.
+        }
+        let Some(branches) = self.branching.keyspaces.get_mut(&keyspace) else { return };
         let offered = branches.accept(&rebuilt);
         // If it has no place here, because what it was said to come from is here no more, it is asked for anew.
         self.branching.asked.remove(&(keyspace, rebuilt.id));

@@ -77,7 +77,8 @@ fn receive_what_waits(world: &mut World) {
     let incarnation = Incarnation(1);
     let operation = OperationId { datacenter: OTHER, incarnation, partition: BESIDE, position };
     let effect = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() };
-    let effects = vec![RowEffect { key: Bytes::from_static(b"x"), column: Column::Text, effect }];
+    // A key of the first of two partitions.
+    let effects = vec![RowEffect { key: Bytes::from_static(b"b"), column: Column::Text, effect }];
     let time = LogicalTime::from_ms(world.now.wall_ms);
     let entry = Entry {
         position,

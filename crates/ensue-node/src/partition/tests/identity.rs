@@ -174,7 +174,7 @@ fn an_operators_word_is_taken_back_when_an_earlier_directory_is_heard_of() {
 /// What a checkpoint, or the log behind one, remembers of the last entry of a stream.
 #[test]
 fn the_last_entry_of_a_stream_is_known_after_a_restart() {
-    let mut world = World::under("eiger", Files::new(), NOW, u64::MAX).started();
+    let mut world = World::under("eventual", Files::new(), NOW, u64::MAX).started();
     introduce(&mut world, introduction());
     world.receive(1, "c", put("3"));
     let said = |world: &mut World| {
@@ -188,7 +188,7 @@ fn the_last_entry_of_a_stream_is_known_after_a_restart() {
     };
     let before = said(&mut world);
     assert!(before.is_some_and(|(received, last)| received == Position(1) && last != LogicalTime::ZERO));
-    let mut again = World::under("eiger", world.files, NOW, u64::MAX).started();
+    let mut again = World::under("eventual", world.files, NOW, u64::MAX).started();
     assert_eq!(said(&mut again), before);
 }
 

@@ -1,0 +1,402 @@
+//! The door for what other cores, nodes and datacenters say: what a message may name, given the topology and who sends it.
+//!
+//! An envelope arrives, and a verdict leaves: admitted, or why not. Promises that whoever takes an admitted message may index by each
+//! keyspace, partition and datacenter in it, count on from each position, and observe each time; that another datacenter says only what the
+//! same partition of two datacenters says to each other; and that a transaction is spoken of by those who take part in it. What only the
+//! receiver's state can tell, such as whether a transaction is known, is left to the receiver, which ignores what does not fit.
+//!
+//! - From another datacenter: streams, acknowledgements, times, and what concerns lost tails and dead datacenters, from the same partition.
+//! - From sessions of this datacenter: requests, for keys of the partition that they are sent to.
+//! - From partitions of this datacenter: reads of cuts, times, dependencies, the steps of transactions; and answers to sessions.
+//!
+//! What a stream brings is judged in the same way before it is logged (`entry`).
+
+mod entry;
+
+pub(crate) use entry::Arrival;
+
+use crate::Topology;
+use ensue_protocol::Protocol;
+use ensue_types::{
+    Args, Context, CoreId, DatacenterId, Dependency, Incarnation, KeyspaceId, LogicalTime, OperationId, Part,
+    PartitionId, Position, TimeVector, limits, partition_of,
+};
+use ensue_wire::{Address, CutOutcome, Decision, Envelope, Introduction, Message, StreamAcknowledge};
+use std::collections::BTreeSet;
+
+/// Admitted, or why not.
+pub(crate) type Verdict = Result<(), &'static str>;
+
+/// What a core knows without looking at any state.
+#[derive(Clone, Copy)]
+pub(crate) struct Admission<'a> {
+    pub topology: &'a Topology,
+    pub protocols: &'a [Box<dyn Protocol>],
+}
+
+/// An admission is decided by this.
+fn admit(condition: bool, otherwise: &'static str) -> Verdict {
+    if condition { Ok(()) } else { Err(otherwise) }
+}
+
+impl Admission<'_> {
+    /// Judges a message to one of this core's places.
+    pub fn judge(&self, core: CoreId, envelope: &Envelope) -> Verdict {
+        let Envelope { from, to, time, message } = envelope;
+        self.place(*from)?;
+        self.place(*to)?;
+        possible(*time)?;
+        let ours = self.topology.datacenter;
+        let receiver = match *to {
+            Address::Partition { datacenter, partition } => self.topology.owner(datacenter, partition),
+            Address::Core { core, .. } => core,
+        };
+        admit(to.datacenter() == ours && receiver == core, "a message for another core")?;
+        match (*from, *to) {
+            (
+                Address::Partition { datacenter, partition: peer },
+                Address::Partition { partition: own, .. },
+            ) if datacenter != ours => {
+                admit(peer == own, "a message of another datacenter's other partition")?;
+                self.of_a_datacenter(datacenter, message)
+            }
+            _ if from.datacenter() != ours => Err("a message between sessions of two datacenters"),
+            (Address::Core { .. }, Address::Partition { partition: own, .. }) => {
+                self.of_a_session(own, message)
+            }
+            (Address::Partition { partition: from, .. }, Address::Partition { partition: own, .. }) => {
+                self.of_a_partition(from, own, message)
+            }
+            (Address::Core { .. }, Address::Core { .. }) => match message {
+                Message::CoreQuery { .. } | Message::CoreAnswer { .. } => Ok(()),
+                _ => Err("a message that no core sends another"),
+            },
+            (Address::Partition { .. }, Address::Core { .. }) => self.of_an_owner(message),
+        }
+    }
+
+    /// What the same partition of another datacenter may say.
+    fn of_a_datacenter(&self, from: DatacenterId, message: &Message) -> Verdict {
+        match message {
+            Message::Regain { after } => position(*after),
+            Message::Regained { after, received, .. } => {
+                position(*after)?;
+                position(*received)
+            }
+            Message::BranchFetch { keyspace, .. } | Message::BranchFetched { keyspace, .. } => {
+                self.branching(*keyspace)
+            }
+            Message::BranchLacking { keyspace, dead, .. } => {
+                self.branching(*keyspace)?;
+                dead.iter().try_for_each(|datacenter| self.datacenter(*datacenter))
+            }
+            Message::Dead { datacenter, received, .. } => {
+                self.datacenter(*datacenter)?;
+                admit(*datacenter != from, "a datacenter that calls itself dead")?;
+                position(*received)
+            }
+            Message::PassOn { origin, after } => {
+                self.third(from, *origin)?;
+                position(*after)
+            }
+            Message::PassedOn { origin, .. } => self.third(from, *origin),
+            Message::StreamResume { incarnation, received } => place_in(*incarnation, *received),
+            Message::StreamEntries { incarnation, first, entries } => {
+                place_in(*incarnation, *first)?;
+                let last = Position(first.0.saturating_add(entries.len() as u64));
+                position(last)?;
+                admit(*first > Position(0), "a stream that begins before its first place")
+            }
+            Message::StreamAcknowledge(acknowledge) => self.acknowledgement(acknowledge),
+            Message::Heartbeat { end } => position(*end),
+            Message::Introduce(introduction) => {
+                let Introduction { received, last, applied, end, .. } = introduction;
+                possible(*last)?;
+                [received, applied, end].into_iter().try_for_each(|place| position(*place))
+            }
+            Message::AskTime => Ok(()),
+            _ => Err("a message that no datacenter sends another"),
+        }
+    }
+
+    fn acknowledgement(&self, acknowledge: &StreamAcknowledge) -> Verdict {
+        let StreamAcknowledge { incarnation, received, synced, applied, end } = acknowledge;
+        place_in(*incarnation, *received)?;
+        admit(synced <= received, "an acknowledgement of more as synced than as received")?;
+        position(*end)?;
+        applied.iter().try_for_each(|(origin, _, applied)| {
+            self.datacenter(*origin)?;
+            position(*applied)
+        })
+    }
+
+    /// What a session of this datacenter may ask a partition.
+    fn of_a_session(&self, own: PartitionId, message: &Message) -> Verdict {
+        match message {
+            Message::Execute { keyspace, context, commands, .. } => {
+                past(context)?;
+                self.commands(own, *keyspace, commands)
+            }
+            Message::ReadFirst { keyspace, commands, .. } => self.commands(own, *keyspace, commands),
+            Message::ReadAt { keyspace, commands, at, .. } => {
+                possible(*at)?;
+                self.commands(own, *keyspace, commands)
+            }
+            Message::Transact { keyspace, context, parts, .. } => {
+                past(context)?;
+                self.parts(*keyspace, parts)?;
+                let together = self.protocol(*keyspace)?.capabilities().write_transactions;
+                admit(together || parts.len() == 1, "a write transaction of a protocol that has none")
+            }
+            Message::ReadCut { keyspace, context, parts, .. } => {
+                past(context)?;
+                self.parts(*keyspace, parts)
+            }
+            Message::AwaitReplicas { dependencies, times, .. }
+            | Message::CountReplicas { dependencies, times, .. } => {
+                self.times(times)?;
+                dependencies.iter().try_for_each(|dependency| self.operation(&dependency.operation))
+            }
+            Message::ContextFetch { context: name, .. } => self.protocol(name.keyspace).map(drop),
+            Message::ContextMerge { name, context, .. } => {
+                past(context)?;
+                self.protocol(name.keyspace).map(drop)
+            }
+            Message::Survey { .. } => Ok(()),
+            Message::CheckDependencies { dependencies, .. } => self.asked(own, dependencies),
+            Message::AwaitTimes { times, .. } => self.times(times),
+            _ => Err("a message that no session sends"),
+        }
+    }
+
+    /// What another partition of this datacenter may say.
+    fn of_a_partition(&self, from: PartitionId, own: PartitionId, message: &Message) -> Verdict {
+        match message {
+            Message::ReadSlice { keyspace, cut, commands, .. } => {
+                self.times(cut)?;
+                self.commands(own, *keyspace, commands)
+            }
+            Message::SliceRead { .. } | Message::SliceLate { .. } | Message::SliceRefused { .. } => Ok(()),
+            Message::Heard { received, floor, everywhere }
+            | Message::Stable { received, floor, everywhere } => {
+                self.times(received)?;
+                self.times(floor)?;
+                everywhere.iter().try_for_each(|operation| self.operation(operation))
+            }
+            Message::Ended { datacenter, .. } | Message::Lost { datacenter, .. } => self.other(*datacenter),
+            Message::CheckDependencies { dependencies, .. } => self.asked(own, dependencies),
+            Message::DependenciesMet { gone, .. } => self.dependencies(gone),
+            Message::Repeat { .. } | Message::Repeated { .. } => Ok(()),
+            Message::PartsSynced { operations } => {
+                operations.iter().try_for_each(|operation| self.coordinated(own, operation))
+            }
+            Message::PartsForgotten { operations } => {
+                operations.iter().try_for_each(|operation| self.coordinated(from, operation))
+            }
+            message => self.of_a_transaction(from, own, message),
+        }
+    }
+
+    /// What its coordinator says of a transaction, and what is said to its coordinator.
+    fn of_a_transaction(&self, from: PartitionId, own: PartitionId, message: &Message) -> Verdict {
+        match message {
+            Message::Prepare { transaction, keyspace, part } => {
+                self.coordinated(from, transaction)?;
+                self.protocol(*keyspace)?;
+                let Some(part) = part else { return Ok(()) };
+                admit(transaction.datacenter == self.topology.datacenter, "a part that its stream brings")?;
+                admit(part.partition == own, "a part of another partition")?;
+                self.part(*keyspace, part)
+            }
+            Message::Commit { transaction, decision } => self.decision(from, transaction, decision),
+            Message::CommitChecked { transaction, decision: Some(decision), .. } => {
+                self.decision(from, transaction, decision)
+            }
+            Message::CommitChecked { transaction, decision: None, .. } | Message::Abandon { transaction } => {
+                self.coordinated(from, transaction)
+            }
+            Message::AwaitPart { transaction }
+            | Message::Discard { transaction }
+            | Message::ForgetVote { transaction } => {
+                self.coordinated(from, transaction)?;
+                self.other(transaction.datacenter)
+            }
+            Message::Vote { transaction } | Message::Committed { transaction, .. } => {
+                self.coordinated(own, transaction)
+            }
+            Message::CommitCheck { transaction, at, .. } => {
+                possible(*at)?;
+                self.coordinated(own, transaction)
+            }
+            Message::Notify { transaction } | Message::PartGone { transaction } => {
+                self.coordinated(own, transaction)?;
+                self.other(transaction.datacenter)
+            }
+            _ => Err("a message that no partition sends another of its datacenter"),
+        }
+    }
+
+    /// What a partition may answer a session.
+    fn of_an_owner(&self, message: &Message) -> Verdict {
+        match message {
+            Message::Executed { context, .. }
+            | Message::GaveUp { context, .. }
+            | Message::Transacted { context, .. }
+            | Message::ContextFetched { context, .. } => past(context),
+            Message::CutRead { outcome, .. } => match outcome {
+                CutOutcome::Read { context, .. } | CutOutcome::GaveUp { context, .. } => past(context),
+                CutOutcome::TooLate => Ok(()),
+            },
+            Message::ReadFirstDone { latest_valid, values, .. } => {
+                possible(*latest_valid)?;
+                values.as_ref().map_or(Ok(()), |values| possible(values.earliest_valid))
+            }
+            Message::ReadAtDone { .. }
+            | Message::Refused { .. }
+            | Message::ReplicasReached { .. }
+            | Message::ContextMerged { .. }
+            | Message::Surveyed { .. } => Ok(()),
+            Message::DependenciesMet { gone, .. } => self.dependencies(gone),
+            _ => Err("a message that no partition answers"),
+        }
+    }
+
+    // What messages are made of.
+
+    fn place(&self, address: Address) -> Verdict {
+        let Some(there) = self.topology.datacenters.get(usize::from(address.datacenter().0)) else {
+            return Err("a datacenter that the cluster does not have");
+        };
+        match address {
+            Address::Partition { partition, .. } => self.partition(partition),
+            Address::Core { core, .. } => {
+                admit(core.0 < there.cores, "a core that the cluster does not have")
+            }
+        }
+    }
+
+    fn datacenter(&self, datacenter: DatacenterId) -> Verdict {
+        let exists = usize::from(datacenter.0) < self.topology.datacenters.len();
+        admit(exists, "a datacenter that the cluster does not have")
+    }
+
+    /// A datacenter that is not this one.
+    fn other(&self, datacenter: DatacenterId) -> Verdict {
+        self.datacenter(datacenter)?;
+        admit(datacenter != self.topology.datacenter, "a datacenter that is spoken of to itself")
+    }
+
+    /// A datacenter that is neither this one nor who speaks of it.
+    fn third(&self, from: DatacenterId, datacenter: DatacenterId) -> Verdict {
+        self.other(datacenter)?;
+        admit(datacenter != from, "a stream that is passed on by its own datacenter")
+    }
+
+    fn partition(&self, partition: PartitionId) -> Verdict {
+        admit(partition.0 < self.topology.partitions, "a partition that the cluster does not have")
+    }
+
+    fn protocol(&self, keyspace: KeyspaceId) -> Result<&dyn Protocol, &'static str> {
+        let protocol = self.protocols.get(usize::from(keyspace.0));
+        protocol.map(AsRef::as_ref).ok_or("a keyspace that is not configured")
+    }
+
+    fn branching(&self, keyspace: KeyspaceId) -> Verdict {
+        admit(self.protocol(keyspace)?.needs().branches, "states of a keyspace that has no branches here")
+    }
+
+    fn operation(&self, operation: &OperationId) -> Verdict {
+        self.datacenter(operation.datacenter)?;
+        self.partition(operation.partition)?;
+        position(operation.position)
+    }
+
+    /// A transaction that this partition coordinates.
+    fn coordinated(&self, by: PartitionId, transaction: &OperationId) -> Verdict {
+        self.operation(transaction)?;
+        admit(transaction.partition == by, "a transaction that another partition coordinates")
+    }
+
+    fn decision(&self, by: PartitionId, transaction: &OperationId, decision: &Decision) -> Verdict {
+        self.coordinated(by, transaction)?;
+        self.coordinated(by, &decision.operation)?;
+        let Decision { at, operation, stamp } = decision;
+        possible(*at)?;
+        possible(stamp.time)?;
+        let fits = stamp.partition == by
+            && stamp.datacenter == transaction.datacenter
+            && operation.datacenter == transaction.datacenter;
+        admit(fits, "a decision about another transaction")
+    }
+
+    fn dependencies(&self, dependencies: &[Dependency]) -> Verdict {
+        dependencies.iter().try_for_each(|dependency| self.operation(&dependency.operation))
+    }
+
+    /// Dependencies that this partition knows of.
+    fn asked(&self, own: PartitionId, dependencies: &[Dependency]) -> Verdict {
+        self.dependencies(dependencies)?;
+        let here = dependencies.iter().all(|dependency| dependency.operation.partition == own);
+        admit(here, "a dependency check for another partition")
+    }
+
+    /// One time a datacenter. Those of others need not be possible: what a dead one wrote is here for ever.
+    fn times(&self, times: &TimeVector) -> Verdict {
+        admit(times.len() <= self.topology.datacenters.len(), "times of more datacenters than there are")?;
+        possible(times.at(self.topology.datacenter))
+    }
+
+    /// Parts of one transaction or one cut, each of another partition.
+    fn parts(&self, keyspace: KeyspaceId, parts: &[Part]) -> Verdict {
+        let partitions: BTreeSet<PartitionId> = parts.iter().map(|part| part.partition).collect();
+        admit(!parts.is_empty() && partitions.len() == parts.len(), "parts that are not one a partition")?;
+        parts.iter().try_for_each(|part| self.part(keyspace, part))
+    }
+
+    fn part(&self, keyspace: KeyspaceId, part: &Part) -> Verdict {
+        self.partition(part.partition)?;
+        let spread = self.spread(keyspace)?;
+        part.commands.iter().try_for_each(|(_, args)| command(part.partition, spread, args))
+    }
+
+    fn commands(&self, own: PartitionId, keyspace: KeyspaceId, commands: &[Args]) -> Verdict {
+        let spread = self.spread(keyspace)?;
+        commands.iter().try_for_each(|args| command(own, spread, args))
+    }
+
+    /// Over how many partitions, from the first on, the keys of a keyspace are spread.
+    fn spread(&self, keyspace: KeyspaceId) -> Result<u16, &'static str> {
+        let one = self.protocol(keyspace)?.needs().one_stream;
+        Ok(if one { 1 } else { self.topology.partitions })
+    }
+}
+
+/// A command with a name, and with keys of this partition only.
+fn command(own: PartitionId, spread: u16, args: &Args) -> Verdict {
+    let Some(name) = args.first() else { return Err("a command without a name") };
+    // What is no command is answered as one that is not known.
+    let Some(spec) = ensue_resp::lookup(name) else { return Ok(()) };
+    let mut keys = ensue_resp::keys(spec, args);
+    admit(keys.all(|key| partition_of(key, spread) == own), "a key of another partition")
+}
+
+fn past(context: &Context) -> Verdict {
+    possible(context.time)
+}
+
+fn possible(time: LogicalTime) -> Verdict {
+    admit(time.ms() < limits::LOGICAL_MS_MAX, "a time that no clock shows")
+}
+
+fn position(position: Position) -> Verdict {
+    admit(position.is_possible(), "a position that no stream comes to")
+}
+
+/// A place of a stream in the life that it is said to be of.
+fn place_in(incarnation: Incarnation, place: Position) -> Verdict {
+    position(place)?;
+    admit(place.incarnation() == incarnation, "a position of another incarnation than it is said to be of")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! One table: what is said to partition 0 of the first of three datacenters, of two cores and four partitions, and the verdict.
+
+use super::*;
+use crate::DatacenterTopology;
+use ensue_protocol::Options;
+use ensue_types::{Context, RequestId, Rules, Stamp};
+
+const OURS: DatacenterId = DatacenterId(0);
+const TWIN: Address = Address::Partition { datacenter: DatacenterId(1), partition: PartitionId(0) };
+const BESIDE: Address = Address::Partition { datacenter: OURS, partition: PartitionId(1) };
+const SESSIONS: Address = Address::Core { datacenter: OURS, core: CoreId(1) };
+const OWN: Address = Address::Partition { datacenter: OURS, partition: PartitionId(0) };
+/// A key of partition 0, and one of another.
+const OWN_KEY: &str = "b";
+const OTHER_KEY: &str = "a";
+
+fn topology() -> Topology {
+    let placement = (0..4).map(|partition| CoreId(partition % 2)).collect::<Vec<_>>();
+    let one = |number: u8| DatacenterTopology {
+        name: DatacenterId(number).to_string(),
+        cores: 2,
+        placement: placement.clone(),
+    };
+    Topology { datacenter: OURS, partitions: 4, datacenters: (0..3).map(one).collect() }
+}
+
+/// Keyspace 0 has write transactions, 1 goes by times and has none, 2 has branches.
+fn protocols() -> Vec<Box<dyn Protocol>> {
+    let by_name = |name| ensue_protocol::by_name(name, Options::default(), Rules::default());
+    ["eiger", "cure", "tardis"].into_iter().flat_map(by_name).collect()
+}
+
+fn verdict(from: Address, message: Message) -> Verdict {
+    verdict_of(Envelope { from, to: OWN, time: LogicalTime::from_ms(1_700_000_000_000), message })
+}
+
+fn verdict_of(envelope: Envelope) -> Verdict {
+    let (topology, protocols) = (topology(), protocols());
+    Admission { topology: &topology, protocols: &protocols }.judge(CoreId(0), &envelope)
+}
+
+fn operation(datacenter: u8, partition: u16, position: u64) -> OperationId {
+    let position = Position(position);
+    OperationId {
+        datacenter: DatacenterId(datacenter),
+        incarnation: position.incarnation(),
+        partition: PartitionId(partition),
+        position,
+    }
+}
+
+fn execute(keyspace: u8, line: &str) -> Message {
+    let args = line.split_whitespace().map(|word| word.to_owned().into()).collect();
+    let (request, context) = (RequestId::default(), Context::default());
+    Message::Execute { request, keyspace: KeyspaceId(keyspace), context, commands: vec![args] }
+}
+
+fn transact(keyspace: u8, partitions: &[u16]) -> Message {
+    let parts =
+        partitions.iter().map(|partition| Part { partition: PartitionId(*partition), commands: vec![] });
+    let (request, context) = (RequestId::default(), Context::default());
+    Message::Transact { request, keyspace: KeyspaceId(keyspace), context, parts: parts.collect() }
+}
+
+fn commit(transaction: OperationId, by: u16) -> Message {
+    let (at, partition) = (LogicalTime(9), PartitionId(by));
+    let stamp = Stamp { time: at, datacenter: transaction.datacenter, partition };
+    let operation = OperationId { position: Position(7), ..transaction };
+    Message::Commit { transaction, decision: Decision { at, operation, stamp } }
+}
+
+fn entries(incarnation: u16, first: u64) -> Message {
+    let incarnation = Incarnation(incarnation);
+    Message::StreamEntries { incarnation, first: Position(first), entries: vec![Default::default(); 2] }
+}
+
+fn acknowledge(received: u64, synced: u64, of: u8) -> Message {
+    Message::StreamAcknowledge(StreamAcknowledge {
+        incarnation: Incarnation(1),
+        received: Position(received),
+        synced: Position(synced),
+        applied: vec![(DatacenterId(of), Incarnation(1), Position(1))],
+        end: Position(3),
+    })
+}
+
+#[test]
+fn what_the_same_partition_of_another_datacenter_says() {
+    let last = u64::from(u16::MAX - 1) << 48;
+    for (message, expected) in [
+        (entries(1, 4), Ok(())),
+        (entries(1, 0), Err("a stream that begins before its first place")),
+        (entries(2, 4), Err("a position of another incarnation than it is said to be of")),
+        (entries(u16::MAX - 1, last - 2), Ok(())),
+        (entries(u16::MAX - 1, last - 1), Err("a position that no stream comes to")),
+        (Message::Heartbeat { end: Position(u64::MAX) }, Err("a position that no stream comes to")),
+        (acknowledge(5, 5, 2), Ok(())),
+        (acknowledge(5, 6, 2), Err("an acknowledgement of more as synced than as received")),
+        (acknowledge(5, 5, 3), Err("a datacenter that the cluster does not have")),
+        (Message::PassOn { origin: DatacenterId(2), after: Position(1) }, Ok(())),
+        (
+            Message::PassedOn { origin: DatacenterId(1), entries: vec![] },
+            Err("a stream that is passed on by its own datacenter"),
+        ),
+        (
+            Message::PassedOn { origin: OURS, entries: vec![] },
+            Err("a datacenter that is spoken of to itself"),
+        ),
+        (
+            Message::Dead { datacenter: DatacenterId(1), received: Position(1), time: LogicalTime(1) },
+            Err("a datacenter that calls itself dead"),
+        ),
+        (
+            Message::BranchFetch { keyspace: KeyspaceId(0), state: 1, live: vec![] },
+            Err("states of a keyspace that has no branches here"),
+        ),
+        (Message::BranchFetch { keyspace: KeyspaceId(2), state: 1, live: vec![] }, Ok(())),
+        (execute(0, "GET b"), Err("a message that no datacenter sends another")),
+        (
+            Message::Vote { transaction: operation(0, 0, 1) },
+            Err("a message that no datacenter sends another"),
+        ),
+    ] {
+        assert_eq!(verdict(TWIN, message.clone()), expected, "{message:?}");
+    }
+}
+
+#[test]
+fn what_sessions_of_the_datacenter_ask() {
+    let together = Err("a write transaction of a protocol that has none");
+    let times = |count| TimeVector::uniform(count, LogicalTime(5));
+    for (message, expected) in [
+        (execute(0, &format!("SET {OWN_KEY} 1")), Ok(())),
+        (execute(0, &format!("SET {OTHER_KEY} 1")), Err("a key of another partition")),
+        (execute(2, &format!("SET {OTHER_KEY} 1")), Ok(())),
+        (execute(3, "DBSIZE"), Err("a keyspace that is not configured")),
+        (execute(0, "NONSENSE x"), Ok(())),
+        (execute(0, ""), Err("a command without a name")),
+        (transact(0, &[0, 3]), Ok(())),
+        (transact(0, &[]), Err("parts that are not one a partition")),
+        (transact(0, &[0, 0]), Err("parts that are not one a partition")),
+        (transact(0, &[0, 4]), Err("a partition that the cluster does not have")),
+        (transact(1, &[0]), Ok(())),
+        (transact(1, &[0, 1]), together),
+        (Message::AwaitTimes { check: 1, times: times(3) }, Ok(())),
+        (Message::AwaitTimes { check: 1, times: times(4) }, Err("times of more datacenters than there are")),
+        (Message::AskTime, Err("a message that no session sends")),
+    ] {
+        assert_eq!(verdict(SESSIONS, message.clone()), expected, "{message:?}");
+    }
+}
+
+#[test]
+fn what_other_partitions_of_the_datacenter_say() {
+    let stranger = Err("a transaction that another partition coordinates");
+    let asked = |operation| {
+        let dependency = Dependency { operation, extent: ensue_types::Extent::Exact };
+        Message::CheckDependencies { check: 1, dependencies: vec![dependency] }
+    };
+    for (message, expected) in [
+        (commit(operation(2, 1, 9), 1), Ok(())),
+        (commit(operation(2, 0, 9), 0), stranger),
+        (commit(operation(2, 1, 9), 2), Err("a decision about another transaction")),
+        (Message::Vote { transaction: operation(0, 0, 9) }, Ok(())),
+        (Message::Vote { transaction: operation(0, 1, 9) }, stranger),
+        (
+            Message::Notify { transaction: operation(0, 0, 9) },
+            Err("a datacenter that is spoken of to itself"),
+        ),
+        (
+            Message::Notify { transaction: operation(2, 0, u64::MAX) },
+            Err("a position that no stream comes to"),
+        ),
+        (asked(operation(1, 0, 5)), Ok(())),
+        (asked(operation(1, 3, 5)), Err("a dependency check for another partition")),
+        (asked(operation(3, 0, 5)), Err("a datacenter that the cluster does not have")),
+        (entries(1, 4), Err("a message that no partition sends another of its datacenter")),
+    ] {
+        assert_eq!(verdict(BESIDE, message.clone()), expected, "{message:?}");
+    }
+}
+
+#[test]
+fn where_it_comes_from_and_where_it_goes() {
+    let ask = |from, to, ms| {
+        let time = LogicalTime::from_ms(ms);
+        verdict_of(Envelope { from, to, time, message: Message::AskTime })
+    };
+    let partition = |datacenter, partition| Address::Partition {
+        datacenter: DatacenterId(datacenter),
+        partition: PartitionId(partition),
+    };
+    assert_eq!(ask(TWIN, OWN, 1), Ok(()));
+    assert_eq!(ask(TWIN, OWN, limits::LOGICAL_MS_MAX), Err("a time that no clock shows"));
+    assert_eq!(ask(partition(1, 2), OWN, 1), Err("a message of another datacenter's other partition"));
+    assert_eq!(ask(TWIN, partition(0, 1), 1), Err("a message for another core"));
+    assert_eq!(ask(TWIN, partition(2, 0), 1), Err("a message for another core"));
+    assert_eq!(ask(partition(3, 0), OWN, 1), Err("a datacenter that the cluster does not have"));
+    assert_eq!(ask(TWIN, partition(0, 4), 1), Err("a partition that the cluster does not have"));
+    let core = Address::Core { datacenter: DatacenterId(1), core: CoreId(0) };
+    assert_eq!(ask(core, OWN, 1), Err("a message between sessions of two datacenters"));
+}
