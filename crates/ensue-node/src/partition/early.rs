@@ -1,6 +1,8 @@
 //! What comes before the log is read, or before its lost tail is back: kept in order, and taken up when the partition can.
 //!
-//! Partitions say again what they are not answered, and send no more than their windows let them: what comes of them is kept.
+//! Partitions of this datacenter say again what they are not answered: what comes of them is kept. What other datacenters say of themselves they say
+//! again and again, for as long as a lost tail is waited for: of that the latest is kept. They send no entries before they were asked to; what
+//! comes of such beyond a bound is dropped, and asked for when the partition serves.
 //! A session gives up what it asked after `request-timeout`, and tells its client so: older requests are dropped. Only what
 //! it asks about its past waits as long as the client wants. What sessions ask is kept up to a bound in bytes, and refused beyond.
 
@@ -16,6 +18,8 @@ pub(super) struct Early {
     waiting: VecDeque<(u64, Envelope)>,
     /// What those of sessions take.
     session_bytes: usize,
+    /// What entries of other datacenters take.
+    entry_bytes: usize,
 }
 
 impl Early {
@@ -31,12 +35,28 @@ impl Early {
         None
     }
 
+    /// Keeps what another datacenter says, in place of what it said of the same before.
+    pub(super) fn keep_foreign(&mut self, now: Now, envelope: Envelope) {
+        match entry_bytes_of(&envelope.message) {
+            0 => {
+                let is_older = |(_, old): &(u64, Envelope)| {
+                    old.from == envelope.from && is_of_the_same(&old.message, &envelope.message)
+                };
+                self.waiting.retain(|waiting| !is_older(waiting));
+            }
+            bytes if self.entry_bytes + bytes > limits::EARLY_BYTES_MAX => return,
+            bytes => self.entry_bytes += bytes,
+        }
+        self.waiting.push_back((now.monotonic_us, envelope));
+    }
+
     /// Drops what is not to be taken up.
     pub(super) fn retain(&mut self, is_kept: impl Fn(&Envelope) -> bool) {
         let waiting = std::mem::take(&mut self.waiting);
         self.waiting = waiting.into_iter().filter(|(_, envelope)| is_kept(envelope)).collect();
         let of_sessions = self.waiting.iter().filter(|(_, envelope)| is_of_session(envelope));
         self.session_bytes = of_sessions.map(|(_, envelope)| bytes_of(&envelope.message)).sum();
+        self.entry_bytes = self.waiting.iter().map(|(_, envelope)| entry_bytes_of(&envelope.message)).sum();
     }
 
     /// All of them, but for requests of sessions that have waited for so long.
@@ -53,6 +73,9 @@ impl Early {
 impl Partition {
     /// It cannot be taken yet.
     pub(super) fn keep_early(&mut self, envelope: Envelope) {
+        if envelope.from.datacenter() != self.datacenter {
+            return self.early.keep_foreign(self.now, envelope);
+        }
         if let Some(envelope) = self.early.keep(self.now, envelope) {
             let reason = format!(
                 "UNAVAILABLE partition {} is still reading its log, and too much waits for it already",
@@ -73,6 +96,27 @@ impl Partition {
 
 fn is_of_session(envelope: &Envelope) -> bool {
     matches!(envelope.from, Address::Core { .. })
+}
+
+/// Bytes of the entries that come with a message.
+fn entry_bytes_of(message: &Message) -> usize {
+    let (Message::StreamEntries { entries, .. }
+    | Message::PassedOn { entries, .. }
+    | Message::Regained { entries, .. }) = message
+    else {
+        return 0;
+    };
+    let each = entries.iter().map(|entry| entry.len() + size_of::<Bytes>());
+    size_of::<Envelope>() + each.sum::<usize>()
+}
+
+/// Whether a datacenter says of the same thing how it is now.
+fn is_of_the_same(old: &Message, new: &Message) -> bool {
+    match (old, new) {
+        (Message::Dead { datacenter: old, .. }, Message::Dead { datacenter: new, .. }) => old == new,
+        (Message::PassOn { origin: old, .. }, Message::PassOn { origin: new, .. }) => old == new,
+        (old, new) => std::mem::discriminant(old) == std::mem::discriminant(new),
+    }
 }
 
 /// Whether a session waits for the answer as long as its client says.
@@ -107,4 +151,51 @@ fn bytes_of(message: &Message) -> usize {
         _ => 0,
     };
     size_of::<Envelope>() + asked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ensue_types::{DatacenterId, Incarnation, LogicalTime, PartitionId, Position};
+
+    fn keep(early: &mut Early, message: Message) {
+        let at = |datacenter| Address::Partition {
+            datacenter: DatacenterId(datacenter),
+            partition: PartitionId(0),
+        };
+        let envelope = Envelope { from: at(1), to: at(0), time: LogicalTime::ZERO, message };
+        early.keep_foreign(Now::default(), envelope);
+    }
+
+    #[test]
+    fn of_what_a_datacenter_says_of_itself_the_latest_is_kept() {
+        let mut early = Early::default();
+        for number in 0..1_000 {
+            keep(&mut early, Message::Heartbeat { end: Position(number) });
+            keep(&mut early, Message::AskTime);
+            let (datacenter, time) = (DatacenterId(2 + number as u8 % 2), LogicalTime(number));
+            keep(&mut early, Message::Dead { datacenter, received: Position(number), time });
+        }
+        let said: Vec<Message> = early.take(0, 1).map(|envelope| envelope.message).collect();
+        let dead = |datacenter, number| Message::Dead {
+            datacenter: DatacenterId(datacenter),
+            received: Position(number),
+            time: LogicalTime(number),
+        };
+        let heartbeat = Message::Heartbeat { end: Position(999) };
+        assert_eq!(said, [dead(2, 998), heartbeat, Message::AskTime, dead(3, 999)]);
+    }
+
+    #[test]
+    fn entries_that_nobody_asked_for_are_kept_up_to_a_bound() {
+        let mut early = Early::default();
+        for number in 1..=100 {
+            let entries = vec![Bytes::from(vec![0; 1 << 20])];
+            let first = Position(number);
+            keep(&mut early, Message::StreamEntries { incarnation: Incarnation(1), first, entries });
+        }
+        let kept = early.take(0, 1).count();
+        assert!((10..=limits::EARLY_BYTES_MAX >> 20).contains(&kept), "{kept}");
+        assert_eq!(early.entry_bytes, 0);
+    }
 }
