@@ -153,6 +153,7 @@ kinds! {
     failed_read::FailedRead,
     full_disk::FullDisk,
     bit_rot::BitRot,
+    nonsense::Nonsense,
 }
 
 /// How long a fault lasts that ends by itself.

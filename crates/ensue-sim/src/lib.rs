@@ -17,6 +17,7 @@ pub mod faults;
 pub mod history;
 pub mod marks;
 pub mod network;
+pub mod nonsense;
 pub mod oracle;
 pub mod promises;
 pub mod random;

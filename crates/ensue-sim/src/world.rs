@@ -167,6 +167,8 @@ pub struct World {
     connections: BTreeMap<ConnectionId, Connection>,
     sessions: BTreeMap<(Site, SessionId), ConnectionId>,
     holds: BTreeMap<Hold, Vec<(Site, Site, u32, ensue_wire::Envelope)>>,
+    /// Cores that say what cannot be, between what they really say, by chances of their own.
+    liars: BTreeMap<Site, Random>,
     happenings: VecDeque<Happening>,
     /// When the latest trouble within each datacenter is over.
     trouble_us: Vec<u64>,
@@ -228,6 +230,7 @@ impl World {
             connections: BTreeMap::new(),
             sessions: BTreeMap::new(),
             holds: BTreeMap::new(),
+            liars: BTreeMap::new(),
             happenings: VecDeque::new(),
             trouble_us: vec![0; usize::from(shape.datacenters)],
             ailing: Ailing::default(),

@@ -4,6 +4,7 @@ use super::{Aim, Happening, Hold, World};
 use crate::disk::Disk;
 use crate::event::{Alarm, ConnectionId, Event};
 use crate::marks::Mark;
+use crate::nonsense;
 use crate::random::Random;
 use crate::shape::Site;
 use ensue_node::{Input, Output, Trace};
@@ -11,6 +12,9 @@ use ensue_store::disk::{DiskDone, DiskOp};
 use ensue_types::{DatacenterId, PartitionId, SessionId};
 use ensue_wire::handshake::{Hello, negotiate};
 use ensue_wire::{Address, Envelope};
+
+/// Of what a core says that talks nonsense, so many of a thousand messages have a lie before them.
+const LIES_PER_MILLE: u64 = 150;
 
 impl World {
     /// Carries out an event, unless it is for a core that has no time for it: then it waits there.
@@ -176,10 +180,22 @@ impl World {
                 self.said.on_send(self.boot_of(from), &envelope);
             }
         }
+        let lie = self.lie(from, to, &envelope);
+        lie.into_iter().chain([envelope]).for_each(|envelope| self.dispatch(from, to, envelope));
+    }
+
+    fn dispatch(&mut self, from: Site, to: Site, envelope: Envelope) {
         if let Some((at, epoch)) = self.network.send(self.now, from, to) {
             let boot = self.boot_of(to);
             self.queue.push(at, Event::Deliver { from, to, boot, epoch, envelope: Box::new(envelope) });
         }
+    }
+
+    /// What a core says that talks nonsense, before what it really says. Cores of one process share memory, and trust each other.
+    fn lie(&mut self, from: Site, to: Site, envelope: &Envelope) -> Option<Envelope> {
+        let shape = self.options.shape;
+        let random = self.liars.get_mut(&from).filter(|_| shape.process(from) != shape.process(to))?;
+        random.chance(LIES_PER_MILLE).then(|| nonsense::lie(random, shape, envelope))
     }
 
     /// The time is often no longer the one that the node waits for.

@@ -4,6 +4,7 @@ use super::{Hold, VERSIONS, World};
 use crate::event::Event;
 use crate::network::Break;
 use crate::promises::Availability;
+use crate::random::Random;
 use crate::shape::{ProcessId, Site};
 use bytes::Bytes;
 use ensue_types::{CoreId, DatacenterId};
@@ -99,6 +100,7 @@ impl World {
     pub fn heal_everything(&mut self) {
         self.is_healed = true;
         self.aims.clear();
+        self.liars.clear();
         self.network.heal_everything();
         self.cores.iter_mut().for_each(|core| core.cost_us = 0);
         for process in 0..self.processes.len() {
@@ -119,6 +121,16 @@ impl World {
         }
         for site in 0..self.cores.len() {
             self.reconnect_all(Site(site));
+        }
+    }
+
+    /// A core begins, or ceases, to say what cannot be.
+    pub fn talk_nonsense(&mut self, site: Site, does: bool) {
+        if does {
+            let random = || Random::stream(self.options.seed, &format!("nonsense {}", site.0));
+            self.liars.entry(site).or_insert_with(random);
+        } else {
+            self.liars.remove(&site);
         }
     }
 
