@@ -7,7 +7,6 @@ started it, or it is a child of one that it started.
 import contextlib
 import os
 import pathlib
-import random
 import re
 import signal
 import socket
@@ -16,6 +15,7 @@ import threading
 import time
 
 import redis
+from ports import ADMIN, PEERS, RECORDERS, SECOND_NODES, Ports
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -23,39 +23,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 START_S = 20
 STOP_S = 15
 COMMAND_S = 30
-# Far from the ports that the README uses, and below those that the system hands out by itself.
-BASES = range(11_000, 19_000, 200)
-PORTS_A_CLUSTER = 40
-# Where a cluster's other ports begin: second nodes, peers, administration.
-SECOND_NODES, PEERS, ADMIN = 100, 10_000, 10_999
-
+# Starts on other ports, if somebody else took one of ours just then.
+PORT_TRIES = 3
 
 def binary():
     """ENSUE_BIN, or what `cargo build --release` leaves."""
     named = os.environ.get("ENSUE_BIN")
     built = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release/ensue"
     return str(pathlib.Path(named).absolute() if named else built)
-
-
-def is_free(port):
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
-
-
-def free_base():
-    """The first of a row of ports of which none is taken, nor the others that a cluster takes then."""
-    bases = list(BASES)
-    random.shuffle(bases)
-    for base in bases:
-        row = range(base, base + PORTS_A_CLUSTER)
-        if all(is_free(port + above) for port in row for above in (0, SECOND_NODES, PEERS, ADMIN)):
-            return base + 1
-    raise RuntimeError("no row of free ports")
 
 
 def ensue(*words, timeout=COMMAND_S, stdin=None):
@@ -108,26 +83,56 @@ class Cluster:
     """`ensue dev`, its ports, and the clients made for it."""
 
     def __init__(self, directory, *, delay="40ms", datacenters=3, partitions=2, nodes=1, flags=()):
+        assert nodes <= 2, "a third node of a datacenter would stand on the ports of another cluster"
         self.directory = pathlib.Path(directory)
-        self.port = free_base()
+        self.ports = Ports()
         self.datacenters = datacenters
         self.partitions = partitions
         self.nodes = nodes
-        self.words = ["dev", "--port", self.port, "--dir", self.directory / "data", "--delay", delay]
-        self.words += ["--datacenters", datacenters, "--partitions", partitions, "--nodes", nodes, *flags]
+        self.flags = ["--dir", self.directory / "data", "--delay", delay, "--datacenters", datacenters]
+        self.flags += ["--partitions", partitions, "--nodes", nodes, *flags]
         self.log = self.directory / "log.txt"
         self.process = None
         self.clients = []
 
+    @property
+    def port(self):
+        """The client port of the first datacenter."""
+        return self.ports.first
+
+    @property
+    def words(self):
+        return ["dev", "--port", self.port, *self.flags]
+
     def start(self):
-        with self.log.open("ab") as log:
-            command = [binary(), *map(str, self.words)]
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-            )
-        for datacenter in self.each():
-            self.wait_for_ping(datacenter)
-        return self
+        """Starts it; the first time on other ports if somebody took one of ours between the look and the start."""
+        is_new = not (self.directory / "data").exists()
+        for tries_left in reversed(range(PORT_TRIES if is_new else 1)):
+            with self.log.open("ab") as log:
+                begin = log.tell()
+                command = [binary(), *map(str, self.words)]
+                self.process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+                )
+            try:
+                for datacenter in self.each():
+                    self.wait_for_ping(datacenter)
+                return self
+            except AssertionError:
+                if not tries_left or not self.lost_a_port(begin):
+                    raise
+                self.stop()
+                self.ports.close()
+                self.ports = Ports()
+
+    def lost_a_port(self, begin):
+        """Whether the log says so after this place."""
+        return b"Address already in use" in self.log.read_bytes()[begin:]
+
+    def close(self):
+        """Stops it, and its ports are for others."""
+        self.stop()
+        self.ports.close()
 
     def wait_for_ping(self, datacenter, timeout=START_S):
         def answers():
@@ -255,6 +260,10 @@ class Cluster:
         others.add(self.port + ADMIN)
         return sorted(set(listeners([self.process.pid, *self.children()])) - others)
 
+    def recorder_port(self, datacenter):
+        """Where a recorder in front of a datacenter listens."""
+        return self.client_port(datacenter) + RECORDERS
+
     @property
     def admin_port(self):
         return self.port + ADMIN
@@ -300,6 +309,17 @@ def wait_or_kill(pid, patience=5):
                 os.kill(pid, signal.SIGKILL)
             return
         time.sleep(0.05)
+
+
+def freeze(pid):
+    """Stops a process until it is told to go on or killed. A busy system does not stop its threads at once."""
+
+    def is_stopped():
+        stats = [task / "stat" for task in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+        return all(stat.read_text().rsplit(") ", 1)[1].startswith("T") for stat in stats)
+
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(is_stopped, STOP_S, f"process {pid} is stopped")
 
 
 def is_alive(pid):

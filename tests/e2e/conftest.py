@@ -37,7 +37,7 @@ def dev(tmp_path):
 
     yield start
     for cluster in started:
-        cluster.stop()
+        cluster.close()
 
 
 @pytest.fixture
@@ -45,8 +45,7 @@ def servers(tmp_path):
     """Servers that a test starts by name; those still running at its end are killed."""
     servers = Servers(tmp_path)
     yield servers
-    for name in list(servers.running):
-        servers.end(name, signal.SIGKILL)
+    servers.close()
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +54,7 @@ def shared(tmp_path_factory):
     cluster = Cluster(tmp_path_factory.mktemp("shared"), delay="5ms")
     cluster.start()
     yield cluster
-    cluster.stop()
+    cluster.close()
 
 
 @pytest.fixture

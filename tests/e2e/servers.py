@@ -5,7 +5,8 @@ import subprocess
 
 import redis
 
-from cluster import PEERS, binary, free_base
+from cluster import binary
+from ports import PEERS, Ports
 
 NAMES = ("dc1", "dc2", "dc3")
 
@@ -15,14 +16,14 @@ class Servers:
 
     def __init__(self, directory):
         self.directory = directory
-        self.base = free_base()
+        self.ports = Ports()
         self.running = {}
 
     def data(self, name):
         return self.directory / name
 
     def port(self, name):
-        return self.base + NAMES.index(name)
+        return self.ports.first + NAMES.index(name)
 
     def start(self, name, *directives):
         nodes = [f"node {one} 127.0.0.1:{self.port(one) + PEERS} cores 1" for one in NAMES]
@@ -39,6 +40,12 @@ class Servers:
         process.send_signal(how)
         process.wait(20)
 
+    def close(self):
+        """Kills what still runs, and the ports are for others."""
+        for name in list(self.running):
+            self.end(name, signal.SIGKILL)
+        self.ports.close()
+
     def ask(self, name, *words):
-        with redis.Redis(port=self.port(name), socket_timeout=5, decode_responses=True) as client:
+        with redis.Redis("127.0.0.1", self.port(name), socket_timeout=5, decode_responses=True) as client:
             return client.execute_command(*words)

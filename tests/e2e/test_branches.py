@@ -567,7 +567,7 @@ def configured(servers, *lines):
         servers.start(name, "keyspace 0 protocol tardis", *lines)
 
     def clients():
-        return [redis.Redis(port=servers.port(name), decode_responses=True, protocol=3, single_connection_client=True) for name in ("dc1", "dc2", "dc3")]
+        return [redis.Redis("127.0.0.1", servers.port(name), decode_responses=True, protocol=3, single_connection_client=True) for name in ("dc1", "dc2", "dc3")]
 
     def ready():
         try:
@@ -626,7 +626,7 @@ def test_a_transaction_that_is_left_alone_is_ended(servers):
     one, *_ = configured(servers, "branch-transaction-timeout 200")
     begin(one)
     one.set("k", "v")
-    other = redis.Redis(port=servers.port("dc1"), protocol=3, decode_responses=True)
+    other = redis.Redis("127.0.0.1", servers.port("dc1"), protocol=3, decode_responses=True)
     wait_until(lambda: int(branch(other, "INFO")["transactions"]) == 0, ARRIVES_S, "nothing runs")
     # What was meant for the transaction does not become a transaction of its own, up to its end.
     for command in (["SET", "other", 1], ["BRANCH", "BEGIN"], ["GET", "k"], ["BRANCH", "COMMIT"]):

@@ -26,7 +26,7 @@ def test_strings(client):
     assert client.mset({"m1": 1, "m2": 2}) and client.mget("m1", "none", "m2") == ["1", None, "2"]
     binary = bytes(range(256))
     client.set("binary", binary)
-    with redis.Redis(port=client.connection_pool.connection_kwargs["port"]) as raw:
+    with redis.Redis("127.0.0.1", client.connection_pool.connection_kwargs["port"]) as raw:
         assert raw.get("binary") == binary
 
 

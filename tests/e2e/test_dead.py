@@ -17,7 +17,7 @@ def answers(servers, name):
 
 def figure(servers, name, figure):
     with contextlib.suppress(redis.ConnectionError):
-        with redis.Redis(port=servers.port(name), socket_timeout=5) as client:
+        with redis.Redis("127.0.0.1", servers.port(name), socket_timeout=5) as client:
             return client.info().get(figure)
 
 

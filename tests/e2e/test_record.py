@@ -12,9 +12,8 @@ import time
 
 import pytest
 import redis
-from cluster import binary, ensue, free_base, is_free, wait_until
-
-RECORDERS = 500
+from cluster import binary, ensue, freeze, wait_until
+from ports import RECORDERS, Ports, is_free
 
 
 @contextlib.contextmanager
@@ -41,9 +40,9 @@ def recording(servers, path):
 
 
 def session(cluster, datacenter, **options):
-    port = cluster.client_port(datacenter) + RECORDERS
+    port = cluster.recorder_port(datacenter)
     return redis.Redis(
-        port=port, decode_responses=True, single_connection_client=True, socket_timeout=10, **options
+        "127.0.0.1", port, decode_responses=True, single_connection_client=True, socket_timeout=10, **options
     )
 
 
@@ -145,7 +144,7 @@ def judged(path, status=0):
 def test_pipelines_and_transactions_however_they_are_cut(clean, tmp_path, piece, version):
     path = tmp_path / "run.jsonl"
     with recorder(clean, path):
-        client = Raw(clean.client_port(1) + RECORDERS, piece)
+        client = Raw(clean.recorder_port(1), piece)
         client.ask(f"HELLO {version}")
         assert client.ask("SET a one", "GET a", "INCR n", "GET missing") == ["OK", "one", 1, None]
         assert client.ask("MULTI", "SET a two", "HSET row f v", "EXEC")[-1] == ["OK", 1]
@@ -190,10 +189,10 @@ def test_a_server_that_dies_with_a_request_leaves_its_outcome_unknown(dev, tmp_p
     cluster = dev(delay="5ms", flags=["--processes"])
     path = tmp_path / "run.jsonl"
     with recorder(cluster, path):
-        client = Raw(cluster.client_port(1) + RECORDERS)
+        client = Raw(cluster.recorder_port(1))
         assert client.ask("SET before sure") == ["OK"]
         server = cluster.process_of(1)
-        os.kill(server, signal.SIGSTOP)
+        freeze(server)
         client.send("SET during perhaps")
         time.sleep(0.2)
         os.kill(server, signal.SIGKILL)
@@ -220,7 +219,8 @@ def redis_server(tmp_path):
     program = shutil.which("redis-server")
     if program is None:
         pytest.skip("redis-server is not installed")
-    port = free_base()
+    ports = Ports()
+    port = ports.first
     words = [program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", tmp_path]
     process = subprocess.Popen([*map(str, words)], stdout=subprocess.DEVNULL)
     try:
@@ -229,6 +229,7 @@ def redis_server(tmp_path):
     finally:
         process.terminate()
         process.wait(10)
+        ports.close()
 
 
 def test_any_server_that_speaks_the_protocol(redis_server, tmp_path):
@@ -266,11 +267,12 @@ def test_any_server_that_speaks_the_protocol(redis_server, tmp_path):
 def test_what_cannot_be_recorded_is_refused(tmp_path):
     path = tmp_path / "run.jsonl"
     path.write_text("precious")
-    port = free_base()
-    ends = ["--listen", f"127.0.0.1:{port}", "--server", "127.0.0.1:1"]
-    done = ensue("check", "--record", path, *ends)
-    assert done.returncode == 2 and "never continued" in done.stderr
-    assert path.read_text() == "precious"
-    unequal = ensue("check", "--record", tmp_path / "new", *ends, "--listen", f"127.0.0.1:{port + 1}")
+    with Ports() as ports:
+        ends = ["--listen", f"127.0.0.1:{ports.first}", "--server", "127.0.0.1:1"]
+        done = ensue("check", "--record", path, *ends)
+        assert done.returncode == 2 and "never continued" in done.stderr
+        assert path.read_text() == "precious"
+        more = f"127.0.0.1:{ports.first + 1}"
+        unequal = ensue("check", "--record", tmp_path / "new", *ends, "--listen", more)
     assert unequal.returncode == 2 and "--server" in unequal.stderr
     assert not (tmp_path / "new").exists()

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use xtask::fuzz;
-use xtask::gate::Gate;
+use xtask::gate::{Gate, target};
 use xtask::mutants;
 use xtask::steps::{Steps, cargo};
 use xtask::tidy;
@@ -12,8 +12,9 @@ use xtask::tidy;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test          everything that must pass before a commit: fmt, tidy, clippy, tests, simulator, end-to-end tests
-  ci            the same, with more seeds of the simulator
+  test          everything that must pass before a commit: fmt, tidy, clippy, tests, simulator, end-to-end tests; --verbose
+                shows what the programs say
+  ci            the same, with more seeds of the simulator, on the release build
   tidy          only the checks of the tree's form
   sim [args]    the simulator, release build: `cargo xtask sim --seed 42`
   soak [args]   many seeds of it: `cargo xtask soak --minutes 30`, `--seeds N`, `--keep-going`; `--record` adds a row to docs/figures/soak.md
@@ -40,8 +41,8 @@ fn run() -> Result<bool> {
     let command = arguments.next().unwrap_or_default();
     let rest: Vec<String> = arguments.collect();
     match command.as_str() {
-        "test" => Ok(Gate { root, seeds: 200 }.pass(&mut Steps::new())),
-        "ci" => Ok(Gate { root, seeds: 1000 }.pass(&mut Steps::new())),
+        "test" => gate(Gate { root, seeds: 200, profile: "gate" }, &rest),
+        "ci" => gate(Gate { root, seeds: 1000, profile: "release" }, &rest),
         "tidy" => tidy_only(&root),
         "sim" => sim(&root, &rest),
         "soak" => soak(&root, &rest),
@@ -55,6 +56,15 @@ fn run() -> Result<bool> {
         }
         other => bail!("no command `{other}`\n\n{USAGE}"),
     }
+}
+
+fn gate(gate: Gate, arguments: &[String]) -> Result<bool> {
+    let logs = match arguments {
+        [] => Some(target(&gate.root).join("gate-logs")),
+        [word] if word == "--verbose" => None,
+        _ => bail!("`test` and `ci` take no argument but --verbose"),
+    };
+    Ok(gate.pass(&mut Steps::new(logs)))
 }
 
 fn tidy_only(root: &Path) -> Result<bool> {

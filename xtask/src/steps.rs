@@ -1,9 +1,11 @@
 //! Steps that run one after the other: a line before each, the time it took after it, and a summary at the end.
 //!
-//! The output of a program that a step runs goes straight through. The first failure stops everything that follows.
+//! What the programs of a step say goes to a file, and its end is shown if the step fails. The first failure stops everything
+//! that follows.
 
-use std::io::IsTerminal;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -22,33 +24,38 @@ struct Done {
     elapsed: Duration,
 }
 
+/// Lines of a failed program that are shown.
+const LINES_SHOWN: usize = 80;
+
 /// The steps taken so far.
 pub struct Steps {
+    /// Where the output of the programs goes, one file a step; straight through if nothing.
+    logs: Option<PathBuf>,
     done: Vec<Done>,
     started: Instant,
     colour: bool,
 }
 
-impl Default for Steps {
-    fn default() -> Steps {
-        Steps::new()
-    }
-}
-
 impl Steps {
-    pub fn new() -> Steps {
+    pub fn new(logs: Option<PathBuf>) -> Steps {
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Steps { done: Vec::new(), started: Instant::now(), colour }
+        Steps { logs, done: Vec::new(), started: Instant::now(), colour }
     }
 
     /// Runs one step, unless an earlier one failed.
-    pub fn step(&mut self, name: &str, work: impl FnOnce() -> Outcome) {
+    pub fn step(&mut self, name: &str, work: impl FnOnce(&mut Log) -> Outcome) {
         if self.failed() {
             return;
         }
         println!("{} {name}", self.paint("1;36", "==>"));
         let started = Instant::now();
-        let outcome = work();
+        let mut log =
+            self.logs.as_deref().map_or(Log::Through, |folder| Log::File(folder.join(file_name(name))));
+        let outcome =
+            log.begin().map_or_else(|error| Outcome::Failed(error.to_string()), |()| work(&mut log));
+        if let Outcome::Failed(_) = outcome {
+            log.show_end();
+        }
         let elapsed = started.elapsed();
         match &outcome {
             Outcome::Passed => println!("{} {name}: {}", self.paint("32", "  passed"), seconds(elapsed)),
@@ -60,7 +67,7 @@ impl Steps {
 
     /// A step that is one program.
     pub fn program(&mut self, name: &str, command: &mut Command) {
-        self.step(name, || run(command));
+        self.step(name, |log| log.run(command));
     }
 
     /// Prints what happened; true if nothing failed.
@@ -98,13 +105,54 @@ impl Steps {
     }
 }
 
-/// Runs a program to its end, its output going where ours goes.
-pub fn run(command: &mut Command) -> Outcome {
-    match command.status() {
-        Ok(status) if status.success() => Outcome::Passed,
-        Ok(status) => Outcome::Failed(format!("`{}` ended with {status}", spelled(command))),
-        Err(error) => Outcome::Failed(format!("`{}` did not start: {error}", spelled(command))),
+/// Where the output of one step goes.
+pub enum Log {
+    Through,
+    File(PathBuf),
+}
+
+impl Log {
+    fn begin(&self) -> io::Result<()> {
+        let Log::File(path) = self else { return Ok(()) };
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        File::create(path).map(drop)
     }
+
+    /// Runs a program to its end.
+    pub fn run(&mut self, command: &mut Command) -> Outcome {
+        if let Log::File(path) = self {
+            let files =
+                File::options().append(true).open(&path).and_then(|file| Ok((file.try_clone()?, file)));
+            match files {
+                Ok((output, errors)) => command.stdout(output).stderr(errors),
+                Err(error) => return Outcome::Failed(format!("{}: {error}", path.display())),
+            };
+        }
+        match command.status() {
+            Ok(status) if status.success() => Outcome::Passed,
+            Ok(status) => Outcome::Failed(format!("`{}` ended with {status}", spelled(command))),
+            Err(error) => Outcome::Failed(format!("`{}` did not start: {error}", spelled(command))),
+        }
+    }
+
+    /// The last lines of a step that failed.
+    fn show_end(&self) {
+        let Log::File(path) = self else { return };
+        let text = fs::read(path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        let hidden = lines.len().saturating_sub(LINES_SHOWN);
+        lines[hidden..].iter().for_each(|line| println!("{line}"));
+        if hidden > 0 {
+            println!("({hidden} lines before these: {})", path.display());
+        }
+    }
+}
+
+/// A step's name as the name of a file.
+fn file_name(step: &str) -> String {
+    let letter = |letter: char| if letter.is_alphanumeric() { letter } else { '-' };
+    step.chars().map(letter).collect::<String>() + ".log"
 }
 
 /// The cargo that runs this program, in the workspace.

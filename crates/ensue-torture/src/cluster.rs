@@ -25,7 +25,7 @@ const SMALL_DISK_BYTES: u64 = 512 << 20;
 pub struct Plan {
     pub binary: PathBuf,
     pub directory: PathBuf,
-    /// First of the ports; the next 400 must be free.
+    /// First of the ports; all of its row must be free.
     pub port: u16,
     pub protocol: Option<String>,
     pub appendfsync: String,

@@ -8,6 +8,7 @@ mod cluster;
 mod fault;
 mod judge;
 mod namespace;
+mod ports;
 mod process;
 mod proxy;
 mod random;
@@ -36,9 +37,9 @@ pub struct Args {
     /// Data, logs and histories; emptied at the start
     #[arg(long, value_name = "PATH", default_value = "target/torture")]
     dir: PathBuf,
-    /// First of 400 free ports
-    #[arg(long, value_name = "PORT", default_value_t = 25_000)]
-    port: u16,
+    /// First of 400 free ports; found unless given
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
     /// Protocol of the keyspace; the server's own choice unless given
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,

@@ -5,7 +5,7 @@
 //! the `.1` of these links. A namespace goes when its value is dropped.
 
 use anyhow::{Result, bail};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::process::{Command, Stdio};
 
 /// What the kernel drops of a datacenter's traffic with its peers.
@@ -29,6 +29,12 @@ pub struct Namespace {
 impl Namespace {
     /// Makes it, or says why this machine does not allow it. `run` keeps runs on one machine apart.
     pub fn make(run: u32, number: u8) -> Result<Namespace> {
+        // The system would take the address a second time, and the answers would go to the other run.
+        if TcpListener::bind((address(CLIENTS, number, 1), 0)).is_ok() {
+            bail!(
+                "another run, or what `ip netns list` shows of a killed one, has the network 10.{CLIENTS}.{number}.0"
+            );
+        }
         let namespace = Namespace { name: format!("ensue-{run}-{number}"), number };
         ip(&["netns", "add", &namespace.name])?;
         ip(&["-n", &namespace.name, "link", "set", "lo", "up"])?;

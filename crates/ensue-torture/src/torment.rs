@@ -5,6 +5,7 @@ use crate::cluster::{Cluster, DATACENTERS, Plan};
 use crate::fault::{Means, Storm, Weather};
 use crate::judge::{self, End};
 use crate::namespace::Namespace;
+use crate::ports::Ports;
 use crate::random::Random;
 use crate::recorder::Recorder;
 use crate::report::{Report, RoundReport};
@@ -32,10 +33,11 @@ pub fn run(args: &Args) -> Result<bool> {
         namespaces: !namespaces.is_empty(),
         small_disk: false,
     };
+    let ports = Ports::take(args.port)?;
     let plan = Plan {
         binary: args.binary.clone(),
         directory: std::fs::canonicalize(&args.dir)?,
-        port: args.port,
+        port: ports.first,
         protocol: args.protocol.clone(),
         appendfsync: args.appendfsync.clone(),
         broken: args.broken.clone(),

@@ -4,12 +4,12 @@ use super::*;
 
 #[test]
 fn a_failure_stops_the_steps_after_it() {
-    let mut steps = Steps::new();
+    let mut steps = Steps::new(None);
     let mut ran = false;
-    steps.step("one", || Outcome::Passed);
-    steps.step("two", || Outcome::Skipped("nothing to do".into()));
-    steps.step("three", || Outcome::Failed("broken".into()));
-    steps.step("four", || {
+    steps.step("one", |_| Outcome::Passed);
+    steps.step("two", |_| Outcome::Skipped("nothing to do".into()));
+    steps.step("three", |_| Outcome::Failed("broken".into()));
+    steps.step("four", |_| {
         ran = true;
         Outcome::Passed
     });
@@ -19,14 +19,31 @@ fn a_failure_stops_the_steps_after_it() {
 
 #[test]
 fn a_skipped_step_is_no_failure() {
-    let mut steps = Steps::new();
-    steps.step("one", || Outcome::Skipped("nothing to do".into()));
+    let mut steps = Steps::new(None);
+    steps.step("one", |_| Outcome::Skipped("nothing to do".into()));
     assert!(steps.summary());
 }
 
 #[test]
 fn a_program_passes_by_its_exit_status() {
-    assert_eq!(run(&mut Command::new("true")), Outcome::Passed);
-    let Outcome::Failed(why) = run(Command::new("false").arg("--now")) else { panic!("`false` passed") };
+    assert_eq!(Log::Through.run(&mut Command::new("true")), Outcome::Passed);
+    let Outcome::Failed(why) = Log::Through.run(Command::new("false").arg("--now")) else {
+        panic!("`false` passed")
+    };
     assert_eq!(why, "`false --now` ended with exit status: 1");
+}
+
+#[test]
+fn what_a_program_says_is_in_the_file_of_its_step() {
+    let folder = std::env::temp_dir().join(format!("ensue-steps-{}", std::process::id()));
+    let mut steps = Steps::new(Some(folder.clone()));
+    steps.program("some words", Command::new("echo").arg("hello"));
+    steps.step("other words, twice", |log| {
+        log.run(Command::new("echo").arg("one"));
+        log.run(Command::new("sh").args(["-c", "echo two >&2"]))
+    });
+    assert!(steps.summary());
+    assert_eq!(fs::read_to_string(folder.join("some-words.log")).unwrap(), "hello\n");
+    assert_eq!(fs::read_to_string(folder.join("other-words--twice.log")).unwrap(), "one\ntwo\n");
+    fs::remove_dir_all(folder).unwrap();
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Folders that are not ours: built, fetched or written while running.
+/// What is not ours: built, fetched or written while running. `.git` is a file where the tree is one of several of a repository.
 const SKIPPED: [&str; 9] = [
     "target",
     ".git",
@@ -70,7 +70,10 @@ impl Tree {
             let Some(file_name) = file_name.to_str() else { continue };
             let path = if name.is_empty() { file_name.into() } else { format!("{name}/{file_name}") };
             let kind = entry.file_type()?;
-            if kind.is_dir() && !SKIPPED.contains(&file_name) {
+            if SKIPPED.contains(&file_name) {
+                continue;
+            }
+            if kind.is_dir() {
                 self.read_folder(&entry.path(), &path)?;
             } else if kind.is_file() {
                 let text = String::from_utf8(fs::read(entry.path())?).unwrap_or_default();

@@ -30,7 +30,7 @@ pub(super) struct Stage {
 impl Stage {
     /// Uses the cluster on this port if it fits, and starts another one if not.
     pub(super) fn find(port: u16, protocol: &str, narrator: &Narrator) -> anyhow::Result<Stage> {
-        match unfit(port, protocol) {
+        match unfit(port, protocol, None) {
             None => {
                 let stage = Stage { port, _own: None };
                 narrator
@@ -88,8 +88,8 @@ fn client_port(port: u16, datacenter: usize) -> u16 {
     port + datacenter as u16 - 1
 }
 
-/// Why the cluster on this port cannot be used; nothing if it can.
-fn unfit(port: u16, protocol: &str) -> Option<String> {
+/// Why the cluster on this port cannot be used; nothing if it can. It can be wanted of one process only.
+fn unfit(port: u16, protocol: &str, process: Option<u32>) -> Option<String> {
     if port > u16::MAX - DATACENTERS as u16 {
         return Some(format!("no cluster has port {port}"));
     }
@@ -103,6 +103,9 @@ fn unfit(port: u16, protocol: &str) -> Option<String> {
         let Some(found) = field(&format!("ensue_protocol_{KEYSPACE}")) else {
             return Some(format!("What answers on port {port} is no Ensue"));
         };
+        if process.is_some_and(|id| field("process_id") != Some(id.to_string().as_str())) {
+            return Some(format!("The cluster on port {port} is somebody else's"));
+        }
         if found != protocol {
             return Some(format!("The cluster on port {port} has protocol {found}, not {protocol}"));
         }
@@ -138,7 +141,8 @@ impl OwnCluster {
             .spawn()?;
         let mut own = OwnCluster { process, directory };
         let end = Instant::now() + START;
-        while let Some(reason) = unfit(port, protocol) {
+        // Whoever took the port a moment before us may answer on it.
+        while let Some(reason) = unfit(port, protocol, Some(own.process.id())) {
             if let Some(status) = own.process.try_wait()? {
                 let log = fs::read_to_string(own.directory.join("log.txt")).unwrap_or_default();
                 bail!("`ensue dev` ended with {status}: {}", log.trim());
