@@ -9,7 +9,7 @@ use super::survey::Purpose;
 use super::turn::Turn;
 use crate::{AppendFsync, NodeConfig};
 use ensue_protocol::{Capabilities, Protocol, SnapshotReads};
-use ensue_types::{Args, Now, Reply};
+use ensue_types::{Args, DatacenterId, Now, Reply};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -146,8 +146,12 @@ impl Lines<'_> {
         self.line("connected_slaves", 0);
         let topology = &self.config.topology;
         self.line("ensue_datacenter", topology.datacenter);
+        let name = |datacenter: DatacenterId| &topology.datacenters[usize::from(datacenter.0)].name;
+        self.line("ensue_datacenter_name", name(topology.datacenter));
         let others: Vec<String> = topology.others().map(|datacenter| datacenter.to_string()).collect();
         self.line("ensue_other_datacenters", others.join(","));
+        let names: Vec<&str> = topology.others().map(|other| name(other).as_str()).collect();
+        self.line("ensue_other_datacenter_names", names.join(","));
         self.line("ensue_partitions", topology.partitions);
     }
 

@@ -102,7 +102,7 @@ impl Row {
                 ];
             }
         };
-        let name = if self.name.is_empty() { seen.field("ensue_datacenter") } else { self.name.clone() };
+        let name = if self.name.is_empty() { seen.field("ensue_datacenter_name") } else { self.name.clone() };
         let digest = Cell::of(&seen.digest, if agree { Tone::Good } else { Tone::Notable });
         [
             Cell::of(name, Tone::Title),

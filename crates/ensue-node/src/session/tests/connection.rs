@@ -211,3 +211,14 @@ fn info_and_client_list_do_without_the_silent_ones() {
     world.pass_ms(5_000);
     assert_eq!(world.received(), "$0||");
 }
+
+#[test]
+fn info_says_the_names_of_the_datacenters() {
+    let mut config = config();
+    for (datacenter, name) in config.topology.datacenters.iter_mut().zip(["lisbon", "porto"]) {
+        datacenter.name = name.into();
+    }
+    let info = World::with(config).ask("INFO replication");
+    assert!(info.contains("ensue_datacenter_name:lisbon|"), "{info}");
+    assert!(info.contains("ensue_other_datacenter_names:porto|"), "{info}");
+}
