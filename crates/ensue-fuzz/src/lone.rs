@@ -94,9 +94,13 @@ impl Lone {
                     let done = self.disks.entry(partition).or_default().run(op);
                     self.node.on_input(self.now(), Input::Disk { partition, done });
                 }
-                Output::Reply { bytes, answered, .. } => {
+                Output::Reply { bytes, answered, wants_turn, .. } => {
                     self.replies.extend_from_slice(&bytes);
                     self.answered += answered;
+                    if wants_turn {
+                        let commands = Vec::new();
+                        self.node.on_input(self.now(), Input::ClientCommands { session: CLIENT, commands });
+                    }
                 }
                 Output::Disconnect { .. } => self.disconnected = true,
                 Output::Send { .. } | Output::Trace(_) | Output::Stopped => {}

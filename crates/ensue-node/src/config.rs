@@ -99,6 +99,10 @@ pub struct Tuning {
     pub clock_persist_ahead_ms: u64,
     /// `appendfsync no` still syncs this often, so that the streams can be forgotten.
     pub relaxed_sync_interval_ms: u64,
+    /// What a session may take before others have their turn: bytes of its answers, and cells that one partition looks at or changes
+    /// for it.
+    pub turn_answer_bytes: usize,
+    pub turn_cells: usize,
     pub branching: BranchingOptions,
 }
 
@@ -153,6 +157,8 @@ impl Default for Tuning {
             clock_ahead_ms_max: limits::CLOCK_AHEAD_MS_MAX,
             clock_persist_ahead_ms: limits::CLOCK_PERSIST_AHEAD_MS,
             relaxed_sync_interval_ms: 30_000,
+            turn_answer_bytes: limits::ANSWER_BYTES_PER_TURN,
+            turn_cells: limits::CELLS_PER_TURN,
             branching: BranchingOptions::default(),
         }
     }

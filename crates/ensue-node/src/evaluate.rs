@@ -27,6 +27,40 @@ pub const TOO_MUCH: Reply = Reply::error(
      let a key expire that is too large to be deleted at once",
 );
 
+/// An answer that would be too long is not given.
+pub const ANSWER_TOO_LONG: Reply = Reply::error(
+    "ERR the answer is too long: it takes more than 128 MiB; ask for fewer keys, fields or members at once, or walk them with SCAN",
+);
+
+/// The answer to a read, if it is not too long.
+pub fn within_bound(reply: Reply) -> Reply {
+    if reply.encoded_bytes() > limits::ANSWER_BYTES_MAX { ANSWER_TOO_LONG } else { reply }
+}
+
+/// Answers that travel in one message, in the order in which they are made: beyond the bound those of reads are left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Room {
+    taken: usize,
+}
+
+impl Room {
+    /// The answers to reads, each with its place, as far as they fit.
+    pub fn fit_all(replies: Vec<(u32, Reply)>) -> Vec<(u32, Reply)> {
+        let mut room = Room::default();
+        replies.into_iter().map(|(place, reply)| (place, room.fit(reply, false))).collect()
+    }
+
+    pub fn fit(&mut self, reply: Reply, is_write: bool) -> Reply {
+        let bytes = reply.encoded_bytes();
+        // What a write answers is short, or one value; it was made and must be answered.
+        if !is_write && self.taken + bytes > limits::ANSWER_BYTES_MAX {
+            return ANSWER_TOO_LONG;
+        }
+        self.taken += bytes;
+        reply
+    }
+}
+
 /// What was looked at.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {

@@ -13,7 +13,8 @@ pub enum Input {
         address: String,
         local_address: String,
     },
-    /// Commands of one client, in the order in which it sent them.
+    /// A turn of one client, with the commands that follow, in the order in which it sent them; none if its session only goes on with
+    /// what it has. Given when the client has read enough of its answers.
     ClientCommands {
         session: SessionId,
         commands: Vec<Args>,

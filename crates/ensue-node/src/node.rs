@@ -154,8 +154,8 @@ impl Node {
     fn gather(&mut self) {
         while let Some(output) = self.sessions.next_output() {
             match output {
-                SessionOutput::Reply { session, bytes, answered } => {
-                    self.outputs.push_back(Output::Reply { session, bytes, answered });
+                SessionOutput::Reply { session, bytes, answered, wants_turn } => {
+                    self.outputs.push_back(Output::Reply { session, bytes, answered, wants_turn });
                 }
                 SessionOutput::Disconnect { session } => {
                     self.outputs.push_back(Output::Disconnect { session })

@@ -36,7 +36,7 @@ mod write;
 mod write_marks;
 
 use crate::{NodeConfig, Trace};
-use connection::{Life, Session};
+use connection::{Life, Session, TurnUsed};
 use desk::Desk;
 use ensue_protocol::Protocol;
 use ensue_types::{Args, CoreId, Now, RequestId, SessionId};
@@ -49,11 +49,12 @@ use turn::Turn;
 /// What leaves the sessions. The order is the order of effects.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SessionOutput {
-    /// Encoded answers to `answered` commands of a client.
+    /// Encoded answers to `answered` commands of a client, and whether it waits for its next turn.
     Reply {
         session: SessionId,
         bytes: Vec<u8>,
         answered: u32,
+        wants_turn: bool,
     },
     /// Close this connection after what was written to it.
     Disconnect {
@@ -94,13 +95,16 @@ impl Sessions {
         self.sessions.insert(session, Box::new(fresh));
     }
 
-    /// Commands in the order of the client, who waits for no more answers than the listener lets it.
+    /// A turn, and commands in the order of the client, who waits for no more answers than the listener lets it.
     pub(crate) fn on_commands(&mut self, now: Now, session: SessionId, commands: Vec<Args>) {
         self.with(now, session, |turn| {
             if turn.session.life != Life::Open {
                 return;
             }
-            turn.session.active_us = now.monotonic_us;
+            turn.session.turn = TurnUsed::default();
+            if !commands.is_empty() {
+                turn.session.active_us = now.monotonic_us;
+            }
             if turn.session.queue.is_empty() {
                 turn.session.queue = commands.into();
             } else {
@@ -236,6 +240,7 @@ impl Sessions {
 fn answered_request(message: &Message) -> Option<RequestId> {
     match message {
         Message::Executed { request, .. }
+        | Message::ExecutedInPart { request, .. }
         | Message::ReadFirstDone { request, .. }
         | Message::ReadAtDone { request, .. }
         | Message::Transacted { request, .. }

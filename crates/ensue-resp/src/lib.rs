@@ -19,5 +19,5 @@ pub use command::{Combine, CommandSpec, Flags, Route, check_arity, keys, lookup}
 pub use decode::{Decoder, decode};
 pub use encode::{ProtocolVersion, encode};
 pub use error::{CommandError, ParseError};
-pub use parse::{ParseLimits, Parser};
+pub use parse::{ParseLimits, Parser, is_cross_protocol};
 pub use request::Request;

@@ -36,8 +36,9 @@ impl ParseLimits {
         ParseLimits {
             bulk_bytes_max: limits::BULK_BYTES_BEFORE_AUTH_MAX,
             arguments_max: limits::ARGUMENTS_BEFORE_AUTH_MAX,
+            inline_bytes_max: limits::BULK_BYTES_BEFORE_AUTH_MAX,
+            command_bytes_max: limits::COMMAND_BYTES_BEFORE_AUTH_MAX,
             authenticated: false,
-            ..ParseLimits::default()
         }
     }
 
@@ -72,6 +73,12 @@ impl Default for ParseLimits {
             authenticated: true,
         }
     }
+}
+
+/// Whether a command is the first word of an HTTP request or of one of its headers, `POST` or `Host:`. No client of Redis sends it, and a
+/// browser that a web page makes send it would go on with lines that are commands.
+pub fn is_cross_protocol(args: &Args) -> bool {
+    args.first().is_some_and(|word| word.eq_ignore_ascii_case(b"post") || word.eq_ignore_ascii_case(b"host:"))
 }
 
 /// The state between two arrivals of bytes. One a connection.

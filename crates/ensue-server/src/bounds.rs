@@ -4,6 +4,24 @@
 pub const READ_BYTES: usize = 64 << 10;
 /// Bytes taken from one socket before the others have their turn.
 pub const READ_BYTES_PER_TURN: usize = 256 << 10;
+/// Commands that a core takes from all connections in one turn, dealt to those that have some: a turn is to be over in less than ten
+/// milliseconds, for everybody who sent one command meanwhile waits for its end. A turn has costs of its own, mostly an append to
+/// each log, of about a tenth of a thousand commands.
+pub const COMMANDS_PER_TURN: usize = 4_096;
+/// The share of one connection in them is at least this, or what a turn costs by itself would be most of it.
+pub const COMMANDS_PER_SHARE_MIN: usize = 16;
+/// A connection whose commands wait for a disk or for another core may have as many turns ahead as this is commands.
+pub const COMMANDS_AHEAD_MIN: usize = 256;
+/// Answers of a connection that has more to do in the next turn are written when they are so many bytes, or with its last one.
+pub const WRITE_BYTES_MIN: usize = 16 << 10;
+/// Before authentication: bytes taken from a socket in one system call, and in one turn.
+pub const READ_BYTES_BEFORE_AUTH: usize = 4 << 10;
+pub const BYTES_PER_TURN_BEFORE_AUTH: usize = 16 << 10;
+/// Commands that wait for their answers, and bytes of answers that wait for their reader, before authentication.
+pub const COMMANDS_BEFORE_AUTH_MAX: usize = 8;
+pub const OUTPUT_BYTES_BEFORE_AUTH_MAX: usize = 4 << 10;
+/// How long a connection may take to authenticate where a password is set.
+pub const AUTHENTICATION_US: u64 = 10_000_000;
 /// Connections accepted before the connected ones have their turn.
 pub const ACCEPTS_PER_TURN: usize = 128;
 /// How long the listener rests when the process has no file descriptors left.

@@ -1,23 +1,30 @@
 //! One client's connection: bytes to commands, answers to bytes, and when it ends.
 //!
-//! The socket's bytes arrive in the order sent; commands leave in batches. A client that does not read its answers is
-//! not read either, and one that asked much waits for answers before it is read on. Before a password was given,
-//! commands must be few and short; the limit is lifted when an `AUTH` or `HELLO` that was sent alone is answered
-//! without an error, and is not put back by `RESET`. Nothing that a client sends makes this panic.
+//! The socket's bytes arrive in the order sent; commands leave in batches, a share a turn. A client that does not read its
+//! answers is not read either, nor does its session go on, and one that asked much waits for answers before it is read on.
+//! Before a password was given, commands must be few and short; the limit is lifted when an `AUTH` or `HELLO` that was
+//! sent alone is answered without an error, and is not put back by `RESET`. What begins as the request of a web browser
+//! is not read further: the lines that follow could be commands. Nothing that a client sends makes this panic.
 
-use crate::bounds::{BUFFER_KEPT_BYTES, READ_BYTES_PER_TURN};
-use crate::listener::Seat;
+use crate::bounds::{
+    BUFFER_KEPT_BYTES, BYTES_PER_TURN_BEFORE_AUTH, COMMANDS_AHEAD_MIN, COMMANDS_BEFORE_AUTH_MAX,
+    OUTPUT_BYTES_BEFORE_AUTH_MAX, READ_BYTES_BEFORE_AUTH, READ_BYTES_PER_TURN, WRITE_BYTES_MIN,
+};
+use crate::listener::{Guest, Seat};
 use bytes::{Bytes, BytesMut};
 use ensue_resp::{ParseError, ParseLimits, Parser};
 use ensue_types::{Args, limits};
 use mio::net::TcpStream;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
+use std::net::SocketAddr;
 
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) stream: TcpStream,
+    pub(crate) address: SocketAddr,
+    pub(crate) connected_us: u64,
     pub(crate) last_active_us: u64,
     /// It stands in the list of clients that have work without a new event.
     pub(crate) is_queued: bool,
@@ -29,6 +36,10 @@ pub(crate) struct Client {
     output: Vec<u8>,
     written: usize,
     in_flight: InFlight,
+    /// As many may wait as its latest share of a turn allows.
+    commands_max: usize,
+    /// Its session has used up its turn and waits for the next one with commands that it has.
+    wants_turn: bool,
     /// The socket may hold bytes that were not read yet.
     readable: bool,
     /// The socket reported an end or an error, which reading will show.
@@ -48,10 +59,12 @@ struct InFlight {
 }
 
 impl InFlight {
-    fn begin(&mut self, args: &Args) {
+    /// Counts a command, and gives back what it holds.
+    fn begin(&mut self, args: &Args) -> usize {
         let size = args.iter().map(|argument| size_of::<Bytes>() + argument.len()).sum();
         self.sizes.push_back(size);
         self.bytes += size;
+        size
     }
 
     fn end(&mut self, answered: u32) {
@@ -63,9 +76,9 @@ impl InFlight {
         self.sizes.is_empty()
     }
 
-    fn is_full(&self) -> bool {
-        self.sizes.len() >= limits::COMMANDS_IN_FLIGHT_MAX
-            || self.bytes >= limits::COMMAND_BYTES_IN_FLIGHT_MAX
+    /// Whether as many wait as may.
+    fn is_full(&self, commands_max: usize) -> bool {
+        self.sizes.len() >= commands_max || self.bytes >= limits::COMMAND_BYTES_IN_FLIGHT_MAX
     }
 }
 
@@ -100,15 +113,28 @@ pub(crate) enum Fate {
     Lingers,
 }
 
+/// What reading from a client came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    Commands,
+    /// What followed was no Redis protocol.
+    Broken(ParseError),
+    /// What followed was a request of a web browser.
+    CrossProtocol,
+}
+
 impl Client {
-    pub(crate) fn new(stream: TcpStream, seat: Seat, needs_password: bool) -> Client {
+    pub(crate) fn new(now_us: u64, guest: Guest, needs_password: bool) -> Client {
+        let Guest { stream, address, seat, .. } = guest;
         let (parse_limits, gate) = match needs_password {
             true => (ParseLimits::before_auth(), Gate::Closed),
             false => (ParseLimits::default(), Gate::Open),
         };
         Client {
             stream,
-            last_active_us: 0,
+            address,
+            connected_us: now_us,
+            last_active_us: now_us,
             is_queued: false,
             seat,
             input: BytesMut::new(),
@@ -117,6 +143,8 @@ impl Client {
             output: Vec::new(),
             written: 0,
             in_flight: InFlight::default(),
+            commands_max: COMMANDS_BEFORE_AUTH_MAX,
+            wants_turn: false,
             readable: true,
             at_end: false,
             source: Source::Open,
@@ -130,22 +158,32 @@ impl Client {
         self.at_end |= at_end;
     }
 
-    /// Takes what the socket and the buffer hold, as far as the bounds allow. An error ends the connection.
+    /// Takes what the socket and the buffer hold, as far as its share of the turn and the bounds allow. An error of the system
+    /// ends the connection.
     pub(crate) fn read(
         &mut self,
         scratch: &mut [u8],
+        share: usize,
         commands: &mut Vec<Args>,
-    ) -> io::Result<Option<ParseError>> {
-        let mut budget = READ_BYTES_PER_TURN;
+    ) -> io::Result<Taken> {
+        let (chunk, mut budget) = match self.is_authenticated() {
+            true => (scratch.len(), READ_BYTES_PER_TURN),
+            false => (READ_BYTES_BEFORE_AUTH.min(scratch.len()), BYTES_PER_TURN_BEFORE_AUTH),
+        };
+        self.commands_max = match self.is_authenticated() {
+            true => (2 * share).clamp(COMMANDS_AHEAD_MIN, limits::COMMANDS_IN_FLIGHT_MAX),
+            false => COMMANDS_BEFORE_AUTH_MAX,
+        };
+        let (scratch, bytes_max) = (&mut scratch[..chunk], budget);
         loop {
-            if let Err(error) = self.parse(commands) {
-                self.source = Source::Broke;
-                self.input = BytesMut::new();
-                return Ok(Some(error));
+            match self.parse(share, bytes_max, commands) {
+                Ok(false) => {}
+                Ok(true) => return Ok(self.break_off(Taken::CrossProtocol)),
+                Err(error) => return Ok(self.break_off(Taken::Broken(error))),
             }
             let may_read = self.readable && self.source == Source::Open && !self.closing;
             if budget == 0 || self.unparsed || self.is_paused() || !may_read {
-                return Ok(None);
+                return Ok(Taken::Commands);
             }
             match self.stream.read(scratch) {
                 Ok(0) => {
@@ -166,18 +204,40 @@ impl Client {
         }
     }
 
-    fn parse(&mut self, commands: &mut Vec<Args>) -> Result<(), ParseError> {
-        while self.unparsed && !self.is_paused() && matches!(self.gate, Gate::Open | Gate::Closed) {
+    fn break_off(&mut self, how: Taken) -> Taken {
+        self.source = Source::Broke;
+        self.input = BytesMut::new();
+        self.unparsed = false;
+        how
+    }
+
+    /// Takes commands from the buffer; true if the next one is of a web browser.
+    fn parse(
+        &mut self,
+        share: usize,
+        bytes_max: usize,
+        commands: &mut Vec<Args>,
+    ) -> Result<bool, ParseError> {
+        let mut bytes = 0;
+        while self.unparsed
+            && commands.len() < share
+            && bytes < bytes_max
+            && !self.is_paused()
+            && matches!(self.gate, Gate::Open | Gate::Closed)
+        {
             let Some(args) = self.parser.next(&mut self.input)? else {
                 self.unparsed = false;
                 self.give_back_input();
                 break;
             };
+            if ensue_resp::is_cross_protocol(&args) {
+                return Ok(true);
+            }
             if matches!(self.gate, Gate::Closed) && may_open_gate(&args) {
                 self.gate = Gate::Held(args);
                 break;
             }
-            self.in_flight.begin(&args);
+            bytes += self.in_flight.begin(&args);
             commands.push(args);
         }
         if self.in_flight.is_empty() && matches!(self.gate, Gate::Held(_)) {
@@ -186,7 +246,12 @@ impl Client {
                 commands.push(args);
             }
         }
-        Ok(())
+        Ok(false)
+    }
+
+    /// Whether its session waits for a turn, which it has now: its client has read enough.
+    pub(crate) fn take_turn(&mut self) -> bool {
+        !self.is_unread() && std::mem::take(&mut self.wants_turn)
     }
 
     fn give_back_input(&mut self) {
@@ -195,14 +260,22 @@ impl Client {
         }
     }
 
-    /// Answers to some of its commands. An error means that it has not read for too long.
-    pub(crate) fn reply(&mut self, bytes: Vec<u8>, answered: u32) -> Result<(), OutputFull> {
+    /// Answers to some of its commands; the session may want another turn for the rest. An error means that it has not read for
+    /// too long.
+    pub(crate) fn reply(
+        &mut self,
+        bytes: Vec<u8>,
+        answered: u32,
+        wants_turn: bool,
+    ) -> Result<(), OutputFull> {
         self.in_flight.end(answered);
+        self.wants_turn = wants_turn;
         if matches!(self.gate, Gate::Asked) && self.in_flight.is_empty() {
             if bytes.first() == Some(&b'-') {
                 self.gate = Gate::Closed;
             } else {
                 self.gate = Gate::Open;
+                self.commands_max = COMMANDS_AHEAD_MIN;
                 self.parser.set_limits(ParseLimits::default());
             }
         }
@@ -218,7 +291,13 @@ impl Client {
     pub(crate) fn close(&mut self) {
         self.closing = true;
         self.unparsed = false;
+        self.wants_turn = false;
         self.in_flight = InFlight::default();
+    }
+
+    /// Whether its answers may wait for those of the next turn, which come at once: fewer and larger writes.
+    pub(crate) fn may_write_later(&self) -> bool {
+        self.output_waiting() < WRITE_BYTES_MIN && (self.unparsed || self.wants_turn) && self.has_work()
     }
 
     /// Writes what the socket takes, and says what becomes of the client.
@@ -258,7 +337,13 @@ impl Client {
 
     /// Whether it has something to do although its socket reports nothing new.
     pub(crate) fn has_work(&self) -> bool {
-        if self.is_paused() || self.closing || self.source == Source::Broke {
+        if self.closing || self.is_unread() {
+            return false;
+        }
+        if self.wants_turn {
+            return true;
+        }
+        if self.in_flight.is_full(self.commands_max) || self.source == Source::Broke {
             return false;
         }
         match self.gate {
@@ -274,7 +359,21 @@ impl Client {
     }
 
     fn is_paused(&self) -> bool {
-        self.in_flight.is_full() || self.output_waiting() > limits::CLIENT_OUTPUT_PAUSE_BYTES
+        self.in_flight.is_full(self.commands_max) || self.is_unread()
+    }
+
+    /// Whether it must read answers before it may ask more, and before its session may go on.
+    fn is_unread(&self) -> bool {
+        let bytes_max = match self.is_authenticated() {
+            true => limits::CLIENT_OUTPUT_PAUSE_BYTES,
+            false => OUTPUT_BYTES_BEFORE_AUTH_MAX,
+        };
+        self.output_waiting() > bytes_max
+    }
+
+    /// Whether it has the password, where one is set.
+    pub(crate) fn is_authenticated(&self) -> bool {
+        matches!(self.gate, Gate::Open)
     }
 
     pub(crate) fn is_idle(&self) -> bool {

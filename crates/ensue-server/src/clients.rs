@@ -1,11 +1,14 @@
 //! The client connections of one core: events of sockets become inputs of the node, answers become bytes on sockets.
 //!
-//! Bounded work a turn: every connection with bytes has its turn before one has a second one.
+//! Bounded work a turn: every connection that has something to do has its share of commands, and its session its share of
+//! answers, before one has a second one.
 
-use crate::bounds::{LINGER_US, LINGERING_MAX, READ_BYTES};
-use crate::client::{Client, Fate};
+use crate::bounds::{
+    AUTHENTICATION_US, COMMANDS_PER_SHARE_MIN, COMMANDS_PER_TURN, LINGER_US, LINGERING_MAX, READ_BYTES,
+};
+use crate::client::{Client, Fate, Taken};
 use crate::listener::{Guest, Seat, next_session};
-use crate::log;
+use crate::log::{self, Throttle};
 use ensue_node::Input;
 use ensue_types::SessionId;
 use foldhash::fast::FixedState;
@@ -13,7 +16,7 @@ use hashbrown::HashMap;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use std::collections::VecDeque;
-use std::net::Shutdown;
+use std::net::{Shutdown, SocketAddr};
 
 /// All connections of a core.
 #[derive(Debug)]
@@ -29,6 +32,7 @@ pub(crate) struct Clients {
     /// Clients that were told why they are refused.
     lingering: VecDeque<Lingering>,
     scratch: Box<[u8]>,
+    complaints: Throttle,
 }
 
 /// What a socket reported.
@@ -58,6 +62,7 @@ impl Clients {
             dirty: Vec::new(),
             lingering: VecDeque::new(),
             scratch: vec![0; READ_BYTES].into_boxed_slice(),
+            complaints: Throttle::default(),
         }
     }
 
@@ -69,15 +74,14 @@ impl Clients {
         registry: &Registry,
         inputs: &mut VecDeque<Input>,
     ) {
-        let Guest { mut stream, address, local_address, seat } = guest;
         let session = next_session();
+        let (address, local_address) = (guest.address, guest.local_address.clone());
+        let mut client = Client::new(now_us, guest, self.needs_password);
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = registry.register(&mut stream, token_of(session), interest) {
+        if let Err(error) = registry.register(&mut client.stream, token_of(session), interest) {
             log::warning(format_args!("client {address} cannot be served: {error}"));
             return;
         }
-        let mut client = Client::new(stream, seat, self.needs_password);
-        client.last_active_us = now_us;
         client.is_queued = true;
         self.clients.insert(session, client);
         self.queued.push(session);
@@ -110,20 +114,36 @@ impl Clients {
         }
     }
 
-    /// Reads from everybody who has bytes.
+    /// Has everybody's turn who has bytes, or whose session has commands left.
     pub(crate) fn read(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
-        for session in std::mem::take(&mut self.queued) {
+        let queued = std::mem::take(&mut self.queued);
+        let share = (COMMANDS_PER_TURN / queued.len().max(1)).max(COMMANDS_PER_SHARE_MIN);
+        for session in queued {
             let Some(client) = self.clients.get_mut(&session) else { continue };
             client.is_queued = false;
             let mut commands = Vec::new();
-            let result = client.read(&mut self.scratch, &mut commands);
+            let result = client.read(&mut self.scratch, share, &mut commands);
+            let is_turn = client.take_turn();
             if !commands.is_empty() {
                 client.last_active_us = now_us;
+            }
+            if !commands.is_empty() || is_turn {
                 inputs.push_back(Input::ClientCommands { session, commands });
             }
             match result {
-                Ok(None) => self.dirty.push(session),
-                Ok(Some(error)) => inputs.push_back(Input::ClientBroke { session, error: error.to_string() }),
+                Ok(Taken::Commands) => self.dirty.push(session),
+                Ok(Taken::Broken(error)) => {
+                    inputs.push_back(Input::ClientBroke { session, error: error.to_string() });
+                }
+                Ok(Taken::CrossProtocol) => {
+                    let words = format_args!(
+                        "client {} speaks HTTP to the port for Redis clients and is disconnected: perhaps a web \
+                         page makes a browser of this network send commands",
+                        client.address
+                    );
+                    self.complaints.warning(now_us, words);
+                    self.remove(session, registry, inputs);
+                }
                 Err(error) => {
                     log::debug(format_args!("client {}: {error}", session.0));
                     self.remove(session, registry, inputs);
@@ -138,11 +158,12 @@ impl Clients {
         session: SessionId,
         bytes: Vec<u8>,
         answered: u32,
+        wants_turn: bool,
         registry: &Registry,
         inputs: &mut VecDeque<Input>,
     ) {
         let Some(client) = self.clients.get_mut(&session) else { return };
-        match client.reply(bytes, answered) {
+        match client.reply(bytes, answered, wants_turn) {
             Ok(()) => self.dirty.push(session),
             Err(_) => {
                 log::warning(format_args!(
@@ -167,6 +188,13 @@ impl Clients {
         let mut dirty = std::mem::take(&mut self.dirty);
         for session in dirty.drain(..) {
             let Some(client) = self.clients.get_mut(&session) else { continue };
+            if client.may_write_later() {
+                if !client.is_queued {
+                    client.is_queued = true;
+                    self.queued.push(session);
+                }
+                continue;
+            }
             match client.flush() {
                 Ok(Fate::Stays) => {
                     if !client.is_queued && client.has_work() {
@@ -197,6 +225,9 @@ impl Clients {
         while self.lingering.front().is_some_and(|lingering| lingering.until_us <= now_us) {
             self.lingering.pop_front();
         }
+        if self.needs_password {
+            self.end_unauthenticated(now_us, registry, inputs);
+        }
         if self.timeout_us == 0 {
             return;
         }
@@ -206,6 +237,27 @@ impl Clients {
         let late: Vec<SessionId> =
             self.clients.iter().filter(|(_, client)| is_late(client)).map(|(&session, _)| session).collect();
         for session in late {
+            self.remove(session, registry, inputs);
+        }
+    }
+
+    /// Disconnects who has not authenticated in time. There is nothing to say: who meant to would have.
+    fn end_unauthenticated(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
+        let is_late = |client: &Client| {
+            !client.is_authenticated() && now_us.saturating_sub(client.connected_us) > AUTHENTICATION_US
+        };
+        let late: Vec<(SessionId, SocketAddr)> = self
+            .clients
+            .iter()
+            .filter(|(_, client)| is_late(client))
+            .map(|(&session, client)| (session, client.address))
+            .collect();
+        for (session, address) in late {
+            let words = format_args!(
+                "client {address} has not authenticated in {} s and is disconnected",
+                AUTHENTICATION_US / 1_000_000
+            );
+            self.complaints.warning(now_us, words);
             self.remove(session, registry, inputs);
         }
     }
@@ -239,3 +291,6 @@ fn session_of(token: Token) -> SessionId {
 pub(crate) fn owns(token: Token) -> bool {
     token.0 >= FIRST_TOKEN && token.0 % 2 == 0
 }
+
+#[cfg(test)]
+mod tests;

@@ -235,8 +235,9 @@ impl Pump {
     fn carry_out(&mut self, output: Output) {
         let registry: &Registry = self.poll.registry();
         match output {
-            Output::Reply { session, bytes, answered } => {
-                self.clients.reply(session, bytes, answered, registry, &mut self.state.inputs);
+            Output::Reply { session, bytes, answered, wants_turn } => {
+                let inputs = &mut self.state.inputs;
+                self.clients.reply(session, bytes, answered, wants_turn, registry, inputs);
             }
             Output::Disconnect { session } => self.clients.disconnect(session),
             Output::Send { datacenter, core, envelope } => match self.index_of(datacenter, core) {

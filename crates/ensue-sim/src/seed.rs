@@ -9,7 +9,7 @@ use crate::random::Random;
 use crate::shape::Shape;
 use crate::workload::folds;
 use crate::workload::mix::{FOLD_KINDS, KINDS};
-use ensue_node::{AppendFsync, BranchingOptions, Handler, Tuning};
+use ensue_node::{AppendFsync, Handler, Tuning};
 use ensue_types::{KeyspaceId, Rules, limits};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -139,7 +139,10 @@ impl Options {
             shape,
             handlers: folds::handlers(),
             append_fsync,
-            tuning: draw_tuning(&mut Random::stream(seed, "tuning")),
+            tuning: draw_turns(
+                &mut Random::stream(seed, "turns of sessions"),
+                draw_tuning(&mut Random::stream(seed, "tuning")),
+            ),
             links: draw_links(&mut Random::stream(seed, "links"), shape),
             disk: draw_disk(random),
             clock: ClockOptions {
@@ -282,6 +285,15 @@ fn draw_shape(random: &mut Random) -> Shape {
     Shape { datacenters, cores, partitions, one_process: random.chance(400) }
 }
 
+/// A share of the worlds has turns so short that most pipelines take several.
+fn draw_turns(random: &mut Random, tuning: Tuning) -> Tuning {
+    if !random.chance(300) {
+        return tuning;
+    }
+    let (turn_answer_bytes, turn_cells) = (random.skewed(1, 2_000) as usize, random.skewed(1, 50) as usize);
+    Tuning { turn_answer_bytes, turn_cells, ..tuning }
+}
+
 fn draw_tuning(random: &mut Random) -> Tuning {
     let read_transaction_timeout_ms = random.skewed(50, 2_000);
     let segment_bytes = random.skewed(4 << 10, 64 << 10);
@@ -307,7 +319,7 @@ fn draw_tuning(random: &mut Random) -> Tuning {
         dependency_cleaning: random.chance(500),
         // A server's thirty seconds would be longer than most runs, and most of their virtual time would be waiting for it.
         relaxed_sync_interval_ms: random.skewed(200, 10_000),
-        branching: BranchingOptions::default(),
+        ..Tuning::default()
     }
 }
 

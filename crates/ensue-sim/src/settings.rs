@@ -78,6 +78,8 @@ impl Options {
             "heartbeat_interval_ms" => tuning.heartbeat_interval_ms = number(value)?,
             "stabilization_interval_ms" => tuning.stabilization_interval_ms = number(value)?,
             "relaxed_sync_interval_ms" => tuning.relaxed_sync_interval_ms = number(value)?,
+            "turn_answer_bytes" => tuning.turn_answer_bytes = number(value)? as usize,
+            "turn_cells" => tuning.turn_cells = number(value)? as usize,
             "block_ms_max" => tuning.block_ms_max = number(value)?,
             "stream_memory_bytes" => tuning.stream_memory_bytes = number(value)? as usize,
             "checkpoint_bytes" => tuning.checkpoint_bytes = number(value)?,

@@ -16,6 +16,8 @@ pub const INLINE_BYTES_MAX: usize = 64 << 10;
 /// Before `AUTH`, where a password is set: few and short arguments (the lesson of CVE-2021-32675).
 pub const ARGUMENTS_BEFORE_AUTH_MAX: usize = 10;
 pub const BULK_BYTES_BEFORE_AUTH_MAX: usize = 16 << 10;
+/// Arguments of one command together: a user, a password as long as any argument, and a name.
+pub const COMMAND_BYTES_BEFORE_AUTH_MAX: usize = BULK_BYTES_BEFORE_AUTH_MAX + (1 << 10);
 /// Longest key: it must fit a log record beside its value.
 pub const KEY_BYTES_MAX: usize = 1 << 20;
 
@@ -23,10 +25,16 @@ pub const KEY_BYTES_MAX: usize = 1 << 20;
 pub const COMMANDS_IN_FLIGHT_MAX: usize = 2048;
 /// Bytes of such commands, after which no further one is taken.
 pub const COMMAND_BYTES_IN_FLIGHT_MAX: usize = 64 << 20;
-/// Bytes of answers that may wait for a slow client before the connection is read again.
+/// Bytes of answers that may wait for a slow client before its connection is read again and its session goes on.
 pub const CLIENT_OUTPUT_PAUSE_BYTES: usize = 1 << 20;
-/// Bytes of answers that may wait for a slow client before it is disconnected.
+/// Bytes of answers that may wait for a slow client before it is disconnected: the longest answer, and what was made before it.
 pub const CLIENT_OUTPUT_BYTES_MAX: usize = 256 << 20;
+/// Longest answer to one command: a value of the longest, or two, and far below a frame between nodes.
+pub const ANSWER_BYTES_MAX: usize = 128 << 20;
+/// Bytes of answers that a session makes in one turn, the last of them not counted; then others have theirs.
+pub const ANSWER_BYTES_PER_TURN: usize = 256 << 10;
+/// Cells that a partition looks at or changes for one session before others have their turn: about a millisecond.
+pub const CELLS_PER_TURN: usize = 4_096;
 /// Commands queued by one `MULTI`.
 pub const MULTI_COMMANDS_MAX: usize = 65_536;
 /// Bytes of sessions' requests that wait for one partition that reads its log; the last of them may be longer.

@@ -43,7 +43,24 @@ impl Reply {
     pub fn is_error(&self) -> bool {
         matches!(self, Reply::Error(_))
     }
+
+    /// About what it takes when it is encoded, to a client or to another node.
+    pub fn encoded_bytes(&self) -> usize {
+        FRAME_BYTES
+            + match self {
+                Reply::Status(words) | Reply::Error(words) => words.len(),
+                Reply::Bulk(bytes) | Reply::Verbatim(bytes) => bytes.len(),
+                Reply::Array(items) | Reply::Set(items) => items.iter().map(Reply::encoded_bytes).sum(),
+                Reply::Map(pairs) => {
+                    pairs.iter().map(|(key, value)| key.encoded_bytes() + value.encoded_bytes()).sum()
+                }
+                Reply::Integer(_) | Reply::Nil | Reply::NilArray | Reply::Double(_) | Reply::Boolean(_) => 0,
+            }
+    }
 }
+
+/// A kind, a length or a number, and ends of lines.
+const FRAME_BYTES: usize = 16;
 
 /// Derived but for `Double`, which hashes as its bits: what is equal only as a number (0 and -0) may hash differently.
 impl Hash for Reply {

@@ -208,6 +208,13 @@ pub enum Message {
         context: Context,
         replies: Vec<Reply>,
     },
+    /// As `Executed`, of the first commands only: these are enough for one turn. The rest comes back, not executed.
+    ExecutedInPart {
+        request: RequestId,
+        context: Context,
+        replies: Vec<Reply>,
+        rest: Vec<Args>,
+    },
 
     // What the partitions of a datacenter know of the others' time.
     /// Tell me when you have received everything that the other datacenters wrote up to these times.

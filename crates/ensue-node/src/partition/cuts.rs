@@ -7,6 +7,7 @@
 //! While a read is here its cut counts for what is folded (trap 35).
 
 use super::Partition;
+use crate::evaluate::Room;
 use ensue_protocol::Late;
 use ensue_types::{
     Args, Context, KeyspaceId, Opaque, Part, PartitionId, Reply, RequestId, TimeVector, limits,
@@ -149,7 +150,7 @@ impl Partition {
         }
         self.past_the_losses(keyspace, &mut context.facts);
         context.time = context.time.max(self.clock.latest());
-        let outcome = CutOutcome::Read { context, replies };
+        let outcome = CutOutcome::Read { context, replies: Room::fit_all(replies) };
         self.send(from, Message::CutRead { request, outcome });
     }
 

@@ -5,7 +5,8 @@
 
 use super::{Partition, Work};
 use crate::command;
-use crate::evaluate::{Changes, Evaluation, Observed, TOO_MUCH, Writer, effect_bytes};
+use crate::config::Tuning;
+use crate::evaluate::{Changes, Evaluation, Observed, Room, TOO_MUCH, Writer, effect_bytes, within_bound};
 use crate::order::{Moment, RowName};
 use crate::view::{Shown, is_whole, view_of};
 use bytes::Bytes;
@@ -38,6 +39,22 @@ pub(crate) struct Execution {
     pub gave_up: bool,
     /// When it came: its client waits since then.
     pub since_us: u64,
+    pub used: Used,
+}
+
+/// What a batch has used of its session's turn.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Used {
+    /// Looked at or changed.
+    cells: usize,
+    /// Of answers.
+    bytes: usize,
+}
+
+impl Used {
+    fn is_up(self, tuning: &Tuning) -> bool {
+        self.cells >= tuning.turn_cells || self.bytes >= tuning.turn_answer_bytes
+    }
 }
 
 pub(super) const FORGOTTEN: Reply = Reply::error("TRYAGAIN the state of that moment is no longer known");
@@ -73,6 +90,7 @@ impl Partition {
             atomic: None,
             gave_up,
             since_us,
+            used: Used::default(),
         });
     }
 
@@ -139,9 +157,15 @@ impl Partition {
         while let Some(args) = execution.commands.pop_front() {
             match self.step(&mut execution, args) {
                 Step::Done(reply) => {
+                    execution.used.bytes += reply.encoded_bytes();
                     execution.replies.push(reply);
                     // What it has seen is left of a dead datacenter: the next command must not take it for what was lost.
                     self.past_the_losses(execution.keyspace, &mut execution.context.facts);
+                    // A session that gave up is told so once, with everything.
+                    let is_up = execution.used.is_up(&self.config.tuning) && !execution.gave_up;
+                    if is_up && !execution.commands.is_empty() {
+                        break;
+                    }
                 }
                 Step::Parked => {
                     // The batch itself was moved into what it waits for.
@@ -150,14 +174,13 @@ impl Partition {
             }
         }
         execution.context.time = execution.context.time.max(self.clock.latest());
-        let Execution { from, request, context, replies, gave_up, .. } = execution;
-        self.send(
-            from,
-            match gave_up {
-                false => Message::Executed { request, context, replies },
-                true => Message::GaveUp { request, context, replies },
-            },
-        );
+        let Execution { from, request, context, replies, gave_up, commands, .. } = execution;
+        let message = match (gave_up, commands.is_empty()) {
+            (false, true) => Message::Executed { request, context, replies },
+            (false, false) => Message::ExecutedInPart { request, context, replies, rest: commands.into() },
+            (true, _) => Message::GaveUp { request, context, replies },
+        };
+        self.send(from, message);
     }
 
     fn step(&mut self, execution: &mut Execution, args: Args) -> Step {
@@ -197,7 +220,7 @@ impl Partition {
             self.park_read(take(execution), at);
             return Step::Parked;
         }
-        Step::Done(self.read_now(execution, at, &request, &choice).unwrap_or(FORGOTTEN))
+        Step::Done(within_bound(self.read_now(execution, at, &request, &choice).unwrap_or(FORGOTTEN)))
     }
 
     /// What `CAUSAL` asks every partition for.
@@ -258,6 +281,7 @@ impl Partition {
         let mut desk = Evaluation::reading(&mut self.rows[number], at, view);
         let mut reply = command::run(request, &mut desk);
         let mut observed = desk.observed;
+        execution.used.cells += observed.pieces;
         if let (Choice::NewestIfWhole(_), Some(shown)) = (choice, &shown) {
             if !is_whole(shown, &observed) {
                 let mut desk = Evaluation::reading(&mut self.rows[number], at, View::Sight(shown));
@@ -284,6 +308,7 @@ impl Partition {
         let stamp = self.stamp(at);
         let operation = self.next_operation();
         let (reply, changes, observed) = self.evaluate(keyspace, stamp, at, operation, request, choice);
+        execution.used.cells += observed.pieces + changes.effects.len();
         self.log_write(&mut execution.context, keyspace, stamp, changes, observed);
         reply
     }
@@ -358,6 +383,7 @@ impl Partition {
         let shown = Shown::of(self.protocols[usize::from(keyspace.0)].as_ref(), choice);
         let mut observed = Observed::default();
         let mut replies = Vec::new();
+        let mut room = Room::default();
         for args in commands {
             let request = match Request::parse(&args) {
                 Ok(request) => request,
@@ -370,7 +396,7 @@ impl Partition {
             let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, view);
             let reply = command::run(&request, &mut desk);
             observed.depend_on(desk.observed, operation);
-            replies.push(reply.unwrap_or(FORGOTTEN));
+            replies.push(room.fit(reply.unwrap_or(FORGOTTEN), request.is_write()));
         }
         (replies, writer.changes, observed)
     }
@@ -589,5 +615,6 @@ fn take(execution: &mut Execution) -> Execution {
         atomic: execution.atomic.take(),
         gave_up: execution.gave_up,
         since_us: execution.since_us,
+        used: execution.used,
     }
 }

@@ -669,6 +669,7 @@ impl Partition {
     /// sessions are told; partitions wait.
     pub(super) fn disavow(&mut self, answer: Envelope) {
         let (Message::Executed { request, .. }
+        | Message::ExecutedInPart { request, .. }
         | Message::GaveUp { request, .. }
         | Message::CutRead { request, .. }
         | Message::Transacted { request, .. }) = answer.message

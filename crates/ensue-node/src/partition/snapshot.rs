@@ -6,7 +6,7 @@
 use super::Partition;
 use super::execute::{Execution, FORGOTTEN};
 use crate::command;
-use crate::evaluate::{Evaluation, Observed};
+use crate::evaluate::{Evaluation, Observed, Room, within_bound};
 use crate::order::{RowName, WorkId};
 use crate::trace::Trace;
 use crate::view::{Shown, view_of};
@@ -189,7 +189,7 @@ impl Partition {
                     match Request::parse(&args)
                         .map(|request| self.read_now(&mut execution, at, &request, &Choice::Newest))
                     {
-                        Ok(Ok(reply)) => execution.replies.push(reply),
+                        Ok(Ok(reply)) => execution.replies.push(within_bound(reply)),
                         Err(error) => execution.replies.push(error.reply()),
                         // The coordinators took longer to answer than past states are kept: it is read as of now.
                         Ok(Err(Gone)) if at < self.promise() => execution.commands.push_front(args),
@@ -252,11 +252,12 @@ fn run_all(
 ) -> Option<(Vec<Reply>, Observed)> {
     let mut desk = Evaluation::reading(rows, at, view);
     let mut replies = Vec::with_capacity(commands.len());
+    let mut room = Room::default();
     for args in commands {
         replies.push(match Request::parse(args) {
             // No node of ours sends one here; a broken peer may.
             Ok(request) if request.is_write() => Reply::error("ERR a write among reads"),
-            Ok(request) => command::run(&request, &mut desk).ok()?,
+            Ok(request) => room.fit(command::run(&request, &mut desk).ok()?, false),
             Err(error) => error.reply(),
         });
     }

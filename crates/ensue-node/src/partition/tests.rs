@@ -20,6 +20,7 @@ mod room;
 mod strangers;
 mod survey;
 mod times;
+mod turns;
 mod versions;
 
 use crate::config::{DatacenterTopology, Tuning};
@@ -70,6 +71,7 @@ struct World {
     now: Now,
     asked: VecDeque<DiskOp>,
     answered: u32,
+    wants_turn: bool,
     /// What clients were answered, as it is written to them.
     replies: Vec<u8>,
     sent: Vec<Message>,
@@ -86,7 +88,8 @@ impl World {
         let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
         let node = Node::new(config, now).expect("the protocol is known");
         let (asked, replies, sent, traces) = (VecDeque::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut world = World { node, now, asked, answered: 0, replies, sent, traces, stopped: false };
+        let mut world =
+            World { node, now, asked, answered: 0, wants_turn: false, replies, sent, traces, stopped: false };
         world.drain();
         world
     }
@@ -100,8 +103,9 @@ impl World {
         while let Some(output) = self.node.next_output() {
             match output {
                 Output::Disk { op, .. } => self.asked.push_back(op),
-                Output::Reply { answered, bytes, .. } => {
+                Output::Reply { answered, bytes, wants_turn, .. } => {
                     self.answered += answered;
+                    self.wants_turn = wants_turn;
                     self.replies.extend_from_slice(&bytes);
                 }
                 Output::Send { envelope, .. } => self.sent.push(envelope.message),

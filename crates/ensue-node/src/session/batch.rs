@@ -2,11 +2,12 @@
 //!
 //! - Send: `Execute` with the commands, moved, and a copy of the context.
 //! - On `Executed`: the context is the one that came back; the answers go out in order.
+//! - On `ExecutedInPart`: the same for the first ones; the rest is at the front of the queue again, for the next turn.
 
 use super::exchange::Exchange;
 use super::failure::UNANSWERED;
 use super::turn::{Run, Turn};
-use ensue_types::PartitionId;
+use ensue_types::{Args, PartitionId};
 use ensue_wire::Message;
 
 /// Waiting for `Executed`.
@@ -38,8 +39,31 @@ impl Turn<'_> {
     }
 }
 
+impl Turn<'_> {
+    /// Commands of the present exchange that a partition left for the next turn; false if it did nothing of what it was asked.
+    pub(super) fn take_back(&mut self, rest: Vec<Args>) -> bool {
+        if rest.len() >= self.session.asked.count {
+            return false;
+        }
+        self.desk.counters.commands -= rest.len() as u64;
+        self.session.asked.count -= rest.len();
+        self.session.turn.up = true;
+        rest.into_iter().rev().for_each(|args| self.session.queue.push_front(args));
+        true
+    }
+}
+
 impl Batch {
     pub(super) fn on_answer(self, turn: &mut Turn<'_>, message: Message) {
+        let (message, rest) = match message {
+            Message::ExecutedInPart { request, context, replies, rest } => {
+                (Message::Executed { request, context, replies }, rest)
+            }
+            message => (message, Vec::new()),
+        };
+        if !rest.is_empty() && !turn.take_back(rest) {
+            return turn.unexpected(Exchange::Batch(self));
+        }
         let (Message::Executed { context, mut replies, .. } | Message::GaveUp { context, mut replies, .. }) =
             message
         else {

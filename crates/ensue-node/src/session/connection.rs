@@ -28,6 +28,17 @@ pub(super) struct Asked {
     pub(super) writes: WriteMarks,
 }
 
+/// What a session has used of its turn.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TurnUsed {
+    /// Bytes of answers that have left.
+    pub(super) bytes: usize,
+    /// A partition, or the kind of command, says that it was enough.
+    pub(super) up: bool,
+    /// Whoever gives turns knows that it waits for the next one.
+    pub(super) told: bool,
+}
+
 /// A client connection.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
@@ -55,6 +66,7 @@ pub(super) struct Session {
     pub(super) fresh: bool,
 
     pub(super) queue: VecDeque<Args>,
+    pub(super) turn: TurnUsed,
     /// The error that follows the answers to what was asked before the framing was lost.
     pub(super) broke: Option<String>,
     pub(super) exchange: Exchange,
@@ -99,6 +111,7 @@ impl Session {
             shared: None,
             fresh: false,
             queue: VecDeque::new(),
+            turn: TurnUsed::default(),
             broke: None,
             exchange: Exchange::None,
             asked: Asked::default(),
@@ -113,6 +126,11 @@ impl Session {
 
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.exchange, Exchange::None)
+    }
+
+    /// Whether others have their turn before it goes on. Nobody gives one to a client that is gone, whose answers go nowhere.
+    pub(super) fn has_used_its_turn(&self, answer_bytes_max: usize) -> bool {
+        self.life == Life::Open && (self.turn.up || self.turn.bytes + self.bytes.len() >= answer_bytes_max)
     }
 
     /// Whether nothing more will come of it.

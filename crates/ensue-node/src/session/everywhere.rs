@@ -17,6 +17,8 @@ impl Turn<'_> {
             Err(error) => return self.reply(&error.reply()),
         };
         let own = [self.session.keyspace];
+        // It walks all rows.
+        self.session.turn.up = true;
         match request {
             Request::Scan { options, .. } => self.scan(options.cursor, args),
             Request::Size => self.ask_everywhere(Combination::Sum, false, &own, &args),

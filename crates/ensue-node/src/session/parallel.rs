@@ -9,7 +9,8 @@ use super::plan::{Answers, Plan};
 use super::rename::Renaming;
 use super::turn::Turn;
 use crate::Trace;
-use ensue_types::{Context, KeyspaceId, LogicalTime, PartitionId};
+use crate::evaluate::{ANSWER_TOO_LONG, within_bound};
+use ensue_types::{Args, Context, KeyspaceId, LogicalTime, PartitionId, Reply};
 use ensue_wire::Message;
 
 /// What the answers are for.
@@ -29,13 +30,22 @@ pub(super) struct Parallel {
     plan: Plan,
     then: Then,
     answers: Answers,
-    /// The keyspace, the part, and whether it was answered: one a share.
-    shares: Vec<(KeyspaceId, usize, bool)>,
+    shares: Vec<Share>,
     missing: usize,
     /// The joined contexts of the answers so far, one a keyspace.
     contexts: Vec<(KeyspaceId, Context)>,
     /// Of a share that gave up waiting: what it made of the session counts, whatever the others saw.
     gave_up: Option<(KeyspaceId, Context)>,
+}
+
+/// One part in one keyspace.
+#[derive(Clone, Debug)]
+struct Share {
+    keyspace: KeyspaceId,
+    part: usize,
+    /// How many of its commands are answered.
+    done: usize,
+    answered: bool,
 }
 
 impl Turn<'_> {
@@ -52,11 +62,15 @@ impl Turn<'_> {
         let parts = plan.parts.len();
         let shares: Vec<_> = keyspaces
             .iter()
-            .flat_map(|&keyspace| (0..parts).map(move |part| (keyspace, part, false)))
+            .flat_map(|&keyspace| {
+                (0..parts).map(move |part| Share { keyspace, part, done: 0, answered: false })
+            })
             .collect();
         let messages: Vec<_> = shares
             .iter()
-            .map(|&(keyspace, part, _)| (keyspace, plan.parts[part].partition, plan.commands_of(part)))
+            .map(|&Share { keyspace, part, .. }| {
+                (keyspace, plan.parts[part].partition, plan.commands_of(part))
+            })
             .collect();
         let answers = plan.answers();
         let parallel = Parallel {
@@ -79,17 +93,32 @@ impl Turn<'_> {
     /// All answers of a plan are here.
     pub(super) fn finish(&mut self, plan: Plan, then: Then, answers: Answers) {
         match then {
-            Then::Answer => self.complete(vec![plan.assemble(answers)]),
-            Then::Each => self.complete(plan.into_replies(answers)),
+            Then::Answer => self.complete(vec![within_bound(plan.assemble(answers))]),
+            Then::Each => self.complete_each(plan, answers),
             Then::Rename(renaming) => self.rename_write(renaming, plan.into_replies(answers)),
         }
     }
 }
 
+impl Turn<'_> {
+    /// Commands that were read together though the client did not ask for that. Those whose answers were too long together are read
+    /// again; the first of them is alone then, or its answer is too long by itself.
+    fn complete_each(&mut self, plan: Plan, answers: Answers) {
+        let commands = plan.commands_in_order();
+        let mut replies = plan.into_replies(answers);
+        let too_long = replies.iter().position(|reply| *reply == ANSWER_TOO_LONG).filter(|&place| place > 0);
+        if let Some(place) = too_long {
+            replies.truncate(place);
+            self.take_back(commands.into_iter().skip(place).collect());
+        }
+        self.complete(replies);
+    }
+}
+
 impl Parallel {
     pub(super) fn unanswered(&self) -> Vec<PartitionId> {
-        let missing = self.shares.iter().filter(|(_, _, answered)| !answered);
-        missing.map(|&(_, part, _)| self.plan.parts[part].partition).collect()
+        let missing = self.shares.iter().filter(|share| !share.answered);
+        missing.map(|share| self.plan.parts[share.part].partition).collect()
     }
 
     pub(super) fn on_answer(
@@ -102,14 +131,17 @@ impl Parallel {
         let (gave_up, mut context, replies) = match message {
             Message::Executed { context, replies, .. } => (false, context, replies),
             Message::GaveUp { context, replies, .. } => (true, context, replies),
+            Message::ExecutedInPart { context, replies, rest, .. } => {
+                return self.ask_rest(turn, share, context, replies, rest);
+            }
             _ => return turn.unexpected(Exchange::Parallel(self)),
         };
         context.time = context.time.max(time);
-        let (keyspace, part, answered) = self.shares[share];
+        let Share { keyspace, part, done, answered } = self.shares[share];
         if !answered {
-            self.shares[share].2 = true;
+            self.shares[share].answered = true;
             self.missing -= 1;
-            self.answers.put_part(&self.plan.parts[part], replies);
+            self.answers.put_part(&self.plan.parts[part], done, replies);
             if gave_up {
                 self.gave_up = Some((keyspace, context));
             } else {
@@ -126,6 +158,28 @@ impl Parallel {
             own.facts = context.facts;
         }
         turn.finish(self.plan, self.then, self.answers);
+    }
+
+    /// An owner has done enough for one turn: it is asked for the rest after the others that wait for it.
+    fn ask_rest(
+        mut self: Box<Self>,
+        turn: &mut Turn<'_>,
+        share: usize,
+        context: Context,
+        replies: Vec<Reply>,
+        rest: Vec<Args>,
+    ) {
+        let Share { keyspace, part, done, answered } = &mut self.shares[share];
+        let (keyspace, part) = (*keyspace, &self.plan.parts[*part]);
+        if *answered || replies.is_empty() || *done + replies.len() + rest.len() != part.commands.len() {
+            return turn.unexpected(Exchange::Parallel(self));
+        }
+        self.answers.put_part(part, *done, replies.clone());
+        *done += replies.len();
+        let partition = part.partition;
+        let request = turn.request(share);
+        turn.session.exchange = Exchange::Parallel(self);
+        turn.send_in(keyspace, partition, Message::Execute { request, keyspace, context, commands: rest });
     }
 
     /// Every context that comes back covers what the session had before, so the first one stands in for it.

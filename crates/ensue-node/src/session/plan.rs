@@ -171,6 +171,13 @@ impl Plan {
         self.parts[part].commands.iter().map(|(_, args)| args.clone()).collect()
     }
 
+    /// The commands of a plan in which each is whole, in their order.
+    pub(super) fn commands_in_order(&self) -> Vec<Args> {
+        let mut commands: Vec<&(u32, Args)> = self.parts.iter().flat_map(|part| &part.commands).collect();
+        commands.sort_unstable_by_key(|(piece, _)| *piece);
+        commands.into_iter().map(|(_, args)| args.clone()).collect()
+    }
+
     /// Room for the answers of all pieces.
     pub(super) fn answers(&self) -> Answers {
         Answers(vec![None; self.pieces.len()])
@@ -211,9 +218,9 @@ impl Plan {
 pub(super) struct Answers(Vec<Option<Reply>>);
 
 impl Answers {
-    /// The answers of one part, in the order of its commands.
-    pub(super) fn put_part(&mut self, part: &Part, replies: Vec<Reply>) {
-        for ((piece, _), reply) in part.commands.iter().zip(replies) {
+    /// The answers of one part from this command on, in the order of its commands.
+    pub(super) fn put_part(&mut self, part: &Part, first: usize, replies: Vec<Reply>) {
+        for ((piece, _), reply) in part.commands.iter().skip(first).zip(replies) {
             self.put(*piece, reply);
         }
     }

@@ -197,7 +197,7 @@ fn accept(plan: &Plan, shares: Vec<FirstShare>, again: &[Again]) -> (Answers, Ve
             continue;
         }
         if let Some(values) = share.values {
-            answers.put_part(part, values.replies);
+            answers.put_part(part, 0, values.replies);
             seen.push(values.seen);
         }
     }
@@ -233,7 +233,7 @@ impl SecondRound {
         };
         let Some(values) = values else { return turn.restart(self.reading) };
         if let Some(part) = self.asked[share].take() {
-            self.answers.put_part(&self.reading.plan.parts[part], values.replies);
+            self.answers.put_part(&self.reading.plan.parts[part], 0, values.replies);
             self.seen.push(values.seen);
         }
         if self.asked.iter().any(Option::is_some) {

@@ -10,6 +10,7 @@ mod performance;
 mod reads;
 mod shared;
 mod tokens;
+mod turns;
 mod writes;
 
 use super::{SessionOutput, Sessions};
@@ -35,6 +36,7 @@ struct World {
     sent: VecDeque<Envelope>,
     bytes: String,
     answered: u32,
+    wants_turn: bool,
     disconnected: bool,
     traces: Vec<Trace>,
 }
@@ -84,6 +86,7 @@ impl World {
             sent: VecDeque::new(),
             bytes: String::new(),
             answered: 0,
+            wants_turn: false,
             disconnected: false,
             traces: Vec::new(),
         };
@@ -101,10 +104,11 @@ impl World {
     fn drain(&mut self) {
         while let Some(output) = self.sessions.next_output() {
             match output {
-                SessionOutput::Reply { session, bytes, answered } => {
+                SessionOutput::Reply { session, bytes, answered, wants_turn } => {
                     assert_eq!(session, CLIENT);
                     self.bytes.push_str(&String::from_utf8(bytes).expect("the tests use text"));
                     self.answered += answered;
+                    self.wants_turn = wants_turn;
                 }
                 SessionOutput::Disconnect { session } => {
                     assert_eq!(session, CLIENT);
@@ -145,6 +149,12 @@ impl World {
         let request = request(&envelope);
         assert!(matches!(envelope.message, Message::Execute { .. }), "{:?}", envelope.message);
         self.answer(&envelope, 1, Message::Executed { request, context: Context::default(), replies });
+    }
+
+    /// Its next turn, without new commands.
+    fn give_turn(&mut self) {
+        assert!(std::mem::take(&mut self.wants_turn), "nobody asked for a turn");
+        self.send(&[]);
     }
 
     fn leave(&mut self) {

@@ -3,6 +3,7 @@
 //! - On a run of neighbouring commands for one partition: send them as one batch.
 //! - On a command for several owners, or on EXEC: begin its exchange; what follows waits for its answer.
 //! - On a command that the session answers itself: answer, and go on.
+//! - When the turn is used up, by bytes of answers or because a partition says so: the rest waits for the next one.
 //! - With a shared context: fetch it before each of the first two, merge it back before answering.
 //!
 //! Answers are encoded in the order of the commands and leave together when the turn ends.
@@ -39,12 +40,16 @@ pub(super) struct Run {
 }
 
 impl Turn<'_> {
-    /// Takes commands until the queue is empty or an exchange is outstanding; then hands out the answers.
+    /// Takes commands until the queue is empty, the turn is used up or an exchange is outstanding; then hands out the answers.
     pub(super) fn advance(&mut self) {
-        while self.session.is_idle() && !self.session.queue.is_empty() {
+        let bytes_max = self.desk.config.tuning.turn_answer_bytes;
+        while self.session.is_idle()
+            && !self.session.queue.is_empty()
+            && !self.session.has_used_its_turn(bytes_max)
+        {
             self.step();
         }
-        if self.session.is_idle() {
+        if self.session.is_idle() && self.session.queue.is_empty() {
             if let Some(error) = self.session.broke.take() {
                 ensue_resp::encode(
                     &Reply::Error(error.into()),
@@ -339,9 +344,13 @@ impl Turn<'_> {
         }
     }
 
-    /// The client is gone: what it had asked goes on, but for what only waits.
+    /// The client is gone: what it had asked goes on, but for what only waits and what only reads.
     pub(super) fn leave(&mut self) {
         self.session.life = Life::Gone;
+        self.session.queue.retain(|args| !only_reads(args));
+        if self.session.is_idle() {
+            return self.advance();
+        }
         if matches!(self.session.exchange, Exchange::Merge(_) | Exchange::Replicas(_)) {
             self.withdraw();
             self.end_exchange();
@@ -351,10 +360,16 @@ impl Turn<'_> {
 
     fn flush(&mut self) {
         let session = &mut *self.session;
+        let bytes_max = self.desk.config.tuning.turn_answer_bytes;
+        let wants_turn =
+            session.is_idle() && !session.queue.is_empty() && session.has_used_its_turn(bytes_max);
         let bytes = std::mem::take(&mut session.bytes);
         let answered = std::mem::take(&mut session.answered);
-        if session.life == Life::Open && !bytes.is_empty() {
-            self.desk.outputs.push_back(SessionOutput::Reply { session: session.id, bytes, answered });
+        session.turn.bytes += bytes.len();
+        let tells = wants_turn && !std::mem::replace(&mut session.turn.told, wants_turn);
+        if session.life == Life::Open && (!bytes.is_empty() || tells) {
+            let reply = SessionOutput::Reply { session: session.id, bytes, answered, wants_turn };
+            self.desk.outputs.push_back(reply);
         }
     }
 }
@@ -375,6 +390,11 @@ fn single_owner(args: &Args, partitions: u16) -> Option<(&'static CommandSpec, P
         }
         _ => None,
     }
+}
+
+fn only_reads(args: &Args) -> bool {
+    let spec = args.first().and_then(|name| ensue_resp::lookup(name));
+    spec.is_some_and(|spec| spec.flags.contains(ensue_resp::Flags::READONLY))
 }
 
 const NOAUTH: Reply = Reply::error("NOAUTH Authentication required.");

@@ -133,6 +133,7 @@ impl Partition {
                 atomic,
                 gave_up: false,
                 since_us: self.now.monotonic_us,
+                used: Default::default(),
             };
             return self.execute_atomically(execution);
         }

@@ -110,7 +110,10 @@ impl Machine {
 
     fn take(&mut self, output: Output, effects: &mut Effects) {
         match output {
-            Output::Reply { session, bytes, .. } => effects.replies.push((session, bytes)),
+            Output::Reply { session, bytes, wants_turn, .. } => {
+                assert!(!wants_turn, "these clients ask for one thing at a time");
+                effects.replies.push((session, bytes));
+            }
             Output::Disconnect { session } => effects.closed.push(session),
             Output::Send { datacenter, core, envelope } => {
                 effects.sent.push((datacenter, core, Sent::message(envelope)));

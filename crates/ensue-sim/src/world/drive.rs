@@ -158,7 +158,12 @@ impl World {
                 let _ = writeln!(trace, "{:>12}   core {} {output:?}", self.now, site.0);
             }
             match output {
-                Output::Reply { session, bytes, answered } => self.answer(site, session, bytes, answered),
+                Output::Reply { session, bytes, answered, wants_turn } => {
+                    if wants_turn {
+                        self.give_turn(site, session);
+                    }
+                    self.answer(site, session, bytes, answered);
+                }
                 Output::Disconnect { session } => self.disconnect(site, session),
                 Output::Send { datacenter, core, envelope } => {
                     let to = self.options.shape.site(datacenter, core);
@@ -262,6 +267,13 @@ impl World {
             return None;
         }
         Some(self.aims.remove(index))
+    }
+
+    /// A session that has used up its turn has the next one a moment later.
+    fn give_turn(&mut self, site: Site, session: SessionId) {
+        let (boot, commands) = (self.boot_of(site), Vec::new());
+        let input = Box::new(Input::ClientCommands { session, commands });
+        self.queue.push(self.now + 1, Event::Client { site, boot, input });
     }
 
     fn answer(&mut self, site: Site, session: SessionId, bytes: Vec<u8>, answered: u32) {

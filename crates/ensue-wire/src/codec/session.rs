@@ -14,6 +14,9 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         Message::Executed { request, context, replies } => {
             w.request(*request).context(context).replies(replies)
         }
+        Message::ExecutedInPart { request, context, replies, rest } => {
+            w.request(*request).context(context).replies(replies).commands(rest)
+        }
         Message::ReadFirst { request, keyspace, commands } => {
             w.request(*request).keyspace(*keyspace).commands(commands)
         }
@@ -52,6 +55,12 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::EXECUTED => {
             Message::Executed { request: r.request()?, context: r.context()?, replies: r.replies()? }
         }
+        tag::EXECUTED_IN_PART => Message::ExecutedInPart {
+            request: r.request()?,
+            context: r.context()?,
+            replies: r.replies()?,
+            rest: r.commands()?,
+        },
         tag::READ_FIRST => {
             Message::ReadFirst { request: r.request()?, keyspace: r.keyspace()?, commands: r.commands()? }
         }

@@ -55,6 +55,7 @@ tags! {
     TRANSACT = 0x0107 => Transact,
     TRANSACTED = 0x0108 => Transacted,
     REFUSED = 0x0109 => Refused,
+    EXECUTED_IN_PART = 0x010a => ExecutedInPart,
 
     AWAIT_REPLICAS = 0x0201 => AwaitReplicas,
     REPLICAS_REACHED = 0x0202 => ReplicasReached,

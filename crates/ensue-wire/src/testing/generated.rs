@@ -67,6 +67,11 @@ fn answers() -> BoxedStrategy<Message> {
     prop_oneof![
         (request(), context(), vec(reply(), 0..4))
             .prop_map(|(request, context, replies)| Message::Executed { request, context, replies }),
+        (request(), context(), vec(reply(), 0..4), commands()).prop_map(
+            |(request, context, replies, rest)| {
+                Message::ExecutedInPart { request, context, replies, rest }
+            }
+        ),
         (request(), time(), option::of(first)).prop_map(|(request, latest_valid, values)| {
             Message::ReadFirstDone { request, latest_valid, values }
         }),

@@ -59,6 +59,10 @@ fn session() -> Vec<(&'static str, Message)> {
     vec![
         ("execute", Message::Execute { request, keyspace, context: context(), commands: commands() }),
         ("executed", Message::Executed { request, context: context(), replies: every_reply() }),
+        (
+            "executed-in-part",
+            Message::ExecutedInPart { request, context: context(), replies: every_reply(), rest: commands() },
+        ),
         ("read-first", Message::ReadFirst { request, keyspace, commands: commands() }),
         (
             "read-first-done",

@@ -158,6 +158,9 @@ fn a_multi_is_bounded() {
     let mut world = World::new();
     world.send(&["MULTI"]);
     world.send(&vec!["GET a"; limits::MULTI_COMMANDS_MAX]);
+    while world.wants_turn {
+        world.give_turn();
+    }
     world.received();
     assert_eq!(world.ask("GET a"), "-ERR too many commands inside MULTI|");
     assert!(world.ask("EXEC").starts_with("-EXECABORT "));

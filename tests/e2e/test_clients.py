@@ -1,0 +1,137 @@
+"""One client cannot hurt the others: answers that nobody reads, strangers before the password, browsers."""
+
+import contextlib
+import pathlib
+import re
+import socket
+import time
+
+import pytest
+import redis
+from cluster import resident, wait_until
+
+MEGABYTE = 1 << 20
+STRANGERS = 200
+# A connection that does not authenticate is ended after ten seconds, looked at twice a second.
+AUTHENTICATION_S = 10
+PASSWORD = "a long one"
+
+
+@pytest.fixture
+def guarded(servers):
+    """One server with a password, and the number of its process."""
+    servers.start("dc1", f'requirepass "{PASSWORD}"')
+    with redis.Redis("127.0.0.1", servers.port("dc1"), password=PASSWORD, socket_timeout=10) as client:
+
+        def answers():
+            with contextlib.suppress(redis.ConnectionError):
+                return client.ping()
+
+        wait_until(answers, 20, "it serves")
+        yield servers, client, servers.running["dc1"].pid
+
+
+def connect(servers, name="dc1"):
+    return socket.create_connection(("127.0.0.1", servers.port(name)), timeout=10)
+
+
+def longest_ping(client, seconds):
+    longest, end = 0.0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        begin = time.monotonic()
+        assert client.ping()
+        longest = max(longest, time.monotonic() - begin)
+    return longest
+
+
+def highest(process):
+    """The most bytes that a process has had resident."""
+    status = pathlib.Path(f"/proc/{process}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) * 1024
+
+
+@pytest.mark.parametrize("command", [b"GET big\r\n", b"MGET big big big big\r\n", b"HGETALL row\r\n"])
+def test_answers_that_nobody_reads_are_not_made(clean, command):
+    client = clean.session(1)
+    client.set("big", "x" * MEGABYTE)
+    client.hset("row", mapping={f"field{number}": "x" * 1_000 for number in range(1_000)})
+    processes = [clean.process.pid, *clean.children()]
+    before = clean.memory()
+    for process in processes:
+        # The highest memory so far is that of now.
+        pathlib.Path(f"/proc/{process}/clear_refs").write_text("5")
+    with clean.socket(1) as connection:
+        # Of their answers, one to four megabytes each, none is read.
+        connection.sendall(command * 1_000)
+        longest = longest_ping(client, 1.5)
+        grown = sum(map(highest, processes)) - before
+    print(f"{command}: memory grew by {grown / MEGABYTE:.0f} MiB, the longest PING took {1_000 * longest:.0f} ms")
+    assert grown < 64 * MEGABYTE
+    client.delete("big", "row")
+
+
+def test_who_reads_late_gets_every_answer(clean):
+    client = clean.session(1)
+    client.set("big", "x" * MEGABYTE)
+    client.set("n", 0)
+    one = b"$%d\r\n" % MEGABYTE + b"x" * MEGABYTE + b"\r\n"
+    with clean.socket(1, timeout=30) as connection:
+        connection.sendall(b"GET big\r\nINCR n\r\n" * 50)
+        time.sleep(0.3)
+        answers = connection.makefile("rb")
+        for number in range(1, 51):
+            expected = one + b":%d\r\n" % number
+            assert answers.read(len(expected)) == expected
+    client.delete("big")
+
+
+def test_strangers_hold_little_and_are_ended(guarded):
+    servers, client, process = guarded
+    before = resident(process)
+    begin = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        strangers = [stack.enter_context(connect(servers)) for _ in range(STRANGERS)]
+        for number, stranger in enumerate(strangers):
+            with contextlib.suppress(OSError):
+                if number % 2:
+                    # The start of the longest command that may come before the password.
+                    stranger.sendall(b"*10\r\n$3\r\nSET\r\n$16000\r\n" + b"x" * 15_990)
+                else:
+                    # Answers that are not read.
+                    stranger.setblocking(False)
+                    for _ in range(1_000):
+                        stranger.send(b"GET something\r\n" * 100)
+        time.sleep(0.5)
+        grown = (resident(process) - before) / STRANGERS
+        print(f"{grown / 1024:.0f} KiB a connection before authentication")
+        assert grown <= 64 << 10
+        assert client.ping()
+
+        for stranger in strangers:
+            stranger.settimeout(AUTHENTICATION_S + 10)
+            with contextlib.suppress(ConnectionError):
+                while stranger.recv(MEGABYTE):
+                    pass
+        took = time.monotonic() - begin
+        assert AUTHENTICATION_S - 1 < took < AUTHENTICATION_S + 10, took
+    assert client.ping(), "who has authenticated stays"
+    assert "has not authenticated" in (servers.directory / "dc1.log").read_text()
+
+
+@pytest.mark.parametrize("request_line", [b"POST / HTTP/1.1", b"GET / HTTP/1.1"])
+def test_a_browser_gives_no_commands(servers, request_line):
+    servers.start("dc1")
+
+    def answers():
+        with contextlib.suppress(redis.ConnectionError):
+            return servers.ask("dc1", "PING")
+
+    wait_until(answers, 20, "it serves")
+    servers.ask("dc1", "SET", "key", "before")
+    with connect(servers) as browser:
+        browser.sendall(request_line + b"\r\nHost: localhost\r\nContent-Length: 20\r\n\r\nSET key after\r\n")
+        with contextlib.suppress(ConnectionError):
+            while browser.recv(MEGABYTE):
+                pass
+    assert servers.ask("dc1", "GET", "key") == "before"
+    assert "speaks HTTP to the port for Redis clients" in (servers.directory / "dc1.log").read_text()
