@@ -209,6 +209,12 @@ impl<W> Applied<W> {
         }
     }
 
+    /// All that wait, with the datacenters whose operations they wait for.
+    pub fn waiting(&self) -> impl Iterator<Item = (DatacenterId, &W)> {
+        let places = self.exact.iter().chain(&self.through);
+        places.flat_map(|((datacenter, _), waiters)| waiters.iter().map(|waiter| (*datacenter, waiter)))
+    }
+
     /// One that waits for a dependency does so no more.
     pub fn forget(&mut self, dependency: &Dependency, waiter: &W)
     where

@@ -247,6 +247,12 @@ pub trait Protocol: fmt::Debug + Send + Sync {
     /// Question 1, context: what must be here before this past may be shown here.
     fn past(&self, context: &Opaque) -> Result<Past, Malformed>;
 
+    /// Question 1, context: times of dead datacenters that this past took over and that its own times cover: who knows what was lost says
+    /// whether they hold something of it.
+    fn doubted(&self, context: &Opaque) -> TimeVector {
+        if self.goes_by_times() { vector::known(context).doubted } else { TimeVector::default() }
+    }
+
     /// Question 2, dependencies: what a write of this session carries to the other datacenters. `observed` is what the write itself
     /// read in order to write; it is carried operation by operation and never folded, because the write may have drawn
     /// its time before other entries of those streams were logged.

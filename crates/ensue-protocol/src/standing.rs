@@ -44,6 +44,15 @@ pub struct Loss {
     pub doubtful: LogicalTime,
 }
 
+impl Loss {
+    /// Whether a past of these times may hold something that was lost. What holds all that is left, and nothing more, counts the dead one's
+    /// time as here for ever, which no write has.
+    pub fn may_be_in(&self, past: &TimeVector) -> bool {
+        let time = past.at(self.datacenter);
+        time > self.whole && time < LogicalTime::MAX
+    }
+}
+
 /// How far a read looks: a version is shown whose whole past lies at or below these times.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sight {

@@ -175,12 +175,8 @@ pub(crate) fn shows_lost(cut: &TimeVector, loss: &Loss) -> bool {
 /// seen what no write here tells of. What one has given up before does not come back.
 pub(crate) fn part_from_lost(context: &mut Opaque, loss: &Loss) -> Result<(), Reply> {
     let mut vector = known(context);
-    let may_have_seen = |times: &TimeVector| {
-        let time = times.at(loss.datacenter);
-        time > loss.whole && time < FINAL
-    };
-    if !may_have_seen(&vector.times) && !may_have_seen(&vector.doubted) {
-        let is_lost = may_have_seen(&vector.abandoned);
+    if !loss.may_be_in(&vector.times) && !loss.may_be_in(&vector.doubted) {
+        let is_lost = loss.may_be_in(&vector.abandoned);
         if is_lost {
             vector.abandoned = TimeVector::default();
         }

@@ -8,7 +8,7 @@ pub mod client;
 pub mod command;
 pub mod finals;
 pub mod folds;
-mod forgery;
+pub(crate) mod forgery;
 pub mod keys;
 pub mod mix;
 pub mod model;
@@ -29,7 +29,7 @@ use crate::world::World;
 use bytes::Bytes;
 use client::{Client, Purpose, Relic, Request, Token};
 use command::{Command, Expect};
-use ensue_types::Args;
+use ensue_types::{Args, PartitionId};
 use keys::Keys;
 use mix::{Draft, Drawer, Owners};
 use refusal::Refusal;
@@ -167,10 +167,22 @@ impl Workload {
         self.send(world, index, commands);
     }
 
-    /// Shows a token that claims to be from beyond the bound on clocks, and must be refused.
+    /// Shows a token that claims to be from beyond the bound on clocks, or names what the client's own datacenter has never issued.
+    /// It must be refused.
     fn forge(&mut self, world: &mut World, index: usize, token: &Token) {
-        let at_ms = EPOCH_MS + world.now() / 1_000 + forgery::far_ms(&world.options);
-        let Some(text) = forgery::at(&token.text, at_ms) else { return };
+        let now_ms = EPOCH_MS + world.now() / 1_000;
+        let options = &world.options;
+        // A wild clock may have come to any time that others believe.
+        let far = options.clock.wild_ms > 0 || now_ms & 1 == 0;
+        let text = if far {
+            forgery::at(&token.text, now_ms + forgery::far_ms(options))
+        } else {
+            let partition = PartitionId((now_ms / 2 % u64::from(options.shape.partitions)) as u16);
+            let place = (options.shape.datacenter(self.clients[index].site), partition);
+            let at_ms = now_ms + options.tuning.clock_ahead_ms_max / 2;
+            forgery::naming(&token.text, &options.protocol, place, at_ms)
+        };
+        let Some(text) = text else { return };
         let mut args = command::args("CAUSAL MERGE");
         args.push(Bytes::from(text));
         let draft = Draft { commands: vec![Command { args, expect: Expect::Refused }], ..Draft::default() };

@@ -41,6 +41,8 @@ pub const MULTI_COMMANDS_MAX: usize = 65_536;
 pub const EARLY_BYTES_MAX: usize = 16 << 20;
 /// The longest that a client may have `CAUSAL MERGE` and `CAUSAL WAIT` wait.
 pub const CAUSAL_TIMEOUT_MS_MAX: u64 = 3_600_000;
+/// An entry that waits for longer than this for what it depends on is told of, with whose writes it waits for: while links are up that takes no second.
+pub const OVERDUE_MS: u64 = 10_000;
 /// Contexts that sessions share by name, of one partition: a few kilobytes each.
 pub const SHARED_CONTEXTS_MAX: usize = 16_384;
 /// A shared context that no step has used for so long is forgotten.

@@ -125,6 +125,8 @@ rules! {
     TokenBecomesPast,
     /// A token from too far ahead of this machine's clock is refused (trap 31).
     RefuseFarTokens,
+    /// A token that names what its own datacenter has never issued is refused: whoever followed it would be invisible elsewhere.
+    RefuseWhatWasNeverIssued,
 
     // Reads.
     /// A share that answered without a value is always read again (trap 8).
@@ -229,6 +231,9 @@ rules! {
     PromotionJoinsBothPasts,
     /// A restart knows what had been shown as stable (trap 32).
     RememberStable,
+    /// What a partition's log proves to be everywhere in its datacenter it tells the others after a restart: they may know it from heartbeats only,
+    /// which are not logged (POCC 7.2).
+    TellWhatTheLogProves,
 
     // Log, checkpoint and restart.
     /// Under `appendfsync always` an answer waits for the sync, not only for the write (trap 12).
@@ -257,6 +262,8 @@ rules! {
     AwaitTheParts,
     /// A session that may have seen what is discarded is told, and begins anew (POCC 7.1).
     PartFromTheLost,
+    /// A token whose past was lost with a dead datacenter is refused, and no datacenter is counted to hold such a past.
+    RefuseTheLost,
 
     // A failing disk.
     /// A partition stops when a sync of its log has failed (trap 55).

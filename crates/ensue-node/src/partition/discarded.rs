@@ -64,6 +64,10 @@ impl Discarded {
         self.loss_of(datacenter).is_some()
     }
 
+    pub(super) fn losses(&self) -> impl Iterator<Item = Loss> + '_ {
+        self.losses.iter().copied()
+    }
+
     fn loss_of(&self, datacenter: DatacenterId) -> Option<Loss> {
         self.losses.iter().find(|loss| loss.datacenter == datacenter).copied()
     }

@@ -8,7 +8,7 @@
 use super::branching::note_of;
 use super::gone::depends_on;
 use super::{Needed, Partition, Waiter, Work};
-use crate::applied::Woken;
+use crate::applied::{Applied, Woken};
 use crate::order::RowName;
 use crate::stream::receiver::Arrival;
 use crate::trace::{Trace, TransactionStep};
@@ -23,7 +23,7 @@ use ensue_types::{
     RowEffect, Rule, Rules,
 };
 use ensue_wire::{Address, Message};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Received entries that are not applied yet, and the questions about dependencies, both ways.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +45,7 @@ struct Arrived {
     ready: bool,
     /// Something that it depends on is gone with a dead datacenter.
     gone: bool,
+    since_us: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -71,6 +72,25 @@ impl Intake {
     /// The rows that an arrived entry changes.
     pub fn rows(&self, origin: DatacenterId, position: Position) -> Vec<RowName> {
         self.arrived.get(&(origin, position)).map(|arrived| rows_of(&arrived.entry)).unwrap_or_default()
+    }
+
+    /// Entries that have waited since before a time, by the datacenters whose writes they asked for.
+    pub fn waiting_since(&self, before_us: u64, applied: &Applied<Waiter>) -> BTreeMap<DatacenterId, usize> {
+        let here = applied.waiting().filter_map(|(awaited, waiter)| match waiter {
+            Waiter::Entry(origin, position) => Some((awaited, (*origin, *position))),
+            Waiter::Ask(..) => None,
+        });
+        let elsewhere = self.checks.values().flat_map(|check| {
+            check.dependencies.iter().map(|dependency| (dependency.operation.datacenter, check.entry))
+        });
+        let is_old = |entry: &(DatacenterId, Position)| {
+            self.arrived.get(entry).is_some_and(|arrived| arrived.since_us < before_us)
+        };
+        let old: BTreeSet<_> = here.chain(elsewhere).filter(|(_, entry)| is_old(entry)).collect();
+        old.into_iter().fold(BTreeMap::new(), |mut counts, (awaited, _)| {
+            *counts.entry(awaited).or_default() += 1;
+            counts
+        })
     }
 
     /// Whether something that an arrived entry depends on is gone, and nothing is open any more.
@@ -204,7 +224,8 @@ impl Partition {
         }
         if let Some((keyspace, note)) = note_of(&entry) {
             let note = note.clone();
-            let arrived = Arrived { incarnation, entry, open: 0, ready: false, gone: false };
+            let since_us = self.now.monotonic_us;
+            let arrived = Arrived { incarnation, entry, open: 0, ready: false, gone: false, since_us };
             self.intake.arrived.insert((origin, position), arrived);
             return self.arrive_on_branch(origin, keyspace, position, &note);
         }
@@ -220,7 +241,8 @@ impl Partition {
                 vec![Dependency { operation, extent: Extent::Exact }]
             }
         };
-        let arrived = Arrived { incarnation, entry, open: 0, ready: false, gone: false };
+        let since_us = self.now.monotonic_us;
+        let arrived = Arrived { incarnation, entry, open: 0, ready: false, gone: false, since_us };
         self.intake.arrived.insert((origin, position), arrived);
         let open = self.open_checks(origin, position, dependencies);
         if open == 0 {
@@ -283,7 +305,9 @@ impl Partition {
         let (mut dependencies, mut gone) = (Vec::new(), Vec::new());
         for dependency in asked {
             let is_own = dependency.operation.datacenter == self.datacenter;
-            if !is_own && !self.applied.meets(&dependency) {
+            if self.is_refused_as_never_issued(from, &dependency.operation) {
+                gone.push(dependency);
+            } else if !is_own && !self.applied.meets(&dependency) {
                 self.applied.wait(&dependency, Waiter::Ask(from, check));
                 dependencies.push(dependency);
             } else {

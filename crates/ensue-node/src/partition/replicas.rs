@@ -216,6 +216,9 @@ impl Partition {
         wanted: Wanted,
         datacenters: u8,
     ) {
+        if self.refuse_lost_past(from, request, &wanted) {
+            return;
+        }
         let (since_us, has) = (self.now.monotonic_us, self.replicas(&wanted));
         if has >= datacenters {
             self.replica_waits.remove(&(from, request.session));
@@ -227,9 +230,20 @@ impl Partition {
 
     /// The session's wait is over, or it is withdrawn: then this asks about nothing.
     pub(super) fn on_count_replicas(&mut self, from: Address, request: RequestId, wanted: &Wanted) {
+        if self.refuse_lost_past(from, request, wanted) {
+            return;
+        }
         self.replica_waits.remove(&(from, request.session));
         let datacenters = self.replicas(wanted);
         self.send(from, Message::ReplicasReached { request, datacenters });
+    }
+
+    /// What was lost with a dead datacenter no other holds; says whether that is so.
+    fn refuse_lost_past(&mut self, from: Address, request: RequestId, wanted: &Wanted) -> bool {
+        let Some(reply) = self.lost_past(&wanted.times) else { return false };
+        self.replica_waits.remove(&(from, request.session));
+        self.send(from, Message::Refused { request, reply });
+        true
     }
 
     pub(super) fn answer_replica_waits(&mut self) {
@@ -239,6 +253,9 @@ impl Partition {
         // Older than any wait may be: its session has certainly given up.
         let oldest = self.now.monotonic_us.saturating_sub(1_000 * limits::CAUSAL_TIMEOUT_MS_MAX);
         for ((from, session), wait) in std::mem::take(&mut self.replica_waits) {
+            if self.refuse_lost_past(from, wait.request, &wait.wanted) {
+                continue;
+            }
             let datacenters = self.replicas(&wait.wanted);
             if datacenters >= wait.datacenters {
                 self.send(from, Message::ReplicasReached { request: wait.request, datacenters });

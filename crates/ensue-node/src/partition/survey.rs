@@ -2,7 +2,7 @@
 
 use super::{Partition, Stage};
 use ensue_store::view::View;
-use ensue_types::{KeyspaceId, Position};
+use ensue_types::{KeyspaceId, Position, limits};
 
 /// Dead cells, and for each keyspace in use what it shows.
 #[derive(Default)]
@@ -29,6 +29,7 @@ impl Partition {
         add("backlog_bytes", self.persistence.backlog_bytes());
         add("log_bytes", self.persistence.log_bytes());
         add("waiting_entries", self.intake.len() as u64);
+        self.overdue().into_iter().for_each(|(name, entries)| add(&name, entries));
         add("open_dependency_checks", self.intake.open_checks() as u64);
         add("dependency_waits", self.intake.waited());
         add("transactions", self.transactions.len() as u64);
@@ -100,6 +101,18 @@ impl Partition {
                 u64::from(self.identity.refusal(*datacenter).is_some()),
             );
         }
+    }
+
+    /// How many entries have waited for long for writes of which datacenter, by figure.
+    fn overdue(&self) -> Vec<(String, u64)> {
+        let long_ago_us = self.now.monotonic_us.saturating_sub(1_000 * limits::OVERDUE_MS);
+        let waiting = self.intake.waiting_since(long_ago_us, &self.applied);
+        let named = waiting.into_iter().filter_map(|(awaited, entries)| {
+            // What an entry names is its origin's word.
+            let awaited = self.config.topology.datacenters.get(usize::from(awaited.0))?;
+            Some((format!("overdue_for_{}_entries", awaited.name), entries as u64))
+        });
+        named.collect()
     }
 
     /// Walks all rows: exact, and as slow as there are rows.

@@ -10,6 +10,7 @@ mod cuts;
 mod early;
 mod forgetting;
 mod identity;
+mod issued;
 mod lapses;
 mod nonsense;
 mod parts;

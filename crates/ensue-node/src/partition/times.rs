@@ -77,6 +77,8 @@ pub(crate) struct Times {
     heard: BTreeMap<PartitionId, (TimeVector, TimeVector)>,
     /// When something was last sent to each datacenter.
     spoke_us: BTreeMap<DatacenterId, u64>,
+    /// What was stable when the log was read, until partition 0 has told all of it.
+    proven: Option<TimeVector>,
     /// What the log knows of this, and the end of the log then.
     pub(super) logged: Option<(TimeVector, TimeVector, u64)>,
     next_heartbeat_us: u64,
@@ -238,9 +240,30 @@ impl Partition {
         let everywhere = self.everywhere_here();
         self.times.rounds += 1;
         self.send_local(GATHERER, Message::Heard { received, floor, everywhere });
+        self.say_proven();
         if self.id == GATHERER {
             self.tell_stable();
         }
+    }
+
+    /// What a write rests on was stable when it was made, and its log says so. Another partition may have known that from heartbeats, which
+    /// are not logged: it must know it again though nobody else can be reached. Said until partition 0 says the same.
+    fn say_proven(&mut self) {
+        let known = self.stable_of_the_living();
+        let proven = self.times.proven.get_or_insert(known);
+        if proven.is_zero() || !self.config.rules.hold(Rule::TellWhatTheLogProves) {
+            return;
+        }
+        let (received, floor) = (proven.clone(), TimeVector::default());
+        self.send_local(GATHERER, Message::Stable { received, floor, everywhere: Vec::new() });
+    }
+
+    /// What every partition has received of the others. Of a dead one a partition may not know yet what was lost with it.
+    fn stable_of_the_living(&self) -> TimeVector {
+        let own = self.datacenter;
+        let is_told = |datacenter, time| datacenter != own && time < LogicalTime::MAX;
+        let entries = self.times.stable.entries();
+        entries.map(|(d, time)| if is_told(d, time) { time } else { LogicalTime::ZERO }).collect()
     }
 
     /// The lowest cut that is read at from here, or may be.
@@ -290,6 +313,9 @@ impl Partition {
             received = least(received, also_received);
             floor.meet(also_floor);
         }
+        if rules.hold(Rule::TellWhatTheLogProves) {
+            received.join(&self.stable_of_the_living());
+        }
         let everywhere = self.everywhere_told();
         for partition in (0..partitions).map(PartitionId) {
             let (received, floor, everywhere) = (received.clone(), floor.clone(), everywhere.clone());
@@ -299,11 +325,20 @@ impl Partition {
 
     pub(super) fn on_stable(
         &mut self,
+        from: Address,
         received: &TimeVector,
         floor: &TimeVector,
         everywhere: &[OperationId],
     ) {
         self.take_everywhere(everywhere);
+        let is_from =
+            |partition| matches!(from, Address::Partition { partition: other, .. } if other == partition);
+        if let Some(proven) = &mut self.times.proven {
+            // What this partition has said itself proves nothing, at partition 0.
+            if is_from(GATHERER) && !floor.is_zero() && received.covers(proven) {
+                *proven = TimeVector::default();
+            }
+        }
         // Nobody waits for what is stable: a choice that it widens is made anew at each command.
         self.times.stable.join(received);
         // Whatever all have received this partition has, and it may have forgotten when it restarted. If it lost the end of its log

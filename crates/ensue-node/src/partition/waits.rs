@@ -99,12 +99,18 @@ impl Partition {
     /// A session asks with each number for one thing: what it asks anew, or withdraws by asking for nothing, is not waited for.
     pub(super) fn on_await_times(&mut self, from: Address, check: u64, times: TimeVector) {
         self.waits.forget(|asker, number| (asker, number) == (from, check));
-        if self.times.received.covers_but(self.datacenter, &times) {
-            self.send(from, Message::DependenciesMet { check, gone: Vec::new() });
+        if self.is_settled_here(&times) {
+            let gone = self.nowhere(&times);
+            self.send(from, Message::DependenciesMet { check, gone });
         } else {
             let since_us = self.now.monotonic_us;
             self.waits.waiting.push(Wait { since_us, what: Waiting::Times { from, check, times } });
         }
+    }
+
+    /// Whether there is nothing to wait for: it is here, or it was lost.
+    fn is_settled_here(&self, times: &TimeVector) -> bool {
+        self.times.received.covers_but(self.datacenter, times) || self.loss_in(times).is_some()
     }
 
     /// The sessions of a core have given up what they waited for here.
@@ -170,7 +176,7 @@ impl Partition {
                     let now = self.promise();
                     self.protocol(slice.keyspace).serves(&slice.cut, &self.standing(now))
                 }
-                Waiting::Times { times, .. } => self.times.received.covers_but(self.datacenter, times),
+                Waiting::Times { times, .. } => self.is_settled_here(times),
             };
             if !ready {
                 self.waits.waiting.push(Wait { since_us, what });
@@ -180,8 +186,9 @@ impl Partition {
             match what {
                 Waiting::Commands(execution) => self.go_on(*execution),
                 Waiting::Slice(slice) => self.read_slice(slice),
-                Waiting::Times { from, check, .. } => {
-                    self.send(from, Message::DependenciesMet { check, gone: Vec::new() })
+                Waiting::Times { from, check, times } => {
+                    let gone = self.nowhere(&times);
+                    self.send(from, Message::DependenciesMet { check, gone });
                 }
             }
         }

@@ -2,6 +2,8 @@
 //!
 //! - Begin: decode the token, refuse what it may not hold, and ask every partition that it names to say when it has applied
 //!   the operations (`CheckDependencies`), or every partition to say when it has received up to the times (`AwaitTimes`).
+//! - What of it is gone a partition says with its answer: `DISCARDED` if it was lost with a dead datacenter, `NEVERISSUED` if this datacenter
+//!   itself has never issued it: a position that its partition has not come to, a time that none of its clocks has.
 //! - On the last `DependenciesMet`: the past of the token joins the session's. From here on every answer includes it.
 //! - On the timeout: is it so now? Every partition that has not answered is asked again, and then to count where nothing is
 //!   (`CountReplicas`), which it answers in any case, after what it was asked before.
@@ -13,7 +15,10 @@ use super::failure::Failure;
 use super::token::Token;
 use super::turn::Turn;
 use ensue_protocol::Past;
-use ensue_types::{Context, Dependency, Extent, PartitionId, Reply, Rule, TimeVector};
+use ensue_types::{
+    Context, DatacenterId, Dependency, Extent, LogicalTime, OperationId, PartitionId, Position, Reply, Rule,
+    TimeVector,
+};
 use ensue_wire::Message;
 use std::collections::BTreeMap;
 
@@ -33,6 +38,8 @@ struct Group {
     partition: PartitionId,
     past: Past,
     met: bool,
+    /// Its clock has not come to the time of this datacenter.
+    unissued: bool,
     /// It was not so when the client's time was over.
     looked: bool,
 }
@@ -80,7 +87,17 @@ impl Turn<'_> {
             .protocol(keyspace)
             .past(&token.context.facts)
             .map_err(|_| invalid("its facts are not of this keyspace's protocol".to_owned()))?;
-        let groups = self.groups(past).map_err(invalid)?;
+        if let (Past::Times(times), true) = (&past, rules.hold(Rule::RefuseWhatWasNeverIssued)) {
+            let is_later = |time: LogicalTime| time > token.context.time && time < LogicalTime::MAX;
+            if times.entries().any(|(_, time)| is_later(time)) {
+                return Err(invalid(
+                    "it names a time after its own: it was not made by this cluster".to_owned(),
+                ));
+            }
+        }
+        let doubted = self.desk.protocol(keyspace).doubted(&token.context.facts);
+        let mut groups = self.groups(past).map_err(invalid)?;
+        groups.extend(self.groups(Past::Times(doubted)).map_err(invalid)?);
         Ok((token.context, groups))
     }
 
@@ -88,7 +105,7 @@ impl Turn<'_> {
     fn groups(&self, past: Past) -> Result<Vec<Group>, String> {
         let topology = &self.desk.config.topology;
         let datacenters = topology.datacenters.len();
-        let group = |(partition, past)| Group { partition, past, met: false, looked: false };
+        let group = |(partition, past)| Group { partition, past, met: false, unissued: false, looked: false };
         match past {
             Past::Operations(dependencies) => {
                 for dependency in &dependencies {
@@ -105,7 +122,6 @@ impl Turn<'_> {
             Past::Times(times) if times.len() > datacenters => {
                 Err("it names a datacenter that this cluster does not have".to_owned())
             }
-            // A time may only lie as far ahead as the token's own, which was looked at.
             Past::Times(times) if times.is_zero() => Ok(Vec::new()),
             Past::Times(times) => {
                 let partitions = (0..topology.partitions).map(PartitionId);
@@ -129,27 +145,56 @@ impl Turn<'_> {
     }
 
     fn lost_past(&self, gone: &Dependency) -> Reply {
-        let datacenters = &self.desk.config.topology.datacenters;
         let operation = gone.operation;
-        let name = datacenters.get(usize::from(operation.datacenter.0)).map_or("", |one| one.name.as_str());
-        let which = if gone.extent == Extent::Exact { "" } else { "something before " };
+        let name = self.name_of(operation.datacenter);
+        let what = match gone.extent {
+            Extent::Exact => format!("depends on {operation}, which was lost"),
+            Extent::Through if operation.position == Position(0) => {
+                "may depend on updates that were lost".to_owned()
+            }
+            Extent::Through => format!("depends on something before {operation}, which was lost"),
+        };
+        let words =
+            format!("DISCARDED the token {what} with {name}, declared dead; the session is as before");
+        Reply::Error(words.into())
+    }
+
+    /// The token names what this datacenter has never issued: an operation, or else a time.
+    fn never_issued(&self, operation: Option<OperationId>) -> Reply {
+        let name = self.name_of(self.desk.config.topology.datacenter);
+        let what = operation.map_or_else(|| format!("a time of {name}"), |operation| operation.to_string());
         let words = format!(
-            "DISCARDED the token depends on {which}{operation}, which was lost with {name}, declared dead; the session is as before"
+            "NEVERISSUED the token names {what}, which {name} has never issued: the token is forged, or from before {name} was wiped or \
+             restored; the session is as before, go on without this token"
         );
         Reply::Error(words.into())
+    }
+
+    fn name_of(&self, datacenter: DatacenterId) -> &str {
+        let datacenters = &self.desk.config.topology.datacenters;
+        datacenters.get(usize::from(datacenter.0)).map_or("", |one| one.name.as_str())
     }
 
     /// A partition has applied what it was asked about.
     pub(super) fn on_dependencies_met(&mut self, check: u64, gone: &[Dependency]) {
         let Exchange::Merge(merge) = &mut self.session.exchange else { return };
-        if let Some(gone) = gone.first() {
-            self.fail(&Failure::Refused(self.lost_past(gone)));
-            return self.advance();
-        }
+        let own = self.desk.config.topology.datacenter;
+        let unissued = gone.iter().find(|gone| gone.operation.datacenter == own).map(|gone| gone.operation);
+        let lost = gone.iter().find(|gone| gone.operation.datacenter != own);
         let Some(index) = check.checked_sub(merge.first_check) else { return };
         let Some(group) = merge.groups.get_mut(index as usize) else { return };
         group.met = true;
-        if merge.groups.iter().all(|group| group.met) {
+        group.unissued = unissued.is_some();
+        let names_position = matches!(group.past, Past::Operations(_));
+        let all_met = merge.groups.iter().all(|group| group.met);
+        let by_no_clock = all_met && merge.names_an_unissued_time(own);
+        if let Some(gone) = lost {
+            self.fail(&Failure::Refused(self.lost_past(gone)));
+        } else if unissued.is_some() && names_position {
+            self.fail(&Failure::Refused(self.never_issued(unissued)));
+        } else if by_no_clock {
+            self.fail(&Failure::Refused(self.never_issued(None)));
+        } else if all_met {
             if let Exchange::Merge(merge) = std::mem::take(&mut self.session.exchange) {
                 let past = merge.end(self);
                 self.take_over(past);
@@ -160,6 +205,14 @@ impl Turn<'_> {
 }
 
 impl TokenMerge {
+    /// Whether no partition's clock has come to the time of this datacenter that the token names.
+    fn names_an_unissued_time(&self, own: DatacenterId) -> bool {
+        let names_it =
+            |group: &&Group| matches!(&group.past, Past::Times(times) if times.at(own) > LogicalTime::ZERO);
+        let mut asked = self.groups.iter().filter(names_it).peekable();
+        asked.peek().is_some() && asked.all(|group| group.unissued)
+    }
+
     pub(super) fn unanswered(&self) -> Vec<PartitionId> {
         self.missing().filter(|group| !group.looked).map(|group| group.partition).collect()
     }

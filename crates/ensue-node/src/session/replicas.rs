@@ -7,13 +7,14 @@
 //! - Begin: `AwaitReplicas` to every partition that a dependency names. Nothing to depend on is safe everywhere.
 //! - On the last answer: the least of them.
 //! - On the timeout: `CountReplicas` to all, and the least of those answers.
+//! - A past that may hold what was lost with a dead datacenter is in none: `DISCARDED`, and the session is as it was until it reads or writes.
 //! - When it fails, or the client is gone: `CountReplicas` of nothing to those that have not answered, which ends their waits.
 
 use super::exchange::Exchange;
 use super::merge::by_partition;
 use super::turn::Turn;
 use ensue_protocol::Past;
-use ensue_types::{Dependency, PartitionId, Reply, TimeVector};
+use ensue_types::{Dependency, LogicalTime, PartitionId, Reply, TimeVector};
 use ensue_wire::Message;
 
 /// Waiting for `ReplicasReached` of every group.
@@ -37,6 +38,9 @@ impl Turn<'_> {
                 (by_partition(dependencies).into_iter().collect(), TimeVector::default())
             }
             Ok(Past::Times(times)) if !times.is_zero() => {
+                let doubted =
+                    self.desk.protocol(self.session.keyspace).doubted(&self.session.context().facts);
+                let times = beneath(&times, &doubted);
                 let everywhere = (0..self.desk.partitions()).map(|number| (PartitionId(number), Vec::new()));
                 (everywhere.collect(), times)
             }
@@ -71,6 +75,15 @@ impl Turn<'_> {
             self.send(partition, Message::CountReplicas { request, dependencies, times });
         }
     }
+}
+
+/// Of a dead datacenter the time that its loss may have covered up: whoever knows the loss says whether it holds something lost.
+fn beneath(times: &TimeVector, doubted: &TimeVector) -> TimeVector {
+    let own = |(datacenter, time)| match doubted.at(datacenter) {
+        LogicalTime::ZERO => time,
+        doubted => doubted,
+    };
+    times.entries().map(own).collect()
 }
 
 impl ReplicaWait {

@@ -115,6 +115,13 @@ pub enum Step {
     },
     Hold(Hold),
     Release(Hold),
+    /// A token like the one kept under a name, with a write that this place has not made; kept under another name.
+    Forge {
+        name: String,
+        from: String,
+        place: Place,
+        partition: PartitionId,
+    },
     Aim(Aim),
     Clock {
         place: Place,
@@ -220,6 +227,9 @@ impl Parser {
             },
             ("hold", [partition, way]) => Step::Hold(self.hold(partition, way)?),
             ("release", [partition, way]) => Step::Release(self.hold(partition, way)?),
+            ("forge", [name, "from", token, place, partition]) => {
+                self.forge((name, token), place, partition)?
+            }
             ("crash", words) => Step::Aim(aim(words)?),
             ("clock", [place, by]) => Step::Clock { place: self.place(place)?, by_ms: millis(by)? },
             ("figure", [name, value, "within", time]) => Step::Figure {
@@ -231,6 +241,12 @@ impl Parser {
             _ => Step::Say(self.say(text)?),
         };
         Ok(Some(step))
+    }
+
+    fn forge(&self, (name, from): (&str, &str), place: &str, partition: &str) -> Result<Step, String> {
+        let kept = |word: &str| word.trim_start_matches('$').to_owned();
+        let (place, partition) = (self.place(place)?, self.partition(partition)?);
+        Ok(Step::Forge { name: kept(name), from: kept(from), place, partition })
     }
 
     /// A line about the world of a seed. False if it is none.

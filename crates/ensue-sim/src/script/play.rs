@@ -1,6 +1,7 @@
 //! Plays a script in a world of its own.
 
 use super::parse::{DiskOrder, Line, Place, Say, Step, Wanted};
+use crate::clock::EPOCH_MS;
 use crate::event::{Alarm, ConnectionId};
 use crate::network::Break;
 use crate::random::Random;
@@ -9,6 +10,7 @@ use crate::run::to_screen;
 use crate::seed::Options;
 use crate::shape::{ProcessId, Site};
 use crate::workload::command::args;
+use crate::workload::forgery;
 use crate::workload::model::normal;
 use crate::world::{Happening, World};
 use bytes::Bytes;
@@ -18,6 +20,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// An answer that was waited for comes within this time.
 const ANSWER_US_MAX: u64 = 5_000_000;
 const AGAIN_US: u64 = 1_000;
+/// What is forged is from so far ahead: less than clocks may differ.
+const FORGED_AHEAD_MS: u64 = 30_000;
 /// Until every partition has read its log for the first time.
 const START_US_MAX: u64 = 2_000_000;
 
@@ -84,6 +88,16 @@ impl Player {
             Step::Always { for_us, say } => self.repeat(say, *for_us, false),
             Step::Figure { name, value, within_us } => self.figure(name, *value, *within_us),
             Step::Converge(within_us) => self.converge(*within_us),
+            Step::Forge { name, from, place, partition } => {
+                let token = self.kept.get(from).ok_or("nothing kept under this name")?;
+                let options = &self.world.options;
+                let at_ms = EPOCH_MS + self.world.now() / 1_000 + FORGED_AHEAD_MS;
+                let place = (place.datacenter, *partition);
+                let forged =
+                    forgery::naming(token, &options.protocol, place, at_ms).ok_or("this is no token")?;
+                self.kept.insert(name.clone(), forged);
+                Ok(())
+            }
             other => {
                 self.act(other);
                 Ok(())

@@ -1,13 +1,22 @@
-//! A token as someone could forge it: from far in the future.
+//! A token as someone could forge it: from far in the future, or naming what a datacenter has never issued.
 //!
 //! The layout is that of `docs/sessions.md`'s token as it travels: base64url of version, keyspace, time, facts and an
 //! FNV-1a checksum, which protects against mistakes and not against forgers.
 
 use crate::seed::Options;
+use ensue_protocol::anchor::Anchor;
+use ensue_types::{
+    DatacenterId, Dependency, Extent, LogicalTime, Opaque, OperationId, PartitionId, Position, Rules, Source,
+    Stamp,
+};
 
 const TIME: std::ops::Range<usize> = 2..10;
+const LENGTH: std::ops::Range<usize> = 10..14;
 const CHECKSUM_BYTES: usize = 8;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// A place that no stream of a world comes to, in an incarnation that none begins.
+const FAR: Position = Position(1 << 60);
 
 /// What nobody may believe: beyond the bound of every clock, also of one that is wild, whose own server believes it.
 pub(super) fn far_ms(options: &Options) -> u64 {
@@ -16,13 +25,52 @@ pub(super) fn far_ms(options: &Options) -> u64 {
 
 /// The same token, from this millisecond since 1970. Nothing if the text is no token.
 pub(super) fn at(text: &[u8], ms: u64) -> Option<Vec<u8>> {
+    let mut content = content_of(text)?;
+    content[TIME].copy_from_slice(&LogicalTime::from_ms(ms).0.to_le_bytes());
+    Some(sealed(content))
+}
+
+/// The same token with one more write in its past, which this partition has not made and no clock of its world has come to: from
+/// this millisecond since 1970. Nothing if the text is no token of this protocol.
+pub(crate) fn naming(
+    text: &[u8],
+    protocol: &str,
+    (datacenter, partition): (DatacenterId, PartitionId),
+    ms: u64,
+) -> Option<Vec<u8>> {
+    let content = content_of(text)?;
+    let (header, facts) = content.split_at(LENGTH.end);
+    let (time, mut facts) = (LogicalTime::from_ms(ms), Opaque(facts.to_vec()));
+    let operation = OperationId { datacenter, incarnation: FAR.incarnation(), partition, position: FAR };
+    if protocol == ensue_protocol::tardis::NAME {
+        let mut anchor = Anchor::decode(&facts).ok()?;
+        anchor.operations.push(Dependency { operation, extent: Extent::Exact });
+        facts = anchor.encode();
+    } else {
+        let stamp = Stamp { time, datacenter, partition };
+        let protocol = ensue_protocol::by_name(protocol, Default::default(), Rules::default())?;
+        protocol.wrote(&mut facts, &Source { operation, stamp, dependencies: None });
+    }
+    let mut forged = header.to_vec();
+    forged[TIME].copy_from_slice(&time.0.to_le_bytes());
+    forged[LENGTH].copy_from_slice(&(facts.0.len() as u32).to_le_bytes());
+    forged.extend_from_slice(&facts.0);
+    Some(sealed(forged))
+}
+
+/// A token's bytes before its checksum.
+fn content_of(text: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = decode(text)?;
-    let end = bytes.len().checked_sub(CHECKSUM_BYTES).filter(|&end| end >= TIME.end)?;
-    bytes[TIME].copy_from_slice(&(ms << 16).to_le_bytes());
+    let end = bytes.len().checked_sub(CHECKSUM_BYTES).filter(|&end| end >= LENGTH.end)?;
+    bytes.truncate(end);
+    Some(bytes)
+}
+
+fn sealed(mut content: Vec<u8>) -> Vec<u8> {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let checksum = bytes[..end].iter().fold(0xcbf2_9ce4_8422_2325, step);
-    bytes[end..].copy_from_slice(&checksum.to_le_bytes());
-    Some(encode(&bytes))
+    let checksum = content.iter().fold(0xcbf2_9ce4_8422_2325, step);
+    content.extend_from_slice(&checksum.to_le_bytes());
+    encode(&content)
 }
 
 fn decode(text: &[u8]) -> Option<Vec<u8>> {

@@ -168,7 +168,13 @@ impl Seen {
 
     fn queues(&self) -> Cell {
         let full = QUEUES.iter().filter(|(name, _)| self.number(name) > 0);
-        let parts: Vec<String> = full.map(|(name, word)| format!("{word}:{}", self.number(name))).collect();
+        let mut parts: Vec<String> =
+            full.map(|(name, word)| format!("{word}:{}", self.number(name))).collect();
+        // Entries that have waited for long, and for whose writes.
+        for (name, count) in &self.fields {
+            let peer = name.strip_prefix("ensue_overdue_for_").and_then(|rest| rest.strip_suffix("_entries"));
+            parts.extend(peer.map(|peer| format!("overdue({peer}):{count}")));
+        }
         if parts.is_empty() {
             Cell::of("empty", Tone::Good)
         } else {

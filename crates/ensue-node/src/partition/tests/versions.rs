@@ -10,8 +10,8 @@ use ensue_store::keyspace::Keyspace;
 use ensue_store::layout;
 use ensue_store::view::View;
 use ensue_types::{
-    Column, Context, CoreId, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Now, Opaque,
-    Position, RequestId, RowEffect, Rules, Source, Stamp, TimeVector,
+    Column, Context, CoreId, DatacenterId, Dependency, Effect, Incarnation, KeyspaceId, LogicalTime, Now,
+    Opaque, Position, RequestId, RowEffect, Rules, Source, Stamp, TimeVector,
 };
 use ensue_wire::{Address, AtValues, Envelope, Message};
 use std::collections::BTreeMap;
@@ -94,8 +94,23 @@ impl World {
         self.message(from, Message::Execute { request, keyspace, context, commands });
     }
 
+    /// The next entry of the other datacenter's stream, which depends on these.
+    pub(super) fn receive_after(
+        &mut self,
+        position: u64,
+        key: &str,
+        effect: Option<Effect>,
+        on: &[Dependency],
+    ) {
+        self.receive_with(position, key, effect, ensue_protocol::facts::encode(on));
+    }
+
     /// The next entry of the other datacenter's stream.
     pub(super) fn receive(&mut self, position: u64, key: &str, effect: Option<Effect>) {
+        self.receive_with(position, key, effect, Opaque(vec![position as u8; 3]));
+    }
+
+    fn receive_with(&mut self, position: u64, key: &str, effect: Option<Effect>, dependencies: Opaque) {
         let keyspace = KeyspaceId(0);
         let change = match effect {
             Some(effect) => {
@@ -109,7 +124,7 @@ impl World {
         let entry = Entry {
             position: Position(position),
             stamp: Stamp { time, datacenter: OTHER, partition: PARTITION },
-            dependencies: Opaque(vec![position as u8; 3]),
+            dependencies,
             change,
             previous: Vec::new(),
         };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::session::token::Token;
-use ensue_types::{KeyspaceId, Rule};
+use ensue_types::{Dependency, Extent, Incarnation, KeyspaceId, PartitionId, Rule};
 
 fn token(keyspace: u8, time_ms: u64, operations: &[(u8, u16, u64)]) -> String {
     let context = Context { time: LogicalTime::from_ms(time_ms), facts: facts(operations) };
@@ -267,4 +267,94 @@ fn an_exchange_that_fails_leaves_no_wait_behind() {
     let withdrawn: Vec<u16> =
         world.sent.iter().filter(|e| is_withdrawal(&e.message)).map(partition).collect();
     assert_eq!(withdrawn, [2, 3]);
+}
+
+/// What a merge is answered when a partition says that this of it is gone.
+fn merged(gone: Dependency, text: &str) -> String {
+    let mut world = World::new();
+    let before = world.ask("CAUSAL TOKEN");
+    world.send(&[&format!("CAUSAL MERGE {text}")]);
+    let asked = world.next();
+    let Message::CheckDependencies { check, .. } = asked.message else { panic!("{:?}", asked.message) };
+    world.answer(&asked, 0, Message::DependenciesMet { check, gone: vec![gone] });
+    let answer = world.received();
+    while world.sent.pop_front().is_some() {}
+    assert_eq!(world.ask("CAUSAL TOKEN"), before, "the session is as before");
+    answer
+}
+
+#[test]
+fn a_token_of_what_was_never_issued_or_was_lost_is_refused() {
+    let gone = |datacenter, extent| {
+        let operation = OperationId {
+            datacenter: DatacenterId(datacenter),
+            incarnation: Incarnation(1),
+            partition: PartitionId(2),
+            position: Position(9),
+        };
+        Dependency { operation, extent }
+    };
+    let text = token(0, WALL_MS, &[(0, 2, 9)]);
+    let answer = merged(gone(0, Extent::Exact), &text);
+    assert!(answer.starts_with("-NEVERISSUED the token names dc1/p2/1.9, which dc1 has never"), "{answer}");
+    let text = token(0, WALL_MS, &[(1, 2, 9)]);
+    let answer = merged(gone(1, Extent::Exact), &text);
+    assert!(
+        answer.starts_with("-DISCARDED the token depends on dc2/p2/1.9, which was lost with dc2"),
+        "{answer}"
+    );
+}
+
+/// A token of a vector keyspace, from the wall's time, with these times of dc1 and dc2.
+fn vector_token(times: [u64; 2]) -> String {
+    let times = times.into_iter().map(LogicalTime::from_ms).collect();
+    let facts = ensue_protocol::vector::Vector { times, ..Default::default() }.encode();
+    let context = Context { time: LogicalTime::from_ms(WALL_MS), facts };
+    Token { keyspace: KeyspaceId(0), context }.encode()
+}
+
+/// What a merge is answered when the partitions say this of the token's times: which datacenter's is nowhere, if one is.
+fn merged_times(said: [Option<u8>; 4]) -> String {
+    let mut config = config();
+    config.protocols[0] = "pocc".into();
+    let mut world = World::with(config);
+    world.send(&[&format!("CAUSAL MERGE {}", vector_token([WALL_MS, WALL_MS]))]);
+    let asked = said.map(|said| (world.next(), said));
+    for (asked, said) in asked {
+        let Message::AwaitTimes { check, .. } = asked.message else { panic!("{:?}", asked.message) };
+        let operation = |datacenter| OperationId {
+            datacenter: DatacenterId(datacenter),
+            incarnation: Incarnation(1),
+            partition: PartitionId(0),
+            position: Position(0),
+        };
+        let gone = said.map(|said| Dependency { operation: operation(said), extent: Extent::Through });
+        world.answer(&asked, 1, Message::DependenciesMet { check, gone: gone.into_iter().collect() });
+    }
+    world.received()
+}
+
+#[test]
+fn a_time_was_issued_if_one_clock_has_come_to_it_and_lost_if_one_partition_says_so() {
+    assert_eq!(merged_times([None; 4]), "+OK|");
+    assert_eq!(merged_times([Some(0), Some(0), None, Some(0)]), "+OK|", "the clock of one was ahead");
+    let never = merged_times([Some(0); 4]);
+    assert!(
+        never.starts_with("-NEVERISSUED the token names a time of dc1, which dc1 has never issued"),
+        "{never}"
+    );
+    let lost = merged_times([None, Some(1), None, None]);
+    assert!(
+        lost.starts_with("-DISCARDED the token may depend on updates that were lost with dc2, declared dead"),
+        "{lost}"
+    );
+}
+
+#[test]
+fn a_token_that_names_a_time_after_its_own_is_no_token() {
+    let mut config = config();
+    config.protocols[0] = "cure".into();
+    let mut world = World::with(config);
+    let answer = world.ask(&format!("CAUSAL MERGE {}", vector_token([0, WALL_MS + 1])));
+    assert!(answer.starts_with("-ERR invalid causal token: it names a time after its own"), "{answer}");
 }

@@ -22,7 +22,16 @@ fn every_node_has_a_line() {
                 ],
                 "ab",
             ),
-            row("dc2/0", 7002, &[("ensue_waiting_entries", "2"), ("ensue_lag_dc1_entries", "0")], "cd"),
+            row(
+                "dc2/0",
+                7002,
+                &[
+                    ("ensue_waiting_entries", "2"),
+                    ("ensue_overdue_for_dc3_entries", "1"),
+                    ("ensue_lag_dc1_entries", "0"),
+                ],
+                "cd",
+            ),
             Row { name: "dc3/0".into(), port: 7003, seen: Err("cannot connect".into()) },
         ],
         links: vec!["dc1-dc2=cut,40ms".into(), "dc1-dc3=whole,40ms".into()],
@@ -33,7 +42,7 @@ fn every_node_has_a_line() {
         lines[1].contains("dc2:5(no link)") && lines[1].contains("20 kB") && lines[1].contains(" 3 "),
         "{text}"
     );
-    assert!(lines[2].contains("entries:2") && lines[2].ends_with("cd"), "{text}");
+    assert!(lines[2].contains("entries:2 overdue(dc3):1") && lines[2].ends_with("cd"), "{text}");
     assert!(lines[3].contains("unreachable: cannot connect"), "{text}");
     assert!(text.contains("dc1-dc2 cut  dc1-dc3 40ms") && text.contains("digests differ"), "{text}");
 }

@@ -1,0 +1,86 @@
+//! What a partition says of tokens that name its own datacenter, and of entries that do.
+
+use super::PARTITION;
+use super::versions::{OTHER, World, put};
+use ensue_types::{
+    CoreId, DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Now, OperationId, Position,
+    TimeVector,
+};
+use ensue_wire::{Address, Message};
+use std::collections::BTreeMap;
+
+const OWN: DatacenterId = DatacenterId(0);
+const SESSIONS: Address = Address::Core { datacenter: OWN, core: CoreId(0) };
+
+/// A partition that has made two writes and received one.
+fn world() -> World {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::new(BTreeMap::new(), now, u64::MAX);
+    world.run("SET a 1");
+    world.run("SET a 2");
+    world.receive(1, "b", put("1"));
+    while world.partition.outbox.next().is_some() {}
+    world
+}
+
+/// What is answered to the question of a session, or of another partition.
+fn gone(world: &mut World, from: Address, question: Message) -> Option<Vec<Dependency>> {
+    world.message(from, question);
+    std::iter::from_fn(|| world.partition.outbox.next()).find_map(|envelope| match envelope.message {
+        Message::DependenciesMet { gone, .. } => Some(gone),
+        _ => None,
+    })
+}
+
+fn on(datacenter: DatacenterId, position: u64) -> Dependency {
+    let operation = OperationId {
+        datacenter,
+        incarnation: Incarnation(1),
+        partition: PARTITION,
+        position: Position(position),
+    };
+    Dependency { operation, extent: Extent::Exact }
+}
+
+#[test]
+fn a_session_is_told_what_was_never_issued_and_a_partition_waits_for_nothing_of_its_own() {
+    let mut world = world();
+    let ask = |position| Message::CheckDependencies { check: 1, dependencies: vec![on(OWN, position)] };
+    assert_eq!(gone(&mut world, SESSIONS, ask(2)), Some(vec![]));
+    assert_eq!(gone(&mut world, SESSIONS, ask(3)), Some(vec![on(OWN, 3)]));
+    let neighbour = Address::Partition { datacenter: OWN, partition: PARTITION };
+    assert_eq!(gone(&mut world, neighbour, ask(3)), Some(vec![]), "all datacenters show the same");
+    world.run("SET a 3");
+    assert_eq!(gone(&mut world, SESSIONS, ask(3)), Some(vec![]), "now it was issued");
+}
+
+#[test]
+fn a_time_of_its_own_that_its_clock_has_not_come_to_is_named() {
+    let mut world = world();
+    let ask = |after_ms: u64| {
+        let mut times = TimeVector::default();
+        times.raise(OWN, LogicalTime::from_ms(1_700_000_000_000 + after_ms));
+        Message::AwaitTimes { check: 1, times }
+    };
+    assert_eq!(gone(&mut world, SESSIONS, ask(0)), Some(vec![]));
+    let named = gone(&mut world, SESSIONS, ask(10)).expect("nothing is waited for");
+    assert_eq!(named.iter().map(|gone| gone.operation.datacenter).collect::<Vec<_>>(), [OWN]);
+    world.now.wall_ms += 10;
+    assert_eq!(gone(&mut world, SESSIONS, ask(10)), Some(vec![]));
+}
+
+#[test]
+fn what_waits_for_long_is_counted_by_whom_it_waits_for() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::under("eiger", BTreeMap::new(), now, u64::MAX).started();
+    // The same partition of the same stream, further on.
+    world.receive_after(1, "b", put("1"), &[on(OTHER, 9)]);
+    let overdue = |world: &mut World| {
+        let figures = world.partition.survey();
+        figures.into_iter().find(|(name, _)| name == "overdue_for_dc2_entries").map(|(_, count)| count)
+    };
+    assert_eq!(overdue(&mut world), None);
+    world.now.monotonic_us += 11_000_000;
+    world.run("GET a");
+    assert_eq!(overdue(&mut world), Some(1));
+}
