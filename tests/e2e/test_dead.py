@@ -21,6 +21,11 @@ def figure(servers, name, figure):
             return client.info().get(figure)
 
 
+def declare_dead(servers, name, dead):
+    digest = servers.ask(name, "CAUSAL", "DEAD", dead)[0]
+    return servers.ask(name, "CAUSAL", "DEAD", dead, "CONFIRM", digest)
+
+
 def test_survivors_go_on_without_a_dead_datacenter(servers):
     for name in NAMES:
         servers.start(name)
@@ -28,13 +33,18 @@ def test_survivors_go_on_without_a_dead_datacenter(servers):
         wait_until(lambda name=name: answers(servers, name), 20, "it serves")
     servers.ask("dc3", "SET", "last", "words")
     wait_until(lambda: servers.ask("dc1", "GET", "last") == "words", 20, "it is replicated")
+    with pytest.raises(redis.ResponseError, match="LINKED dc3 is not dead"):
+        declare_dead(servers, "dc1", "dc3")
     servers.end("dc3", signal.SIGKILL)
 
     with pytest.raises(redis.ResponseError, match="no datacenter of this name"):
         servers.ask("dc1", "CAUSAL", "DEAD", "atlantis")
     with pytest.raises(redis.ResponseError, match="the datacenter itself"):
         servers.ask("dc1", "CAUSAL", "DEAD", "dc1")
-    assert servers.ask("dc1", "CAUSAL", "DEAD", "dc3") == "OK"
+    with pytest.raises(redis.ResponseError, match="CHANGED this is no digest of dc3"):
+        servers.ask("dc1", "CAUSAL", "DEAD", "dc3", "CONFIRM", "0123456789abcdef")
+    wait_until(lambda: "no link to dc3 is up" in servers.ask("dc1", "CAUSAL", "DEAD", "dc3"), 20, "it is missed")
+    assert declare_dead(servers, "dc1", "dc3") == "OK"
     for name in ("dc1", "dc2"):
         wait_until(lambda name=name: figure(servers, name, "ensue_settled_dc3_partitions") == 2, 20, "it is settled")
     wait_until(lambda: servers.ask("dc2", "GET", "last") == "words", 20, "both have it")
@@ -55,8 +65,19 @@ def test_survivors_go_on_without_a_dead_datacenter(servers):
         except redis.ConnectionError:
             return False
         except redis.ResponseError as error:
-            return "STOPPED" in str(error) and "declared dead" in str(error)
+            return str(error).startswith("DECLAREDDEAD dc3 was declared dead")
         return False
 
     wait_until(has_stopped, 20, "the dead one stops")
+    # It remembers that, though it can reach nobody who would say so again.
+    servers.end("dc3", signal.SIGKILL)
+    for name in ("dc1", "dc2"):
+        servers.end(name, signal.SIGTERM)
+    servers.start("dc3")
+    wait_until(has_stopped, 20, "it stays stopped")
+    with pytest.raises(redis.ResponseError, match="DECLAREDDEAD"):
+        servers.ask("dc3", "SET", "last", "word")
+    assert figure(servers, "dc3", "ensue_declared_dead") == 2
+    servers.start("dc1")
+    wait_until(lambda: answers(servers, "dc1"), 20, "a survivor serves")
     assert servers.ask("dc1", "GET", "last") == "words"

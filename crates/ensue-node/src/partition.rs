@@ -38,6 +38,7 @@ mod survey;
 mod times;
 mod waits;
 
+pub(crate) use dead::state_hash;
 pub use discarded::describe_write;
 pub(crate) use execute::Execution;
 pub(crate) use persistence::Needed;
@@ -226,7 +227,7 @@ impl Partition {
         if let (Message::Dead { datacenter, .. }, Stage::Serving | Stage::Regaining(_) | Stage::Joining(_)) =
             (&envelope.message, &self.stage)
         {
-            if *datacenter == self.datacenter {
+            if *datacenter == self.datacenter && self.config.rules.hold(Rule::TheDeadStop) {
                 return self.stop_as_dead(envelope.from.datacenter());
             }
         }
@@ -409,6 +410,7 @@ impl Partition {
     pub fn on_link_up(&mut self, now: Now, datacenter: DatacenterId, owns: &dyn Fn(PartitionId) -> bool) {
         self.now = now;
         if datacenter != self.datacenter && owns(self.id) {
+            self.dead.link_up(datacenter);
             match self.stage {
                 Stage::Joining(_) => return self.introduce(datacenter, true),
                 Stage::Regaining(_) => {
@@ -446,6 +448,7 @@ impl Partition {
     ) {
         self.now = now;
         if datacenter != self.datacenter && owns(self.id) {
+            self.dead.link_down(datacenter);
             if let Some(sender) = self.senders.get_mut(&datacenter) {
                 sender.on_link_down();
             }

@@ -14,6 +14,7 @@ mod client;
 mod combine;
 mod connection;
 mod cut;
+mod dead;
 mod desk;
 mod everywhere;
 mod exchange;

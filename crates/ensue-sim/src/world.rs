@@ -7,6 +7,7 @@
 mod disks;
 mod drive;
 mod faults;
+pub(crate) mod operator;
 mod process;
 
 use crate::audit::Audit;
@@ -170,6 +171,7 @@ pub struct World {
     /// Cores that say what cannot be, between what they really say, by chances of their own.
     liars: BTreeMap<Site, Random>,
     happenings: VecDeque<Happening>,
+    operators: BTreeMap<ConnectionId, operator::Operator>,
     /// When the latest trouble within each datacenter is over.
     trouble_us: Vec<u64>,
     ailing: Ailing,
@@ -232,6 +234,7 @@ impl World {
             holds: BTreeMap::new(),
             liars: BTreeMap::new(),
             happenings: VecDeque::new(),
+            operators: BTreeMap::new(),
             trouble_us: vec![0; usize::from(shape.datacenters)],
             ailing: Ailing::default(),
             is_healed: false,

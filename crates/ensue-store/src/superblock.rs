@@ -64,7 +64,8 @@ pub struct Superblock {
     pub synced: Lsn,
     /// The checkpoint that counts; 0 for none.
     pub checkpoint: u64,
-    /// Datacenters, one bit each, that a start with a lost tail does not wait for: the operator gave them up.
+    /// Datacenters, one bit each, that a start with a lost tail does not wait for: the operator gave them up. Its own bit: it was declared
+    /// dead, and serves no more.
     pub without: u16,
     /// The directory's identity; unknown in one of an earlier format.
     pub directory: DirectoryId,
@@ -116,6 +117,12 @@ impl Superblock {
     /// Marks the directory as one that may not be served before the other datacenters have been asked.
     pub fn mark_not_admitted(&mut self) -> DiskOp {
         self.not_admitted = true;
+        self.replace()
+    }
+
+    /// Marks that the others have declared this datacenter dead.
+    pub fn mark_dead(&mut self) -> DiskOp {
+        self.without |= 1 << (self.datacenter.0 % 16);
         self.replace()
     }
 

@@ -260,6 +260,8 @@ rules! {
     DiscardWhatDependsOnLost,
     /// A transaction of a dead datacenter whose part is nowhere is discarded with all its parts.
     AwaitTheParts,
+    /// A datacenter that hears that it was declared dead acknowledges and shows nothing more.
+    TheDeadStop,
     /// A session that may have seen what is discarded is told, and begins anew (POCC 7.1).
     PartFromTheLost,
     /// A token whose past was lost with a dead datacenter is refused, and no datacenter is counted to hold such a past.

@@ -11,14 +11,18 @@
 //! declaration all is said anew.
 //!
 //! The stream is *settled* here when it is received up to its end. That is logged before anything rests on it: after a restart the
-//! others may be out of reach, and what is known need not be learned again. The dead datacenter, if it comes back, is told and stops.
+//! others may be out of reach, and what is known need not be learned again.
+//!
+//! The dead datacenter is told, too, at once if it can be reached, else when it comes back. What it would acknowledge from there on nobody
+//! would take: the partition that hears it tells the others of its datacenter, and all answer everybody with an error that says what to do, reads
+//! included, since they show what the others may have discarded. The process goes on, and the superblock remembers it.
 
 use super::Partition;
 use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_store::layout;
 use ensue_store::record::Record;
-use ensue_types::{DatacenterId, LogicalTime, OperationId, Position, Reply, Rule};
+use ensue_types::{DatacenterId, LogicalTime, OperationId, PartitionId, Position, Reply, Rule};
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,6 +32,8 @@ pub(crate) struct Dead {
     declared: BTreeMap<DatacenterId, Declared>,
     /// Transactions whose coordinators miss a part, until the stream that it would be in has its end here.
     awaited: BTreeSet<OperationId>,
+    /// To whom a link of this partition is up.
+    linked: BTreeSet<DatacenterId>,
 }
 
 /// How far a survivor has a dead datacenter's stream of this partition.
@@ -56,6 +62,14 @@ struct Declared {
 impl Dead {
     pub(super) fn contains(&self, datacenter: DatacenterId) -> bool {
         !self.declared.is_empty() && self.declared.contains_key(&datacenter)
+    }
+
+    pub(super) fn link_up(&mut self, datacenter: DatacenterId) {
+        self.linked.insert(datacenter);
+    }
+
+    pub(super) fn link_down(&mut self, datacenter: DatacenterId) {
+        self.linked.remove(&datacenter);
     }
 
     /// Whether something waits to be durable before it is told.
@@ -143,13 +157,28 @@ impl Partition {
         self.answer_replica_waits();
     }
 
-    /// An operator says that a datacenter is lost for good.
-    pub(super) fn execute_dead(&mut self, name: &Bytes) -> Reply {
+    /// An operator asks what is known of a datacenter, or confirms that it is lost for good.
+    pub(super) fn execute_dead(&mut self, name: &Bytes, confirmed: bool) -> Reply {
         let Some(datacenter) = self.config.topology.datacenter_named(name) else {
             return Reply::error("ERR there is no datacenter of this name");
         };
+        if !confirmed {
+            return self.state_of(datacenter);
+        }
         self.declare_dead(datacenter);
         Reply::OK
+    }
+
+    /// A hash of what was received of a datacenter, whether a link to it is up, and whether it was declared dead.
+    fn state_of(&self, datacenter: DatacenterId) -> Reply {
+        let received =
+            self.receivers.get(&datacenter).map(|receiver| receiver.received()).unwrap_or_default();
+        let time = self.times.received.at(datacenter);
+        let state =
+            state_hash([&self.id.0.to_le_bytes()[..], &received.0.to_le_bytes(), &time.0.to_le_bytes()]);
+        let linked = self.dead.linked.contains(&datacenter);
+        let flags = [linked, self.dead.contains(datacenter)].map(|flag| Reply::Integer(i64::from(flag)));
+        Reply::Array([Reply::bulk(format!("{state:016x}"))].into_iter().chain(flags).collect())
     }
 
     /// Says to the other survivors what is here, as soon as no power failure can take it away again.
@@ -159,6 +188,8 @@ impl Partition {
         if untold.map(|declared| declared.told = true).count() == 0 {
             return;
         }
+        // Itself first: it may be alive, and acknowledge what nobody takes.
+        self.dead.datacenters().collect::<Vec<_>>().into_iter().for_each(|dead| self.tell_dead(dead, dead));
         self.living().collect::<Vec<_>>().into_iter().for_each(|survivor| self.tell_all_dead(survivor));
         // Those who had to speak for the others' streams are fewer now.
         self.dead.datacenters().collect::<Vec<_>>().into_iter().for_each(|dead| self.settle_stream(dead));
@@ -312,10 +343,14 @@ impl Partition {
         if !self.dead.contains(from) {
             return false;
         }
-        if matches!(
+        let is_told = matches!(
             envelope.message,
-            Message::StreamResume { .. } | Message::Regain { .. } | Message::Introduce(_)
-        ) {
+            Message::StreamResume { .. }
+                | Message::Regain { .. }
+                | Message::StreamEntries { .. }
+                | Message::Introduce(_)
+        );
+        if is_told {
             self.tell_dead(from, from);
         }
         true
@@ -327,9 +362,40 @@ impl Partition {
         let Some(survivor) = self.config.topology.datacenters.get(usize::from(by.0)) else {
             return self.trace(Trace::Refused { what: "a word of death from no datacenter" });
         };
-        let name = &survivor.name;
-        self.stop(format!(
-            "this datacenter was declared dead, says {name}: put its data away, the others go on without it"
-        ));
+        let reason = self.word_of_death(&survivor.name);
+        // A checkpoint under way must not be named before it is whole; then the next start is told again.
+        let marked = match (&mut self.persistence.superblock, &self.persistence.writer) {
+            (Some(superblock), None) => Some(superblock.mark_dead()),
+            _ => None,
+        };
+        self.stop(reason);
+        self.disk.extend(marked);
+        // Another partition may have no link to anybody who knows.
+        let (own, datacenter) = (self.id, self.datacenter);
+        let others =
+            (0..self.config.topology.partitions).map(PartitionId).filter(|partition| *partition != own);
+        for partition in others {
+            let to = Address::Partition { datacenter, partition };
+            let message = Message::Dead { datacenter, received: Position(0), time: LogicalTime::ZERO };
+            self.send_refusal(to, message);
+        }
     }
+
+    /// What everybody is answered from here on.
+    pub(super) fn word_of_death(&self, by: &str) -> String {
+        let own = &self.config.topology.datacenters[usize::from(self.datacenter.0)].name;
+        format!(
+            "{DECLARED_DEAD} {own} was declared dead, says {by}: the others go on without it and take nothing from it, so that nothing is read or \
+             written here any more. Use another datacenter; stop the nodes of {own} and put their data away"
+        )
+    }
+}
+
+/// The code of that answer.
+pub(super) const DECLARED_DEAD: &str = "DECLAREDDEAD";
+
+/// FNV-1a of some bytes: tells apart what was known at two times.
+pub(crate) fn state_hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    parts.into_iter().flatten().fold(0xcbf2_9ce4_8422_2325, step)
 }

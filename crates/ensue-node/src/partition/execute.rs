@@ -234,7 +234,7 @@ impl Partition {
             }
             (_, None) => self.digest(execution.keyspace),
             (Some(b"readmit"), Some(name)) => self.execute_readmit(name),
-            (_, Some(name)) => self.execute_dead(name),
+            (_, Some(name)) => self.execute_dead(name, args.len() > 3),
         }
     }
 

@@ -6,8 +6,10 @@
 use super::Partition;
 use super::branching::note_of;
 use super::closing::Closing;
+use super::dead::DECLARED_DEAD;
 use super::identity::Identity;
 use super::persistence::Needed;
+use super::regain::is_given_up;
 use crate::applied::AppliedSet;
 use crate::config::{AppendFsync, FirstStart, Tuning};
 use crate::trace::Trace;
@@ -147,6 +149,9 @@ impl Partition {
         match item {
             Recovered::Superblock(superblock) => {
                 self.incarnation = superblock.incarnation;
+                if is_given_up(superblock.without, self.datacenter) {
+                    return Err(self.word_of_death("the others, before it was started again"));
+                }
                 self.identity.own = match superblock.directory {
                     // A directory of an earlier format gets its identity now.
                     DirectoryId::UNKNOWN => {
@@ -684,8 +689,9 @@ impl Partition {
     /// Answers a question that a partition cannot serve now, or never, since it has stopped. Only sessions are answered; partitions wait.
     pub(super) fn refuse(&mut self, envelope: &Envelope, reason: &str) {
         let refusal = |words: String| Reply::Error(words.into());
-        let has_code =
-            ["TAILLOST", "UNAVAILABLE", "REJOIN", "LOADING"].iter().any(|code| reason.starts_with(code));
+        let has_code = ["TAILLOST", "UNAVAILABLE", "REJOIN", "LOADING", DECLARED_DEAD]
+            .iter()
+            .any(|code| reason.starts_with(code));
         let words = if has_code {
             reason.to_owned()
         } else {
@@ -711,6 +717,7 @@ impl Partition {
                     Some("TAILLOST") => "catching_up",
                     Some("LOADING") => "joining",
                     Some("REJOIN") => "rejoin",
+                    Some(DECLARED_DEAD) => "declared_dead",
                     _ => "stopped",
                 };
                 let figures = vec![(what.to_owned(), 1)];

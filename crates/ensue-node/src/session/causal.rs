@@ -39,7 +39,7 @@ impl Turn<'_> {
                 _ => self.reply(&CommandError::NotInteger.reply()),
             },
             (b"session", rest) if rest.len() <= 1 => self.causal_session(rest.first()),
-            (b"dead", [name]) => self.causal_dead(name),
+            (b"dead", [name, words @ ..]) => self.causal_dead(name, words),
             (b"readmit", [name]) => self.causal_readmit(name),
             (b"readmit", _) => self.reply(&CommandError::wrong_arity("causal|readmit").reply()),
             (b"help", _) => self.reply(&CommandError::wrong_arity("causal|help").reply()),
@@ -110,20 +110,6 @@ impl Turn<'_> {
         self.execute_in_parallel(plan, &[keyspace], Then::Answer);
     }
 
-    /// Every partition of this datacenter declares another datacenter dead, and tells the other survivors.
-    fn causal_dead(&mut self, name: &Bytes) {
-        let topology = &self.desk.config.topology;
-        let Some(datacenter) = topology.datacenter_named(name) else {
-            return self.reply(&Reply::error("ERR there is no datacenter of this name"));
-        };
-        if datacenter == topology.datacenter {
-            return self
-                .reply(&Reply::error("ERR this is the datacenter itself; ask one that goes on without it"));
-        }
-        let args = vec![Bytes::from_static(b"causal"), Bytes::from_static(b"dead"), name.clone()];
-        self.ask_everywhere(Combination::AllOk, true, &[self.session.keyspace], &args);
-    }
-
     /// Every partition of this datacenter looks again at another datacenter that it refuses.
     fn causal_readmit(&mut self, name: &Bytes) {
         let topology = &self.desk.config.topology;
@@ -173,7 +159,7 @@ fn status(line: &'static str) -> Reply {
 
 pub(super) const KEYSPACE_OUT_OF_RANGE: Reply = Reply::error("ERR DB index is out of range");
 
-const HELP: [&str; 23] = [
+const HELP: [&str; 27] = [
     "CAUSAL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "TOKEN",
     "    Return this connection's causal past in the selected keyspace, as text.",
@@ -186,7 +172,9 @@ const HELP: [&str; 23] = [
     "DIGEST [<keyspace>]",
     "    Return a digest of a keyspace, equal in all datacenters once they have received the same writes.",
     "DEAD <datacenter>",
-    "    Declare a datacenter lost for good: all others agree on what they have of it and go on without it, for ever.",
+    "    Show what is known of a datacenter that may be lost for good, and a digest of that.",
+    "DEAD <datacenter> CONFIRM <digest> [FORCE]",
+    "    Declare it lost for good: all others agree on what they have of it and go on without it, for ever.",
     "DISCARDED",
     "    List the updates of all keyspaces that were discarded here with dead datacenters, each as a line of JSON.",
     "CONFLICTS [<key>]",
@@ -195,6 +183,8 @@ const HELP: [&str; 23] = [
     "    Print this help.",
     "Errors:",
     "    NOTYET        this datacenter has not received everything a token depends on",
+    "    NEVERISSUED   a token names what this datacenter itself has never issued",
+    "    DISCARDED     a token's past was lost with a dead datacenter",
     "    CLOCKAHEAD    a token is from further in the future than clocks may differ",
     "    UNAVAILABLE   a partition did not answer; UNKNOWN the same of a write",
 ];

@@ -4,6 +4,7 @@
 //! keyspace whose protocol has no snapshots or no write transactions. The contexts that come back are joined, so the
 //! session depends on all that any share saw or wrote.
 
+use super::dead::Declaring;
 use super::exchange::Exchange;
 use super::plan::{Answers, Plan};
 use super::rename::Renaming;
@@ -22,6 +23,8 @@ pub(super) enum Then {
     Each,
     /// The second half of `RENAME`.
     Rename(Renaming),
+    /// The second half of `CAUSAL DEAD`, if it is confirmed.
+    Declare(Declaring),
 }
 
 /// Waiting for `Executed` of every part in every keyspace.
@@ -96,6 +99,7 @@ impl Turn<'_> {
             Then::Answer => self.complete(vec![within_bound(plan.assemble(answers))]),
             Then::Each => self.complete_each(plan, answers),
             Then::Rename(renaming) => self.rename_write(renaming, plan.into_replies(answers)),
+            Then::Declare(declaring) => self.on_known(declaring, plan.assemble(answers)),
         }
     }
 }

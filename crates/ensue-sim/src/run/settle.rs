@@ -14,6 +14,7 @@ use crate::workload::command::args;
 use crate::workload::command::writer_of;
 use crate::workload::finals::Questions;
 use crate::world::Happening;
+use crate::world::operator::{confirm, look};
 use ensue_types::{Args, CoreId, DatacenterId};
 use std::collections::BTreeSet;
 
@@ -159,7 +160,11 @@ impl Run {
         self.idle(clients, RECONNECT_US)?;
         let survivors = self.world.survivors();
         for lost in self.lost() {
-            let answers = self.ask(clients, survivors[0], vec![args(&format!("CAUSAL DEAD {lost}"))])??;
+            let shown = self.ask(clients, survivors[0], vec![look(lost)])??;
+            let answers = match confirm(lost, &shown[0], false) {
+                Some(confirmed) => self.ask(clients, survivors[0], vec![confirmed])??,
+                None => shown,
+            };
             if let Some(error) = answers[0].error() {
                 let words = format!("{} answers {error} when {lost} is declared dead", survivors[0]);
                 return Err(Violation::new(property::PROGRESS, words));

@@ -221,7 +221,12 @@ impl Player {
         let answer = self.answer(&key)?;
         match wanted {
             Wanted::Keep(name) => {
-                let bytes = answer.bytes().ok_or_else(|| format!("answered {answer}"))?;
+                // Of several the first: what `CAUSAL DEAD` shows begins with its digest.
+                let first = match &answer {
+                    Answer::Array(items) => items.first().unwrap_or(&answer),
+                    other => other,
+                };
+                let bytes = first.bytes().ok_or_else(|| format!("answered {answer}"))?;
                 self.kept.insert(name.clone(), bytes.to_vec());
                 Ok(())
             }

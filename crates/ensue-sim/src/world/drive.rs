@@ -111,6 +111,7 @@ impl World {
             }
             Event::TurnEnd { site, boot } if boot == self.boot_of(site) => self.end_turn(site),
             Event::Client { site, boot, input } if boot == self.boot_of(site) => self.give(site, *input),
+            Event::Answer { connection, bytes, .. } if self.operator_hears(connection, &bytes) => {}
             Event::Answer { connection, bytes, answered } => {
                 self.happenings.push_back(Happening::Answer { connection, bytes, answered });
             }

@@ -6,7 +6,6 @@ use crate::network::Break;
 use crate::promises::Availability;
 use crate::random::Random;
 use crate::shape::{ProcessId, Site};
-use bytes::Bytes;
 use ensue_types::{CoreId, DatacenterId};
 
 impl World {
@@ -138,9 +137,7 @@ impl World {
     /// of it is told by the others, or when everything is healed.
     pub fn declare_dead(&mut self, datacenter: DatacenterId) {
         for survivor in self.survivors() {
-            let connection = self.connect(self.options.shape.site(survivor, CoreId(0)));
-            let words = ["CAUSAL".to_owned(), "DEAD".to_owned(), datacenter.to_string()];
-            self.send(connection, vec![words.into_iter().map(Bytes::from).collect()]);
+            self.operate(self.options.shape.site(survivor, CoreId(0)), datacenter);
         }
     }
 

@@ -128,6 +128,9 @@ impl Seen {
 
     fn state(&self) -> Cell {
         let count = |name| self.number(name);
+        if count("ensue_declared_dead") > 0 {
+            return Cell::of("declared dead: serves nothing", Tone::Bad);
+        }
         match (count("ensue_rejoin"), count("ensue_joining"), count("ensue_stopped")) {
             (0, 0, 0) => Cell::of("serving", Tone::Good),
             (0, 0, stopped) => Cell::of(format!("{stopped} partitions not serving"), Tone::Bad),

@@ -2,8 +2,9 @@
 
 use super::PARTITION;
 use super::versions::{OTHER, World, put};
+use crate::partition::dead::DECLARED_DEAD;
 use ensue_types::{
-    CoreId, DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Now, OperationId, Position,
+    CoreId, DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Now, OperationId, Position, Reply,
     TimeVector,
 };
 use ensue_wire::{Address, Message};
@@ -67,6 +68,29 @@ fn a_time_of_its_own_that_its_clock_has_not_come_to_is_named() {
     assert_eq!(named.iter().map(|gone| gone.operation.datacenter).collect::<Vec<_>>(), [OWN]);
     world.now.wall_ms += 10;
     assert_eq!(gone(&mut world, SESSIONS, ask(10)), Some(vec![]));
+}
+
+#[test]
+fn who_was_declared_dead_answers_everybody_what_to_do_and_remembers_it() {
+    let mut world = world();
+    let from = Address::Partition { datacenter: OTHER, partition: PARTITION };
+    let message = Message::Dead { datacenter: OWN, received: Position(2), time: LogicalTime::ZERO };
+    world.message(from, message);
+    let answer = |world: &mut World| {
+        world.run("GET a");
+        std::iter::from_fn(|| world.partition.outbox.next()).find_map(|envelope| match envelope.message {
+            Message::Refused { reply: Reply::Error(words), .. } => Some(words),
+            _ => None,
+        })
+    };
+    let words = answer(&mut world).expect("it is refused");
+    assert!(
+        words.starts_with(DECLARED_DEAD) && words.contains("dc2") && words.contains("put their data away"),
+        "{words}"
+    );
+    let mut again = World::new(world.files, world.now, u64::MAX);
+    let words = answer(&mut again).expect("it is refused again");
+    assert!(words.starts_with(DECLARED_DEAD), "{words}");
 }
 
 #[test]

@@ -13,6 +13,10 @@ fn alone(before: impl Fn(&mut World)) -> World {
     before(&mut world);
     world.run(SessionId(1), "CAUSAL DEAD dc2");
     world.calm_down();
+    let shown = String::from_utf8(std::mem::take(&mut world.replies)).expect("text");
+    let digest = shown.lines().nth(2).expect("the first bulk string of the array");
+    world.run(SessionId(1), &format!("CAUSAL DEAD dc2 CONFIRM {digest} FORCE"));
+    world.calm_down();
     assert_eq!(world.replies, b"+OK\r\n");
     world
 }

@@ -213,7 +213,7 @@ fn a_keyspace_without_causality_says_so() {
         world.ask("CAUSAL CONFLICTS k"),
         "-ERR keyspace 2 uses protocol eventual, which looks for no conflicts|"
     );
-    assert!(world.ask("CAUSAL HELP").starts_with("*23|+CAUSAL <subcommand>"));
+    assert!(world.ask("CAUSAL HELP").starts_with("*27|+CAUSAL <subcommand>"));
     assert_eq!(world.ask("CAUSAL NOPE"), "-ERR unknown subcommand 'NOPE'. Try CAUSAL HELP.|");
 }
 

@@ -48,6 +48,13 @@ fn every_node_has_a_line() {
 }
 
 #[test]
+fn a_datacenter_that_was_declared_dead_is_said_to_be() {
+    let fields = [("ensue_stopped", "2"), ("ensue_declared_dead", "2")];
+    let report = Report { rows: vec![row("dc3/0", 1, &fields, "")], links: vec![] };
+    assert!(report.text(Paint::off()).contains("declared dead: serves nothing"));
+}
+
+#[test]
 fn equal_digests_are_said_to_be() {
     let report = Report { rows: vec![row("a", 1, &[], "x"), row("b", 2, &[], "x")], links: vec![] };
     assert!(report.text(Paint::off()).contains("all digests are equal"));
