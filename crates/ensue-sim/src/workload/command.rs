@@ -136,7 +136,9 @@ impl Command {
                 }
             }
             Expect::Refused => {
-                let words = format!("a token from beyond the bound on clocks was taken: {answer}");
+                let words = format!(
+                    "a token was taken that is from too far ahead, or names what was never issued: {answer}"
+                );
                 return Err(Violation::new(property::CLOCK, words));
             }
             Expect::Ok | Expect::Integer => return Err(wrong()),
