@@ -25,6 +25,10 @@ impl Files {
                 DiskDone::Replaced { file }
             }
             DiskOp::Rewrite { file } => DiskDone::Replaced { file },
+            DiskOp::Overwrite { file, bytes } => {
+                self.0.insert(file, bytes.to_vec());
+                DiskDone::Replaced { file }
+            }
             DiskOp::Read { file, offset, length } => {
                 let bytes = self.0.get(&file).map_or(&[][..], Vec::as_slice);
                 let start = bytes.len().min(usize::try_from(offset).unwrap_or(usize::MAX));

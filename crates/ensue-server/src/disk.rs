@@ -57,6 +57,9 @@ impl Disk {
 
     /// Carries out an operation, or begins to. Answers come from [`Disk::next_done`].
     pub(crate) fn execute(&mut self, partition: PartitionId, op: DiskOp) {
+        if let DiskOp::Overwrite { file, bytes } = op {
+            return self.overwrite(partition, file, &bytes);
+        }
         let folder = self.folder(partition);
         let barrier = matches!(
             op,
@@ -115,6 +118,7 @@ impl Disk {
             DiskOp::Rewrite { file } => {
                 ("rewrite", Some(file), folder.rewrite(file).map(|()| DiskDone::Rewritten { file }))
             }
+            DiskOp::Overwrite { .. } => unreachable!("it waits for nothing"),
             DiskOp::Read { file, offset, length } => {
                 let read = folder.read(file, offset, length);
                 ("read", Some(file), read.map(|bytes| DiskDone::Read { file, offset, bytes }))
@@ -137,6 +141,13 @@ impl Disk {
         self.finish(partition, name, file, result);
     }
 
+    /// Neither waits for what waits for a sync, nor is answered: what it says was durable before.
+    fn overwrite(&mut self, partition: PartitionId, file: FileName, bytes: &Bytes) {
+        if let Err(error) = self.folder(partition).overwrite(file, bytes) {
+            self.finish(partition, "overwrite", Some(file), Err(error));
+        }
+    }
+
     fn finish(
         &mut self,
         partition: PartitionId,
@@ -145,7 +156,7 @@ impl Disk {
         result: io::Result<DiskDone>,
     ) {
         let done = result.unwrap_or_else(|error| {
-            let full = matches!(op, "append" | "replace" | "rewrite") && is_full(&error);
+            let full = matches!(op, "append" | "overwrite" | "replace" | "rewrite") && is_full(&error);
             DiskDone::Failed { op, file, full, reason: error.to_string() }
         });
         self.done.push_back((partition, done));
@@ -174,6 +185,10 @@ impl Folder {
     fn append(&mut self, name: FileName, bytes: &Bytes) -> io::Result<()> {
         let mut file: &File = &self.open(name, true)?.file;
         file.write_all(bytes)
+    }
+
+    fn overwrite(&mut self, name: FileName, bytes: &Bytes) -> io::Result<()> {
+        self.open(name, false)?.file.write_all_at(bytes, 0)
     }
 
     fn replace(&mut self, name: FileName, bytes: &[u8]) -> io::Result<()> {
@@ -236,7 +251,14 @@ impl Folder {
             Some(at) => self.open.remove(at),
             None => {
                 let path = self.path_of(name);
-                let file = OpenOptions::new().read(true).append(true).create(create).open(path)?;
+                let mut options = OpenOptions::new();
+                // A file that is open for appending is written at its end, wherever it is to be written.
+                if name == FileName::Witness {
+                    options.write(true)
+                } else {
+                    options.append(true)
+                };
+                let file = options.read(true).create(create).open(path)?;
                 if self.open.len() == OPEN_FILES_MAX {
                     self.open.remove(0);
                 }

@@ -142,6 +142,7 @@ fn begin(shape: &Shape, partition: PartitionId) -> Fsck {
         boot_id: [0; 16],
         clean: true,
         fsync_always: false,
+        witnessed: false,
         synced: Default::default(),
         checkpoint: 0,
         without: 0,

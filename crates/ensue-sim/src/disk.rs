@@ -5,6 +5,7 @@
 //! are beyond the end. A killed process loses nothing that was carried out. What can go wrong beside that is told from
 //! outside: see [`Trouble`].
 
+mod harm;
 mod trouble;
 mod witness;
 
@@ -12,12 +13,16 @@ use crate::random::Random;
 use crate::seed::DiskOptions;
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
+pub use harm::Harm;
+use harm::Known;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use trouble::Trouble;
 use witness::Witnesses;
 
 const SECTOR: usize = 512;
+/// Of so many times that a file is written over the machine writes it back once, without being asked to.
+const WRITTEN_BACK_EVERY: u32 = 8;
 
 #[derive(Clone, Debug, Default)]
 struct File {
@@ -28,6 +33,10 @@ struct File {
     named: bool,
     /// What a failed sync has dropped: it can be read until the power fails, and later syncs say nothing of it (trap 55).
     dropped: Vec<Range<usize>>,
+    /// What is durable of a file that was written over in place since.
+    beneath: Option<Vec<u8>>,
+    /// So many times since the machine last wrote it back by itself.
+    overwritten: u32,
 }
 
 /// When an operation is carried out, and for a sync when it is over.
@@ -55,13 +64,20 @@ pub struct Disk {
     replacing: Option<(FileName, Bytes)>,
     trouble: Trouble,
     witnesses: Witnesses,
+    known: Known,
 }
 
 impl Disk {
     /// Plans an operation: appends pass running syncs, everything else waits for them.
     pub fn plan(&mut self, now: u64, op: &DiskOp, options: &DiskOptions, random: &mut Random) -> Times {
-        let short = random.between(options.append_us.0, options.append_us.1);
-        let long = random.between(options.sync_us.0, options.sync_us.1);
+        let (short, long) = match op {
+            // Made once, when a partition begins, and in no time: the worlds of old seeds stay as they were.
+            DiskOp::Replace { file: FileName::Witness, .. } => (0, 0),
+            _ => {
+                let short = random.between(options.append_us.0, options.append_us.1);
+                (short, random.between(options.sync_us.0, options.sync_us.1))
+            }
+        };
         let mut run_at = self.ready_at.max(now + short);
         match op {
             DiskOp::Append { .. } => {}
@@ -72,6 +88,7 @@ impl Disk {
             | DiskOp::Delete { .. } => {
                 run_at = run_at.max(self.sync_ends_at) + long;
             }
+            DiskOp::Overwrite { .. } => unreachable!("it is carried out at once"),
             DiskOp::List | DiskOp::Read { .. } => run_at = run_at.max(self.sync_ends_at),
         }
         if let DiskOp::Append { file: FileName::Segment(_), .. } = op {
@@ -113,12 +130,17 @@ impl Disk {
                 let bytes = Bytes::from(self.files.get(&file).map_or(Vec::new(), |f| f.bytes.clone()));
                 self.write_anew("rewrite", file, &bytes).unwrap_or(DiskDone::Rewritten { file })
             }
+            DiskOp::Overwrite { file, bytes } => {
+                self.overwrite(file, &bytes);
+                return None;
+            }
             DiskOp::Read { file, offset, length } => self.read(file, offset, length),
             DiskOp::Truncate { file, length } => {
                 let entry = self.files.entry(file).or_default();
                 self.trouble.freed(entry.bytes.len().saturating_sub(length as usize));
                 self.trouble.cut(file, length as usize);
                 self.witnesses.cut(file, length as usize);
+                self.known.cut(file, length);
                 entry.bytes.truncate(length as usize);
                 entry.synced = entry.bytes.len();
                 entry.named = true;
@@ -132,6 +154,7 @@ impl Disk {
                 self.trouble.freed(gone.bytes.len());
                 self.trouble.cut(file, 0);
                 self.witnesses.cut(file, 0);
+                self.known.cut(file, 0);
                 DiskDone::Deleted { file }
             }
         })
@@ -139,6 +162,9 @@ impl Disk {
 
     fn append(&mut self, file: FileName, bytes: &Bytes) -> DiskDone {
         let write = self.trouble.write(bytes.len());
+        if write.failure.is_some() {
+            self.known.partial(file, self.files.get(&file).map_or(0, |file| file.bytes.len()));
+        }
         // A file that nothing could be written to was not even made.
         if write.taken > 0 || write.failure.is_none() {
             self.files.entry(file).or_default().bytes.extend_from_slice(&bytes[..write.taken]);
@@ -159,6 +185,18 @@ impl Disk {
         failed.unwrap_or(DiskDone::Replaced { file })
     }
 
+    /// Now and then the machine writes back what stands in memory.
+    fn overwrite(&mut self, name: FileName, bytes: &Bytes) {
+        let Some(file) = self.files.get_mut(&name) else { return };
+        assert_eq!(file.bytes.len(), bytes.len(), "{name} is written over as a whole");
+        let old = std::mem::replace(&mut file.bytes, bytes.to_vec());
+        file.overwritten += 1;
+        match file.overwritten % WRITTEN_BACK_EVERY {
+            0 => file.beneath = None,
+            _ => file.beneath = file.beneath.take().or(Some(old)),
+        }
+    }
+
     /// Writes aside and renames; the answer if that fails.
     fn write_anew(&mut self, op: &'static str, file: FileName, bytes: &Bytes) -> Option<DiskDone> {
         let write = self.trouble.write(bytes.len());
@@ -176,7 +214,7 @@ impl Disk {
 
     fn put(&mut self, file: FileName, bytes: &Bytes) {
         let (bytes, synced) = (bytes.to_vec(), bytes.len());
-        self.files.insert(file, File { bytes, synced, named: true, dropped: Vec::new() });
+        self.files.insert(file, File { bytes, synced, named: true, ..File::default() });
     }
 
     fn read(&mut self, file: FileName, offset: u64, length: u32) -> DiskDone {
@@ -245,6 +283,7 @@ impl Disk {
         let replacing = self.replacing.take();
         self.kill(now);
         self.witnesses.on_power_loss();
+        self.known.on_power_loss();
         let mut kept = || random.as_mut().is_some_and(|random| random.chance(500));
         if let Some((file, bytes)) = replacing.filter(|_| kept()) {
             self.trouble.cut(file, 0);
@@ -261,6 +300,9 @@ impl Disk {
                 let end = dropped.end.min(file.bytes.len());
                 file.bytes[dropped.start.min(end)..end].fill(0);
             }
+            if let Some(beneath) = file.beneath.take() {
+                file.bytes = overwritten(beneath, &file.bytes, file.overwritten, random.is_none());
+            }
             match &mut random {
                 Some(random) => torn |= tear(file, random),
                 None => file.bytes.truncate(file.synced),
@@ -274,8 +316,12 @@ impl Disk {
         torn
     }
 
-    /// Cuts the last bytes off a file, as a crash in the middle of a write would: for scripts.
+    /// Cuts the last bytes off a file, as a power failure in the middle of a write would, which tears the witness, too: for scripts.
     pub fn tear_last(&mut self, bytes: usize) {
+        if let Some(witness) = self.files.get_mut(&FileName::Witness) {
+            witness.bytes.fill(0);
+            witness.beneath = None;
+        }
         let newest = self.files.iter_mut().rev().find(|(name, _)| matches!(name, FileName::Segment(_)));
         if let Some((_, file)) = newest {
             let length = file.bytes.len().saturating_sub(bytes);
@@ -287,6 +333,21 @@ impl Disk {
     /// Bytes of all files.
     pub fn bytes(&self) -> usize {
         self.files.values().map(|file| file.bytes.len()).sum()
+    }
+}
+
+/// What a power failure leaves of a file that was written over so many times: what was there before, what is there now, some bytes
+/// of each, or nothing that anybody wrote. Without chance it is what was there before.
+fn overwritten(beneath: Vec<u8>, bytes: &[u8], times: u32, all_is_lost: bool) -> Vec<u8> {
+    match times % 4 {
+        _ if all_is_lost => beneath,
+        0 => beneath,
+        1 => bytes.to_vec(),
+        2 => vec![0; bytes.len()],
+        _ => {
+            let new = times as usize % (bytes.len() + 1);
+            bytes[..new].iter().chain(&beneath[new..]).copied().collect()
+        }
     }
 }
 

@@ -154,6 +154,7 @@ kinds! {
     full_disk::FullDisk,
     bit_rot::BitRot,
     nonsense::Nonsense,
+    cut_log::CutLog,
 }
 
 /// How long a fault lasts that ends by itself.

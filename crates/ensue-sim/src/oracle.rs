@@ -72,6 +72,7 @@ pub mod property {
     pub const PROTOCOL: &str = "the server breaks the Redis protocol";
     pub const STOPPED: &str = "a partition stopped without a disk fault";
     pub const WENT_ON: &str = "a partition went on after a disk error";
+    pub const SERVES_THE_REST: &str = "a partition serves a log that lost its end";
     pub const DISAGREEMENT: &str = "the oracle and the checker disagree";
     pub const REPEATS: &str = "the same seed runs differently the second time";
     pub const PANIC: &str = "an invariant of the server is broken";

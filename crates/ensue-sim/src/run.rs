@@ -219,6 +219,10 @@ impl Run {
                 let words = format!("{} {partition}", world.options.shape.datacenter(site));
                 return Err(Violation::new(property::WENT_ON, words));
             }
+            Happening::ServesTheRest { site, partition } => {
+                let words = format!("{} {partition}", world.options.shape.datacenter(site));
+                return Err(Violation::new(property::SERVES_THE_REST, words));
+            }
             Happening::Struck { aim } => self.marks.add(Mark::Crash { step: aim.step, remote: aim.remote }),
             Happening::Alarm(alarm) => match alarm {
                 Alarm::Client(index) => clients.on_alarm(world, index),

@@ -12,7 +12,7 @@ mod process;
 
 use crate::audit::Audit;
 use crate::clock::Clock;
-use crate::disk::Disk;
+use crate::disk::{Disk, Harm};
 use crate::event::{Alarm, ConnectionId, Event, Queue};
 use crate::marks::Marks;
 use crate::network::Network;
@@ -51,6 +51,11 @@ pub enum Happening {
     Alarm(Alarm),
     /// A partition was told of a disk error, and did not stop.
     WentOn {
+        site: Site,
+        partition: PartitionId,
+    },
+    /// A partition whose files were harmed while it was down did not miss anything.
+    ServesTheRest {
         site: Site,
         partition: PartitionId,
     },
@@ -137,6 +142,8 @@ struct Ailing {
     refusing: BTreeMap<(DatacenterId, PartitionId), Option<u64>>,
     /// They have no room for what they must log, not even that of a reserve.
     starved: BTreeSet<(DatacenterId, PartitionId)>,
+    /// What is done to their files when their process has exited.
+    to_harm: BTreeMap<(DatacenterId, PartitionId), Harm>,
 }
 
 /// The world.

@@ -15,6 +15,8 @@ pub enum FileName {
     Segment(u64),
     /// A checkpoint, by its number.
     Checkpoint(u64),
+    /// How far the log was known to be durable, written after each of its syncs.
+    Witness,
     /// Zeroes: room that is given up for the log when the disk is full.
     Reserve,
 }
@@ -33,6 +35,10 @@ pub enum DiskOp {
     /// Writes a file anew under its name, atomically and durably. What an earlier process wrote may be readable and yet
     /// dropped by a sync that failed, which no later sync of the same bytes would tell.
     Rewrite { file: FileName },
+    /// Writes over a file that exists and is as long as these bytes, in place and without a sync: a killed process leaves it, a
+    /// power failure may leave the old bytes, the new ones or neither. Carried out before anything that is asked for later, and
+    /// answered only if it failed.
+    Overwrite { file: FileName, bytes: Bytes },
     /// Reads up to `length` bytes; fewer only at the end of the file.
     Read { file: FileName, offset: u64, length: u32 },
     /// Cuts a file to a length, durably.
@@ -87,6 +93,7 @@ impl fmt::Display for FileName {
             FileName::Superblock => write!(f, "superblock"),
             FileName::Segment(first) => write!(f, "log-{first:016x}"),
             FileName::Checkpoint(number) => write!(f, "checkpoint-{number:08}"),
+            FileName::Witness => write!(f, "witness"),
             FileName::Reserve => write!(f, "reserve"),
         }
     }
@@ -97,6 +104,7 @@ impl FileName {
     pub fn parse(name: &str) -> Option<FileName> {
         match name {
             "superblock" => return Some(FileName::Superblock),
+            "witness" => return Some(FileName::Witness),
             "reserve" => return Some(FileName::Reserve),
             _ => {}
         }
@@ -113,9 +121,8 @@ mod tests {
 
     #[test]
     fn a_file_is_known_by_the_name_that_it_was_given() {
-        for file in
-            [FileName::Superblock, FileName::Reserve, FileName::Segment(0xab), FileName::Checkpoint(12)]
-        {
+        let fixed = [FileName::Superblock, FileName::Witness, FileName::Reserve];
+        for file in fixed.into_iter().chain([FileName::Segment(0xab), FileName::Checkpoint(12)]) {
             assert_eq!(FileName::parse(&file.to_string()), Some(file));
         }
         for stranger in

@@ -22,6 +22,7 @@ pub mod tail;
 pub mod versions;
 pub mod view;
 mod window;
+pub mod witness;
 
 #[cfg(test)]
 mod memory_disk;

@@ -67,6 +67,13 @@ impl MemoryDisk {
                 found.synced = found.data.len();
                 DiskDone::Rewritten { file }
             }
+            DiskOp::Overwrite { file, bytes } => {
+                let found = self.files.get_mut(&file).expect("overwriting of a file");
+                assert_eq!(found.data.len(), bytes.len(), "a file is overwritten as a whole");
+                found.data = bytes.to_vec();
+                // Only a failure is answered.
+                DiskDone::Replaced { file }
+            }
             DiskOp::Read { file, offset, length } => {
                 let Some(found) = self.files.get(&file) else {
                     let reason = "no such file".into();
@@ -153,6 +160,7 @@ pub(crate) fn options(segment_bytes: u64) -> RecoveryOptions {
         boot_id: [3; 16],
         clean: false,
         fsync_always: false,
+        witnessed: false,
         synced: crate::log::Lsn(0),
         checkpoint: 0,
         without: 0,

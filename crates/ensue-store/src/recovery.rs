@@ -5,7 +5,7 @@
 //! name the file and the byte that break that promise. Nothing is deleted or cut before everything was read.
 //!
 //! On an invalid batch at log position x:
-//! - if the superblock or the checkpoint says that the log was durable beyond x, it is damage: an error;
+//! - if the superblock, the witness or the checkpoint says that the log was durable beyond x, it is damage: an error;
 //! - if any later header, at any byte of this file or of a later segment, is whole, stands at its own place and says
 //!   that the log was durable beyond x, it is damage: an error;
 //! - otherwise the batch was never known to be durable: it and all after it is a torn tail, and is cut.
@@ -22,6 +22,7 @@ use crate::record::Record;
 use crate::scan::{self, Batch, Step};
 use crate::superblock::{SUPERBLOCK_BYTES, Superblock};
 use crate::window::Window;
+use crate::witness::{self, WITNESS_BYTES};
 use bytes::Bytes;
 use checkpoint::CheckpointScan;
 use ensue_types::Incarnation;
@@ -88,6 +89,8 @@ pub struct RecoveryReport {
     pub fresh: bool,
     pub checkpoint: u64,
     pub checkpoint_items: u64,
+    /// How far the witness knows the log to be durable; nothing if there is none, or if a power failure left a torn one.
+    pub witnessed: Option<Lsn>,
     pub batches: u64,
     pub records: u64,
     pub log_bytes: u64,
@@ -113,6 +116,7 @@ enum State {
     Listing,
     Fresh,
     ReadingSuperblock,
+    ReadingWitness,
     Checkpoint(CheckpointScan),
     /// Reading the segment of this index.
     Segment {
@@ -170,9 +174,11 @@ pub struct Recovery {
     /// Files that no longer count.
     leftovers: Vec<FileName>,
     checkpoints: Vec<(u64, u64)>,
+    /// Bytes of the witness.
+    witness: Option<u64>,
     segments: Vec<Segment>,
     place: CheckpointPlace,
-    /// The log was durable up to here at least, by superblock and checkpoint.
+    /// The log was durable up to here at least, by superblock, witness and checkpoint.
     floor: Lsn,
     /// By the headers of batches too.
     synced: Lsn,
@@ -202,6 +208,7 @@ impl Recovery {
             items: VecDeque::new(),
             leftovers: Vec::new(),
             checkpoints: Vec::new(),
+            witness: None,
             segments: Vec::new(),
             place: CheckpointPlace::default(),
             floor: Lsn(0),
@@ -233,6 +240,7 @@ impl Recovery {
             DiskDone::Listed { files } => self.on_listed(files)?,
             DiskDone::Read { offset, bytes, .. } => match &mut self.state {
                 State::ReadingSuperblock => self.on_superblock(&bytes)?,
+                State::ReadingWitness => self.on_witness(&bytes)?,
                 State::Checkpoint(scan) => scan.window.feed(offset, bytes),
                 State::Segment { window, .. } | State::Searching { window, .. } => window.feed(offset, bytes),
                 state => panic!("nothing was to be read in {state:?}"),
@@ -267,6 +275,7 @@ impl Recovery {
             match file {
                 FileName::Superblock => superblock = true,
                 FileName::Reserve => self.leftovers.push(file),
+                FileName::Witness => self.witness = Some(size),
                 FileName::Checkpoint(number) => self.checkpoints.push((number, size)),
                 FileName::Segment(first) => {
                     self.segments.push(Segment { first: Lsn(first), end: Lsn(first.saturating_add(size)) });
@@ -315,6 +324,28 @@ impl Recovery {
         self.floor = found.synced;
         self.items.push_back(Recovered::Superblock(found.clone()));
         self.superblock = found;
+        self.begin_witness()
+    }
+
+    fn begin_witness(&mut self) -> Result<(), RecoveryError> {
+        if !self.superblock.witnessed {
+            return self.begin_checkpoint();
+        }
+        let file = FileName::Witness;
+        match self.witness {
+            Some(size) if size == WITNESS_BYTES as u64 => {
+                self.ops.push_back(DiskOp::Read { file, offset: 0, length: WITNESS_BYTES as u32 });
+                self.state = State::ReadingWitness;
+                Ok(())
+            }
+            Some(size) => Err(corrupt(file, 0, format!("it has {size} bytes instead of {WITNESS_BYTES}"))),
+            None => Err(corrupt(file, 0, "the superblock names it, and it is missing".to_string())),
+        }
+    }
+
+    fn on_witness(&mut self, bytes: &[u8]) -> Result<(), RecoveryError> {
+        self.report.witnessed = witness::decode(self.seal, bytes);
+        self.floor = self.floor.max(self.report.witnessed.unwrap_or_default());
         self.begin_checkpoint()
     }
 
@@ -385,7 +416,10 @@ impl Recovery {
         };
         let Some(&segment) = self.segments.get(index) else {
             if at < self.floor {
-                let reason = format!("the log ends here, but was durable up to {}", self.floor);
+                let reason = format!(
+                    "the log ends here, but was durable up to {}: a file or its end is missing",
+                    self.floor
+                );
                 return Err(corrupt(file, offset, reason));
             }
             return self.clean(None);

@@ -16,7 +16,7 @@
 //!  72 | directory, 16 bytes                                                   |
 //!  88 | crc32 of the 88 bytes before      |
 //!     +-----------------------------------+
-//!  flags: 1 clean stop, 2 fsync always, 4 not admitted yet
+//!  flags: 1 clean stop, 2 fsync always, 4 not admitted yet, 8 there is a witness
 //!
 //! Up to format 5 the checksum stood at 68, and there was nothing behind it.
 //! ```
@@ -37,12 +37,13 @@ const SUPERBLOCK_BYTES_BEFORE_6: usize = 72;
 /// - 3: logs and checkpoints say which datacenters were declared dead.
 /// - 4: checkpoints say up to which stamp tombstones were collected.
 /// - 5: logs and checkpoints say that a dead datacenter's stream is there up to its end.
-/// - 6: the superblock has the directory's identity, and logs and checkpoints have those of the other datacenters.
+/// - 6: the superblock has the directory's identity, logs and checkpoints have those of the other datacenters, and there is a witness.
 pub const FORMAT: u16 = 6;
 const MAGIC: &[u8; 8] = b"EnsueSup";
 const CLEAN: u8 = 1;
 const FSYNC_ALWAYS: u8 = 2;
 const NOT_ADMITTED: u8 = 4;
+const WITNESSED: u8 = 8;
 
 /// What the directory of a partition says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +61,8 @@ pub struct Superblock {
     pub clean: bool,
     /// Nothing was ever promised in this run before it was synced.
     pub fsync_always: bool,
+    /// The directory has a witness since before this was written: one that is missing has been taken away.
+    pub witnessed: bool,
     /// The log is durable up to here at least.
     pub synced: Lsn,
     /// The checkpoint that counts; 0 for none.
@@ -96,9 +99,10 @@ impl Superblock {
 
     /// Marks the partition as running, before the first append. Only once the tail is complete or given up as a new
     /// incarnation: from then on a restart in the same boot takes the log for whole. The directory is of this version's
-    /// format from now on.
+    /// format from now on, and a witness must stand in it already.
     pub fn mark_running(&mut self, boot_id: [u8; 16], fsync_always: bool) -> DiskOp {
         self.format = FORMAT;
+        self.witnessed = true;
         self.boot_id = boot_id;
         self.fsync_always = fsync_always;
         self.clean = false;
@@ -138,8 +142,12 @@ impl Superblock {
         out[..8].copy_from_slice(MAGIC);
         out[8..10].copy_from_slice(&self.format.to_le_bytes());
         out[10] = self.datacenter.0;
-        let flags =
-            [(self.clean, CLEAN), (self.fsync_always, FSYNC_ALWAYS), (self.not_admitted, NOT_ADMITTED)];
+        let flags = [
+            (self.clean, CLEAN),
+            (self.fsync_always, FSYNC_ALWAYS),
+            (self.not_admitted, NOT_ADMITTED),
+            (self.witnessed, WITNESSED),
+        ];
         out[11] = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
         out[12..14].copy_from_slice(&self.partition.0.to_le_bytes());
         out[14..16].copy_from_slice(&self.partitions.to_le_bytes());
@@ -183,7 +191,7 @@ impl Superblock {
         if format >= 6 {
             directory.copy_from_slice(&bytes[72..88]);
         }
-        if bytes[11] & !(CLEAN | FSYNC_ALWAYS | NOT_ADMITTED) != 0 {
+        if bytes[11] & !(CLEAN | FSYNC_ALWAYS | NOT_ADMITTED | WITNESSED) != 0 {
             return Err(LayoutError::Unknown {
                 what: "superblock flags",
                 at: 11,
@@ -200,6 +208,7 @@ impl Superblock {
             boot_id,
             clean: bytes[11] & CLEAN != 0,
             fsync_always: bytes[11] & FSYNC_ALWAYS != 0,
+            witnessed: bytes[11] & WITNESSED != 0,
             synced: Lsn(u64_at(bytes, 48)),
             checkpoint: u64_at(bytes, 56),
             without: u16_at(bytes, 66),

@@ -272,6 +272,8 @@ rules! {
     StopAfterAFailedSync,
     /// What an earlier process wrote and did not sync is written anew before it is synced (trap 55).
     RewriteTheUnsyncedTail,
+    /// After each sync the witness says how far the log is durable, before anything leaves that rests on it (decision 22).
+    TheWitnessFollowsTheLog,
     /// A partition whose disk is full refuses writes and takes nothing from other datacenters (trap 56).
     RefuseWhenFull,
     /// What was written of an append that found no room is cut off before the next try (trap 56).

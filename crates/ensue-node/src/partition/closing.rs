@@ -42,6 +42,8 @@ impl Partition {
 
     pub(super) fn on_closing_disk(&mut self, done: DiskDone) {
         match done {
+            // The superblock will say what the witness could not.
+            DiskDone::Failed { file: Some(FileName::Witness), full: true, .. } => {}
             DiskDone::Failed { full: true, .. } => {
                 self.trace(Trace::DiskFull { partition: self.id });
                 self.stage = Stage::Stopped(SHUTTING_DOWN.to_owned());
@@ -58,6 +60,7 @@ impl Partition {
             }
             DiskDone::Synced { file: file @ FileName::Segment(_) } => {
                 self.persistence.open().on_synced(file);
+                self.testify();
                 self.release();
                 self.flush_log();
             }

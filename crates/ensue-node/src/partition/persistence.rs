@@ -16,6 +16,7 @@ use ensue_store::superblock::Superblock;
 use ensue_store::tail::{
     INDEX_SPACING_BYTES, StreamReadError, StreamReader, StreamTail, TailOptions, Wanted,
 };
+use ensue_store::witness;
 use ensue_types::{DatacenterId, Incarnation, LogicalTime, OperationId, Position, Rule, limits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -90,6 +91,8 @@ pub(crate) struct Persistence {
     /// After a lost tail all has been caught up with: the superblock says so when the log has been written up to here.
     pub(super) caught_up: Option<Lsn>,
     pub(super) room: super::space::Room,
+    /// There is a witness, which is written over after each sync of the log.
+    pub(super) has_witness: bool,
 }
 
 impl Persistence {
@@ -121,11 +124,25 @@ impl Persistence {
             opening: VecDeque::new(),
             caught_up: None,
             room: Default::default(),
+            has_witness: false,
         }
     }
 
     pub(super) fn open(&mut self) -> &mut Log {
         self.log.as_mut().expect("a partition serves only after its log was read")
+    }
+
+    /// Before the log goes on for the first time a witness is made.
+    pub(super) fn make_witness(&mut self) {
+        if let (Some(superblock), Some(log), false) = (&self.superblock, &self.log, self.has_witness) {
+            self.opening.push_back(witness::make(superblock.seal(), log.synced()));
+        }
+    }
+
+    /// What the log has been synced to is written into the witness, before anything leaves that rests on it.
+    pub(super) fn testify(&self) -> Option<DiskOp> {
+        let (superblock, log) = (self.superblock.as_ref()?, self.log.as_ref()?);
+        self.has_witness.then(|| witness::testify(superblock.seal(), log.synced()))
     }
 
     pub(crate) fn log_end(&self) -> u64 {
@@ -549,7 +566,9 @@ impl Partition {
 
     /// The next thing that had to be on disk before the log goes on is there.
     fn on_opened(&mut self) {
-        self.persistence.opening.pop_front();
+        let opened = self.persistence.opening.pop_front();
+        self.persistence.has_witness |=
+            matches!(opened, Some(DiskOp::Replace { file: FileName::Witness, .. }));
         match self.persistence.opening.front() {
             Some(next) => self.disk.push_back(next.clone()),
             None => {
@@ -561,6 +580,7 @@ impl Partition {
 
     fn on_log_synced(&mut self, file: FileName) {
         let synced = self.persistence.open().on_synced(file);
+        self.testify();
         self.take_snapshot(synced);
         self.on_decisions_synced(synced.0);
         self.tell_of_the_dead();
@@ -573,6 +593,13 @@ impl Partition {
             || self.dead.is_untold()
         {
             self.begin_sync();
+        }
+    }
+
+    /// The log was synced: the witness says so.
+    pub(super) fn testify(&mut self) {
+        if self.config.rules.hold(Rule::TheWitnessFollowsTheLog) {
+            self.disk.extend(self.persistence.testify());
         }
     }
 

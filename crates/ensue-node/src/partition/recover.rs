@@ -103,6 +103,7 @@ impl Partition {
             boot_id: self.config.boot_id,
             clean: true,
             fsync_always: self.config.append_fsync == AppendFsync::Always,
+            witnessed: false,
             synced: Lsn(0),
             checkpoint: 0,
             without: 0,
@@ -487,6 +488,7 @@ impl Partition {
         let Finish { log, superblock, .. } = finish;
         self.persistence.checkpointed_end = log.first();
         self.persistence.stream_floor = log.first();
+        self.persistence.has_witness = superblock.witnessed;
         self.persistence.superblock = Some(superblock);
         self.incarnation = self.incarnation.max(log.incarnation());
         self.persistence.log = Some(log);
@@ -521,10 +523,14 @@ impl Partition {
     pub(super) fn serve(&mut self, records: u64, mut open: Open, after_loss: Option<u16>) {
         let always = self.config.append_fsync == AppendFsync::Always;
         let (boot_id, incarnation) = (self.config.boot_id, self.incarnation);
+        self.persistence.make_witness();
+        // One that a power failure has torn says again what is known.
+        self.testify();
         if let Some(mut superblock) = self.persistence.superblock.take() {
             superblock.incarnation = incarnation;
             superblock.not_admitted = false;
             superblock.directory = self.identity.own;
+            superblock.witnessed |= superblock.format == FORMAT;
             // Until it has caught up, another start must catch up too.
             let marked = match after_loss {
                 Some(_) => superblock.replace(),

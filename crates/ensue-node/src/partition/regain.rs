@@ -249,6 +249,7 @@ impl Partition {
             }
             DiskDone::Synced { file: file @ FileName::Segment(_) } => {
                 self.persistence.open().on_synced(*file);
+                self.testify();
                 let log = self.persistence.open();
                 match log.take_sync() {
                     Some(op) => self.disk.push_back(op),

@@ -60,6 +60,8 @@ impl Partition {
                 self.spend_reserve();
             }
             FileName::Checkpoint(_) | FileName::Superblock => self.give_up_checkpoint(),
+            // Where files are never written in place, there may be no room for that: the next sync says more.
+            FileName::Witness => {}
             FileName::Reserve => {
                 self.disk.push_back(DiskOp::Delete { file });
                 self.persistence.room.reserve = Reserve::Missing;

@@ -22,6 +22,7 @@ fn data(clean: bool) -> Temporary {
             boot_id: [1; 16],
             clean,
             fsync_always: false,
+            witnessed: false,
             synced: Lsn(0),
             checkpoint: 0,
             without: 0,

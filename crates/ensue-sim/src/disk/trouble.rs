@@ -127,10 +127,13 @@ impl Disk {
     /// Flips one bit, until [`Disk::restore`], in the superblock, the checkpoint, or what the log proves to be durable:
     /// where it cannot be taken for a torn tail. Says where.
     pub fn rot(&mut self, random: &mut Random) -> Option<(FileName, u64)> {
+        if self.is_harmed() {
+            return None;
+        }
         let whole = self.files.iter().filter(|(name, _)| !matches!(name, FileName::Segment(_)));
         let whole = whole.map(|(&name, file)| (name, file.synced)).filter(|(name, length)| {
-            // Nobody reads the reserve.
-            *length > 0 && *name != FileName::Reserve
+            // Nobody reads the reserve, and a witness that cannot be read says nothing.
+            *length > 0 && !matches!(name, FileName::Reserve | FileName::Witness)
         });
         let places: Vec<(FileName, usize)> = self.witnesses.proven().chain(whole).collect();
         let &(name, length) = places.get(random.index(places.len().max(1)))?;
@@ -152,7 +155,12 @@ impl Disk {
 
     /// Whether a partition has a reason to stop: an error was answered to it, or its files are or were rotten.
     pub fn is_wounded(&self) -> bool {
-        self.trouble.wounded || self.trouble.misread || !self.trouble.rot.is_empty()
+        self.trouble.wounded || self.is_rotten() || self.is_harmed()
+    }
+
+    /// Whether its files are read wrongly, or were by the present process.
+    pub(super) fn is_rotten(&self) -> bool {
+        self.trouble.misread || !self.trouble.rot.is_empty()
     }
 
     /// Whether writes may be refused now.
@@ -172,6 +180,7 @@ impl Disk {
 
     /// Every order is taken back, and nothing is rotten; what a failed sync dropped stays so.
     pub fn calm(&mut self) {
+        self.mend();
         self.restore();
         let Trouble { wounded, misread, .. } = self.trouble;
         self.trouble = Trouble { wounded, misread, ..Trouble::default() };

@@ -118,6 +118,9 @@ impl Machine {
             Output::Send { datacenter, core, envelope } => {
                 effects.sent.push((datacenter, core, Sent::message(envelope)));
             }
+            Output::Disk { partition, op: op @ DiskOp::Overwrite { .. } } => {
+                self.disks.entry(partition).or_default().run(op);
+            }
             Output::Disk { partition, op } => self.waiting.entry(partition).or_default().push_back(op),
             Output::Trace(Trace::PartitionStopped { partition, reason }) => {
                 effects.stopped = Some(format!("{partition}: {reason}"));

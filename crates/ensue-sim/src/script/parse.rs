@@ -1,6 +1,7 @@
 //! The words of the scenario language, one step a line.
 
 use super::{Break, Script};
+use crate::disk::Harm;
 use crate::faults::Planned;
 use crate::faults::text::parse_us;
 use crate::promises::Promises;
@@ -60,6 +61,10 @@ pub enum DiskOrder {
     /// Flips a bit that this number chooses.
     Rot(u64),
     Restore,
+    /// An operator takes files away, or parts of them.
+    Harm(Harm),
+    /// And puts them back.
+    Mend,
 }
 
 /// What a line does.
@@ -418,6 +423,8 @@ fn disk_order(words: &[&str]) -> Result<DiskOrder, String> {
         ["free"] => DiskOrder::Free,
         ["rot", chance] => DiskOrder::Rot(number(chance)?),
         ["restore"] => DiskOrder::Restore,
+        ["mend"] => DiskOrder::Mend,
+        ["deletes" | "shortens", ..] => DiskOrder::Harm(Harm::parse(words)?),
         _ => return Err("no such thing can happen to a disk".to_owned()),
     })
 }

@@ -147,6 +147,12 @@ impl Player {
                 world.disk(datacenter, partition).rot(&mut Random::stream(chance, "bit"));
             }
             DiskOrder::Restore => world.disk(datacenter, partition).restore(),
+            DiskOrder::Harm(harm) => {
+                world.disk(datacenter, partition).harm(harm);
+            }
+            DiskOrder::Mend => {
+                world.disk(datacenter, partition).mend();
+            }
         }
     }
 
@@ -174,6 +180,7 @@ impl Player {
             }
             Happening::Struck { .. }
             | Happening::WentOn { .. }
+            | Happening::ServesTheRest { .. }
             | Happening::Trace { .. }
             | Happening::Alarm(_) => {}
         }

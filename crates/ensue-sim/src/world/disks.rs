@@ -1,9 +1,10 @@
 //! What can be done to the disks of the world from outside, and what follows for the partitions on them.
 
 use super::World;
-use crate::disk::Disk;
+use crate::disk::{Disk, Harm};
 use crate::shape::{ProcessId, Site};
 use ensue_node::Trace;
+use ensue_store::disk::DiskDone;
 use ensue_types::{DatacenterId, PartitionId};
 
 impl World {
@@ -48,8 +49,46 @@ impl World {
         self.ailing.refusing.iter().any(|((ailing, _), until)| *ailing == datacenter && refused(until))
     }
 
+    /// The files of a partition are harmed as soon as its process has exited, which is then started again.
+    pub fn harm_when_down(&mut self, home: (DatacenterId, PartitionId), harm: Harm) {
+        self.ailing.to_harm.insert(home, harm);
+    }
+
+    pub(super) fn harm_the_stopped(&mut self, process: ProcessId) {
+        for (home, harm) in self.ailing.to_harm.clone() {
+            if self.process_of(home.0, home.1) == process {
+                self.ailing.to_harm.remove(&home);
+                self.disk(home.0, home.1).harm(harm);
+                self.start(process);
+            }
+        }
+    }
+
+    /// The files of a partition are put back, and its process is started again. One that was to exit and did not is killed, as a
+    /// supervisor does.
+    pub fn mend(&mut self, home: (DatacenterId, PartitionId)) {
+        let process = self.process_of(home.0, home.1);
+        let waits = self.ailing.to_harm.remove(&home).is_some() && self.is_stopping(process);
+        if waits || self.disk(home.0, home.1).is_harmed() {
+            self.kill(process);
+            self.disk(home.0, home.1).mend();
+            self.start(process);
+        }
+    }
+
+    /// A partition that goes on is told how far its log is durable.
+    pub(super) fn note_known(&mut self, site: Site, partition: PartitionId, done: &DiskDone) {
+        let home = (self.options.shape.datacenter(site), partition);
+        let goes_on =
+            !self.ailing.stopped.contains(&home) && !self.is_stopping(self.options.shape.process(site));
+        if let (DiskDone::Synced { file }, true) = (done, goes_on) {
+            self.disk(home.0, home.1).note_known(*file);
+        }
+    }
+
     /// Every disk is as good as new, and the processes of stopped partitions are started again.
     pub(super) fn heal_disks(&mut self) {
+        self.ailing.to_harm.clear();
         for home in self.disks.keys().copied().collect::<Vec<_>>() {
             self.free_disk(home.0, home.1);
             self.disk(home.0, home.1).calm();

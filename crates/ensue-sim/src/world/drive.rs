@@ -89,7 +89,10 @@ impl World {
                 self.start(process);
             }
             Event::Resume { site, boot } if boot == self.boot_of(site) => self.resume(site),
-            Event::Exit { process, boot } if boot == self.processes[process.0].boot => self.kill(process),
+            Event::Exit { process, boot } if boot == self.processes[process.0].boot => {
+                self.kill(process);
+                self.harm_the_stopped(process);
+            }
             Event::Reconnect { a, b } => self.try_connect(a, b),
             Event::DiskRun { site, boot, partition, op } if boot == self.boot_of(site) => {
                 self.disk_run(site, partition, op);
@@ -100,6 +103,7 @@ impl World {
                     (self.cores[site.0].node.is_some(), self.disks.get_mut(&(datacenter, partition)))
                 {
                     let done = disk.sync_done(file);
+                    self.note_known(site, partition, &done);
                     self.disk_answers(site, partition, done);
                 }
             }
@@ -235,6 +239,12 @@ impl World {
     fn trace(&mut self, site: Site, trace: Trace) {
         // Asked now: the process may die before anybody looks at what happened.
         let is_excused = self.is_excused(site, &trace);
+        if let Trace::PartitionReady { partition, .. } | Trace::TailLost { partition } = trace {
+            let home = (self.options.shape.datacenter(site), partition);
+            if self.disks.get(&home).is_some_and(Disk::is_harmed) {
+                self.happenings.push_back(Happening::ServesTheRest { site, partition });
+            }
+        }
         if let Trace::PartitionReady { partition, .. } = trace {
             self.cores[site.0].ready.insert(partition);
             self.trouble(site, self.now);
@@ -304,6 +314,10 @@ impl World {
         let key = (self.options.shape.datacenter(site), partition);
         let boot = self.boot_of(site);
         let disk = self.disks.entry(key).or_default();
+        if let DiskOp::Overwrite { .. } = op {
+            disk.run(op);
+            return;
+        }
         let seed = self.options.seed;
         let chances = self.disk_chances.entry(key).or_insert_with(|| disk_chances(seed, key));
         let times = disk.plan(self.now, &op, &self.options.disk, chances);

@@ -363,3 +363,79 @@ fn recovery_speed() {
     let (took, bytes) = (begin.elapsed(), finish.log.end().0);
     println!("{records} records, {bytes} bytes in {took:?}");
 }
+
+/// A log of several segments, synced but for its last batches, beside a witness and without a checkpoint.
+fn witnessed(random: &mut Random) -> (MemoryDisk, RecoveryOptions, Lsn, Lsn) {
+    let (mut disk, options) = (MemoryDisk::default(), options(SEGMENT));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let seal = finish.superblock.seal();
+    disk.run(witness::make(seal, finish.log.synced()));
+    disk.run(finish.superblock.mark_running([1; 16], false));
+    let mut next = 0;
+    append(&mut disk, &mut finish.log, &mut next, random, 30);
+    disk.sync_all(&mut finish.log);
+    let synced = finish.log.synced();
+    disk.run(witness::testify(seal, synced));
+    append(&mut disk, &mut finish.log, &mut next, random, 2);
+    (disk, options, synced, finish.log.end())
+}
+
+fn segments(disk: &MemoryDisk) -> Vec<FileName> {
+    disk.files.keys().copied().filter(|file| matches!(file, FileName::Segment(_))).collect()
+}
+
+#[test]
+fn a_log_that_ends_before_its_witness_is_damaged_wherever_it_was_cut() {
+    let (disk, options, synced, end) = witnessed(&mut Random(9));
+    assert!(segments(&disk).len() > 3, "several segments");
+    let (_, finish) = disk.clone().recover(&options).unwrap();
+    assert_eq!((finish.log.synced(), finish.log.end()), (synced, end));
+    for file in segments(&disk) {
+        let FileName::Segment(first) = file else { continue };
+        let whole = disk.files[&file].data.len() as u64;
+        let mut gone = disk.clone();
+        gone.files.remove(&file);
+        let error = gone.recover(&options).expect_err("a deleted segment is missed");
+        assert!(matches!(error, RecoveryError::Log(LogError::Corrupt { .. })), "{file}: {error}");
+        assert!(!check(&mut gone, &options).is_sound(), "{file}");
+        for length in 0..whole {
+            let mut cut = disk.clone();
+            cut.files.get_mut(&file).unwrap().data.truncate(length as usize);
+            let outcome = cut.recover(&options);
+            let is_last = first + whole == end.0;
+            let expected = first + length < synced.0 || !is_last;
+            assert_eq!(outcome.is_err(), expected, "{file} at {length} of {whole}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn without_its_witness_the_same_log_would_be_taken_for_whole() {
+    let (disk, options, _, _) = witnessed(&mut Random(9));
+    let mut old = disk.clone();
+    let superblock = Superblock { witnessed: false, ..options.expected.clone() };
+    old.run(superblock.replace());
+    let newest = *segments(&old).last().unwrap();
+    old.files.remove(&newest);
+    assert!(old.recover(&options).is_ok());
+}
+
+#[test]
+fn a_witness_that_is_gone_or_cut_is_damage_and_a_torn_one_says_nothing() {
+    let (disk, options, synced, _) = witnessed(&mut Random(3));
+    let mut gone = disk.clone();
+    gone.files.remove(&FileName::Witness);
+    let text = gone.recover(&options).unwrap_err().to_string();
+    assert_eq!(text, "witness is damaged at byte 0: the superblock names it, and it is missing");
+    let mut cut = disk.clone();
+    cut.files.get_mut(&FileName::Witness).unwrap().data.truncate(10);
+    let text = cut.recover(&options).unwrap_err().to_string();
+    assert_eq!(text, "witness is damaged at byte 0: it has 10 bytes instead of 24");
+    for content in [vec![0; WITNESS_BYTES], vec![0xff; WITNESS_BYTES]] {
+        let mut torn = disk.clone();
+        torn.files.get_mut(&FileName::Witness).unwrap().data = content;
+        let (_, finish) = torn.recover(&options).unwrap();
+        assert_eq!(finish.report.witnessed, None);
+        assert!(finish.log.synced() <= synced);
+    }
+}

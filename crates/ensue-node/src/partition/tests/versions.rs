@@ -213,6 +213,10 @@ fn carry_out(files: &mut BTreeMap<FileName, Vec<u8>>, op: DiskOp) -> DiskDone {
             DiskDone::Replaced { file }
         }
         DiskOp::Rewrite { file } => DiskDone::Rewritten { file },
+        DiskOp::Overwrite { file, bytes } => {
+            files.insert(file, bytes.to_vec());
+            DiskDone::Replaced { file }
+        }
         DiskOp::Read { file, offset, length } => {
             let bytes = &files[&file];
             let start = bytes.len().min(offset as usize);
