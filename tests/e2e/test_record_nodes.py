@@ -1,6 +1,7 @@
 """Single nodes of a datacenter are killed under recorded load; what clients saw is judged.
 
-What the recorder cannot describe, renamed keys, removed members, deadlines and flushes, is judged by the one client that has it.
+What the recorder cannot describe, renamed keys, removed members, deadlines, flushes and branches, is judged by the one client
+that has it.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ import time
 import pytest
 import redis
 from cluster import Crew, binary, ensue, free_base, wait_until
+from branching import branch, leaves
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from test_record import RECORDERS, Raw
@@ -22,6 +24,8 @@ PARTITIONS = 4
 KILLS = 6
 DOWN_S = 0.3
 BETWEEN_S = 0.8
+# The keyspace with branches.
+BRANCHED = 15
 # Two nodes of dc1, one of dc2.
 NODES = (("dc1", 0), ("dc1", 1), ("dc2", 0))
 
@@ -40,6 +44,7 @@ class Nodes:
         lines = [f"node {one} 127.0.0.1:{self.port(place) + 10_000} cores 1" for place, (one, _) in enumerate(NODES)]
         lines += [f"self {name} {index}", f"port {self.port(node)}", "bind 127.0.0.1", f"partitions {PARTITIONS}"]
         lines += [f"dir {self.directory / f'node{node}'}", "request-timeout 2000"]
+        lines += [f"keyspace {BRANCHED} protocol tardis"]
         config = self.directory / f"node{node}.conf"
         config.write_text("\n".join([*lines, ""]))
         with (self.directory / f"node{node}.log").open("ab") as log:
@@ -209,7 +214,7 @@ class Flusher(Worker):
         self.used, self.kept = 0, {}
 
     def database(self):
-        self.used = min(self.used + 1, 15)
+        self.used = min(self.used + 1, BRANCHED - 1)
         return self.used
 
     def live(self, client):
@@ -230,6 +235,39 @@ class Flusher(Worker):
             client.flushdb()
 
 
+class Brancher(Worker):
+    """Transactions on branches: each writes a key of its own and one that all write; now and then leaves are merged."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.committed = {}
+
+    def database(self):
+        return BRANCHED
+
+    def step(self, client):
+        value = self.value()
+        if self.random.randrange(8) == 0:
+            merge(client)
+        branch(client, "BEGIN")
+        client.set("shared", value)
+        client.set(f"b:{value}", value)
+        branch(client, "COMMIT")
+        self.committed[f"b:{value}"] = value
+        assert client.get(f"b:{value}") == value
+
+
+def merge(client):
+    """Joins all leaves, if there are several. False if there is one."""
+    try:
+        branch(client, "MERGE")
+    except redis.ResponseError as error:
+        assert str(error).startswith("ABORT"), error
+        return False
+    branch(client, "COMMIT")
+    return True
+
+
 def leave_unanswered(nodes, node, number):
     """Writes that nobody hears the answers of; their process dies at once."""
     with contextlib.suppress(OSError):
@@ -244,7 +282,7 @@ def test_nodes_of_a_datacenter_are_killed(nodes, tmp_path):
     path = tmp_path / "run.jsonl"
     crew = Crew()
     workers = [Recorded(nodes, crew, number, True) for number in range(6)]
-    kinds = (Renamer, Owner, Mortal, Flusher)
+    kinds = (Renamer, Owner, Mortal, Flusher, Brancher, Brancher)
     judged = [kind(nodes, crew, 10 + number, False) for number, kind in enumerate(kinds)]
     servers = [(name, nodes.port(node)) for node, (name, _) in enumerate(NODES)]
     with recording_nodes(servers, path):
@@ -303,7 +341,12 @@ def read_everything(nodes):
                 client.smembers(f"s{row}")
 
 
-def judge_directly(nodes, renamer, owner, mortal, flusher):
+def judge_directly(nodes, renamer, owner, mortal, flusher, *branchers):
+    with nodes.client(0, db=BRANCHED) as client:
+        while merge(client):
+            pass
+    nodes.wait_until_equal([BRANCHED])
+    # Every deadline is over.
     time.sleep(3)
     for node in (0, 2):
         with nodes.client(node) as client:
@@ -315,6 +358,11 @@ def judge_directly(nodes, renamer, owner, mortal, flusher):
             assert not gone, f"still there after their deadlines: {gone[:5]}"
             lost = [key for key in mortal.lasting if client.get(key) is None]
             assert not lost, f"gone though their deadlines were taken back: {lost[:5]}"
+            client.select(BRANCHED)
+            assert len(leaves(client)) == 1
+            for brancher in branchers:
+                lost = [key for key, value in brancher.committed.items() if client.get(key) != value]
+                assert not lost, f"node {node} lost {len(lost)} of {len(brancher.committed)} commits: {lost[:5]}"
             for database, value in flusher.kept.items():
                 client.select(database)
                 assert client.get("last") in (value, None), (node, database)
