@@ -3,12 +3,12 @@
 //! Bounds are shrunk so that what is rare in production is common here; `Display` prints every option.
 
 use crate::branching::options;
-use crate::faults::{Fault, Kind, LoseDatacenter};
+use crate::faults::{Fault, Kind as _, LoseDatacenter, PowerLoss};
 use crate::promises::Promises;
 use crate::random::Random;
 use crate::shape::Shape;
 use crate::workload::folds;
-use crate::workload::mix::{FOLD_KINDS, KINDS};
+use crate::workload::mix::{FOLD_KINDS, KINDS, Kind};
 use ensue_node::{AppendFsync, Handler, Tuning};
 use ensue_types::{KeyspaceId, Rules, limits};
 use std::collections::BTreeMap;
@@ -173,7 +173,9 @@ impl Options {
             options.workload.operations /= 4;
             options.workload.pipeline = 300;
         }
+        draw_habits(&mut options);
         options.faults = draw_faults(&options);
+        draw_power(&mut options);
         options
     }
 
@@ -184,6 +186,7 @@ impl Options {
         }
         self.faults.loses_datacenter = true;
         self.faults = draw_faults(&self);
+        draw_power(&mut self);
         let loss = LoseDatacenter::NAME;
         if self.faults.intervals_ms.iter().all(|(name, _)| *name != loss) {
             self.faults.intervals_ms.push((loss, self.faults.until_us / 2_000));
@@ -367,6 +370,34 @@ fn draw_faults(options: &Options) -> FaultOptions {
         until_us: expected_us(&options.workload),
         loses_datacenter: options.faults.loses_datacenter,
     }
+}
+
+/// Worlds in which something is common that is rare elsewhere. Each draws from a stream of its own.
+fn draw_habits(options: &mut Options) {
+    let hasty = &mut Random::stream(options.seed, "hasty merges of options");
+    if hasty.chance(100) {
+        // A token is asked for, given up and asked for again while what it names comes; answers take long.
+        options.workload.merge_timeout_ms = hasty.between(5, 80);
+        options.workload.merge_rate = 150;
+        options.links.local_us.1 = options.links.local_us.1.max(hasty.skewed(1_000, 30_000));
+    }
+    let flushing = &mut Random::stream(options.seed, "flushes of options");
+    if flushing.chance(100) {
+        let place = KINDS.iter().position(|(kind, _)| *kind == Kind::Flush).expect("it is one of them");
+        options.workload.mix[place] = flushing.between(20, 60);
+    }
+}
+
+/// Worlds in which the power fails again before all is as it was, and tombstones are collected in between.
+fn draw_power(options: &mut Options) {
+    let restless = &mut Random::stream(options.seed, "restless power of options");
+    let relaxed = options.append_fsync != AppendFsync::Always && options.power_may_fail();
+    if !relaxed || options.faults.intervals_ms.is_empty() || !restless.chance(200) {
+        return;
+    }
+    options.tuning.collect_interval_ms = 20;
+    options.faults.intervals_ms.retain(|(name, _)| *name != PowerLoss::NAME);
+    options.faults.intervals_ms.push((PowerLoss::NAME, restless.between(60, 300)));
 }
 
 /// Twice the time that the operations of a workload usually take.

@@ -8,7 +8,7 @@
 use crate::cell::State;
 use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
-use ensue_types::{Effect, LogicalTime, Opaque, OperationId, Rules, Sight, Source, Stamp};
+use ensue_types::{Effect, LogicalTime, Opaque, OperationId, Rule, Rules, Sight, Source, Stamp};
 use std::sync::Arc;
 
 /// Bytes counted for a version beside its value and what it carries, roughly.
@@ -169,6 +169,9 @@ impl Versions {
             }
             !settles
         });
+        if !rules.hold(Rule::FlushesSettle) {
+            merged.flushed = Stamp::ZERO;
+        }
         let (state, since, flushed) = merged.finish();
         (self.settled, self.since) = (state, since);
         // The flush itself may be gone now; whoever sees one of these also sees it.

@@ -24,6 +24,8 @@ rules! {
     WaitForDependencies,
     /// A dependency check asks for the very operation, not for "a position at least as high" (trap 1).
     CheckTheVeryOperation,
+    /// What is asked anew under a number is asked once: what was waited for before under that number does not count (trap 13).
+    WhatIsAskedAnewIsForgotten,
     /// The losing side of arbitration is discarded (Eiger 3.3).
     LastWriterWins,
     /// A write's stamp is above its session's whole past.
@@ -165,12 +167,16 @@ rules! {
     GoneAtTheDeadline,
     /// A flush hides older writes that arrive after it (decision 5).
     FlushHidesLateWrites,
+    /// A flush that is settled hides what is settled, and what is settled later, from below it.
+    FlushesSettle,
 
     // Streams and forgetting.
     /// A stream goes on where its receiver says that it stopped.
     ResumeWhereItStopped,
     /// A tombstone also waits here until the older writes of the others have come (trap 14).
     CatchUpBeforeCollecting,
+    /// What a datacenter reported before it lost its tail collects no tombstone (trap 14).
+    ReportsAreOfThisLife,
 
     // Nearest dependencies, and one stream.
     /// A write depends on everything that was read since its session's last write, and on that write (COPS 4.3).

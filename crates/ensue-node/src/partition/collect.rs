@@ -123,7 +123,9 @@ impl Partition {
             let of_this_life = |datacenter: &DatacenterId, end: &mut Position| {
                 senders.get(datacenter).is_some_and(|sender| sender.end().incarnation() == end.incarnation())
             };
-            round.reported.retain(of_this_life);
+            if self.config.rules.hold(Rule::ReportsAreOfThisLife) {
+                round.reported.retain(of_this_life);
+            }
             for (&datacenter, sender) in &self.senders {
                 if self.dead.contains(datacenter) {
                     continue;

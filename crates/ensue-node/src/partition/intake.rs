@@ -324,6 +324,9 @@ impl Partition {
 
     fn forget_ask(&mut self, from: Address, check: u64) {
         let Some(ask) = self.intake.asks.remove(&(from, check)) else { return };
+        if !self.config.rules.hold(Rule::WhatIsAskedAnewIsForgotten) {
+            return;
+        }
         for dependency in &ask.dependencies {
             self.applied.forget(dependency, &Waiter::Ask(from, check));
         }

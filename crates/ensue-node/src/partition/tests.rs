@@ -4,6 +4,7 @@
 mod branches;
 mod catch_up;
 mod checkpoints;
+mod collecting;
 mod conflicts;
 mod contexts;
 mod cuts;
