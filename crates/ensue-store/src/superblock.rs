@@ -37,7 +37,7 @@ const SUPERBLOCK_BYTES_BEFORE_6: usize = 72;
 /// - 3: logs and checkpoints say which datacenters were declared dead.
 /// - 4: checkpoints say up to which stamp tombstones were collected.
 /// - 5: logs and checkpoints say that a dead datacenter's stream is there up to its end.
-/// - 6: the superblock has the directory's identity, logs and checkpoints have those of the other datacenters, and there is a witness.
+/// - 6: the superblock has the directory's identity, and logs and checkpoints those of the others; there is a witness.
 pub const FORMAT: u16 = 6;
 const MAGIC: &[u8; 8] = b"EnsueSup";
 const CLEAN: u8 = 1;
