@@ -286,6 +286,10 @@ fn carry_out(files: &mut Files, op: DiskOp) -> DiskDone {
             DiskDone::Replaced { file }
         }
         DiskOp::Rewrite { file } => DiskDone::Rewritten { file },
+        DiskOp::Overwrite { file, bytes } => {
+            files.insert(file, bytes.to_vec());
+            DiskDone::Replaced { file }
+        }
         DiskOp::Read { file, offset, length } => {
             let bytes = files.get(&file).map_or(&[][..], Vec::as_slice);
             let start = bytes.len().min(offset as usize);

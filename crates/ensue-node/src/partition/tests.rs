@@ -104,6 +104,8 @@ impl World {
     fn drain(&mut self) {
         while let Some(output) = self.node.next_output() {
             match output {
+                // Carried out at once, and not answered.
+                Output::Disk { op: DiskOp::Overwrite { .. }, .. } => {}
                 Output::Disk { op, .. } => self.asked.push_back(op),
                 Output::Reply { answered, bytes, wants_turn, .. } => {
                     self.answered += answered;
