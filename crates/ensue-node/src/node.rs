@@ -6,7 +6,7 @@
 use crate::admission::Admission;
 use crate::config::NodeConfig;
 use crate::partition::{Partition, Protocols};
-use crate::router::Router;
+use crate::router;
 use crate::session::{SessionOutput, Sessions};
 use crate::{Input, Output, Trace};
 use ensue_protocol::Options;
@@ -22,7 +22,6 @@ pub struct Node {
     protocols: Protocols,
     sessions: Sessions,
     partitions: BTreeMap<PartitionId, Partition>,
-    router: Router,
     now: Now,
     inbox: VecDeque<Envelope>,
     outputs: VecDeque<Output>,
@@ -76,7 +75,6 @@ impl Node {
         let mut node = Node {
             sessions: Sessions::new(config.clone(), protocols.clone()),
             partitions: owned.into_iter().map(partition).collect(),
-            router: Router::default(),
             now,
             inbox: VecDeque::new(),
             outputs: VecDeque::new(),
@@ -196,13 +194,13 @@ impl Node {
 
     /// Ours comes back in; the rest goes to the core that owns it.
     fn route(&mut self, envelope: Envelope) {
-        let Some((datacenter, core)) = self.router.locate(&self.config, envelope.to) else {
+        let Some((datacenter, core)) = router::locate(&self.config, envelope.to) else {
             let what = "a message to a place that the cluster does not have";
             return self.outputs.push_back(Output::Trace(Trace::Refused { what }));
         };
         if datacenter == self.config.topology.datacenter && core == self.config.core {
             self.inbox.push_back(envelope);
-        } else if let Some(envelope) = self.router.park(&self.config, self.now, core, envelope) {
+        } else {
             self.outputs.push_back(Output::Send { datacenter, core, envelope });
         }
     }
@@ -210,10 +208,10 @@ impl Node {
     fn on_link_up(&mut self, now: Now, datacenter: DatacenterId, core: CoreId) {
         let topology = self.config.topology.clone();
         let owns = |partition: PartitionId| topology.owner(datacenter, partition) == core;
-        let ours = datacenter == topology.datacenter;
-        let waited = if ours { self.router.on_link_up(now, datacenter, core) } else { Vec::new() };
+        if datacenter == topology.datacenter {
+            self.sessions.on_link_up(core);
+        }
         self.partitions.values_mut().for_each(|partition| partition.on_link_up(now, datacenter, &owns));
-        waited.into_iter().for_each(|envelope| self.route(envelope));
     }
 
     fn on_link_down(&mut self, now: Now, datacenter: DatacenterId, core: CoreId) {
@@ -223,7 +221,6 @@ impl Node {
             .values_mut()
             .for_each(|partition| partition.on_link_down(now, datacenter, core, &owns));
         if datacenter == topology.datacenter {
-            self.router.on_link_down(datacenter, core);
             self.sessions.on_link_down(now, core);
         }
     }

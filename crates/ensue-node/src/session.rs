@@ -21,6 +21,7 @@ mod exchange;
 mod failure;
 mod handshake;
 mod info;
+mod links;
 mod local;
 mod merge;
 mod multi;
@@ -148,8 +149,14 @@ impl Sessions {
         }
     }
 
+    /// A core of this datacenter can be asked from now on.
+    pub(crate) fn on_link_up(&mut self, core: CoreId) {
+        self.desk.links.on_up(core);
+    }
+
     /// A core of this datacenter became unreachable: what it was asked will not be answered.
     pub(crate) fn on_link_down(&mut self, now: Now, core: CoreId) {
+        self.desk.links.on_down(core);
         for session in self.in_order() {
             self.with(now, session, |turn| turn.on_link_down(core));
         }

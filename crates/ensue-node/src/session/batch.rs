@@ -29,6 +29,9 @@ impl Turn<'_> {
         self.ask(run.commands);
         self.session.asked.writes = run.writes;
         self.begin_request(Exchange::Batch(Batch { partition: run.partition }), 1);
+        if self.is_refused([run.partition]) {
+            return;
+        }
         let message = Message::Execute {
             request: self.request(0),
             keyspace: self.session.keyspace,

@@ -18,6 +18,8 @@ use ensue_wire::{CutOutcome, Message};
 #[derive(Clone, Debug)]
 pub(super) struct CutReading {
     pub(super) first: PartitionId,
+    /// All partitions that are read.
+    pub(super) needed: Vec<PartitionId>,
     plan: Plan,
     then: Then,
 }
@@ -26,7 +28,12 @@ impl Turn<'_> {
     pub(super) fn read_cut(&mut self, plan: Plan, then: Then) {
         let first = plan.parts[0].partition;
         let parts = plan.parts.clone();
-        self.begin_request(Exchange::Cut(Box::new(CutReading { first, plan, then })), 1);
+        let needed: Vec<PartitionId> = parts.iter().map(|part| part.partition).collect();
+        let reading = CutReading { first, needed: needed.clone(), plan, then };
+        self.begin_request(Exchange::Cut(Box::new(reading)), 1);
+        if self.is_refused(needed) {
+            return;
+        }
         let message = Message::ReadCut {
             request: self.request(0),
             keyspace: self.session.keyspace,

@@ -3,6 +3,7 @@
 //! It promises that outputs leave in the order in which they were given. It knows no session's state.
 
 use super::SessionOutput;
+use super::links::Links;
 use crate::{NodeConfig, Trace};
 use ensue_protocol::Protocol;
 use ensue_types::{KeyspaceId, LogicalTime, PartitionId, RequestId, SessionId};
@@ -26,6 +27,8 @@ pub(super) struct Desk {
     /// Sessions to close when the present turn is over.
     pub(super) doomed: Vec<SessionId>,
     pub(super) counters: Counters,
+    /// Which cores of the datacenter can be asked.
+    pub(super) links: Links,
     /// The node is shutting down: no further command is begun.
     pub(super) stopping: bool,
 }
@@ -50,6 +53,7 @@ impl Desk {
             connected: BTreeSet::new(),
             doomed: Vec::new(),
             counters: Counters::default(),
+            links: Links::default(),
             stopping: false,
         }
     }

@@ -57,6 +57,17 @@ impl Exchange {
     }
 }
 
+impl Exchange {
+    /// Partitions without which it comes to no end: those whose answers are missing, and those that they must ask.
+    fn needed(&self) -> Vec<PartitionId> {
+        match self {
+            Exchange::Cut(cut) => cut.needed.clone(),
+            Exchange::Transaction(transaction) => transaction.participants.clone(),
+            _ => self.unanswered(),
+        }
+    }
+}
+
 impl Turn<'_> {
     /// An answer that names this session.
     pub(super) fn on_answer(&mut self, sequence: u64, time: LogicalTime, message: Message) {
@@ -127,7 +138,7 @@ impl Turn<'_> {
         }
         let topology = &self.desk.config.topology;
         let lost = |partition: &PartitionId| topology.owner(topology.datacenter, *partition) == core;
-        if let Some(partition) = self.session.exchange.unanswered().into_iter().find(lost) {
+        if let Some(partition) = self.session.exchange.needed().into_iter().find(lost) {
             self.fail_silent(partition, Reason::LinkDown);
             self.advance();
         }

@@ -10,6 +10,8 @@ use ensue_types::{DatacenterId, PartitionId, Reply};
 pub(super) enum Reason {
     Timeout,
     LinkDown,
+    /// There was no link when it was to be asked, so nothing was asked of anybody.
+    Away,
 }
 
 /// An exchange that ended without its answer.
@@ -31,6 +33,13 @@ impl Failure {
         let what = match reason {
             Reason::Timeout => "did not answer in time",
             Reason::LinkDown => "became unreachable before it answered",
+            Reason::Away => {
+                let words = format!(
+                    "UNAVAILABLE partition {partition} of {datacenter} is on a node that is down or cannot be reached: \
+                     nothing was executed, try again when it is back"
+                );
+                return Reply::Error(words.into());
+            }
         };
         let words = if may_have_written {
             format!(

@@ -54,6 +54,9 @@ impl Turn<'_> {
         if groups.is_empty() || !self.desk.config.rules.hold(Rule::MergeWaits) {
             return self.take_over(past);
         }
+        if self.is_refused(groups.iter().map(|group| group.partition)) {
+            return;
+        }
         let first_check = self.desk.begin_checks(self.session.id, groups.len() as u32);
         for (check, group) in (first_check..).zip(&groups) {
             self.send(group.partition, question(check, group.past.clone()));

@@ -86,6 +86,9 @@ impl Turn<'_> {
             gave_up: None,
         };
         self.begin_request(Exchange::Parallel(Box::new(parallel)), messages.len());
+        if self.is_refused(messages.iter().map(|(_, partition, _)| *partition)) {
+            return;
+        }
         for (share, (keyspace, partition, commands)) in messages.into_iter().enumerate() {
             let request = self.request(share);
             let context = self.session.contexts[usize::from(keyspace.0)].clone();

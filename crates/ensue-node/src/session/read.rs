@@ -84,6 +84,9 @@ impl Turn<'_> {
             .collect();
         let shares = (0..parts).map(|_| None).collect();
         self.begin_request(Exchange::FirstRound(Box::new(FirstRound { reading, shares })), parts);
+        if self.is_refused(messages.iter().map(|(partition, _)| *partition)) {
+            return;
+        }
         for (share, (partition, commands)) in messages.into_iter().enumerate() {
             let request = self.request(share);
             self.send(partition, Message::ReadFirst { request, keyspace: self.session.keyspace, commands });
@@ -217,6 +220,9 @@ impl SecondRound {
             .collect();
         let round = SecondRound { reading, answers, seen, asked };
         turn.begin_request(Exchange::SecondRound(Box::new(round)), messages.len());
+        if turn.is_refused(messages.iter().map(|(partition, ..)| *partition)) {
+            return;
+        }
         for (share, (partition, commands, at, with)) in messages.into_iter().enumerate() {
             let (request, keyspace) = (turn.request(share), turn.session.keyspace);
             turn.send(partition, Message::ReadAt { request, keyspace, commands, at, with });

@@ -50,6 +50,9 @@ impl Turn<'_> {
             return self.reply(&Reply::Integer(i64::from(datacenters)));
         }
         self.ask(1);
+        if self.is_refused(groups.iter().map(|(partition, _)| *partition)) {
+            return;
+        }
         let wait = ReplicaWait { counts: vec![None; groups.len()], groups, times, counting: false };
         if wanted == 0 {
             return self.count_replicas(wait);

@@ -8,6 +8,7 @@
 //! Only the context of the selected keyspace is shared by a step.
 
 use super::exchange::Exchange;
+use super::failure::Reason;
 use super::turn::Turn;
 use crate::Trace;
 use ensue_types::{PartitionId, Reply, partition_of};
@@ -37,6 +38,9 @@ impl Turn<'_> {
         let Some((partition, context)) = self.shared_name() else { return };
         self.ask(commands);
         self.begin_request(Exchange::Fetch(Fetch { partition }), 1);
+        if self.is_refused([partition]) {
+            return;
+        }
         let request = self.request(0);
         self.send(partition, Message::ContextFetch { request, context });
     }
@@ -45,6 +49,10 @@ impl Turn<'_> {
     pub(super) fn merge_shared(&mut self, replies: Vec<Reply>) {
         let Some((partition, name)) = self.shared_name() else { return self.answer(&replies) };
         self.begin_request(Exchange::Share(Share { partition, replies }), 1);
+        if !self.reaches(partition) {
+            // What was asked has been executed.
+            return self.fail_silent(partition, Reason::LinkDown);
+        }
         let request = self.request(0);
         let context = self.session.context().clone();
         self.send(partition, Message::ContextMerge { request, name, context });

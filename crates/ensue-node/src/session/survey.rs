@@ -52,10 +52,19 @@ impl Turn<'_> {
             Purpose::ClientList(_) => CoreQuery::ClientList,
         };
         let missing = peers.iter().copied().map(Some).collect();
-        let survey = Survey { purpose, missing, silent: 0, figures: BTreeMap::new(), texts: BTreeMap::new() };
+        let mut survey =
+            Survey { purpose, missing, silent: 0, figures: BTreeMap::new(), texts: BTreeMap::new() };
+        let reaches = |peer: &Peer| match *peer {
+            Peer::Partition(partition) => self.reaches(partition),
+            Peer::Core(core) => self.desk.links.reaches(self.desk.config.core, core),
+        };
+        let asked: Vec<bool> = peers.iter().map(reaches).collect();
+        for (share, _) in asked.iter().enumerate().filter(|(_, asked)| !**asked) {
+            survey.silence(share);
+        }
         self.ask(1);
         self.begin_request(Exchange::Survey(Box::new(survey)), peers.len());
-        for (share, peer) in peers.into_iter().enumerate() {
+        for (share, peer) in peers.into_iter().enumerate().filter(|(share, _)| asked[*share]) {
             let request = self.request(share);
             match peer {
                 Peer::Partition(partition) => self.send(partition, Message::Survey { request }),

@@ -5,6 +5,7 @@ mod causal;
 mod connection;
 mod everywhere;
 mod failures;
+mod links;
 mod multi;
 mod performance;
 mod reads;
@@ -90,6 +91,7 @@ impl World {
             disconnected: false,
             traces: Vec::new(),
         };
+        world.sessions.on_link_up(CoreId(1));
         world.sessions.on_connected(world.now, CLIENT, "10.0.0.1:5000".into(), "10.0.0.2:6379".into());
         world
     }

@@ -20,6 +20,8 @@ use ensue_wire::Message;
 #[derive(Clone, Debug)]
 pub(super) struct WriteTransaction {
     pub(super) coordinator: PartitionId,
+    /// The partitions of all its parts.
+    pub(super) participants: Vec<PartitionId>,
     plan: Plan,
 }
 
@@ -73,7 +75,12 @@ impl Turn<'_> {
         if plan.writes {
             self.session.asked.writes.mark(0);
         }
-        self.begin_request(Exchange::Transaction(Box::new(WriteTransaction { coordinator, plan })), 1);
+        let participants: Vec<PartitionId> = parts.iter().map(|part| part.partition).collect();
+        let transaction = WriteTransaction { coordinator, participants: participants.clone(), plan };
+        self.begin_request(Exchange::Transaction(Box::new(transaction)), 1);
+        if self.is_refused(participants) {
+            return;
+        }
         let message = Message::Transact {
             request: self.request(0),
             keyspace: self.session.keyspace,

@@ -4,7 +4,7 @@ use super::*;
 use crate::session::token::Token;
 use ensue_types::{Dependency, Extent, Incarnation, KeyspaceId, PartitionId, Rule};
 
-fn token(keyspace: u8, time_ms: u64, operations: &[(u8, u16, u64)]) -> String {
+pub(super) fn token(keyspace: u8, time_ms: u64, operations: &[(u8, u16, u64)]) -> String {
     let context = Context { time: LogicalTime::from_ms(time_ms), facts: facts(operations) };
     Token { keyspace: KeyspaceId(keyspace), context }.encode()
 }

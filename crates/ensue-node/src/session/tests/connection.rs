@@ -202,6 +202,7 @@ fn info_and_client_list_do_without_the_silent_ones() {
     answer_survey(&mut world, &[]);
     let info = world.received();
     assert!(info.contains("|connected_clients:1|") && info.contains("|ensue_silent_peers:3|"), "{info}");
+    world.sessions.on_link_up(CoreId(1));
 
     world.send(&["CLIENT LIST"]);
     answer_survey(&mut world, &[]);
