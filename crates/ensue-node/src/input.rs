@@ -1,5 +1,6 @@
 //! Everything that can happen to a node, as one closed enum.
 
+use crate::links::LinkReport;
 use ensue_store::disk::DiskDone;
 use ensue_types::{Args, CoreId, DatacenterId, PartitionId, SessionId};
 use ensue_wire::Envelope;
@@ -40,6 +41,8 @@ pub enum Input {
         datacenter: DatacenterId,
         core: CoreId,
     },
+    /// What `INFO` shall say of this core's links to a datacenter, in place of what was reported before.
+    LinkReport(LinkReport),
     /// The answer to an `Output::Disk`, in the order of the operations, syncs apart.
     Disk {
         partition: PartitionId,

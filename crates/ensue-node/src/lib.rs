@@ -10,6 +10,8 @@ pub mod config;
 mod evaluate;
 pub mod handlers;
 pub mod input;
+pub mod link_rule;
+pub mod links;
 pub mod node;
 mod order;
 mod outbox;
@@ -28,6 +30,7 @@ pub use config::{
 pub use ensue_branch::Collection;
 pub use handlers::Handler;
 pub use input::Input;
+pub use links::LinkReport;
 pub use node::{Node, UnknownProtocol};
 pub use output::Output;
 pub use partition::describe_write;

@@ -103,6 +103,7 @@ impl Node {
             Input::Message(envelope) => self.admit(envelope),
             Input::LinkUp { datacenter, core } => self.on_link_up(now, datacenter, core),
             Input::LinkDown { datacenter, core } => self.on_link_down(now, datacenter, core),
+            Input::LinkReport(report) => self.sessions.on_link_report(report),
             Input::Disk { partition, done } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
                     partition.on_disk(now, done);

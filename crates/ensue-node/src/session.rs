@@ -37,6 +37,7 @@ mod turn;
 mod write;
 mod write_marks;
 
+use crate::links::LinkReport;
 use crate::{NodeConfig, Trace};
 use connection::{Life, Session, TurnUsed};
 use desk::Desk;
@@ -154,6 +155,11 @@ impl Sessions {
         self.desk.links.on_up(core);
     }
 
+    /// Whoever owns the sockets says how the links are.
+    pub(crate) fn on_link_report(&mut self, report: LinkReport) {
+        self.desk.link_reports.insert(report.datacenter, report);
+    }
+
     /// A core of this datacenter became unreachable: what it was asked will not be answered.
     pub(crate) fn on_link_down(&mut self, now: Now, core: CoreId) {
         self.desk.links.on_down(core);
@@ -228,6 +234,7 @@ impl Sessions {
             }
             CoreQuery::Figures => {
                 let counters = self.desk.counters;
+                text = self.desk.link_reports.values().map(crate::links::line).collect();
                 figures.push(("connected_clients".to_owned(), self.desk.connected.len() as i64));
                 figures.push(("total_connections_received".to_owned(), counters.connections as i64));
                 figures.push(("total_commands_processed".to_owned(), counters.commands as i64));

@@ -55,6 +55,8 @@ struct Declared {
     by: BTreeSet<DatacenterId>,
     /// What they have of it, as they said when they had declared all that are declared here.
     heard: BTreeMap<DatacenterId, Have>,
+    /// Who was asked to pass on what is not here: nobody else's entries of it are taken.
+    asked: Option<DatacenterId>,
     /// Once its stream is here up to the end: everything that it wrote up to then is here.
     whole: Option<LogicalTime>,
 }
@@ -116,6 +118,7 @@ impl Dead {
             told: false,
             by: BTreeSet::new(),
             heard: BTreeMap::new(),
+            asked: None,
             whole: None,
         });
     }
@@ -261,6 +264,9 @@ impl Partition {
             Some(&(holder, have))
                 if have.received > own.received && self.config.rules.hold(Rule::PassOnTheLast) =>
             {
+                if let Some(declared) = self.dead.declared.get_mut(&datacenter) {
+                    declared.asked = Some(holder);
+                }
                 let message = Message::PassOn { origin: datacenter, after: own.received };
                 self.send(Address::Partition { datacenter: holder, partition: self.id }, message);
             }
@@ -310,8 +316,14 @@ impl Partition {
         );
     }
 
+    /// Entries of a dead datacenter's stream. Only who was asked may speak for it, and only until its end is here.
     pub(super) fn on_passed_on(&mut self, from: DatacenterId, origin: DatacenterId, entries: Vec<Bytes>) {
-        if !self.dead.contains(origin) || self.is_out_of_room() {
+        let declared = self.dead.declared.get(&origin);
+        if !declared.is_some_and(|declared| declared.asked == Some(from) && declared.whole.is_none()) {
+            return self
+                .trace(Trace::Refused { what: "entries of another's stream that were not asked for" });
+        }
+        if self.is_out_of_room() {
             return self.pause(origin);
         }
         let before = self.receivers.get(&origin).map(|receiver| receiver.received());

@@ -4,9 +4,10 @@
 
 use super::SessionOutput;
 use super::links::Links;
+use crate::links::LinkReport;
 use crate::{NodeConfig, Trace};
 use ensue_protocol::Protocol;
-use ensue_types::{KeyspaceId, LogicalTime, PartitionId, RequestId, SessionId};
+use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, PartitionId, RequestId, SessionId};
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub(super) struct Desk {
     pub(super) counters: Counters,
     /// Which cores of the datacenter can be asked.
     pub(super) links: Links,
+    /// What is known of this core's links.
+    pub(super) link_reports: BTreeMap<DatacenterId, LinkReport>,
     /// The node is shutting down: no further command is begun.
     pub(super) stopping: bool,
 }
@@ -54,6 +57,7 @@ impl Desk {
             doomed: Vec::new(),
             counters: Counters::default(),
             links: Links::default(),
+            link_reports: BTreeMap::new(),
             stopping: false,
         }
     }

@@ -7,6 +7,7 @@ use super::desk::Desk;
 use super::handshake::REDIS_VERSION;
 use super::survey::Purpose;
 use super::turn::Turn;
+use crate::links::{self, Linked};
 use crate::{AppendFsync, NodeConfig};
 use ensue_protocol::{Capabilities, Protocol, SnapshotReads};
 use ensue_types::{Args, DatacenterId, Now, Reply};
@@ -14,6 +15,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 type Figures = BTreeMap<String, i64>;
+
+/// What partitions and cores have answered.
+#[derive(Clone, Copy)]
+pub(super) struct Findings<'a> {
+    pub(super) figures: &'a Figures,
+    pub(super) linked: &'a BTreeMap<DatacenterId, Linked>,
+}
 
 /// A section: its name in lower case, its title, and whether it needs figures.
 struct Section {
@@ -44,15 +52,17 @@ impl Turn<'_> {
         if SECTIONS.iter().any(|section| section.asks && is_wanted(&sections, section)) {
             return self.survey(Purpose::Info(sections));
         }
-        let text = text(self.desk, self.now, &sections, &Figures::new());
+        let (figures, linked) = (&Figures::new(), &BTreeMap::new());
+        let text = text(self.desk, self.now, &sections, Findings { figures, linked });
         self.reply(&Reply::Verbatim(text.into()));
     }
 }
 
 /// The lines of these sections, of all if none is named.
-pub(super) fn text(desk: &Desk, now: Now, sections: &[String], figures: &Figures) -> String {
+pub(super) fn text(desk: &Desk, now: Now, sections: &[String], findings: Findings<'_>) -> String {
+    let Findings { figures, linked } = findings;
     let mut lines =
-        Lines { config: &desk.config, protocols: &desk.protocols, now, figures, text: String::new() };
+        Lines { config: &desk.config, protocols: &desk.protocols, now, figures, linked, text: String::new() };
     for section in SECTIONS.iter().filter(|section| is_wanted(sections, section)) {
         if !lines.text.is_empty() {
             lines.text.push_str("\r\n");
@@ -74,6 +84,7 @@ struct Lines<'a> {
     protocols: &'a [Box<dyn Protocol>],
     now: Now,
     figures: &'a Figures,
+    linked: &'a BTreeMap<DatacenterId, Linked>,
     text: String,
 }
 
@@ -181,10 +192,29 @@ impl Lines<'_> {
         }
     }
 
+    /// Who is reached, and whether all is as it should be: a datacenter that replicates to nobody serves all the same.
+    fn links(&mut self) {
+        let topology = &self.config.topology;
+        let shortcomings = links::shortcomings(topology, self.linked, |name| self.figure(name));
+        for (datacenter, linked) in self.linked {
+            let Some(there) = topology.datacenters.get(usize::from(datacenter.0)) else { continue };
+            self.line(&format!("ensue_link_{}", there.name), linked.state());
+            self.line(&format!("ensue_link_{}_since", there.name), linked.since_s);
+            if !linked.reason.is_empty() {
+                self.line(&format!("ensue_link_{}_reason", there.name), &linked.reason);
+            }
+        }
+        self.line("ensue_ready", u8::from(shortcomings.is_empty()));
+        if !shortcomings.is_empty() {
+            self.line("ensue_ready_reason", shortcomings.join("; "));
+        }
+    }
+
     fn ensue(&mut self) {
         for (keyspace, protocol) in self.config.protocols.iter().enumerate() {
             self.line(&format!("ensue_protocol_{keyspace}"), protocol);
         }
+        self.links();
         for (name, value) in self.figures {
             let elsewhere = name.starts_with("keys_")
                 || name.starts_with("expires_")

@@ -4,8 +4,9 @@
 
 use super::client::Filter;
 use super::exchange::Exchange;
-use super::info;
+use super::info::{self, Findings};
 use super::turn::Turn;
+use crate::links;
 use bytes::Bytes;
 use ensue_types::{CoreId, PartitionId, Reply};
 use ensue_wire::{Address, CoreQuery, Message};
@@ -140,7 +141,9 @@ impl Survey {
         let text = match self.purpose {
             Purpose::Info(sections) => {
                 figures.insert("silent_peers".to_owned(), self.silent);
-                info::text(turn.desk, turn.now, &sections, &figures)
+                let texts: Vec<_> = self.texts.values().map(|text| String::from_utf8_lossy(text)).collect();
+                let linked = links::gather(texts.iter().map(AsRef::as_ref));
+                info::text(turn.desk, turn.now, &sections, Findings { figures: &figures, linked: &linked })
             }
             Purpose::ClientList(filter) => {
                 let lines: Vec<u8> = self.texts.into_values().flatten().collect();

@@ -1,0 +1,91 @@
+//! Whose messages are taken, over which link.
+
+use super::*;
+use crate::config::DatacenterTopology;
+use ensue_types::{Incarnation, KeyspaceId, LogicalTime, PartitionId, Position, RequestId};
+
+/// Three datacenters of two cores; partition `p` is on core `p % 2`.
+fn topology() -> Topology {
+    let placement: Vec<CoreId> = (0..4).map(|partition| CoreId(partition % 2)).collect();
+    let datacenter =
+        |name: &str| DatacenterTopology { name: name.into(), cores: 2, placement: placement.clone() };
+    let datacenters = ["dc1", "dc2", "dc3"].map(datacenter).into();
+    Topology { datacenter: DatacenterId(0), partitions: 4, datacenters }
+}
+
+fn partition(datacenter: u8, partition: u16) -> Address {
+    Address::Partition { datacenter: DatacenterId(datacenter), partition: PartitionId(partition) }
+}
+
+fn sessions(datacenter: u8, core: u16) -> Address {
+    Address::Core { datacenter: DatacenterId(datacenter), core: CoreId(core) }
+}
+
+fn entries() -> Message {
+    Message::StreamEntries { incarnation: Incarnation(1), first: Position(1), entries: Vec::new() }
+}
+
+fn read() -> Message {
+    Message::ReadFirst { request: RequestId::default(), keyspace: KeyspaceId(0), commands: Vec::new() }
+}
+
+fn dead(datacenter: u8) -> Message {
+    let datacenter = DatacenterId(datacenter);
+    Message::Dead { datacenter, received: Position(1), time: LogicalTime::ZERO }
+}
+
+fn passed_on(origin: u8) -> Message {
+    Message::PassedOn { origin: DatacenterId(origin), entries: Vec::new() }
+}
+
+/// Over the link of core 0 of dc1 with a core of that datacenter.
+fn over_link(peer: (u8, u16), from: Address, to: Address, message: Message) -> Result<(), NotTheirs> {
+    let envelope = Envelope { from, to, time: LogicalTime::ZERO, message };
+    let peer = CoreName { datacenter: DatacenterId(peer.0), core: CoreId(peer.1) };
+    admit(&topology(), CoreId(0), peer, &envelope)
+}
+
+#[test]
+fn a_peer_speaks_for_its_own_partitions_to_ours() {
+    assert_eq!(over_link((1, 0), partition(1, 2), partition(0, 2), entries()), Ok(()));
+    let refused = [
+        ((2, 0), partition(1, 2), partition(0, 2), "another datacenter's stream"),
+        ((1, 1), partition(1, 2), partition(0, 2), "a partition of another of its cores"),
+        ((1, 0), partition(0, 2), partition(0, 2), "our own stream"),
+        ((1, 0), partition(1, 2), partition(0, 0), "to another partition than its counterpart"),
+        ((1, 0), partition(1, 9), partition(0, 9), "of a partition that is none"),
+        ((1, 0), sessions(1, 0), partition(0, 2), "of a core, not a partition"),
+    ];
+    for (peer, from, to, what) in refused {
+        assert!(matches!(over_link(peer, from, to, entries()), Err(NotTheirs::From(_))), "{what}");
+    }
+    for (to, what) in [
+        (partition(2, 2), "to a third, through us"),
+        (partition(0, 1), "to another core"),
+        (sessions(0, 1), "to another core's sessions"),
+        (sessions(7, 0), "to nowhere"),
+    ] {
+        assert!(matches!(over_link((1, 0), partition(1, 2), to, entries()), Err(NotTheirs::To(_))), "{what}");
+    }
+}
+
+#[test]
+fn commands_stay_within_a_datacenter_and_streams_do_not() {
+    assert_eq!(over_link((0, 1), sessions(0, 1), partition(0, 0), read()), Ok(()));
+    assert_eq!(over_link((1, 0), sessions(1, 0), partition(0, 0), read()), Err(NotTheirs::OnlyWithin));
+    assert_eq!(over_link((1, 0), partition(1, 0), partition(0, 0), read()), Err(NotTheirs::OnlyWithin));
+    assert_eq!(over_link((0, 1), partition(0, 1), partition(0, 0), entries()), Err(NotTheirs::OnlyBetween));
+}
+
+#[test]
+fn of_others_streams_only_the_end_of_a_thirds_is_passed_on() {
+    let said = |message| over_link((1, 0), partition(1, 0), partition(0, 0), message);
+    assert_eq!(said(passed_on(2)), Ok(()));
+    for origin in [0, 1, 3] {
+        assert_eq!(said(passed_on(origin)), Err(NotTheirs::OtherStream), "the stream of {origin}");
+    }
+    assert_eq!(said(dead(2)), Ok(()));
+    assert_eq!(said(dead(0)), Ok(()), "that we are dead, ourselves must hear");
+    assert_eq!(said(dead(1)), Err(NotTheirs::OtherStream));
+    assert_eq!(said(dead(9)), Err(NotTheirs::OtherStream));
+}
