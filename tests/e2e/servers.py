@@ -18,6 +18,8 @@ class Servers:
         self.directory = directory
         self.ports = Ports()
         self.running = {}
+        # Datacenters in the order of the `node` lines, for those whose lines are others than NAMES.
+        self.lines = {}
 
     def data(self, name):
         return self.directory / name
@@ -26,7 +28,10 @@ class Servers:
         return self.ports.first + NAMES.index(name)
 
     def start(self, name, *directives):
-        nodes = [f"node {one} 127.0.0.1:{self.port(one) + PEERS} cores 1" for one in NAMES]
+        ports = [self.port(one) + PEERS for one in NAMES]
+        lines = self.lines.get(name, NAMES)
+        places = [NAMES.index(one) if one in NAMES else index for index, one in enumerate(lines)]
+        nodes = [f"node {one} 127.0.0.1:{ports[place]} cores 1" for one, place in zip(lines, places)]
         own = [f"self {name}", f"port {self.port(name)}", "bind 127.0.0.1", f"dir {self.data(name)}"]
         config = self.directory / f"{name}.conf"
         config.write_text("\n".join(["partitions 2", "appendfsync everysec", *nodes, *own, *directives, ""]))

@@ -1,11 +1,14 @@
-//! Bytes of a peer: frames, messages, greetings; and a node that is told whatever decodes.
+//! Bytes of a peer: frames, messages, handshakes; and a node that is told whatever decodes, theirs to say or not.
 
 use crate::cursor::Cursor;
 use crate::lone::Lone;
 use bytes::{Bytes, BytesMut};
 use ensue_node::Input;
 use ensue_types::{CoreId, DatacenterId};
-use ensue_wire::{Envelope, FrameReader, Hello, WireError, decode, encode, write_frame};
+use ensue_wire::{
+    Envelope, FrameKey, FrameReader, FrameWriter, Handshake, Hello, Identity, Keys, Scope, Settings,
+    WireError, decode, encode,
+};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -13,10 +16,10 @@ thread_local! {
     static LINKED: RefCell<Option<Lone>> = const { RefCell::new(None) };
 }
 
-/// The first byte says what the others are: a greeting, raw frames, or bodies that get a right checksum.
+/// The first byte says what the others are: a hello, a handshake, raw frames, or bodies that get a right tag.
 pub fn run(data: &[u8]) {
     let mut cursor = Cursor::new(data);
-    match cursor.byte() % 3 {
+    match cursor.byte() % 4 {
         0 => greet(cursor.rest()),
         1 => {
             let cut = usize::from(cursor.byte());
@@ -25,6 +28,7 @@ pub fn run(data: &[u8]) {
             assert_eq!(whole, read_frames(bytes.chunks(cut + 1)), "{} bytes at a time", cut + 1);
             tell(whole.0);
         }
+        3 => shake_hands(cursor.byte(), cursor.rest()),
         _ => {
             let mut bodies = Vec::new();
             while !cursor.is_empty() {
@@ -44,9 +48,52 @@ fn greet(bytes: &[u8]) {
     }
 }
 
+/// Both sides of a handshake hear this after a hello that counts; in pieces or at once it comes to the same.
+fn shake_hands(cut: u8, bytes: &[u8]) {
+    let own = identity("dc1");
+    let hello = identity("dc2").hello.encode();
+    let verdict = |pieces: Vec<&[u8]>| {
+        let (mut out, mut input) = (Vec::new(), BytesMut::from(&hello[..]));
+        let mut handshake = Handshake::accept(&own, [3; 32]);
+        for piece in pieces {
+            input.extend_from_slice(piece);
+            match handshake.advance(&own, &mut input, &mut out) {
+                Ok(None) => {}
+                Ok(Some(joined)) => return (Some(joined.peer), None, out),
+                Err(error) => return (None, Some(error), out),
+            }
+        }
+        (None, None, out)
+    };
+    let whole = verdict(vec![bytes]);
+    assert_eq!(whole, verdict(bytes.chunks(usize::from(cut) + 1).collect()));
+    let text = String::from_utf8_lossy(bytes);
+    if let Some(settings) = Settings::parse(&text) {
+        assert_eq!(Settings::parse(&settings.text()), Some(settings), "what was read is written the same");
+    }
+}
+
+/// One of two datacenters of a cluster without a secret: with one, no guess of a fuzzer gets any further.
+fn identity(datacenter: &str) -> Identity {
+    let mut settings = Settings::default();
+    settings.add(Scope::Cluster, "partitions", "2");
+    let hello = Hello {
+        wire_version_min: 1,
+        wire_version_max: 1,
+        cluster: "fuzz".into(),
+        datacenter: datacenter.into(),
+        core: CoreId(0),
+        boot: 1,
+        nonce: [4; 32],
+        flags: 0,
+    };
+    let datacenters = ["dc1", "dc2"].map(|name| (name.to_owned(), 1)).into();
+    Identity { hello, settings, keys: Keys::Open, datacenters }
+}
+
 /// Bodies of the frames, and whether they ended in a refusal.
 fn read_frames<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Bytes>, Option<WireError>) {
-    let (frames, mut buffer, mut bodies) = (FrameReader::default(), BytesMut::new(), Vec::new());
+    let (mut frames, mut buffer, mut bodies) = (FrameReader::new(key()), BytesMut::new(), Vec::new());
     for piece in pieces {
         buffer.extend_from_slice(piece);
         loop {
@@ -60,12 +107,16 @@ fn read_frames<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Bytes>, O
     (bodies, None)
 }
 
+fn key() -> FrameKey {
+    FrameKey::new([7; 32])
+}
+
 /// A body as it comes out of a frame around it.
 fn framed(body: &[u8]) -> Bytes {
     let mut bytes = Vec::new();
-    write_frame(body, &mut bytes).expect("it is short enough");
+    FrameWriter::new(key()).write(body, &mut bytes).expect("it is short enough");
     let mut buffer = BytesMut::from(&bytes[..]);
-    let out = FrameReader::default().next(&mut buffer).expect("the checksum is right").expect("it is whole");
+    let out = FrameReader::new(key()).next(&mut buffer).expect("the tag is right").expect("it is whole");
     assert_eq!(&out[..], body);
     out
 }

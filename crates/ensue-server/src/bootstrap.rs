@@ -14,12 +14,17 @@ use crate::disk::syncer::Syncer;
 use crate::inbox::{Inbox, Mail};
 use crate::listener::{Admittance, Listener};
 use crate::log;
-use crate::peers::Peers;
+use crate::peers::{Peers, Stance};
 use crate::pump::{Pump, State, WAKER};
+use crate::secret::{self, SecretError};
+use crate::settings;
 use crate::shaper::Shaper;
 use ensue_node::{BranchingOptions, Node, NodeConfig, Tuning};
 use ensue_types::CoreId;
-use ensue_wire::{CoreName, Hello, WIRE_VERSION_MAX, WIRE_VERSION_MIN, cluster_hash};
+use ensue_wire::{
+    CoreName, FLAG_SECRET, Hello, Identity, Keys, NONCE_BYTES, SETTINGS_BYTES_MAX, Settings,
+    WIRE_VERSION_MAX, WIRE_VERSION_MIN, cluster_hash,
+};
 use mio::net::TcpListener;
 use mio::{Poll, Waker};
 use std::io;
@@ -90,6 +95,12 @@ pub enum StartError {
     #[error(transparent)]
     Directory(#[from] DirectoryError),
     #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error(
+        "the settings that peers compare have {bytes} bytes, {SETTINGS_BYTES_MAX} at most: `keyspace N conflicts` lines are too long"
+    )]
+    Settings { bytes: usize },
+    #[error(transparent)]
     Descriptors(#[from] TooFew),
     #[error("cannot listen for {whom} on {address}: {error}")]
     Listen { whom: &'static str, address: SocketAddr, error: io::Error },
@@ -114,7 +125,12 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     let cluster = config.cluster()?;
     let maxclients = descriptors::clients_max(machine.descriptors, &cluster, config.maxclients)?;
     let config = &Config { maxclients, ..config.clone() };
-    let directory = Directory::open(&config.dir, &cluster)?;
+    let settings = settings::settings(config, &cluster);
+    if settings.text().len() > SETTINGS_BYTES_MAX {
+        return Err(StartError::Settings { bytes: settings.text().len() });
+    }
+    let keys = keys(config, &cluster)?;
+    let directory = Directory::open(&config.dir, &cluster, &settings)?;
     let mut listener = Some(client_listener(config)?);
     let mut polls = Vec::new();
     let mut inboxes = Vec::new();
@@ -136,7 +152,13 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
             clock: machine.clock,
             poll,
             clients: Clients::new(config.requirepass.is_some(), config.timeout_s),
-            peers: peers(config, &cluster, name, machine, &inboxes[index])?,
+            peers: peers(
+                config,
+                &cluster,
+                stance(config, &cluster, name, machine, (&settings, &keys)),
+                machine,
+                &inboxes[index],
+            )?,
             disk: disk(&directory, name, &inboxes[index])?,
             listener: listener.take(),
             inboxes: inboxes.clone(),
@@ -199,13 +221,71 @@ fn client_listener(config: &Config) -> Result<Listener, StartError> {
     Ok(Listener::new(sockets, admittance))
 }
 
-fn peers(
+/// The keys of this node; says so where there are none and peers are elsewhere.
+fn keys(config: &Config, cluster: &Cluster) -> Result<Keys, StartError> {
+    let Some(path) = &config.cluster_secret else {
+        if config.peer_unauthenticated && !cluster.peers().is_empty() {
+            log::warning(format_args!(
+                "`peer-unauthenticated yes`: WHOEVER REACHES THE PEER PORT IS BELIEVED, and can read, write and stop \
+                 everything; give every node a `cluster-secret` (`ensue secret` makes them)"
+            ));
+        } else if cluster.peers().iter().any(|(_, _, host, _)| !is_this_machine(host)) {
+            log::warning(format_args!(
+                "there is no `cluster-secret`, so peers of other machines are refused, and this node does not \
+                 replicate to them; `ensue secret` makes one, `peer-unauthenticated yes` believes anybody"
+            ));
+        }
+        return Ok(Keys::Open);
+    };
+    if secret::is_readable_by_others(path) {
+        log::warning(format_args!(
+            "{} can be read by others than its owner: whoever does can speak as {}",
+            path.display(),
+            cluster.own_datacenter().name
+        ));
+    }
+    let names: Vec<String> = cluster.datacenters.iter().map(|datacenter| datacenter.name.clone()).collect();
+    Ok(Keys::Secret(secret::read(path, &cluster.own_datacenter().name, &names)?))
+}
+
+/// By its looks: a name is looked up only when it is dialled.
+fn is_this_machine(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
+}
+
+/// What a core says of itself to peers, and whom it believes.
+fn stance(
     config: &Config,
     cluster: &Cluster,
     own: CoreName,
     machine: &Machine,
+    (settings, keys): (&Settings, &Keys),
+) -> Stance {
+    let hello = Hello {
+        wire_version_min: WIRE_VERSION_MIN,
+        wire_version_max: WIRE_VERSION_MAX,
+        cluster: cluster.name.clone(),
+        datacenter: cluster.own_datacenter().name.clone(),
+        core: own.core,
+        boot: machine.boot,
+        nonce: [0; NONCE_BYTES],
+        flags: if *keys == Keys::Open { 0 } else { FLAG_SECRET },
+    };
+    let datacenters = cluster.datacenters.iter();
+    let datacenters = datacenters.map(|datacenter| (datacenter.name.clone(), datacenter.cores())).collect();
+    let identity = Identity { hello, settings: settings.clone(), keys: keys.clone(), datacenters };
+    let unauthenticated = config.peer_unauthenticated;
+    Stance { own, identity, topology: cluster.topology(), unauthenticated }
+}
+
+fn peers(
+    config: &Config,
+    cluster: &Cluster,
+    stance: Stance,
+    machine: &Machine,
     inbox: &Arc<Inbox>,
 ) -> Result<Peers, StartError> {
+    let own = stance.own;
     let node = cluster.own_node();
     let port = node.port + own.core.0 - node.first_core;
     let host = config.peer_bind.as_ref().unwrap_or(&node.host);
@@ -214,22 +294,11 @@ fn peers(
     let address = addresses.next().ok_or_else(|| unknown(io::ErrorKind::AddrNotAvailable.into()))?;
     let socket =
         TcpListener::bind(address).map_err(|error| StartError::Listen { whom: "peers", address, error })?;
-    let hello = Hello {
-        wire_version_min: WIRE_VERSION_MIN,
-        wire_version_max: WIRE_VERSION_MAX,
-        cluster: cluster_hash(&cluster.name),
-        datacenter: own.datacenter,
-        core: own.core,
-        boot: machine.boot,
-        partitions: cluster.partitions,
-        datacenters: cluster.datacenters.len() as u8,
-        secret_proof: None,
-    };
     let others = cluster.peers().into_iter();
     let others = others.map(|(datacenter, core, host, port)| (CoreName { datacenter, core }, host, port));
     let inbox = Arc::clone(inbox);
     let resolve: crate::peers::Resolve = Arc::new(move |resolved| inbox.post(Mail::Resolved(resolved)));
-    Ok(Peers::new(others.collect(), hello, Arc::clone(&machine.shaper), socket, &resolve))
+    Ok(Peers::new(others.collect(), stance, Arc::clone(&machine.shaper), socket, &resolve))
 }
 
 fn disk(directory: &Directory, core: CoreName, inbox: &Arc<Inbox>) -> io::Result<Disk> {
@@ -286,10 +355,19 @@ fn info(config: &Config, machine: &Machine) -> Vec<(String, String)> {
         ("process_id", std::process::id().to_string()),
         ("run_id", format!("{run_id}{:08x}", machine.boot)),
         ("tcp_port", config.port.to_string()),
+        ("ensue_peer_authentication", peer_authentication(config).into()),
         ("executable", path(std::env::current_exe().ok())),
         ("config_file", path(config.file.clone())),
     ];
     lines.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+}
+
+fn peer_authentication(config: &Config) -> &'static str {
+    match (&config.cluster_secret, config.peer_unauthenticated) {
+        (Some(_), _) => "cluster-secret",
+        (None, false) => "none, this machine only",
+        (None, true) => "NONE, ANYBODY IS BELIEVED",
+    }
 }
 
 impl Running {

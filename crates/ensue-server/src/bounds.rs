@@ -40,10 +40,21 @@ pub const BUFFER_KEPT_BYTES: usize = 64 << 10;
 
 /// Bytes that may wait for one peer. The streams are windowed by the node and stay far below it.
 pub const PEER_OUTPUT_BYTES_MAX: usize = 512 << 20;
-/// Connections that have not said yet which peer they are.
+/// Connections that have not proved yet which peer they are; each holds a file descriptor.
 pub const STRANGERS_MAX: usize = 64;
-/// How long a handshake may take.
+/// How long one of them may take to prove it: two delays of the longest link, and a turn of a busy core.
+pub const STRANGER_US: u64 = 1_000_000;
+/// One that came longer ago than this and is silent gives way when there are too many. A peer's hello is sent with the
+/// connection's last packet, so it is there by then.
+pub const STRANGER_SILENT_US: u64 = 20_000;
+/// The same where it has said who it is, and we wait for its proof: a delay of the longest link, twice.
+pub const STRANGER_CLAIMED_US: u64 = 500_000;
+/// Connections of peers accepted before the connected ones have their turn.
+pub const PEER_ACCEPTS_PER_TURN: usize = 64;
+/// How long a handshake may take on a connection that we dialled.
 pub const HANDSHAKE_US: u64 = 3_000_000;
+/// Longest file of keys: a line for each of the most datacenters, and comments.
+pub const SECRET_BYTES_MAX: u64 = 64 << 10;
 /// First pause before a peer is dialled again; it doubles up to the longest one.
 pub const REDIAL_US_MIN: u64 = 50_000;
 pub const REDIAL_US_MAX: u64 = 1_000_000;

@@ -16,6 +16,7 @@ pub use error::{ConfigError, Origin};
 
 use crate::log::Level;
 use directive::DIRECTIVES;
+pub(crate) use directive::fsync_name;
 use ensue_node::{AppendFsync, BranchingOptions, FirstStart, Handler, Tuning};
 use ensue_types::{Rules, limits};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,10 @@ pub struct Config {
     pub bind: Vec<String>,
     /// Address on which peers are accepted; none means the host of this node's line.
     pub peer_bind: Option<String>,
+    /// The keys by which peers prove which datacenter they speak for; none means that only this machine's are believed.
+    pub cluster_secret: Option<PathBuf>,
+    /// Peers of other machines are believed without a proof.
+    pub peer_unauthenticated: bool,
     pub protected_mode: bool,
     pub requirepass: Option<String>,
     pub maxclients: usize,
@@ -91,6 +96,8 @@ impl Default for Config {
             port: 6379,
             bind: vec!["127.0.0.1".into(), "-::1".into()],
             peer_bind: None,
+            cluster_secret: None,
+            peer_unauthenticated: false,
             protected_mode: true,
             requirepass: None,
             maxclients: 10_000,
@@ -183,6 +190,16 @@ impl Config {
             true => Err(ConfigError::BlockThreshold { block_ms, request_ms, most_ms }),
             false => Ok(()),
         }
+    }
+
+    /// Whether a keyspace is one of branches.
+    pub(crate) fn has_branches(&self) -> bool {
+        let known = |name: &String| ensue_protocol::by_name(name, Default::default(), self.rules);
+        self.protocols.iter().filter_map(known).any(|protocol| protocol.needs().branches)
+    }
+
+    pub(crate) fn branch_collection_name(&self) -> &'static str {
+        directive::collection_name(self.branching.collection)
     }
 
     /// The cluster that the `node` lines describe, and this node's place in it.

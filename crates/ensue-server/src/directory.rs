@@ -1,27 +1,44 @@
 //! The data directory of a datacenter's node: `<dir>/<datacenter>/`, with one folder a partition below it.
 //!
-//! Opening it takes a lock that lasts as long as the value, so that two processes never share a partition, and checks
-//! that the data was written for this cluster. Its name is durable before a partition writes. It does not look into the
-//! partitions.
+//! Opening it takes a lock that lasts as long as the value, so that two processes never share a partition, and checks by
+//! the file `shape` that the data was written under this configuration, as far as it must be. That file is durable before a
+//! partition writes. It does not look into the partitions, but for whether they hold anything.
+
+mod checks;
 
 use crate::config::Cluster;
+use crate::settings::PARTITIONS;
+use checks::{check_others, check_shape, is_new};
 use ensue_types::DatacenterId;
-use ensue_wire::cluster_hash;
+use ensue_wire::{Scope, Settings, cluster_hash};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why the data directory cannot be used.
+/// Why the data directory cannot be used. The words say what to do.
 #[derive(Debug, Error)]
 pub enum DirectoryError {
     #[error("cannot use the data directory {path}: {error}")]
     Machine { path: PathBuf, error: io::Error },
     #[error("{path} is in use by another process")]
     Locked { path: PathBuf },
-    #[error("{path} holds other data: it says '{found}', the configuration says '{expected}'")]
-    Other { path: PathBuf, found: String, expected: String },
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    #[error("{path} holds data of another shape: {reason}")]
+    Other { path: PathBuf, reason: String },
+    #[error(
+        "{found} holds data of this cluster and {why}, and {path} holds nothing: a datacenter keeps its name; \
+         put it back in the `node` lines and `self`, or move {found} elsewhere to begin with nothing"
+    )]
+    Renamed { path: PathBuf, found: PathBuf, why: String },
+    #[error(
+        "the file {path} is missing, and partitions beside it hold data: it says what the data is, so without it nothing \
+         is served. Put it back from a backup, or from another node of this datacenter; if the configuration is certainly \
+         the one that the data was written with, `ensue recover DIR --shape CONFIG` writes it anew"
+    )]
+    NoShape { path: PathBuf },
 }
 
 /// Why the file `shape` says nothing.
@@ -41,9 +58,16 @@ pub(crate) struct Shape {
     pub(crate) datacenter: String,
     pub(crate) number: DatacenterId,
     pub(crate) partitions: u16,
+    /// Everything that it says.
+    settings: Settings,
 }
 
 pub(crate) const SHAPE: &str = "shape";
+/// The first line of the file; a setting a line follows.
+const SHAPE_TITLE: &str = "ensue 2";
+const CLUSTER: &str = "cluster-name";
+const DATACENTER: &str = "datacenter";
+const NUMBER: &str = "number";
 /// The names of all datacenters, one a line, in the order of their numbers: for whoever looks at the data without the
 /// configuration. Nothing that runs reads it.
 const NAMES: &str = "datacenters";
@@ -55,34 +79,31 @@ pub(crate) fn read_shape(folder: &Path) -> Result<Shape, ShapeError> {
         Ok(text) => text,
         Err(error) => return Err(ShapeError::Machine { path, error }),
     };
-    let words: Vec<&str> = text.split_whitespace().collect();
-    parse_shape(&words).ok_or_else(|| {
-        let found = text.trim().chars().take(200).collect();
+    parse_shape(&text).ok_or_else(|| {
+        let found = text.trim().chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
         ShapeError::Unknown { path, found }
     })
 }
 
-fn parse_shape(words: &[&str]) -> Option<Shape> {
-    match *words {
-        [
-            "ensue",
-            "1",
-            "cluster",
-            cluster,
-            "datacenter",
-            datacenter,
-            "number",
-            number,
-            "partitions",
-            partitions,
-        ] => Some(Shape {
-            cluster: u128::from_le_bytes(cluster_hash(cluster)),
-            datacenter: datacenter.to_owned(),
-            number: DatacenterId(number.parse().ok()?),
-            partitions: partitions.parse().ok()?,
-        }),
-        _ => None,
-    }
+fn parse_shape(text: &str) -> Option<Shape> {
+    let settings = Settings::parse(text.strip_prefix(SHAPE_TITLE)?.strip_prefix('\n')?)?;
+    Some(Shape {
+        cluster: u128::from_le_bytes(cluster_hash(settings.value(CLUSTER)?)),
+        datacenter: settings.value(DATACENTER)?.to_owned(),
+        number: DatacenterId(settings.value(NUMBER)?.parse().ok()?),
+        partitions: settings.value(PARTITIONS)?.parse().ok()?,
+        settings,
+    })
+}
+
+/// What the file says of a node with these settings.
+fn shape_of(cluster: &Cluster, settings: &Settings) -> Settings {
+    let mut all = Settings::default();
+    all.add(Scope::Cluster, CLUSTER, &cluster.name);
+    all.add(Scope::Datacenter, DATACENTER, &cluster.own_datacenter().name);
+    all.add(Scope::Datacenter, NUMBER, cluster.own.0.to_string());
+    all.extend(settings);
+    all
 }
 
 /// The names of all datacenters, as the server that opened the folder last knew them; nothing if it wrote none.
@@ -103,9 +124,13 @@ pub struct Directory {
 }
 
 impl Directory {
-    pub fn open(dir: &Path, cluster: &Cluster) -> Result<Directory, DirectoryError> {
+    pub fn open(dir: &Path, cluster: &Cluster, settings: &Settings) -> Result<Directory, DirectoryError> {
         let path = dir.join(&cluster.own_datacenter().name);
         let fails = |error| DirectoryError::Machine { path: path.clone(), error };
+        let is_new = is_new(&path)?;
+        if is_new {
+            check_others(dir, &path, cluster)?;
+        }
         crate::disk::create_directory(&path).map_err(fails)?;
         let lock_path = path.join(format!("node{}.lock", cluster.node));
         let lock = open_lock(&lock_path).map_err(fails)?;
@@ -114,7 +139,11 @@ impl Directory {
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(DirectoryError::Locked { path }),
             Err(error) => return Err(fails(error.into())),
         }
-        check_shape(&path, cluster)?;
+        if !is_new {
+            let found = read_shape(&path)?;
+            check_shape(&path, cluster, &found.settings, &shape_of(cluster, settings))?;
+        }
+        write_shape(&path, &shape_text(cluster, settings)).map_err(fails)?;
         write_names(&path, cluster).map_err(fails)?;
         Ok(Directory { path, _lock: lock })
     }
@@ -128,30 +157,17 @@ fn open_lock(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).truncate(false).write(true).open(path)
 }
 
-/// Writes down at the first start what the data depends on, and compares it at every later one.
-fn check_shape(path: &Path, cluster: &Cluster) -> Result<(), DirectoryError> {
-    let fails = |error| DirectoryError::Machine { path: path.into(), error };
-    let file = path.join(SHAPE);
-    let expected = format!(
-        "ensue 1 cluster {} datacenter {} number {} partitions {}",
-        cluster.name,
-        cluster.own_datacenter().name,
-        cluster.own.0,
-        cluster.partitions
-    );
-    match fs::read_to_string(&file) {
-        Ok(found) if found.trim() == expected => Ok(()),
-        Ok(found) => {
-            let found = found.trim().chars().take(200).collect();
-            Err(DirectoryError::Other { path: path.into(), found, expected })
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => write_shape(&file, &expected).map_err(fails),
-        Err(error) => Err(fails(error)),
-    }
+/// The whole file, of a node with these settings.
+pub(crate) fn shape_text(cluster: &Cluster, settings: &Settings) -> String {
+    format!("{SHAPE_TITLE}\n{}", shape_of(cluster, settings).text())
 }
 
-fn write_shape(path: &Path, text: &str) -> io::Result<()> {
-    crate::disk::replace(path, format!("{text}\n").as_bytes())
+fn write_shape(folder: &Path, text: &str) -> io::Result<()> {
+    let path = folder.join(SHAPE);
+    if fs::read(&path).is_ok_and(|found| found == text.as_bytes()) {
+        return Ok(());
+    }
+    crate::disk::replace(&path, text.as_bytes())
 }
 
 fn write_names(path: &Path, cluster: &Cluster) -> io::Result<()> {

@@ -98,7 +98,7 @@ impl Disk {
     fn folder(&mut self, partition: PartitionId) -> &mut Folder {
         let root = &self.root;
         self.partitions.entry(partition).or_insert_with(|| Folder {
-            path: root.join(format!("p{:04}", partition.0)),
+            path: root.join(folder_name(partition)),
             open: Vec::new(),
             syncs_running: 0,
             waiting: VecDeque::new(),
@@ -287,6 +287,11 @@ fn is_full(error: &io::Error) -> bool {
 const TEMPORARY: &str = ".tmp";
 
 /// Bytes of a file that are rewritten at a time.
+/// A partition's folder in that of its datacenter.
+pub(crate) fn folder_name(partition: PartitionId) -> String {
+    format!("p{:04}", partition.0)
+}
+
 const REWRITE_BYTES: usize = 1 << 20;
 
 /// Replaces a file as a whole: after a crash it has the old content or the new one.

@@ -8,7 +8,7 @@ use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::fsck::{Fsck, FsckReport, check};
 use ensue_store::layout::decode_entry;
 use ensue_store::log::LogOptions;
-use ensue_store::recovery::RecoveryOptions;
+use ensue_store::recovery::{RecoveryOptions, is_unused};
 use ensue_store::superblock::{FORMAT, Superblock};
 use ensue_types::{DirectoryId, Incarnation, PartitionId, Position};
 use rustix::fs::{FlockOperation, flock};
@@ -26,6 +26,16 @@ pub struct Checked {
     pub report: FsckReport,
 }
 
+/// What a check tells, one after another.
+#[derive(Clone, Debug)]
+pub enum Finding {
+    Partition(Box<Checked>),
+    /// Partitions hold data in this folder, and the file that says what it is, is missing: nothing in it can be checked, or served.
+    NoShape {
+        folder: PathBuf,
+    },
+}
+
 /// Why nothing could be checked.
 #[derive(Debug, Error)]
 pub enum FsckError {
@@ -40,13 +50,18 @@ pub enum FsckError {
 }
 
 /// Checks a node's `dir`, or the folder of one datacenter in it; `found` is told of each partition.
-pub fn run(path: &Path, mut found: impl FnMut(Checked)) -> Result<(), FsckError> {
+pub fn run(path: &Path, mut found: impl FnMut(Finding)) -> Result<(), FsckError> {
     for folder in datacenters(path)? {
         let _locks = lock(&folder, FlockOperation::NonBlockingLockShared)?;
+        if !folder.join(directory::SHAPE).is_file() {
+            found(Finding::NoShape { folder });
+            continue;
+        }
         let shape = directory::read_shape(&folder)?;
         for (partition, path) in partitions(&folder)? {
             let report = check_partition(path, &shape, partition);
-            found(Checked { datacenter: shape.datacenter.clone(), partition, report });
+            let datacenter = shape.datacenter.clone();
+            found(Finding::Partition(Box::new(Checked { datacenter, partition, report })));
         }
     }
     Ok(())
@@ -54,12 +69,15 @@ pub fn run(path: &Path, mut found: impl FnMut(Checked)) -> Result<(), FsckError>
 
 /// The folders of datacenters at a path.
 pub(crate) fn datacenters(path: &Path) -> Result<Vec<PathBuf>, FsckError> {
-    let has_shape = |folder: &Path| folder.join(directory::SHAPE).is_file();
-    if has_shape(path) {
+    // A folder that has lost its `shape` is one all the same, if partitions hold data in it.
+    let is_one = |folder: &Path| {
+        folder.join(directory::SHAPE).is_file() || folder.is_dir() && holds_data(folder).unwrap_or(false)
+    };
+    if is_one(path) {
         return Ok(vec![path.into()]);
     }
     let mut folders = entries(path)?;
-    folders.retain(|folder| has_shape(folder));
+    folders.retain(|folder| is_one(folder));
     if folders.is_empty() {
         return Err(FsckError::NoData { path: path.into() });
     }
@@ -91,10 +109,25 @@ pub(crate) fn lock(folder: &Path, how: FlockOperation) -> Result<Vec<File>, Fsck
     Ok(locks)
 }
 
+/// Whether a partition's folder below this one has been written to.
+pub(crate) fn holds_data(folder: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() && partition_of(&path).is_some() && !is_unused(&list(&path)?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Which partition's folder this is, by its name.
+fn partition_of(path: &Path) -> Option<PartitionId> {
+    path.file_name()?.to_str()?.strip_prefix('p')?.parse().ok().map(PartitionId)
+}
+
 pub(crate) fn partitions(folder: &Path) -> Result<Vec<(PartitionId, PathBuf)>, FsckError> {
-    let number = |path: &Path| path.file_name()?.to_str()?.strip_prefix('p')?.parse().ok();
     let all = entries(folder)?.into_iter().filter(|path| path.is_dir());
-    Ok(all.filter_map(|path| Some((PartitionId(number(&path)?), path))).collect())
+    Ok(all.filter_map(|path| Some((partition_of(&path)?, path))).collect())
 }
 
 /// Hands out, as a line of JSON each, what a partition wrote after a position of its own stream, for an operator who gives a directory

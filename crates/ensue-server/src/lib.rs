@@ -22,6 +22,8 @@ pub mod log;
 mod peers;
 mod pump;
 pub mod recover;
+pub mod secret;
+mod settings;
 pub mod shaper;
 pub mod shutdown;
 #[cfg(test)]

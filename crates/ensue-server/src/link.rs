@@ -6,7 +6,11 @@
 
 use crate::bounds::{BUFFER_KEPT_BYTES, PEER_OUTPUT_BYTES_MAX, READ_BYTES_PER_TURN};
 use bytes::BytesMut;
-use ensue_wire::{CoreName, Envelope, FrameReader, HandshakeError, Hello, WireError};
+use ensue_node::link_rule::NotTheirs;
+use ensue_wire::{
+    CoreName, Envelope, FrameReader, FrameWriter, Handshake, HandshakeError, Identity, Joined, NONCE_BYTES,
+    Speaker, WireError,
+};
 use mio::net::TcpStream;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -21,12 +25,23 @@ pub(crate) enum LinkError {
     Machine(#[from] io::Error),
     #[error("{0}")]
     Handshake(#[from] HandshakeError),
-    #[error("{0} is not ours to be dialled by")]
-    NotExpected(CoreName),
+    #[error("{0} is not ours to be dialled by: compare the `node` lines of both sides")]
+    NotExpected(Speaker),
     #[error("{0}")]
     Wire(#[from] WireError),
+    #[error("it sent what is not its to send: {0}")]
+    NotTheirs(#[from] NotTheirs),
+    #[error(
+        "it is another machine, and without a `cluster-secret` only this one's peers are believed \
+         (`peer-unauthenticated yes` believes anybody)"
+    )]
+    NoSecret,
+    #[error("it closed the connection during the handshake; if it refuses us, its log says why")]
+    Parted,
     #[error("it did not finish the handshake in time")]
     Slow,
+    #[error("it proved nothing, and others wait")]
+    GaveWay,
     #[error("it does not take what is sent to it")]
     OutputFull,
     #[error("it connected again")]
@@ -35,14 +50,40 @@ pub(crate) enum LinkError {
     Cut,
 }
 
+impl LinkError {
+    /// Whether somebody has to change something before such a link comes up.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            LinkError::Handshake(_)
+                | LinkError::NotExpected(_)
+                | LinkError::Wire(_)
+                | LinkError::NotTheirs(_)
+                | LinkError::NoSecret
+        )
+    }
+
+    /// Whether whoever is refused has proved who it is, as far as anybody must: nobody else can make such lines in a log.
+    pub(crate) fn is_of_a_proven_peer(&self) -> bool {
+        matches!(self, LinkError::Handshake(HandshakeError::OtherSettings(_)) | LinkError::NotExpected(_))
+    }
+}
+
 /// How far the connection has come.
 #[derive(Debug)]
 pub(crate) enum Phase {
     /// We dialled and wait until the socket is connected.
     Connecting,
-    /// Connected; the peer has not said who it is.
-    Greeting,
-    Up,
+    /// Connected; the peer has not proved yet who it is.
+    Greeting(Box<Handshake>),
+    Up(Box<Frames>),
+}
+
+/// Both directions of a link that is up.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    reader: FrameReader,
+    writer: FrameWriter,
 }
 
 /// One connection.
@@ -56,7 +97,6 @@ pub(crate) struct Link {
     /// It stands in the list of links that have bytes to read.
     pub(crate) is_queued: bool,
     input: BytesMut,
-    frames: FrameReader,
     output: Vec<u8>,
     /// Bytes of the output that the socket has taken.
     written: usize,
@@ -78,7 +118,6 @@ impl Link {
             began_us: now_us,
             is_queued: false,
             input: BytesMut::new(),
-            frames: FrameReader::default(),
             output: Vec::new(),
             written: 0,
             released: 0,
@@ -89,7 +128,7 @@ impl Link {
     }
 
     pub(crate) fn is_up(&self) -> bool {
-        matches!(self.phase, Phase::Up)
+        matches!(self.phase, Phase::Up(_))
     }
 
     pub(crate) fn on_readable(&mut self) {
@@ -108,27 +147,36 @@ impl Link {
         }
     }
 
-    /// Sends our side of the handshake; it is never delayed.
-    pub(crate) fn greet(&mut self, own: &Hello) {
-        self.output.extend_from_slice(&own.encode());
+    /// Begins the handshake of a connection that we dialled; it is never delayed.
+    pub(crate) fn greet(&mut self, identity: &Identity, nonce: [u8; NONCE_BYTES], to: CoreName) {
+        let handshake = Handshake::dial(identity, nonce, to, &mut self.output);
         self.released = self.output.len();
-        self.phase = Phase::Greeting;
+        self.phase = Phase::Greeting(Box::new(handshake));
     }
 
-    /// Takes the peer's side of the handshake, if it has arrived, and says who it is.
-    pub(crate) fn take_greeting(&mut self, own: &Hello) -> Result<Option<CoreName>, LinkError> {
-        let Some(theirs) = Hello::next(&mut self.input)? else { return Ok(None) };
-        match self.peer {
-            Some(dialled) => ensue_wire::negotiate_dialled(own, &theirs, dialled)?,
-            None => ensue_wire::negotiate(own, &theirs)?,
-        };
-        Ok(Some(theirs.name()))
+    /// Who a peer that has proved nothing yet says it is.
+    pub(crate) fn claimed(&self) -> Option<CoreName> {
+        match &self.phase {
+            Phase::Greeting(handshake) => handshake.claimed(),
+            _ => None,
+        }
+    }
+
+    /// Takes the next steps of the handshake that have arrived; says who the peer is when it has proved it.
+    pub(crate) fn shake_hands(&mut self, identity: &Identity) -> Result<Option<CoreName>, LinkError> {
+        let Phase::Greeting(handshake) = &mut self.phase else { return Ok(None) };
+        let result = handshake.advance(identity, &mut self.input, &mut self.output);
+        self.released = self.output.len();
+        let Some(Joined { peer, reader, writer, .. }) = result? else { return Ok(None) };
+        self.phase = Phase::Up(Box::new(Frames { reader, writer }));
+        Ok(Some(peer))
     }
 
     /// Encodes a message, to leave after the delay and after everything before it.
     pub(crate) fn send(&mut self, envelope: &Envelope, now_us: u64, delay_us: u64) -> Result<(), LinkError> {
+        let Phase::Up(frames) = &mut self.phase else { return Ok(()) };
         let before = self.output.len();
-        ensue_wire::write_envelope(envelope, &mut self.output)?;
+        frames.writer.write_envelope(envelope, &mut self.output)?;
         let length = self.output.len() - before;
         let due_us = (now_us + delay_us).max(self.held.back().map_or(0, |&(due_us, _)| due_us));
         if due_us <= now_us && self.held.is_empty() {
@@ -212,7 +260,8 @@ impl Link {
 
     /// The next message that has arrived whole.
     pub(crate) fn next_message(&mut self) -> Result<Option<Envelope>, LinkError> {
-        match self.frames.next(&mut self.input)? {
+        let Phase::Up(frames) = &mut self.phase else { return Ok(None) };
+        match frames.reader.next(&mut self.input)? {
             Some(body) => Ok(Some(ensue_wire::decode(&body)?)),
             None => Ok(None),
         }

@@ -2,28 +2,36 @@
 //!
 //! One connection a pair of cores, dialled by the lower (datacenter, core). A message for a link that is down is
 //! dropped: the node sends again when the link is up. A peer that does something that is not allowed is disconnected,
-//! counted, and dialled again later, if it is ours to dial.
+//! counted, and dialled again later, if it is ours to dial. Whoever connects has a second to prove who it is, and what it
+//! says then is taken only if it is its to say.
 
+mod condition;
 mod dial;
+mod door;
 
 use crate::bounds::{
-    HANDSHAKE_US, PEER_ANSWERS_MS_MAX, PEER_PROBE_AFTER_S, PEER_PROBE_INTERVAL_S, PEER_PROBES_MAX,
-    READ_BYTES, STRANGERS_MAX,
+    HANDSHAKE_US, PEER_ACCEPTS_PER_TURN, PEER_ANSWERS_MS_MAX, PEER_PROBE_AFTER_S, PEER_PROBE_INTERVAL_S,
+    PEER_PROBES_MAX, READ_BYTES, STRANGER_SILENT_US, STRANGER_US, STRANGERS_MAX,
 };
 use crate::link::{Link, LinkError, Phase};
 use crate::log::{self, Throttle};
+use crate::secret;
 use crate::shaper::Shaper;
+use condition::Condition;
 use dial::Dial;
 pub(crate) use dial::{Resolve, Resolved};
-use ensue_node::Input;
+use door::Stranger;
+use ensue_node::link_rule::admit;
+use ensue_node::{Input, Topology};
 use ensue_types::DatacenterId;
-use ensue_wire::{CoreName, Envelope, Hello, WireError};
+use ensue_wire::{CoreName, Envelope, Handshake, Identity, Keys, WireError};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,12 +39,17 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Peers {
     own: CoreName,
-    hello: Hello,
+    identity: Identity,
+    topology: Topology,
+    /// Peers of other machines are believed, too: there is a secret, or an operator wants it so.
+    believes_others: bool,
     shaper: Arc<Shaper>,
     generation: u64,
     listener: TcpListener,
     /// The listener may have more connections than were accepted.
     backlog: bool,
+    /// When to look at the listener again, while nobody at the door has had its time.
+    rests_until_us: Option<u64>,
     slots: BTreeMap<CoreName, Slot>,
     links: HashMap<usize, Link, FixedState>,
     next_id: usize,
@@ -44,7 +57,19 @@ pub(crate) struct Peers {
     dirty: Vec<usize>,
     scratch: Box<[u8]>,
     complaints: Throttle,
+    /// Of those who proved nothing, so that they do not keep others' lines away.
+    door_complaints: Throttle,
     refused: u64,
+}
+
+/// What a core says and believes on its links.
+#[derive(Debug)]
+pub(crate) struct Stance {
+    pub(crate) own: CoreName,
+    pub(crate) identity: Identity,
+    pub(crate) topology: Topology,
+    /// Peers of other machines are believed without a proof.
+    pub(crate) unauthenticated: bool,
 }
 
 /// What is known of one peer.
@@ -54,34 +79,33 @@ struct Slot {
     dial: Option<Dial>,
     /// The connection that is up or on its way.
     link: Option<usize>,
-}
-
-/// Whom a link belongs to, for the lines of the log.
-fn name(peer: Option<CoreName>) -> String {
-    peer.map_or("a stranger".into(), |peer| peer.to_string())
+    condition: Condition,
 }
 
 impl Peers {
     /// `addresses` are those of every core outside this node.
     pub(crate) fn new(
         addresses: Vec<(CoreName, String, u16)>,
-        hello: Hello,
+        stance: Stance,
         shaper: Arc<Shaper>,
         listener: TcpListener,
         resolve: &Resolve,
     ) -> Peers {
-        let own = hello.name();
+        let Stance { own, identity, topology, unauthenticated } = stance;
         let slots = addresses.into_iter().map(|(peer, host, port)| {
             let dial = (own < peer).then(|| Dial::new(peer, host, port, Arc::clone(resolve)));
-            (peer, Slot { dial, link: None })
+            (peer, Slot { dial, link: None, condition: Condition::new() })
         });
         Peers {
             own,
-            hello,
+            believes_others: unauthenticated || identity.keys != Keys::Open,
+            identity,
+            topology,
             generation: shaper.generation(),
             shaper,
             listener,
             backlog: false,
+            rests_until_us: None,
             slots: slots.collect(),
             links: HashMap::default(),
             next_id: 0,
@@ -89,6 +113,7 @@ impl Peers {
             dirty: Vec::new(),
             scratch: vec![0; READ_BYTES].into_boxed_slice(),
             complaints: Throttle::default(),
+            door_complaints: Throttle::default(),
             refused: 0,
         }
     }
@@ -99,6 +124,27 @@ impl Peers {
 
     pub(crate) fn on_listener_ready(&mut self) {
         self.backlog = true;
+    }
+
+    /// What `INFO` shall say before anything has happened.
+    pub(crate) fn report_all(&self, inputs: &mut VecDeque<Input>) {
+        let datacenters = self.topology.datacenters.len() as u8;
+        for datacenter in (0..datacenters).map(DatacenterId) {
+            if self.slots.keys().any(|peer| peer.datacenter == datacenter) {
+                self.report(datacenter, inputs);
+            }
+        }
+    }
+
+    fn report(&self, datacenter: DatacenterId, inputs: &mut VecDeque<Input>) {
+        let there = self.slots.iter().filter(|(peer, _)| peer.datacenter == datacenter);
+        let conditions = there.map(|(_, slot)| &slot.condition);
+        inputs.push_back(Input::LinkReport(condition::report(datacenter, conditions)));
+    }
+
+    /// A core, by the names of the configuration.
+    fn name(&self, peer: CoreName) -> String {
+        self.identity.speaker(peer).to_string()
     }
 
     /// Sends a message, or drops it if the link is down.
@@ -117,6 +163,7 @@ impl Peers {
             Ok(()) => self.dirty.push(id),
             // Nothing was written: the link stays, and whoever waits for an answer gets the error of a timeout.
             Err(LinkError::Wire(error @ WireError::Ours(_))) => {
+                let to = self.identity.speaker(to);
                 self.complaints.warning(now_us, format_args!("a message to {to} was dropped: {error}"));
             }
             Err(error) => self.end(now_us, id, &error, registry, inputs),
@@ -146,8 +193,12 @@ impl Peers {
             self.generation = generation;
             self.apply_shape(now_us, registry, inputs);
         }
-        self.accept(now_us, registry);
-        self.dial_due(now_us, registry);
+        if self.rests_until_us.is_some_and(|until_us| until_us <= now_us) {
+            self.rests_until_us = None;
+            self.backlog = true;
+        }
+        self.accept(now_us, registry, inputs);
+        self.dial_due(now_us, registry, inputs);
     }
 
     /// When [`Peers::tend`] or [`Peers::flush`] has something to do without an event.
@@ -155,7 +206,8 @@ impl Peers {
         let held = self.links.values().filter_map(Link::next_us);
         let dials = self.slots.values().filter(|slot| slot.link.is_none());
         let dials = dials.filter_map(|slot| slot.dial.as_ref().and_then(Dial::next_us));
-        held.chain(dials).min()
+        let handshakes = self.links.values().filter(|link| !link.is_up()).map(deadline_us);
+        held.chain(dials).chain(handshakes).chain(self.rests_until_us).min()
     }
 
     /// Whether there is work that no event will announce.
@@ -167,7 +219,7 @@ impl Peers {
     pub(crate) fn resolved(&mut self, now_us: u64, resolved: Resolved) {
         if let Some(dial) = self.slots.get_mut(&resolved.peer).and_then(|slot| slot.dial.as_mut()) {
             if let Err(error) = dial.resolved(now_us, resolved.address) {
-                let peer = resolved.peer;
+                let peer = self.identity.speaker(resolved.peer);
                 self.complaints.warning(now_us, format_args!("the address of {peer} is not known: {error}"));
             }
         }
@@ -189,32 +241,80 @@ impl Peers {
         self.shaper.is_cut(self.own.datacenter, datacenter)
     }
 
-    fn accept(&mut self, now_us: u64, registry: &Registry) {
-        while self.backlog {
+    fn accept(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
+        for _ in 0..PEER_ACCEPTS_PER_TURN {
+            if !self.backlog || !self.has_room_at_the_door(now_us, registry, inputs) {
+                return;
+            }
             match self.listener.accept() {
-                Ok((stream, address)) => {
-                    let strangers = self.links.values().filter(|link| link.peer.is_none()).count();
-                    if strangers >= STRANGERS_MAX {
-                        self.complaints
-                            .warning(now_us, format_args!("too many strangers, {address} is refused"));
-                        continue;
-                    }
-                    self.add_link(now_us, stream, Phase::Greeting, None, registry);
+                Ok((stream, address)) if self.believes(address.ip()) => {
+                    let nonce = match secret::random() {
+                        Ok(nonce) => nonce,
+                        Err(error) => return self.cannot_accept(now_us, &error),
+                    };
+                    let handshake = Handshake::accept(&self.identity, nonce);
+                    self.add_link(now_us, stream, Phase::Greeting(Box::new(handshake)), None, registry);
+                }
+                Ok((_, address)) => {
+                    self.refused += 1;
+                    let (reason, count) = (LinkError::NoSecret, self.refused);
+                    self.door_complaints.warning(
+                        now_us,
+                        format_args!("peer {address} was refused: {reason} ({count} so far)"),
+                    );
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.backlog = false,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    // Without file descriptors the next event or the next connection tries again.
-                    self.complaints.warning(now_us, format_args!("cannot accept a peer: {error}"));
-                    self.backlog = false;
-                }
+                Err(error) => self.cannot_accept(now_us, &error),
             }
         }
     }
 
-    fn dial_due(&mut self, now_us: u64, registry: &Registry) {
+    /// Without file descriptors the next event or the next connection tries again.
+    fn cannot_accept(&mut self, now_us: u64, error: &io::Error) {
+        self.complaints.warning(now_us, format_args!("cannot accept a peer: {error}"));
+        self.backlog = false;
+    }
+
+    fn believes(&self, address: IpAddr) -> bool {
+        self.believes_others || address.to_canonical().is_loopback()
+    }
+
+    /// Whether one more may come in, if need be in the place of one that had its time.
+    fn has_room_at_the_door(
+        &mut self,
+        now_us: u64,
+        registry: &Registry,
+        inputs: &mut VecDeque<Input>,
+    ) -> bool {
+        let strangers: Vec<Stranger> = self
+            .links
+            .iter()
+            .filter(|(_, link)| link.peer.is_none())
+            .map(|(&id, link)| Stranger {
+                id,
+                source: link.stream.peer_addr().ok().map(|address| address.ip()),
+                claims: link.claimed().is_some(),
+                age_us: now_us.saturating_sub(link.began_us),
+            })
+            .collect();
+        if strangers.len() < STRANGERS_MAX {
+            return true;
+        }
+        match door::who_gives_way(&strangers) {
+            Some(id) => self.end(now_us, id, &LinkError::GaveWay, registry, inputs),
+            None => {
+                self.backlog = false;
+                self.rests_until_us = Some(now_us + STRANGER_SILENT_US);
+                return false;
+            }
+        }
+        true
+    }
+
+    fn dial_due(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
         let own = self.own.datacenter;
-        let mut connected = Vec::new();
+        let (mut connected, mut fallen) = (Vec::new(), Vec::new());
         for (&peer, slot) in self.slots.iter_mut().filter(|(_, slot)| slot.link.is_none()) {
             let Some(dial) = slot.dial.as_mut() else { continue };
             if self.shaper.is_cut(own, peer.datacenter) {
@@ -224,7 +324,7 @@ impl Peers {
             match dial.connect(now_us) {
                 Ok(Some(stream)) => connected.push((peer, stream)),
                 Ok(None) => {}
-                Err(error) => log::debug(format_args!("{} cannot be dialled: {error}", peer)),
+                Err(error) => fallen.push((peer, LinkError::Machine(error))),
             }
         }
         for (peer, stream) in connected {
@@ -232,6 +332,9 @@ impl Peers {
             if let Some(slot) = self.slots.get_mut(&peer) {
                 slot.link = id;
             }
+        }
+        for (peer, error) in fallen {
+            self.fall(peer, &error, inputs);
         }
     }
 
@@ -250,7 +353,8 @@ impl Peers {
         if let Err(error) =
             registry.register(&mut stream, token_of(id), Interest::READABLE | Interest::WRITABLE)
         {
-            self.complaints.warning(now_us, format_args!("{} cannot be served: {error}", name(peer)));
+            let who = peer.map_or("a peer".into(), |peer| self.name(peer));
+            self.complaints.warning(now_us, format_args!("{who} cannot be served: {error}"));
             return None;
         }
         self.links.insert(id, Link::new(stream, phase, peer, now_us));
@@ -276,27 +380,33 @@ impl Peers {
         inputs: &mut VecDeque<Input>,
     ) -> Result<(), LinkError> {
         let Some(link) = self.links.get_mut(&id) else { return Ok(()) };
-        if matches!(link.phase, Phase::Connecting) {
+        if let (Phase::Connecting, Some(to)) = (&link.phase, link.peer) {
             if !link.is_connected()? {
                 return Ok(());
             }
-            link.greet(&self.hello);
+            // We show a peer nothing that we would not believe.
+            if !self.believes_others && !link.stream.peer_addr()?.ip().to_canonical().is_loopback() {
+                return Err(LinkError::NoSecret);
+            }
+            link.greet(&self.identity, secret::random()?, to);
             self.dirty.push(id);
         }
         let has_more = link.fill(&mut self.scratch)?;
-        if matches!(link.phase, Phase::Greeting) {
-            if let Some(peer) = link.take_greeting(&self.hello)? {
+        if matches!(link.phase, Phase::Greeting(_)) {
+            self.dirty.push(id);
+            if let Some(peer) = link.shake_hands(&self.identity)? {
                 self.welcome(now_us, id, peer, registry, inputs)?;
             }
         }
         let Some(link) = self.links.get_mut(&id) else { return Ok(()) };
-        if link.is_up() {
+        if let (true, Some(peer)) = (link.is_up(), link.peer) {
             while let Some(envelope) = link.next_message()? {
+                admit(&self.topology, self.own.core, peer, &envelope)?;
                 inputs.push_back(Input::Message(envelope));
             }
         }
         if link.is_closed() {
-            return Err(LinkError::Closed);
+            return Err(if link.is_up() { LinkError::Closed } else { LinkError::Parted });
         }
         if has_more {
             link.is_queued = true;
@@ -305,7 +415,7 @@ impl Peers {
         Ok(())
     }
 
-    /// The peer has said who it is.
+    /// The peer has proved who it is.
     fn welcome(
         &mut self,
         now_us: u64,
@@ -322,26 +432,21 @@ impl Peers {
             // Only whoever is ours to be dialled by may come this way, so that a pair has one connection.
             let known = self.slots.get(&peer).is_some_and(|slot| slot.dial.is_none());
             if !known {
-                return Err(LinkError::NotExpected(peer));
+                return Err(LinkError::NotExpected(self.identity.speaker(peer)));
             }
             if let Some(earlier) = self.slots.get(&peer).and_then(|slot| slot.link) {
                 self.end(now_us, earlier, &LinkError::Replaced, registry, inputs);
             }
         }
         let Some(link) = self.links.get_mut(&id) else { return Ok(()) };
-        if dialled.is_none() {
-            link.greet(&self.hello);
-            link.peer = Some(peer);
-            self.dirty.push(id);
-        }
-        link.phase = Phase::Up;
+        link.peer = Some(peer);
         if let Some(slot) = self.slots.get_mut(&peer) {
             slot.link = Some(id);
             if let Some(dial) = slot.dial.as_mut() {
                 dial.succeeded();
             }
         }
-        log::verbose(format_args!("link from {} to {peer} is up", self.own));
+        self.rise(peer, inputs);
         inputs.push_back(Input::LinkUp { datacenter: peer.datacenter, core: peer.core });
         Ok(())
     }
@@ -363,9 +468,9 @@ impl Peers {
         self.dirty = dirty;
     }
 
-    /// Ends handshakes that take too long.
+    /// Ends handshakes that take too long. Called when everything that has arrived was read, however long that took.
     pub(crate) fn clean_up(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
-        let is_late = |link: &Link| !link.is_up() && now_us.saturating_sub(link.began_us) > HANDSHAKE_US;
+        let is_late = |link: &Link| !link.is_up() && deadline_us(link) <= now_us;
         let late: Vec<usize> =
             self.links.iter().filter(|(_, link)| is_late(link)).map(|(&id, _)| id).collect();
         for id in late {
@@ -385,29 +490,82 @@ impl Peers {
         let Some(mut link) = self.links.remove(&id) else { return };
         // Dropping the socket would take it out of the poll as well.
         let _ = registry.deregister(&mut link.stream);
-        if matches!(reason, LinkError::Handshake(_) | LinkError::NotExpected(_) | LinkError::Wire(_)) {
-            self.refused += 1;
-            let from = link.stream.peer_addr().map_or("?".into(), |address| address.to_string());
-            let count = self.refused;
-            self.complaints.warning(
-                now_us,
-                format_args!("peer {from} ({}) was disconnected: {reason} ({count} so far)", name(link.peer)),
-            );
-        }
-        let Some(peer) = link.peer else { return };
+        // So that the other side comes to the same verdict; it may be gone, and then it has its own reasons.
+        let _ = link.flush(now_us);
+        self.refused += u64::from(reason.is_refusal());
+        let Some(peer) = link.peer else { return self.end_stranger(now_us, &link, reason, inputs) };
         let Some(slot) = self.slots.get_mut(&peer) else { return };
         if slot.link == Some(id) {
             slot.link = None;
             if let Some(dial) = slot.dial.as_mut() {
                 dial.rest(now_us);
             }
+            if slot.condition.is_up {
+                inputs.push_back(Input::LinkDown { datacenter: peer.datacenter, core: peer.core });
+            }
         }
-        if link.is_up() {
-            let line = format!("link from {} to {peer} is down: {reason}", self.own);
-            self.complaints.warning(now_us, line);
-            inputs.push_back(Input::LinkDown { datacenter: peer.datacenter, core: peer.core });
+        if !matches!(reason, LinkError::Replaced) {
+            self.fall(peer, reason, inputs);
         }
     }
+
+    /// Whoever did not get in may be anybody, also where it says who it is: a refusal shows in `INFO`, and lines of the log are few.
+    fn end_stranger(&mut self, now_us: u64, link: &Link, reason: &LinkError, inputs: &mut VecDeque<Input>) {
+        let from = link.stream.peer_addr().map_or("?".into(), |address| address.to_string());
+        if !reason.is_refusal() {
+            return log::verbose(format_args!("{from} connected, and nothing came of it: {reason}"));
+        }
+        let is_free = |peer: &CoreName| self.slots.get(peer).is_some_and(|slot| slot.link.is_none());
+        let claimed = link.claimed().filter(is_free);
+        let who = claimed.map_or("nobody known".into(), |peer| self.name(peer));
+        let count = self.refused;
+        match claimed {
+            Some(peer) if reason.is_of_a_proven_peer() => self.fall(peer, reason, inputs),
+            Some(peer) if !self.set_fallen(peer, reason, inputs) => {}
+            _ => self.door_complaints.warning(
+                now_us,
+                format_args!("peer {from}, {who} as it says, is refused: {reason} ({count} so far)"),
+            ),
+        }
+    }
+
+    /// The link with this peer is up.
+    fn rise(&mut self, peer: CoreName, inputs: &mut VecDeque<Input>) {
+        let Some(slot) = self.slots.get_mut(&peer) else { return };
+        if slot.condition.rise() {
+            log::verbose(format_args!("link from {} to {} is up", self.name(self.own), self.name(peer)));
+            self.report(peer.datacenter, inputs);
+        }
+    }
+
+    /// The link with this peer is down, or did not come up. Each reason is told once, until it is another one.
+    fn fall(&mut self, peer: CoreName, reason: &LinkError, inputs: &mut VecDeque<Input>) {
+        let was_up = self.slots.get(&peer).is_some_and(|slot| slot.condition.is_up);
+        if !self.set_fallen(peer, reason, inputs) {
+            return;
+        }
+        let (own, name) = (self.name(self.own), self.name(peer));
+        match (reason.is_refusal(), was_up) {
+            (true, _) => log::warning(format_args!("link from {own} to {name} is refused: {reason}")),
+            (false, true) => log::warning(format_args!("link from {own} to {name} is down: {reason}")),
+            (false, false) => log::verbose(format_args!("link from {own} to {name} is not up: {reason}")),
+        }
+    }
+
+    /// For `INFO`. True if it is news.
+    fn set_fallen(&mut self, peer: CoreName, reason: &LinkError, inputs: &mut VecDeque<Input>) -> bool {
+        let Some(slot) = self.slots.get_mut(&peer) else { return false };
+        let is_news = slot.condition.fall(reason.is_refusal(), reason.to_string());
+        if is_news {
+            self.report(peer.datacenter, inputs);
+        }
+        is_news
+    }
+}
+
+/// Until when a handshake must be over.
+fn deadline_us(link: &Link) -> u64 {
+    link.began_us + if link.peer.is_some() { HANDSHAKE_US } else { STRANGER_US }
 }
 
 /// No delay for small messages, and an end in time for a link whose other side is gone without a word.

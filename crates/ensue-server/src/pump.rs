@@ -97,6 +97,7 @@ impl Pump {
             let core = CoreId(self.first_core.0 + index as u16);
             self.state.inputs.push_back(Input::LinkUp { datacenter: self.name.datacenter, core });
         }
+        self.peers.report_all(&mut self.state.inputs);
         self.drain();
         self.end_turn();
         self.write()
@@ -113,11 +114,11 @@ impl Pump {
         let inputs = &mut self.state.inputs;
         self.peers.tend(now_us, registry, inputs);
         self.peers.read(now_us, registry, inputs);
+        self.peers.clean_up(now_us, registry, inputs);
         self.clients.read(now_us, registry, inputs);
         if now_us >= self.state.next_housekeeping_us {
             self.state.next_housekeeping_us = now_us + HOUSEKEEPING_US;
             self.clients.clean_up(now_us, registry, inputs);
-            self.peers.clean_up(now_us, registry, inputs);
         }
         if self.node.next_timer().is_some_and(|due_us| due_us <= now_us) {
             inputs.push_back(Input::Timer);

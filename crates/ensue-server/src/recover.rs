@@ -4,14 +4,17 @@
 //! may hold what would be declared lost. Whom the operator gives up is written into the partition's superblock. It counts
 //! for the next start with a lost tail, and is forgotten when that one has caught up. Nothing else is changed.
 
+use crate::config::{Config, ConfigError};
 use crate::directory;
 use crate::disk;
 use crate::fsck::{self, FsckError};
+use crate::settings::settings;
 use ensue_store::disk::FileName;
 use ensue_store::layout::LayoutError;
 use ensue_store::recovery::is_unused;
 use ensue_store::superblock::Superblock;
 use ensue_types::PartitionId;
+use ensue_wire::cluster_hash;
 use rustix::fs::FlockOperation;
 use std::fs::{self, File};
 use std::io;
@@ -33,6 +36,16 @@ pub enum RecoverError {
     Own { name: String },
     #[error("{path}: {error}")]
     Superblock { path: PathBuf, error: LayoutError },
+    #[error("{path} has its file `shape`: nothing is to be written anew")]
+    HasShape { path: PathBuf },
+    #[error("{path} holds no data of a datacenter")]
+    NoData { path: PathBuf },
+    #[error(
+        "{path} is partition {found}, and the configuration makes it {expected}: it is not the one that the data was written with"
+    )]
+    OtherConfig { path: PathBuf, found: String, expected: String },
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     #[error("cannot use {path}: {error}")]
     Machine { path: PathBuf, error: io::Error },
 }
@@ -87,6 +100,65 @@ impl Plan {
                 .map_err(|error| RecoverError::Machine { path, error })?;
         }
         Ok(())
+    }
+}
+
+/// A file `shape` that can be written anew. As long as it lives, no node starts on the data.
+#[derive(Debug)]
+pub struct LostShape {
+    folder: PathBuf,
+    text: String,
+    _locks: Vec<File>,
+}
+
+/// Looks at a folder of data whose `shape` is lost, and makes it of a configuration, if the partitions are of that one: of
+/// its cluster, its datacenter and its number of partitions. Of the protocols they say nothing.
+pub fn lost_shape(dir: &Path, config: &Config) -> Result<LostShape, RecoverError> {
+    let cluster = config.cluster()?;
+    let below = dir.join(&cluster.own_datacenter().name);
+    let folder = if below.is_dir() { below } else { dir.to_path_buf() };
+    if folder.join(directory::SHAPE).exists() {
+        return Err(RecoverError::HasShape { path: folder });
+    }
+    let locks = fsck::lock(&folder, FlockOperation::NonBlockingLockExclusive)?;
+    let mut is_empty = true;
+    for (partition, path) in fsck::partitions(&folder)? {
+        let files = fsck::list(&path).map_err(|error| RecoverError::Machine { path: path.clone(), error })?;
+        if is_unused(&files) {
+            continue;
+        }
+        let path = path.join(FileName::Superblock.to_string());
+        let found = read_superblock(&path)?;
+        let words = |cluster: u128, datacenter: u8, partition: u16, partitions: u16| {
+            format!("{partition} of {partitions} in datacenter {datacenter} of cluster {cluster:032x}")
+        };
+        let found = words(found.cluster, found.datacenter.0, found.partition.0, found.partitions);
+        let hash = u128::from_le_bytes(cluster_hash(&cluster.name));
+        let expected = words(hash, cluster.own.0, partition.0, cluster.partitions);
+        if found != expected {
+            return Err(RecoverError::OtherConfig { path, found, expected });
+        }
+        is_empty = false;
+    }
+    if is_empty {
+        return Err(RecoverError::NoData { path: folder });
+    }
+    let text = directory::shape_text(&cluster, &settings(config, &cluster));
+    Ok(LostShape { folder, text, _locks: locks })
+}
+
+impl LostShape {
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.join(directory::SHAPE)
+    }
+
+    pub fn write(&self) -> Result<(), RecoverError> {
+        let path = self.path();
+        disk::replace(&path, self.text.as_bytes()).map_err(|error| RecoverError::Machine { path, error })
     }
 }
 

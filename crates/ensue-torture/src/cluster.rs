@@ -60,6 +60,7 @@ impl Cluster {
         let mut namespaces = namespaces.into_iter().map(Some).collect::<Vec<_>>();
         namespaces.resize_with(DATACENTERS, || None);
         let mut cluster = Cluster { plan, datacenters: Vec::new(), wires: Vec::new(), small_disk };
+        cluster.make_secrets()?;
         for (own, namespace) in namespaces.into_iter().enumerate() {
             let datacenter = cluster.prepare(own, namespace)?;
             cluster.datacenters.push(datacenter);
@@ -69,6 +70,22 @@ impl Cluster {
             cluster.start_server(datacenter, None)?;
         }
         Ok(cluster)
+    }
+
+    /// As an operator would: peers of other hosts are believed only if they prove who they are.
+    fn make_secrets(&self) -> Result<()> {
+        let names = (1..=DATACENTERS).map(|number| format!("dc{number}"));
+        let mut command = Command::new(&self.plan.binary);
+        let made = command.arg("secret").arg("--out").arg(self.secrets()).args(names).output();
+        let made = made.context("cannot run `ensue secret`")?;
+        if !made.status.success() {
+            bail!("`ensue secret`: {}", String::from_utf8_lossy(&made.stderr));
+        }
+        Ok(())
+    }
+
+    fn secrets(&self) -> PathBuf {
+        self.plan.directory.join("secrets")
     }
 
     fn prepare(&self, own: usize, namespace: Option<Namespace>) -> Result<Datacenter> {
@@ -100,6 +117,7 @@ impl Cluster {
             text += &format!("node dc{} {host}:{port} cores {CORES}\n", other + 1);
         }
         text += &format!("peer-bind {peer}\nbind {client}\nport {}\n", plan.port + own as u16);
+        text += &format!("cluster-secret {}/dc{}.secret\n", self.secrets().display(), own + 1);
         text += "protected-mode no\nloglevel notice\n";
         text += &format!("appendfsync {}\ndir {}\n", plan.appendfsync, directory.display());
         if let Some(protocol) = &plan.protocol {

@@ -61,8 +61,8 @@ pub enum Malformed {
 /// What the way did wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Damaged {
-    #[error("a body with checksum {computed:#010x}, announced as {announced:#010x}")]
-    Checksum { announced: u32, computed: u32 },
+    #[error("frame {sequence} is not what its sender sent: it was forged, changed, repeated or moved")]
+    Tag { sequence: u64 },
 }
 
 /// Why an envelope has no encoding.

@@ -1,23 +1,27 @@
-//! The first bytes of a connection between cores: who each side is, and which version both speak.
+//! The first bytes of a connection between cores: who each side is and proves to be, which version both speak, and that
+//! they are configured alike.
 //!
 //! ```text
-//!   0        8       10      12              28    29    30    32      36      38     40              72       76
-//!  +--------+-------+-------+---------------+-----+-----+-----+-------+-------+------+---------------+--------+
-//!  | magic  |version|version|cluster's hash | dc  | dcs |core | boot  |parti- |flags | proof of the  | CRC-32 |
-//!  | 8 bytes|min u16|max u16|16 bytes       | u8  | u8  | u16 | u32   |tions  | u16  | secret, or 0  | of 0-72|
-//!  +--------+-------+-------+---------------+-----+-----+-----+-------+-------+------+---------------+--------+
+//!   0        8       10      12     14     16      20       52               116              180      184
+//!  +--------+-------+-------+------+------+-------+--------+----------------+----------------+--------+
+//!  | magic  |version|version|flags | core | boot  | nonce  | cluster's name | datacenter's   | CRC-32 |
+//!  | 8 bytes|min u16|max u16| u16  | u16  | u32   |32 bytes| 64 bytes       | name, 64 bytes |of 0-180|
+//!  +--------+-------+-------+------+------+-------+--------+----------------+----------------+--------+
 //! ```
 //!
-//! Each side sends one `Hello` before any frame; its layout is the same in every version, for all time. `Hello::next`
-//! takes it off a connection and knows from the first bytes when something else is talking. `negotiate` compares the
-//! two and is a pure function: both sides come to the same version, or one of them refuses.
+//! Each side sends one `Hello` before anything else; its layout is the same in every version, for all time. Then each
+//! shows a proof, made of both hellos and the key that the two datacenters share, and then, in the first frame of each
+//! direction, its settings. [`Handshake`] takes these steps on bytes, for either side. `negotiate` compares two hellos and
+//! is a pure function: both sides come to the same version, or one of them refuses.
 //!
-//! The proof keeps out who does not know the secret and cannot listen. It is the same bytes in each connection, so it
-//! does not keep out who can: that is for encryption around the connection. So that nobody learns a proof by dialling,
-//! the side that accepts sends its `Hello` after it has accepted the other's.
+//! The accepting side answers every well-formed hello with its own, so that both know why they part; a hello has no secret.
+//! The settings, which say how the cluster is built, are shown to nobody who has proved nothing.
 
 mod identity;
+mod key;
 mod negotiation;
+mod settings;
+mod steps;
 
 #[cfg(test)]
 mod tests;
@@ -26,36 +30,45 @@ use bytes::{Buf, BytesMut};
 use ensue_types::{CoreId, DatacenterId};
 use std::fmt;
 
-pub use identity::{SecretProof, cluster_hash};
+pub use identity::cluster_hash;
+pub use key::{PROOF_BYTES, SharedKey, Side};
 pub use negotiation::{HandshakeError, negotiate, negotiate_dialled};
+pub use settings::{Difference, Differences, SETTINGS_BYTES_MAX, Scope, Setting, Settings};
+pub use steps::{Handshake, Identity, Joined, Keys};
 
 /// What an Ensue connection begins with. The first byte is no letter and the last two break on a text mode transfer,
 /// so that no request of a text protocol gets past byte one.
 pub const MAGIC: [u8; 8] = *b"\x89ENSUE\r\n";
 
 /// Bytes of a `Hello`, in every version.
-pub const HELLO_BYTES: usize = 76;
+pub const HELLO_BYTES: usize = 184;
+/// Bytes of a nonce: two connections never have the same.
+pub const NONCE_BYTES: usize = 32;
+/// Longest name of a cluster or a datacenter.
+pub const NAME_BYTES_MAX: usize = 64;
 
-const FLAG_PROOF: u16 = 1;
-const CHECKED_BYTES: usize = 72;
+/// This side has a secret, and so believes nobody without one.
+pub const FLAG_SECRET: u16 = 1;
+
+const CLUSTER_AT: usize = 52;
+const DATACENTER_AT: usize = 116;
+const CHECKED_BYTES: usize = 180;
 
 /// Who speaks, as each side says it first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     pub wire_version_min: u16,
     pub wire_version_max: u16,
-    /// `cluster_hash` of the cluster's name.
-    pub cluster: [u8; 16],
-    pub datacenter: DatacenterId,
+    pub cluster: String,
+    /// By its name: two configurations may count differently.
+    pub datacenter: String,
     pub core: CoreId,
     /// Differs between two runs of the same process.
     pub boot: u32,
-    /// Partitions of the cluster.
-    pub partitions: u16,
-    /// Datacenters of the cluster.
-    pub datacenters: u8,
-    /// Present where the cluster has a secret.
-    pub secret_proof: Option<SecretProof>,
+    /// Differs between two connections, and cannot be foreseen.
+    pub nonce: [u8; NONCE_BYTES],
+    /// `FLAG_SECRET`; those that this release does not know are kept and mean nothing, so that later ones can offer things.
+    pub flags: u16,
 }
 
 /// A core of the whole cluster.
@@ -82,25 +95,27 @@ pub enum Foreign {
     Unknown,
 }
 
+/// What may be a name: letters, digits, `-` and `_`, as the configuration takes it.
+pub fn is_name(word: &str) -> bool {
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    !word.is_empty() && word.len() <= NAME_BYTES_MAX && word.bytes().all(good)
+}
+
 impl Hello {
     /// The bytes to send first.
     pub fn encode(&self) -> [u8; HELLO_BYTES] {
-        let (flags, proof) = match &self.secret_proof {
-            Some(SecretProof(proof)) => (FLAG_PROOF, *proof),
-            None => (0, [0; 32]),
-        };
         let mut bytes = [0; HELLO_BYTES];
         bytes[0..8].copy_from_slice(&MAGIC);
         bytes[8..10].copy_from_slice(&self.wire_version_min.to_le_bytes());
         bytes[10..12].copy_from_slice(&self.wire_version_max.to_le_bytes());
-        bytes[12..28].copy_from_slice(&self.cluster);
-        bytes[28] = self.datacenter.0;
-        bytes[29] = self.datacenters;
-        bytes[30..32].copy_from_slice(&self.core.0.to_le_bytes());
-        bytes[32..36].copy_from_slice(&self.boot.to_le_bytes());
-        bytes[36..38].copy_from_slice(&self.partitions.to_le_bytes());
-        bytes[38..40].copy_from_slice(&flags.to_le_bytes());
-        bytes[40..72].copy_from_slice(&proof);
+        bytes[12..14].copy_from_slice(&self.flags.to_le_bytes());
+        bytes[14..16].copy_from_slice(&self.core.0.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.boot.to_le_bytes());
+        bytes[20..CLUSTER_AT].copy_from_slice(&self.nonce);
+        for (at, name) in [(CLUSTER_AT, &self.cluster), (DATACENTER_AT, &self.datacenter)] {
+            assert!(is_name(name), "'{name}' is no name");
+            bytes[at..at + name.len()].copy_from_slice(name.as_bytes());
+        }
         let checksum = crc32fast::hash(&bytes[..CHECKED_BYTES]);
         bytes[CHECKED_BYTES..].copy_from_slice(&checksum.to_le_bytes());
         bytes
@@ -119,7 +134,7 @@ impl Hello {
         Ok(Some(hello))
     }
 
-    /// What these bytes say. Flags that this release does not know are ignored, so that later ones can offer things.
+    /// What these bytes say; it encodes to the same.
     pub fn decode(bytes: &[u8; HELLO_BYTES]) -> Result<Hello, HandshakeError> {
         if !bytes.starts_with(&MAGIC) {
             return Err(stranger(bytes));
@@ -129,28 +144,54 @@ impl Hello {
         if computed != announced {
             return Err(HandshakeError::Checksum { announced, computed });
         }
-        let has_proof = u16::from_le_bytes(field(bytes, 38)) & FLAG_PROOF != 0;
         Ok(Hello {
             wire_version_min: u16::from_le_bytes(field(bytes, 8)),
             wire_version_max: u16::from_le_bytes(field(bytes, 10)),
-            cluster: field(bytes, 12),
-            datacenter: DatacenterId(bytes[28]),
-            datacenters: bytes[29],
-            core: CoreId(u16::from_le_bytes(field(bytes, 30))),
-            boot: u32::from_le_bytes(field(bytes, 32)),
-            partitions: u16::from_le_bytes(field(bytes, 36)),
-            secret_proof: has_proof.then(|| SecretProof(field(bytes, 40))),
+            flags: u16::from_le_bytes(field(bytes, 12)),
+            core: CoreId(u16::from_le_bytes(field(bytes, 14))),
+            boot: u32::from_le_bytes(field(bytes, 16)),
+            nonce: field(bytes, 20),
+            cluster: name_at(bytes, CLUSTER_AT)?,
+            datacenter: name_at(bytes, DATACENTER_AT)?,
         })
     }
 
-    /// The core that says this.
-    pub fn name(&self) -> CoreName {
-        CoreName { datacenter: self.datacenter, core: self.core }
+    pub fn has_secret(&self) -> bool {
+        self.flags & FLAG_SECRET != 0
     }
 
     /// The versions that it speaks.
     pub fn versions(&self) -> VersionRange {
         VersionRange { min: self.wire_version_min, max: self.wire_version_max }
+    }
+
+    /// The core that says this, in words.
+    pub fn speaker(&self) -> Speaker {
+        Speaker { datacenter: self.datacenter.clone(), core: self.core }
+    }
+}
+
+/// A core as it names itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Speaker {
+    pub datacenter: String,
+    pub core: CoreId,
+}
+
+impl fmt::Display for Speaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "core {} of {}", self.core.0, self.datacenter)
+    }
+}
+
+/// A name, filled up with zeros.
+fn name_at(bytes: &[u8; HELLO_BYTES], at: usize) -> Result<String, HandshakeError> {
+    let field: [u8; NAME_BYTES_MAX] = field(bytes, at);
+    let length = field.iter().position(|&byte| byte == 0).unwrap_or(NAME_BYTES_MAX);
+    let (name, rest) = field.split_at(length);
+    match std::str::from_utf8(name) {
+        Ok(name) if is_name(name) && rest.iter().all(|&byte| byte == 0) => Ok(name.to_owned()),
+        _ => Err(HandshakeError::NoName { shown: field.escape_ascii().to_string() }),
     }
 }
 

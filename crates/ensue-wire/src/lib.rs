@@ -17,10 +17,11 @@ pub mod testing;
 
 pub use codec::{WIRE_VERSION, WIRE_VERSION_MAX, WIRE_VERSION_MIN, decode, encode};
 pub use error::{Damaged, Excess, Malformed, Unsendable, WireError};
-pub use frame::{FRAME_HEADER_BYTES, FrameReader, write_envelope, write_frame};
+pub use frame::{FRAME_HEADER_BYTES, FrameKey, FrameReader, FrameWriter};
 pub use handshake::{
-    CoreName, Foreign, HELLO_BYTES, HandshakeError, Hello, MAGIC, SecretProof, VersionRange, cluster_hash,
-    negotiate, negotiate_dialled,
+    CoreName, Differences, FLAG_SECRET, Foreign, HELLO_BYTES, Handshake, HandshakeError, Hello, Identity,
+    Joined, Keys, MAGIC, NONCE_BYTES, SETTINGS_BYTES_MAX, Scope, Setting, Settings, SharedKey, Speaker,
+    VersionRange, cluster_hash, negotiate, negotiate_dialled,
 };
 pub use message::{
     Address, AtValues, ContextName, CoreQuery, CutOutcome, Decision, Envelope, FirstValues, Introduction,

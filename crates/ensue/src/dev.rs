@@ -11,7 +11,7 @@ use crate::paint::Paint;
 use anyhow::Context;
 use ensue_server::admin::{self, LinkChange};
 use ensue_server::shutdown::{Stop, stop};
-use ensue_server::{Machine, Shape, Shaper, log};
+use ensue_server::{Machine, Shape, Shaper, log, secret};
 use family::Family;
 use plan::Plan;
 use std::net::TcpListener;
@@ -73,6 +73,8 @@ pub(crate) fn run(args: &DevArgs) -> anyhow::Result<ExitCode> {
     let admin_port = admin::address(args.port).context("the port is too high")?;
     let listener = TcpListener::bind(admin_port)
         .with_context(|| format!("the admin port {admin_port} is taken; choose another --port"))?;
+    // The datacenters prove to each other who they are, as those of a real cluster do.
+    secret::make(&plan.secrets(), &plan.names())?;
     let clean = if args.processes {
         let family = Family::start(args, &plan)?;
         let answering = Arc::clone(&family);

@@ -1,7 +1,7 @@
 //! `ensue fsck`: says whether the data of a stopped node is whole.
 
 use crate::paint::Paint;
-use ensue_server::fsck::{self, Checked};
+use ensue_server::fsck::{self, Checked, Finding};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -35,11 +35,23 @@ pub(crate) fn run(args: &FsckArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let paint = Paint::for_stdout();
-    let (mut partitions, mut damaged) = (0, 0);
-    let result = fsck::run(&args.dir, |checked| {
-        partitions += 1;
-        damaged += u32::from(!checked.report.is_sound());
-        print(&checked, paint);
+    let (mut partitions, mut damaged, mut shapeless) = (0, 0, 0);
+    let result = fsck::run(&args.dir, |finding| match finding {
+        Finding::Partition(checked) => {
+            partitions += 1;
+            damaged += u32::from(!checked.report.is_sound());
+            print(&checked, paint);
+        }
+        Finding::NoShape { folder } => {
+            shapeless += 1;
+            println!(
+                "{}: {}; the file `shape` is missing, which says what the data is; its partitions were not checked, and a \
+                 start serves nothing. Put it back from a backup or from another node of this datacenter, or see \
+                 `ensue recover --help`",
+                folder.display(),
+                paint.bad("damaged")
+            );
+        }
     });
     // Status 1 says "damaged", so whatever else goes wrong must not.
     if let Err(error) = result {
@@ -47,7 +59,7 @@ pub(crate) fn run(args: &FsckArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(NOT_CHECKED));
     }
     println!("{partitions} partitions checked, {damaged} damaged");
-    Ok(if damaged == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if damaged + shapeless == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn print(checked: &Checked, paint: Paint) {

@@ -12,6 +12,7 @@ mod link;
 mod paint;
 mod record;
 mod recover;
+mod secret;
 mod server;
 mod sim;
 mod status;
@@ -43,6 +44,7 @@ enum Command {
     Check(check::CheckArgs),
     Fsck(fsck::FsckArgs),
     Recover(recover::RecoverArgs),
+    Secret(secret::SecretArgs),
     Demo(demo::DemoArgs),
 }
 
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Fsck(args) => fsck::run(&args),
         Command::Recover(args) => recover::run(&args),
+        Command::Secret(args) => secret::run(&args),
         Command::Demo(args) => demo::run(&args),
     };
     result.unwrap_or_else(|error| {

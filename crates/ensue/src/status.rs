@@ -19,6 +19,10 @@ pub(crate) struct StatusArgs {
     /// Password of the servers
     #[arg(short = 'a', long, value_name = "PASSWORD")]
     password: Option<String>,
+    /// Only say whether the nodes are ready, with exit status 0 if all are, 1 if one does not serve, 2 if one serves but does not
+    /// replicate to all others
+    #[arg(long)]
+    ready: bool,
     /// Keyspace whose digests are compared
     #[arg(short = 'n', long, value_name = "DB", default_value_t = 0)]
     keyspace: u8,
@@ -31,9 +35,21 @@ pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<ExitCode> {
         let seen = look(args, port).map_err(|error| error.to_string());
         rows.push(Row { name, port, seen });
     }
+    if args.ready {
+        let (text, status) = readiness(&rows);
+        print!("{text}");
+        return Ok(ExitCode::from(status));
+    }
     let reachable = rows.iter().any(|row| row.seen.is_ok());
     print!("{}", Report { rows, links }.text(Paint::for_stdout()));
     Ok(if reachable { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A line a node, and the exit status.
+fn readiness(rows: &[Row]) -> (String, u8) {
+    let verdicts = rows.iter().map(Row::readiness);
+    let worst = verdicts.clone().map(|(status, _)| status).max_by_key(|status| (*status == 1, *status));
+    (verdicts.map(|(_, line)| line + "\n").collect(), worst.unwrap_or(1))
 }
 
 /// The nodes and links of the dev cluster; without an admin port the one server at this port.

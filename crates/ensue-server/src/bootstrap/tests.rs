@@ -1,9 +1,12 @@
 //! Tests of whole nodes in this process, over real sockets: clients, links, bad peers, and the clean end.
 
+mod impostors;
+
 use super::*;
 use crate::config::NodeLine;
 use crate::shaper::Shape;
 use crate::temporary::Temporary;
+use ensue_node::FirstStart;
 use ensue_types::DatacenterId;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -25,6 +28,13 @@ fn free_ports(count: usize) -> Vec<u16> {
 
 impl World {
     fn new(datacenters: usize) -> World {
+        let mut world = World::planned(datacenters, false);
+        (0..datacenters).for_each(|index| world.start(index));
+        world
+    }
+
+    /// Of which nothing runs yet.
+    fn planned(datacenters: usize, has_secret: bool) -> World {
         let ports = free_ports(2 * datacenters);
         let line = |(index, &port): (usize, &u16)| NodeLine {
             datacenter: format!("dc{}", index + 1),
@@ -34,12 +44,17 @@ impl World {
         };
         let nodes = ports[datacenters..].iter().enumerate().map(line).collect();
         let machine = Machine::of_this_process(datacenters);
-        let mut world = World { folder: Temporary::new(), machine, ports, nodes, running: Vec::new() };
-        for index in 0..datacenters {
-            let running = start(&world.config(index), &world.machine).unwrap();
-            world.running.push(running);
+        let folder = Temporary::new();
+        if has_secret {
+            let names: Vec<String> = (1..=datacenters).map(|number| format!("dc{number}")).collect();
+            crate::secret::make(&folder.path().join("secrets"), &names).unwrap();
         }
-        world
+        World { folder, machine, ports, nodes, running: Vec::new() }
+    }
+
+    fn start(&mut self, index: usize) {
+        let running = start(&self.config(index), &self.machine).unwrap();
+        self.running.push(running);
     }
 
     fn config(&self, index: usize) -> Config {
@@ -50,7 +65,31 @@ impl World {
             port: self.ports[index],
             bind: vec!["127.0.0.1".into()],
             dir: self.folder.path().into(),
+            cluster_secret: Some(self.secret(index)).filter(|path| path.exists()),
+            // Those that prove something meet impostors before they meet each other.
+            first_start: if self.secret(index).exists() { FirstStart::Alone } else { FirstStart::Ask },
             ..Config::default()
+        }
+    }
+
+    fn secret(&self, index: usize) -> std::path::PathBuf {
+        crate::secret::path_of(&self.folder.path().join("secrets"), &format!("dc{}", index + 1))
+    }
+
+    /// A line of `INFO` of this node, without its name; empty if there is none.
+    fn info(&self, index: usize, field: &str) -> String {
+        let text = ask(&mut self.connect(index), "INFO everything");
+        let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        line.unwrap_or_default().to_owned()
+    }
+
+    #[track_caller]
+    fn wait_for_info(&self, index: usize, field: &str, words: &str) {
+        let start = Instant::now();
+        while !self.info(index, field).contains(words) {
+            let text = self.info(index, field);
+            assert!(start.elapsed() < Duration::from_secs(10), "{field}: {text:?}, without {words:?}");
+            thread::sleep(Duration::from_millis(20));
         }
     }
 
@@ -81,7 +120,7 @@ impl World {
 
 fn ask(stream: &mut TcpStream, command: &str) -> String {
     stream.write_all(format!("{command}\r\n").as_bytes()).unwrap();
-    let mut answer = vec![0; 4096];
+    let mut answer = vec![0; 65_536];
     let length = stream.read(&mut answer).unwrap();
     String::from_utf8_lossy(&answer[..length]).into_owned()
 }

@@ -7,6 +7,7 @@ use crate::log::Level;
 use ensue_node::{AppendFsync, Collection, FirstStart, Handler};
 use ensue_store::fold;
 use ensue_types::{KeyspaceId, limits};
+use ensue_wire::handshake::NAME_BYTES_MAX;
 use std::path::PathBuf;
 
 /// How many values a directive takes.
@@ -67,6 +68,19 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     word("port", |c, v| number(&v[0], 1, 65_535).map(|n| c.port = n as u16), |c| one(c.port)),
     words("bind", set_bind, |c| one(c.bind.join(" "))),
     word("peer-bind", |c, v| set_option(&mut c.peer_bind, &v[0]), |c| option(&c.peer_bind)),
+    word(
+        "cluster-secret",
+        |c, v| {
+            c.cluster_secret = (!v[0].is_empty()).then(|| PathBuf::from(&v[0]));
+            Ok(())
+        },
+        |c| one(c.cluster_secret.as_ref().map(|path| path.display().to_string()).unwrap_or_default()),
+    ),
+    word(
+        "peer-unauthenticated",
+        |c, v| yes_no(&v[0]).map(|y| c.peer_unauthenticated = y),
+        |c| said(c.peer_unauthenticated),
+    ),
     word("protected-mode", |c, v| yes_no(&v[0]).map(|y| c.protected_mode = y), |c| said(c.protected_mode)),
     Directive {
         name: "requirepass",
@@ -250,7 +264,7 @@ fn first_start_name(first_start: FirstStart) -> &'static str {
     }
 }
 
-fn fsync_name(mode: AppendFsync) -> &'static str {
+pub(crate) fn fsync_name(mode: AppendFsync) -> &'static str {
     match mode {
         AppendFsync::Always => "always",
         AppendFsync::EverySecond => "everysec",
@@ -292,7 +306,7 @@ fn set_collection(config: &mut Config, words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn collection_name(collection: Collection) -> &'static str {
+pub(super) fn collection_name(collection: Collection) -> &'static str {
     match collection {
         Collection::Pessimistic => "pessimistic",
         Collection::Optimistic => "optimistic",
@@ -314,14 +328,11 @@ fn filled(word: &str) -> Result<String, String> {
 
 /// A name that is safe in a path, in a line of `INFO`, and in a handshake.
 pub(super) fn name(word: &str) -> Result<String, String> {
-    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if word.is_empty() || word.len() > NAME_BYTES_MAX || !word.chars().all(good) {
+    if !ensue_wire::handshake::is_name(word) {
         return Err(format!("'{word}' is no name: up to {NAME_BYTES_MAX} letters, digits, '-' and '_'"));
     }
     Ok(word.into())
 }
-
-const NAME_BYTES_MAX: usize = 64;
 
 pub(super) fn number(word: &str, least: u64, most: u64) -> Result<u64, String> {
     match word.parse::<u64>() {

@@ -56,7 +56,11 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 fn checked(path: &Path) -> Vec<Checked> {
     let before = files(path);
     let mut found = Vec::new();
-    run(path, |checked| found.push(checked)).unwrap();
+    run(path, |finding| match finding {
+        Finding::Partition(checked) => found.push(*checked),
+        Finding::NoShape { folder } => panic!("{} has no shape", folder.display()),
+    })
+    .unwrap();
     assert!(before == files(path), "a check changes nothing");
     found
 }
@@ -127,4 +131,23 @@ fn what_is_in_use_or_no_data_is_not_checked() {
     assert!(matches!(run(folder.path(), |_| ()), Err(FsckError::Locked { .. })));
     assert!(crate::shutdown::stop(vec![running]));
     run(folder.path(), |_| ()).unwrap();
+}
+
+#[test]
+fn a_folder_that_lost_its_shape_is_damaged_and_can_be_told_again_what_it_is() {
+    let folder = stopped();
+    let shape = folder.path().join("dc1/shape");
+    let before = fs::read_to_string(&shape).unwrap();
+    fs::remove_file(&shape).unwrap();
+    let mut found = Vec::new();
+    run(folder.path(), |finding| found.push(format!("{finding:?}"))).unwrap();
+    assert!(found.len() == 1 && found[0].starts_with("NoShape"), "{found:?}");
+    let config = Config { datacenter: "dc1".into(), partitions: 2, ..Config::default() };
+    let other = Config { cluster_name: "other".into(), ..config.clone() };
+    assert!(crate::recover::lost_shape(folder.path(), &other).is_err(), "data of another cluster");
+    let lost = crate::recover::lost_shape(folder.path(), &config).unwrap();
+    assert_eq!(lost.text(), before);
+    lost.write().unwrap();
+    drop(lost);
+    assert_eq!(checked(folder.path()).len(), 2);
 }

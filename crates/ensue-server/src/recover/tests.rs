@@ -8,6 +8,8 @@ use ensue_store::superblock::FORMAT;
 use ensue_types::{DatacenterId, DirectoryId, Incarnation};
 use rustix::fs::flock;
 
+const SHAPE_TEXT: &str = "ensue 2\ncluster\tcluster-name\tc\ndatacenter\tdatacenter\tdc1\ndatacenter\tnumber\t0\ncluster\tpartitions\t2\n";
+
 fn data(clean: bool) -> Temporary {
     let folder = Temporary::new();
     let own = folder.path().join("dc1");
@@ -33,7 +35,7 @@ fn data(clean: bool) -> Temporary {
         fs::create_dir_all(&path).unwrap();
         fs::write(path.join("superblock"), superblock.encode()).unwrap();
     }
-    fs::write(own.join("shape"), "ensue 1 cluster c datacenter dc1 number 0 partitions 2\n").unwrap();
+    fs::write(own.join("shape"), SHAPE_TEXT).unwrap();
     fs::write(own.join("datacenters"), "dc1\ndc2\ndc3\n").unwrap();
     fs::write(own.join("node0.lock"), "").unwrap();
     folder

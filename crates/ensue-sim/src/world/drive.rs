@@ -7,11 +7,12 @@ use crate::marks::Mark;
 use crate::nonsense;
 use crate::random::Random;
 use crate::shape::Site;
+use ensue_node::link_rule::admit;
 use ensue_node::{Input, Output, Trace};
 use ensue_store::disk::{DiskDone, DiskOp};
 use ensue_types::{DatacenterId, PartitionId, SessionId};
 use ensue_wire::handshake::{Hello, negotiate};
-use ensue_wire::{Address, Envelope};
+use ensue_wire::{Address, CoreName, Envelope};
 
 /// Of what a core says that talks nonsense, so many of a thousand messages have a lie before them.
 const LIES_PER_MILLE: u64 = 150;
@@ -76,6 +77,7 @@ impl World {
                     if let Some(traffic) = &mut self.traffic {
                         traffic.on_receive(self.now, &envelope);
                     }
+                    self.check_admission(from, to, &envelope);
                     self.give(to, Input::Message(*envelope));
                 }
             }
@@ -376,14 +378,22 @@ impl World {
         Hello {
             wire_version_min: process.versions.min,
             wire_version_max: process.versions.max,
-            cluster: [0; 16],
-            datacenter: shape.datacenter(site),
+            cluster: "sim".into(),
+            datacenter: shape.datacenter(site).to_string(),
             core: shape.core(site),
             boot: process.boot,
-            partitions: shape.partitions,
-            datacenters: shape.datacenters,
-            secret_proof: None,
+            nonce: [0; 32],
+            flags: 0,
         }
+    }
+
+    /// A node says nothing over a link that a server would refuse there: the rule is wrong, or the node is.
+    fn check_admission(&self, from: Site, to: Site, envelope: &Envelope) {
+        let shape = self.options.shape;
+        let peer = CoreName { datacenter: shape.datacenter(from), core: shape.core(from) };
+        let topology = shape.topology(shape.datacenter(to));
+        let admitted = admit(&topology, shape.core(to), peer, envelope);
+        assert_eq!(admitted, Ok(()), "over the link of {peer}: {envelope:?}");
     }
 
     /// A node has stopped cleanly; its process exits when every disk operation before that is carried out.

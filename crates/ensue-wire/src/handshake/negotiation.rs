@@ -1,14 +1,13 @@
 //! Two `Hello`s to one version, or to the reason why these two may not talk.
 //!
-//! What makes every other comparison pointless comes first, and the secret last, so that a mistake in a configuration
-//! is named as what it is.
+//! What makes every other comparison pointless comes first. Who the other one is, is only said here; the proof that
+//! follows shows whether it is true.
 
-use super::{CoreName, Foreign, Hello, VersionRange};
-use ensue_types::DatacenterId;
-use std::fmt;
+use super::settings::Differences;
+use super::{Foreign, Hello, Speaker, VersionRange};
 use thiserror::Error;
 
-/// Why a connection is closed before its first frame. The words name both sides' values, never a secret's.
+/// Why a connection is closed before its first message. The words name both sides' values, never a secret's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HandshakeError {
     // The other side is no Ensue, or the way damaged what it said.
@@ -16,64 +15,64 @@ pub enum HandshakeError {
     NotEnsue { speaks: Foreign, shown: String },
     #[error("a hello with checksum {computed:#010x}, announced as {announced:#010x}")]
     Checksum { announced: u32, computed: u32 },
+    #[error("a hello with a name that is none: \"{shown}\"")]
+    NoName { shown: String },
+    #[error("its settings cannot be read")]
+    NoSettings,
 
     // Two sound sides that do not belong together: somebody's configuration.
-    #[error("clusters of other names: ours hashes to {}, theirs to {}", Hex(.ours), Hex(.theirs))]
-    OtherCluster { ours: [u8; 16], theirs: [u8; 16] },
+    #[error("cluster-name: {ours} here, {theirs} there")]
+    OtherCluster { ours: String, theirs: String },
     #[error("no common version of the wire: we speak {ours}, they speak {theirs}")]
     NoCommonVersion { ours: VersionRange, theirs: VersionRange },
-    #[error("we dialled {dialled}, and {answered} answered")]
-    NotTheCoreDialled { dialled: CoreName, answered: CoreName },
+    #[error("we dialled {dialled}, and {answered} answered: compare the `node` lines of both sides")]
+    NotTheCoreDialled { dialled: Speaker, answered: Speaker },
     #[error("we are {name} (boot {ours_boot}), and so are they (boot {theirs_boot}): {}", explain_same(*ours_boot, *theirs_boot))]
-    SameCore { name: CoreName, ours_boot: u32, theirs_boot: u32 },
-    #[error("we have {ours} partitions, they have {theirs}")]
-    OtherPartitionCount { ours: u16, theirs: u16 },
-    #[error("we know {ours} datacenters, they know {theirs}")]
-    OtherDatacenterCount { ours: u8, theirs: u8 },
-    #[error("they say they are {theirs}, and we know {datacenters} datacenters")]
-    NoSuchDatacenter { theirs: DatacenterId, datacenters: u8 },
+    SameCore { name: Speaker, ours_boot: u32, theirs_boot: u32 },
+    #[error("they say they are of {theirs}, and our `node` lines know only {known}")]
+    NoSuchDatacenter { theirs: String, known: String },
+    #[error("they say they are {theirs}, and by our `node` lines there is no such core")]
+    NoSuchCore { theirs: Speaker },
+    #[error("{0}")]
+    OtherSettings(Differences),
 
     // The secret. Neither side's proof is ever shown.
-    #[error("we have a secret, and they showed no proof of it: it is not set there")]
+    #[error("we have a `cluster-secret`, and they have none")]
     SecretMissingThere,
-    #[error("they showed proof of a secret, and we have none: it is not set here")]
+    #[error("they have a `cluster-secret`, and we have none")]
     SecretMissingHere,
-    #[error("their secret is another one than ours")]
-    OtherSecret,
+    #[error("our `cluster-secret` has no key for {theirs}")]
+    NoKey { theirs: String },
+    #[error(
+        "they say they are of {theirs}, and do not prove it: the key of {ours} and {theirs} is another one here than there"
+    )]
+    NotProven { ours: String, theirs: String },
 }
 
 /// The version that both sides will speak: the highest that both know.
 pub fn negotiate(ours: &Hello, theirs: &Hello) -> Result<u16, HandshakeError> {
     if ours.cluster != theirs.cluster {
-        return Err(HandshakeError::OtherCluster { ours: ours.cluster, theirs: theirs.cluster });
+        let (ours, theirs) = (ours.cluster.clone(), theirs.cluster.clone());
+        return Err(HandshakeError::OtherCluster { ours, theirs });
     }
     let version = common_version(ours.versions(), theirs.versions())?;
-    if ours.name() == theirs.name() {
+    if ours.speaker() == theirs.speaker() {
         let (ours_boot, theirs_boot) = (ours.boot, theirs.boot);
-        return Err(HandshakeError::SameCore { name: ours.name(), ours_boot, theirs_boot });
+        return Err(HandshakeError::SameCore { name: ours.speaker(), ours_boot, theirs_boot });
     }
-    if ours.partitions != theirs.partitions {
-        return Err(HandshakeError::OtherPartitionCount { ours: ours.partitions, theirs: theirs.partitions });
+    match (ours.has_secret(), theirs.has_secret()) {
+        (true, false) => Err(HandshakeError::SecretMissingThere),
+        (false, true) => Err(HandshakeError::SecretMissingHere),
+        _ => Ok(version),
     }
-    if ours.datacenters != theirs.datacenters {
-        return Err(HandshakeError::OtherDatacenterCount {
-            ours: ours.datacenters,
-            theirs: theirs.datacenters,
-        });
-    }
-    if theirs.datacenter.0 >= ours.datacenters {
-        let (theirs, datacenters) = (theirs.datacenter, ours.datacenters);
-        return Err(HandshakeError::NoSuchDatacenter { theirs, datacenters });
-    }
-    compare_secrets(ours, theirs)?;
-    Ok(version)
 }
 
 /// The same for the side that dialled, which also knows whom it wanted.
-pub fn negotiate_dialled(ours: &Hello, theirs: &Hello, dialled: CoreName) -> Result<u16, HandshakeError> {
+pub fn negotiate_dialled(ours: &Hello, theirs: &Hello, dialled: &Speaker) -> Result<u16, HandshakeError> {
     let version = negotiate(ours, theirs)?;
-    if theirs.name() != dialled {
-        return Err(HandshakeError::NotTheCoreDialled { dialled, answered: theirs.name() });
+    if theirs.speaker() != *dialled {
+        let dialled = dialled.clone();
+        return Err(HandshakeError::NotTheCoreDialled { dialled, answered: theirs.speaker() });
     }
     Ok(version)
 }
@@ -86,29 +85,10 @@ fn common_version(ours: VersionRange, theirs: VersionRange) -> Result<u16, Hands
     Ok(highest)
 }
 
-fn compare_secrets(ours: &Hello, theirs: &Hello) -> Result<(), HandshakeError> {
-    match (ours.secret_proof, theirs.secret_proof) {
-        (None, None) => Ok(()),
-        (Some(_), None) => Err(HandshakeError::SecretMissingThere),
-        (None, Some(_)) => Err(HandshakeError::SecretMissingHere),
-        (Some(ours), Some(theirs)) if ours == theirs => Ok(()),
-        (Some(_), Some(_)) => Err(HandshakeError::OtherSecret),
-    }
-}
-
 fn explain_same(ours_boot: u32, theirs_boot: u32) -> &'static str {
     if ours_boot == theirs_boot {
         "an address leads back to ourselves"
     } else {
         "two processes have one identity"
-    }
-}
-
-/// Bytes as digits, for an error's words.
-struct Hex<'a>(&'a [u8]);
-
-impl fmt::Display for Hex<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }

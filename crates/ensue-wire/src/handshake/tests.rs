@@ -1,29 +1,30 @@
 //! Who may talk to whom, in which version, and what strangers are told apart by.
 
 use super::{
-    CoreName, Foreign, HELLO_BYTES, HandshakeError, Hello, MAGIC, SecretProof, cluster_hash, negotiate,
+    FLAG_SECRET, Foreign, HELLO_BYTES, HandshakeError, Hello, MAGIC, Speaker, cluster_hash, negotiate,
     negotiate_dialled,
 };
 use bytes::BytesMut;
-use ensue_types::{CoreId, DatacenterId};
+use ensue_types::CoreId;
 use proptest::prelude::*;
 
-fn hello(datacenter: u8, core: u16) -> Hello {
+mod steps;
+
+fn hello(datacenter: &str, core: u16) -> Hello {
     Hello {
         wire_version_min: 1,
         wire_version_max: 3,
-        cluster: cluster_hash("demo"),
-        datacenter: DatacenterId(datacenter),
+        cluster: "demo".into(),
+        datacenter: datacenter.into(),
         core: CoreId(core),
         boot: 100,
-        partitions: 64,
-        datacenters: 3,
-        secret_proof: None,
+        nonce: [9; 32],
+        flags: 0,
     }
 }
 
-fn name(datacenter: u8, core: u16) -> CoreName {
-    CoreName { datacenter: DatacenterId(datacenter), core: CoreId(core) }
+fn speaker(datacenter: &str, core: u16) -> Speaker {
+    Speaker { datacenter: datacenter.into(), core: CoreId(core) }
 }
 
 /// Our side is refused in these words, and the other side refuses too.
@@ -44,24 +45,22 @@ fn strange(bytes: &[u8], expected: Foreign) {
 prop_compose! {
     fn any_hello()(
         versions in any::<(u16, u16)>(),
-        cluster in any::<[u8; 16]>(),
-        datacenter in any::<u8>(),
+        cluster in "[a-zA-Z0-9_-]{1,64}",
+        datacenter in "[a-zA-Z0-9_-]{1,64}",
         core in any::<u16>(),
         boot in any::<u32>(),
-        partitions in any::<u16>(),
-        datacenters in any::<u8>(),
-        proof in any::<Option<[u8; 32]>>(),
+        nonce in any::<[u8; 32]>(),
+        flags in any::<u16>(),
     ) -> Hello {
         Hello {
             wire_version_min: versions.0,
             wire_version_max: versions.1,
             cluster,
-            datacenter: DatacenterId(datacenter),
+            datacenter,
             core: CoreId(core),
             boot,
-            partitions,
-            datacenters,
-            secret_proof: proof.map(SecretProof),
+            nonce,
+            flags,
         }
     }
 }
@@ -81,15 +80,16 @@ proptest! {
     fn both_sides_come_to_the_same(ours in any_hello(), changes in any_hello(), same in any::<u8>()) {
         let pick = |bit: u8| same & (1 << bit) != 0;
         let theirs = Hello {
-            cluster: ours.cluster,
+            cluster: ours.cluster.clone(),
             wire_version_min: if pick(0) { ours.wire_version_min } else { changes.wire_version_min },
-            partitions: if pick(1) { ours.partitions } else { changes.partitions },
-            datacenters: if pick(2) { ours.datacenters } else { changes.datacenters },
-            datacenter: if pick(3) { ours.datacenter } else { changes.datacenter },
-            secret_proof: if pick(4) { ours.secret_proof } else { changes.secret_proof },
+            datacenter: if pick(1) { ours.datacenter.clone() } else { changes.datacenter.clone() },
+            core: if pick(2) { ours.core } else { changes.core },
+            flags: if pick(3) { ours.flags } else { changes.flags },
             ..changes
         };
-        if let (Ok(here), Ok(there)) = (negotiate(&ours, &theirs), negotiate(&theirs, &ours)) {
+        let (here, there) = (negotiate(&ours, &theirs), negotiate(&theirs, &ours));
+        prop_assert_eq!(here.is_ok(), there.is_ok());
+        if let (Ok(here), Ok(there)) = (here, there) {
             prop_assert_eq!(here, there);
             prop_assert!(ours.wire_version_min <= here && here <= ours.wire_version_max);
             prop_assert!(theirs.wire_version_min <= here && here <= theirs.wire_version_max);
@@ -105,22 +105,21 @@ proptest! {
 
 #[test]
 fn peers_agree_on_the_highest_common_version() {
-    assert_eq!(negotiate(&hello(0, 1), &hello(2, 1)), Ok(3));
-    let older = Hello { wire_version_min: 1, wire_version_max: 2, ..hello(2, 1) };
-    assert_eq!(negotiate(&hello(0, 1), &older), Ok(2));
-    assert_eq!(negotiate(&older, &hello(0, 1)), Ok(2));
-    assert_eq!(negotiate_dialled(&hello(0, 1), &older, name(2, 1)), Ok(2));
+    assert_eq!(negotiate(&hello("dc1", 1), &hello("dc3", 1)), Ok(3));
+    let older = Hello { wire_version_min: 1, wire_version_max: 2, ..hello("dc3", 1) };
+    assert_eq!(negotiate(&hello("dc1", 1), &older), Ok(2));
+    assert_eq!(negotiate(&older, &hello("dc1", 1)), Ok(2));
+    assert_eq!(negotiate_dialled(&hello("dc1", 1), &older, &speaker("dc3", 1)), Ok(2));
 }
 
 #[test]
 fn every_mismatch_names_both_sides() {
-    let ours = hello(0, 1);
-    let theirs = hello(2, 1);
+    let ours = hello("dc1", 1);
+    let theirs = hello("dc3", 1);
     refused(
-        &Hello { cluster: [0x1f; 16], ..ours.clone() },
-        &Hello { cluster: [0xab; 16], ..theirs.clone() },
-        "clusters of other names: ours hashes to 1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f, theirs to \
-         abababababababababababababababab",
+        &ours,
+        &Hello { cluster: "other".into(), ..theirs.clone() },
+        "cluster-name: demo here, other there",
     );
     refused(
         &ours,
@@ -132,17 +131,19 @@ fn every_mismatch_names_both_sides() {
         &Hello { wire_version_min: 3, wire_version_max: 2, ..theirs.clone() },
         "no common version of the wire: we speak 1 to 3, they speak 3 to 2",
     );
-    refused(&ours, &Hello { partitions: 32, ..theirs.clone() }, "we have 64 partitions, they have 32");
-    refused(&ours, &Hello { datacenters: 5, ..theirs.clone() }, "we know 3 datacenters, they know 5");
-    let error = negotiate(&ours, &hello(3, 1)).unwrap_err().to_string();
-    assert_eq!(error, "they say they are dc4, and we know 3 datacenters");
-    let error = negotiate_dialled(&ours, &theirs, name(2, 7)).unwrap_err().to_string();
-    assert_eq!(error, "we dialled core 7 of dc3, and core 1 of dc3 answered");
+    let secret = Hello { flags: FLAG_SECRET, ..theirs.clone() };
+    refused(&ours, &secret, "they have a `cluster-secret`, and we have none");
+    refused(&secret, &ours, "we have a `cluster-secret`, and they have none");
+    let error = negotiate_dialled(&ours, &theirs, &speaker("dc3", 7)).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "we dialled core 7 of dc3, and core 1 of dc3 answered: compare the `node` lines of both sides"
+    );
 }
 
 #[test]
 fn we_do_not_talk_to_ourselves() {
-    let ours = hello(0, 1);
+    let ours = hello("dc1", 1);
     refused(
         &ours,
         &ours,
@@ -153,18 +154,6 @@ fn we_do_not_talk_to_ourselves() {
         &Hello { boot: 7, ..ours.clone() },
         "we are core 1 of dc1 (boot 100), and so are they (boot 7): two processes have one identity",
     );
-}
-
-#[test]
-fn secrets_are_compared_and_never_shown() {
-    let with = |hello: Hello, byte| Hello { secret_proof: Some(SecretProof([byte; 32])), ..hello };
-    let (ours, theirs) = (with(hello(0, 1), 0xaa), with(hello(2, 1), 0xaa));
-    assert_eq!(negotiate(&ours, &theirs), Ok(3));
-    refused(&ours, &with(hello(2, 1), 0xab), "their secret is another one than ours");
-    refused(&ours, &hello(2, 1), "we have a secret, and they showed no proof of it: it is not set there");
-    let error = negotiate(&hello(0, 1), &theirs).unwrap_err();
-    assert_eq!(error, HandshakeError::SecretMissingHere);
-    assert!(!format!("{ours:?}").contains("170"), "a proof in a log: {ours:?}");
 }
 
 #[test]
@@ -196,7 +185,7 @@ fn one_wrong_byte_is_enough() {
 
 #[test]
 fn a_hello_waits_for_its_last_byte() {
-    let bytes = hello(0, 1).encode();
+    let bytes = hello("dc1", 1).encode();
     for length in 0..HELLO_BYTES {
         let mut buffer = BytesMut::from(&bytes[..length]);
         assert_eq!(Hello::next(&mut buffer), Ok(None));
@@ -206,7 +195,7 @@ fn a_hello_waits_for_its_last_byte() {
 
 #[test]
 fn no_flipped_bit_gets_through() {
-    let bytes = hello(0, 1).encode();
+    let bytes = hello("dc1", 1).encode();
     for bit in 0..HELLO_BYTES * 8 {
         let mut flipped = bytes;
         flipped[bit / 8] ^= 1 << (bit % 8);
@@ -214,13 +203,29 @@ fn no_flipped_bit_gets_through() {
     }
 }
 
+/// A hello with bytes of its own and a right checksum.
+fn patched(at: usize, patch: &[u8]) -> Result<Hello, HandshakeError> {
+    let mut bytes = hello("dc1", 1).encode();
+    bytes[at..at + patch.len()].copy_from_slice(patch);
+    let checksum = crc32fast::hash(&bytes[..180]);
+    bytes[180..].copy_from_slice(&checksum.to_le_bytes());
+    Hello::decode(&bytes)
+}
+
 #[test]
-fn unknown_flags_are_ignored() {
-    let mut bytes = hello(0, 1).encode();
-    bytes[39] = 0x80;
-    let checksum = crc32fast::hash(&bytes[..72]);
-    bytes[72..].copy_from_slice(&checksum.to_le_bytes());
-    assert_eq!(Hello::decode(&bytes), Ok(hello(0, 1)));
+fn unknown_flags_mean_nothing() {
+    let offered = patched(12, &[0, 0x80]).unwrap();
+    assert_eq!(offered, Hello { flags: 0x8000, ..hello("dc1", 1) });
+    assert_eq!(negotiate(&hello("dc2", 1), &offered), Ok(3));
+}
+
+#[test]
+fn a_name_that_is_none_is_refused() {
+    for patch in [&b"a\0b"[..], b"\0", b"a b", b"\x1b[2J", &[0xff; 64]] {
+        for at in [52, 116] {
+            assert!(matches!(patched(at, patch), Err(HandshakeError::NoName { .. })), "{patch:?} at {at}");
+        }
+    }
 }
 
 #[test]

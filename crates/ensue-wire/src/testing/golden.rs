@@ -7,9 +7,9 @@
 
 use super::samples;
 use crate::codec::{self, WIRE_VERSION};
-use crate::frame;
-use crate::handshake::{Hello, SecretProof, cluster_hash};
-use bytes::Bytes;
+use crate::frame::{FrameKey, FrameWriter};
+use crate::handshake::{CoreName, FLAG_SECRET, Handshake, Hello, Identity, Keys, Scope, Settings, SharedKey};
+use bytes::{Bytes, BytesMut};
 use ensue_types::{CoreId, DatacenterId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -73,7 +73,7 @@ fn the_manual_lists_every_message() {
     }
 }
 
-/// Name and bytes of every golden file: the samples, one of them in a frame, and two hellos.
+/// Name and bytes of every golden file: the samples, one of them in a frame, two hellos, and a whole handshake.
 fn files() -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     for (name, envelope) in samples::envelopes() {
@@ -81,26 +81,55 @@ fn files() -> Vec<(String, Vec<u8>)> {
         codec::encode(&envelope, &mut bytes).unwrap();
         if name == "vote" {
             let mut framed = Vec::new();
-            frame::write_envelope(&envelope, &mut framed).unwrap();
+            FrameWriter::new(FrameKey([0xab; 32])).write_envelope(&envelope, &mut framed).unwrap();
             files.push(("frame-vote".to_owned(), framed));
         }
         files.push((name.to_owned(), bytes));
     }
-    let hello = Hello {
-        wire_version_min: 1,
-        wire_version_max: 2,
-        cluster: cluster_hash("demo"),
-        datacenter: DatacenterId(2),
-        core: CoreId(0x0506),
-        boot: 0x1112_1314,
-        partitions: 64,
-        datacenters: 3,
-        secret_proof: None,
-    };
+    let hello = Hello { flags: 0, ..identity("dc3").hello };
     files.push(("hello".to_owned(), hello.encode().to_vec()));
-    let proven = Hello { secret_proof: Some(SecretProof([0xab; 32])), ..hello };
-    files.push(("hello-with-proof".to_owned(), proven.encode().to_vec()));
+    files.push(("hello-with-secret".to_owned(), Hello { flags: FLAG_SECRET, ..hello }.encode().to_vec()));
+    files.extend(handshake());
     files
+}
+
+fn identity(datacenter: &str) -> Identity {
+    let mut settings = Settings::default();
+    settings.add(Scope::Cluster, "partitions", "64");
+    settings.add(Scope::Datacenter, "appendfsync", "everysec");
+    let key = SharedKey::new([0xcd; 32]).unwrap();
+    Identity {
+        hello: Hello {
+            wire_version_min: 1,
+            wire_version_max: 2,
+            cluster: "demo".into(),
+            datacenter: datacenter.into(),
+            core: CoreId(0x0506),
+            boot: 0x1112_1314,
+            nonce: [0x5a; 32],
+            flags: FLAG_SECRET,
+        },
+        settings,
+        keys: Keys::Secret(["dc1", "dc3"].map(|name| (name.to_owned(), key.clone())).into()),
+        datacenters: vec![("dc1".into(), 0x600), ("dc3".into(), 0x600)],
+    }
+}
+
+/// Everything that a dialler and an accepter say before the first message.
+fn handshake() -> [(String, Vec<u8>); 2] {
+    let (one, other) = (identity("dc1"), identity("dc3"));
+    let (mut dialled, mut accepted) = (Vec::new(), Vec::new());
+    let to = CoreName { datacenter: DatacenterId(1), core: CoreId(0x0506) };
+    let mut dialler = Handshake::dial(&one, [1; 32], to, &mut dialled);
+    let mut accepter = Handshake::accept(&other, [2; 32]);
+    let (mut read_there, mut read_here) = (0, 0);
+    for _ in 0..2 {
+        accepter.advance(&other, &mut BytesMut::from(&dialled[read_there..]), &mut accepted).unwrap();
+        read_there = dialled.len();
+        dialler.advance(&one, &mut BytesMut::from(&accepted[read_here..]), &mut dialled).unwrap();
+        read_here = accepted.len();
+    }
+    [("handshake-dialler".to_owned(), dialled), ("handshake-accepter".to_owned(), accepted)]
 }
 
 fn folder() -> PathBuf {

@@ -8,7 +8,8 @@ use anyhow::{Context, ensure};
 use ensue_server::admin::ADMIN_PORT_OFFSET;
 use ensue_server::config::NodeLine;
 use ensue_server::log::Level;
-use ensue_server::{Config, DatacenterId, Shape, Shaper};
+use ensue_server::{Config, DatacenterId, Shape, Shaper, secret};
+use std::path::PathBuf;
 
 const PEER_PORT_OFFSET: u16 = 10_000;
 const NODE_PORT_STRIDE: u16 = 100;
@@ -131,13 +132,21 @@ impl Plan {
 
     /// The configurations of a datacenter's nodes.
     pub(super) fn configs(&self, datacenter: usize) -> Vec<Config> {
+        let name = self.names()[datacenter].clone();
+        let has_secret = !self.template.peer_unauthenticated;
         let config = |node: u16| Config {
-            datacenter: self.names()[datacenter].clone(),
+            datacenter: name.clone(),
+            cluster_secret: has_secret.then(|| secret::path_of(&self.secrets(), &name)),
             node: usize::from(node),
             port: self.client_port(datacenter as u16, node),
             ..self.template.clone()
         };
         (0..self.args.nodes).map(config).collect()
+    }
+
+    /// Where the keys of the datacenters are.
+    pub(super) fn secrets(&self) -> PathBuf {
+        self.args.dir.join("secrets")
     }
 
     /// Gives every link the delay of the command line.

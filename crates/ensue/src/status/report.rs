@@ -61,6 +61,13 @@ impl Report {
             let links = self.links.iter().map(|link| shown_link(link, paint));
             let _ = writeln!(text, "\nlinks  {}", links.collect::<Vec<_>>().join("  "));
         }
+        let troubles: Vec<String> = self.rows.iter().flat_map(Row::troubles).collect();
+        if !troubles.is_empty() {
+            let _ = writeln!(text);
+        }
+        for trouble in troubles {
+            let _ = writeln!(text, "{}", paint.bad(&trouble));
+        }
         if digests.len() > 1 {
             let words = if agree {
                 paint.good("all digests are equal")
@@ -82,9 +89,58 @@ fn shown_link(link: &str, paint: Paint) -> String {
     }
 }
 
+/// What `ensue status --ready` exits with.
+const READY: u8 = 0;
+const NOT_SERVING: u8 = 1;
+const NOT_REPLICATING: u8 = 2;
+
 impl Row {
+    /// What is wrong with a node that answers, a line each.
+    fn troubles(&self) -> Vec<String> {
+        let Ok(seen) = &self.seen else { return Vec::new() };
+        let name = self.shown_name(seen);
+        let mut lines: Vec<String> = Vec::new();
+        if let Some(trust) =
+            seen.fields.get("ensue_peer_authentication").filter(|trust| trust.starts_with("NONE"))
+        {
+            lines.push(format!("{name}: peers prove nothing: {trust}"));
+        }
+        for (peer, state) in seen.links().filter(|(_, state)| *state != "up") {
+            let field = |what: &str| seen.field(&format!("ensue_link_{peer}_{what}"));
+            let reason = field("reason");
+            lines.push(format!(
+                "{name}: the link to {peer} is {state}{}: {reason}",
+                ago(&field("since"), seen)
+            ));
+        }
+        lines
+    }
+
+    /// The exit status and the line of `ensue status --ready`.
+    pub(super) fn readiness(&self) -> (u8, String) {
+        let seen = match &self.seen {
+            Ok(seen) => seen,
+            Err(reason) => return (NOT_SERVING, format!("{}: not ready: {reason}", self.address())),
+        };
+        let name = self.shown_name(seen);
+        if seen.number("ensue_ready") == 1 {
+            return (READY, format!("{name}: ready"));
+        }
+        let reason = seen.field("ensue_ready_reason");
+        let serves = seen.number("ensue_stopped") == 0 && seen.number("ensue_silent_peers") == 0;
+        (if serves { NOT_REPLICATING } else { NOT_SERVING }, format!("{name}: not ready: {reason}"))
+    }
+
+    fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    fn shown_name(&self, seen: &Seen) -> String {
+        if self.name.is_empty() { seen.field("ensue_datacenter_name") } else { self.name.clone() }
+    }
+
     fn cells(&self, agree: bool) -> [Cell; 8] {
-        let address = Cell::of(format!("127.0.0.1:{}", self.port), Tone::Plain);
+        let address = Cell::of(self.address(), Tone::Plain);
         let seen = match &self.seen {
             Ok(seen) => seen,
             Err(reason) => {
@@ -102,7 +158,7 @@ impl Row {
                 ];
             }
         };
-        let name = if self.name.is_empty() { seen.field("ensue_datacenter_name") } else { self.name.clone() };
+        let name = self.shown_name(seen);
         let digest = Cell::of(&seen.digest, if agree { Tone::Good } else { Tone::Notable });
         [
             Cell::of(name, Tone::Title),
@@ -126,12 +182,28 @@ impl Seen {
         self.fields.get(name).and_then(|value| value.parse().ok()).unwrap_or(0)
     }
 
+    /// Other datacenters, and how the links to them are.
+    fn links(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.fields.iter().filter_map(|(name, state)| {
+            let peer = name.strip_prefix("ensue_link_")?;
+            matches!(state.as_str(), "up" | "partial" | "down" | "refused").then_some((peer, state.as_str()))
+        })
+    }
+
     fn state(&self) -> Cell {
         let count = |name| self.number(name);
         if count("ensue_declared_dead") > 0 {
             return Cell::of("declared dead: serves nothing", Tone::Bad);
         }
         match (count("ensue_rejoin"), count("ensue_joining"), count("ensue_stopped")) {
+            (0, 0, 0) if self.links().any(|(_, state)| state != "up") => {
+                let lacking: Vec<&str> =
+                    self.links().filter(|(_, state)| *state != "up").map(|(peer, _)| peer).collect();
+                match lacking.len() == self.links().count() {
+                    true => Cell::of("serving UNREPLICATED", Tone::Bad),
+                    false => Cell::of(format!("serving, no link to {}", lacking.join(", ")), Tone::Bad),
+                }
+            }
             (0, 0, 0) => Cell::of("serving", Tone::Good),
             (0, 0, stopped) => Cell::of(format!("{stopped} partitions not serving"), Tone::Bad),
             (0, joining, _) => Cell::of(format!("{joining} partitions wait for the others"), Tone::Notable),
@@ -193,6 +265,17 @@ impl Seen {
             _ => format!("{} MB", bytes >> 20),
         };
         Cell::of(text, Tone::Plain)
+    }
+}
+
+/// ` for 5 min`, or nothing if that is not known.
+fn ago(since_s: &str, seen: &Seen) -> String {
+    let now_s = seen.number("server_time_usec") / 1_000_000;
+    match since_s.parse::<i64>().ok().map(|since_s| now_s - since_s).filter(|seconds| *seconds >= 0) {
+        Some(seconds @ 0..120) => format!(" for {seconds} s"),
+        Some(seconds @ 120..7_200) => format!(" for {} min", seconds / 60),
+        Some(seconds) => format!(" for {} h", seconds / 3_600),
+        None => String::new(),
     }
 }
 

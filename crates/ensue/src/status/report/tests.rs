@@ -59,3 +59,31 @@ fn equal_digests_are_said_to_be() {
     let report = Report { rows: vec![row("a", 1, &[], "x"), row("b", 2, &[], "x")], links: vec![] };
     assert!(report.text(Paint::off()).contains("all digests are equal"));
 }
+
+#[test]
+fn who_serves_without_replicating_is_plain() {
+    let info = |dc2: &'static str, dc3: &'static str| {
+        [
+            ("ensue_link_dc2", dc2),
+            ("ensue_link_dc2_since", "1000"),
+            ("ensue_link_dc2_reason", "partitions: 2 here, 4 there"),
+            ("ensue_link_dc3", dc3),
+            ("ensue_ready", "0"),
+            ("ensue_ready_reason", "the link to dc2 is refused"),
+            ("server_time_usec", "1300000000"),
+        ]
+    };
+    let text = |fields: &[(&str, &str)]| {
+        let row = row("dc1/0", 7001, fields, "x");
+        (row.readiness(), Report { rows: vec![row], links: vec![] }.text(Paint::off()))
+    };
+    let (verdict, shown) = text(&info("refused", "up"));
+    assert_eq!(verdict, (2, "dc1/0: not ready: the link to dc2 is refused".into()));
+    assert!(shown.contains("serving, no link to dc2"), "{shown}");
+    assert!(shown.contains("the link to dc2 is refused for 5 min: partitions: 2 here, 4 there"), "{shown}");
+    assert!(text(&info("refused", "down")).1.contains("serving UNREPLICATED"));
+    let mut ready = info("up", "up");
+    ready[4].1 = "1";
+    let (verdict, shown) = text(&ready);
+    assert!(verdict.0 == 0 && !shown.contains("UNREPLICATED") && !shown.contains("no link"), "{shown}");
+}

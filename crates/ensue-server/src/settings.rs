@@ -1,0 +1,57 @@
+//! What must be equal on all nodes, by name: compared in the handshake with every peer, and with the data at a start.
+//!
+//! How a thing is written here is what a refusal shows, so it is what people write in a configuration. What may differ
+//! from node to node does not stand here.
+
+use crate::config::{Cluster, Config, fsync_name};
+use ensue_store::superblock::FORMAT;
+use ensue_types::KeyspaceId;
+use ensue_wire::{Scope, Settings};
+
+pub(crate) const DATACENTERS: &str = "datacenters";
+pub(crate) const PARTITIONS: &str = "partitions";
+pub(crate) const LOG_FORMAT: &str = "log-format";
+
+/// The setting that says how many cores the nodes of a datacenter have, in order, and so which partition is where.
+pub(crate) fn cores_of(datacenter: &str) -> String {
+    format!("cores of the nodes of {datacenter}")
+}
+
+/// The setting that says which protocol a keyspace has.
+pub(crate) fn protocol_of(keyspace: usize) -> String {
+    format!("keyspace {keyspace} protocol")
+}
+
+/// Everything that must be equal, as this node has it.
+pub(crate) fn settings(config: &Config, cluster: &Cluster) -> Settings {
+    let mut settings = Settings::default();
+    settings.add(Scope::Cluster, LOG_FORMAT, FORMAT.to_string());
+    settings.add(Scope::Cluster, PARTITIONS, cluster.partitions.to_string());
+    let names: Vec<&str> = cluster.datacenters.iter().map(|datacenter| datacenter.name.as_str()).collect();
+    settings.add(Scope::Cluster, DATACENTERS, names.join(" "));
+    for datacenter in &cluster.datacenters {
+        let cores: Vec<String> = datacenter.nodes.iter().map(|node| node.cores.to_string()).collect();
+        settings.add(Scope::Cluster, cores_of(&datacenter.name), cores.join(" "));
+    }
+    for (keyspace, protocol) in config.protocols.iter().enumerate() {
+        settings.add(Scope::Cluster, protocol_of(keyspace), protocol);
+        let handlers = handlers_of(config, KeyspaceId(keyspace as u8));
+        if !handlers.is_empty() {
+            settings.add(Scope::Cluster, format!("keyspace {keyspace} conflicts"), handlers.join(", "));
+        }
+    }
+    if config.has_branches() {
+        let collection = config.branch_collection_name();
+        settings.add(Scope::Cluster, "branch-collection", collection);
+        let merger = config.branch_merging_datacenter.as_deref().unwrap_or("");
+        settings.add(Scope::Cluster, "branch-merging-datacenter", merger);
+    }
+    settings.add(Scope::Datacenter, "appendfsync", fsync_name(config.appendfsync));
+    settings
+}
+
+/// In the order in which they are tried. A pattern is quoted, so that two lists never look the same.
+fn handlers_of(config: &Config, keyspace: KeyspaceId) -> Vec<String> {
+    let handlers = config.handlers.iter().filter(|handler| handler.keyspace == keyspace);
+    handlers.map(|one| format!("\"{}\" {}", one.pattern.escape_ascii(), one.fold.name())).collect()
+}
