@@ -140,9 +140,10 @@ class Cluster:
             if code is not None:
                 raise AssertionError(f"`ensue dev` ended with {code}:\n{self.tail()}")
             with contextlib.suppress(redis.RedisError, OSError), self.client(datacenter, timeout=2) as client:
-                return client.ping()
+                # Every partition answers: before that, LOADING or UNAVAILABLE.
+                return client.ping() and client.dbsize() >= 0
 
-        wait_until(answers, timeout, f"dc{datacenter} answers PING")
+        wait_until(answers, timeout, f"dc{datacenter} serves")
 
     def stop(self):
         """By SIGINT, as Ctrl-C does. Returns the exit code; whatever is left after a while is killed."""

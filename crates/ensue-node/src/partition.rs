@@ -232,7 +232,7 @@ impl Partition {
             }
         }
         match &self.stage {
-            Stage::Reading(_) => return self.keep_early(envelope),
+            Stage::Reading(_) => return self.on_message_reading(envelope),
             Stage::Stopped(reason) => {
                 let reason = reason.clone();
                 return self.refuse(&envelope, &reason);

@@ -28,6 +28,8 @@ pub const ACCEPTS_PER_TURN: usize = 128;
 pub const ACCEPT_PAUSE_US: u64 = 100_000;
 /// Rounds of outputs and disk work within a turn before the sockets have their turn.
 pub const ROUNDS_PER_TURN: usize = 64;
+/// How long finished disk work is taken up before the sockets have their turn: a partition that reads its log may have work for seconds.
+pub const TURN_US_MAX: u64 = 5_000;
 /// How often idle clients, lingering connections and unfinished handshakes are looked at.
 pub const HOUSEKEEPING_US: u64 = 500_000;
 /// How long a connection that was told why it is closed may take to read it.

@@ -5,7 +5,7 @@
 //! it asks nothing more, then write to the sockets. It decides nothing that a client or a peer could notice, other
 //! than when a bound is reached. A panic here is a broken invariant and ends the process.
 
-use crate::bounds::{HOUSEKEEPING_US, ROUNDS_PER_TURN};
+use crate::bounds::{HOUSEKEEPING_US, ROUNDS_PER_TURN, TURN_US_MAX};
 use crate::clients::{self, Clients, Ready};
 use crate::clock::Clock;
 use crate::disk::Disk;
@@ -204,14 +204,19 @@ impl Pump {
     fn end_turn(&mut self) {
         self.feed();
         self.state.unfinished = true;
+        let until_us = self.clock.monotonic_us() + TURN_US_MAX;
         for _ in 0..ROUNDS_PER_TURN {
             self.state.produced = false;
             self.state.inputs.push_back(Input::TurnEnd);
             self.feed();
+            // One by one: each may be a part of a log that takes long to read.
             while let Some((partition, done)) = self.disk.next_done() {
                 self.state.inputs.push_back(Input::Disk { partition, done });
+                self.feed();
+                if self.clock.monotonic_us() >= until_us {
+                    return;
+                }
             }
-            self.feed();
             if !self.state.produced {
                 self.state.unfinished = false;
                 break;

@@ -37,7 +37,7 @@ pub const ANSWER_BYTES_PER_TURN: usize = 256 << 10;
 pub const CELLS_PER_TURN: usize = 4_096;
 /// Commands queued by one `MULTI`.
 pub const MULTI_COMMANDS_MAX: usize = 65_536;
-/// Bytes of sessions' requests that wait for one partition that reads its log; the last of them may be longer.
+/// Bytes of what sessions ask about pasts that they take over, waiting for one partition that reads its log; the last may be longer.
 pub const EARLY_BYTES_MAX: usize = 16 << 20;
 /// The longest that a client may have `CAUSAL MERGE` and `CAUSAL WAIT` wait.
 pub const CAUSAL_TIMEOUT_MS_MAX: u64 = 3_600_000;

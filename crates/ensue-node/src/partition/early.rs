@@ -3,19 +3,20 @@
 //! Partitions of this datacenter say again what they are not answered: what comes of them is kept. What other datacenters say of themselves they say
 //! again and again, for as long as a lost tail is waited for: of that the latest is kept. They send no entries before they were asked to; what
 //! comes of such beyond a bound is dropped, and asked for when the partition serves.
-//! A session gives up what it asked after `request-timeout`, and tells its client so: older requests are dropped. Only what
-//! it asks about its past waits as long as the client wants. What sessions ask is kept up to a bound in bytes, and refused beyond.
+//! Sessions are refused at once (`LOADING`): a start may take long, and their clients can ask again. Only what a session asks about a
+//! past that it takes over is kept, up to a bound in bytes.
 
 use super::Partition;
+use super::regain::is_about_dependencies;
 use bytes::Bytes;
-use ensue_types::{Args, Now, Part, limits};
+use ensue_types::limits;
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::VecDeque;
 
-/// Messages with their times of arrival.
+/// Messages in the order in which they came.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Early {
-    waiting: VecDeque<(u64, Envelope)>,
+    waiting: VecDeque<Envelope>,
     /// What those of sessions take.
     session_bytes: usize,
     /// What entries of other datacenters take.
@@ -24,22 +25,22 @@ pub(super) struct Early {
 
 impl Early {
     /// Keeps a message; gives it back if what sessions asked takes too much already.
-    pub(super) fn keep(&mut self, now: Now, envelope: Envelope) -> Option<Envelope> {
+    pub(super) fn keep(&mut self, envelope: Envelope) -> Option<Envelope> {
         if is_of_session(&envelope) {
             if self.session_bytes >= limits::EARLY_BYTES_MAX {
                 return Some(envelope);
             }
             self.session_bytes += bytes_of(&envelope.message);
         }
-        self.waiting.push_back((now.monotonic_us, envelope));
+        self.waiting.push_back(envelope);
         None
     }
 
     /// Keeps what another datacenter says, in place of what it said of the same before.
-    pub(super) fn keep_foreign(&mut self, now: Now, envelope: Envelope) {
+    pub(super) fn keep_foreign(&mut self, envelope: Envelope) {
         match entry_bytes_of(&envelope.message) {
             0 => {
-                let is_older = |(_, old): &(u64, Envelope)| {
+                let is_older = |old: &Envelope| {
                     old.from == envelope.from && is_of_the_same(&old.message, &envelope.message)
                 };
                 self.waiting.retain(|waiting| !is_older(waiting));
@@ -47,48 +48,47 @@ impl Early {
             bytes if self.entry_bytes + bytes > limits::EARLY_BYTES_MAX => return,
             bytes => self.entry_bytes += bytes,
         }
-        self.waiting.push_back((now.monotonic_us, envelope));
+        self.waiting.push_back(envelope);
     }
 
     /// Drops what is not to be taken up.
     pub(super) fn retain(&mut self, is_kept: impl Fn(&Envelope) -> bool) {
-        let waiting = std::mem::take(&mut self.waiting);
-        self.waiting = waiting.into_iter().filter(|(_, envelope)| is_kept(envelope)).collect();
-        let of_sessions = self.waiting.iter().filter(|(_, envelope)| is_of_session(envelope));
-        self.session_bytes = of_sessions.map(|(_, envelope)| bytes_of(&envelope.message)).sum();
-        self.entry_bytes = self.waiting.iter().map(|(_, envelope)| entry_bytes_of(&envelope.message)).sum();
-    }
-
-    /// All of them, but for requests of sessions that have waited for so long.
-    fn take(&mut self, now_us: u64, timeout_us: u64) -> impl Iterator<Item = Envelope> + use<> {
-        let Early { waiting, .. } = std::mem::take(self);
-        let is_asked = move |(came_us, envelope): &(u64, Envelope)| {
-            let is_late = now_us.saturating_sub(*came_us) >= timeout_us;
-            !is_late || !is_of_session(envelope) || is_about_the_past(&envelope.message)
-        };
-        waiting.into_iter().filter(is_asked).map(|(_, envelope)| envelope)
+        self.waiting.retain(is_kept);
+        let of_sessions = self.waiting.iter().filter(|envelope| is_of_session(envelope));
+        self.session_bytes = of_sessions.map(|envelope| bytes_of(&envelope.message)).sum();
+        self.entry_bytes = self.waiting.iter().map(|envelope| entry_bytes_of(&envelope.message)).sum();
     }
 }
 
 impl Partition {
+    /// The log is not read yet: who can ask again is told so.
+    pub(super) fn on_message_reading(&mut self, envelope: Envelope) {
+        let is_read = matches!(envelope.message, Message::ReadSlice { .. });
+        let is_asked = is_of_session(&envelope) && !is_about_dependencies(&envelope.message);
+        if is_read || is_asked {
+            return self.refuse_loading(&envelope);
+        }
+        self.keep_early(envelope);
+    }
+
+    fn refuse_loading(&mut self, envelope: &Envelope) {
+        let reason = format!("LOADING partition {} is still reading its log; try again later", self.id);
+        self.refuse(envelope, &reason);
+    }
+
     /// It cannot be taken yet.
     pub(super) fn keep_early(&mut self, envelope: Envelope) {
         if envelope.from.datacenter() != self.datacenter {
-            return self.early.keep_foreign(self.now, envelope);
+            return self.early.keep_foreign(envelope);
         }
-        if let Some(envelope) = self.early.keep(self.now, envelope) {
-            let reason = format!(
-                "UNAVAILABLE partition {} is still reading its log, and too much waits for it already",
-                self.id
-            );
-            self.refuse(&envelope, &reason);
+        if let Some(envelope) = self.early.keep(envelope) {
+            self.refuse_loading(&envelope);
         }
     }
 
     /// Begins to serve, or to refuse: what came early is taken now.
     pub(super) fn take_early(&mut self) {
-        let timeout_us = 1_000 * self.config.tuning.request_timeout_ms;
-        for envelope in self.early.take(self.now.monotonic_us, timeout_us) {
+        for envelope in std::mem::take(&mut self.early).waiting {
             self.on_message(self.now, envelope);
         }
     }
@@ -119,35 +119,10 @@ fn is_of_the_same(old: &Message, new: &Message) -> bool {
     }
 }
 
-/// Whether a session waits for the answer as long as its client says.
-fn is_about_the_past(message: &Message) -> bool {
-    matches!(
-        message,
-        Message::CheckDependencies { .. }
-            | Message::AwaitTimes { .. }
-            | Message::AwaitReplicas { .. }
-            | Message::CountReplicas { .. }
-    )
-}
-
 /// What a session's message takes in memory, but for small change.
 fn bytes_of(message: &Message) -> usize {
-    let of = |args: &Args| args.iter().map(|argument| argument.len() + size_of::<Bytes>()).sum::<usize>();
-    let of_part = |part: &Part| part.commands.iter().map(|(_, args)| of(args)).sum::<usize>();
     let asked = match message {
-        Message::Execute { commands, context, .. } => {
-            commands.iter().map(of).sum::<usize>() + context.facts.0.len()
-        }
-        Message::ReadFirst { commands, .. } | Message::ReadAt { commands, .. } => {
-            commands.iter().map(of).sum()
-        }
-        Message::Transact { parts, context, .. } | Message::ReadCut { parts, context, .. } => {
-            parts.iter().map(of_part).sum::<usize>() + context.facts.0.len()
-        }
-        Message::ContextMerge { context, .. } => context.facts.0.len(),
-        Message::CheckDependencies { dependencies, .. }
-        | Message::AwaitReplicas { dependencies, .. }
-        | Message::CountReplicas { dependencies, .. } => size_of_val(dependencies.as_slice()),
+        Message::CheckDependencies { dependencies, .. } => size_of_val(dependencies.as_slice()),
         _ => 0,
     };
     size_of::<Envelope>() + asked
@@ -164,7 +139,7 @@ mod tests {
             partition: PartitionId(0),
         };
         let envelope = Envelope { from: at(1), to: at(0), time: LogicalTime::ZERO, message };
-        early.keep_foreign(Now::default(), envelope);
+        early.keep_foreign(envelope);
     }
 
     #[test]
@@ -176,7 +151,8 @@ mod tests {
             let (datacenter, time) = (DatacenterId(2 + number as u8 % 2), LogicalTime(number));
             keep(&mut early, Message::Dead { datacenter, received: Position(number), time });
         }
-        let said: Vec<Message> = early.take(0, 1).map(|envelope| envelope.message).collect();
+        let said: Vec<Message> =
+            std::mem::take(&mut early).waiting.into_iter().map(|envelope| envelope.message).collect();
         let dead = |datacenter, number| Message::Dead {
             datacenter: DatacenterId(datacenter),
             received: Position(number),
@@ -194,7 +170,7 @@ mod tests {
             let first = Position(number);
             keep(&mut early, Message::StreamEntries { incarnation: Incarnation(1), first, entries });
         }
-        let kept = early.take(0, 1).count();
+        let kept = std::mem::take(&mut early).waiting.len();
         assert!((10..=limits::EARLY_BYTES_MAX >> 20).contains(&kept), "{kept}");
         assert_eq!(early.entry_bytes, 0);
     }

@@ -695,9 +695,8 @@ impl Partition {
     /// Answers a question that a partition cannot serve now, or never, since it has stopped. Only sessions are answered; partitions wait.
     pub(super) fn refuse(&mut self, envelope: &Envelope, reason: &str) {
         let refusal = |words: String| Reply::Error(words.into());
-        let has_code = ["TAILLOST", "UNAVAILABLE", "REJOIN", "LOADING", DECLARED_DEAD]
-            .iter()
-            .any(|code| reason.starts_with(code));
+        let has_code =
+            ["TAILLOST", "REJOIN", "LOADING", DECLARED_DEAD].iter().any(|code| reason.starts_with(code));
         let words = if has_code {
             reason.to_owned()
         } else {
@@ -721,7 +720,8 @@ impl Partition {
                 let request = *request;
                 let what = match reason.split(' ').next() {
                     Some("TAILLOST") => "catching_up",
-                    Some("LOADING") => "joining",
+                    Some("LOADING") if matches!(self.stage, Stage::Joining(_)) => "joining",
+                    Some("LOADING") => "loading",
                     Some("REJOIN") => "rejoin",
                     Some(DECLARED_DEAD) => "declared_dead",
                     _ => "stopped",

@@ -34,7 +34,7 @@ const SECTIONS: [Section; 9] = [
     Section { name: "server", title: "Server", asks: false },
     Section { name: "clients", title: "Clients", asks: true },
     Section { name: "memory", title: "Memory", asks: true },
-    Section { name: "persistence", title: "Persistence", asks: false },
+    Section { name: "persistence", title: "Persistence", asks: true },
     Section { name: "stats", title: "Stats", asks: true },
     Section { name: "replication", title: "Replication", asks: false },
     Section { name: "keyspace", title: "Keyspace", asks: true },
@@ -135,7 +135,7 @@ impl Lines<'_> {
     }
 
     fn persistence(&mut self) {
-        self.line("loading", 0);
+        self.line("loading", u8::from(self.figure("loading") > 0));
         self.line("aof_enabled", 1);
         let appendfsync = match self.config.append_fsync {
             AppendFsync::Always => "always",
@@ -218,7 +218,10 @@ impl Lines<'_> {
         for (name, value) in self.figures {
             let elsewhere = name.starts_with("keys_")
                 || name.starts_with("expires_")
-                || matches!(name.as_str(), "connected_clients" | "blocked_clients" | "memory_bytes")
+                || matches!(
+                    name.as_str(),
+                    "connected_clients" | "blocked_clients" | "memory_bytes" | "loading"
+                )
                 || STATS.contains(&name.as_str());
             if !elsewhere {
                 self.line(&format!("ensue_{name}"), value);

@@ -196,6 +196,7 @@ impl Seen {
             return Cell::of("declared dead: serves nothing", Tone::Bad);
         }
         match (count("ensue_rejoin"), count("ensue_joining"), count("ensue_stopped")) {
+            (0, 0, 0) if count("loading") > 0 => Cell::of("loading", Tone::Notable),
             (0, 0, 0) if self.links().any(|(_, state)| state != "up") => {
                 let lacking: Vec<&str> =
                     self.links().filter(|(_, state)| *state != "up").map(|(peer, _)| peer).collect();

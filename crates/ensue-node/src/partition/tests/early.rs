@@ -1,15 +1,16 @@
-//! What comes before the log is read: kept as long as somebody waits for the answer, and within a bound.
+//! What comes before the log is read: sessions are told so at once, and what must wait is kept within a bound.
 
 use super::versions::World;
 use bytes::Bytes;
 use ensue_types::{
-    Context, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, Now, OperationId, Position,
-    Reply, RequestId,
+    Args, Context, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, Now, OperationId,
+    PartitionId, Position, RequestId, TimeVector, limits,
 };
 use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
 
-const SESSIONS: Address = Address::Core { datacenter: DatacenterId(0), core: CoreId(1) };
+const HERE: DatacenterId = DatacenterId(0);
+const SESSIONS: Address = Address::Core { datacenter: HERE, core: CoreId(1) };
 
 /// A partition that has not begun to read.
 fn world() -> World {
@@ -17,77 +18,74 @@ fn world() -> World {
     World::under("eiger", BTreeMap::new(), now, u64::MAX)
 }
 
-/// A session's write of a value of so many bytes.
-fn write(world: &mut World, sequence: u64, bytes: usize) {
-    let args = [Bytes::from_static(b"SET"), Bytes::from_static(b"a"), Bytes::from(vec![b'1'; bytes])];
-    let request = RequestId { sequence, ..RequestId::default() };
-    let (keyspace, context) = (KeyspaceId(0), Context::default());
-    world.hear(
-        SESSIONS,
-        Message::Execute { request, keyspace, context, commands: vec![args.into_iter().collect()] },
-    );
+fn check(world: &mut World, check: u64, dependencies: usize) {
+    let (datacenter, incarnation, position) = (HERE, Incarnation(1), Position(0));
+    let operation = OperationId { datacenter, incarnation, partition: super::PARTITION, position };
+    let dependencies = vec![Dependency { operation, extent: Extent::Exact }; dependencies];
+    world.hear(SESSIONS, Message::CheckDependencies { check, dependencies });
 }
 
-/// What sessions were told: which requests were executed, and what was said to which others.
-fn told(world: &mut World) -> (Vec<u64>, Vec<(u64, Reply)>) {
-    let (mut executed, mut refused) = (Vec::new(), Vec::new());
-    for envelope in std::iter::from_fn(|| world.partition.outbox.next()) {
-        match envelope.message {
-            Message::Executed { request, .. } => executed.push(request.sequence),
-            Message::Refused { request, reply } => refused.push((request.sequence, reply)),
-            _ => {}
-        }
-    }
-    (executed, refused)
+fn said(world: &mut World) -> Vec<Message> {
+    std::iter::from_fn(|| world.partition.outbox.next()).map(|envelope| envelope.message).collect()
+}
+
+/// The checks that were answered.
+fn met(world: &mut World) -> Vec<u64> {
+    let answered = said(world).into_iter().filter_map(|message| match message {
+        Message::DependenciesMet { check, .. } => Some(check),
+        _ => None,
+    });
+    answered.collect()
 }
 
 #[test]
-fn what_nobody_waits_for_any_more_is_not_carried_out() {
+fn whoever_can_ask_again_is_refused_at_once() {
     let mut world = world();
-    write(&mut world, 1, 1);
-    world.now.monotonic_us += 3_000_000;
-    write(&mut world, 2, 1);
-    world.now.monotonic_us += 3_000_000;
+    let command: Args = [&b"SET"[..], b"a", b"1"].map(Bytes::from_static).to_vec();
+    let (request, keyspace, context) = (RequestId::default(), KeyspaceId(0), Context::default());
+    world.hear(SESSIONS, Message::Execute { request, keyspace, context, commands: vec![command] });
+    let [Message::Refused { reply, .. }] = &said(&mut world)[..] else { panic!("refused") };
+    let words = format!("{reply:?}");
+    assert!(words.contains("LOADING partition p0 is still reading its log"), "{words}");
+
+    let first = Address::Partition { datacenter: HERE, partition: PartitionId(1) };
+    world.hear(first, Message::ReadSlice { read: 7, keyspace, cut: TimeVector::default(), commands: vec![] });
+    assert!(matches!(said(&mut world)[..], [Message::SliceRefused { read: 7, .. }]));
+
+    world.hear(SESSIONS, Message::Survey { request });
+    let [Message::Surveyed { figures, .. }] = &said(&mut world)[..] else { panic!("figures") };
+    assert_eq!(*figures, [("loading".to_owned(), 1)]);
     let mut world = world.started();
-    assert_eq!(told(&mut world), (vec![2], Vec::new()), "the first was answered UNKNOWN a second ago");
+    assert!(!said(&mut world).iter().any(|message| matches!(message, Message::Executed { .. })));
 }
 
 #[test]
 fn a_question_that_may_wait_for_an_hour_is_kept() {
     let mut world = world();
-    let (datacenter, incarnation, position) = (DatacenterId(0), Incarnation(1), Position(0));
-    let operation = OperationId { datacenter, incarnation, partition: super::PARTITION, position };
-    let dependencies = vec![Dependency { operation, extent: Extent::Exact }];
-    world.hear(SESSIONS, Message::CheckDependencies { check: 7, dependencies });
+    check(&mut world, 7, 1);
     world.now.monotonic_us += 60_000_000;
     let mut world = world.started();
-    let mut sent = std::iter::from_fn(|| world.partition.outbox.next());
-    assert!(sent.any(|envelope| matches!(envelope.message, Message::DependenciesMet { check: 7, .. })));
+    assert_eq!(met(&mut world), [7]);
 }
 
 #[test]
-fn what_would_be_too_much_to_keep_is_refused() {
+fn what_would_be_too_much_to_keep_is_not() {
     let mut world = world();
-    let requests = 20;
-    for sequence in 0..requests {
-        write(&mut world, sequence, 1 << 20);
+    let each = (1 << 20) / size_of::<Dependency>();
+    for number in 0..20 {
+        check(&mut world, number, each);
     }
-    let (executed, refused) = told(&mut world);
-    assert_eq!(executed, []);
-    let kept = requests - refused.len() as u64;
-    assert!((10..requests).contains(&kept), "{kept}");
-    let Some((_, Reply::Error(words))) = refused.last() else { panic!("{refused:?}") };
-    assert_eq!(words, "UNAVAILABLE partition p0 is still reading its log, and too much waits for it already");
     let mut world = world.started();
-    assert_eq!(told(&mut world), ((0..kept).collect(), Vec::new()));
+    let most = (limits::EARLY_BYTES_MAX >> 20) as u64;
+    assert_eq!(met(&mut world), (0..most).collect::<Vec<_>>());
 }
 
 #[test]
-fn what_a_broken_link_has_failed_is_not_carried_out() {
+fn what_a_broken_link_has_failed_is_not_answered() {
     let mut world = world();
-    write(&mut world, 1, 1);
-    world.partition.on_link_down(world.now, DatacenterId(0), CoreId(1), &|_| false);
-    write(&mut world, 2, 1);
+    check(&mut world, 1, 1);
+    world.partition.on_link_down(world.now, HERE, CoreId(1), &|_| false);
+    check(&mut world, 2, 1);
     let mut world = world.started();
-    assert_eq!(told(&mut world), (vec![2], Vec::new()));
+    assert_eq!(met(&mut world), [2]);
 }
