@@ -58,11 +58,11 @@ impl Exchange {
 }
 
 impl Exchange {
-    /// Partitions without which it comes to no end: those whose answers are missing, and those that they must ask.
+    /// Partitions without which it comes to no end: those whose answers are missing, and those that they must ask. A write
+    /// transaction that was begun is given its time: its coordinator goes on when a participant is back.
     fn needed(&self) -> Vec<PartitionId> {
         match self {
             Exchange::Cut(cut) => cut.needed.clone(),
-            Exchange::Transaction(transaction) => transaction.participants.clone(),
             _ => self.unanswered(),
         }
     }

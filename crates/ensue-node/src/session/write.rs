@@ -20,8 +20,6 @@ use ensue_wire::Message;
 #[derive(Clone, Debug)]
 pub(super) struct WriteTransaction {
     pub(super) coordinator: PartitionId,
-    /// The partitions of all its parts.
-    pub(super) participants: Vec<PartitionId>,
     plan: Plan,
 }
 
@@ -76,8 +74,7 @@ impl Turn<'_> {
             self.session.asked.writes.mark(0);
         }
         let participants: Vec<PartitionId> = parts.iter().map(|part| part.partition).collect();
-        let transaction = WriteTransaction { coordinator, participants: participants.clone(), plan };
-        self.begin_request(Exchange::Transaction(Box::new(transaction)), 1);
+        self.begin_request(Exchange::Transaction(Box::new(WriteTransaction { coordinator, plan })), 1);
         if self.is_refused(participants) {
             return;
         }

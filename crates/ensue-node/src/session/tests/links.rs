@@ -76,14 +76,16 @@ fn what_was_executed_before_its_name_could_be_shared_is_not_called_refused() {
 }
 
 #[test]
-fn a_link_that_breaks_ends_what_needs_its_partitions_through_others() {
-    let mut world = World::new();
-    world.send(&[&format!("MSET {} 1 {} 2", key(0, 0), key(3, 0))]);
-    assert_eq!(partition(&world.next()), 0, "the coordinator is on this core");
+fn a_link_that_breaks_ends_a_read_through_another_core() {
+    let mut config = config();
+    config.protocols[0] = "orbe-clock".into();
+    let mut world = World::with(config);
+    world.send(&[&format!("MGET {} {}", key(0, 0), key(3, 0))]);
+    assert_eq!(partition(&world.next()), 0, "the first partition asks the other");
     world.sessions.on_link_down(world.now, CoreId(1));
     world.drain();
     let received = world.received();
-    assert!(received.starts_with("-UNKNOWN partition p3 of dc1 became unreachable"), "{received}");
+    assert!(received.starts_with("-UNAVAILABLE partition p3 of dc1 became unreachable"), "{received}");
 }
 
 #[test]
