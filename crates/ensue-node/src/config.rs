@@ -96,6 +96,8 @@ pub struct Tuning {
     /// Whether sessions forget what every datacenter has applied, where their protocol leaves the choice (Orbe, section 6).
     pub dependency_cleaning: bool,
     pub clock_ahead_ms_max: u64,
+    /// Local writes are refused while most clocks say that this datacenter's time is too far ahead.
+    pub stop_writes_on_clock_ahead: bool,
     pub clock_persist_ahead_ms: u64,
     /// `appendfsync no` still syncs this often, so that the streams can be forgotten.
     pub relaxed_sync_interval_ms: u64,
@@ -155,6 +157,7 @@ impl Default for Tuning {
             block_ms_max: 500,
             dependency_cleaning: true,
             clock_ahead_ms_max: limits::CLOCK_AHEAD_MS_MAX,
+            stop_writes_on_clock_ahead: true,
             clock_persist_ahead_ms: limits::CLOCK_PERSIST_AHEAD_MS,
             relaxed_sync_interval_ms: 30_000,
             turn_answer_bytes: limits::ANSWER_BYTES_PER_TURN,

@@ -89,6 +89,7 @@ fn is_replication(message: &Message) -> bool {
             | Message::StreamAcknowledge(_)
             | Message::Heartbeat { .. }
             | Message::AskTime
+            | Message::ClockAhead { .. }
             | Message::Introduce(_)
             | Message::Regain { .. }
             | Message::Regained { .. }

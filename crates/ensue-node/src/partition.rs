@@ -8,6 +8,7 @@
 //! `survey` figures.
 
 mod admit;
+mod ahead;
 mod branching;
 mod catch_up;
 mod checkpoint;
@@ -151,6 +152,8 @@ pub struct Partition {
     pub(crate) stage: Stage,
     /// What is still missing before sessions are served, after a lost tail.
     catch_up: Option<catch_up::CatchUp>,
+    /// Times too far ahead, of others and of this datacenter.
+    ahead: ahead::Ahead,
     pub(crate) losses: Losses,
     conflict_log: conflicts::ConflictLog,
     branching: branching::Branching,
@@ -208,6 +211,7 @@ impl Partition {
             traces: VecDeque::new(),
             stage: Stage::reading(&config.tuning),
             catch_up: None,
+            ahead: Default::default(),
             losses: Losses::default(),
             conflict_log: Default::default(),
             branching: branching::Branching::new(id, &config, &protocols),
@@ -247,7 +251,7 @@ impl Partition {
     }
 
     /// Takes one message as a partition that has its log.
-    fn take(&mut self, envelope: Envelope) {
+    fn take(&mut self, mut envelope: Envelope) {
         if self.is_from_the_dead(&envelope) {
             return;
         }
@@ -261,6 +265,8 @@ impl Partition {
                 Message::Heartbeat { .. } => return,
                 _ => {}
             }
+            // What is said in its name tells nothing of the sender's time, which may be taken back (decision 24).
+            envelope.time = LogicalTime::ZERO;
         }
         self.dispatch(envelope);
         self.settle();
@@ -387,6 +393,7 @@ impl Partition {
                 self.on_ended(partition, datacenter, whole, doubtful);
             }
             (_, Message::Lost { datacenter, whole, doubtful }) => self.on_lost(datacenter, whole, doubtful),
+            (_, Message::ClockAhead { ahead_ms }) => self.on_clock_ahead(from.datacenter(), ahead_ms),
             (_, Message::AskTime) => self.say_heartbeat(from.datacenter()),
             (_, Message::Heartbeat { end }) => self.on_heartbeat(from.datacenter(), end, time),
             // Answers to sessions never come to a partition; a peer that sends one is wrong.
@@ -516,26 +523,6 @@ impl Partition {
         if self.config.rules.hold(Rule::StampAboveThePast) {
             self.clock.observe(time);
         }
-    }
-
-    /// Moves the clock past a time of another datacenter, unless it is absurdly far ahead (trap 31).
-    pub(crate) fn observe_peer(&mut self, time: LogicalTime) -> bool {
-        if time.ms() > self.now.wall_ms + self.config.tuning.clock_ahead_ms_max {
-            self.trace(Trace::Refused { what: "a time too far ahead of this machine's clock" });
-            return false;
-        }
-        self.observe(time);
-        true
-    }
-
-    /// Moves the clock past the time of a message. The partitions of a datacenter share its time, right or wrong: what one
-    /// of them has stamped the next one's clients see at once. Only other datacenters are kept at a distance.
-    pub(crate) fn take_time(&mut self, envelope: &Envelope) -> bool {
-        if envelope.from.datacenter() != self.datacenter {
-            return self.observe_peer(envelope.time);
-        }
-        self.observe(envelope.time);
-        true
     }
 
     /// A new logical time, above every promise made so far (trap 4).

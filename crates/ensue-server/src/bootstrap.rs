@@ -340,6 +340,7 @@ fn tuning(config: &Config, cluster: &Cluster) -> Tuning {
         request_timeout_ms: config.request_timeout_ms,
         block_ms_max: config.block_threshold_ms,
         dependency_cleaning: config.dependency_cleaning,
+        stop_writes_on_clock_ahead: config.stop_writes_on_clock_ahead,
         ..Tuning::default()
     }
 }

@@ -69,6 +69,7 @@ pub struct Config {
     /// How long a read waits before its protocol does without.
     pub block_threshold_ms: u64,
     pub dependency_cleaning: bool,
+    pub stop_writes_on_clock_ahead: bool,
     /// How keyspaces with branches behave; the datacenter that merges is named below.
     pub branching: BranchingOptions,
     /// The only datacenter in which branches are merged; none is every one.
@@ -114,6 +115,7 @@ impl Default for Config {
             request_timeout_ms: tuning.request_timeout_ms,
             block_threshold_ms: tuning.block_ms_max,
             dependency_cleaning: tuning.dependency_cleaning,
+            stop_writes_on_clock_ahead: true,
             branching: tuning.branching,
             branch_merging_datacenter: None,
             protocols: vec![DEFAULT_PROTOCOL.into(); usize::from(limits::KEYSPACES)],

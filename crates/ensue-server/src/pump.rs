@@ -330,6 +330,21 @@ impl Pump {
                     after.number()
                 ));
             }
+            Trace::TimeRefused { partition, by, ahead_ms: 0 } => {
+                log::notice(format_args!(
+                    "{core}: partition {partition}: {by} takes this datacenter's time again"
+                ));
+            }
+            Trace::TimeRefused { partition, by, ahead_ms } => {
+                let now_us = self.clock.monotonic_us();
+                self.state.complaints.warning(
+                    now_us,
+                    format_args!(
+                        "{core}: partition {partition}: CLOCKAHEAD {by} takes nothing of this datacenter, whose time is {ahead_ms} ms ahead \
+                         of its clock: look which of the two clocks is wrong, set it right, and see 'Clocks' in docs/operating.md"
+                    ),
+                );
+            }
             Trace::Refused { what } => {
                 let now_us = self.clock.monotonic_us();
                 self.state.complaints.warning(now_us, format_args!("{core}: refused: {what}"));

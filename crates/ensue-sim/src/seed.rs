@@ -45,6 +45,8 @@ pub struct ClockOptions {
     pub jump_ms: u64,
     /// A wild clock is ahead by this much at most; 0 if there is none.
     pub wild_ms: u64,
+    /// A datacenter with a wild clock may be given times that the others believe.
+    pub recovers: bool,
 }
 
 /// Which kinds of faults there are, and how often.
@@ -151,6 +153,7 @@ impl Options {
                 drift_ppm: random.pick(&[0, 20, 200]),
                 jump_ms: random.pick(&[5, 50, 400]),
                 wild_ms: 0,
+                recovers: false,
             },
             turn_us_max: random.pick(&[0, 0, 10, 100, 500]),
             faults: FaultOptions::default(),
@@ -174,9 +177,21 @@ impl Options {
             options.workload.pipeline = 300;
         }
         draw_habits(&mut options);
+        if options.clock.wild_ms > 0 && rarities.chance(500) {
+            options.recover_clocks(rarities);
+        }
         options.faults = draw_faults(&options);
         draw_power(&mut options);
         options
+    }
+
+    /// Clocks run ahead by many times what is believed, as two hours are many minutes; and are set right by an operator. The bound is
+    /// well above what restarts and unequal clocks come to.
+    fn recover_clocks(&mut self, random: &mut Random) {
+        self.tuning.clock_persist_ahead_ms = self.tuning.clock_persist_ahead_ms.min(500);
+        self.tuning.clock_ahead_ms_max = 2 * self.clock.bound_ms + random.between(2_000, 4_000);
+        self.clock.wild_ms = 3 * self.tuning.clock_ahead_ms_max + random.between(1_000, 40_000);
+        self.clock.recovers = true;
     }
 
     /// The same world, of two datacenters at least, in which one is lost for good.
@@ -264,7 +279,14 @@ impl Options {
                 tail: 0,
             },
             disk: DiskOptions { append_us: (1, 1), sync_us: (200, 200) },
-            clock: ClockOptions { skew_ms: 0, bound_ms: 0, drift_ppm: 0, jump_ms: 0, wild_ms: 0 },
+            clock: ClockOptions {
+                skew_ms: 0,
+                bound_ms: 0,
+                drift_ppm: 0,
+                jump_ms: 0,
+                wild_ms: 0,
+                recovers: false,
+            },
             turn_us_max: 0,
             faults: FaultOptions::default(),
             workload: WorkloadOptions::default(),
@@ -315,6 +337,7 @@ fn draw_tuning(random: &mut Random) -> Tuning {
         collect_interval_ms: random.between(20, 200),
         acknowledge_interval_ms: random.between(5, 50),
         clock_ahead_ms_max: 60_000,
+        stop_writes_on_clock_ahead: true,
         clock_persist_ahead_ms: random.skewed(20, 5_000),
         heartbeat_interval_ms: random.between(1, 150),
         stabilization_interval_ms: random.between(1, 200),

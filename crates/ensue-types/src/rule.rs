@@ -129,6 +129,10 @@ rules! {
     RefuseFarTokens,
     /// A token that names what its own datacenter has never issued is refused: whoever followed it would be invisible elsewhere.
     RefuseWhatWasNeverIssued,
+    /// A datacenter takes itself to be ahead only if most clocks say so, not because one does, which may be behind (trap 31).
+    MostClocksDecide,
+    /// The times that a datacenter gets in the place of those that were too far ahead are in the same order (decision 24).
+    NewTimesKeepTheOrder,
 
     // Reads.
     /// A share that answered without a value is always read again (trap 8).

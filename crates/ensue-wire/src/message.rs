@@ -407,6 +407,10 @@ pub enum Message {
     },
     /// What the receiver has of the sender's stream, and of every stream.
     StreamAcknowledge(StreamAcknowledge),
+    /// So far is your datacenter's time ahead of the clock here: too far, so that nothing of it is taken. With 0 it is taken again.
+    ClockAhead {
+        ahead_ms: u64,
+    },
     /// Everything that the sender will write has a higher stamp than the envelope's time, and what it has written ends at this
     /// position (POCC, algorithm 3, line 8).
     Heartbeat {

@@ -532,6 +532,9 @@ impl Partition {
                 "DISKFULL the disk is full: reads are answered, writes are refused until there is room",
             ));
         }
+        if let Some(refusal) = self.ahead_refusal() {
+            return Some(refusal);
+        }
         let backlog_max = self.config.replication_backlog_max;
         if backlog_max > 0 && self.persistence.backlog_bytes() > backlog_max {
             return Some(Reply::error(

@@ -281,7 +281,7 @@ impl Partition {
                         && !is_given_up(regaining.without, **d)
                         && !self.dead.contains(**d)
                 };
-                self.receivers.keys().filter(open).map(|d| self.name_of(*d)).collect()
+                self.receivers.keys().filter(open).map(|d| self.name_of(*d).to_owned()).collect()
             }
             _ => Vec::new(),
         };

@@ -194,6 +194,7 @@ impl Partition {
             None => now,
         };
         self.send_at(floor, to, Message::StreamAcknowledge(acknowledge));
+        self.say_whether_ahead(datacenter);
     }
 
     /// The last position that may be sent: a decision leaves when it is durable.

@@ -1,6 +1,7 @@
 //! A node of one partition with a disk that carries out one operation after another, at the test's word: what may be said,
 //! and what may count, before what it rests on is durable.
 
+mod ahead;
 mod branches;
 mod catch_up;
 mod checkpoints;

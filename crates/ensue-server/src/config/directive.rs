@@ -137,6 +137,11 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         |c, v| yes_no(&v[0]).map(|y| c.dependency_cleaning = y),
         |c| said(c.dependency_cleaning),
     ),
+    word(
+        "stop-writes-on-clock-ahead",
+        |c, v| yes_no(&v[0]).map(|y| c.stop_writes_on_clock_ahead = y),
+        |c| said(c.stop_writes_on_clock_ahead),
+    ),
     word("branch-collection", set_collection, |c| one(collection_name(c.branching.collection))),
     word(
         "branch-ceiling-every",

@@ -41,6 +41,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
             })
         }
         Message::Introduce(introduction) => write_introduction(w, introduction),
+        Message::ClockAhead { ahead_ms } => w.u64(*ahead_ms),
         Message::PassOn { origin, after } => w.u8(origin.0).position(*after),
         Message::PassedOn { origin, entries } => w.u8(origin.0).list(limits::ENTRIES, entries, |w, entry| {
             w.bytes(limits::ENTRY_BYTES, entry);
@@ -83,6 +84,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             dead: r.list(limits::DEAD, 1, |r| r.u8().map(DatacenterId))?,
         },
         tag::INTRODUCE => Message::Introduce(read_introduction(r)?),
+        tag::CLOCK_AHEAD => Message::ClockAhead { ahead_ms: r.u64()? },
         tag::PASS_ON => Message::PassOn { origin: DatacenterId(r.u8()?), after: r.position()? },
         tag::PASSED_ON => Message::PassedOn {
             origin: DatacenterId(r.u8()?),

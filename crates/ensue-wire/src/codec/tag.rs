@@ -101,6 +101,7 @@ tags! {
     BRANCH_FETCHED = 0x050a => BranchFetched,
     BRANCH_LACKING = 0x050b => BranchLacking,
     INTRODUCE = 0x050c => Introduce,
+    CLOCK_AHEAD = 0x0510 => ClockAhead,
 
     READ_CUT = 0x0601 => ReadCut,
     CUT_READ = 0x0602 => CutRead,

@@ -183,6 +183,7 @@ fn stream() -> BoxedStrategy<Message> {
         (keyspace(), string()).prop_map(|(keyspace, rebuilt)| Message::BranchFetched { keyspace, rebuilt }),
         (keyspace(), any::<u64>(), vec(datacenter(), 0..8))
             .prop_map(|(keyspace, state, dead)| Message::BranchLacking { keyspace, state, dead }),
+        any::<u64>().prop_map(|ahead_ms| Message::ClockAhead { ahead_ms }),
         introduction().prop_map(Message::Introduce),
         (datacenter(), position()).prop_map(|(origin, after)| Message::PassOn { origin, after }),
         (datacenter(), vec(string(), 0..8))

@@ -196,6 +196,12 @@ impl Seen {
             return Cell::of("declared dead: serves nothing", Tone::Bad);
         }
         match (count("ensue_rejoin"), count("ensue_joining"), count("ensue_stopped")) {
+            (0, 0, 0) if count("ensue_clock_ahead") > 0 => {
+                Cell::of(format!("CLOCKAHEAD: {}", self.refusals().join(", ")), Tone::Bad)
+            }
+            (0, 0, 0) if !self.refusals().is_empty() => {
+                Cell::of(format!("serving, {}", self.refusals().join(", ")), Tone::Bad)
+            }
             (0, 0, 0) if count("loading") > 0 => Cell::of("loading", Tone::Notable),
             (0, 0, 0) if self.links().any(|(_, state)| state != "up") => {
                 let lacking: Vec<&str> =
@@ -210,6 +216,18 @@ impl Seen {
             (0, joining, _) => Cell::of(format!("{joining} partitions wait for the others"), Tone::Notable),
             (rejoin, ..) => Cell::of(format!("REJOIN: {rejoin} partitions lost their data"), Tone::Bad),
         }
+    }
+
+    /// Whose time is not believed, and by whom this datacenter's.
+    fn refusals(&self) -> Vec<String> {
+        let named = |prefix: &str| {
+            let name =
+                |field: &String| Some(field.strip_prefix(prefix)?.strip_suffix("_partitions")?.to_owned());
+            self.fields.keys().filter_map(name).collect::<Vec<_>>()
+        };
+        let by = named("ensue_refused_by_").into_iter().map(|name| format!("time refused by {name}"));
+        let of = named("ensue_refuses_").into_iter().map(|name| format!("refuses the time of {name}"));
+        by.chain(of).collect()
     }
 
     fn keys(&self) -> Cell {
