@@ -1,5 +1,6 @@
 """Server processes started and stopped one by one, one a datacenter, for tests in which some are gone while others go on."""
 
+import os
 import signal
 import subprocess
 
@@ -27,7 +28,7 @@ class Servers:
     def port(self, name):
         return self.ports.first + NAMES.index(name)
 
-    def start(self, name, *directives):
+    def start(self, name, *directives, environment=None):
         ports = [self.port(one) + PEERS for one in NAMES]
         lines = self.lines.get(name, NAMES)
         places = [NAMES.index(one) if one in NAMES else index for index, one in enumerate(lines)]
@@ -37,7 +38,8 @@ class Servers:
         config.write_text("\n".join(["partitions 2", "appendfsync everysec", *nodes, *own, *directives, ""]))
         with (self.directory / f"{name}.log").open("ab") as log:
             self.running[name] = subprocess.Popen(
-                [binary(), "server", "--config", str(config)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                [binary(), "server", "--config", str(config)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**os.environ, **(environment or {})},
             )
 
     def end(self, name, how=signal.SIGTERM):

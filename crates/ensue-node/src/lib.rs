@@ -17,6 +17,7 @@ mod order;
 mod outbox;
 pub mod output;
 mod partition;
+pub mod restamp;
 mod router;
 mod session;
 mod stream;

@@ -25,12 +25,14 @@ pub mod orbe_dm;
 pub mod pocc;
 mod standing;
 pub mod tardis;
+mod times;
 pub mod vector;
 
 #[cfg(test)]
 mod contract;
 
 pub use standing::{Loss, Sight, Standing};
+pub use times::map_times;
 
 use ensue_types::{
     DatacenterId, Dependency, LogicalTime, Opaque, OperationId, PartitionId, Reply, Rules, Source, TimeVector,

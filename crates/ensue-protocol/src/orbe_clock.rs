@@ -27,7 +27,7 @@ use crate::{
 use ensue_types::{LogicalTime, Opaque, OperationId, Rule, Rules, Source, TimeVector};
 
 /// The first byte of a context; the rest is the time and the matrix.
-const VERSION: u8 = 3;
+pub(crate) const VERSION: u8 = 3;
 const HEADER_BYTES: usize = 9;
 
 /// The protocol, with its intervals.
@@ -100,6 +100,15 @@ impl OrbeClock {
         let told = standing.others().map(|datacenter| standing.applied.at(datacenter));
         told.fold(standing.now, LogicalTime::min)
     }
+}
+
+/// A session with another time.
+pub(crate) fn map_time(
+    facts: &Opaque,
+    each: impl FnOnce(LogicalTime) -> LogicalTime,
+) -> Result<Opaque, Malformed> {
+    let session = Session::decode(facts)?;
+    Ok(Session { time: each(session.time), ..session }.encode())
 }
 
 /// So many milliseconds earlier.

@@ -10,7 +10,7 @@
 use crate::{Loss, Malformed, Options, Standing};
 use ensue_types::{DatacenterId, LogicalTime, Opaque, Reply, Rule, Rules, Source, TimeVector};
 
-const VERSION: u8 = 2;
+pub(crate) const VERSION: u8 = 2;
 
 /// How a session reads, or how the session read that wrote a version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -39,6 +39,8 @@ pub enum DirectoryError {
          the one that the data was written with, `ensue recover DIR --shape CONFIG` writes it anew"
     )]
     NoShape { path: PathBuf },
+    #[error("{path}: `ensue recover --clock` was interrupted here: run it again before the node starts")]
+    Recovering { path: PathBuf },
 }
 
 /// Why the file `shape` says nothing.
@@ -68,6 +70,8 @@ const SHAPE_TITLE: &str = "ensue 2";
 const CLUSTER: &str = "cluster-name";
 const DATACENTER: &str = "datacenter";
 const NUMBER: &str = "number";
+/// Stands there while the folders of partitions change their names (`recover/clock.rs`).
+pub(crate) const RECOVERING: &str = "clock-recovery";
 /// The names of all datacenters, one a line, in the order of their numbers: for whoever looks at the data without the
 /// configuration. Nothing that runs reads it.
 const NAMES: &str = "datacenters";
@@ -138,6 +142,9 @@ impl Directory {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(DirectoryError::Locked { path }),
             Err(error) => return Err(fails(error.into())),
+        }
+        if path.join(RECOVERING).exists() {
+            return Err(DirectoryError::Recovering { path });
         }
         if !is_new {
             let found = read_shape(&path)?;

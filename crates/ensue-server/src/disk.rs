@@ -326,7 +326,7 @@ pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
 }
 
 /// Makes the names in the directory that holds this path durable.
-fn sync_parent(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(parent)?.sync_all()
 }

@@ -4,6 +4,8 @@
 //! may hold what would be declared lost. Whom the operator gives up is written into the partition's superblock. It counts
 //! for the next start with a lost tail, and is forgotten when that one has caught up. Nothing else is changed.
 
+pub mod clock;
+
 use crate::config::{Config, ConfigError};
 use crate::directory;
 use crate::disk;

@@ -160,6 +160,18 @@ impl Disk {
         })
     }
 
+    /// All files, as they are read.
+    pub fn contents(&self) -> Vec<(FileName, Bytes)> {
+        let contents = self.files.iter();
+        contents.map(|(name, file)| (*name, Bytes::copy_from_slice(&file.bytes))).collect()
+    }
+
+    /// A file gets other bytes, durably, while no process uses the disk.
+    pub fn write_over(&mut self, name: FileName, bytes: Vec<u8>) {
+        let synced = bytes.len();
+        self.files.insert(name, File { bytes, synced, named: true, ..File::default() });
+    }
+
     fn append(&mut self, file: FileName, bytes: &Bytes) -> DiskDone {
         let write = self.trouble.write(bytes.len());
         if write.failure.is_some() {

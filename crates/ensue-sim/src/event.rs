@@ -4,7 +4,7 @@ use crate::network::Break;
 use crate::shape::{ProcessId, Site};
 use ensue_node::Input;
 use ensue_store::disk::{DiskOp, FileName};
-use ensue_types::PartitionId;
+use ensue_types::{DatacenterId, PartitionId};
 use ensue_wire::Envelope;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -59,6 +59,10 @@ pub enum Event {
     /// A process is killed and starts again at once.
     Restart {
         process: ProcessId,
+    },
+    /// The processes of a datacenter that is to be given other times had the time to stop.
+    RecoverClock {
+        datacenter: DatacenterId,
     },
     /// A core that was stopped, or is slow, has time for what waits for it.
     Resume {

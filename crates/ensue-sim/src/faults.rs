@@ -145,6 +145,7 @@ kinds! {
     clock_drift::ClockDrift,
     clock_back::ClockBack,
     wild_clock::WildClock,
+    recover_clock::RecoverClock,
     lose_datacenter::LoseDatacenter,
     drop_client::DropClient,
     drop_clients::DropClients,

@@ -76,6 +76,13 @@ impl Said {
         }
     }
 
+    /// A datacenter was given other times. What it had said in the name of those beyond the bound nobody has believed.
+    pub fn forget_times_beyond(&mut self, datacenter: DatacenterId, bound: LogicalTime) {
+        for (_, told) in self.streams.iter_mut().filter(|(stream, _)| stream.0 == datacenter) {
+            told.ends.iter_mut().for_each(|(_, time)| *time = (*time).min(bound));
+        }
+    }
+
     fn note_end(&mut self, stream: Stream, end: Position, time: LogicalTime) {
         let ends = &mut self.streams.entry(stream).or_default().ends;
         match ends.last_mut() {

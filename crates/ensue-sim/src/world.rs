@@ -4,6 +4,7 @@
 //! connects clients, orders alarms, and breaks things; the world never decides anything of that kind itself, except
 //! for crashes that were aimed in advance at a step of a transaction.
 
+mod clocks;
 mod disks;
 mod drive;
 mod faults;
@@ -182,6 +183,10 @@ pub struct World {
     /// When the latest trouble within each datacenter is over.
     trouble_us: Vec<u64>,
     ailing: Ailing,
+    /// Until when the logical time of each datacenter may lie far ahead.
+    ahead_us: Vec<u64>,
+    /// How often a datacenter was given other times.
+    restamped: u64,
     /// Faults are over: what they were yet to do again and again does not happen.
     is_healed: bool,
     disk_chances: BTreeMap<(DatacenterId, PartitionId), Random>,
@@ -244,6 +249,8 @@ impl World {
             operators: BTreeMap::new(),
             trouble_us: vec![0; usize::from(shape.datacenters)],
             ailing: Ailing::default(),
+            ahead_us: vec![0; usize::from(shape.datacenters)],
+            restamped: 0,
             is_healed: false,
             disk_chances: BTreeMap::new(),
             options,

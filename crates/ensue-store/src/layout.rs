@@ -33,4 +33,4 @@ pub enum LayoutError {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

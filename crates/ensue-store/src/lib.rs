@@ -14,6 +14,7 @@ pub mod layout;
 pub mod log;
 pub mod record;
 pub mod recovery;
+pub mod restamp;
 pub mod row;
 mod scan;
 pub mod siblings;

@@ -36,7 +36,11 @@ impl Kind for WildClock {
     }
 
     fn strike(&self, world: &mut World) -> Effect {
-        world.wild_clock(self.place.process(world.options.shape), self.ahead_ms, self.lasts_us);
+        let process = self.place.process(world.options.shape);
+        if world.options.clock.recovers && world.is_another_ahead(process) {
+            return Effect::Nothing;
+        }
+        world.wild_clock(process, self.ahead_ms, self.lasts_us);
         Effect::Lasts(self.lasts_us)
     }
 

@@ -106,6 +106,10 @@ pub enum Step {
         all: bool,
     },
     Restart(Place),
+    /// Cleanly, as an operator does.
+    Stop(Place),
+    /// The data of the datacenter, whose processes have stopped, gets times that the others believe.
+    Restamp(Place),
     /// The datacenter is gone for good.
     Lose(Place),
     Tear {
@@ -220,6 +224,8 @@ impl Parser {
             ("power", [place, "loses", "everything"]) => Step::Power { place: self.place(place)?, all: true },
             ("lose", [place]) => Step::Lose(self.place(place)?),
             ("restart", [place]) => Step::Restart(self.place(place)?),
+            ("stop", [place]) => Step::Stop(self.place(place)?),
+            ("restamp", [place]) => Step::Restamp(self.place(place)?),
             ("tear", [place, partition, bytes]) => Step::Tear {
                 place: self.place(place)?,
                 partition: self.partition(partition)?,

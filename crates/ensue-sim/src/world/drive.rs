@@ -91,6 +91,7 @@ impl World {
                 self.start(process);
             }
             Event::Resume { site, boot } if boot == self.boot_of(site) => self.resume(site),
+            Event::RecoverClock { datacenter } => self.finish_recovering(datacenter),
             Event::Exit { process, boot } if boot == self.processes[process.0].boot => {
                 self.kill(process);
                 self.harm_the_stopped(process);

@@ -126,29 +126,6 @@ impl World {
         }
     }
 
-    /// A machine's clock jumps.
-    pub fn jump_clock(&mut self, id: ProcessId, by_ms: i64) {
-        let bound = self.options.clock.bound_ms as i64;
-        self.processes[id.0].clock.jump(self.now, by_ms, bound);
-    }
-
-    /// From now on a machine's clock runs at another pace.
-    pub fn drift_clock(&mut self, id: ProcessId, ppm: i64) {
-        let bound = self.options.clock.bound_ms as i64;
-        self.processes[id.0].clock.drift(self.now, ppm, bound);
-    }
-
-    /// A machine's clock jumps so far ahead, to what a wild clock may show at most. Its datacenter is in trouble until its logical time is near
-    /// true time again.
-    pub fn wild_clock(&mut self, id: ProcessId, ahead_ms: i64, lasts_us: u64) {
-        let most_ms = self.options.clock.wild_ms as i64;
-        self.processes[id.0].clock.jump(self.now, ahead_ms, most_ms);
-        let until = self.now + lasts_us + 1_000 * ahead_ms.unsigned_abs();
-        for site in self.options.shape.sites_of(id) {
-            self.trouble(site, until);
-        }
-    }
-
     fn die(&mut self, id: ProcessId) {
         if !self.processes[id.0].alive {
             return;

@@ -30,7 +30,7 @@ fn effects() -> Vec<RowEffect> {
     ]
 }
 
-fn entries() -> Vec<Entry> {
+pub(crate) fn entries() -> Vec<Entry> {
     let keyspace = KeyspaceId(3);
     let entry = |change, dependencies: &[u8]| Entry {
         position: Position(77),
@@ -51,20 +51,20 @@ fn entries() -> Vec<Entry> {
 
 /// An entry of a keyspace that asks what its writes replaced.
 /// An entry that replaced what stood beside each other.
-fn entry_over_several() -> Entry {
+pub(crate) fn entry_over_several() -> Entry {
     let mut entry = entry_with_previous();
     entry.previous[0] = Previous::Several { operations: vec![operation(); 3], forgotten: stamp(8) };
     entry
 }
 
-fn entry_with_previous() -> Entry {
+pub(crate) fn entry_with_previous() -> Entry {
     let nothing = |forgotten| Previous::Nothing { forgotten };
     let previous =
         vec![Previous::Operation(operation()), nothing(Stamp::ZERO), nothing(stamp(8)), nothing(Stamp::ZERO)];
     Entry { previous, ..entries().swap_remove(1) }
 }
 
-fn records() -> Vec<Record> {
+pub(crate) fn records() -> Vec<Record> {
     let entry = encode_entry(&entries()[0]);
     let commands =
         vec![(0, vec![Bytes::from_static(b"SET"), Bytes::from_static(b"a"), Bytes::new()]), (2, vec![])];
