@@ -286,28 +286,6 @@ impl Pump {
             Trace::PartitionStopped { partition, reason } => {
                 log::warning(format_args!("{core}: partition {partition} stopped: {reason}"));
             }
-            Trace::Joining { partition } => {
-                log::notice(format_args!(
-                    "{core}: partition {partition} starts with an empty directory: it asks the other datacenters \
-                     whether they know an earlier one"
-                ));
-            }
-            Trace::CannotRejoin { partition, reason } => {
-                log::warning(format_args!("{core}: partition {partition} serves nothing: {reason}"));
-            }
-            Trace::Rejoining { partition } => {
-                log::warning(format_args!(
-                    "{core}: partition {partition} has lost its directory and takes everything from the other datacenters"
-                ));
-            }
-            Trace::PeerRefused { partition, datacenter, reason } => {
-                log::warning(format_args!(
-                    "{core}: partition {partition} exchanges nothing with {datacenter} any more: {reason}"
-                ));
-            }
-            Trace::PeerReadmitted { partition, datacenter } => {
-                log::notice(format_args!("{core}: partition {partition} exchanges with {datacenter} again"));
-            }
             Trace::TornTail { partition, bytes } => {
                 log::warning(format_args!(
                     "{core}: partition {partition}: a torn tail of {bytes} bytes was cut"
@@ -351,6 +329,36 @@ impl Pump {
             }
             Trace::PartitionReady { partition, records } => {
                 log::notice(format_args!("{core}: partition {partition} is ready after {records} records"));
+            }
+            other => self.tell_of_directories(other),
+        }
+    }
+
+    /// The same of directories that are empty, foreign or old.
+    fn tell_of_directories(&self, trace: &Trace) {
+        let core = self.name;
+        match trace {
+            Trace::Joining { partition } => {
+                log::notice(format_args!(
+                    "{core}: partition {partition} starts with an empty directory: it asks the other datacenters \
+                     whether they know an earlier one"
+                ));
+            }
+            Trace::CannotRejoin { partition, reason } => {
+                log::warning(format_args!("{core}: partition {partition} serves nothing: {reason}"));
+            }
+            Trace::Rejoining { partition } => {
+                log::warning(format_args!(
+                    "{core}: partition {partition} has lost its directory and takes everything from the other datacenters"
+                ));
+            }
+            Trace::PeerRefused { partition, datacenter, reason } => {
+                log::warning(format_args!(
+                    "{core}: partition {partition} exchanges nothing with {datacenter} any more: {reason}"
+                ));
+            }
+            Trace::PeerReadmitted { partition, datacenter } => {
+                log::notice(format_args!("{core}: partition {partition} exchanges with {datacenter} again"));
             }
             other if log::is_on(log::Level::Debug) => log::debug(format_args!("{core}: {other:?}")),
             _ => {}

@@ -53,15 +53,6 @@ impl Partition {
         add("stopped", u64::from(!matches!(self.stage, Stage::Serving)));
         add("disk_full", u64::from(self.is_out_of_room()));
         add("catching_up", u64::from(self.is_catching_up()));
-        add("clock_ahead", u64::from(self.is_ahead_by_most()));
-        for (by, ahead_ms) in self.refused_by() {
-            let name = self.name_of(by);
-            add(&format!("refused_by_{name}_partitions"), 1);
-            add(&format!("refused_by_{name}_ms"), ahead_ms);
-        }
-        for datacenter in self.refuses() {
-            add(&format!("refuses_{}_partitions", self.name_of(datacenter)), 1);
-        }
         add("lost_tails", self.applied.sets().map(|(_, set)| set.lost.len() as u64).sum());
         add("taken_back_entries", self.losses.taken_back);
         add("lost_dependencies", self.losses.dependencies);
@@ -90,8 +81,22 @@ impl Partition {
             add(&format!("keys_{}", shown.keyspace.0), shown.keys);
             add(&format!("expires_{}", shown.keyspace.0), shown.expires);
         }
+        self.survey_clocks(&mut add);
         self.survey_peers(&mut add);
         figures
+    }
+
+    /// Whose time is refused by whom.
+    fn survey_clocks(&self, add: &mut impl FnMut(&str, u64)) {
+        add("clock_ahead", u64::from(self.is_ahead_by_most()));
+        for (by, ahead_ms) in self.refused_by() {
+            let name = self.name_of(by);
+            add(&format!("refused_by_{name}_partitions"), 1);
+            add(&format!("refused_by_{name}_ms"), ahead_ms);
+        }
+        for datacenter in self.refuses() {
+            add(&format!("refuses_{}_partitions", self.name_of(datacenter)), 1);
+        }
     }
 
     /// The figures of each other datacenter.

@@ -192,12 +192,7 @@ impl Parser {
             ("cluster", settings) => return self.cluster(settings).map(|()| None),
             ("name", [name, "partition", partition]) => return self.name(name, partition).map(|()| None),
             ("protocols", names) => return self.protocols(names).map(|()| None),
-            ("break", [rule, protocols @ ..]) => {
-                let found = Rule::ALL.into_iter().find(|r| r.name() == *rule);
-                let protocols = protocols.iter().map(|name| (*name).to_owned()).collect();
-                self.breaks.push(Break { rule: found.ok_or("no such rule")?, protocols });
-                return Ok(None);
-            }
+            ("break", [rule, protocols @ ..]) => return self.broken(rule, protocols).map(|()| None),
             ("send", _) => Step::Send(self.say(rest)?),
             ("expect", _) => Step::Say(self.say(rest)?),
             ("await", [client, "->", ..]) => {
@@ -252,6 +247,13 @@ impl Parser {
             _ => Step::Say(self.say(text)?),
         };
         Ok(Some(step))
+    }
+
+    fn broken(&mut self, rule: &str, protocols: &[&str]) -> Result<(), String> {
+        let found = Rule::ALL.into_iter().find(|one| one.name() == rule);
+        let protocols = protocols.iter().map(|name| (*name).to_owned()).collect();
+        self.breaks.push(Break { rule: found.ok_or("no such rule")?, protocols });
+        Ok(())
     }
 
     fn forge(&self, (name, from): (&str, &str), place: &str, partition: &str) -> Result<Step, String> {
