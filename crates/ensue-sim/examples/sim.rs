@@ -17,6 +17,9 @@ fn main() {
             "--scenario" => options.scenario = words.next().map(Into::into),
             "--breaks" => options.breaks = Some(Vec::new()),
             "--shrink-seconds" => options.shrink_seconds = number().unwrap_or(0),
+            "--losing" => options.losing = true,
+            "--losing-directories" => options.losing_directories = true,
+            "--keep-going" => options.keep_going = true,
             "--trace" => options.trace = true,
             other => {
                 eprintln!("unknown option {other}");

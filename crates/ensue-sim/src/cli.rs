@@ -37,6 +37,8 @@ pub struct SimOptions {
     pub protocol: Option<String>,
     /// In each seed a datacenter is lost for good.
     pub losing: bool,
+    /// In each seed directories of a datacenter are lost, exchanged, or replaced by old copies.
+    pub losing_directories: bool,
     /// Break the rule of this name.
     pub broken: Option<String>,
     /// Break these rules in turn, all of them if none is named, and say how soon each is caught.
@@ -103,21 +105,22 @@ fn each_protocol(options: &SimOptions) -> i32 {
 
 /// Runs one seed, with the protocol that it draws unless another is named.
 pub fn run_seed(seed: u64, rules: Rules, protocol: Option<&str>, print: bool) -> Report {
-    run_world(options_of(seed, rules, protocol, false), print.then(to_screen))
+    run_world(options_of(seed, rules, protocol, &SimOptions::default()), print.then(to_screen))
 }
 
 /// Runs one seed as the command line says.
 fn run_as(seed: u64, rules: Rules, options: &SimOptions, print: bool) -> Report {
-    let drawn = options_of(seed, rules, options.protocol.as_deref(), options.losing);
+    let drawn = options_of(seed, rules, options.protocol.as_deref(), options);
     run_world(drawn, print.then(to_screen))
 }
 
-fn options_of(seed: u64, rules: Rules, protocol: Option<&str>, losing: bool) -> Options {
+fn options_of(seed: u64, rules: Rules, protocol: Option<&str>, options: &SimOptions) -> Options {
     let drawn = match protocol {
         Some(protocol) => Options::draw_with(seed, rules, protocol),
         None => Options::draw(seed, rules),
     };
-    if losing { drawn.losing() } else { drawn }
+    let drawn = if options.losing { drawn.losing() } else { drawn };
+    if options.losing_directories { drawn.losing_directories() } else { drawn }
 }
 
 /// The line that replays a seed.
@@ -125,14 +128,18 @@ pub fn replay_line(report: &Report) -> String {
     let options = &report.options;
     let protocol = options.says_protocol().then(|| format!(" --protocol {}", options.protocol));
     let broken = options.rules.broken().map(|rule| format!(" --break {}", rule.name()));
-    let losing = if options.says_losing() { " --losing" } else { "" };
+    let losing = match (options.says_losing(), options.says_losing_directories()) {
+        (_, true) => " --losing-directories",
+        (true, false) => " --losing",
+        (false, false) => "",
+    };
     let (protocol, broken) = (protocol.unwrap_or_default(), broken.unwrap_or_default());
     format!("ensue sim --seed {}{protocol}{losing}{broken}", options.seed)
 }
 
 fn one(seed: u64, rules: Rules, options: &SimOptions) -> i32 {
     let protocol = options.protocol.as_deref();
-    println!("{}", options_of(seed, rules, protocol, options.losing));
+    println!("{}", options_of(seed, rules, protocol, options));
     let report = run_as(seed, rules, options, options.trace);
     print!("{}", report.plan.until(report.virtual_us));
     println!("operations      {}", report.operations);

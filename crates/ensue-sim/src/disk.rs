@@ -342,6 +342,46 @@ impl Disk {
         }
     }
 
+    /// Everything is gone. Whether there is room on the medium stays as it is.
+    pub fn wipe(&mut self) {
+        self.become_copy_of(Disk::default());
+    }
+
+    /// Takes the files of another directory in the place of its own, all of them durable.
+    pub fn become_copy_of(&mut self, other: Disk) {
+        for &name in self.files.keys() {
+            self.trouble.cut(name, 0);
+        }
+        let Disk { files, witnesses, .. } = other.copy();
+        let trouble = std::mem::take(&mut self.trouble);
+        *self = Disk {
+            files,
+            witnesses,
+            trouble,
+            ready_at: self.ready_at,
+            sync_ends_at: self.sync_ends_at,
+            ..Disk::default()
+        };
+    }
+
+    /// The files as they can be read now, and as they were before bits rotted; every byte of them will be durable.
+    pub fn copy(&self) -> Disk {
+        let mut whole = self.clone();
+        whole.restore();
+        for file in whole.files.values_mut() {
+            *file = File {
+                synced: file.bytes.len(),
+                named: true,
+                bytes: std::mem::take(&mut file.bytes),
+                ..File::default()
+            };
+        }
+        let mut witnesses = whole.witnesses;
+        witnesses.on_death();
+        witnesses.on_power_loss();
+        Disk { files: whole.files, witnesses, ..Disk::default() }
+    }
+
     /// Bytes of all files.
     pub fn bytes(&self) -> usize {
         self.files.values().map(|file| file.bytes.len()).sum()

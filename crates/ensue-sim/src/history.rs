@@ -82,7 +82,8 @@ pub struct Operation {
     pub writes: Vec<(Location, Written)>,
 }
 
-/// A power failure under `everysec` or `no`: what a partition of a datacenter wrote in this time may be lost.
+/// A power failure under `everysec` or `no`, or the loss of a directory: what a partition of a datacenter wrote in this time
+/// may be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerLost {
     pub datacenter: DatacenterId,
@@ -90,6 +91,8 @@ pub struct PowerLost {
     /// All that was answered at or before this was synced.
     pub since_us: u64,
     pub at_us: u64,
+    /// All partitions of the datacenter lost it at once: with them goes what was written in several of them together.
+    pub is_whole: bool,
 }
 
 /// Everything.

@@ -167,6 +167,7 @@ impl Run {
     fn busy(&mut self, clients: &mut dyn Clients) -> Result<(), Violation> {
         while !clients.is_idle() && self.world.now() < BUSY_US_MAX {
             self.advance(clients, true)?;
+            self.world.look_after_the_sick();
         }
         clients.stop();
         self.world.heal_everything();

@@ -83,6 +83,11 @@ impl Said {
         }
     }
 
+    /// A datacenter has lost its directories: what it said of the ends of its streams was said in another life.
+    pub fn forget(&mut self, datacenter: DatacenterId) {
+        self.streams.retain(|(of, _), _| *of != datacenter);
+    }
+
     fn note_end(&mut self, stream: Stream, end: Position, time: LogicalTime) {
         let ends = &mut self.streams.entry(stream).or_default().ends;
         match ends.last_mut() {

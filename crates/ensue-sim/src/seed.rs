@@ -3,7 +3,7 @@
 //! Bounds are shrunk so that what is rare in production is common here; `Display` prints every option.
 
 use crate::branching::options;
-use crate::faults::{Fault, Kind as _, LoseDatacenter, PowerLoss};
+use crate::faults::{EmptyDirectory, Fault, ForeignDirectory, Kind as _, LoseDatacenter, OldCopy, PowerLoss};
 use crate::promises::Promises;
 use crate::random::Random;
 use crate::shape::Shape;
@@ -60,6 +60,8 @@ pub struct FaultOptions {
     pub until_us: u64,
     /// A datacenter may be lost for good.
     pub loses_datacenter: bool,
+    /// Directories of a datacenter may be lost, exchanged, or replaced by old copies.
+    pub loses_directories: bool,
 }
 
 /// What clients do.
@@ -169,6 +171,8 @@ impl Options {
             options.clock.wild_ms = options.tuning.clock_ahead_ms_max + rarities.between(100, 20_000);
         }
         options.faults.loses_datacenter = rarities.chance(60);
+        options.faults.loses_directories =
+            options.may_lose_directories() && Random::stream(seed, "lost directories of options").chance(100);
         // Ways within a datacenter, too, may be long: while the questions of one read are on theirs, others write. Each operation
         // takes long then, so there are fewer of them, and more are sent at once.
         if rarities.chance(120) {
@@ -209,6 +213,32 @@ impl Options {
         self
     }
 
+    /// The same world, of two datacenters at least, in which directories are lost, exchanged, or replaced by old copies.
+    pub fn losing_directories(mut self) -> Options {
+        if self.shape.datacenters < 2 {
+            self.set("datacenters=3").expect("so many there may be");
+        }
+        self.faults.loses_datacenter |= !self.may_lose_directories();
+        self.faults.loses_directories = true;
+        self.faults = draw_faults(&self);
+        for name in [EmptyDirectory::NAME, OldCopy::NAME, ForeignDirectory::NAME] {
+            self.faults.intervals_ms.retain(|(other, _)| *other != name);
+            self.faults.intervals_ms.push((name, self.faults.until_us / 3_000));
+        }
+        self
+    }
+
+    /// Whether directories are lost though the seed does not draw that.
+    pub fn says_losing_directories(&self) -> bool {
+        let drawn = Options::draw_with(self.seed, self.rules, &self.protocol);
+        self.faults.loses_directories && !drawn.faults.loses_directories
+    }
+
+    /// A datacenter that does not recover is given up: see `power_may_fail`.
+    fn may_lose_directories(&self) -> bool {
+        self.append_fsync == AppendFsync::Always || self.faults.loses_datacenter
+    }
+
     /// Whether a datacenter is lost for good though the seed does not draw that.
     pub fn says_losing(&self) -> bool {
         let drawn = Options::draw_with(self.seed, self.rules, &self.protocol);
@@ -225,6 +255,7 @@ impl Options {
         let rounds_ms = tuning.heartbeat_interval_ms + tuning.stabilization_interval_ms + way_ms;
         let calm = self.faults.intervals_ms.is_empty()
             && !self.faults.loses_datacenter
+            && !self.faults.loses_directories
             && self.links.tail == 0
             && self.clock.bound_ms <= 5
             && tuning.stream_window_bytes >= 64 << 10;
@@ -392,6 +423,7 @@ fn draw_faults(options: &Options) -> FaultOptions {
         duration_ms_max,
         until_us: expected_us(&options.workload),
         loses_datacenter: options.faults.loses_datacenter,
+        loses_directories: options.faults.loses_directories,
     }
 }
 

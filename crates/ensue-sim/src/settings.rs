@@ -49,6 +49,9 @@ impl Options {
             "loses_datacenter" => {
                 self.faults.loses_datacenter = choice(value, &[("yes", true), ("no", false)])?;
             }
+            "loses_directories" => {
+                self.faults.loses_directories = choice(value, &[("yes", true), ("no", false)])?;
+            }
             "operations" => self.workload.operations = number(value)?,
             "clients" => self.workload.clients = between(value, 1, 100)? as usize,
             "pipeline" => self.workload.pipeline = number(value)?,

@@ -34,6 +34,11 @@ impl Trial {
             settings.push(format!("datacenters={}", options.shape.datacenters));
             settings.push("loses_datacenter=yes".to_owned());
         }
+        if options.says_losing_directories() {
+            settings.retain(|setting| !setting.starts_with("datacenters="));
+            settings.push(format!("datacenters={}", options.shape.datacenters));
+            settings.push("loses_directories=yes".to_owned());
+        }
         Trial { settings, ..Trial::new(options.seed) }
     }
 

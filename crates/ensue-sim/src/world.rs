@@ -5,6 +5,7 @@
 //! for crashes that were aimed in advance at a step of a transaction.
 
 mod clocks;
+mod directories;
 mod disks;
 mod drive;
 mod faults;
@@ -190,6 +191,7 @@ pub struct World {
     /// Faults are over: what they were yet to do again and again does not happen.
     is_healed: bool,
     disk_chances: BTreeMap<(DatacenterId, PartitionId), Random>,
+    directories: directories::Directories,
 }
 
 impl World {
@@ -253,6 +255,7 @@ impl World {
             restamped: 0,
             is_healed: false,
             disk_chances: BTreeMap::new(),
+            directories: directories::Directories::default(),
             options,
         };
         for process in 0..shape.processes() {
@@ -307,7 +310,9 @@ impl World {
         let id = ConnectionId(self.connections.len() as u64 + 1);
         let process = &self.processes[self.options.shape.process(site).0];
         let session = SessionId(id.0);
-        let (boot, alive) = (process.boot, process.alive);
+        // Nobody is let in where it is not known yet whether the directories are the right ones.
+        let alive = process.alive && !self.is_closed(self.options.shape.datacenter(site));
+        let boot = process.boot;
         let (last_to_server, last_to_client) = (self.now, self.now);
         let connection = Connection { site, boot, session, open: alive, last_to_server, last_to_client };
         self.connections.insert(id, connection);

@@ -37,6 +37,9 @@ pub(crate) struct SimArgs {
     /// In each seed a datacenter is lost for good and declared dead
     #[arg(long)]
     losing: bool,
+    /// In each seed directories of a datacenter are lost, exchanged, or replaced by old copies
+    #[arg(long)]
+    losing_directories: bool,
     /// Break the rule of this name, to see the anomaly that follows
     #[arg(long = "break", value_name = "RULE")]
     broken: Option<String>,
@@ -76,6 +79,7 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
         commit: args.commit,
         protocol: args.protocol,
         losing: args.losing,
+        losing_directories: args.losing_directories,
         broken: args.broken,
         breaks,
         trace: args.trace,

@@ -24,6 +24,8 @@ pub(super) struct CatchUp {
     /// Datacenters that have not said where their stream ends.
     unheard: BTreeSet<DatacenterId>,
     ends: BTreeMap<DatacenterId, Position>,
+    /// When they said so.
+    ended_at: BTreeMap<DatacenterId, LogicalTime>,
     /// Partitions of this datacenter that have not told again of their transactions, and the question's number.
     silent: BTreeSet<PartitionId>,
     number: u64,
@@ -93,6 +95,7 @@ impl Partition {
         catch_up.ends.insert(datacenter, end);
         // A time that is not believed has not moved the clock.
         if time <= self.clock.latest() {
+            catch_up.ended_at.insert(datacenter, time);
             self.on_heartbeat(datacenter, end, time);
         }
     }
@@ -139,7 +142,7 @@ impl Partition {
         let applied = |(datacenter, end): (&DatacenterId, &Position)| {
             self.applied.set(*datacenter).map(|set| set.watermark).unwrap_or_default() >= *end
         };
-        if !catch_up.placed || !catch_up.ends.iter().all(applied) {
+        if !catch_up.placed || !catch_up.ends.iter().all(applied) || !self.knows_what_was_stable(catch_up) {
             return;
         }
         let records = catch_up.records;
@@ -151,6 +154,15 @@ impl Partition {
         self.persistence.caught_up = Some(Lsn(self.persistence.log_end()));
         self.mark_caught_up();
         self.trace(Trace::PartitionReady { partition: self.id, records });
+    }
+
+    /// What goes by times shows what is stable, and a directory that was lost knew that of all that has come back. A lost tail need not
+    /// wait: the log before it says what was stable.
+    fn knows_what_was_stable(&self, catch_up: &CatchUp) -> bool {
+        let is_known = |(datacenter, time): (&DatacenterId, &LogicalTime)| {
+            self.dead.contains(*datacenter) || self.times.stable.at(*datacenter) >= *time
+        };
+        !self.identity.rejoined || !self.times.has_cuts() || catch_up.ended_at.iter().all(is_known)
     }
 
     /// Their coordinator needs nothing more of these: what it said before is not executed again.

@@ -39,6 +39,8 @@ pub(crate) struct Identity {
     pub(super) refusals: u64,
     /// The end of the own stream when this process began to serve.
     pub(super) opened_at: Position,
+    /// This process began with an empty directory in the place of one that was lost.
+    pub(super) rejoined: bool,
     /// Introductions sent, for the one timer of a partition that waits for answers.
     pub(super) next_request_us: u64,
 }

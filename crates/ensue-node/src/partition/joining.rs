@@ -194,6 +194,7 @@ impl Partition {
         let Stage::Joining(joining) = &mut self.stage else { return };
         let (records, open, without) = (joining.records, std::mem::take(&mut joining.open), joining.without);
         self.identity.own = directory;
+        self.identity.rejoined = true;
         let of_others = answers.iter().map(|(_, introduction)| introduction.received.incarnation());
         self.incarnation = of_others.fold(self.incarnation, Incarnation::max);
         if let Some(superblock) = &mut self.persistence.superblock {

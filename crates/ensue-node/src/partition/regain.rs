@@ -250,6 +250,8 @@ impl Partition {
             DiskDone::Synced { file: file @ FileName::Segment(_) } => {
                 self.persistence.open().on_synced(*file);
                 self.testify();
+                // Under `always` what is asked of the others rests on what was read, and that may not have been known to be synced.
+                self.release();
                 let log = self.persistence.open();
                 match log.take_sync() {
                     Some(op) => self.disk.push_back(op),

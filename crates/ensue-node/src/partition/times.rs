@@ -98,6 +98,11 @@ impl Times {
         }
     }
 
+    /// Whether some keyspace shows what is stable.
+    pub(super) fn has_cuts(&self) -> bool {
+        self.has_cuts
+    }
+
     /// When time alone has something to do here.
     pub(super) fn next_due(&self) -> Option<u64> {
         let heartbeat = self.has_heartbeats.then_some(self.next_heartbeat_us);

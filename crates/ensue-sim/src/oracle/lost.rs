@@ -5,7 +5,8 @@
 //! it survived. What shows it: a read in its datacenter after the failure, a final read, a read in another datacenter
 //! (which had received it, and gives it back) unless the power failed there too before it was synced, or a value that
 //! survived and was built on it. A lost write is no floor for any read; one that survived is a floor for all, so it
-//! cannot be gone for a while and come back. A transaction over several partitions is never lost once it was answered.
+//! cannot be gone for a while and come back. A transaction over several partitions is never lost once it was answered,
+//! but with the directories of its whole datacenter: then all of it is.
 //!
 //! A lost write also takes with it what was known only by it: a session's next write carried the lost one as its
 //! dependency, in the place of all that came before it. So a session is a new one after each lost write. Who saw a lost
@@ -148,10 +149,11 @@ fn possibly_lost(history: &History) -> Lost {
 fn failures<'a>(history: &'a History, operation: &Operation, location: Location) -> Vec<&'a PowerLost> {
     let partition = history.partition_of(location);
     let elsewhere = |write: &(Location, _)| history.partition_of(write.0) != partition;
+    let mut failures = failures_of(history, operation, partition);
     if operation.together && operation.writes.iter().any(elsewhere) {
-        return Vec::new();
+        failures.retain(|loss| loss.is_whole);
     }
-    failures_of(history, operation, partition)
+    failures
 }
 
 /// The power failures that may have taken what an operation wrote in a partition.

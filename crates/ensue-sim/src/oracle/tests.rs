@@ -477,7 +477,8 @@ fn what_was_known_only_by_a_write_that_power_may_have_taken_is_not_known() {
         m.read(reader, &[("s0/v2", Some(later)), ("s0/v1", None)]);
         m.history.partitions = 1;
         let (datacenter, partition) = (DatacenterId(0), PartitionId(0));
-        m.history.power_losses = vec![PowerLost { datacenter, partition, since_us, at_us: 10_000 }];
+        m.history.power_losses =
+            vec![PowerLost { datacenter, partition, since_us, at_us: 10_000, is_whole: false }];
         // Both members are seen after the failure, and so are known to have survived it.
         m.time = 20_000;
         m.read(reader, &[("s0/v2", Some(later)), ("s0/v1", Some(earlier))]);
@@ -500,7 +501,8 @@ fn what_a_lost_write_covered_is_not_known_to_who_saw_that() {
         m.read(reader, &[("s0/v2", Some(later)), ("s0/v1", None)]);
         m.history.partitions = 1;
         let (datacenter, partition) = (DatacenterId(0), PartitionId(0));
-        m.history.power_losses = vec![PowerLost { datacenter, partition, since_us: 0, at_us: 10_000 }];
+        m.history.power_losses =
+            vec![PowerLost { datacenter, partition, since_us: 0, at_us: 10_000, is_whole: false }];
         m.time = 20_000;
         m.read(reader, &[("s0/v2", Some(later)), ("s0/v1", Some(earlier))]);
         if survives {
@@ -525,7 +527,7 @@ fn an_addition_to_what_was_lost_tells_of_nothing_before_it() {
         // The first is safe.
         let since_us = m.history.operations[covering].invoked_us;
         let at_us = m.history.operations[seeing].answered_us;
-        m.history.power_losses = vec![PowerLost { datacenter, partition, since_us, at_us }];
+        m.history.power_losses = vec![PowerLost { datacenter, partition, since_us, at_us, is_whole: false }];
         let bits = if survives { 0b110 } else { 0b100 };
         m.time = 20_000;
         m.sum(reader, bits);

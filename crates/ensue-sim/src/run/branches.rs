@@ -26,6 +26,7 @@ impl Run {
     /// Waits for convergence, reads everything everywhere, judges, and has everything collected.
     pub(super) fn settle_branches(&mut self, clients: &mut BranchClients) -> Result<(), Violation> {
         clients.go(&mut self.world);
+        self.nurse(clients)?;
         self.idle(clients, RECONNECT_US)?;
         clients.options.lost = self.lost();
         clients.options.restarted = self.world.restarted();

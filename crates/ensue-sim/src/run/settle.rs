@@ -21,6 +21,8 @@ use std::collections::BTreeSet;
 /// Everything must be everywhere, and every tombstone gone, this long after all was healed: the logs are synced every
 /// thirty seconds under `appendfsync no` (more often where a seed draws that), and tombstones wait for several syncs.
 pub(super) const SETTLE_US_MAX: u64 = 150_000_000;
+/// A datacenter whose directories were lost has recovered so long after all was healed, or is given up.
+const NURSED_US_MAX: u64 = 60_000_000;
 /// How often a session is asked again that waits.
 const ASKED_AGAIN: usize = 8;
 pub(super) const LOOK_AGAIN_US: u64 = 200_000;
@@ -45,6 +47,7 @@ const ANSWER_US_MAX: u64 = 10_000_000;
 impl Run {
     /// Waits for convergence, reads everything everywhere, and judges the whole history.
     pub(super) fn settle(&mut self, workload: &mut Workload) -> Result<(), Violation> {
+        self.nurse(workload)?;
         if self.world.survivors().len() < usize::from(self.world.options.shape.datacenters) {
             return self.settle_without_the_lost(workload);
         }
@@ -63,6 +66,22 @@ impl Run {
         }
         restless.map_or(Ok(()), Err)?;
         self.ask_with_a_past(workload)
+    }
+
+    /// Datacenters whose directories were lost or exchanged recover, or say that they cannot and are given up.
+    pub(super) fn nurse(&mut self, clients: &mut dyn Clients) -> Result<(), Violation> {
+        let deadline = self.world.now() + NURSED_US_MAX;
+        self.world.look_after_the_sick();
+        while !self.world.sick().is_empty() {
+            if self.world.now() > deadline {
+                let words =
+                    format!("{:?} neither recover their directories nor say why not", self.world.sick());
+                return Err(Violation::new(property::PROGRESS, words));
+            }
+            self.idle(clients, LOOK_AGAIN_US)?;
+            self.world.look_after_the_sick();
+        }
+        Ok(())
     }
 
     /// Whoever had to wait for what others had not sent yet is answered now: in each datacenter sessions with the pasts of

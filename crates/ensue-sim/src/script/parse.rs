@@ -110,6 +110,11 @@ pub enum Step {
     Stop(Place),
     /// The data of the datacenter, whose processes have stopped, gets times that the others believe.
     Restamp(Place),
+    /// The directories of the datacenter are lost, and it starts with empty ones.
+    Wipe(Place),
+    /// Its directories are copied, and the copy is put in their place later.
+    Copy(Place),
+    Restore(Place),
     /// The datacenter is gone for good.
     Lose(Place),
     Tear {
@@ -221,6 +226,9 @@ impl Parser {
             ("restart", [place]) => Step::Restart(self.place(place)?),
             ("stop", [place]) => Step::Stop(self.place(place)?),
             ("restamp", [place]) => Step::Restamp(self.place(place)?),
+            ("wipe", [place]) => Step::Wipe(self.place(place)?),
+            ("copy", [place]) => Step::Copy(self.place(place)?),
+            ("restore", [place]) => Step::Restore(self.place(place)?),
             ("tear", [place, partition, bytes]) => Step::Tear {
                 place: self.place(place)?,
                 partition: self.partition(partition)?,

@@ -128,6 +128,12 @@ impl Player {
             Step::Lose(place) => self.world.lose(place.datacenter),
             Step::Restart(place) => self.processes(place, World::start),
             Step::Stop(place) => self.processes(place, World::shut_down),
+            Step::Wipe(place) => self.world.wipe(place.datacenter),
+            Step::Copy(place) => self.world.copy_directories(place.datacenter),
+            Step::Restore(place) => {
+                self.world.restore_directories(place.datacenter);
+                self.world.open(place.datacenter);
+            }
             Step::Tear { place, partition, bytes } => self.world.tear(place.datacenter, partition, bytes),
             Step::Disk { place, partition, order } => self.disk(place.datacenter, partition, order),
             Step::Hold(hold) => self.world.hold(hold),

@@ -144,7 +144,8 @@ impl World {
         match *trace {
             Trace::PartitionStopped { partition, .. } => {
                 let begins = !self.cores[site.0].ready.contains(&partition);
-                disk(partition).is_some_and(|disk| disk.is_wounded() || begins && disk.is_full())
+                self.may_stop(datacenter)
+                    || disk(partition).is_some_and(|disk| disk.is_wounded() || begins && disk.is_full())
             }
             Trace::DiskFull { partition } => disk(partition).is_some_and(Disk::is_full),
             _ => true,

@@ -78,6 +78,7 @@ impl World {
                         traffic.on_receive(self.now, &envelope);
                     }
                     self.check_admission(from, to, &envelope);
+                    self.note_message(&envelope);
                     self.give(to, Input::Message(*envelope));
                 }
             }
@@ -256,6 +257,7 @@ impl World {
             self.cores[site.0].ready.remove(&partition);
         }
         self.note_ailing(site, &trace);
+        self.note_stuck(site, &trace);
         let aim = self.aim_at(site, &trace);
         self.happenings.push_back(Happening::Trace { site, trace, is_excused });
         if let Some(aim) = aim {

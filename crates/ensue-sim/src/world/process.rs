@@ -21,6 +21,7 @@ impl World {
         let sites = self.options.shape.sites_of(id);
         for &site in &sites {
             self.disks_of_a_new_process(site);
+            self.forget_introductions(site);
             let config = self.config(site);
             let now = self.clock_of(site);
             let node = Node::new(config, now).expect("the simulator names protocols that exist");
@@ -77,6 +78,7 @@ impl World {
 
     /// A datacenter is gone and will never come back.
     pub fn lose(&mut self, datacenter: DatacenterId) {
+        self.lose_what_only_others_had(datacenter);
         for process in self.options.shape.processes_of(datacenter) {
             self.kill(process);
             self.processes[process.0].lost = true;
@@ -107,7 +109,9 @@ impl World {
                 {
                     if let (Some(since_us), true) = (disk.loose_since(), relaxed) {
                         let (datacenter, at_us) = (key.0, now);
-                        self.power_losses.push(PowerLost { datacenter, partition, since_us, at_us });
+                        let is_whole = false;
+                        let lost = PowerLost { datacenter, partition, since_us, at_us, is_whole };
+                        self.power_losses.push(lost);
                     }
                     torn |= disk.lose_power(now, (!all).then_some(random));
                 }

@@ -210,7 +210,7 @@ fn what_the_power_took_need_not_be_given_up() {
     assert_eq!(judge(&history, &options()).unwrap_err().property, property::COLLECTED);
     let lost = |since_us| {
         let (datacenter, partition) = (DatacenterId(0), PartitionId(0));
-        PowerLost { datacenter, partition, since_us, at_us: 18 }
+        PowerLost { datacenter, partition, since_us, at_us: 18, is_whole: false }
     };
     history.power_losses = vec![lost(16)];
     assert!(judge(&history, &options()).is_err(), "it was synced before");
@@ -246,7 +246,7 @@ fn a_session_whose_state_the_power_took_goes_on_from_what_is_left() {
     let mut history = history(text);
     assert_eq!(judge(&history, &options()).unwrap_err().property, property::END);
     let (datacenter, partition) = (DatacenterId(0), PartitionId(0));
-    history.power_losses = vec![PowerLost { datacenter, partition, since_us: 0, at_us: 18 }];
+    history.power_losses = vec![PowerLost { datacenter, partition, since_us: 0, at_us: 18, is_whole: false }];
     judge(&history, &options()).unwrap();
 }
 
