@@ -161,6 +161,9 @@ kinds! {
     cut_log::CutLog,
 }
 
+/// The kinds that a world knows only where directories may be lost.
+pub const OF_DIRECTORIES: [&str; 3] = [EmptyDirectory::NAME, OldCopy::NAME, ForeignDirectory::NAME];
+
 /// How long a fault lasts that ends by itself.
 fn duration_us(random: &mut Random, options: &Options) -> u64 {
     random.skewed(200, 1_000 * options.faults.duration_ms_max)

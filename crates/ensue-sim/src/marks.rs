@@ -1,5 +1,6 @@
 //! Marks: how often each rare thing happened. A thing that never happens in many runs is not tested at all.
 
+use crate::faults::OF_DIRECTORIES;
 use crate::promises::{Availability, Promises};
 use ensue_node::{Trace, TransactionStep};
 use ensue_types::DatacenterId;
@@ -106,11 +107,6 @@ impl Mark {
             Mark::CommitCheck,
             Mark::LosingWriteInTransaction,
             Mark::TornTail,
-            Mark::Joining,
-            Mark::CannotRejoin,
-            Mark::Rejoining,
-            Mark::PeerRefused,
-            Mark::PeerReadmitted,
             Mark::TombstonesCollected,
             Mark::Checkpointed,
             Mark::PartitionStopped,
@@ -135,7 +131,9 @@ impl Mark {
         for remote in [false, true] {
             marks.extend(STEPS.iter().map(|&step| Mark::Crash { step, remote }));
         }
-        marks.extend(crate::faults::NAMES.map(Mark::Fault));
+        // Directories are lost only where somebody asks for that.
+        let drawn = crate::faults::NAMES.into_iter().filter(|name| !OF_DIRECTORIES.contains(name));
+        marks.extend(drawn.map(Mark::Fault));
         marks
     }
 

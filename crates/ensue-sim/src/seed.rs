@@ -3,7 +3,7 @@
 //! Bounds are shrunk so that what is rare in production is common here; `Display` prints every option.
 
 use crate::branching::options;
-use crate::faults::{EmptyDirectory, Fault, ForeignDirectory, Kind as _, LoseDatacenter, OldCopy, PowerLoss};
+use crate::faults::{Fault, Kind as _, LoseDatacenter, OF_DIRECTORIES, PowerLoss};
 use crate::promises::Promises;
 use crate::random::Random;
 use crate::shape::Shape;
@@ -171,8 +171,6 @@ impl Options {
             options.clock.wild_ms = options.tuning.clock_ahead_ms_max + rarities.between(100, 20_000);
         }
         options.faults.loses_datacenter = rarities.chance(60);
-        options.faults.loses_directories =
-            options.may_lose_directories() && Random::stream(seed, "lost directories of options").chance(100);
         // Ways within a datacenter, too, may be long: while the questions of one read are on theirs, others write. Each operation
         // takes long then, so there are fewer of them, and more are sent at once.
         if rarities.chance(120) {
@@ -221,7 +219,7 @@ impl Options {
         self.faults.loses_datacenter |= !self.may_lose_directories();
         self.faults.loses_directories = true;
         self.faults = draw_faults(&self);
-        for name in [EmptyDirectory::NAME, OldCopy::NAME, ForeignDirectory::NAME] {
+        for name in OF_DIRECTORIES {
             self.faults.intervals_ms.retain(|(other, _)| *other != name);
             self.faults.intervals_ms.push((name, self.faults.until_us / 3_000));
         }

@@ -65,7 +65,10 @@ impl Partition {
         let here = log.batch_start();
         let needed =
             self.persistence.oldest_needed().filter(|_| self.config.rules.hold(Rule::KeepNeededRecords));
-        let start = needed.unwrap_or(here).min(self.persistence.stream_floor).min(here);
+        let mut start = needed.unwrap_or(here).min(self.persistence.stream_floor).min(here);
+        if self.identity.keeps_the_log() {
+            start = start.min(self.persistence.log.as_ref().map_or(start, |log| log.first()));
+        }
         let mut writer = CheckpointWriter::begin(superblock, start, start);
         writer.item(image::PARTITION, &self.image().encode());
         for (number, rows) in self.rows.iter().enumerate() {

@@ -151,6 +151,7 @@ impl Partition {
             declared.heard.clear();
         }
         self.branching.hear_again();
+        self.identity.forget_recovering(datacenter);
         if let Some(sender) = self.senders.get_mut(&datacenter) {
             sender.on_link_down();
         }

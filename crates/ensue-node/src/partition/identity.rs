@@ -24,7 +24,7 @@ use ensue_store::layout;
 use ensue_store::record::Record;
 use ensue_types::{DatacenterId, DirectoryId, LogicalTime, Position, Reply, Rule};
 use ensue_wire::{Address, Introduction, Message, PeerStage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The directories of a partition in all datacenters.
 #[derive(Clone, Debug, Default)]
@@ -33,8 +33,12 @@ pub(crate) struct Identity {
     peers: BTreeMap<DatacenterId, Peer>,
     /// Why nothing is exchanged with a datacenter.
     refused: BTreeMap<DatacenterId, String>,
+    /// Datacenters that say that they know another directory of this partition.
+    denied_by: BTreeSet<DatacenterId>,
     /// Datacenters whose introduction said that they cannot take part yet.
     absent: BTreeMap<DatacenterId, PeerStage>,
+    /// Datacenters that are recovering, from an empty directory perhaps: they may request everything that the log still has.
+    recovering: BTreeSet<DatacenterId>,
     /// How often a datacenter was refused.
     pub(super) refusals: u64,
     /// The end of the own stream when this process began to serve.
@@ -115,6 +119,16 @@ impl Identity {
         }
     }
 
+    /// Whether the log must keep everything that it has, for a datacenter that recovers.
+    pub(super) fn keeps_the_log(&self) -> bool {
+        !self.recovering.is_empty()
+    }
+
+    /// A datacenter is lost for good.
+    pub(super) fn forget_recovering(&mut self, datacenter: DatacenterId) {
+        self.recovering.remove(&datacenter);
+    }
+
     /// The link is down: the next one begins with an introduction.
     pub(super) fn on_link_down(&mut self, datacenter: DatacenterId) {
         self.absent.remove(&datacenter);
@@ -143,7 +157,8 @@ impl Partition {
             proof: known.proof((datacenter, self.id), received, last),
             applied: self.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default(),
             end: self.position,
-            is_whole: self.persistence.is_whole(),
+            // A checkpoint under way may yet give up the beginning of the log.
+            is_whole: self.persistence.is_whole() && self.persistence.writer.is_none(),
             asks,
         };
         let to = Address::Partition { datacenter, partition: self.id };
@@ -164,6 +179,7 @@ impl Partition {
         if !self.senders.contains_key(&datacenter) {
             return self.trace(Trace::Refused { what: "an introduction of no datacenter" });
         }
+        self.keep_the_log_for(datacenter, introduction);
         let finding = self.judge_introduction(datacenter, introduction);
         match finding {
             Finding::Valid => self.accept_peer(datacenter, introduction),
@@ -173,6 +189,19 @@ impl Partition {
         }
         if introduction.asks {
             self.greet(datacenter);
+        }
+    }
+
+    /// Whoever recovers was told what the log has, or will be. Nothing of that is given up before it has recovered, and what it had
+    /// synced before it lost it counts no longer.
+    fn keep_the_log_for(&mut self, datacenter: DatacenterId, theirs: &Introduction) {
+        if theirs.stage == PeerStage::Serving || self.dead.contains(datacenter) {
+            self.identity.recovering.remove(&datacenter);
+        } else {
+            self.identity.recovering.insert(datacenter);
+        }
+        if let (true, Some(log)) = (theirs.stage != PeerStage::Serving, &self.persistence.log) {
+            self.persistence.stream_floor = log.first();
         }
     }
 
@@ -211,11 +240,20 @@ impl Partition {
     }
 
     /// The sender knows another directory of this datacenter.
-    fn judge_other_directory(&self, datacenter: DatacenterId, theirs: &Introduction) -> Finding {
+    fn judge_other_directory(&mut self, datacenter: DatacenterId, theirs: &Introduction) -> Finding {
         let name = self.name_of(datacenter);
         if self.identity.known(datacenter) != DirectoryId::UNKNOWN {
             return Finding::Refuse(format!(
                 "{name} knows another directory of this partition ({}), though it has known the one that is served ({})",
+                theirs.known, self.identity.own
+            ));
+        }
+        // It may be the other one that runs on foreign directories: one that says so alone stops nobody.
+        self.identity.denied_by.insert(datacenter);
+        if !self.living().all(|other| self.identity.denied_by.contains(&other)) {
+            return Finding::Refuse(format!(
+                "{name} knows another directory of this partition ({}) than the one that is served ({}), and others have not said \
+                 so: see which of the two was exchanged or started empty, and put the right directory back",
                 theirs.known, self.identity.own
             ));
         }
@@ -318,6 +356,7 @@ impl Partition {
         if let Some(sender) = self.senders.get_mut(&datacenter) {
             sender.on_introduced(theirs.received);
         }
+        self.identity.denied_by.remove(&datacenter);
         let was_refused = self.identity.refused.remove(&datacenter).is_some();
         if was_refused {
             self.trace(Trace::PeerReadmitted { partition: self.id, datacenter });

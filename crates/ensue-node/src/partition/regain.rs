@@ -7,7 +7,7 @@
 //! is not asked. Positions of the old incarnation are never used again.
 
 use super::recover::Open;
-use super::{Partition, Stage};
+use super::{Needed, Partition, Stage};
 use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, FileName};
@@ -163,7 +163,9 @@ impl Partition {
         self.clock.observe(entry.stamp.time);
         self.persistence.log_own(entry.position, bytes);
         if let Change::Effects { transaction: Some(operation), .. } = entry.change {
-            self.note_executed(operation, None, None);
+            // Its coordinator has no answer to rest on, whatever `appendfsync` says: it is told when the part is synced.
+            self.persistence.note_needed(Needed::Executed(operation));
+            self.report_when_synced(operation, None, self.persistence.log_end());
         }
         self.merge_own(entry);
         self.own_entry_applied();

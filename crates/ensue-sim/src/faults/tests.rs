@@ -10,6 +10,9 @@ fn what_is_shown_is_read_back_for_every_kind() {
     let mut seen = BTreeSet::new();
     for seed in 0..1000 {
         let mut options = Options::draw(seed, Rules::default());
+        if seed % 10 == 0 {
+            options = options.losing_directories();
+        }
         options.faults.until_us = 10_000_000;
         let plan = Plan::draw(&options);
         assert_eq!(Plan::parse(&plan.to_string(), options.shape), Ok(plan.clone()), "seed {seed}");
