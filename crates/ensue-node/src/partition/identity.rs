@@ -157,8 +157,10 @@ impl Partition {
             proof: known.proof((datacenter, self.id), received, last),
             applied: self.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default(),
             end: self.position,
-            // A checkpoint under way may yet give up the beginning of the log.
-            is_whole: self.persistence.is_whole() && self.persistence.writer.is_none(),
+            // A promise, once the receiver is known to recover; a checkpoint under way may yet give up the beginning of the log.
+            is_whole: self.persistence.is_whole()
+                && self.persistence.writer.is_none()
+                && self.identity.recovering.contains(&datacenter),
             asks,
         };
         let to = Address::Partition { datacenter, partition: self.id };
