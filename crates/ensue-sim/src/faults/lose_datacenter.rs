@@ -32,10 +32,9 @@ impl Kind for LoseDatacenter {
         Ok(LoseDatacenter { datacenter: words.datacenter()?, declared_us: words.duration_us()? })
     }
 
-    /// One datacenter always stays.
+    /// One datacenter always stays that has its directories.
     fn strike(&self, world: &mut World) -> Effect {
-        let survivors = world.survivors();
-        if survivors.len() < 2 || !survivors.contains(&self.datacenter) {
+        if !world.may_become_sick(self.datacenter) {
             return Effect::Nothing;
         }
         world.lose(self.datacenter);
