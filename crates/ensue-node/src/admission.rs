@@ -184,6 +184,9 @@ impl Admission<'_> {
                 everywhere.iter().try_for_each(|operation| self.operation(operation))
             }
             Message::Ended { datacenter, .. } | Message::Lost { datacenter, .. } => self.other(*datacenter),
+            Message::Dead { datacenter, .. } => {
+                admit(*datacenter == self.topology.datacenter, "a death that concerns another datacenter")
+            }
             Message::CheckDependencies { dependencies, .. } => self.asked(own, dependencies),
             Message::DependenciesMet { gone, .. } => self.dependencies(gone),
             Message::Repeat { .. } | Message::Repeated { .. } => Ok(()),
@@ -240,6 +243,7 @@ impl Admission<'_> {
     fn of_an_owner(&self, message: &Message) -> Verdict {
         match message {
             Message::Executed { context, .. }
+            | Message::ExecutedInPart { context, .. }
             | Message::GaveUp { context, .. }
             | Message::Transacted { context, .. }
             | Message::ContextFetched { context, .. } => past(context),

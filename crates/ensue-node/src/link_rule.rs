@@ -57,7 +57,11 @@ pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelo
         }
         _ => false,
     };
-    match (peer.datacenter == topology.datacenter, is_replication(&envelope.message)) {
+    // The partitions of a datacenter tell each other that it was declared dead.
+    let own = topology.datacenter;
+    let is_own_death = matches!(envelope.message, Message::Dead { datacenter, .. } if datacenter == own);
+    match (peer.datacenter == own, is_replication(&envelope.message)) {
+        (true, true) if is_own_death => Ok(()),
         (true, true) => Err(NotTheirs::OnlyBetween),
         (true, false) => Ok(()),
         (false, false) => Err(NotTheirs::OnlyWithin),

@@ -277,8 +277,8 @@ mod tests {
 
     fn folder() -> Temporary {
         let folder = Temporary::new();
-        let shape = "ensue 1 cluster c datacenter dc2 number 1 partitions 2\n";
-        fs::write(folder.path().join(directory::SHAPE), shape).unwrap();
+        let shape = "cluster\tcluster-name\tc\ndatacenter\tdatacenter\tdc2\ndatacenter\tnumber\t1\ncluster\tpartitions\t2\n";
+        fs::write(folder.path().join(directory::SHAPE), format!("ensue 2\n{shape}")).unwrap();
         fs::write(folder.path().join("node0.lock"), "").unwrap();
         folder
     }
