@@ -6,7 +6,8 @@ import time
 
 import pytest
 import redis
-from cluster import PEERS, binary, free_base, key_in, wait_until
+from cluster import binary, key_in, wait_until
+from ports import PEERS, Ports
 
 PARTITIONS = 4
 # A partition lives on core p modulo the cores: of two nodes of one core each, the odd ones are on the second.
@@ -24,7 +25,8 @@ class Pair:
 
     def __init__(self, directory, *directives):
         self.directory = directory
-        self.base = free_base()
+        self.ports = Ports()
+        self.base = self.ports.first
         self.directives = directives
         self.running = {}
 

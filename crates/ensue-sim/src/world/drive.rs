@@ -77,7 +77,6 @@ impl World {
                     if let Some(traffic) = &mut self.traffic {
                         traffic.on_receive(self.now, &envelope);
                     }
-                    self.check_admission(from, to, &envelope);
                     self.note_message(&envelope);
                     self.give(to, Input::Message(*envelope));
                 }
@@ -194,6 +193,7 @@ impl World {
                 self.said.on_send(self.boot_of(from), &envelope);
             }
         }
+        self.check_admission(from, to, &envelope);
         let lie = self.lie(from, to, &envelope);
         lie.into_iter().chain([envelope]).for_each(|envelope| self.dispatch(from, to, envelope));
     }

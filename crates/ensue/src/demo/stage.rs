@@ -106,6 +106,9 @@ fn unfit(port: u16, protocol: &str, process: Option<u32>) -> Option<String> {
         if process.is_some_and(|id| field("process_id") != Some(id.to_string().as_str())) {
             return Some(format!("The cluster on port {port} is somebody else's"));
         }
+        if process.is_some() && field("ensue_ready") != Some("1") {
+            return Some(format!("What answers on port {port} is not ready yet"));
+        }
         if found != protocol {
             return Some(format!("The cluster on port {port} has protocol {found}, not {protocol}"));
         }
