@@ -276,8 +276,8 @@ impl Partition {
     fn dispatch(&mut self, envelope: Envelope) {
         let from = envelope.from;
         match envelope.message {
-            Message::Execute { request, keyspace, context, commands } => {
-                self.on_execute(from, request, keyspace, context, commands);
+            Message::Execute { request, keyspace, context, commands, together } => {
+                self.on_execute(from, request, keyspace, context, execute::Batch { commands, together });
             }
             Message::ReadFirst { request, keyspace, commands } => {
                 self.on_read_first(from, request, keyspace, commands);

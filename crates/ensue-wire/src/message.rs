@@ -58,6 +58,8 @@ pub enum Message {
         keyspace: KeyspaceId,
         context: Context,
         commands: Vec<Args>,
+        /// All of them are of one moment: what a turn has no room for is not given back.
+        together: bool,
     },
     /// The answers to `Execute`, in order, and the session's context after them.
     Executed {

@@ -52,7 +52,13 @@ fn operation(datacenter: u8, partition: u16, position: u64) -> OperationId {
 fn execute(keyspace: u8, line: &str) -> Message {
     let args = line.split_whitespace().map(|word| word.to_owned().into()).collect();
     let (request, context) = (RequestId::default(), Context::default());
-    Message::Execute { request, keyspace: KeyspaceId(keyspace), context, commands: vec![args] }
+    Message::Execute {
+        request,
+        keyspace: KeyspaceId(keyspace),
+        context,
+        commands: vec![args],
+        together: false,
+    }
 }
 
 fn transact(keyspace: u8, partitions: &[u16]) -> Message {

@@ -6,7 +6,9 @@
 use super::{Partition, Work};
 use crate::command;
 use crate::config::Tuning;
-use crate::evaluate::{Changes, Evaluation, Observed, Room, TOO_MUCH, Writer, effect_bytes, within_bound};
+use crate::evaluate::{
+    ANSWER_TOO_LONG, Changes, Evaluation, Observed, Room, TOO_MUCH, Writer, effect_bytes, within_bound,
+};
 use crate::order::{Moment, RowName};
 use crate::view::{Shown, is_whole, view_of};
 use bytes::Bytes;
@@ -35,11 +37,19 @@ pub(crate) struct Execution {
     pub replies: Vec<Reply>,
     /// All commands are one write at one logical time, each with its place: a `MULTI` over this partition alone.
     pub atomic: Option<Vec<u32>>,
+    /// All commands are of one moment: none is left for another turn.
+    pub together: bool,
     /// The session has given up waiting for its past on the way.
     pub gave_up: bool,
     /// When it came: its client waits since then.
     pub since_us: u64,
     pub used: Used,
+}
+
+/// Commands of a session, in order.
+pub(super) struct Batch {
+    pub commands: Vec<Args>,
+    pub together: bool,
 }
 
 /// What a batch has used of its session's turn.
@@ -74,7 +84,7 @@ impl Partition {
         request: RequestId,
         keyspace: KeyspaceId,
         context: Context,
-        commands: Vec<Args>,
+        Batch { commands, together }: Batch,
     ) {
         self.observe(context.time);
         let replies = Vec::with_capacity(commands.len());
@@ -88,6 +98,7 @@ impl Partition {
             commands,
             replies,
             atomic: None,
+            together,
             gave_up,
             since_us,
             used: Used::default(),
@@ -155,6 +166,10 @@ impl Partition {
     /// Executes commands until the batch is done or has to wait.
     pub(super) fn advance(&mut self, mut execution: Execution) {
         while let Some(args) = execution.commands.pop_front() {
+            if execution.together && execution.used.bytes > limits::ANSWER_BYTES_MAX && is_read(&args) {
+                execution.replies.push(ANSWER_TOO_LONG);
+                continue;
+            }
             match self.step(&mut execution, args) {
                 Step::Done(reply) => {
                     execution.used.bytes += reply.encoded_bytes();
@@ -163,7 +178,7 @@ impl Partition {
                     self.past_the_losses(execution.keyspace, &mut execution.context.facts);
                     // A session that gave up is told so once, with everything.
                     let is_up = execution.used.is_up(&self.config.tuning) && !execution.gave_up;
-                    if is_up && !execution.commands.is_empty() {
+                    if is_up && !execution.together && !execution.commands.is_empty() {
                         break;
                     }
                 }
@@ -616,8 +631,13 @@ fn take(execution: &mut Execution) -> Execution {
         commands: std::mem::take(&mut execution.commands),
         replies: std::mem::take(&mut execution.replies),
         atomic: execution.atomic.take(),
+        together: execution.together,
         gave_up: execution.gave_up,
         since_us: execution.since_us,
         used: execution.used,
     }
+}
+
+fn is_read(args: &Args) -> bool {
+    ensue_resp::lookup(&args[0]).is_some_and(|spec| !spec.is_write())
 }

@@ -37,6 +37,7 @@ impl Turn<'_> {
             keyspace: self.session.keyspace,
             context: self.session.context().clone(),
             commands,
+            together: false,
         };
         self.send(run.partition, message);
     }

@@ -92,7 +92,12 @@ impl Turn<'_> {
         for (share, (keyspace, partition, commands)) in messages.into_iter().enumerate() {
             let request = self.request(share);
             let context = self.session.contexts[usize::from(keyspace.0)].clone();
-            self.send_in(keyspace, partition, Message::Execute { request, keyspace, context, commands });
+            let together = true;
+            self.send_in(
+                keyspace,
+                partition,
+                Message::Execute { request, keyspace, context, commands, together },
+            );
         }
     }
 
@@ -186,7 +191,11 @@ impl Parallel {
         let partition = part.partition;
         let request = turn.request(share);
         turn.session.exchange = Exchange::Parallel(self);
-        turn.send_in(keyspace, partition, Message::Execute { request, keyspace, context, commands: rest });
+        turn.send_in(
+            keyspace,
+            partition,
+            Message::Execute { request, keyspace, context, commands: rest, together: true },
+        );
     }
 
     /// Every context that comes back covers what the session had before, so the first one stands in for it.

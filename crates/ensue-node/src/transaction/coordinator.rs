@@ -131,6 +131,7 @@ impl Partition {
                 commands,
                 replies,
                 atomic,
+                together: true,
                 gave_up: false,
                 since_us: self.now.monotonic_us,
                 used: Default::default(),

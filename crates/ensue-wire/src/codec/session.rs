@@ -8,9 +8,12 @@ use crate::message::{AtValues, FirstValues, Message};
 
 pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
     match message {
-        Message::Execute { request, keyspace, context, commands } => {
-            w.request(*request).keyspace(*keyspace).context(context).commands(commands)
-        }
+        Message::Execute { request, keyspace, context, commands, together } => w
+            .request(*request)
+            .keyspace(*keyspace)
+            .context(context)
+            .commands(commands)
+            .u8(u8::from(*together)),
         Message::Executed { request, context, replies } => {
             w.request(*request).context(context).replies(replies)
         }
@@ -51,6 +54,11 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             keyspace: r.keyspace()?,
             context: r.context()?,
             commands: r.commands()?,
+            together: match r.u8()? {
+                0 => false,
+                1 => true,
+                value => return Err(Malformed::UnknownKind { what: "together", value }),
+            },
         },
         tag::EXECUTED => {
             Message::Executed { request: r.request()?, context: r.context()?, replies: r.replies()? }

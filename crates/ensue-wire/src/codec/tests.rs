@@ -182,7 +182,7 @@ fn other_versions_tags_and_kinds_are_refused_by_name() {
 fn a_command_has_a_name() {
     let execute = |commands: Vec<ensue_types::Args>| {
         let (request, keyspace, context) = Default::default();
-        envelope_of(Message::Execute { request, keyspace, context, commands })
+        envelope_of(Message::Execute { request, keyspace, context, commands, together: false })
     };
     let ping = || vec![Bytes::from_static(b"PING")];
     assert!(decode(&Bytes::from(bytes_of(&execute(vec![ping()])))).is_ok());

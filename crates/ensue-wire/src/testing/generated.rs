@@ -31,13 +31,14 @@ fn message() -> impl Strategy<Value = Message> {
 }
 
 fn session() -> BoxedStrategy<Message> {
-    let asked = (request(), keyspace(), context(), commands());
+    let asked = (request(), keyspace(), context(), commands(), any::<bool>());
     prop_oneof![
-        asked.prop_map(|(request, keyspace, context, commands)| Message::Execute {
+        asked.prop_map(|(request, keyspace, context, commands, together)| Message::Execute {
             request,
             keyspace,
             context,
-            commands
+            commands,
+            together
         }),
         (request(), keyspace(), commands()).prop_map(|(request, keyspace, commands)| Message::ReadFirst {
             request,

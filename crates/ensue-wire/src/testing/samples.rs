@@ -57,7 +57,10 @@ fn session() -> Vec<(&'static str, Message)> {
     let request = request();
     let keyspace = KeyspaceId(3);
     vec![
-        ("execute", Message::Execute { request, keyspace, context: context(), commands: commands() }),
+        (
+            "execute",
+            Message::Execute { request, keyspace, context: context(), commands: commands(), together: true },
+        ),
         ("executed", Message::Executed { request, context: context(), replies: every_reply() }),
         (
             "executed-in-part",

@@ -31,7 +31,8 @@ impl Sessions {
         let request = RequestId { session, ..RequestId::default() };
         let (context, commands) = (self.contexts.remove(&session).unwrap_or_default(), vec![command]);
         let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
-        let message = Message::Execute { request, keyspace: KeyspaceId(0), context, commands };
+        let message =
+            Message::Execute { request, keyspace: KeyspaceId(0), context, commands, together: false };
         self.world.message(from, message);
         let mut sent = std::iter::from_fn(|| self.world.partition.outbox.next());
         let answer = sent.find_map(|envelope| match envelope.message {

@@ -15,7 +15,13 @@ fn ask(world: &mut World, line: &str) -> (Vec<String>, Context) {
     let (request, keyspace) = (RequestId::default(), KeyspaceId(0));
     world.message(
         from,
-        Message::Execute { request, keyspace, context: Context::default(), commands: vec![args] },
+        Message::Execute {
+            request,
+            keyspace,
+            context: Context::default(),
+            commands: vec![args],
+            together: false,
+        },
     );
     let answer = std::iter::from_fn(|| world.partition.outbox.next()).find_map(|sent| match sent.message {
         Message::Executed { context, mut replies, .. } => Some((replies.remove(0), context)),

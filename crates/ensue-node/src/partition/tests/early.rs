@@ -43,7 +43,10 @@ fn whoever_can_ask_again_is_refused_at_once() {
     let mut world = world();
     let command: Args = [&b"SET"[..], b"a", b"1"].map(Bytes::from_static).to_vec();
     let (request, keyspace, context) = (RequestId::default(), KeyspaceId(0), Context::default());
-    world.hear(SESSIONS, Message::Execute { request, keyspace, context, commands: vec![command] });
+    world.hear(
+        SESSIONS,
+        Message::Execute { request, keyspace, context, commands: vec![command], together: false },
+    );
     let [Message::Refused { reply, .. }] = &said(&mut world)[..] else { panic!("refused") };
     let words = format!("{reply:?}");
     assert!(words.contains("LOADING partition p0 is still reading its log"), "{words}");

@@ -91,7 +91,7 @@ impl World {
         let (request, keyspace) = (RequestId::default(), KeyspaceId(0));
         let (context, commands) = (Context { facts, ..Context::default() }, vec![args]);
         let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
-        self.message(from, Message::Execute { request, keyspace, context, commands });
+        self.message(from, Message::Execute { request, keyspace, context, commands, together: false });
     }
 
     /// The next entry of the other datacenter's stream, which depends on these.
