@@ -1,6 +1,7 @@
 //! Steps that run one after the other: a line before each, the time it took after it, and a summary at the end.
 //!
-//! What the programs of a step say goes to a file, and its end is shown if the step fails. The first failure stops everything
+//! What the programs of a step say goes to a file, and its end is shown if the step fails. The first failure stops
+//! everything
 //! that follows.
 
 use std::fs::{self, File};

@@ -39,7 +39,8 @@ pub struct Options {
     pub leaves_max: usize,
 }
 
-/// Commits that may be on their way at once, of all sites together, far more than any log holds: a commit that is named beyond would use up the
+/// Commits that may be on their way at once, of all sites together, far more than any log holds: a commit that is
+/// named beyond would use up the
 /// names of all that follow.
 const COUNTER_AHEAD_MAX: u64 = 1 << 24;
 
@@ -421,7 +422,8 @@ impl Branches {
 
     // What comes from other sites, and comes back after a restart.
 
-    /// Whether a commit of another site could be named so: a site goes on from the highest name that it knows, and cannot be ahead of all
+    /// Whether a commit of another site could be named so: a site goes on from the highest name that it knows, and
+    /// cannot be ahead of all
     /// that is known here by more than what is on its way.
     pub fn may_follow(&self, commit: &Commit) -> bool {
         commit.id.counter() <= self.counter.saturating_add(COUNTER_AHEAD_MAX)

@@ -549,7 +549,8 @@ fn when_the_names_are_used_up_commits_are_refused() {
         parents: vec![StateId::ROOT],
         writes: Vec::new(),
     };
-    // No site is so far ahead of all that is known here: it is not offered. If it were, nothing would be left to be given.
+    // No site is so far ahead of all that is known here: it is not offered. If it were, nothing would be left to be
+    // given.
     let beyond = last(StateId::COUNTER_MAX);
     assert!(!one.may_follow(&beyond) && one.may_follow(&last(1 << 20)));
     tell(&mut one, &beyond);

@@ -1,13 +1,20 @@
-//! The door for what other cores, nodes and datacenters say: what a message may name, given the topology and who sends it.
+//! The door for what other cores, nodes and datacenters say: what a message may name, given the topology and who
+//! sends it.
 //!
-//! An envelope arrives, and a verdict leaves: admitted, or why not. Promises that whoever takes an admitted message may index by each
-//! keyspace, partition and datacenter in it, count on from each position, and observe each time; that another datacenter says only what the
-//! same partition of two datacenters says to each other; and that a transaction is spoken of by those who take part in it. What only the
-//! receiver's state can tell, such as whether a transaction is known, is left to the receiver, which ignores what does not fit.
+//! An envelope arrives, and a verdict leaves: admitted, or why not. Promises that whoever takes an admitted message
+//! may index by each
+//! keyspace, partition and datacenter in it, count on from each position, and observe each time; that another
+//! datacenter says only what the
+//! same partition of two datacenters says to each other; and that a transaction is spoken of by those who take part
+//! in it. What only the
+//! receiver's state can tell, such as whether a transaction is known, is left to the receiver, which ignores what
+//! does not fit.
 //!
-//! - From another datacenter: streams, acknowledgements, times, and what concerns lost tails and dead datacenters, from the same partition.
+//! - From another datacenter: streams, acknowledgements, times, and what concerns lost tails and dead datacenters,
+//!   from the same partition.
 //! - From sessions of this datacenter: requests, for keys of the partition that they are sent to.
-//! - From partitions of this datacenter: reads of cuts, times, dependencies, the steps of transactions; and answers to sessions.
+//! - From partitions of this datacenter: reads of cuts, times, dependencies, the steps of transactions; and answers
+//!   to sessions.
 //!
 //! What a stream brings is judged in the same way before it is logged (`entry`).
 

@@ -101,7 +101,8 @@ pub struct Tuning {
     pub clock_persist_ahead_ms: u64,
     /// `appendfsync no` still syncs this often, so that the streams can be forgotten.
     pub relaxed_sync_interval_ms: u64,
-    /// What a session may take before others have their turn: bytes of its answers, and cells that one partition looks at or changes
+    /// What a session may take before others have their turn: bytes of its answers, and cells that one partition
+    /// looks at or changes
     /// for it.
     pub turn_answer_bytes: usize,
     pub turn_cells: usize,

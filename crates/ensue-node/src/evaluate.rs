@@ -37,7 +37,8 @@ pub fn within_bound(reply: Reply) -> Reply {
     if reply.encoded_bytes() > limits::ANSWER_BYTES_MAX { ANSWER_TOO_LONG } else { reply }
 }
 
-/// Answers that travel in one message, in the order in which they are made: beyond the bound those of reads are left out.
+/// Answers that travel in one message, in the order in which they are made: beyond the bound those of reads are left
+/// out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Room {
     taken: usize,

@@ -14,7 +14,8 @@ pub enum Input {
         address: String,
         local_address: String,
     },
-    /// A turn of one client, with the commands that follow, in the order in which it sent them; none if its session only goes on with
+    /// A turn of one client, with the commands that follow, in the order in which it sent them; none if its session
+    /// only goes on with
     /// what it has. Given when the client has read enough of its answers.
     ClientCommands {
         session: SessionId,

@@ -2,9 +2,12 @@
 //!
 //! A link is between two cores, and the handshake has shown which. A message that came over it is refused unless it
 //! speaks for the core at its other end and to the core at this one. Between datacenters only what belongs to
-//! replication is taken, from a partition to its counterpart: requests of clients and the steps of transactions stay within
-//! a datacenter. So a peer speaks for its own datacenter's streams. Of others' it passes on only what was asked of it: a
-//! lost end of our own (`Regained`), the end of a dead datacenter's (`PassedOn`). Whether it was asked is the partition's
+//! replication is taken, from a partition to its counterpart: requests of clients and the steps of transactions stay
+//! within
+//! a datacenter. So a peer speaks for its own datacenter's streams. Of others' it passes on only what was asked of
+//! it: a
+//! lost end of our own (`Regained`), the end of a dead datacenter's (`PassedOn`). Whether it was asked is the
+//! partition's
 //! question, and so is what the message says.
 
 use crate::config::Topology;
@@ -106,7 +109,8 @@ fn is_replication(message: &Message) -> bool {
     )
 }
 
-/// Of whose streams these messages may speak: what is passed on is a third's, who is dead, and nobody living declares itself dead.
+/// Of whose streams these messages may speak: what is passed on is a third's, who is dead, and nobody living declares
+/// itself dead.
 fn judge_streams(topology: &Topology, peer: DatacenterId, message: &Message) -> Result<(), NotTheirs> {
     let exists = |id: DatacenterId| usize::from(id.0) < topology.datacenters.len();
     let is_third = |id: DatacenterId| exists(id) && id != peer && id != topology.datacenter;

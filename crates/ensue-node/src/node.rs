@@ -179,7 +179,8 @@ impl Node {
         self.finish_stopping();
     }
 
-    /// What another core says comes in by this door, and by no other. What is refused is counted where its sender is known.
+    /// What another core says comes in by this door, and by no other. What is refused is counted where its sender is
+    /// known.
     fn admit(&mut self, envelope: Envelope) {
         let admission = Admission { topology: &self.config.topology, protocols: &self.protocols };
         let Err(what) = admission.judge(self.config.core, &envelope) else {

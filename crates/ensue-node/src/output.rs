@@ -7,7 +7,8 @@ use ensue_wire::Envelope;
 /// One output.
 #[derive(Clone, Debug, Hash)]
 pub enum Output {
-    /// Encoded answers to `answered` commands of a client. One that wants a turn has used up this one and waits, with commands that
+    /// Encoded answers to `answered` commands of a client. One that wants a turn has used up this one and waits, with
+    /// commands that
     /// it was given, for the next `Input::ClientCommands`, which may bring none.
     Reply { session: SessionId, bytes: Vec<u8>, answered: u32, wants_turn: bool },
     /// Close this connection after what was written to it.

@@ -3,7 +3,9 @@
 //! Arrives: messages from sessions, from the other partitions of this datacenter, and from the same partition of the
 //! others; disk answers; the time. Promises: outputs leave in order, after the log records that they rest on. One file a
 //! noun below: `execute` commands, `snapshot` reads at past times, `intake` what other datacenters wrote, `persistence`
-//! the log and checkpoints, `identity` whose directories these are, `joining` a start with an empty one, `issued` what a token may not name, `contexts` what sessions share by name, `early` what comes before that is read, `space` a full disk, `regain` and `catch_up` a lost tail,
+//! the log and checkpoints, `identity` whose directories these are, `joining` a start with an empty one, `issued`
+//! what a token may not name, `contexts` what sessions share by name, `early` what comes before that is read, `space`
+//! a full disk, `regain` and `catch_up` a lost tail,
 //! `dead` and `discarded` a datacenter that is lost for good, `branching` keyspaces that are states and not rows, `collect` and `everywhere` what may be forgotten,
 //! `survey` figures.
 

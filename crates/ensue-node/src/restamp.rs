@@ -1,9 +1,13 @@
-//! The way back of a datacenter whose clock was too far ahead: its times beyond a bound become others just above it, in the same order
+//! The way back of a datacenter whose clock was too far ahead: its times beyond a bound become others just above it,
+//! in the same order
 //! (decision 24).
 //!
-//! All partitions of the stopped datacenter are gone through twice. First every time beyond the bound is gathered (`Gather`), then
-//! each is replaced by its rank above the bound (`Replace`). One order for all partitions: a transaction keeps one stamp, and what is
-//! after something stays after it. Whoever chooses the bound answers for it: no other datacenter has taken a time of this one that
+//! All partitions of the stopped datacenter are gone through twice. First every time beyond the bound is gathered
+//! (`Gather`), then
+//! each is replaced by its rank above the bound (`Replace`). One order for all partitions: a transaction keeps one
+//! stamp, and what is
+//! after something stays after it. Whoever chooses the bound answers for it: no other datacenter has taken a time of
+//! this one that
 //! lies beyond it.
 
 use ensue_protocol::map_times;

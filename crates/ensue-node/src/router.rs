@@ -1,13 +1,15 @@
 //! Address to core: where a partition or a core's sessions are, in whichever datacenter.
 //!
-//! What is said over a link that is down is lost, and said again by whoever said it when the link is up. Sessions ask nothing of
+//! What is said over a link that is down is lost, and said again by whoever said it when the link is up. Sessions ask
+//! nothing of
 //! a core that is away: they know which are (`session/links.rs`).
 
 use crate::config::NodeConfig;
 use ensue_types::{CoreId, DatacenterId};
 use ensue_wire::Address;
 
-/// The core that an address stands for; nothing if the cluster has no such place, as a broken peer may say. Placement is
+/// The core that an address stands for; nothing if the cluster has no such place, as a broken peer may say. Placement
+/// is
 /// static, a view of the configuration.
 pub(crate) fn locate(config: &NodeConfig, address: Address) -> Option<(DatacenterId, CoreId)> {
     let datacenter = address.datacenter();

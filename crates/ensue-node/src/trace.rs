@@ -63,7 +63,8 @@ pub enum Trace {
     TombstonesCollected { partition: PartitionId, count: u64 },
     /// A checkpoint is durable.
     Checkpointed { partition: PartitionId, number: u64 },
-    /// Another datacenter says that it refuses this one's time, which is so far ahead of its clock; with 0 it takes it again.
+    /// Another datacenter says that it refuses this one's time, which is so far ahead of its clock; with 0 it takes
+    /// it again.
     TimeRefused { partition: PartitionId, by: DatacenterId, ahead_ms: u64 },
     /// A peer or a clock did something that is not allowed; what came of it was dropped.
     Refused { what: &'static str },

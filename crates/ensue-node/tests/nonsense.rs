@@ -1,8 +1,11 @@
-//! What other nodes say that is nonsense, though its framing is valid: a node that hears tens of thousands of such messages
+//! What other nodes say that is nonsense, though its framing is valid: a node that hears tens of thousands of such
+//! messages
 //! goes on serving.
 //!
-//! Three datacenters of four partitions, with protocols of every kind, work for clients; one node hears, between what is really said,
-//! generated messages and changed copies of real ones, in the name of another datacenter, or of another core of its own.
+//! Three datacenters of four partitions, with protocols of every kind, work for clients; one node hears, between what
+//! is really said,
+//! generated messages and changed copies of real ones, in the name of another datacenter, or of another core of its
+//! own.
 
 use bytes::Bytes;
 use ensue_node::{
@@ -133,7 +136,8 @@ impl Cluster {
         }
     }
 
-    /// The victim dies and starts again, on the same boot of its machine or, its log perhaps without its end, on another.
+    /// The victim dies and starts again, on the same boot of its machine or, its log perhaps without its end, on
+    /// another.
     fn restart_victim(&mut self, boot: u32, boot_id: u8) {
         self.nodes.remove(&VICTIM);
         self.on_their_way.retain(|(to, _)| *to != VICTIM);
@@ -184,7 +188,8 @@ impl Cluster {
                     node.on_input(now, Input::Disk { partition, done });
                 }
                 Output::Reply { session: ASKER, bytes, .. } => self.answers.extend_from_slice(&bytes),
-                // That another datacenter is dead may be said, and then it is told: nobody here can know better. And who lies about its own
+                // That another datacenter is dead may be said, and then it is told: nobody here can know better. And
+                // who lies about its own
                 // stream is harmed by that itself: here, the real one by the false one.
                 Output::Trace(Trace::PartitionStopped { reason, .. })
                     if site.0 != VICTIM.0 && reason.contains("was declared dead")
@@ -320,7 +325,8 @@ struct Lies {
     liar: Liar,
     /// Whether the third datacenter may be declared dead.
     may_kill: bool,
-    /// Whether more may be claimed than the victim has sent: then it refuses the liar until that introduces itself again.
+    /// Whether more may be claimed than the victim has sent: then it refuses the liar until that introduces itself
+    /// again.
     may_claim: bool,
 }
 
@@ -410,7 +416,8 @@ impl Lies {
         };
     }
 
-    /// What is no nonsense for whoever hears it: that its datacenter was declared dead, which an operator of another one has done. And what
+    /// What is no nonsense for whoever hears it: that its datacenter was declared dead, which an operator of another
+    /// one has done. And what
     /// would end all talk with the liar, in worlds that are about the rest.
     fn is_left_out(&self, envelope: &Envelope, cluster: &Cluster) -> bool {
         let Address::Partition { partition, .. } = envelope.to else { return false };

@@ -249,7 +249,8 @@ pub trait Protocol: fmt::Debug + Send + Sync {
     /// Question 1, context: what must be here before this past may be shown here.
     fn past(&self, context: &Opaque) -> Result<Past, Malformed>;
 
-    /// Question 1, context: times of dead datacenters that this past took over and that its own times cover: who knows what was lost says
+    /// Question 1, context: times of dead datacenters that this past took over and that its own times cover: who
+    /// knows what was lost says
     /// whether they hold something of it.
     fn doubted(&self, context: &Opaque) -> TimeVector {
         if self.goes_by_times() { vector::known(context).doubted } else { TimeVector::default() }

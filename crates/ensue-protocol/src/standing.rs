@@ -45,7 +45,8 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Whether a past of these times may hold something that was lost. What holds all that is left, and nothing more, counts the dead one's
+    /// Whether a past of these times may hold something that was lost. What holds all that is left, and nothing more,
+    /// counts the dead one's
     /// time as here for ever, which no write has.
     pub fn may_be_in(&self, past: &TimeVector) -> bool {
         let time = past.at(self.datacenter);

@@ -1,6 +1,7 @@
 //! The times in the bytes of any protocol, whichever it is: for data that gets other times while its node is stopped.
 //!
-//! Which bytes hold times is said by their first one, the version: vectors and the sessions of `orbe-clock`. The others name
+//! Which bytes hold times is said by their first one, the version: vectors and the sessions of `orbe-clock`. The
+//! others name
 //! operations.
 
 use crate::vector::{self, Vector};

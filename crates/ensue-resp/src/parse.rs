@@ -75,7 +75,8 @@ impl Default for ParseLimits {
     }
 }
 
-/// Whether a command is the first word of an HTTP request or of one of its headers, `POST` or `Host:`. No client of Redis sends it, and a
+/// Whether a command is the first word of an HTTP request or of one of its headers, `POST` or `Host:`. No client of
+/// Redis sends it, and a
 /// browser that a web page makes send it would go on with lines that are commands.
 pub fn is_cross_protocol(args: &Args) -> bool {
     args.first().is_some_and(|word| word.eq_ignore_ascii_case(b"post") || word.eq_ignore_ascii_case(b"host:"))

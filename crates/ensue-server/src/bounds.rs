@@ -4,15 +4,18 @@
 pub const READ_BYTES: usize = 64 << 10;
 /// Bytes taken from one socket before the others have their turn.
 pub const READ_BYTES_PER_TURN: usize = 256 << 10;
-/// Commands that a core takes from all connections in one turn, dealt to those that have some: a turn is to be over in less than ten
-/// milliseconds, for everybody who sent one command meanwhile waits for its end. A turn has costs of its own, mostly an append to
+/// Commands that a core takes from all connections in one turn, dealt to those that have some: a turn is to be over
+/// in less than ten
+/// milliseconds, for everybody who sent one command meanwhile waits for its end. A turn has costs of its own, mostly
+/// an append to
 /// each log, of about a tenth of a thousand commands.
 pub const COMMANDS_PER_TURN: usize = 4_096;
 /// The share of one connection in them is at least this, or what a turn costs by itself would be most of it.
 pub const COMMANDS_PER_SHARE_MIN: usize = 16;
 /// A connection whose commands wait for a disk or for another core may have as many turns ahead as this is commands.
 pub const COMMANDS_AHEAD_MIN: usize = 256;
-/// Answers of a connection that has more to do in the next turn are written when they are so many bytes, or with its last one.
+/// Answers of a connection that has more to do in the next turn are written when they are so many bytes, or with its
+/// last one.
 pub const WRITE_BYTES_MIN: usize = 16 << 10;
 /// Before authentication: bytes taken from a socket in one system call, and in one turn.
 pub const READ_BYTES_BEFORE_AUTH: usize = 4 << 10;
@@ -28,7 +31,8 @@ pub const ACCEPTS_PER_TURN: usize = 128;
 pub const ACCEPT_PAUSE_US: u64 = 100_000;
 /// Rounds of outputs and disk work within a turn before the sockets have their turn.
 pub const ROUNDS_PER_TURN: usize = 64;
-/// How long finished disk work is taken up before the sockets have their turn: a partition that reads its log may have work for seconds.
+/// How long finished disk work is taken up before the sockets have their turn: a partition that reads its log may
+/// have work for seconds.
 pub const TURN_US_MAX: u64 = 5_000;
 /// How often idle clients, lingering connections and unfinished handshakes are looked at.
 pub const HOUSEKEEPING_US: u64 = 500_000;

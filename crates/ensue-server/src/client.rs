@@ -1,7 +1,9 @@
 //! One client's connection: bytes to commands, answers to bytes, and when it ends.
 //!
-//! The socket's bytes arrive in the order sent; commands leave in batches, a share a turn. A client that does not read its
-//! answers is not read either, nor does its session go on, and one that asked much waits for answers before it is read on.
+//! The socket's bytes arrive in the order sent; commands leave in batches, a share a turn. A client that does not
+//! read its
+//! answers is not read either, nor does its session go on, and one that asked much waits for answers before it is
+//! read on.
 //! Before a password was given, commands must be few and short; the limit is lifted when an `AUTH` or `HELLO` that was
 //! sent alone is answered without an error, and is not put back by `RESET`. What begins as the request of a web browser
 //! is not read further: the lines that follow could be commands. Nothing that a client sends makes this panic.
@@ -158,7 +160,8 @@ impl Client {
         self.at_end |= at_end;
     }
 
-    /// Takes what the socket and the buffer hold, as far as its share of the turn and the bounds allow. An error of the system
+    /// Takes what the socket and the buffer hold, as far as its share of the turn and the bounds allow. An error of
+    /// the system
     /// ends the connection.
     pub(crate) fn read(
         &mut self,
@@ -260,7 +263,8 @@ impl Client {
         }
     }
 
-    /// Answers to some of its commands; the session may want another turn for the rest. An error means that it has not read for
+    /// Answers to some of its commands; the session may want another turn for the rest. An error means that it has
+    /// not read for
     /// too long.
     pub(crate) fn reply(
         &mut self,

@@ -1,6 +1,7 @@
 //! The client connections of one core: events of sockets become inputs of the node, answers become bytes on sockets.
 //!
-//! Bounded work a turn: every connection that has something to do has its share of commands, and its session its share of
+//! Bounded work a turn: every connection that has something to do has its share of commands, and its session its
+//! share of
 //! answers, before one has a second one.
 
 use crate::bounds::{

@@ -1,7 +1,9 @@
 //! The data directory of a datacenter's node: `<dir>/<datacenter>/`, with one folder a partition below it.
 //!
-//! Opening it takes a lock that lasts as long as the value, so that two processes never share a partition, and checks by
-//! the file `shape` that the data was written under this configuration, as far as it must be. That file is durable before a
+//! Opening it takes a lock that lasts as long as the value, so that two processes never share a partition, and checks
+//! by
+//! the file `shape` that the data was written under this configuration, as far as it must be. That file is durable
+//! before a
 //! partition writes. It does not look into the partitions, but for whether they hold anything.
 
 mod checks;

@@ -30,7 +30,8 @@ pub struct Checked {
 #[derive(Clone, Debug)]
 pub enum Finding {
     Partition(Box<Checked>),
-    /// Partitions hold data in this folder, and the file that says what it is, is missing: nothing in it can be checked, or served.
+    /// Partitions hold data in this folder, and the file that says what it is, is missing: nothing in it can be
+    /// checked, or served.
     NoShape {
         folder: PathBuf,
     },
@@ -130,7 +131,8 @@ pub(crate) fn partitions(folder: &Path) -> Result<Vec<(PartitionId, PathBuf)>, F
     Ok(all.filter_map(|path| Some((partition_of(&path)?, path))).collect())
 }
 
-/// Hands out, as a line of JSON each, what a partition wrote after a position of its own stream, for an operator who gives a directory
+/// Hands out, as a line of JSON each, what a partition wrote after a position of its own stream, for an operator who
+/// gives a directory
 /// up that was written to.
 pub fn writes_after(
     path: &Path,

@@ -63,7 +63,8 @@ impl LinkError {
         )
     }
 
-    /// Whether whoever is refused has proved who it is, as far as anybody must: nobody else can make such lines in a log.
+    /// Whether whoever is refused has proved who it is, as far as anybody must: nobody else can make such lines in a
+    /// log.
     pub(crate) fn is_of_a_proven_peer(&self) -> bool {
         matches!(self, LinkError::Handshake(HandshakeError::OtherSettings(_)) | LinkError::NotExpected(_))
     }

@@ -2,7 +2,8 @@
 //!
 //! One connection a pair of cores, dialled by the lower (datacenter, core). A message for a link that is down is
 //! dropped: the node sends again when the link is up. A peer that does something that is not allowed is disconnected,
-//! counted, and dialled again later, if it is ours to dial. Whoever connects has a second to prove who it is, and what it
+//! counted, and dialled again later, if it is ours to dial. Whoever connects has a second to prove who it is, and
+//! what it
 //! says then is taken only if it is its to say.
 
 mod condition;
@@ -509,7 +510,8 @@ impl Peers {
         }
     }
 
-    /// Whoever did not get in may be anybody, also where it says who it is: a refusal shows in `INFO`, and lines of the log are few.
+    /// Whoever did not get in may be anybody, also where it says who it is: a refusal shows in `INFO`, and lines of
+    /// the log are few.
     fn end_stranger(&mut self, now_us: u64, link: &Link, reason: &LinkError, inputs: &mut VecDeque<Input>) {
         let from = link.stream.peer_addr().map_or("?".into(), |address| address.to_string());
         if !reason.is_refusal() {

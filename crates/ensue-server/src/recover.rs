@@ -113,7 +113,8 @@ pub struct LostShape {
     _locks: Vec<File>,
 }
 
-/// Looks at a folder of data whose `shape` is lost, and makes it of a configuration, if the partitions are of that one: of
+/// Looks at a folder of data whose `shape` is lost, and makes it of a configuration, if the partitions are of that
+/// one: of
 /// its cluster, its datacenter and its number of partitions. Of the protocols they say nothing.
 pub fn lost_shape(dir: &Path, config: &Config) -> Result<LostShape, RecoverError> {
     let cluster = config.cluster()?;

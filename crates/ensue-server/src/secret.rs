@@ -74,7 +74,8 @@ pub(crate) fn is_readable_by_others(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
 }
 
-/// Makes a key for each pair that has none yet, and writes the file of each datacenter into the folder. Keys that are there
+/// Makes a key for each pair that has none yet, and writes the file of each datacenter into the folder. Keys that are
+/// there
 /// stay. Returns the files, and how many pairs got a key.
 pub fn make(folder: &Path, datacenters: &[String]) -> Result<(Vec<PathBuf>, usize), SecretError> {
     for (place, name) in datacenters.iter().enumerate() {

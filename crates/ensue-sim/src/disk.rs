@@ -328,7 +328,8 @@ impl Disk {
         torn
     }
 
-    /// Cuts the last bytes off a file, as a power failure in the middle of a write would, which tears the witness, too: for scripts.
+    /// Cuts the last bytes off a file, as a power failure in the middle of a write would, which tears the witness,
+    /// too: for scripts.
     pub fn tear_last(&mut self, bytes: usize) {
         if let Some(witness) = self.files.get_mut(&FileName::Witness) {
             witness.bytes.fill(0);
@@ -388,7 +389,8 @@ impl Disk {
     }
 }
 
-/// What a power failure leaves of a file that was written over so many times: what was there before, what is there now, some bytes
+/// What a power failure leaves of a file that was written over so many times: what was there before, what is there
+/// now, some bytes
 /// of each, or nothing that anybody wrote. Without chance it is what was there before.
 fn overwritten(beneath: Vec<u8>, bytes: &[u8], times: u32, all_is_lost: bool) -> Vec<u8> {
     match times % 4 {

@@ -82,7 +82,8 @@ pub struct Operation {
     pub writes: Vec<(Location, Written)>,
 }
 
-/// A power failure under `everysec` or `no`, or the loss of a directory: what a partition of a datacenter wrote in this time
+/// A power failure under `everysec` or `no`, or the loss of a directory: what a partition of a datacenter wrote in
+/// this time
 /// may be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerLost {

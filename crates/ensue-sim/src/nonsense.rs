@@ -1,6 +1,8 @@
-//! What cannot be, said with valid framing: a copy of a real message in which something names what is not there, or contradicts itself.
+//! What cannot be, said with valid framing: a copy of a real message in which something names what is not there, or
+//! contradicts itself.
 //!
-//! Each copy must be refused by whoever hears it, so that the oracle may judge the run as any other. What a liar says that could be true is
+//! Each copy must be refused by whoever hears it, so that the oracle may judge the run as any other. What a liar says
+//! that could be true is
 //! no nonsense: `docs/trust.md` has the list.
 
 use crate::random::Random;
@@ -103,7 +105,8 @@ fn ruined_name(random: &mut Random, shape: Shape, name: OperationId) -> Operatio
     }
 }
 
-/// An entry whose head says what cannot be: its format, kind, keyspace, datacenter, partition or position; or one that is cut off.
+/// An entry whose head says what cannot be: its format, kind, keyspace, datacenter, partition or position; or one
+/// that is cut off.
 fn ruined_entry(random: &mut Random, entry: &Bytes) -> Bytes {
     let mut bytes = entry.to_vec();
     let (at, to) = random.pick(&[(0, 77), (1, 200), (2, 255), (3, 255), (5, 255), (15, 255)]);

@@ -187,7 +187,8 @@ impl Options {
         options
     }
 
-    /// Clocks run ahead by many times what is believed, as two hours are many minutes; and are set right by an operator. The bound is
+    /// Clocks run ahead by many times what is believed, as two hours are many minutes; and are set right by an
+    /// operator. The bound is
     /// well above what restarts and unequal clocks come to.
     fn recover_clocks(&mut self, random: &mut Random) {
         self.tuning.clock_persist_ahead_ms = self.tuning.clock_persist_ahead_ms.min(500);
@@ -211,7 +212,8 @@ impl Options {
         self
     }
 
-    /// The same world, of two datacenters at least, in which directories are lost, exchanged, or replaced by old copies.
+    /// The same world, of two datacenters at least, in which directories are lost, exchanged, or replaced by old
+    /// copies.
     pub fn losing_directories(mut self) -> Options {
         if self.shape.datacenters < 2 {
             self.set("datacenters=3").expect("so many there may be");

@@ -167,7 +167,8 @@ impl Workload {
         self.send(world, index, commands);
     }
 
-    /// Shows a token that claims to be from beyond the bound on clocks, or names what the client's own datacenter has never issued.
+    /// Shows a token that claims to be from beyond the bound on clocks, or names what the client's own datacenter has
+    /// never issued.
     /// It must be refused.
     fn forge(&mut self, world: &mut World, index: usize, token: &Token) {
         let now_ms = EPOCH_MS + world.now() / 1_000;

@@ -50,8 +50,11 @@ fn a_handful_of_seeds_is_clean() {
     }
 }
 
-/// Worlds that lose directories and had shown mistakes: a log that was trimmed though whoever had lost everything had been told that it is whole, parts of transactions that came back and were never forgotten, an old copy under `always`
-/// that asked nobody, and a healthy partition that stopped because one other datacenter ran on foreign directories before they had met.
+/// Worlds that lose directories and had shown mistakes: a log that was trimmed though whoever had lost everything had
+/// been told that it is whole, parts of transactions that came back and were never forgotten, an old copy under
+/// `always`
+/// that asked nobody, and a healthy partition that stopped because one other datacenter ran on foreign directories
+/// before they had met.
 #[test]
 fn directories_that_were_lost_come_back_and_stop_nobody_else() {
     for (seed, protocol) in [(11, "eiger"), (11, "cops"), (247, "eiger"), (296, "eiger")] {

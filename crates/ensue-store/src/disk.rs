@@ -35,8 +35,10 @@ pub enum DiskOp {
     /// Writes a file anew under its name, atomically and durably. What an earlier process wrote may be readable and yet
     /// dropped by a sync that failed, which no later sync of the same bytes would tell.
     Rewrite { file: FileName },
-    /// Writes over a file that exists and is as long as these bytes, in place and without a sync: a killed process leaves it, a
-    /// power failure may leave the old bytes, the new ones or neither. Carried out before anything that is asked for later, and
+    /// Writes over a file that exists and is as long as these bytes, in place and without a sync: a killed process
+    /// leaves it, a
+    /// power failure may leave the old bytes, the new ones or neither. Carried out before anything that is asked for
+    /// later, and
     /// answered only if it failed.
     Overwrite { file: FileName, bytes: Bytes },
     /// Reads up to `length` bytes; fewer only at the end of the file.

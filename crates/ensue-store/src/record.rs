@@ -38,7 +38,8 @@ pub enum Record {
     Lost { datacenter: DatacenterId, whole: LogicalTime, doubtful: LogicalTime },
     /// A write that was discarded with a dead datacenter; checkpoints hold it. The entry's transaction names it.
     Discarded { datacenter: DatacenterId, entry: Bytes },
-    /// The directory of another datacenter's partition, as this one has known it since they first met; checkpoints hold it. `last` is
+    /// The directory of another datacenter's partition, as this one has known it since they first met; checkpoints
+    /// hold it. `last` is
     /// the time of the last entry received from it, zero for none.
     Peer { datacenter: DatacenterId, directory: DirectoryId, last: LogicalTime },
     /// A state of a branching keyspace that was sent whole, in the keyspace's own bytes.

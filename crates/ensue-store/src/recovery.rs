@@ -89,7 +89,8 @@ pub struct RecoveryReport {
     pub fresh: bool,
     pub checkpoint: u64,
     pub checkpoint_items: u64,
-    /// How far the witness knows the log to be durable; nothing if there is none, or if a power failure left a torn one.
+    /// How far the witness knows the log to be durable; nothing if there is none, or if a power failure left a torn
+    /// one.
     pub witnessed: Option<Lsn>,
     pub batches: u64,
     pub records: u64,

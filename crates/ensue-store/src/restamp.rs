@@ -1,7 +1,9 @@
-//! The files of a partition with other times in them: a segment or a checkpoint arrives, and leaves with each of its logical times
+//! The files of a partition with other times in them: a segment or a checkpoint arrives, and leaves with each of its
+//! logical times
 //! replaced by what it is told.
 //!
-//! Everything else stays what it is: positions, names of operations, values, and in the log every byte's place. Nothing is decided
+//! Everything else stays what it is: positions, names of operations, values, and in the log every byte's place.
+//! Nothing is decided
 //! here about which time becomes which. Deadlines are values, and stay.
 
 use crate::disk::FileName;

@@ -67,12 +67,14 @@ pub struct Superblock {
     pub synced: Lsn,
     /// The checkpoint that counts; 0 for none.
     pub checkpoint: u64,
-    /// Datacenters, one bit each, that a start with a lost tail does not wait for: the operator gave them up. Its own bit: it was declared
+    /// Datacenters, one bit each, that a start with a lost tail does not wait for: the operator gave them up. Its own
+    /// bit: it was declared
     /// dead, and serves no more.
     pub without: u16,
     /// The directory's identity; unknown in one of an earlier format.
     pub directory: DirectoryId,
-    /// The directory was new, and nobody has said yet that the datacenter has not lost an earlier one: nothing is served from it.
+    /// The directory was new, and nobody has said yet that the datacenter has not lost an earlier one: nothing is
+    /// served from it.
     pub not_admitted: bool,
 }
 

@@ -1,8 +1,11 @@
 //! The witness: how far the log was known to be durable, in a small file beside it.
 //!
-//! After each sync of the log its content is written over in place, and never synced. A killed process leaves it, so a start
-//! knows what was durable even if the newest segments are gone or cut. A power failure may leave any earlier content, which
-//! says less, or a torn one, which says nothing: it never says more than was durable, and so is never mistaken for damage. The
+//! After each sync of the log its content is written over in place, and never synced. A killed process leaves it, so
+//! a start
+//! knows what was durable even if the newest segments are gone or cut. A power failure may leave any earlier content,
+//! which
+//! says less, or a torn one, which says nothing: it never says more than was durable, and so is never mistaken for
+//! damage. The
 //! file itself is made durable before the superblock says that there is one.
 //!
 //! ```text

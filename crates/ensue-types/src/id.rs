@@ -44,7 +44,8 @@ const POSITION_BITS: u32 = 48;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation(pub u16);
 
-/// The identity of a partition's directory: drawn at its first start, kept in its superblock, and remembered by the same
+/// The identity of a partition's directory: drawn at its first start, kept in its superblock, and remembered by the
+/// same
 /// partition of every other datacenter, so that an empty or foreign directory is not taken for the one that was lost.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DirectoryId(pub u128);
@@ -53,8 +54,10 @@ impl DirectoryId {
     /// What directories have that were made before directories had an identity.
     pub const UNKNOWN: DirectoryId = DirectoryId(0);
 
-    /// What a datacenter shows to say how far it has received a stream: a keyed hash (64-bit FNV-1a of all that it names), so that
-    /// a message whose fields are wrong, or which is meant for another directory, proves nothing. It is no signature: whoever
+    /// What a datacenter shows to say how far it has received a stream: a keyed hash (64-bit FNV-1a of all that it
+    /// names), so that
+    /// a message whose fields are wrong, or which is meant for another directory, proves nothing. It is no signature:
+    /// whoever
     /// knows the identity can make one.
     pub fn proof(self, stream: (DatacenterId, PartitionId), received: Position, last: LogicalTime) -> u64 {
         let numbers = [

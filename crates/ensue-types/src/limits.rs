@@ -27,7 +27,8 @@ pub const COMMANDS_IN_FLIGHT_MAX: usize = 2048;
 pub const COMMAND_BYTES_IN_FLIGHT_MAX: usize = 64 << 20;
 /// Bytes of answers that may wait for a slow client before its connection is read again and its session goes on.
 pub const CLIENT_OUTPUT_PAUSE_BYTES: usize = 1 << 20;
-/// Bytes of answers that may wait for a slow client before it is disconnected: the longest answer, and what was made before it.
+/// Bytes of answers that may wait for a slow client before it is disconnected: the longest answer, and what was made
+/// before it.
 pub const CLIENT_OUTPUT_BYTES_MAX: usize = 256 << 20;
 /// Longest answer to one command: a value of the longest, or two, and far below a frame between nodes.
 pub const ANSWER_BYTES_MAX: usize = 128 << 20;
@@ -37,11 +38,13 @@ pub const ANSWER_BYTES_PER_TURN: usize = 256 << 10;
 pub const CELLS_PER_TURN: usize = 4_096;
 /// Commands queued by one `MULTI`.
 pub const MULTI_COMMANDS_MAX: usize = 65_536;
-/// Bytes of what sessions ask about pasts that they take over, waiting for one partition that reads its log; the last may be longer.
+/// Bytes of what sessions ask about pasts that they take over, waiting for one partition that reads its log; the last
+/// may be longer.
 pub const EARLY_BYTES_MAX: usize = 16 << 20;
 /// The longest that a client may have `CAUSAL MERGE` and `CAUSAL WAIT` wait.
 pub const CAUSAL_TIMEOUT_MS_MAX: u64 = 3_600_000;
-/// An entry that waits for longer than this for what it depends on is told of, with whose writes it waits for: while links are up that takes no second.
+/// An entry that waits for longer than this for what it depends on is told of, with whose writes it waits for: while
+/// links are up that takes no second.
 pub const OVERDUE_MS: u64 = 10_000;
 /// Contexts that sessions share by name, of one partition: a few kilobytes each.
 pub const SHARED_CONTEXTS_MAX: usize = 16_384;
@@ -68,7 +71,8 @@ pub const FULL_DISK_RETRY_US: u64 = 1_000_000;
 pub const CONTEXT_OPERATIONS_MAX: usize = 64;
 /// Longest token accepted from a client.
 pub const TOKEN_BYTES_MAX: usize = 64 << 10;
-/// Milliseconds since 1970 above which a time is no machine's, the year 6429: half of what a logical time can say, so that whatever is counted
+/// Milliseconds since 1970 above which a time is no machine's, the year 6429: half of what a logical time can say, so
+/// that whatever is counted
 /// above it stays within the other half.
 pub const LOGICAL_MS_MAX: u64 = 1 << 47;
 /// A logical time further ahead of the wall clock than this is never adopted.

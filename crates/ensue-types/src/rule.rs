@@ -24,7 +24,8 @@ rules! {
     WaitForDependencies,
     /// A dependency check asks for the very operation, not for "a position at least as high" (trap 1).
     CheckTheVeryOperation,
-    /// What is asked anew under a number is asked once: what was waited for before under that number does not count (trap 13).
+    /// What is asked anew under a number is asked once: what was waited for before under that number does not count
+    /// (trap 13).
     WhatIsAskedAnewIsForgotten,
     /// The losing side of arbitration is discarded (Eiger 3.3).
     LastWriterWins,
@@ -98,7 +99,8 @@ rules! {
     LostPartsHoldTheTime,
 
     // Directories.
-    /// A datacenter that starts with an empty directory serves nothing before the others have said that it has not lost an earlier
+    /// A datacenter that starts with an empty directory serves nothing before the others have said that it has not
+    /// lost an earlier
     /// one, or before it has all of that again.
     AskBeforeTheFirstServing,
     /// Nothing is exchanged with a datacenter that runs on another directory than the one known.
@@ -127,11 +129,14 @@ rules! {
     TokenBecomesPast,
     /// A token from too far ahead of this machine's clock is refused (trap 31).
     RefuseFarTokens,
-    /// A token that names what its own datacenter has never issued is refused: whoever followed it would be invisible elsewhere.
+    /// A token that names what its own datacenter has never issued is refused: whoever followed it would be invisible
+    /// elsewhere.
     RefuseWhatWasNeverIssued,
-    /// A datacenter takes itself to be ahead only if most clocks say so, not because one does, which may be behind (trap 31).
+    /// A datacenter takes itself to be ahead only if most clocks say so, not because one does, which may be behind
+    /// (trap 31).
     MostClocksDecide,
-    /// The times that a datacenter gets in the place of those that were too far ahead are in the same order (decision 24).
+    /// The times that a datacenter gets in the place of those that were too far ahead are in the same order (decision
+    /// 24).
     NewTimesKeepTheOrder,
 
     // Reads.
@@ -241,7 +246,8 @@ rules! {
     PromotionJoinsBothPasts,
     /// A restart knows what had been shown as stable (trap 32).
     RememberStable,
-    /// What a partition's log proves to be everywhere in its datacenter it tells the others after a restart: they may know it from heartbeats only,
+    /// What a partition's log proves to be everywhere in its datacenter it tells the others after a restart: they may
+    /// know it from heartbeats only,
     /// which are not logged (POCC 7.2).
     TellWhatTheLogProves,
 
@@ -282,7 +288,8 @@ rules! {
     StopAfterAFailedSync,
     /// What an earlier process wrote and did not sync is written anew before it is synced (trap 55).
     RewriteTheUnsyncedTail,
-    /// After each sync the witness says how far the log is durable, before anything leaves that rests on it (decision 22).
+    /// After each sync the witness says how far the log is durable, before anything leaves that rests on it (decision
+    /// 22).
     TheWitnessFollowsTheLog,
     /// A partition whose disk is full refuses writes and takes nothing from other datacenters (trap 56).
     RefuseWhenFull,

@@ -8,8 +8,10 @@
 //!  +----------------+--------------------------------+------------------
 //! ```
 //!
-//! The sequence number is not sent: both sides count the frames of a direction from 0. A frame that was forged, changed,
-//! repeated, left out or moved has another tag, and the connection ends. The key comes from the handshake, one a direction
+//! The sequence number is not sent: both sides count the frames of a direction from 0. A frame that was forged,
+//! changed,
+//! repeated, left out or moved has another tag, and the connection ends. The key comes from the handshake, one a
+//! direction
 //! and a connection. It knows nothing of what a body holds, and sets no deadline on a frame that never ends: the
 //! connection's owner does.
 

@@ -11,10 +11,12 @@
 //!
 //! Each side sends one `Hello` before anything else; its layout is the same in every version, for all time. Then each
 //! shows a proof, made of both hellos and the key that the two datacenters share, and then, in the first frame of each
-//! direction, its settings. [`Handshake`] takes these steps on bytes, for either side. `negotiate` compares two hellos and
+//! direction, its settings. [`Handshake`] takes these steps on bytes, for either side. `negotiate` compares two
+//! hellos and
 //! is a pure function: both sides come to the same version, or one of them refuses.
 //!
-//! The accepting side answers every well-formed hello with its own, so that both know why they part; a hello has no secret.
+//! The accepting side answers every well-formed hello with its own, so that both know why they part; a hello has no
+//! secret.
 //! The settings, which say how the cluster is built, are shown to nobody who has proved nothing.
 
 mod identity;
@@ -67,7 +69,8 @@ pub struct Hello {
     pub boot: u32,
     /// Differs between two connections, and cannot be foreseen.
     pub nonce: [u8; NONCE_BYTES],
-    /// `FLAG_SECRET`; those that this release does not know are kept and mean nothing, so that later ones can offer things.
+    /// `FLAG_SECRET`; those that this release does not know are kept and mean nothing, so that later ones can offer
+    /// things.
     pub flags: u16,
 }
 

@@ -393,7 +393,8 @@ pub enum Message {
         origin: DatacenterId,
         entries: Vec<Bytes>,
     },
-    /// The first message of a partition to the same partition of another datacenter on a link, sent again on request and
+    /// The first message of a partition to the same partition of another datacenter on a link, sent again on request
+    /// and
     /// when it has changed.
     Introduce(Introduction),
     /// Send your stream from the position after this one.
@@ -409,7 +410,8 @@ pub enum Message {
     },
     /// What the receiver has of the sender's stream, and of every stream.
     StreamAcknowledge(StreamAcknowledge),
-    /// So far is your datacenter's time ahead of the clock here: too far, so that nothing of it is taken. With 0 it is taken again.
+    /// So far is your datacenter's time ahead of the clock here: too far, so that nothing of it is taken. With 0 it
+    /// is taken again.
     ClockAhead {
         ahead_ms: u64,
     },
@@ -468,7 +470,8 @@ pub struct Introduction {
     pub stage: PeerStage,
     /// The receiver's directory as the sender knows it; unknown if they have never met.
     pub known: DirectoryId,
-    /// How far the sender has received the receiver's stream, and the time of the last entry of that; zero if it has none.
+    /// How far the sender has received the receiver's stream, and the time of the last entry of that; zero if it has
+    /// none.
     pub received: Position,
     pub last: LogicalTime,
     /// `DirectoryId::proof` of these with the known directory: what is said is about that very directory.

@@ -1,4 +1,5 @@
-//! Generated envelopes, for the properties of this crate and of those that take messages; and one fixed sample of every message.
+//! Generated envelopes, for the properties of this crate and of those that take messages; and one fixed sample of
+//! every message.
 
 pub mod generated;
 #[cfg(test)]

@@ -4,14 +4,17 @@ use ensue_server::{Config, recover};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Let a stopped node start without datacenters that are gone for good, without its lost `shape`, or with times that the
+/// Let a stopped node start without datacenters that are gone for good, without its lost `shape`, or with times that
+/// the
 /// others believe
 ///
 /// A partition that lost the end of its log with the power (TAILLOST) waits for all other datacenters. What only a given-up
 /// one had received is declared lost. If it comes back after all, with more than the others had, its partitions stop.
 ///
-/// A datacenter whose clock was too far ahead (CLOCKAHEAD) keeps its logical time when the clock is set right, and nothing of it
-/// reaches the others until that time has come. With `--clock` its data gets other times: see 'Clocks' in docs/operating.md.
+/// A datacenter whose clock was too far ahead (CLOCKAHEAD) keeps its logical time when the clock is set right, and
+/// nothing of it
+/// reaches the others until that time has come. With `--clock` its data gets other times: see 'Clocks' in
+/// docs/operating.md.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RecoverArgs {
     /// The `dir` of a node, or the folder of one datacenter in it
@@ -23,10 +26,12 @@ pub(crate) struct RecoverArgs {
     /// Write the lost file `shape` anew, from the configuration that the data was certainly written with
     #[arg(long, value_name = "CONFIG", conflicts_with = "clock")]
     shape: Option<PathBuf>,
-    /// Give the data of a datacenter whose clock was ahead times that the others believe; all its nodes must have stopped
+    /// Give the data of a datacenter whose clock was ahead times that the others believe; all its nodes must have
+    /// stopped
     #[arg(long)]
     clock: bool,
-    /// With `--clock`: write the times of this node into a file, for the other nodes of the datacenter, and change nothing
+    /// With `--clock`: write the times of this node into a file, for the other nodes of the datacenter, and change
+    /// nothing
     #[arg(long, value_name = "FILE", requires = "clock", conflicts_with_all = ["with", "yes"])]
     write_times: Option<PathBuf>,
     /// With `--clock`: the file of a node of the datacenter; given for each of its nodes, if there are several

@@ -19,7 +19,8 @@ pub(crate) struct StatusArgs {
     /// Password of the servers
     #[arg(short = 'a', long, value_name = "PASSWORD")]
     password: Option<String>,
-    /// Only say whether the nodes are ready, with exit status 0 if all are, 1 if one does not serve, 2 if one serves but does not
+    /// Only say whether the nodes are ready, with exit status 0 if all are, 1 if one does not serve, 2 if one serves
+    /// but does not
     /// replicate to all others
     #[arg(long)]
     ready: bool,

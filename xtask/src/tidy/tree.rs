@@ -5,7 +5,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// What is not ours: built, fetched or written while running. `.git` is a file where the tree is one of several of a repository.
+/// What is not ours: built, fetched or written while running. `.git` is a file where the tree is one of several of a
+/// repository.
 const SKIPPED: [&str; 9] = [
     "target",
     ".git",

@@ -1,6 +1,8 @@
-//! What an entry of a stream may say. It is judged before it is logged: what is in the log is shown after a restart, and passed on.
+//! What an entry of a stream may say. It is judged before it is logged: what is in the log is shown after a restart,
+//! and passed on.
 //!
-//! An entry that is refused pauses its stream, which is asked to go on from there again and again. A sender of the same release, with
+//! An entry that is refused pauses its stream, which is asked to go on from there again and again. A sender of the
+//! same release, with
 //! the same configuration, never makes one.
 
 use super::{Admission, Verdict, admit, position, possible};

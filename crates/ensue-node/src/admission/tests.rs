@@ -1,4 +1,5 @@
-//! One table: what is said to partition 0 of the first of three datacenters, of two cores and four partitions, and the verdict.
+//! One table: what is said to partition 0 of the first of three datacenters, of two cores and four partitions, and
+//! the verdict.
 
 use super::*;
 use crate::DatacenterTopology;

@@ -1,4 +1,5 @@
-//! What only a partition's own state can tell of what comes from other datacenters, and how often each of them was refused.
+//! What only a partition's own state can tell of what comes from other datacenters, and how often each of them was
+//! refused.
 
 use super::Partition;
 use crate::admission::{Admission, Arrival, Verdict};

@@ -1,11 +1,17 @@
-//! Times that are too far ahead of a clock: what is not taken of another datacenter, and what others do not take of this one.
+//! Times that are too far ahead of a clock: what is not taken of another datacenter, and what others do not take of
+//! this one.
 //!
-//! - On a message of another datacenter whose time is too far ahead of this machine's clock: the time is not adopted, and counts
-//!   for nothing; entries and heartbeats are not taken at all. Its sender is told (`ClockAhead`), with the next acknowledgement,
+//! - On a message of another datacenter whose time is too far ahead of this machine's clock: the time is not adopted,
+//!   and counts
+//!   for nothing; entries and heartbeats are not taken at all. Its sender is told (`ClockAhead`), with the next
+//!   acknowledgement,
 //!   and again on each new link; and when its time is taken again.
-//! - On being told so: it is counted. Which clock is wrong, the sender's or the receiver's, one of them cannot know. Each
-//!   datacenter's clock has a voice, this machine's own one, too: if most of them say that the logical time here is ahead, it is, and
-//!   local writes are refused, since nobody else will see them for as long. One datacenter whose clock is behind stops nobody.
+//! - On being told so: it is counted. Which clock is wrong, the sender's or the receiver's, one of them cannot know.
+//!   Each
+//!   datacenter's clock has a voice, this machine's own one, too: if most of them say that the logical time here is
+//!   ahead, it is, and
+//!   local writes are refused, since nobody else will see them for as long. One datacenter whose clock is behind
+//!   stops nobody.
 
 use super::Partition;
 use crate::trace::Trace;
@@ -16,10 +22,12 @@ use std::collections::BTreeMap;
 /// Both sides of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ahead {
-    /// By how many milliseconds the latest time of a datacenter was ahead of this machine's clock, until it was told that it is
+    /// By how many milliseconds the latest time of a datacenter was ahead of this machine's clock, until it was told
+    /// that it is
     /// believed again.
     refused: BTreeMap<DatacenterId, u64>,
-    /// By how many milliseconds each datacenter has said that this one is ahead. The latest word stands while a link is down.
+    /// By how many milliseconds each datacenter has said that this one is ahead. The latest word stands while a link
+    /// is down.
     told: BTreeMap<DatacenterId, u64>,
 }
 
@@ -38,7 +46,8 @@ impl Partition {
         time.ms() > self.now.wall_ms + self.config.tuning.clock_ahead_ms_max
     }
 
-    /// Moves the clock past the time of a message. The partitions of a datacenter share its time, right or wrong: what one
+    /// Moves the clock past the time of a message. The partitions of a datacenter share its time, right or wrong:
+    /// what one
     /// of them has stamped the next one's clients see at once. Only other datacenters are kept at a distance.
     pub(crate) fn take_time(&mut self, envelope: &Envelope) -> bool {
         let origin = envelope.from.datacenter();
@@ -93,7 +102,8 @@ impl Partition {
         self.ahead.refused.iter().filter(|(_, ahead_ms)| **ahead_ms > 0).map(|(&datacenter, _)| datacenter)
     }
 
-    /// Whether the logical time here is ahead by most clocks. Nobody's own clock is enough alone: one that was set back says
+    /// Whether the logical time here is ahead by most clocks. Nobody's own clock is enough alone: one that was set
+    /// back says
     /// so of every time that is right.
     pub(super) fn is_ahead_by_most(&self) -> bool {
         let refusing = self.refused_by().count();

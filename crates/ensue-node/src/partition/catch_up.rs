@@ -156,7 +156,8 @@ impl Partition {
         self.trace(Trace::PartitionReady { partition: self.id, records });
     }
 
-    /// What goes by times shows what is stable, and a directory that was lost knew that of all that has come back. A lost tail need not
+    /// What goes by times shows what is stable, and a directory that was lost knew that of all that has come back. A
+    /// lost tail need not
     /// wait: the log before it says what was stable.
     fn knows_what_was_stable(&self, catch_up: &CatchUp) -> bool {
         let is_known = |(datacenter, time): (&DatacenterId, &LogicalTime)| {

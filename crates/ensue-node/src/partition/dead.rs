@@ -13,8 +13,10 @@
 //! The stream is *settled* here when it is received up to its end. That is logged before anything rests on it: after a restart the
 //! others may be out of reach, and what is known need not be learned again.
 //!
-//! The dead datacenter is told, too, at once if it can be reached, else when it comes back. What it would acknowledge from there on nobody
-//! would take: the partition that hears it tells the others of its datacenter, and all answer everybody with an error that says what to do, reads
+//! The dead datacenter is told, too, at once if it can be reached, else when it comes back. What it would acknowledge
+//! from there on nobody
+//! would take: the partition that hears it tells the others of its datacenter, and all answer everybody with an error
+//! that says what to do, reads
 //! included, since they show what the others may have discarded. The process goes on, and the superblock remembers it.
 
 use super::Partition;

@@ -1,19 +1,28 @@
-//! On which directory this partition runs, which directories the other datacenters' partitions run on, and which of them
+//! On which directory this partition runs, which directories the other datacenters' partitions run on, and which of
+//! them
 //! are refused.
 //!
-//! A partition's directory has a random identity, made at its first start. The first message on a link to another datacenter is
+//! A partition's directory has a random identity, made at its first start. The first message on a link to another
+//! datacenter is
 //! an introduction: it names the sender's directory, the receiver's as the sender knows it, and how much of the
 //! receiver's stream the sender has. The receiver compares:
 //!
-//! - The sender's directory is not the one known here: the sender started with an empty or foreign directory. It is refused:
-//!   nothing of it is taken and nothing is sent to it, until it introduces itself with the known directory. Everybody else is served.
-//! - The sender has received more of this partition's stream than there is here, or another entry at a position: this directory
-//!   is an old copy, or has lost the end of its log. The partition stops, for what it would write from here on would take
-//!   positions that are taken. Only a proof counts (`DirectoryId::proof`): a peer's mistake must not stop a healthy partition.
-//! - The sender's stream ends before what was received of it here: the sender is the old copy. It is refused until it has
+//! - The sender's directory is not the one known here: the sender started with an empty or foreign directory. It is
+//!   refused:
+//!   nothing of it is taken and nothing is sent to it, until it introduces itself with the known directory. Everybody
+//!   else is served.
+//! - The sender has received more of this partition's stream than there is here, or another entry at a position: this
+//!   directory
+//!   is an old copy, or has lost the end of its log. The partition stops, for what it would write from here on would
+//!   take
+//!   positions that are taken. Only a proof counts (`DirectoryId::proof`): a peer's mistake must not stop a healthy
+//!   partition.
+//! - The sender's stream ends before what was received of it here: the sender is the old copy. It is refused until it
+//!   has
 //!   recovered.
 //!
-//! What a peer claims or requests without ground (acknowledgements of what was never sent, entries that the log no longer
+//! What a peer claims or requests without ground (acknowledgements of what was never sent, entries that the log no
+//! longer
 //! has) refuses it, too. A refusal is counted, logged and shown; it ends with a valid introduction, or by an operator
 //! (`CAUSAL READMIT`). What to do about an empty directory is `joining`'s.
 
@@ -37,7 +46,8 @@ pub(crate) struct Identity {
     denied_by: BTreeSet<DatacenterId>,
     /// Datacenters whose introduction said that they cannot take part yet.
     absent: BTreeMap<DatacenterId, PeerStage>,
-    /// Datacenters that are recovering, from an empty directory perhaps: they may request everything that the log still has.
+    /// Datacenters that are recovering, from an empty directory perhaps: they may request everything that the log
+    /// still has.
     recovering: BTreeSet<DatacenterId>,
     /// How often a datacenter was refused.
     pub(super) refusals: u64,
@@ -157,7 +167,8 @@ impl Partition {
             proof: known.proof((datacenter, self.id), received, last),
             applied: self.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default(),
             end: self.position,
-            // A promise, once the receiver is known to recover; a checkpoint under way may yet give up the beginning of the log.
+            // A promise, once the receiver is known to recover; a checkpoint under way may yet give up the beginning
+            // of the log.
             is_whole: self.persistence.is_whole()
                 && self.persistence.writer.is_none()
                 && self.identity.recovering.contains(&datacenter),
@@ -194,7 +205,8 @@ impl Partition {
         }
     }
 
-    /// Whoever recovers was told what the log has, or will be. Nothing of that is given up before it has recovered, and what it had
+    /// Whoever recovers was told what the log has, or will be. Nothing of that is given up before it has recovered,
+    /// and what it had
     /// synced before it lost it counts no longer.
     fn keep_the_log_for(&mut self, datacenter: DatacenterId, theirs: &Introduction) {
         if theirs.stage == PeerStage::Serving || self.dead.contains(datacenter) {
@@ -412,7 +424,8 @@ impl Partition {
         Reply::OK
     }
 
-    /// The end of the own log was lost though it was taken for whole, as when a file system is mounted again after an error: the next
+    /// The end of the own log was lost though it was taken for whole, as when a file system is mounted again after an
+    /// error: the next
     /// start recovers it from the other datacenters.
     fn stop_short(&mut self, reason: String) {
         // A checkpoint under way must not be named before it is whole; then the next stop marks it.

@@ -1,8 +1,12 @@
-//! What a token may name and never find: of this datacenter itself what it has not issued, of a dead one what was lost with it.
+//! What a token may name and never find: of this datacenter itself what it has not issued, of a dead one what was
+//! lost with it.
 //!
-//! A partition knows of its own datacenter what it has issued: the positions of its own stream, and times up to its clock. Whoever followed a
-//! token that names more would be invisible in every other datacenter, since nothing of that comes. Such a token is forged, or from an
-//! earlier life of this datacenter, one that was wiped or restored from an old copy. A time is issued if any partition's clock has
+//! A partition knows of its own datacenter what it has issued: the positions of its own stream, and times up to its
+//! clock. Whoever followed a
+//! token that names more would be invisible in every other datacenter, since nothing of that comes. Such a token is
+//! forged, or from an
+//! earlier life of this datacenter, one that was wiped or restored from an old copy. A time is issued if any
+//! partition's clock has
 //! come to it, so that the session judges when all have spoken; a position is its partition's alone.
 
 use super::Partition;
@@ -11,7 +15,8 @@ use ensue_types::{DatacenterId, Dependency, Extent, OperationId, Position, Reply
 use ensue_wire::Address;
 
 impl Partition {
-    /// Whether a session asks about something that this partition has not issued. Other partitions ask for entries of other
+    /// Whether a session asks about something that this partition has not issued. Other partitions ask for entries of
+    /// other
     /// datacenters: there is nothing to wait for, and all datacenters must show the same.
     pub(super) fn is_refused_as_never_issued(&self, from: Address, operation: &OperationId) -> bool {
         matches!(from, Address::Core { .. })
@@ -20,7 +25,8 @@ impl Partition {
             && self.config.rules.hold(Rule::RefuseWhatWasNeverIssued)
     }
 
-    /// Of a past of times what never comes, as far as this partition knows: where it stands in the stream does not matter.
+    /// Of a past of times what never comes, as far as this partition knows: where it stands in the stream does not
+    /// matter.
     pub(super) fn nowhere(&mut self, times: &TimeVector) -> Vec<Dependency> {
         let is_issued = times.at(self.datacenter) <= self.promise()
             || !self.config.rules.hold(Rule::RefuseWhatWasNeverIssued);

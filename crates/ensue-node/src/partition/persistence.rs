@@ -665,7 +665,8 @@ impl Partition {
         self.read_old_entries();
     }
 
-    /// What was requested is no longer in the log. Nobody whose word is true requests that: it was trimmed when every datacenter
+    /// What was requested is no longer in the log. Nobody whose word is true requests that: it was trimmed when every
+    /// datacenter
     /// had said that it has it durably.
     fn refuse_what_is_gone(&mut self, purpose: ReadFor, wanted: Position, first: Position) {
         let (datacenter, whose) = match purpose {

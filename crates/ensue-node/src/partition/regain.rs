@@ -163,7 +163,8 @@ impl Partition {
         self.clock.observe(entry.stamp.time);
         self.persistence.log_own(entry.position, bytes);
         if let Change::Effects { transaction: Some(operation), .. } = entry.change {
-            // Its coordinator has no answer to rest on, whatever `appendfsync` says: it is told when the part is synced.
+            // Its coordinator has no answer to rest on, whatever `appendfsync` says: it is told when the part is
+            // synced.
             self.persistence.note_needed(Needed::Executed(operation));
             self.report_when_synced(operation, None, self.persistence.log_end());
         }
@@ -252,7 +253,8 @@ impl Partition {
             DiskDone::Synced { file: file @ FileName::Segment(_) } => {
                 self.persistence.open().on_synced(*file);
                 self.testify();
-                // Under `always` what is asked of the others rests on what was read, and that may not have been known to be synced.
+                // Under `always` what is asked of the others rests on what was read, and that may not have been known
+                // to be synced.
                 self.release();
                 let log = self.persistence.open();
                 match log.take_sync() {

@@ -57,7 +57,8 @@ impl Partition {
         self.send_streams();
     }
 
-    /// A datacenter acknowledges, or wants to go on behind, what was never sent. When it introduced itself it had less: it is wrong.
+    /// A datacenter acknowledges, or wants to go on behind, what was never sent. When it introduced itself it had
+    /// less: it is wrong.
     fn refuse_claim(&mut self, datacenter: DatacenterId, received: Position) {
         let name = self.name_of(datacenter);
         let reason = format!(

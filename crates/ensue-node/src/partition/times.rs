@@ -251,7 +251,8 @@ impl Partition {
         }
     }
 
-    /// What a write rests on was stable when it was made, and its log says so. Another partition may have known that from heartbeats, which
+    /// What a write rests on was stable when it was made, and its log says so. Another partition may have known that
+    /// from heartbeats, which
     /// are not logged: it must know it again though nobody else can be reached. Said until partition 0 says the same.
     fn say_proven(&mut self) {
         let known = self.stable_of_the_living();
@@ -263,7 +264,8 @@ impl Partition {
         self.send_local(GATHERER, Message::Stable { received, floor, everywhere: Vec::new() });
     }
 
-    /// What every partition has received of the others. Of a dead one a partition may not know yet what was lost with it.
+    /// What every partition has received of the others. Of a dead one a partition may not know yet what was lost with
+    /// it.
     fn stable_of_the_living(&self) -> TimeVector {
         let own = self.datacenter;
         let is_told = |datacenter, time| datacenter != own && time < LogicalTime::MAX;

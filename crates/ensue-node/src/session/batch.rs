@@ -44,7 +44,8 @@ impl Turn<'_> {
 }
 
 impl Turn<'_> {
-    /// Commands of the present exchange that a partition left for the next turn; false if it did nothing of what it was asked.
+    /// Commands of the present exchange that a partition left for the next turn; false if it did nothing of what it
+    /// was asked.
     pub(super) fn take_back(&mut self, rest: Vec<Args>) -> bool {
         if rest.len() >= self.session.asked.count {
             return false;

@@ -128,7 +128,8 @@ impl Session {
         matches!(self.exchange, Exchange::None)
     }
 
-    /// Whether others have their turn before it goes on. Nobody gives one to a client that is gone, whose answers go nowhere.
+    /// Whether others have their turn before it goes on. Nobody gives one to a client that is gone, whose answers go
+    /// nowhere.
     pub(super) fn has_used_its_turn(&self, answer_bytes_max: usize) -> bool {
         self.life == Life::Open && (self.turn.up || self.turn.bytes + self.bytes.len() >= answer_bytes_max)
     }

@@ -1,11 +1,15 @@
 //! `CAUSAL DEAD`: what is known of another datacenter, and, confirmed by a digest of that, that it is lost for good.
 //!
-//! - Asked without a confirmation: every partition says what it knows of it. The answer is the digest, and what it means.
-//! - With one: they are asked the same first. If they know of something since, or a link to it is up, nothing is declared. Then every
+//! - Asked without a confirmation: every partition says what it knows of it. The answer is the digest, and what it
+//!   means.
+//! - With one: they are asked the same first. If they know of something since, or a link to it is up, nothing is
+//!   declared. Then every
 //!   partition declares it, which nobody can take back.
-//! - `FORCE`: though a link is up, and though it is heard while it is being declared. That it is the datacenter that was confirmed
+//! - `FORCE`: though a link is up, and though it is heard while it is being declared. That it is the datacenter that
+//!   was confirmed
 //!   is looked at all the same.
-//! - Where some partitions have declared it and others have not, since one did not answer: the others do so, whatever is confirmed.
+//! - Where some partitions have declared it and others have not, since one did not answer: the others do so, whatever
+//!   is confirmed.
 
 use super::combine::Combination;
 use super::failure::UNANSWERED;

@@ -58,7 +58,8 @@ impl Exchange {
 }
 
 impl Exchange {
-    /// Partitions without which it comes to no end: those whose answers are missing, and those that they must ask. A write
+    /// Partitions without which it comes to no end: those whose answers are missing, and those that they must ask. A
+    /// write
     /// transaction that was begun is given its time: its coordinator goes on when a participant is back.
     fn needed(&self) -> Vec<PartitionId> {
         match self {

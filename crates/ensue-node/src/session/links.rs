@@ -1,6 +1,7 @@
 //! Which cores of the datacenter can be asked: a node that is known to be down is answered for at once.
 //!
-//! - On a command that needs a partition of a core without a link: `UNAVAILABLE`, before anything of it is sent anywhere. So
+//! - On a command that needs a partition of a core without a link: `UNAVAILABLE`, before anything of it is sent
+//!   anywhere. So
 //!   nothing of it is executed, a write neither.
 //! - On a link that breaks while an answer is waited for: `exchange`.
 
@@ -30,7 +31,8 @@ impl Links {
 }
 
 impl Turn<'_> {
-    /// Ends the exchange that was just begun, if one of the partitions that it needs cannot be asked. Nothing of it may have
+    /// Ends the exchange that was just begun, if one of the partitions that it needs cannot be asked. Nothing of it
+    /// may have
     /// been sent yet.
     pub(super) fn is_refused(&mut self, needed: impl IntoIterator<Item = PartitionId>) -> bool {
         let Some(partition) = needed.into_iter().find(|partition| !self.reaches(*partition)) else {

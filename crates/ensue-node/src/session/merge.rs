@@ -2,7 +2,8 @@
 //!
 //! - Begin: decode the token, refuse what it may not hold, and ask every partition that it names to say when it has applied
 //!   the operations (`CheckDependencies`), or every partition to say when it has received up to the times (`AwaitTimes`).
-//! - What of it is gone a partition says with its answer: `DISCARDED` if it was lost with a dead datacenter, `NEVERISSUED` if this datacenter
+//! - What of it is gone a partition says with its answer: `DISCARDED` if it was lost with a dead datacenter,
+//!   `NEVERISSUED` if this datacenter
 //!   itself has never issued it: a position that its partition has not come to, a time that none of its clocks has.
 //! - On the last `DependenciesMet`: the past of the token joins the session's. From here on every answer includes it.
 //! - On the timeout: is it so now? Every partition that has not answered is asked again, and then to count where nothing is

@@ -113,7 +113,8 @@ impl Turn<'_> {
 }
 
 impl Turn<'_> {
-    /// Commands that were read together though the client did not ask for that. Those whose answers were too long together are read
+    /// Commands that were read together though the client did not ask for that. Those whose answers were too long
+    /// together are read
     /// again; the first of them is alone then, or its answer is too long by itself.
     fn complete_each(&mut self, plan: Plan, answers: Answers) {
         let commands = plan.commands_in_order();

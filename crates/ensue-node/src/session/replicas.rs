@@ -7,7 +7,8 @@
 //! - Begin: `AwaitReplicas` to every partition that a dependency names. Nothing to depend on is safe everywhere.
 //! - On the last answer: the least of them.
 //! - On the timeout: `CountReplicas` to all, and the least of those answers.
-//! - A past that may hold what was lost with a dead datacenter is in none: `DISCARDED`, and the session is as it was until it reads or writes.
+//! - A past that may hold what was lost with a dead datacenter is in none: `DISCARDED`, and the session is as it was
+//!   until it reads or writes.
 //! - When it fails, or the client is gone: `CountReplicas` of nothing to those that have not answered, which ends their waits.
 
 use super::exchange::Exchange;
@@ -80,7 +81,8 @@ impl Turn<'_> {
     }
 }
 
-/// Of a dead datacenter the time that its loss may have covered up: whoever knows the loss says whether it holds something lost.
+/// Of a dead datacenter the time that its loss may have covered up: whoever knows the loss says whether it holds
+/// something lost.
 fn beneath(times: &TimeVector, doubted: &TimeVector) -> TimeVector {
     let own = |(datacenter, time)| match doubted.at(datacenter) {
         LogicalTime::ZERO => time,

@@ -40,7 +40,8 @@ pub(super) struct Run {
 }
 
 impl Turn<'_> {
-    /// Takes commands until the queue is empty, the turn is used up or an exchange is outstanding; then hands out the answers.
+    /// Takes commands until the queue is empty, the turn is used up or an exchange is outstanding; then hands out the
+    /// answers.
     pub(super) fn advance(&mut self) {
         let bytes_max = self.desk.config.tuning.turn_answer_bytes;
         while self.session.is_idle()

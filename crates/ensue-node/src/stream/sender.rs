@@ -35,7 +35,8 @@ impl Sender {
         self.reading = false;
     }
 
-    /// The datacenter says on a new link how much it has. If that is less than it had said to be durable it was lost, and is kept
+    /// The datacenter says on a new link how much it has. If that is less than it had said to be durable it was lost,
+    /// and is kept
     /// for it from now on.
     pub fn on_introduced(&mut self, received: Position) {
         if received < self.synced {

@@ -1,8 +1,11 @@
 //! Whether the data in a folder was written under this configuration, as far as that must be, and what to do if not.
 //!
-//! What the bytes of the data mean must not change under them: names and numbers of datacenters, partitions, the protocol of
-//! each keyspace. Where partitions live may change if they are here. What only steers a running node may change: when logs
-//! are synced, who folds conflicting values, how branches are collected; that all nodes have it alike is the handshake's
+//! What the bytes of the data mean must not change under them: names and numbers of datacenters, partitions, the
+//! protocol of
+//! each keyspace. Where partitions live may change if they are here. What only steers a running node may change: when
+//! logs
+//! are synced, who folds conflicting values, how branches are collected; that all nodes have it alike is the
+//! handshake's
 //! business.
 
 use super::{CLUSTER, DATACENTER, DirectoryError, NUMBER, SHAPE, read_shape};
@@ -15,7 +18,8 @@ use ensue_types::{PartitionId, limits};
 use ensue_wire::{Settings, cluster_hash};
 use std::path::Path;
 
-/// Whether nothing was ever written here. A folder whose partitions hold data and that does not say what it is, is damaged.
+/// Whether nothing was ever written here. A folder whose partitions hold data and that does not say what it is, is
+/// damaged.
 pub(super) fn is_new(path: &Path) -> Result<bool, DirectoryError> {
     let shape = path.join(SHAPE);
     let fails = |error| DirectoryError::Machine { path: path.into(), error };

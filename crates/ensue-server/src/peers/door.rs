@@ -1,6 +1,7 @@
 //! Who of those that have proved nothing yet makes room, when there are more of them than may stand at the door.
 //!
-//! A real peer says its hello with its first packet and its proof as soon as it has our answer. So those who are silent go
+//! A real peer says its hello with its first packet and its proof as soon as it has our answer. So those who are
+//! silent go
 //! first, and of those who said a hello the ones from the address that has the most connections here: whoever fills the
 //! door from one place pushes out its own. Nobody goes before it had the time that a real peer needs.
 

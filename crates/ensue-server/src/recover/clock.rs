@@ -1,8 +1,11 @@
 //! Gives the data of a stopped datacenter other times, after its clock was too far ahead of the others' (decision 24).
 //!
-//! Every time beyond a bound becomes one just above it, in the same order over all partitions. The bound lies so far ahead of this
-//! machine's clock, which must be right by now, that no other datacenter can have taken a time beyond it. The new files stand beside
-//! the old ones until all are durable; then folders change their names, and a mark keeps nodes from starting until all have. A
+//! Every time beyond a bound becomes one just above it, in the same order over all partitions. The bound lies so far
+//! ahead of this
+//! machine's clock, which must be right by now, that no other datacenter can have taken a time beyond it. The new
+//! files stand beside
+//! the old ones until all are durable; then folders change their names, and a mark keeps nodes from starting until
+//! all have. A
 //! recovery that was interrupted is finished by the next one. The old folders stay.
 //!
 //! Where the partitions of a datacenter lie on several machines, each tells its times in a file, and gets those of all.
@@ -83,7 +86,8 @@ pub struct Plan {
     _locks: Vec<File>,
 }
 
-/// Looks at the folder of a datacenter, or a node's `dir` that holds one. `times` are what the other nodes have told, and this one.
+/// Looks at the folder of a datacenter, or a node's `dir` that holds one. `times` are what the other nodes have told,
+/// and this one.
 pub fn plan(path: &Path, wall_ms: u64, times: &[PathBuf]) -> Result<Plan, ClockError> {
     let folders = fsck::datacenters(path)?;
     let [folder] = &folders[..] else { return Err(ClockError::Several { path: path.into() }) };

@@ -1,7 +1,9 @@
-//! What a careless operator does to the files of a partition that is not running: they are deleted or shortened by hand, until
+//! What a careless operator does to the files of a partition that is not running: they are deleted or shortened by
+//! hand, until
 //! they are put back from a copy.
 //!
-//! Only what the stopped process knew to be durable is taken, so a partition that starts on the rest and serves is wrong. What
+//! Only what the stopped process knew to be durable is taken, so a partition that starts on the rest and serves is
+//! wrong. What
 //! it knew is told from the answers to its syncs; a power failure takes that knowledge, as it may take a witness.
 
 use super::{Disk, File};
@@ -14,7 +16,8 @@ use std::fmt;
 /// What is done to the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Harm {
-    /// The newest segment is deleted, or that of this number among those that a restart reads, counted from the start again if
+    /// The newest segment is deleted, or that of this number among those that a restart reads, counted from the start
+    /// again if
     /// there are fewer.
     DeleteNewest,
     Delete(u64),
@@ -142,7 +145,8 @@ impl Disk {
         self.files.remove(&name).is_some()
     }
 
-    /// Leaves so many of a thousand bytes of one of the segments that are read at a start, if some that are known go with the rest.
+    /// Leaves so many of a thousand bytes of one of the segments that are read at a start, if some that are known go
+    /// with the rest.
     fn cut_segment(&mut self, chance: u64, share: u64, log_start: u64) -> bool {
         let read = |(&name, file): (&FileName, &File)| match name {
             FileName::Segment(first) if first + file.bytes.len() as u64 > log_start => Some((name, first)),

@@ -1,4 +1,5 @@
-//! A careless operator: a process is killed or stopped, files of one of its partitions are deleted or shortened by hand, and it is
+//! A careless operator: a process is killed or stopped, files of one of its partitions are deleted or shortened by
+//! hand, and it is
 //! started on the rest. The partition says what is missing and serves nothing, until the files are put back.
 
 use super::text::{Home, Words, show_us};

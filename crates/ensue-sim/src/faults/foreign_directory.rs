@@ -1,4 +1,5 @@
-//! The directories of a datacenter are exchanged for those of another cluster, as by a wrong mount. After a while an operator
+//! The directories of a datacenter are exchanged for those of another cluster, as by a wrong mount. After a while an
+//! operator
 //! puts the right ones back.
 
 use super::text::{Words, show_us};

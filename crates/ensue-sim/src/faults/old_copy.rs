@@ -1,4 +1,5 @@
-//! The directories of a datacenter are copied, and after a while its processes are killed and start with the copy. Whoever
+//! The directories of a datacenter are copied, and after a while its processes are killed and start with the copy.
+//! Whoever
 //! knows better tells them.
 
 use super::text::{Words, show_us};

@@ -1,4 +1,5 @@
-//! A machine's clock runs very far ahead, is set right, and an operator gives its datacenter times that the others believe.
+//! A machine's clock runs very far ahead, is set right, and an operator gives its datacenter times that the others
+//! believe.
 
 use super::text::{Place, Words, show_us};
 use super::{Effect, Kind, duration_us};

@@ -30,7 +30,8 @@ pub(super) fn at(text: &[u8], ms: u64) -> Option<Vec<u8>> {
     Some(sealed(content))
 }
 
-/// The same token with one more write in its past, which this partition has not made and no clock of its world has come to: from
+/// The same token with one more write in its past, which this partition has not made and no clock of its world has
+/// come to: from
 /// this millisecond since 1970. Nothing if the text is no token of this protocol.
 pub(crate) fn naming(
     text: &[u8],

@@ -24,7 +24,8 @@ impl World {
         self.processes[id.0].clock.drift(self.now, ppm, bound);
     }
 
-    /// A machine's clock jumps so far ahead, or back, to what a wild clock may show at most. Its datacenter is in trouble until its logical
+    /// A machine's clock jumps so far ahead, or back, to what a wild clock may show at most. Its datacenter is in
+    /// trouble until its logical
     /// time is near true time again.
     pub fn wild_clock(&mut self, id: ProcessId, ahead_ms: i64, lasts_us: u64) {
         let most_ms = self.options.clock.wild_ms as i64;
@@ -37,7 +38,8 @@ impl World {
         }
     }
 
-    /// Whether the logical time of another datacenter may lie far ahead. Two of them would believe each other, and what one has told
+    /// Whether the logical time of another datacenter may lie far ahead. Two of them would believe each other, and
+    /// what one has told
     /// the other cannot be taken back.
     pub fn is_another_ahead(&self, id: ProcessId) -> bool {
         let own = usize::from(self.datacenter_of(id).0);
@@ -80,7 +82,8 @@ impl World {
         self.restamped
     }
 
-    /// What `ensue recover --clock` does to the data of a datacenter whose nodes have stopped. How many times were changed.
+    /// What `ensue recover --clock` does to the data of a datacenter whose nodes have stopped. How many times were
+    /// changed.
     pub fn restamp(&mut self, datacenter: DatacenterId) -> Result<usize, String> {
         let processes = self.options.shape.processes_of(datacenter);
         if processes.iter().any(|process| self.is_alive(*process)) {

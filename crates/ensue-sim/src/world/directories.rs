@@ -1,7 +1,9 @@
-//! What becomes of the directories of a whole datacenter: lost, exchanged, or replaced by an old copy; and what an operator
+//! What becomes of the directories of a whole datacenter: lost, exchanged, or replaced by an old copy; and what an
+//! operator
 //! does about it.
 //!
-//! A datacenter is sick from such a fault until it has recovered, or is given up. Partitions of a sick one may stop, if it runs
+//! A datacenter is sick from such a fault until it has recovered, or is given up. Partitions of a sick one may stop,
+//! if it runs
 //! on a directory that is not its newest; partitions of all others may not. What nobody else had received is lost.
 
 use super::World;
@@ -17,7 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A datacenter that has not recovered so long after it became sick is given up.
 const PATIENCE_US: u64 = 6_000_000;
-/// A datacenter has found everything in order so long after the last condition of that is met: something is read from the log.
+/// A datacenter has found everything in order so long after the last condition of that is met: something is read from
+/// the log.
 const CERTAIN_US: u64 = 300_000;
 /// How long the cluster lives whose directories are taken for foreign ones.
 const FOREIGN_US: u64 = 400_000;
@@ -57,7 +60,8 @@ pub(super) struct Directories {
     aside: BTreeMap<DatacenterId, Aside>,
     /// Who was introduced to whom since the latter's start.
     introduced: BTreeSet<(Home, DatacenterId)>,
-    /// What a partition has ever said that it received of a stream, and what its process has said that it has durably applied.
+    /// What a partition has ever said that it received of a stream, and what its process has said that it has durably
+    /// applied.
     received: BTreeMap<(Home, DatacenterId), Position>,
     applied: BTreeMap<(Home, DatacenterId), Position>,
     /// Partitions that said that they cannot recover by themselves.
@@ -92,7 +96,8 @@ impl World {
         self.directories.aside.insert(datacenter, Aside { at_us, disks });
     }
 
-    /// The copy is put in the place of the directories of a datacenter, and its processes start with it. False if there is none.
+    /// The copy is put in the place of the directories of a datacenter, and its processes start with it. False if
+    /// there is none.
     pub fn restore_directories(&mut self, datacenter: DatacenterId) -> bool {
         if !self.survivors().contains(&datacenter) {
             return false;
@@ -135,8 +140,10 @@ impl World {
         self.start_all_of(datacenter);
     }
 
-    /// What an operator does now and then: opens a datacenter that has recovered to its clients, starts stopped processes of a sick
-    /// one again, and gives one up that does not recover. Without patience it is given up if it says that it cannot recover.
+    /// What an operator does now and then: opens a datacenter that has recovered to its clients, starts stopped
+    /// processes of a sick
+    /// one again, and gives one up that does not recover. Without patience it is given up if it says that it cannot
+    /// recover.
     pub fn look_after_the_sick(&mut self) {
         for (datacenter, sickness) in self.directories.sick.clone() {
             if !self.survivors().contains(&datacenter) {
@@ -272,7 +279,8 @@ impl World {
         }
     }
 
-    /// Every partition serves; one that runs on an old copy has met everybody, and has applied again all that it had received.
+    /// Every partition serves; one that runs on an old copy has met everybody, and has applied again all that it had
+    /// received.
     fn is_whole_again(&self, datacenter: DatacenterId, sickness: Sickness) -> bool {
         let shape = self.options.shape;
         let sites = (0..shape.sites()).map(Site).filter(|site| shape.datacenter(*site) == datacenter);

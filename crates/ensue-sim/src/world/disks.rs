@@ -64,7 +64,8 @@ impl World {
         }
     }
 
-    /// The files of a partition are put back, and its process is started again. One that was to exit and did not is killed, as a
+    /// The files of a partition are put back, and its process is started again. One that was to exit and did not is
+    /// killed, as a
     /// supervisor does.
     pub fn mend(&mut self, home: (DatacenterId, PartitionId)) {
         let process = self.process_of(home.0, home.1);

@@ -205,7 +205,8 @@ impl World {
         }
     }
 
-    /// What a core says that talks nonsense, before what it really says. Cores of one process share memory, and trust each other.
+    /// What a core says that talks nonsense, before what it really says. Cores of one process share memory, and trust
+    /// each other.
     fn lie(&mut self, from: Site, to: Site, envelope: &Envelope) -> Option<Envelope> {
         let shape = self.options.shape;
         let random = self.liars.get_mut(&from).filter(|_| shape.process(from) != shape.process(to))?;

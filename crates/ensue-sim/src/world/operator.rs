@@ -1,6 +1,7 @@
 //! Operators who declare a datacenter dead as one must: they look at what is known of it, and confirm that.
 //!
-//! Nobody waits for them. What is refused, since a link is not known to be down yet or something came meanwhile, they try again, a bounded
+//! Nobody waits for them. What is refused, since a link is not known to be down yet or something came meanwhile, they
+//! try again, a bounded
 //! number of times: whoever did not hear of it is told by the others, or when everything is healed.
 
 use super::World;

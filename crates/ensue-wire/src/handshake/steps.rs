@@ -14,7 +14,8 @@
 //!      |  compares                                    |
 //! ```
 //!
-//! Whoever refuses has said before what the other one needs to come to the same verdict, as far as that is theirs to know:
+//! Whoever refuses has said before what the other one needs to come to the same verdict, as far as that is theirs to
+//! know:
 //! what is left to send after an error is sent if the socket takes it, and then the connection is closed.
 
 use super::key::{Derived, PROOF_BYTES, SharedKey, Side, derive};

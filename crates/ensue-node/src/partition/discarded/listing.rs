@@ -9,7 +9,8 @@ use ensue_protocol::Past;
 use ensue_store::entry::{Change, Entry};
 use ensue_types::{DatacenterId, Effect, Extent, LogicalTime, OperationId, Reply, RowEffect};
 
-/// A write as a line of JSON: its position in the stream of its partition, and what it changed. Nothing for an entry that changes no
+/// A write as a line of JSON: its position in the stream of its partition, and what it changed. Nothing for an entry
+/// that changes no
 /// rows by itself.
 pub fn describe_write(entry: &Entry) -> Option<String> {
     let effects = match &entry.change {

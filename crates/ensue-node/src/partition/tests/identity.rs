@@ -1,4 +1,5 @@
-//! Which directories partitions run on: a first start, an empty directory, an old copy, a peer whose claims have no ground.
+//! Which directories partitions run on: a first start, an empty directory, an old copy, a peer whose claims have no
+//! ground.
 
 use super::versions::{OTHER, World, put};
 use super::{PARTITION, config};

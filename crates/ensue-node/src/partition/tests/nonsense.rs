@@ -1,4 +1,5 @@
-//! Entries of a stream that no sender of ours makes: they are not logged, they hold up their own stream alone, and they are counted.
+//! Entries of a stream that no sender of ours makes: they are not logged, they hold up their own stream alone, and
+//! they are counted.
 
 use super::*;
 use ensue_branch::{Commit, Note, StateId, Write};

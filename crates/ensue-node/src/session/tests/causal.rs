@@ -313,7 +313,8 @@ fn vector_token(times: [u64; 2]) -> String {
     Token { keyspace: KeyspaceId(0), context }.encode()
 }
 
-/// What a merge is answered when the partitions say this of the token's times: which datacenter's is nowhere, if one is.
+/// What a merge is answered when the partitions say this of the token's times: which datacenter's is nowhere, if one
+/// is.
 fn merged_times(said: [Option<u8>; 4]) -> String {
     let mut config = config();
     config.protocols[0] = "pocc".into();
