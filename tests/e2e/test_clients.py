@@ -3,6 +3,7 @@
 import contextlib
 import pathlib
 import re
+import signal
 import socket
 import time
 
@@ -12,6 +13,8 @@ from cluster import resident, wait_until
 
 MEGABYTE = 1 << 20
 STRANGERS = 200
+# Pipelines beside one client that asks for one thing, and how long they are.
+PIPELINES, COMMANDS = 20, 1_000
 # A connection that does not authenticate is ended after ten seconds, looked at twice a second.
 AUTHENTICATION_S = 10
 PASSWORD = "a long one"
@@ -83,6 +86,54 @@ def test_who_reads_late_gets_every_answer(clean):
             expected = one + b":%d\r\n" % number
             assert answers.read(len(expected)) == expected
     client.delete("big")
+
+
+def is_stopped(process):
+    """Whether no thread of it runs."""
+    threads = pathlib.Path(f"/proc/{process}/task").glob("*/stat")
+    states = [thread.read_text().rsplit(")", 1)[1].split()[0] for thread in threads]
+    return set(states) == {"T"}
+
+
+def answered(connection, count):
+    """The integers that a connection was answered."""
+    answers = connection.makefile("rb")
+    return [int(answers.readline()[1:]) for _ in range(count)]
+
+
+def test_a_client_is_answered_before_the_pipelines_of_others(servers):
+    """While the process is stopped, twenty clients send a thousand commands each, and then one client a single one.
+
+    All of them count up one key, so an answer says how many commands were executed before it, however long that took.
+    """
+    servers.start("dc1", "first-start alone")
+
+    def serves():
+        with contextlib.suppress(redis.RedisError):
+            return servers.ask("dc1", "SET", "n", 0)
+
+    wait_until(serves, 20, "it serves")
+    process = servers.running["dc1"]
+    with contextlib.ExitStack() as stack:
+        pipelines = [stack.enter_context(connect(servers)) for _ in range(PIPELINES)]
+        single = stack.enter_context(connect(servers))
+        for connection in [*pipelines, single]:
+            connection.sendall(b"PING\r\n")
+            assert connection.recv(7) == b"+PONG\r\n"
+        process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: is_stopped(process.pid), 20, "it is stopped")
+        for connection in [*pipelines, single]:
+            connection.sendall(b"INCR n\r\n" * (1 if connection is single else COMMANDS))
+        process.send_signal(signal.SIGCONT)
+
+        [before] = answered(single, 1)
+        places = [answered(connection, COMMANDS) for connection in pipelines]
+    print(f"the single command was number {before} of {PIPELINES * COMMANDS + 1}")
+    assert before <= PIPELINES * COMMANDS / 10
+    # Nor does one pipeline wait for another: each is answered its first command before any has had a fifth of its own.
+    latest_first = max(place[0] for place in places)
+    assert all(place[COMMANDS // 5] > latest_first for place in places)
+    assert sorted([before, *sum(places, [])]) == list(range(1, PIPELINES * COMMANDS + 2)), "each is executed once"
 
 
 def test_strangers_hold_little_and_are_ended(guarded):

@@ -196,3 +196,75 @@ def test_an_old_copy_of_a_directory_is_noticed_and_not_merged(servers):
     servers.start("dc2")
     wait_until(lambda: tried(servers, "dc2", "GET", "later19") == "19", 30, "everything is back")
     assert servers.ask("dc2", "GET", "b") is None
+
+
+def replace_data(servers, name, directory):
+    shutil.rmtree(servers.data(name))
+    directory.rename(servers.data(name))
+
+
+def test_an_old_copy_does_not_spread_its_writes_past_one_that_has_heard_of_newer_ones(servers):
+    start_all(servers)
+    servers.ask("dc1", "SET", "a", "1")
+    for name in ("dc2", "dc3"):
+        wait_until(lambda one=name: servers.ask(one, "GET", "a") == "1", 20, f"{name} has it")
+    servers.end("dc1")
+    copy = servers.directory / "copy"
+    shutil.copytree(servers.data("dc1"), copy)
+    servers.start("dc1")
+    servers.end("dc2")
+    wait_until(lambda: tried(servers, "dc1", "SET", "a", "2") is True, 20, "dc1 serves")
+    wait_until(lambda: servers.ask("dc3", "GET", "a") == "2", 20, "dc3 has the newer one")
+    servers.end("dc1")
+    # dc2 has not received it, and hears that dc3 has.
+    servers.start("dc2")
+    wait_until(lambda: tried(servers, "dc2", "GET", "a") == "1", 20, "dc2 serves what it has")
+    wait_until(lambda: servers.ask("dc2", "INFO")["ensue_linked_dc3"] == 2, 20, "dc2 and dc3 are linked")
+    time.sleep(2)
+    servers.end("dc3")
+    replace_data(servers, "dc1", copy)
+    servers.start("dc1")
+    wait_until(lambda: tried(servers, "dc1", "SET", "a", "fork") is True, 20, "the old copy serves")
+    wait_until(lambda: servers.ask("dc1", "INFO").get("ensue_refused_dc2_partitions") == 1, 20, "dc1 waits for dc3")
+    time.sleep(1)
+    assert servers.ask("dc2", "GET", "a") == "1"
+    servers.start("dc3")
+    wait_until(lambda: "writes were taken on it" in str(tried(servers, "dc1", "GET", "a")), 20, "dc1 knows")
+    assert servers.ask("dc2", "GET", "a") == "1" and servers.ask("dc3", "GET", "a") == "2"
+    # What the message says helps: an empty directory is filled with the newest.
+    servers.end("dc1")
+    shutil.rmtree(servers.data("dc1"))
+    servers.start("dc1")
+    for name in NAMES:
+        wait_until(lambda one=name: tried(servers, one, "GET", "a") == "2", 30, f"{name} has the newest")
+
+
+def test_a_directory_of_another_cluster_is_not_served(servers):
+    start_all(servers)
+    servers.ask("dc2", "SET", "a", "foreign")
+    for name in NAMES:
+        servers.end(name)
+    foreign = servers.directory / "foreign"
+    servers.data("dc2").rename(foreign)
+    for name in ("dc1", "dc3"):
+        shutil.rmtree(servers.data(name))
+    start_all(servers)
+    servers.ask("dc1", "SET", "a", "1")
+    wait_until(lambda: servers.ask("dc2", "GET", "a") == "1", 20, "dc2 has it")
+    servers.end("dc2")
+    kept = servers.directory / "kept"
+    servers.data("dc2").rename(kept)
+    foreign.rename(servers.data("dc2"))
+    servers.start("dc2")
+    for key in ("a", "b"):
+        wait_until(lambda one=key: "REJOIN" in str(tried(servers, "dc2", "GET", one)), 20, "dc2 leaves it")
+    servers.end("dc2")
+    servers.start("dc2")
+    wait_until(lambda: "REJOIN" in str(tried(servers, "dc2", "GET", "a")), 20, "dc2 does not serve it again")
+    assert "REJOIN" in str(tried(servers, "dc2", "SET", "a", "2"))
+    for name in ("dc1", "dc3"):
+        assert servers.ask(name, "GET", "a") == "1" and servers.ask(name, "INFO")["ensue_stopped"] == 0
+    servers.end("dc2")
+    replace_data(servers, "dc2", kept)
+    servers.start("dc2")
+    wait_until(lambda: tried(servers, "dc2", "GET", "a") == "1", 20, "the right one is back")

@@ -43,6 +43,10 @@ impl Gate {
             &format!("simulator, {SEEDS_LOSING} seeds of each protocol that lose a datacenter"),
             |log| self.each_protocol(log, SEEDS_LOSING, &["--losing"]),
         );
+        steps.step(
+            &format!("simulator, {SEEDS_LOSING} seeds of each protocol that lose directories"),
+            |log| self.each_protocol(log, SEEDS_LOSING, &["--losing-directories"]),
+        );
         steps.step(&format!("simulator, {SEEDS_BRANCHES} seeds of keyspaces with branches"), |log| {
             self.branches(log)
         });

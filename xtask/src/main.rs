@@ -16,8 +16,10 @@ usage: cargo xtask <command>
                 shows what the programs say
   ci            the same, with more seeds of the simulator, on the release build
   tidy          only the checks of the tree's form
+  parts         which part of a large module names which, and how large its conductor is
   sim [args]    the simulator, release build: `cargo xtask sim --seed 42`
   soak [args]   many seeds of it: `cargo xtask soak --minutes 30`, `--seeds N`, `--keep-going`; `--record` adds a row to docs/figures/soak.md
+  hashes [..]   the event hashes of 200 seeds of every protocol against docs/figures/hashes.txt; `--record` writes them
   compare [..]  every protocol under the same clients; `--record` writes docs/figures/compare.md and a picture
   mutants [..]  small wrong changes, and whether the tests notice: `cargo xtask mutants --sample 200 --seed 1`
   fuzz [..]     the fuzzers, a nightly compiler: `cargo xtask fuzz --minutes 10 [TARGET]`
@@ -44,8 +46,10 @@ fn run() -> Result<bool> {
         "test" => gate(Gate { root, seeds: 200, profile: "gate" }, &rest),
         "ci" => gate(Gate { root, seeds: 1000, profile: "release" }, &rest),
         "tidy" => tidy_only(&root),
+        "parts" => parts(&root),
         "sim" => sim(&root, &rest),
         "soak" => soak(&root, &rest),
+        "hashes" => hashes(&root, &rest),
         "compare" => compare(&root, &rest),
         "mutants" => mutants::run(&root, &rest),
         "fuzz" => fuzz::run(&root, &rest),
@@ -71,6 +75,12 @@ fn tidy_only(root: &Path) -> Result<bool> {
     let report = tidy::check_tree_at(root).context("reading the tree")?;
     print!("{report}");
     Ok(report.findings.is_empty())
+}
+
+fn parts(root: &Path) -> Result<bool> {
+    let tree = tidy::tree::Tree::read(root).context("reading the tree")?;
+    print!("{}", tidy::parts::describe(&tree));
+    Ok(true)
 }
 
 fn sim(root: &Path, arguments: &[String]) -> Result<bool> {
@@ -120,6 +130,21 @@ fn soak(root: &Path, arguments: &[String]) -> Result<bool> {
     }
     record_into(root, "soak.md", &mut arguments)?;
     sim(root, &arguments)
+}
+
+/// A change of the code that is to change no behaviour leaves these as they are.
+fn hashes(root: &Path, arguments: &[String]) -> Result<bool> {
+    let file = root.join("docs/figures/hashes.txt");
+    let mut arguments: Vec<String> = arguments.to_vec();
+    if let Some(at) = arguments.iter().position(|word| word == "--record") {
+        arguments.remove(at);
+        if file.exists() {
+            std::fs::remove_file(&file).context("removing the recorded hashes")?;
+        }
+    }
+    let mut command = cargo(root);
+    command.args(["run", "--profile", "gate", "-p", "ensue", "--", "sim", "--hashes"]).arg(file);
+    Ok(command.args(arguments).status().context("starting cargo")?.success())
 }
 
 fn compare(root: &Path, arguments: &[String]) -> Result<bool> {

@@ -1,7 +1,8 @@
 //! Reads the tree and says what is out of place, as `file:line: what is wrong, and what to do`.
 //!
-//! It checks what the compiler and clippy cannot: form, size, names, which crate may see which, and what a crate
-//! promises not to do. It never changes a file. Every check is a function of an in-memory tree and has its test.
+//! It checks what the compiler and clippy cannot: form, size, names, which crate and which part may see which, and what
+//! a crate promises not to do. It never changes a file. Every check is a function of an in-memory tree and has its
+//! test.
 
 pub mod arrows;
 pub mod code;
@@ -9,6 +10,7 @@ pub mod dependencies;
 pub mod links;
 pub mod manifest;
 pub mod map;
+pub mod parts;
 pub mod protocol_names;
 pub mod purity;
 pub mod shape;
@@ -62,6 +64,7 @@ pub fn check(tree: &Tree) -> Report {
     purity::check(&sources, &mut report);
     protocol_names::check(&sources, &mut report);
     arrows::check(tree, &mut report);
+    parts::check(tree, &sources, &mut report);
     dependencies::check(tree, &mut report);
     words::check(tree, &sources, &mut report);
     links::check(tree, &mut report);

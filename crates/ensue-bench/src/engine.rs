@@ -7,7 +7,7 @@ mod optimistic;
 use crate::load::Operation;
 use bytes::Bytes;
 use ensue_branch::{Branches, Collection, Committed, Constraint, Key, Options, StateId, Term};
-use ensue_types::{DatacenterId, Rules};
+use ensue_types::DatacenterId;
 
 /// How conflicts are dealt with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ fn value() -> Bytes {
 /// A store with a value for every key.
 fn filled(setting: &Setting, leaves_max: usize) -> (Branches, StateId) {
     let options = Options { collection: Collection::Pessimistic, states_max: usize::MAX, leaves_max };
-    let mut store = Branches::new(DatacenterId(0), [DatacenterId(0)], options, Rules::default());
+    let mut store = Branches::new(DatacenterId(0), [DatacenterId(0)], options);
     let writes: Vec<Key> = (0..setting.keys).map(key_of).collect();
     let state = write_in_order(&mut store, &writes);
     (store, state)

@@ -20,7 +20,7 @@ use crate::ripple::Ripple;
 use crate::transaction::{Mode, Transaction};
 use crate::waiting::Waiting;
 use crate::{Key, Value};
-use ensue_types::{DatacenterId, Incarnation, Position, Rule, Rules, limits};
+use ensue_types::{DatacenterId, Incarnation, Position, Rule, limits};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A transaction that runs, by its number at this site.
@@ -130,7 +130,6 @@ pub struct Branches {
     /// All that take part, this one among them.
     pub(crate) sites: BTreeSet<DatacenterId>,
     pub(crate) options: Options,
-    pub(crate) rules: Rules,
     pub(crate) dag: Dag,
     pub(crate) records: Records,
     pub(crate) ceilings: Ceilings,
@@ -163,15 +162,13 @@ impl Branches {
         site: DatacenterId,
         sites: impl IntoIterator<Item = DatacenterId>,
         options: Options,
-        rules: Rules,
     ) -> Branches {
         Branches {
             site,
             incarnation: Incarnation(1),
             sites: sites.into_iter().chain([site]).collect(),
             options,
-            rules,
-            dag: Dag::new(rules),
+            dag: Dag::new(),
             records: Records::default(),
             ceilings: Ceilings::default(),
             waiting: Waiting::default(),
@@ -388,7 +385,6 @@ impl Branches {
                 transaction,
                 anchors: &anchors,
                 end,
-                rules: self.rules,
             };
             let no_state = || Abort::NoCommitState { constraint: end.clone(), read: transaction.at.clone() };
             let below = ripple.from(*read).ok_or_else(no_state)?;
@@ -399,8 +395,7 @@ impl Branches {
 
     fn next_id(&self, parents: &[StateId]) -> Result<StateId, Abort> {
         let highest = parents.iter().map(|parent| parent.counter()).max().unwrap_or(0);
-        let above =
-            if self.rules.hold(Rule::IdsAboveTheirParents) { self.counter.max(highest) } else { highest };
+        let above = if Rule::IdsAboveTheirParents.holds() { self.counter.max(highest) } else { highest };
         match above < StateId::COUNTER_MAX {
             true => Ok(StateId::new(above + 1, self.site, self.incarnation)),
             false => Err(Abort::Names),
@@ -484,11 +479,9 @@ impl Branches {
         for parent in &commit.parents {
             match self.find(*parent) {
                 Found::Live(state) => parents.push(state),
-                Found::Collected(taker) if !self.rules.hold(Rule::TheCollectedAreNoParents) => {
-                    parents.push(taker)
-                }
+                Found::Collected(taker) if !Rule::TheCollectedAreNoParents.holds() => parents.push(taker),
                 Found::Collected(_) => late = true,
-                Found::Unknown if !self.rules.hold(Rule::CommitsWaitForTheirParents) => {
+                Found::Unknown if !Rule::CommitsWaitForTheirParents.holds() => {
                     parents.push(*self.dag.leaves.last().expect("there is always a leaf"));
                 }
                 Found::Unknown => missing.push(*parent),
@@ -517,8 +510,7 @@ impl Branches {
     fn is_lost(&self, id: StateId) -> bool {
         let is_over = || self.lives.get(&id.site()).is_some_and(|life| id.incarnation() < *life);
         let never_came = || self.find(id) == Found::Unknown && !self.waiting.contains(id);
-        self.discarded.contains(&id)
-            || self.rules.hold(Rule::WhatCameFromTheLostGoes) && is_over() && never_came()
+        self.discarded.contains(&id) || Rule::WhatCameFromTheLostGoes.holds() && is_over() && never_came()
     }
 
     /// Where the commit of a state stands in its site's stream.
@@ -591,7 +583,7 @@ impl Branches {
 
     /// A merge that is here, of the same states with the same writes (trap 11).
     fn equal_merge(&self, parents: &[StateId], writes: &[Write]) -> Option<StateId> {
-        if parents.len() < 2 || !self.rules.hold(Rule::EqualMergesAreOne) {
+        if parents.len() < 2 || !Rule::EqualMergesAreOne.holds() {
             return None;
         }
         let mut parents = parents.to_vec();
@@ -680,7 +672,7 @@ impl Branches {
         if !self.ceilings.has_untold() {
             return Vec::new();
         }
-        let reads = match self.rules.hold(Rule::CeilingsWaitForReaders) {
+        let reads = match Rule::CeilingsWaitForReaders.holds() {
             true => {
                 self.transactions.values().flat_map(|transaction| transaction.at.iter().copied()).collect()
             }
@@ -710,7 +702,7 @@ impl Branches {
         let mut held: BTreeSet<StateId> =
             self.transactions.values().flat_map(|transaction| transaction.at.iter().copied()).collect();
         held.extend(self.waiting.parents().filter_map(|parent| self.live(parent).ok()));
-        if decides_alone && self.rules.hold(Rule::KeepWhatOthersLack) {
+        if decides_alone && Rule::KeepWhatOthersLack.holds() {
             let lacks = |(_, state): &(&StateId, &State)| !state.tags.iter().all(|tag| is_everywhere(*tag));
             held.extend(self.dag.states.iter().filter(lacks).map(|(id, _)| *id));
         }
@@ -722,7 +714,6 @@ impl Branches {
             site: self.site,
             sites: &self.sites,
             collection: self.options.collection,
-            rules: self.rules,
         };
         let collected = collector.collect();
         if collected > 0 {

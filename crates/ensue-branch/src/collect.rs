@@ -11,7 +11,7 @@ use crate::chain::Place;
 use crate::dag::Dag;
 use crate::id::StateId;
 use crate::records::{Records, Version};
-use ensue_types::{DatacenterId, Rule, Rules};
+use ensue_types::{DatacenterId, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a collection works on.
@@ -25,7 +25,6 @@ pub struct Collector<'a> {
     /// All that must agree, this one among them.
     pub sites: &'a BTreeSet<DatacenterId>,
     pub collection: Collection,
-    pub rules: Rules,
 }
 
 /// What was taken over.
@@ -43,7 +42,7 @@ impl Collector<'_> {
         let mut taken = Taken::default();
         for id in safe.into_iter().rev() {
             let children = &self.dag.states[&id].children;
-            let forks = children.len() > 1 && self.rules.hold(Rule::ForkPointsStay);
+            let forks = children.len() > 1 && Rule::ForkPointsStay.holds();
             if let Some(child) = children.last().copied().filter(|_| !forks) {
                 self.take_over(id, child, &mut taken);
             }
@@ -73,7 +72,7 @@ impl Collector<'_> {
     /// What is above the ceilings of all who must agree.
     fn marked(&self) -> BTreeSet<StateId> {
         let mut marked = self.ceilings.above(self.dag, self.site);
-        if self.collection == Collection::Pessimistic && self.rules.hold(Rule::EverySiteAgrees) {
+        if self.collection == Collection::Pessimistic && Rule::EverySiteAgrees.holds() {
             for site in self.sites.iter().filter(|site| **site != self.site) {
                 let above = self.ceilings.above(self.dag, *site);
                 marked.retain(|id| above.contains(id));
@@ -86,7 +85,7 @@ impl Collector<'_> {
     fn safe(&self, marked: &BTreeSet<StateId>) -> BTreeSet<StateId> {
         let mut safe = BTreeSet::new();
         for id in marked {
-            let held = self.held.contains(id) && self.rules.hold(Rule::RunningHoldsItsState);
+            let held = self.held.contains(id) && Rule::RunningHoldsItsState.holds();
             if !held && self.dag.states[id].parents.iter().all(|parent| safe.contains(parent)) {
                 safe.insert(*id);
             }
@@ -110,7 +109,7 @@ impl Collector<'_> {
         }
         self.inherit_parents(id, child, &state.parents);
         let taker = self.dag.states.get_mut(&child).expect("a live state's children are live");
-        if self.rules.hold(Rule::WriteSetsArePromoted) {
+        if Rule::WriteSetsArePromoted.holds() {
             taker.writes.extend(state.writes.iter().cloned());
         }
         taker.torn_from.extend(state.torn_from);
@@ -197,7 +196,7 @@ impl Collector<'_> {
 
     /// Versions are seen from where their state was taken over to. Of those seen from one place the newest stays.
     fn promote_records(&mut self, taken: &Taken, drops_deletions: bool) {
-        let keeps_ids = self.rules.hold(Rule::VersionsKeepTheirIds);
+        let keeps_ids = Rule::VersionsKeepTheirIds.holds();
         for key in &taken.keys {
             self.records.change(key, |versions| {
                 for version in versions.iter_mut() {

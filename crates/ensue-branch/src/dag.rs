@@ -7,7 +7,7 @@ use crate::Key;
 use crate::branches::Tag;
 use crate::chain::{Chains, Place};
 use crate::id::StateId;
-use ensue_types::{Rule, Rules};
+use ensue_types::Rule;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One state.
@@ -54,19 +54,18 @@ pub struct Dag {
     pub base: StateId,
     /// Some state may be torn from what it came from. Each merge asks, and looking at all states would take longer than it.
     pub has_torn: bool,
-    rules: Rules,
 }
 
 impl Dag {
     /// With the root only.
-    pub fn new(rules: Rules) -> Dag {
-        let mut dag = Dag::empty(rules);
+    pub fn new() -> Dag {
+        let mut dag = Dag::empty();
         let place = dag.chains.begin();
         dag.put(StateId::ROOT, Vec::new(), Vec::new(), place);
         dag
     }
 
-    pub fn empty(rules: Rules) -> Dag {
+    pub fn empty() -> Dag {
         Dag {
             states: BTreeMap::new(),
             leaves: BTreeSet::new(),
@@ -76,7 +75,6 @@ impl Dag {
             last_merge: 0,
             base: StateId::ROOT,
             has_torn: false,
-            rules,
         }
     }
 
@@ -87,7 +85,7 @@ impl Dag {
         let places: Vec<Place> = parents.iter().map(|parent| self.states[parent].place).collect();
         let place = match places[..] {
             [] => self.chains.begin(),
-            [parent] => self.chains.below(parent, self.rules.hold(Rule::ForksBeginChains)),
+            [parent] => self.chains.below(parent, Rule::ForksBeginChains.holds()),
             _ => self.chains.below_all(&places),
         };
         self.put(id, parents, writes, place);

@@ -144,11 +144,11 @@ fn each_alone(one: &[u64], two: &[u64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ensue_types::{DatacenterId, Incarnation, Rules};
+    use ensue_types::{DatacenterId, Incarnation};
 
     /// As many states at a time, each round's from all of the round before; the last round's.
     fn crossed(width: u64, rounds: u64) -> (Dag, Vec<StateId>) {
-        let mut dag = Dag::new(Rules::default());
+        let mut dag = Dag::new();
         let mut last = vec![StateId::ROOT];
         for round in 0..rounds {
             let counters = (1..=width).map(|place| round * width + place);

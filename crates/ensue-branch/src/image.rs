@@ -116,7 +116,7 @@ impl Branches {
             let incarnation = Incarnation(take(from, 2)?.get_u16_le());
             self.seen.insert((site, incarnation), take(from, 8)?.get_u64_le());
         }
-        self.dag = Dag::empty(self.rules);
+        self.dag = Dag::empty();
         self.records = Records::default();
         for _ in 0..take(from, 4)?.get_u32_le() {
             self.restore_state(from)?;

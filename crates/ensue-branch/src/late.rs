@@ -121,7 +121,7 @@ impl Branches {
 
     /// A merge that is here and equals one that came late (trap 11): what they joined may be collected.
     pub(crate) fn equal_to_late(&self, commit: &Commit) -> Option<StateId> {
-        if commit.parents.len() < 2 || !self.rules.hold(Rule::EqualMergesAreOne) {
+        if commit.parents.len() < 2 || !Rule::EqualMergesAreOne.holds() {
             return None;
         }
         let is_equal = |(id, state): &(&StateId, &State)| {

@@ -14,7 +14,7 @@ use crate::fork;
 use crate::id::StateId;
 use crate::records::Records;
 use crate::transaction::Transaction;
-use ensue_types::{Rule, Rules};
+use ensue_types::Rule;
 use std::collections::BTreeMap;
 
 /// Places of versions that a read state does not see: of the keys that were read, and of those that will be written.
@@ -40,7 +40,6 @@ pub struct Ripple<'a> {
     pub branches: &'a [StateId],
     pub anchors: &'a [Found],
     pub end: &'a Constraint,
-    pub rules: Rules,
 }
 
 impl Ripple<'_> {
@@ -54,7 +53,7 @@ impl Ripple<'_> {
                 let since = fresh.since(self.dag, *leaf);
                 self.end.holds(|term| self.holds(term, *leaf, since))
             };
-            if self.end.asks_for_a_leaf() && self.rules.hold(Rule::BranchingIsBounded) {
+            if self.end.asks_for_a_leaf() && Rule::BranchingIsBounded.holds() {
                 return leaves.find(holds);
             }
             if let Some(leaf) = leaves.next().filter(holds) {
@@ -84,8 +83,8 @@ impl Ripple<'_> {
     /// What of it the constraints mind.
     fn minded(&self, since: Since) -> Since {
         Since {
-            read: since.read && self.rules.hold(Rule::SerializabilityIsChecked),
-            written: since.written && self.rules.hold(Rule::SnapshotIsolationIsChecked),
+            read: since.read && Rule::SerializabilityIsChecked.holds(),
+            written: since.written && Rule::SnapshotIsolationIsChecked.holds(),
         }
     }
 
@@ -93,7 +92,7 @@ impl Ripple<'_> {
     fn fresh(&self, read: StateId) -> Option<Fresh> {
         let transaction = self.transaction;
         let is_single = transaction.at.len() == 1 && !transaction.read_all;
-        if !is_single || !self.rules.hold(Rule::MergesBringTheirBranches) {
+        if !is_single || !Rule::MergesBringTheirBranches.holds() {
             return None;
         }
         let at = self.dag.place(read);
@@ -119,7 +118,7 @@ impl Ripple<'_> {
     fn below(&self, read: StateId, id: StateId, since: Since, child: StateId) -> Since {
         let state = &self.dag.states[&child];
         let mut since = self.add(since, &state.writes, read);
-        if state.parents.len() > 1 && self.rules.hold(Rule::MergesBringTheirBranches) {
+        if state.parents.len() > 1 && Rule::MergesBringTheirBranches.holds() {
             for brought in self.dag.unseen(child, &[read, id]) {
                 since = self.add(since, &self.dag.states[&brought].writes, read);
             }
@@ -129,7 +128,7 @@ impl Ripple<'_> {
 
     fn add(&self, since: Since, writes: &[Key], read: StateId) -> Since {
         // What the branches of a merge disagree on may not be written on the way down again.
-        let is_merge = self.branches.len() > 1 && self.rules.hold(Rule::MergesStayWhole);
+        let is_merge = self.branches.len() > 1 && Rule::MergesStayWhole.holds();
         let divided = is_merge
             && writes.iter().any(|key| fork::hides(self.dag, self.records, key, self.branches, read));
         Since {
@@ -140,9 +139,9 @@ impl Ripple<'_> {
 
     fn holds(&self, term: &Term, id: StateId, since: Since) -> bool {
         match term {
-            Term::Serializability => !since.read || !self.rules.hold(Rule::SerializabilityIsChecked),
-            Term::SnapshotIsolation => !since.written || !self.rules.hold(Rule::SnapshotIsolationIsChecked),
-            Term::NoBranching | Term::KBranching(_) if !self.rules.hold(Rule::BranchingIsBounded) => true,
+            Term::Serializability => !since.read || !Rule::SerializabilityIsChecked.holds(),
+            Term::SnapshotIsolation => !since.written || !Rule::SnapshotIsolationIsChecked.holds(),
+            Term::NoBranching | Term::KBranching(_) if !Rule::BranchingIsBounded.holds() => true,
             place => is_where(self.dag, self.anchors, place, id),
         }
     }

@@ -5,12 +5,12 @@ mod reference;
 mod replicas;
 
 use crate::*;
-use ensue_types::{DatacenterId, Position, Rules};
+use ensue_types::{DatacenterId, Position};
 
 fn site(number: u8) -> Branches {
     let sites = (0..3).map(DatacenterId);
     let options = Options { collection: Collection::Pessimistic, states_max: 1000, leaves_max: 10 };
-    Branches::new(DatacenterId(number), sites, options, Rules::default())
+    Branches::new(DatacenterId(number), sites, options)
 }
 
 fn constraint(text: &str) -> Constraint {

@@ -5,7 +5,6 @@
 
 pub mod client_port;
 mod cursor;
-mod files;
 pub mod history_reader;
 pub mod log_reader;
 mod lone;

@@ -5,7 +5,6 @@
 
 use crate::client_port::started;
 use crate::cursor::Cursor;
-use crate::files::Files;
 use crate::lone::Lone;
 use ensue_store::disk::FileName;
 use ensue_store::fsck;
@@ -13,6 +12,7 @@ use ensue_store::layout::batch::{BATCH_HEADER_BYTES, BatchHeader, Seal};
 use ensue_store::log::{LogOptions, Lsn};
 use ensue_store::recovery::{Recovered, Recovery, RecoveryOptions};
 use ensue_store::superblock::Superblock;
+use ensue_store::testing::{Files, carry_out};
 use ensue_types::PartitionId;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -28,12 +28,12 @@ pub fn run(data: &[u8]) {
     let mut cursor = Cursor::new(data);
     let mut files = written();
     if cursor.byte() % 2 == 0 {
-        files.0.retain(|name, _| *name == FileName::Superblock);
+        files.retain(|name, _| *name == FileName::Superblock);
         add_files(&mut cursor, &mut files);
     } else {
         change_files(&mut cursor, &mut files);
     }
-    let superblock = files.0.get(&FileName::Superblock).and_then(|bytes| Superblock::decode(bytes).ok());
+    let superblock = files.get(&FileName::Superblock).and_then(|bytes| Superblock::decode(bytes).ok());
     if let Some(superblock) = superblock {
         recover(files.clone(), &superblock);
         check(files.clone(), &superblock);
@@ -55,14 +55,13 @@ fn add_files(cursor: &mut Cursor<'_>, files: &mut Files) {
         if let (true, FileName::Segment(first)) = (kind & 64 != 0, name) {
             seal_batch(&mut bytes, first, files);
         }
-        files.0.insert(name, bytes);
+        files.insert(name, bytes);
     }
 }
 
 /// Puts a right header before a body, so that what is inside is read too.
 fn seal_batch(body: &mut Vec<u8>, first: u64, files: &Files) {
-    let Some(Ok(superblock)) = files.0.get(&FileName::Superblock).map(|bytes| Superblock::decode(bytes))
-    else {
+    let Some(Ok(superblock)) = files.get(&FileName::Superblock).map(|bytes| Superblock::decode(bytes)) else {
         return;
     };
     let seal = superblock.seal();
@@ -81,11 +80,11 @@ fn seal_batch(body: &mut Vec<u8>, first: u64, files: &Files) {
 
 /// Bytes of a node's own files overwritten, cut off or added.
 fn change_files(cursor: &mut Cursor<'_>, files: &mut Files) {
-    let names: Vec<FileName> = files.0.keys().copied().collect();
+    let names: Vec<FileName> = files.keys().copied().collect();
     while !cursor.is_empty() {
         let name = names[usize::from(cursor.byte()) % names.len()];
         let (action, at) = (cursor.byte(), usize::from(cursor.short()));
-        let Some(bytes) = files.0.get_mut(&name) else { continue };
+        let Some(bytes) = files.get_mut(&name) else { continue };
         match action % 4 {
             0 => bytes.truncate(at),
             1 => {
@@ -93,7 +92,7 @@ fn change_files(cursor: &mut Cursor<'_>, files: &mut Files) {
                 bytes.extend_from_slice(cursor.take(length));
             }
             2 => {
-                files.0.remove(&name);
+                files.remove(&name);
             }
             _ => {
                 let value = cursor.byte();
@@ -110,7 +109,7 @@ fn recover(mut files: Files, superblock: &Superblock) {
     let options = RecoveryOptions { log: LogOptions::default(), expected: superblock.clone() };
     let mut recovery = Recovery::new(options);
     while let Some(op) = recovery.next_op() {
-        if recovery.on_done(files.run(op)).is_err() {
+        if recovery.on_done(carry_out(&mut files, op)).is_err() {
             return;
         }
         while let Some(item) = recovery.next_item() {
@@ -126,7 +125,7 @@ fn recover(mut files: Files, superblock: &Superblock) {
 /// The batch at a place of the log has both of its checksums, by this function's own reading.
 fn check_batch(files: &Files, seal: Seal, batch: Lsn) {
     let holds = |first: u64, bytes: &[u8]| (first..first + bytes.len() as u64).contains(&batch.0);
-    let segment = files.0.iter().find_map(|(name, bytes)| match name {
+    let segment = files.iter().find_map(|(name, bytes)| match name {
         FileName::Segment(first) if holds(*first, bytes) => Some(&bytes[(batch.0 - first) as usize..]),
         _ => None,
     });
@@ -144,13 +143,13 @@ fn check_batch(files: &Files, seal: Seal, batch: Lsn) {
 
 fn check(mut files: Files, superblock: &Superblock) {
     let options = RecoveryOptions { log: LogOptions::default(), expected: superblock.clone() };
-    let before = files.0.clone();
+    let before = files.clone();
     let mut fsck = fsck::check(options);
     while let Some(op) = fsck.next_op() {
-        fsck.on_done(files.run(op));
+        fsck.on_done(carry_out(&mut files, op));
     }
     assert!(fsck.report().is_some(), "the check has no end");
-    assert_eq!(files.0, before, "the check changes nothing");
+    assert_eq!(files, before, "the check changes nothing");
 }
 
 fn start(files: Files) {

@@ -1,10 +1,10 @@
 //! A real node of one core and two partitions, with disks in memory and a clock that is told the time.
 
-use crate::files::Files;
 use bytes::BytesMut;
 use ensue_node::{AppendFsync, DatacenterTopology, Input, Node, NodeConfig, Output, Topology, Tuning};
 use ensue_resp::Decoder;
-use ensue_types::{Args, CoreId, DatacenterId, Now, PartitionId, Rules, SessionId, limits};
+use ensue_store::testing::{Files, carry_out};
+use ensue_types::{Args, CoreId, DatacenterId, Now, PartitionId, SessionId, limits};
 use std::collections::BTreeMap;
 
 /// Partitions of the node.
@@ -91,7 +91,7 @@ impl Lone {
         while let Some(output) = self.node.next_output() {
             match output {
                 Output::Disk { partition, op } => {
-                    let done = self.disks.entry(partition).or_default().run(op);
+                    let done = carry_out(self.disks.entry(partition).or_default(), op);
                     self.node.on_input(self.now(), Input::Disk { partition, done });
                 }
                 Output::Reply { bytes, answered, wants_turn, .. } => {
@@ -123,6 +123,7 @@ fn config(datacenters: u8) -> NodeConfig {
             datacenters: topology.collect(),
         },
         core: CoreId(0),
+        registry: &ensue_protocol::REGISTRY,
         protocols: vec![ensue_protocol::NAMES[0].to_owned(); usize::from(limits::KEYSPACES)],
         handlers: Vec::new(),
         append_fsync: AppendFsync::EverySecond,
@@ -136,6 +137,5 @@ fn config(datacenters: u8) -> NodeConfig {
         directives: Vec::new(),
         info: Vec::new(),
         tuning: Tuning::default(),
-        rules: Rules::default(),
     }
 }

@@ -1,17 +1,13 @@
 //! The door for what other cores, nodes and datacenters say: what a message may name, given the topology and who
 //! sends it.
 //!
-//! An envelope arrives, and a verdict leaves: admitted, or why not. Promises that whoever takes an admitted message
-//! may index by each
-//! keyspace, partition and datacenter in it, count on from each position, and observe each time; that another
-//! datacenter says only what the
-//! same partition of two datacenters says to each other; and that a transaction is spoken of by those who take part
-//! in it. What only the
-//! receiver's state can tell, such as whether a transaction is known, is left to the receiver, which ignores what
-//! does not fit.
+//! An envelope arrives, and a verdict leaves: admitted, or why not. Promises that the link rule (`link_rule`) holds of
+//! it, and that whoever takes an admitted message may index by each keyspace, partition and datacenter in it, count on
+//! from each position, and observe each time; and that a transaction is spoken of by those who take part in it. What
+//! only the receiver's state can tell, such as whether a transaction is known, is left to the receiver, which ignores
+//! what does not fit.
 //!
-//! - From another datacenter: streams, acknowledgements, times, and what concerns lost tails and dead datacenters,
-//!   from the same partition.
+//! - From another datacenter: what the link rule lets through, of things that there are.
 //! - From sessions of this datacenter: requests, for keys of the partition that they are sent to.
 //! - From partitions of this datacenter: reads of cuts, times, dependencies, the steps of transactions; and answers
 //!   to sessions.
@@ -23,6 +19,7 @@ mod entry;
 pub(crate) use entry::Arrival;
 
 use crate::Topology;
+use crate::link_rule::{self, NotTheirs};
 use ensue_protocol::Protocol;
 use ensue_types::{
     Args, Context, CoreId, DatacenterId, Dependency, Incarnation, KeyspaceId, LogicalTime, OperationId, Part,
@@ -50,24 +47,12 @@ impl Admission<'_> {
     /// Judges a message to one of this core's places.
     pub fn judge(&self, core: CoreId, envelope: &Envelope) -> Verdict {
         let Envelope { from, to, time, message } = envelope;
-        self.place(*from)?;
-        self.place(*to)?;
+        let speaker = link_rule::core_of(self.topology, *from);
+        let speaker = speaker.ok_or("a message of nobody that the cluster has")?;
+        link_rule::admit(self.topology, core, speaker, envelope).map_err(NotTheirs::in_short)?;
         possible(*time)?;
-        let ours = self.topology.datacenter;
-        let receiver = match *to {
-            Address::Partition { datacenter, partition } => self.topology.owner(datacenter, partition),
-            Address::Core { core, .. } => core,
-        };
-        admit(to.datacenter() == ours && receiver == core, "a message for another core")?;
         match (*from, *to) {
-            (
-                Address::Partition { datacenter, partition: peer },
-                Address::Partition { partition: own, .. },
-            ) if datacenter != ours => {
-                admit(peer == own, "a message of another datacenter's other partition")?;
-                self.of_a_datacenter(datacenter, message)
-            }
-            _ if from.datacenter() != ours => Err("a message between sessions of two datacenters"),
+            _ if speaker.datacenter != self.topology.datacenter => self.of_a_datacenter(message),
             (Address::Core { .. }, Address::Partition { partition: own, .. }) => {
                 self.of_a_session(own, message)
             }
@@ -83,7 +68,7 @@ impl Admission<'_> {
     }
 
     /// What the same partition of another datacenter may say.
-    fn of_a_datacenter(&self, from: DatacenterId, message: &Message) -> Verdict {
+    fn of_a_datacenter(&self, message: &Message) -> Verdict {
         match message {
             Message::Regain { after } => position(*after),
             Message::Regained { after, received, .. } => {
@@ -99,14 +84,13 @@ impl Admission<'_> {
             }
             Message::Dead { datacenter, received, .. } => {
                 self.datacenter(*datacenter)?;
-                admit(*datacenter != from, "a datacenter that calls itself dead")?;
                 position(*received)
             }
             Message::PassOn { origin, after } => {
-                self.third(from, *origin)?;
+                self.datacenter(*origin)?;
                 position(*after)
             }
-            Message::PassedOn { origin, .. } => self.third(from, *origin),
+            Message::PassedOn { origin, .. } => self.datacenter(*origin),
             Message::StreamResume { incarnation, received } => place_in(*incarnation, *received),
             Message::StreamEntries { incarnation, first, entries } => {
                 place_in(*incarnation, *first)?;
@@ -117,12 +101,12 @@ impl Admission<'_> {
             Message::StreamAcknowledge(acknowledge) => self.acknowledgement(acknowledge),
             Message::Heartbeat { end } => position(*end),
             Message::Introduce(introduction) => {
-                let Introduction { received, last, applied, end, .. } = introduction;
+                let Introduction { received, last, applied, end, elsewhere, .. } = introduction;
                 possible(*last)?;
-                [received, applied, end].into_iter().try_for_each(|place| position(*place))
+                [received, applied, end, elsewhere].into_iter().try_for_each(|place| position(*place))
             }
-            Message::AskTime | Message::ClockAhead { .. } => Ok(()),
-            _ => Err("a message that no datacenter sends another"),
+            // The rest of the link rule's list names nothing.
+            _ => Ok(()),
         }
     }
 
@@ -183,7 +167,10 @@ impl Admission<'_> {
                 self.times(cut)?;
                 self.commands(own, *keyspace, commands)
             }
-            Message::SliceRead { .. } | Message::SliceLate { .. } | Message::SliceRefused { .. } => Ok(()),
+            Message::SliceRead { .. }
+            | Message::SliceLate { .. }
+            | Message::SliceRefused { .. }
+            | Message::Dead { .. } => Ok(()),
             Message::Heard { received, floor, everywhere }
             | Message::Stable { received, floor, everywhere } => {
                 self.times(received)?;
@@ -191,9 +178,6 @@ impl Admission<'_> {
                 everywhere.iter().try_for_each(|operation| self.operation(operation))
             }
             Message::Ended { datacenter, .. } | Message::Lost { datacenter, .. } => self.other(*datacenter),
-            Message::Dead { datacenter, .. } => {
-                admit(*datacenter == self.topology.datacenter, "a death that concerns another datacenter")
-            }
             Message::CheckDependencies { dependencies, .. } => self.asked(own, dependencies),
             Message::DependenciesMet { gone, .. } => self.dependencies(gone),
             Message::Repeat { .. } | Message::Repeated { .. } => Ok(()),
@@ -274,18 +258,6 @@ impl Admission<'_> {
 
     // What messages are made of.
 
-    fn place(&self, address: Address) -> Verdict {
-        let Some(there) = self.topology.datacenters.get(usize::from(address.datacenter().0)) else {
-            return Err("a datacenter that the cluster does not have");
-        };
-        match address {
-            Address::Partition { partition, .. } => self.partition(partition),
-            Address::Core { core, .. } => {
-                admit(core.0 < there.cores, "a core that the cluster does not have")
-            }
-        }
-    }
-
     fn datacenter(&self, datacenter: DatacenterId) -> Verdict {
         let exists = usize::from(datacenter.0) < self.topology.datacenters.len();
         admit(exists, "a datacenter that the cluster does not have")
@@ -295,12 +267,6 @@ impl Admission<'_> {
     fn other(&self, datacenter: DatacenterId) -> Verdict {
         self.datacenter(datacenter)?;
         admit(datacenter != self.topology.datacenter, "a datacenter that is spoken of to itself")
-    }
-
-    /// A datacenter that is neither this one nor who speaks of it.
-    fn third(&self, from: DatacenterId, datacenter: DatacenterId) -> Verdict {
-        self.other(datacenter)?;
-        admit(datacenter != from, "a stream that is passed on by its own datacenter")
     }
 
     fn partition(&self, partition: PartitionId) -> Verdict {

@@ -5,7 +5,7 @@
 //! declared lost counts like applied: there is nothing to wait for (trap 15). So does what a dead datacenter took with it, and
 //! whoever waits is told.
 
-use ensue_types::{DatacenterId, Dependency, Extent, OperationId, PartitionId, Position, Rule, Rules};
+use ensue_types::{DatacenterId, Dependency, Extent, OperationId, PartitionId, Position, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What has been applied of one datacenter's stream of this partition.
@@ -99,13 +99,12 @@ pub struct Applied<W> {
     sets: BTreeMap<DatacenterId, AppliedSet>,
     exact: BTreeMap<(DatacenterId, Position), Vec<W>>,
     through: BTreeMap<(DatacenterId, Position), Vec<W>>,
-    rules: Rules,
 }
 
 impl<W> Applied<W> {
-    pub fn new(partition: PartitionId, rules: Rules) -> Applied<W> {
+    pub fn new(partition: PartitionId) -> Applied<W> {
         let (sets, exact, through) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Applied { partition, sets, exact, through, rules }
+        Applied { partition, sets, exact, through }
     }
 
     pub fn set(&self, datacenter: DatacenterId) -> Option<&AppliedSet> {
@@ -130,7 +129,7 @@ impl<W> Applied<W> {
         let set = self.sets.entry(datacenter).or_default();
         set.lose(after, through);
         let watermark = set.watermark;
-        if !self.rules.hold(Rule::DeclareTheLost) {
+        if !Rule::DeclareTheLost.holds() {
             return Vec::new();
         }
         let mut woken = self.waited_exactly(datacenter, after.next(), through);
@@ -159,7 +158,7 @@ impl<W> Applied<W> {
     pub fn gone(&self, dependency: &Dependency) -> Option<Dependency> {
         let OperationId { datacenter, position, .. } = dependency.operation;
         let set = self.sets.get(&datacenter)?;
-        if set.end.is_none() && set.discarded.is_empty() || !self.rules.hold(Rule::DiscardWhatDependsOnLost) {
+        if set.end.is_none() && set.discarded.is_empty() || !Rule::DiscardWhatDependsOnLost.holds() {
             return None;
         }
         if set.is_nowhere(position) || set.discarded.contains(&position) {
@@ -192,9 +191,7 @@ impl<W> Applied<W> {
         };
         match dependency.extent {
             _ if set.is_nowhere(operation.position) => true,
-            Extent::Exact if !self.rules.hold(Rule::CheckTheVeryOperation) => {
-                operation.position <= set.highest()
-            }
+            Extent::Exact if !Rule::CheckTheVeryOperation.holds() => operation.position <= set.highest(),
             Extent::Exact => set.contains(operation.position),
             Extent::Through => operation.position <= set.watermark,
         }
@@ -304,7 +301,7 @@ mod tests {
 
     #[test]
     fn what_stands_after_the_end_of_a_stream_is_gone_and_what_is_before_it_is_waited_for() {
-        let mut applied = Applied::new(PartitionId(1), Rules::default());
+        let mut applied = Applied::new(PartitionId(1));
         applied.wait(&on(2, Extent::Exact), "before");
         applied.wait(&on(3, Extent::Through), "through before");
         applied.wait(&on(4, Extent::Exact), "after");

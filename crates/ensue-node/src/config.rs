@@ -4,7 +4,8 @@
 
 use crate::handlers::Handler;
 use ensue_branch::Collection;
-use ensue_types::{CoreId, DatacenterId, KeyspaceId, PartitionId, Rules, limits};
+use ensue_protocol::Registry;
+use ensue_types::{CoreId, DatacenterId, KeyspaceId, PartitionId, limits};
 use std::fmt;
 
 /// The static shape of the cluster, the same knowledge on every core.
@@ -175,8 +176,10 @@ pub struct NodeConfig {
     pub cluster: u128,
     pub topology: Topology,
     pub core: CoreId,
-    /// The protocol of each keyspace, by name; `ensue_protocol::by_name` knows them.
+    /// The protocol of each keyspace, by its name in the registry.
     pub protocols: Vec<String>,
+    /// The protocols that there are: `ensue_protocol::REGISTRY`, or others.
+    pub registry: Registry,
     /// Who folds conflicting values, by patterns of keys; the first that matches. Without one, the last writer's stays.
     pub handlers: Vec<Handler>,
     pub append_fsync: AppendFsync,
@@ -196,7 +199,6 @@ pub struct NodeConfig {
     pub directives: Vec<(String, String)>,
     pub info: Vec<(String, String)>,
     pub tuning: Tuning,
-    pub rules: Rules,
 }
 
 /// Names the core only: the rest never changes, and a password does not belong into a log.

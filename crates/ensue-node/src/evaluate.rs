@@ -10,7 +10,7 @@ use ensue_store::keyspace::Keyspace;
 use ensue_store::row::{Gone, Kind, Row};
 use ensue_store::view::{Shown, View};
 use ensue_types::{
-    Column, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Previous, Reply, RowEffect, Rule, Rules,
+    Column, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Previous, Reply, RowEffect, Rule,
     Source, Stamp, Tally, limits,
 };
 use std::collections::BTreeMap;
@@ -79,14 +79,14 @@ pub struct Observed {
 }
 
 impl Observed {
-    fn see(&mut self, shown: &Shown<'_>, rules: Rules) {
+    fn see(&mut self, shown: &Shown<'_>) {
         self.valid_since(shown.since);
         self.stale |= shown.stale;
         self.pieces += if shown.state.counter.is_some() { 2 } else { 1 };
-        if !rules.hold(Rule::TombstonesAreSeen) && !shown.state.is_live(rules) {
+        if !Rule::TombstonesAreSeen.holds() && !shown.state.is_live() {
             return;
         }
-        let unread = match rules.hold(Rule::FoldsAreReadWhole) {
+        let unread = match Rule::FoldsAreReadWhole.holds() {
             true => &[],
             // Broken on purpose: the newest is taken for all that was read.
             false => shown.state.siblings(),
@@ -231,7 +231,7 @@ impl<'a> Evaluation<'a> {
 
     /// Whether a row shows anything at this time, without observing it: for walks over the keyspace.
     pub fn shows(&self, row: &Row) -> Option<Kind> {
-        shown_kind(row, self.at, self.view, self.keyspace.rules())
+        shown_kind(row, self.at, self.view)
     }
 
     /// The kind of a row, or nothing if it is absent.
@@ -239,9 +239,8 @@ impl<'a> Evaluation<'a> {
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
             return Ok(None);
         };
-        let rules = self.keyspace.rules();
-        let kind = row.kind_at(self.view, rules)?;
-        observe_row(&mut self.observed, row, self.view, rules)?;
+        let kind = row.kind_at(self.view)?;
+        observe_row(&mut self.observed, row, self.view)?;
         Ok(kind)
     }
 
@@ -250,12 +249,11 @@ impl<'a> Evaluation<'a> {
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
             return Ok(Content::Nothing);
         };
-        let rules = self.keyspace.rules();
         // Where every column is of the asked kind, live or dead, the others have no say.
         let asked = Kind::of(column);
         if row.is_mixed() || row.cells().next().is_none_or(|(first, _)| Kind::of(first) != asked) {
-            observe_row(&mut self.observed, row, self.view, rules)?;
-            if row.kind_at(self.view, rules)?.is_some_and(|shown| Some(shown) != asked) {
+            observe_row(&mut self.observed, row, self.view)?;
+            if row.kind_at(self.view)?.is_some_and(|shown| Some(shown) != asked) {
                 return Err(Halt::WrongType);
             }
         }
@@ -265,9 +263,9 @@ impl<'a> Evaluation<'a> {
                 Ok(Content::Nothing)
             }
             Some(cell) => {
-                let shown = cell.at(self.view, rules).ok_or(Gone)?;
-                self.observed.see(&shown, rules);
-                Ok(shown.state.content(rules))
+                let shown = cell.at(self.view).ok_or(Gone)?;
+                self.observed.see(&shown);
+                Ok(shown.state.content())
             }
         }
     }
@@ -277,14 +275,13 @@ impl<'a> Evaluation<'a> {
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
             return Ok(Vec::new());
         };
-        let rules = self.keyspace.rules();
-        observe_row(&mut self.observed, row, self.view, rules)?;
-        if row.kind_at(self.view, rules)?.is_some_and(|shown| shown != kind) {
+        observe_row(&mut self.observed, row, self.view)?;
+        if row.kind_at(self.view)?.is_some_and(|shown| shown != kind) {
             return Err(Halt::WrongType);
         }
         let mut columns = Vec::new();
         for (column, cell) in row.cells().filter(|(column, _)| Kind::of(column) == Some(kind)) {
-            let content = cell.at(self.view, rules).ok_or(Gone)?.state.content(rules);
+            let content = cell.at(self.view).ok_or(Gone)?.state.content();
             if content != Content::Nothing {
                 columns.push((column.clone(), content));
             }
@@ -294,7 +291,6 @@ impl<'a> Evaluation<'a> {
 
     /// How many live columns a row of this kind has.
     pub fn count(&mut self, key: &[u8], kind: Kind) -> Result<usize, Halt> {
-        let rules = self.keyspace.rules();
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
             return Ok(0);
         };
@@ -302,8 +298,8 @@ impl<'a> Evaluation<'a> {
             return Ok(self.columns(key, kind)?.len());
         }
         let count = row.live_count(kind);
-        let other = row.kind(self.keyspace.rules()).is_some_and(|shown| shown != kind);
-        observe_row(&mut self.observed, row, self.view, rules)?;
+        let other = row.kind().is_some_and(|shown| shown != kind);
+        observe_row(&mut self.observed, row, self.view)?;
         if other { Err(Halt::WrongType) } else { Ok(count) }
     }
 
@@ -312,7 +308,7 @@ impl<'a> Evaluation<'a> {
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
             return Ok(None);
         };
-        Ok(row.deadline_at(self.view, self.keyspace.rules())?)
+        Ok(row.deadline_at(self.view)?)
     }
 
     /// Refuses a command before its first change, if what it is going to change would not fit into an entry beside what the same
@@ -361,11 +357,10 @@ impl<'a> Evaluation<'a> {
 
     /// The live columns of a row whose deadline has passed, and how they are seen.
     fn lapsed_columns(&self, key: &Bytes) -> Option<(Vec<Column>, View<'a>)> {
-        let rules = self.keyspace.rules();
         let row = self.keyspace.row(key)?;
-        let is_over = |view: View<'_>| match row.deadline_at(view, rules) {
+        let is_over = |view: View<'_>| match row.deadline_at(view) {
             Ok(Some(deadline)) => {
-                deadline <= self.at.ms() || row.kind_at(view, rules).is_ok_and(|kind| kind.is_none())
+                deadline <= self.at.ms() || row.kind_at(view).is_ok_and(|kind| kind.is_none())
             }
             _ => false,
         };
@@ -376,12 +371,12 @@ impl<'a> Evaluation<'a> {
             true => return None,
             false => View::Newest,
         };
-        Some((live_columns(row, view, rules), view))
+        Some((live_columns(row, view), view))
     }
 
     /// Whether a row shows no column of a kind.
     pub fn is_without(&self, key: &[u8], kind: Kind) -> bool {
-        self.keyspace.row(key).is_some_and(|row| !row.has_live(kind, self.view, self.keyspace.rules()))
+        self.keyspace.row(key).is_some_and(|row| !row.has_live(kind, self.view))
     }
 
     /// Sets a column. The additions seen are covered, those not seen survive on top.
@@ -401,18 +396,16 @@ impl<'a> Evaluation<'a> {
 
     /// Deletes the live columns and the deadline, those that the filter names, without observing them.
     pub fn clear_row(&mut self, key: &Bytes, doomed: impl Fn(&Column) -> bool) -> Result<(), Halt> {
-        let rules = self.keyspace.rules();
         let Some(row) = self.keyspace.row(key) else { return Ok(()) };
-        let mut columns = live_columns(row, self.view, rules);
+        let mut columns = live_columns(row, self.view);
         columns.retain(doomed);
         self.delete_columns(key, columns, self.view)
     }
 
     /// Deletes what is left of a row without a shown column: its deadline, and what another kind of value hid.
     pub fn clear_rest(&mut self, key: &Bytes) {
-        let rules = self.keyspace.rules();
         let Some(row) = self.keyspace.row(key) else { return };
-        for column in live_columns(row, self.view, rules) {
+        for column in live_columns(row, self.view) {
             self.delete_column(key, column, self.view);
         }
     }
@@ -421,22 +414,21 @@ impl<'a> Evaluation<'a> {
     pub fn add(&mut self, key: &Bytes, column: Column, amount: Decimal) {
         let writer = self.writer.as_ref().expect("only writes add");
         let (lane, stamp) = (writer.lane, writer.write.stamp);
-        let rules = self.keyspace.rules();
         let cell = self.keyspace.row(key).and_then(|row| row.cell(&column));
         let newest = cell.map(Cell::state);
-        let shown = cell.and_then(|cell| cell.at(self.view, rules));
+        let shown = cell.and_then(|cell| cell.at(self.view));
         // A base that this very write has set over an addition of its own covers every addition of this stamp.
         let covered =
             newest.is_some_and(|s| s.counter.iter().flat_map(|c| &c.seen).any(|seen| seen.stamp == stamp));
         // The owner orders all additions of its datacenter, so a running sum goes on from the latest, hidden or not.
-        let open = |state: &State| state.open_tally(lane, rules).is_some();
-        let tally = match newest.and_then(|state| state.open_tally(lane, rules)) {
+        let open = |state: &State| state.open_tally(lane).is_some();
+        let tally = match newest.and_then(|state| state.open_tally(lane)) {
             Some(tally) => tally.sum.checked_add(amount).map(|sum| Tally { series: tally.series, sum }),
             // Something hidden ended the series that is shown. A new one would take its sum out of the reader's sight.
             None if shown.as_ref().is_some_and(|shown| open(&shown.state)) => None,
             None => Some(Tally { series: Stamp { datacenter: lane, ..stamp }, sum: amount }),
         };
-        let total = shown.as_ref().map_or(Decimal::ZERO, |shown| number(&shown.state, rules));
+        let total = shown.as_ref().map_or(Decimal::ZERO, |shown| number(&shown.state));
         if let Some(hidden) = newest.and_then(|state| latest_of(state, lane)) {
             let latest_shown = shown.as_ref().and_then(|shown| latest_of(&shown.state, lane));
             if latest_shown.is_none_or(|latest| latest.stamp != hidden.stamp) {
@@ -482,12 +474,12 @@ pub fn element_bytes(key: &Bytes, name: &Bytes, value: usize) -> usize {
 }
 
 /// The kind that a row shows at a time; nothing if it is absent, or if that time is no longer known.
-pub fn shown_kind(row: &Row, at: LogicalTime, view: View<'_>, rules: Rules) -> Option<Kind> {
-    let deadline = row.deadline_at(view, rules).ok()?;
+pub fn shown_kind(row: &Row, at: LogicalTime, view: View<'_>) -> Option<Kind> {
+    let deadline = row.deadline_at(view).ok()?;
     if deadline.is_some_and(|deadline| deadline <= at.ms()) {
         return None;
     }
-    row.kind_at(view, rules).ok()?
+    row.kind_at(view).ok()?
 }
 
 /// The latest addition of a datacenter to a counter.
@@ -497,8 +489,8 @@ fn latest_of(state: &State, datacenter: DatacenterId) -> Option<&Addition> {
 }
 
 /// The value of a counter; zero for what is no number.
-fn number(state: &State, rules: Rules) -> Decimal {
-    match state.content(rules) {
+fn number(state: &State) -> Decimal {
+    match state.content() {
         Content::Nothing => Decimal::ZERO,
         Content::Number(number) => number,
         Content::Bytes(text) => Decimal::parse(&text).unwrap_or_default(),
@@ -518,9 +510,9 @@ fn present<'k>(
         return Ok(None);
     };
     let Some(cell) = row.cell(&Column::Deadline) else { return Ok(Some(row)) };
-    observed.see(&cell.at(view, keyspace.rules()).ok_or(Gone)?, keyspace.rules());
-    match row.deadline_at(view, keyspace.rules())? {
-        Some(deadline) if deadline <= at.ms() && keyspace.rules().hold(Rule::GoneAtTheDeadline) => {
+    observed.see(&cell.at(view).ok_or(Gone)?);
+    match row.deadline_at(view)? {
+        Some(deadline) if deadline <= at.ms() && Rule::GoneAtTheDeadline.holds() => {
             observed.valid_since(LogicalTime::from_ms(deadline));
             Ok(None)
         }
@@ -540,16 +532,16 @@ fn absent(keyspace: &Keyspace, observed: &mut Observed, view: View<'_>) -> Resul
 }
 
 /// Observes all of a row: what is shown depends on every column, the deleted ones too (trap 18).
-fn observe_row(observed: &mut Observed, row: &Row, view: View<'_>, rules: Rules) -> Result<(), Halt> {
+fn observe_row(observed: &mut Observed, row: &Row, view: View<'_>) -> Result<(), Halt> {
     for (column, cell) in row.cells() {
-        observed.see(&cell.at(view, rules).ok_or(Gone)?, rules);
+        observed.see(&cell.at(view).ok_or(Gone)?);
         // Another field or member may be missing: then it is a piece too.
         observed.pieces += usize::from(Kind::of(column) != Some(Kind::Text));
     }
     Ok(())
 }
 
-fn live_columns(row: &Row, view: View<'_>, rules: Rules) -> Vec<Column> {
-    let is_live = |cell: &Cell| cell.at(view, rules).is_some_and(|shown| shown.state.is_live(rules));
+fn live_columns(row: &Row, view: View<'_>) -> Vec<Column> {
+    let is_live = |cell: &Cell| cell.at(view).is_some_and(|shown| shown.state.is_live());
     row.all_cells().filter(|(_, cell)| is_live(cell)).map(|(column, _)| column.clone()).collect()
 }

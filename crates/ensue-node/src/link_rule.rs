@@ -1,14 +1,13 @@
-//! What a peer may say: whether a message that came over a link is its sender's to send, and ours to take.
+//! Who may say what: whether a message is its sender's to send, and ours to take.
 //!
-//! A link is between two cores, and the handshake has shown which. A message that came over it is refused unless it
-//! speaks for the core at its other end and to the core at this one. Between datacenters only what belongs to
-//! replication is taken, from a partition to its counterpart: requests of clients and the steps of transactions stay
-//! within
-//! a datacenter. So a peer speaks for its own datacenter's streams. Of others' it passes on only what was asked of
-//! it: a
-//! lost end of our own (`Regained`), the end of a dead datacenter's (`PassedOn`). Whether it was asked is the
-//! partition's
-//! question, and so is what the message says.
+//! A message speaks for the core that it came from, and to a core that is ours. Between datacenters only what belongs
+//! to replication is said, from a partition to its counterpart: requests of clients and the steps of transactions stay
+//! within a datacenter. So a peer speaks for its own datacenter's streams. Of others' it passes on only what was asked
+//! of it: a lost end of our own (`Regained`), the end of a dead datacenter's (`PassedOn`).
+//!
+//! Asked twice: of what came over a link, with the core that the handshake has shown at its other end; and by the door
+//! (`admission`), which also hears the other cores of the node, with the core that the message names. Whether what it
+//! says is possible is the door's question, and whether it was asked for is the partition's.
 
 use crate::config::Topology;
 use ensue_types::{CoreId, DatacenterId};
@@ -45,45 +44,60 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Judges a message that came to core `own` over its link with `peer`.
-pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelope) -> Result<(), NotTheirs> {
-    let here = CoreName { datacenter: topology.datacenter, core: own };
-    if !is_on(topology, envelope.from, peer) {
-        return Err(NotTheirs::From(Place(envelope.from)));
-    }
-    if !is_on(topology, envelope.to, here) {
-        return Err(NotTheirs::To(Place(envelope.to)));
-    }
-    let counterparts = match (envelope.from, envelope.to) {
-        (Address::Partition { partition: one, .. }, Address::Partition { partition: other, .. }) => {
-            one == other
+impl NotTheirs {
+    /// Without the place.
+    pub(crate) fn in_short(self) -> &'static str {
+        match self {
+            NotTheirs::From(_) => "a message in another's name",
+            NotTheirs::To(_) => "a message for another core",
+            NotTheirs::OnlyWithin => "a message that no datacenter sends another",
+            NotTheirs::OnlyBetween => "a message that is only said between datacenters",
+            NotTheirs::OtherStream => "a stream that is not one for its sender to speak of",
         }
-        _ => false,
-    };
-    // The partitions of a datacenter tell each other that it was declared dead.
+    }
+}
+
+/// Judges a message of core `peer` to core `own`.
+pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelope) -> Result<(), NotTheirs> {
+    let Envelope { from, to, message, .. } = envelope;
+    let here = CoreName { datacenter: topology.datacenter, core: own };
+    if core_of(topology, *from) != Some(peer) {
+        return Err(NotTheirs::From(Place(*from)));
+    }
+    if core_of(topology, *to) != Some(here) {
+        return Err(NotTheirs::To(Place(*to)));
+    }
     let own = topology.datacenter;
-    let is_own_death = matches!(envelope.message, Message::Dead { datacenter, .. } if datacenter == own);
-    match (peer.datacenter == own, is_replication(&envelope.message)) {
+    // The partitions of a datacenter tell each other that it was declared dead.
+    let is_own_death = matches!(message, Message::Dead { datacenter, .. } if *datacenter == own);
+    match (peer.datacenter == own, is_replication(message)) {
         (true, true) if is_own_death => Ok(()),
         (true, true) => Err(NotTheirs::OnlyBetween),
         (true, false) => Ok(()),
         (false, false) => Err(NotTheirs::OnlyWithin),
-        (false, true) if !counterparts => Err(NotTheirs::From(Place(envelope.from))),
-        (false, true) => judge_streams(topology, peer.datacenter, &envelope.message),
+        (false, true) if !are_counterparts(*from, *to) => Err(NotTheirs::From(Place(*from))),
+        (false, true) => judge_streams(own, peer.datacenter, message),
     }
 }
 
-/// Whether an address is a core's sessions, or a partition that lives on it.
-fn is_on(topology: &Topology, address: Address, core: CoreName) -> bool {
-    if address.datacenter() != core.datacenter {
-        return false;
-    }
-    let Some(there) = topology.datacenters.get(usize::from(core.datacenter.0)) else { return false };
-    match address {
-        Address::Core { core: named, .. } => named == core.core && named.0 < there.cores,
-        Address::Partition { partition, .. } => {
-            there.placement.get(usize::from(partition.0)).is_some_and(|&owner| owner == core.core)
+/// The core of an address, if the cluster has it: one that has sessions, or one on which a partition lives.
+pub(crate) fn core_of(topology: &Topology, address: Address) -> Option<CoreName> {
+    let datacenter = address.datacenter();
+    let there = topology.datacenters.get(usize::from(datacenter.0))?;
+    let core = match address {
+        Address::Core { core, .. } => (core.0 < there.cores).then_some(core),
+        Address::Partition { partition, .. } => there.placement.get(usize::from(partition.0)).copied(),
+    };
+    core.map(|core| CoreName { datacenter, core })
+}
+
+/// Whether both are partitions, of one number.
+fn are_counterparts(from: Address, to: Address) -> bool {
+    match (from, to) {
+        (Address::Partition { partition: one, .. }, Address::Partition { partition: other, .. }) => {
+            one == other
         }
+        _ => false,
     }
 }
 
@@ -111,14 +125,12 @@ fn is_replication(message: &Message) -> bool {
 
 /// Of whose streams these messages may speak: what is passed on is a third's, who is dead, and nobody living declares
 /// itself dead.
-fn judge_streams(topology: &Topology, peer: DatacenterId, message: &Message) -> Result<(), NotTheirs> {
-    let exists = |id: DatacenterId| usize::from(id.0) < topology.datacenters.len();
-    let is_third = |id: DatacenterId| exists(id) && id != peer && id != topology.datacenter;
+fn judge_streams(own: DatacenterId, peer: DatacenterId, message: &Message) -> Result<(), NotTheirs> {
     let is_theirs_to_say = match message {
-        Message::PassOn { origin, .. } | Message::PassedOn { origin, .. } => is_third(*origin),
-        Message::Dead { datacenter, .. } => exists(*datacenter) && *datacenter != peer,
-        Message::BranchLacking { dead, .. } => dead.iter().all(|&id| exists(id)),
-        Message::StreamAcknowledge(acknowledge) => acknowledge.applied.iter().all(|&(id, ..)| exists(id)),
+        Message::PassOn { origin, .. } | Message::PassedOn { origin, .. } => {
+            *origin != peer && *origin != own
+        }
+        Message::Dead { datacenter, .. } => *datacenter != peer,
         _ => true,
     };
     is_theirs_to_say.then_some(()).ok_or(NotTheirs::OtherStream)

@@ -44,8 +44,9 @@ pub struct UnknownProtocol {
 pub fn protocols(config: &NodeConfig) -> Result<Protocols, UnknownProtocol> {
     let options = options(config);
     let each = config.protocols.iter().enumerate().map(|(keyspace, name)| {
-        ensue_protocol::by_name(name, options, config.rules)
-            .ok_or_else(|| UnknownProtocol { keyspace, name: name.clone() })
+        let registration = ensue_protocol::find_in(config.registry, name);
+        let registration = registration.ok_or_else(|| UnknownProtocol { keyspace, name: name.clone() })?;
+        Ok((registration.make)(options))
     });
     Ok(Arc::new(each.collect::<Result<Vec<_>, _>>()?))
 }
@@ -165,13 +166,13 @@ impl Node {
         }
         let mut released = Vec::new();
         for (&id, partition) in &mut self.partitions {
-            while let Some(op) = partition.disk.pop_front() {
+            while let Some(op) = partition.cx.disk_ops.pop_front() {
                 self.outputs.push_back(Output::Disk { partition: id, op });
             }
-            while let Some(trace) = partition.traces.pop_front() {
+            while let Some(trace) = partition.cx.traces.pop_front() {
                 self.outputs.push_back(Output::Trace(trace));
             }
-            while let Some(envelope) = partition.outbox.next() {
+            while let Some(envelope) = partition.cx.outbox.next() {
                 released.push(envelope);
             }
         }

@@ -179,11 +179,11 @@ mod tests {
         assert!(matches!(gather.problem, Some(CannotRestamp::Foreign { .. })));
 
         let vector = |time: u64| {
-            let protocol = ensue_protocol::by_name("cure", Default::default(), Default::default()).unwrap();
+            let protocol = ensue_protocol::by_name("cure", Default::default()).unwrap();
             let stamp = ensue_types::Stamp { time: LogicalTime(time), datacenter: OWN, ..Default::default() };
             let source = ensue_types::Source { operation: Default::default(), stamp, dependencies: None };
             let mut facts = Opaque::default();
-            protocol.observe(&mut facts, &[source]);
+            protocol.record_reads(&mut facts, &[source], &[]);
             facts
         };
         let mut gather = gathered(&[]);

@@ -4,43 +4,37 @@
 //! ordered queue. It promises program order within a connection, that no answer is given which is not true, and that
 //! every command is answered within its time. It keeps nothing durable and evaluates nothing: owners do.
 //!
-//! - On commands: the session's turn runs until it must wait (`turn`); neighbours for one partition travel together (`batch`).
-//! - Over several owners: read transactions (`read`), write transactions (`write`, `multi`), or side by side (`parallel`).
+//! - On commands: the session's turn runs until it must wait. `turn` is the conductor: it alone knows the order of
+//!   things.
+//! - The parts: `commands` (batches, plans in parallel, local answers), `transactions` (reads and writes of several
+//!   owners as one, MULTI), `causal` (tokens, replicas, shared contexts), `admin` (clients, metrics, dead datacenters).
+//!   Each takes what it needs as arguments (`cx`), returns what it comes to (`step`), and names no other.
 //! - On an answer: it belongs to the present exchange of its session, by its sequence, or it is dropped (`exchange`).
 
-mod batch;
+mod admin;
 mod causal;
-mod client;
-mod combine;
+mod commands;
 mod connection;
-mod cut;
-mod dead;
-mod desk;
-mod everywhere;
+mod contexts;
+mod core_state;
+mod cx;
 mod exchange;
 mod failure;
-mod handshake;
-mod info;
 mod links;
-mod local;
-mod merge;
-mod multi;
-mod parallel;
+mod output;
 mod plan;
-mod read;
-mod rename;
-mod replicas;
-mod shared;
-mod survey;
-mod token;
+mod reply_buffer;
+mod requests;
+mod step;
+mod timers;
+mod transactions;
 mod turn;
-mod write;
 mod write_marks;
 
 use crate::links::LinkReport;
 use crate::{NodeConfig, Trace};
-use connection::{Life, Session, TurnUsed};
-use desk::Desk;
+use connection::Session;
+use core_state::CoreState;
 use ensue_protocol::Protocol;
 use ensue_types::{Args, CoreId, Now, RequestId, SessionId};
 use ensue_wire::{Address, CoreQuery, Envelope, Message};
@@ -49,37 +43,20 @@ use hashbrown::HashMap;
 use std::sync::Arc;
 use turn::Turn;
 
-/// What leaves the sessions. The order is the order of effects.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum SessionOutput {
-    /// Encoded answers to `answered` commands of a client, and whether it waits for its next turn.
-    Reply {
-        session: SessionId,
-        bytes: Vec<u8>,
-        answered: u32,
-        wants_turn: bool,
-    },
-    /// Close this connection after what was written to it.
-    Disconnect {
-        session: SessionId,
-    },
-    /// To a partition or a core of this datacenter.
-    Send(Envelope),
-    Trace(Trace),
-}
+pub(crate) use output::SessionOutput;
 
 /// The client connections of one core.
 #[derive(Clone, Debug)]
 pub(crate) struct Sessions {
     sessions: HashMap<SessionId, Box<Session>, FixedState>,
-    desk: Desk,
+    core: CoreState,
 }
 
 impl Sessions {
     /// No connection yet. The protocols are one a keyspace.
     pub(crate) fn new(config: Arc<NodeConfig>, protocols: Arc<Vec<Box<dyn Protocol>>>) -> Sessions {
         let sessions = HashMap::with_hasher(FixedState::default());
-        Sessions { sessions, desk: Desk::new(config, protocols) }
+        Sessions { sessions, core: CoreState::new(config, protocols) }
     }
 
     pub(crate) fn on_connected(
@@ -89,44 +66,26 @@ impl Sessions {
         address: String,
         local_address: String,
     ) {
-        let keyspaces = self.desk.protocols.len();
-        let authenticated = self.desk.config.password.is_none();
+        let keyspaces = self.core.protocols.len();
+        let authenticated = self.core.config.password.is_none();
         let addresses = [address, local_address];
         let fresh = Session::new(now, session, addresses, keyspaces, authenticated);
-        self.desk.counters.connections += 1;
-        self.desk.connected.insert(session);
+        self.core.on_connected(session);
         self.sessions.insert(session, Box::new(fresh));
     }
 
     /// A turn, and commands in the order of the client, who waits for no more answers than the listener lets it.
     pub(crate) fn on_commands(&mut self, now: Now, session: SessionId, commands: Vec<Args>) {
-        self.with(now, session, |turn| {
-            if turn.session.life != Life::Open {
-                return;
-            }
-            turn.session.turn = TurnUsed::default();
-            if !commands.is_empty() {
-                turn.session.active_us = now.monotonic_us;
-            }
-            if turn.session.queue.is_empty() {
-                turn.session.queue = commands.into();
-            } else {
-                turn.session.queue.extend(commands);
-            }
-            turn.advance();
-        });
+        self.with(now, session, |turn| turn.on_commands(commands));
     }
 
     pub(crate) fn on_broke(&mut self, now: Now, session: SessionId, error: String) {
-        self.with(now, session, |turn| {
-            turn.session.broke = Some(error);
-            turn.advance();
-        });
+        self.with(now, session, |turn| turn.on_framing_lost(error));
     }
 
     pub(crate) fn on_gone(&mut self, now: Now, session: SessionId) {
-        self.desk.connected.remove(&session);
-        self.with(now, session, |turn| turn.leave());
+        self.core.on_gone(session);
+        self.with(now, session, |turn| turn.on_gone());
     }
 
     /// A message addressed to this core: an answer to one of its sessions, or a question to all of them.
@@ -136,33 +95,30 @@ impl Sessions {
             return self.on_query(now, from, request, &query);
         }
         if let Message::DependenciesMet { check, gone } = message {
-            let Some(&session) = self.desk.checks.get(&check) else { return };
-            return self.with(now, session, |turn| {
-                turn.see(time);
-                turn.on_dependencies_met(check, &gone);
-            });
+            let Some(session) = self.core.waits_for_check(check) else { return };
+            return self.with(now, session, |turn| turn.on_dependencies_met(check, time, &gone));
         }
         let Some(request) = answered_request(&message) else {
-            return self.desk.trace(Trace::Refused { what: "a message that sessions do not take" });
+            return self.core.trace(Trace::Refused { what: "a message that sessions do not take" });
         };
-        if request.core == self.desk.config.core && request.boot == self.desk.config.boot {
+        if request.core == self.core.config.core && request.boot == self.core.config.boot {
             self.with(now, request.session, |turn| turn.on_answer(request.sequence, time, message));
         }
     }
 
     /// A core of this datacenter can be asked from now on.
     pub(crate) fn on_link_up(&mut self, core: CoreId) {
-        self.desk.links.on_up(core);
+        self.core.on_link_up(core);
     }
 
     /// Whoever owns the sockets says how the links are.
     pub(crate) fn on_link_report(&mut self, report: LinkReport) {
-        self.desk.link_reports.insert(report.datacenter, report);
+        self.core.on_link_report(report);
     }
 
     /// A core of this datacenter became unreachable: what it was asked will not be answered.
     pub(crate) fn on_link_down(&mut self, now: Now, core: CoreId) {
-        self.desk.links.on_down(core);
+        self.core.on_link_down(core);
         for session in self.in_order() {
             self.with(now, session, |turn| turn.on_link_down(core));
         }
@@ -170,51 +126,37 @@ impl Sessions {
 
     /// No command is begun from now on; what was begun goes on.
     pub(crate) fn on_shutdown(&mut self) {
-        self.desk.stopping = true;
+        self.core.on_shutdown();
     }
 
     pub(crate) fn on_timer(&mut self, now: Now) {
-        while let Some(&(due_us, session)) = self.desk.timers.first() {
-            if due_us > now.monotonic_us {
-                break;
-            }
-            self.desk.timers.pop_first();
+        while let Some(session) = self.core.timers.pop_expired(now) {
             self.with(now, session, |turn| turn.on_timer());
         }
     }
 
     /// When `on_timer` is due, in microseconds of `Now::monotonic_us`.
     pub(crate) fn next_timer(&self) -> Option<u64> {
-        self.desk.timers.first().map(|(due_us, _)| *due_us)
+        self.core.timers.first()
     }
 
     /// The next output, oldest first; drain until empty after each input.
     pub(crate) fn next_output(&mut self) -> Option<SessionOutput> {
-        self.desk.outputs.pop_front()
+        self.core.next_output()
     }
 
     /// Runs one session's turn, and what it meant for other sessions.
     fn with(&mut self, now: Now, id: SessionId, run: impl FnOnce(&mut Turn<'_>)) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        run(&mut Turn { now, session, desk: &mut self.desk });
-        let finished = session.is_finished();
-        if finished {
-            self.remove_finished(id);
+        run(&mut Turn::new(now, session, &mut self.core));
+        if session.is_finished() {
+            session.stop(&mut self.core.timers);
+            self.sessions.remove(&id);
         }
-        while let Some(doomed) = self.desk.doomed.pop() {
+        while let Some(doomed) = self.core.next_doomed() {
             if let Some(session) = self.sessions.get_mut(&doomed) {
-                Turn { now, session, desk: &mut self.desk }.close();
+                Turn::new(now, session, &mut self.core).close();
             }
-        }
-    }
-
-    fn remove_finished(&mut self, id: SessionId) {
-        let finished = self.sessions.get(&id).is_some_and(|session| session.is_finished());
-        if !finished {
-            return;
-        }
-        if let Some(watched_us) = self.sessions.remove(&id).and_then(|session| session.watched_us) {
-            self.desk.timers.remove(&(watched_us, id));
         }
     }
 
@@ -225,23 +167,22 @@ impl Sessions {
         match query {
             CoreQuery::ClientList => {
                 for id in self.in_order() {
-                    if let Some(session) = self.sessions.get(&id).filter(|session| session.life == Life::Open)
-                    {
-                        text.push_str(&client::line(session, now));
+                    if let Some(line) = self.sessions.get(&id).and_then(|session| session.line(now)) {
+                        text.push_str(&line);
                         text.push('\n');
                     }
                 }
             }
             CoreQuery::Figures => {
-                let counters = self.desk.counters;
-                text = self.desk.link_reports.values().map(crate::links::line).collect();
-                figures.push(("connected_clients".to_owned(), self.desk.connected.len() as i64));
+                let counters = self.core.counters;
+                text = self.core.link_reports().map(crate::links::line).collect();
+                figures.push(("connected_clients".to_owned(), self.core.clients() as i64));
                 figures.push(("total_connections_received".to_owned(), counters.connections as i64));
                 figures.push(("total_commands_processed".to_owned(), counters.commands as i64));
             }
         }
         let answer = Message::CoreAnswer { request, text: text.into(), figures };
-        self.desk.send(from, ensue_types::LogicalTime::ZERO, answer);
+        self.core.send(from, ensue_types::LogicalTime::ZERO, answer);
     }
 
     fn in_order(&self) -> Vec<SessionId> {

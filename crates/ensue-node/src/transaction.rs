@@ -20,8 +20,11 @@ mod durable;
 mod participant;
 
 use crate::order::WorkId;
-use crate::partition::{Partition, Work};
-use ensue_types::{DatacenterId, OperationId, PartitionId, Position};
+use crate::partition::Others;
+use crate::partition::Work;
+use crate::partition::{Cx, coordinator_of};
+use ensue_types::{DatacenterId, Opaque, OperationId, PartitionId, Position, Rule};
+use ensue_wire::Message;
 use std::collections::BTreeMap;
 
 pub(crate) use coordinator::{Announced, Committing, Coordinated, Voting, VotingKind};
@@ -86,32 +89,61 @@ impl Transactions {
     }
 }
 
-impl Partition {
+impl Transactions {
     /// The transaction that a piece of work belongs to.
     pub(crate) fn transaction_name(&self, work: &Work) -> Option<OperationId> {
         match work {
             Work::LocalPart(transaction) => Some(*transaction),
-            Work::ReplicatedPart(origin, position) => self.transactions.replicated_at(*origin, *position),
+            Work::ReplicatedPart(origin, position) => self.replicated_at(*origin, *position),
             Work::Commands(_) | Work::Entry(..) => None,
         }
     }
+}
 
+impl Cx {
+    pub(crate) fn vote_again(&mut self, transaction: OperationId) {
+        self.send_local(coordinator_of(transaction), Message::Vote { transaction });
+    }
+
+    pub(crate) fn send_committed(
+        &mut self,
+        transaction: OperationId,
+        replies: Vec<(u32, ensue_types::Reply)>,
+        seen: Opaque,
+    ) {
+        let message = Message::Committed { transaction, replies, seen };
+        self.send_local(coordinator_of(transaction), message);
+    }
+
+    pub(crate) fn tell_again(&mut self, transaction: OperationId) {
+        if Rule::TellAgainWhatIsDone.holds() {
+            self.send_committed(transaction, Vec::new(), Opaque::default());
+        }
+    }
+}
+
+impl Transactions {
     /// After a link broke: asks the partitions behind it again for whatever they owe.
-    pub(crate) fn ask_transactions_again(&mut self, owns: &dyn Fn(PartitionId) -> bool) {
-        let coordinated: Vec<OperationId> = self.transactions.coordinated.keys().copied().collect();
+    pub(crate) fn ask_transactions_again(
+        &mut self,
+        cx: &mut Cx,
+        others: &Others,
+        owns: &dyn Fn(PartitionId) -> bool,
+    ) {
+        let coordinated: Vec<OperationId> = self.coordinated.keys().copied().collect();
         for transaction in coordinated {
             self.repeat_decision(transaction, owns);
-            self.ask_participants(transaction, owns);
-            self.await_parts(transaction, owns);
+            self.ask_participants(cx, transaction, owns);
+            self.await_parts(cx, others, transaction, owns);
         }
-        self.report_parts_again(owns);
-        let local: Vec<OperationId> = self.transactions.local_parts.keys().copied().collect();
+        self.report_parts_again(cx, owns);
+        let local: Vec<OperationId> = self.local_parts.keys().copied().collect();
         for transaction in local.into_iter().filter(|t| owns(t.partition)) {
-            self.vote_again(transaction);
+            cx.vote_again(transaction);
         }
-        let replicated: Vec<OperationId> = self.transactions.replicated_parts.keys().copied().collect();
+        let replicated: Vec<OperationId> = self.replicated_parts.keys().copied().collect();
         for transaction in replicated.into_iter().filter(|t| owns(t.partition)) {
-            self.notify_again(transaction);
+            self.notify_again(cx, others, transaction);
         }
     }
 }

@@ -1,22 +1,24 @@
 //! What a protocol lets a read see, as the store asks for it: version by version.
 
 use crate::evaluate::Observed;
-use ensue_protocol::{Choice, Protocol, Sight};
+use ensue_protocol::{Choice, Protocol, VisibilityPredicate};
 use ensue_store::view::View;
 use ensue_types::{LogicalTime, Source};
 
-/// The versions that a protocol shows at a sight.
+/// The versions that a visibility predicate lets a reader see.
 #[derive(Clone, Copy)]
 pub(crate) struct Shown<'a> {
     pub(crate) protocol: &'a dyn Protocol,
-    pub(crate) sight: &'a Sight,
+    pub(crate) predicate: &'a VisibilityPredicate,
 }
 
 impl<'a> Shown<'a> {
     /// Nothing where the newest is shown whatever it is.
     pub(crate) fn of(protocol: &'a dyn Protocol, choice: &'a Choice) -> Option<Shown<'a>> {
         match choice {
-            Choice::Shown(sight) | Choice::NewestIfWhole(sight) => Some(Shown { protocol, sight }),
+            Choice::Shown(predicate) | Choice::NewestIfWhole(predicate) => {
+                Some(Shown { protocol, predicate })
+            }
             Choice::Newest | Choice::Wait => None,
         }
     }
@@ -24,13 +26,14 @@ impl<'a> Shown<'a> {
 
 impl ensue_types::Sight for Shown<'_> {
     fn shows(&self, source: &Source, _since: LogicalTime) -> bool {
-        self.protocol.shows(self.sight, source)
+        self.protocol.is_visible(self.predicate, source)
     }
 }
 
-/// Whether a sight shows all that was looked at, or it was one version.
+/// Whether a predicate lets its reader see all that was read, or it was one version.
 pub(crate) fn is_whole(shown: &Shown<'_>, observed: &Observed) -> bool {
-    observed.pieces <= 1 || observed.sources.iter().all(|source| shown.protocol.shows(shown.sight, source))
+    observed.pieces <= 1
+        || observed.sources.iter().all(|source| shown.protocol.is_visible(shown.predicate, source))
 }
 
 /// The view of what is shown, or another one where the newest is.

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use ensue_node::{
     AppendFsync, DatacenterTopology, FirstStart, Input, Node, NodeConfig, Output, Topology, Trace, Tuning,
 };
-use ensue_store::disk::{DiskDone, DiskOp, FileName};
-use ensue_types::{CoreId, DatacenterId, Now, PartitionId, Position, Rules, SessionId, limits, partition_of};
+use ensue_store::testing::{Files, carry_out};
+use ensue_types::{CoreId, DatacenterId, Now, PartitionId, Position, SessionId, limits, partition_of};
 use ensue_wire::testing::generated;
 use ensue_wire::{Address, Envelope, Message, decode, encode};
 use proptest::strategy::{Strategy, ValueTree};
@@ -34,7 +34,6 @@ const ASKER: SessionId = SessionId(2);
 const REMEMBERED: usize = 1_000;
 
 type Site = (DatacenterId, CoreId);
-type Files = BTreeMap<FileName, Vec<u8>>;
 
 /// A source of chance.
 struct Chance(u64);
@@ -81,6 +80,7 @@ fn config((datacenter, core): Site, boot: u32, boot_id: u8) -> NodeConfig {
         cluster: 1,
         topology: topology(datacenter),
         core,
+        registry: &ensue_protocol::REGISTRY,
         protocols: (0..usize::from(limits::KEYSPACES))
             .map(|keyspace| PROTOCOLS[keyspace % PROTOCOLS.len()].to_owned())
             .collect(),
@@ -96,7 +96,6 @@ fn config((datacenter, core): Site, boot: u32, boot_id: u8) -> NodeConfig {
         directives: Vec::new(),
         info: Vec::new(),
         tuning: Tuning { segment_bytes: 256 << 10, checkpoint_bytes: 1 << 20, ..Tuning::default() },
-        rules: Rules::default(),
     }
 }
 
@@ -272,43 +271,6 @@ impl Cluster {
             self.command(site, WORKER, &line);
         }
         self.settle();
-    }
-}
-
-fn carry_out(files: &mut Files, op: DiskOp) -> DiskDone {
-    match op {
-        DiskOp::List => {
-            let files = files.iter().map(|(name, bytes)| (*name, bytes.len() as u64));
-            DiskDone::Listed { files: files.collect() }
-        }
-        DiskOp::Append { file, bytes } => {
-            files.entry(file).or_default().extend_from_slice(&bytes);
-            DiskDone::Appended { file }
-        }
-        DiskOp::Sync { file } => DiskDone::Synced { file },
-        DiskOp::Replace { file, bytes } => {
-            files.insert(file, bytes.to_vec());
-            DiskDone::Replaced { file }
-        }
-        DiskOp::Rewrite { file } => DiskDone::Rewritten { file },
-        DiskOp::Overwrite { file, bytes } => {
-            files.insert(file, bytes.to_vec());
-            DiskDone::Replaced { file }
-        }
-        DiskOp::Read { file, offset, length } => {
-            let bytes = files.get(&file).map_or(&[][..], Vec::as_slice);
-            let start = bytes.len().min(offset as usize);
-            let end = bytes.len().min(start + length as usize);
-            DiskDone::Read { file, offset, bytes: Bytes::copy_from_slice(&bytes[start..end]) }
-        }
-        DiskOp::Truncate { file, length } => {
-            files.entry(file).or_default().truncate(length as usize);
-            DiskDone::Truncated { file }
-        }
-        DiskOp::Delete { file } => {
-            files.remove(&file);
-            DiskDone::Deleted { file }
-        }
     }
 }
 

@@ -1,17 +1,51 @@
 //! What a session of a branching keyspace remembers: where it goes on from, and its own ways.
 //!
-//! Its default constraints, and that a transaction of it is open, stay with the session when it takes over the past of another.
+//! Its default constraints, and that a transaction of it is open, stay with the session when it takes over the past of
+//! another.
 //!
 //! ```text
-//! version u8 = 1 | open u8 | anchors u8 count, u64 each | begin u16 length, text | end u16 length, text | operations (facts.rs)
+//! version u8 = 1 | open u8 | anchors u8 count, u64 each | begin u16 length, text | end u16 length, text | operations (dependency_set.rs)
 //! ```
 
-use crate::{Malformed, facts};
-use ensue_types::{Dependency, Opaque};
+use crate::{Family, Malformed, Past, Visibility, dependency_set};
+use ensue_types::{Dependency, Opaque, OperationId, Source};
 
 const VERSION: u8 = 1;
 /// A session that took over the pasts of more sessions than this goes on from the highest of them.
-pub(crate) const ANCHORS_MAX: usize = 64;
+const ANCHORS_MAX: usize = 64;
+
+/// The family of the branching keyspaces: states know themselves what they come from, so little is asked here.
+#[derive(Clone, Copy, Debug)]
+pub struct States;
+
+impl Family for States {
+    fn record_reads(&self, _context: &mut Opaque, _read: &[Source], _settled: &[Source]) {}
+
+    fn record_write(&self, _context: &mut Opaque, _write: &Source) {}
+
+    fn dependencies(&self, _context: &Opaque, _observed: &[Source]) -> Opaque {
+        Opaque::default()
+    }
+
+    fn visibility(&self, _operation: OperationId, _dependencies: &Opaque) -> Result<Visibility, Malformed> {
+        Ok(Visibility::Now)
+    }
+
+    fn merge(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
+        let mut own = Anchor::decode(context)?;
+        let other = Anchor::decode(other)?;
+        own.states.extend(other.states);
+        own.states.sort_unstable_by(|a, b| b.cmp(a));
+        own.states.dedup();
+        dependency_set::add(&mut own.operations, other.operations, ANCHORS_MAX);
+        *context = own.encode();
+        Ok(())
+    }
+
+    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
+        Ok(Past::Operations(Anchor::decode(context)?.operations))
+    }
+}
 
 /// What a session of a branching keyspace remembers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,7 +82,7 @@ impl Anchor {
         let states = states.collect();
         let begin = text(&mut from)?;
         let end = text(&mut from)?;
-        let operations = facts::decode(&Opaque(from.to_vec()))?;
+        let operations = dependency_set::decode(&Opaque(from.to_vec()))?;
         Ok(Anchor { open, states, begin, end, operations })
     }
 
@@ -65,7 +99,7 @@ impl Anchor {
             out.extend_from_slice(&length.to_le_bytes());
             out.extend_from_slice(text);
         }
-        out.extend_from_slice(&facts::encode(&self.operations).0);
+        out.extend_from_slice(&dependency_set::encode(&self.operations).0);
         Opaque(out)
     }
 }
@@ -114,5 +148,16 @@ mod tests {
             assert_eq!(Anchor::decode(&Opaque(bytes.0[..end].to_vec())), Err(Malformed), "{end} bytes");
         }
         assert_eq!(Anchor::decode(&Opaque::default()), Ok(Anchor::default()));
+    }
+
+    #[test]
+    fn another_past_is_taken_over_but_not_its_ways() {
+        let mut own = Anchor { begin: b"ANY".to_vec(), states: vec![3], ..Anchor::default() }.encode();
+        let other =
+            Anchor { open: true, end: b"PARENT".to_vec(), states: vec![7, 3], ..Anchor::default() }.encode();
+        States.merge(&mut own, &other).unwrap();
+        let joined = Anchor::decode(&own).unwrap();
+        assert_eq!((joined.open, &joined.begin[..], joined.end.len()), (false, &b"ANY"[..], 0));
+        assert_eq!(joined.states, [7, 3]);
     }
 }

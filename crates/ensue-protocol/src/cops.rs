@@ -27,96 +27,50 @@
 //! - A write that reads to write (`INCR`, `APPEND`) depends on what it read; the paper has only blind puts.
 //! - The paper's client library holds the context; here the server's session does, for stock Redis clients.
 
-use crate::eiger::{add, carried, exactly, join, verdict};
-use crate::{Capabilities, Malformed, Needs, Options, Past, Protocol, SnapshotReads, Verdict, facts};
-use ensue_types::{Opaque, OperationId, Rule, Rules, Source};
+use crate::operations::{self, Operations};
+use crate::{Capabilities, Family, Needs, Options, Profile, Promises, Protocol, Registration, SnapshotReads};
+use ensue_types::{Opaque, OperationId};
+
+/// The protocol, as it is registered.
+pub const REGISTRATION: Registration = Registration {
+    name: "cops",
+    capabilities: CAPABILITIES,
+    promises: Promises::CAUSAL_SINGLE_KEYS,
+    make: |options| Box::new(Cops::new(&REGISTRATION, Needs::default(), options)),
+};
+
+pub(crate) const CAPABILITIES: Capabilities = Capabilities {
+    snapshot_reads: SnapshotReads::None,
+    write_transactions: false,
+    causality: true,
+    available: true,
+};
 
 /// The protocol, with its bound on contexts; or one that does with conflicts something else.
 #[derive(Debug)]
-pub struct Cops {
-    name: &'static str,
-    needs: Needs,
-    options: Options,
-    rules: Rules,
+pub(crate) struct Cops {
+    profile: Profile,
+    family: Operations,
 }
 
 impl Cops {
-    pub fn new(options: Options, rules: Rules) -> Cops {
-        Cops::called("cops", Needs::default(), options, rules)
-    }
-
-    pub(crate) fn called(name: &'static str, needs: Needs, options: Options, rules: Rules) -> Cops {
-        Cops { name, needs, options, rules }
+    pub(crate) fn new(registration: &Registration, needs: Needs, options: Options) -> Cops {
+        let family = Operations { bound: options.context_operations_max };
+        Cops { profile: registration.profile(needs), family }
     }
 }
 
 impl Protocol for Cops {
-    fn name(&self) -> &'static str {
-        self.name
+    fn profile(&self) -> &Profile {
+        &self.profile
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            snapshot_reads: SnapshotReads::None,
-            write_transactions: false,
-            causality: true,
-            available: true,
-        }
-    }
-
-    fn needs(&self) -> Needs {
-        self.needs
-    }
-
-    fn observe(&self, context: &mut Opaque, sources: &[Source]) {
-        if !sources.is_empty() {
-            add(context, sources.iter().map(exactly), self.options.context_operations_max, self.rules);
-        }
-    }
-
-    fn remembers_settled(&self) -> bool {
-        false
-    }
-
-    fn wrote(&self, context: &mut Opaque, write: &Source) {
-        *context = match self.rules.hold(Rule::ResetKeepsTheWrite) {
-            true => facts::encode(&[exactly(write)]),
-            false => Opaque::default(),
-        };
-    }
-
-    fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
-        join(context, other, self.options.context_operations_max, self.rules)
-    }
-
-    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
-        facts::decode(context).map(Past::Operations)
-    }
-
-    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
-        if self.rules.hold(Rule::NearestHoldsTheReads) {
-            return carried(context, observed, self.rules);
-        }
-        // Broken on purpose: one of them is taken for all that is near.
-        let mut nearest = facts::decode(context).unwrap_or_default();
-        nearest.truncate(1);
-        carried(&facts::encode(&nearest), observed, self.rules)
-    }
-
-    fn verdict(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Verdict, Malformed> {
-        verdict(dependencies)
-    }
-
-    fn keeps_old_versions(&self) -> bool {
-        false
+    #[inline]
+    fn family(&self) -> &dyn Family {
+        &self.family
     }
 
     fn forget(&self, context: &mut Opaque, is_everywhere: &dyn Fn(&OperationId) -> bool) {
-        let mut nearest = facts::decode(context).unwrap_or_default();
-        let before = nearest.len();
-        nearest.retain(|dependency| !is_everywhere(&dependency.operation));
-        if nearest.len() < before {
-            *context = facts::encode(&nearest);
-        }
+        operations::forget(context, is_everywhere);
     }
 }

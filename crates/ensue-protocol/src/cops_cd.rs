@@ -21,12 +21,16 @@
 //! - A handler must be idempotent too: what is merged again after a restart must not count twice.
 //! - A delete is a put of nothing. A value in conflict with it stays, but for the handler `newest`. Additions to a counter conflict with nothing.
 
-use crate::cops::Cops;
-use crate::{Needs, Options};
-use ensue_types::Rules;
+use crate::cops::{CAPABILITIES, Cops};
+use crate::{Needs, Promises, Registration};
 
-/// The protocol: in everything but conflicts, `cops`.
-pub fn new(options: Options, rules: Rules) -> Cops {
-    let needs = Needs { previous_versions: true, siblings: true, ..Needs::default() };
-    Cops::called("cops-cd", needs, options, rules)
-}
+/// The protocol, as it is registered: in everything but conflicts, `cops`.
+pub const REGISTRATION: Registration = Registration {
+    name: "cops-cd",
+    capabilities: CAPABILITIES,
+    promises: Promises { folds: true, ..Promises::CAUSAL_SINGLE_KEYS },
+    make: |options| {
+        let needs = Needs { previous_versions: true, siblings: true, ..Needs::default() };
+        Box::new(Cops::new(&REGISTRATION, needs, options))
+    },
+};

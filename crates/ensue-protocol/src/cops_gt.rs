@@ -30,121 +30,58 @@
 //! - A write that reads to write (`INCR`, `APPEND`) depends on what it read; the paper has only blind puts.
 //! - The paper's client library holds the context; here the server's session does, for stock Redis clients.
 
-use crate::lists::Lists;
+use crate::lists::{Lists, ListsFamily};
 use crate::{
-    Again, Capabilities, Judgement, Malformed, Needs, Options, Past, Protocol, Share, SnapshotReads, Verdict,
-    eiger, pocc,
+    Again, Capabilities, Family, Needs, Options, Profile, Promises, Protocol, Recency, Registration, Share,
+    SnapshotCheck, SnapshotReads, eiger, pocc,
 };
-use ensue_types::{Extent, Opaque, OperationId, Rule, Rules, Source};
+use ensue_types::{Opaque, OperationId};
 use std::collections::BTreeSet;
+
+/// The protocol, as it is registered.
+pub const REGISTRATION: Registration = Registration {
+    name: "cops-gt",
+    capabilities: Capabilities {
+        snapshot_reads: SnapshotReads::TwoRounds,
+        write_transactions: false,
+        causality: true,
+        available: true,
+    },
+    // What a read of several sees is of the moment when the latest of its values became visible, or earlier.
+    promises: Promises { snapshots: true, recency: Recency::SingleReads, ..Promises::CAUSAL_SINGLE_KEYS },
+    make: |options| Box::new(CopsGt::new(options)),
+};
 
 /// The protocol, with its bound on contexts.
 #[derive(Debug)]
-pub struct CopsGt {
-    options: Options,
-    rules: Rules,
+struct CopsGt {
+    profile: Profile,
+    family: ListsFamily,
 }
 
 impl CopsGt {
-    pub fn new(options: Options, rules: Rules) -> CopsGt {
-        CopsGt { options, rules }
+    fn new(options: Options) -> CopsGt {
+        let stabilization_ms = Some(pocc::FLOOR_INTERVALS * options.stabilization_ms);
+        let needs = Needs { versions: true, stabilization_ms, ..Needs::default() };
+        let family = ListsFamily { bound: options.context_operations_max };
+        CopsGt { profile: REGISTRATION.profile(needs), family }
     }
-
-    fn bounded(&self, mut lists: Lists) -> Opaque {
-        lists.fold(self.options.context_operations_max);
-        if !self.rules.hold(Rule::FoldCoversAll) {
-            // Broken on purpose: what is too much is left out.
-            lists.nearest.retain(|dependency| dependency.extent == Extent::Exact);
-        }
-        lists.encode()
-    }
-}
-
-/// Adds what was read, with all that it depends on.
-fn add(lists: &mut Lists, sources: &[Source]) {
-    for carried in sources.iter().filter_map(|source| source.dependencies.as_deref()) {
-        lists.imply(&Lists::known(carried));
-    }
-    sources.iter().for_each(|source| lists.add_nearest(source.operation));
 }
 
 impl Protocol for CopsGt {
-    fn name(&self) -> &'static str {
-        "cops-gt"
+    fn profile(&self) -> &Profile {
+        &self.profile
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            snapshot_reads: SnapshotReads::TwoRounds,
-            write_transactions: false,
-            causality: true,
-            available: true,
-        }
+    #[inline]
+    fn family(&self) -> &dyn Family {
+        &self.family
     }
 
-    fn needs(&self) -> Needs {
-        let stabilization_ms = Some(pocc::FLOOR_INTERVALS * self.options.stabilization_ms);
-        Needs { versions: true, stabilization_ms, ..Needs::default() }
-    }
-
-    fn observe(&self, context: &mut Opaque, sources: &[Source]) {
-        let mut lists = Lists::known(context);
-        add(&mut lists, sources);
-        *context = self.bounded(lists);
-    }
-
-    fn remembers_settled(&self) -> bool {
-        false
-    }
-
-    fn wrote(&self, context: &mut Opaque, write: &Source) {
-        let mut lists = Lists::known(context);
-        lists.reset_to(write.operation);
-        if !self.rules.hold(Rule::ResetKeepsTheWrite) {
-            lists.retain(|operation| *operation != write.operation);
-        }
-        *context = self.bounded(lists);
-    }
-
-    fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
-        let other = Lists::decode(other)?;
-        let mut lists = match self.rules.hold(Rule::JoinKeepsBoth) || other == Lists::default() {
-            true => Lists::known(context),
-            false => Lists::default(),
-        };
-        lists.join(&other);
-        *context = self.bounded(lists);
-        Ok(())
-    }
-
-    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
-        Lists::decode(context).map(|lists| Past::Operations(lists.nearest))
-    }
-
-    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
-        let mut lists = Lists::known(context);
-        if !self.rules.hold(Rule::NearestHoldsTheReads) {
-            // Broken on purpose: one of them is taken for all that is near.
-            lists.nearest.truncate(1);
-        }
-        if self.rules.hold(Rule::DependOnWhatWasRead) {
-            add(&mut lists, observed);
-        }
-        if !self.rules.hold(Rule::AllDependenciesAreCarried) {
-            lists.others.clear();
-        }
-        lists.encode()
-    }
-
-    fn verdict(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Verdict, Malformed> {
-        let Lists { nearest, .. } = Lists::decode(dependencies)?;
-        Ok(if nearest.is_empty() { Verdict::Now } else { Verdict::After(nearest) })
-    }
-
-    fn judge(&self, shares: &[Share<'_>]) -> Judgement {
+    fn check_snapshot(&self, shares: &[Share<'_>]) -> SnapshotCheck {
         let lists: Vec<Lists> = shares.iter().map(|share| Lists::known(share.seen)).collect();
         if lists.iter().any(Lists::is_folded) || shares.iter().any(|share| share.earliest.is_none()) {
-            return eiger::judge(shares, self.rules);
+            return eiger::check_snapshot(shares);
         }
         let named: Vec<BTreeSet<OperationId>> = lists.iter().map(|lists| lists.named().collect()).collect();
         let lacks = |index: usize| {
@@ -163,11 +100,7 @@ impl Protocol for CopsGt {
                 Again { share: index, at: latest, with: with.into_iter().collect() }
             })
             .collect();
-        if again.is_empty() { Judgement::Consistent } else { Judgement::ReadAgain(again) }
-    }
-
-    fn keeps_old_versions(&self) -> bool {
-        false
+        if again.is_empty() { SnapshotCheck::Consistent } else { SnapshotCheck::ReadAgain(again) }
     }
 
     fn forget(&self, context: &mut Opaque, is_everywhere: &dyn Fn(&OperationId) -> bool) {
@@ -183,15 +116,15 @@ impl Protocol for CopsGt {
 #[cfg(test)]
 mod tests {
     use super::CopsGt;
-    use crate::{Again, Judgement, Options, Protocol, Share, Verdict};
+    use crate::{Again, Options, Protocol, Share, SnapshotCheck, Visibility};
     use ensue_types::{
         DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Opaque, OperationId, PartitionId,
-        Position, Rules, Source, Stamp,
+        Position, Source, Stamp,
     };
     use std::sync::Arc;
 
     fn protocol() -> CopsGt {
-        CopsGt::new(Options { context_operations_max: 4, ..Options::default() }, Rules::default())
+        CopsGt::new(Options { context_operations_max: 4, ..Options::default() })
     }
 
     fn operation(partition: u16, position: u64) -> OperationId {
@@ -217,7 +150,7 @@ mod tests {
         let (protocol, mut context) = (protocol(), Opaque::default());
         let write = |&operation: &OperationId| {
             let write = source(operation, protocol.dependencies(&context, &[]));
-            protocol.wrote(&mut context, &write);
+            protocol.record_write(&mut context, &write);
             write
         };
         operations.iter().map(write).collect()
@@ -225,7 +158,7 @@ mod tests {
 
     fn seen(source: &Source) -> Opaque {
         let mut facts = Opaque::default();
-        protocol().observe(&mut facts, std::slice::from_ref(source));
+        protocol().record_reads(&mut facts, std::slice::from_ref(source), &[]);
         facts
     }
 
@@ -239,7 +172,7 @@ mod tests {
         let writes = chain(&[operation(0, 1), operation(1, 1), operation(2, 1)]);
         let carried = writes[2].dependencies.as_deref().expect("a source with dependencies");
         let nearest = Dependency { operation: operation(1, 1), extent: Extent::Exact };
-        assert_eq!(protocol().verdict(operation(2, 1), carried), Ok(Verdict::After(vec![nearest])));
+        assert_eq!(protocol().visibility(operation(2, 1), carried), Ok(Visibility::After(vec![nearest])));
         let named: Vec<OperationId> = super::Lists::known(carried).named().collect();
         assert_eq!(named, [operation(1, 1), operation(0, 1)]);
     }
@@ -251,25 +184,25 @@ mod tests {
         let (old, album) = (seen(&chain(&[operation(0, 4)])[0]), seen(&writes[2]));
         let again = Again { share: 0, at: LogicalTime(10), with: vec![operation(0, 4), operation(0, 5)] };
         assert_eq!(
-            protocol().judge(&[share(0, 4, 10, &old), share(1, 20, 30, &album)]),
-            Judgement::ReadAgain(vec![again])
+            protocol().check_snapshot(&[share(0, 4, 10, &old), share(1, 20, 30, &album)]),
+            SnapshotCheck::ReadAgain(vec![again])
         );
         // Read after the album had become visible, it has all that the album depends on.
         assert_eq!(
-            protocol().judge(&[share(0, 4, 20, &old), share(1, 20, 30, &album)]),
-            Judgement::Consistent
+            protocol().check_snapshot(&[share(0, 4, 20, &old), share(1, 20, 30, &album)]),
+            SnapshotCheck::Consistent
         );
         // What it answered with is newer.
         let newer = seen(&writes[0]);
         assert_eq!(
-            protocol().judge(&[share(0, 4, 10, &newer), share(1, 20, 30, &album)]),
-            Judgement::Consistent
+            protocol().check_snapshot(&[share(0, 4, 10, &newer), share(1, 20, 30, &album)]),
+            SnapshotCheck::Consistent
         );
         // By logical time nothing fits, yet nobody depends on anything.
         let apart = seen(&chain(&[operation(1, 1)])[0]);
         assert_eq!(
-            protocol().judge(&[share(0, 4, 10, &old), share(1, 20, 30, &apart)]),
-            Judgement::Consistent
+            protocol().check_snapshot(&[share(0, 4, 10, &old), share(1, 20, 30, &apart)]),
+            SnapshotCheck::Consistent
         );
     }
 
@@ -280,8 +213,8 @@ mod tests {
         let (old, album) = (seen(&writes[0]), seen(&writes[70]));
         let again = Again { share: 0, at: LogicalTime(30), with: Vec::new() };
         assert_eq!(
-            protocol().judge(&[share(0, 4, 10, &old), share(1, 20, 30, &album)]),
-            Judgement::ReadAgain(vec![again])
+            protocol().check_snapshot(&[share(0, 4, 10, &old), share(1, 20, 30, &album)]),
+            SnapshotCheck::ReadAgain(vec![again])
         );
     }
 

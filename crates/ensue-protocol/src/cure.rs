@@ -20,134 +20,83 @@
 //! - The "wait until the clock is past the dependencies" costs nothing: the clock is a hybrid one.
 //! - One partition gathers what all have received and tells the result, so a round is two messages a partition.
 
+use crate::vector::{self, Times};
 use crate::{
-    Capabilities, Choice, Malformed, Needs, Options, Past, Protocol, Sight, SnapshotReads, Standing, Verdict,
-    vector,
+    Capabilities, Choice, Family, Options, Profile, Promises, Protocol, Registration, SnapshotReads,
+    StabilityState, VisibilityPredicate,
 };
-use ensue_types::{Opaque, OperationId, Rule, Rules, Source, TimeVector};
+use ensue_types::{Opaque, Rule, Source, TimeVector};
 
-/// The protocol, with its interval.
+/// The protocol, as it is registered.
+pub const REGISTRATION: Registration = Registration {
+    name: "cure",
+    capabilities: Capabilities {
+        snapshot_reads: SnapshotReads::OneRound,
+        write_transactions: false,
+        causality: true,
+        available: true,
+    },
+    promises: Promises::CAUSAL_BY_TIMES,
+    make: |options| Box::new(Cure::new(options)),
+};
+
+/// The protocol.
 #[derive(Debug)]
-pub struct Cure {
-    options: Options,
-    rules: Rules,
+struct Cure {
+    profile: Profile,
 }
 
 impl Cure {
-    pub fn new(options: Options, rules: Rules) -> Cure {
-        Cure { options, rules }
+    fn new(options: Options) -> Cure {
+        let needs = vector::needs(options.stabilization_ms, vector::patience_ms(&options));
+        Cure { profile: REGISTRATION.profile(needs) }
     }
 }
 
 impl Protocol for Cure {
-    fn name(&self) -> &'static str {
-        "cure"
+    fn profile(&self) -> &Profile {
+        &self.profile
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            snapshot_reads: SnapshotReads::OneRound,
-            write_transactions: false,
-            causality: true,
-            available: true,
-        }
+    #[inline]
+    fn family(&self) -> &dyn Family {
+        &Times
     }
 
-    fn needs(&self) -> Needs {
-        Needs {
-            versions: true,
-            cuts: true,
-            heartbeats: true,
-            stabilization_ms: Some(self.options.stabilization_ms),
-            ..Needs::default()
-        }
+    fn choose(&self, context: &mut Opaque, state: &StabilityState<'_>) -> Choice {
+        stable_choice(&vector::known(context).times, state)
     }
 
-    fn observe(&self, context: &mut Opaque, sources: &[Source]) {
-        vector::observe(context, sources);
+    fn is_visible(&self, predicate: &VisibilityPredicate, source: &Source) -> bool {
+        let local = source.stamp.datacenter == predicate.datacenter && !predicate.whole;
+        local || vector::is_within(source, &predicate.times)
     }
 
-    fn remembers_settled(&self) -> bool {
-        true
+    fn snapshot_vector(&self, context: &Opaque, state: &StabilityState<'_>) -> TimeVector {
+        stable_vector(&vector::known(context).times, state)
     }
 
-    fn wrote(&self, context: &mut Opaque, write: &Source) {
-        vector::observe(context, std::slice::from_ref(write));
-    }
-
-    fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
-        vector::join(context, other)
-    }
-
-    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
-        Ok(Past::Times(vector::Vector::decode(context)?.times))
-    }
-
-    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
-        let mut dependencies = context.clone();
-        vector::observe(&mut dependencies, observed);
-        dependencies
-    }
-
-    fn verdict(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Verdict, Malformed> {
-        vector::Vector::decode(dependencies)?;
-        Ok(Verdict::Now)
-    }
-
-    fn choose(&self, context: &mut Opaque, standing: &Standing<'_>) -> Choice {
-        stable_choice(&vector::known(context).times, standing, self.rules)
-    }
-
-    fn shows(&self, sight: &Sight, source: &Source) -> bool {
-        let local = source.stamp.datacenter == sight.datacenter && !sight.whole;
-        local || vector::is_within(source, &sight.times, self.rules)
-    }
-
-    fn proves_stable(&self, dependencies: &Opaque) -> TimeVector {
-        vector::known(dependencies).times
-    }
-
-    fn patience_ms(&self) -> u64 {
-        vector::patience_ms(&self.options)
-    }
-
-    fn goes_by_times(&self) -> bool {
-        true
-    }
-
-    fn cut(&self, context: &Opaque, standing: &Standing<'_>) -> TimeVector {
-        stable_cut(&vector::known(context).times, standing, self.rules)
-    }
-
-    fn serves(&self, cut: &TimeVector, standing: &Standing<'_>) -> bool {
-        vector::is_received(cut, standing, self.rules)
-    }
-
-    fn keeps_old_versions(&self) -> bool {
-        false
-    }
-
-    fn floor(&self, standing: &Standing<'_>) -> TimeVector {
-        standing.with_present(standing.stable)
+    fn floor(&self, state: &StabilityState<'_>) -> TimeVector {
+        state.with_present(state.stable)
     }
 }
 
 /// What a session of this past may read of one partition, seeing only what is stable.
-pub(crate) fn stable_choice(past: &TimeVector, standing: &Standing<'_>, rules: Rules) -> Choice {
-    if !vector::is_received(past, standing, rules) {
+pub(crate) fn stable_choice(past: &TimeVector, state: &StabilityState<'_>) -> Choice {
+    if !vector::is_received(past, state) {
         return Choice::Wait;
     }
-    Choice::Shown(Sight {
-        datacenter: standing.datacenter,
-        times: stable_cut(past, standing, rules),
+    Choice::Shown(VisibilityPredicate {
+        datacenter: state.datacenter,
+        times: stable_vector(past, state),
         whole: false,
     })
 }
 
 /// What it may read of several.
-pub(crate) fn stable_cut(past: &TimeVector, standing: &Standing<'_>, rules: Rules) -> TimeVector {
-    let mut times = standing.with_present(standing.stable);
-    if rules.hold(Rule::SnapshotsHoldTheSession) {
+pub(crate) fn stable_vector(past: &TimeVector, state: &StabilityState<'_>) -> TimeVector {
+    let mut times = state.with_present(state.stable);
+    if Rule::SnapshotsHoldTheSession.holds() {
         times.join(past);
     }
     times

@@ -20,157 +20,73 @@
 //! - Operations known to be durably applied in every datacenter are left out; the node filters them.
 //! - A write that reads to write (`INCR`, `APPEND`) depends on what it read; the paper has only blind writes and `add`.
 
+use crate::operations::Operations;
 use crate::{
-    Again, Capabilities, Judgement, Malformed, Options, Past, Protocol, Share, SnapshotReads, Verdict, facts,
+    Again, Capabilities, Family, Needs, Options, Profile, Promises, Protocol, Registration, Share,
+    SnapshotCheck, SnapshotReads,
 };
-use ensue_types::{Dependency, Extent, LogicalTime, Opaque, OperationId, Rule, Rules, Source};
+use ensue_types::{LogicalTime, Rule};
+
+/// The protocol, as it is registered.
+pub const REGISTRATION: Registration = Registration {
+    name: "eiger",
+    capabilities: Capabilities {
+        snapshot_reads: SnapshotReads::TwoRounds,
+        write_transactions: true,
+        causality: true,
+        available: true,
+    },
+    promises: Promises::CAUSAL_WITH_TRANSACTIONS,
+    make: |options| Box::new(Eiger::new(options)),
+};
 
 /// The protocol, with its bound on contexts.
 #[derive(Debug)]
-pub struct Eiger {
-    options: Options,
-    rules: Rules,
+struct Eiger {
+    profile: Profile,
+    family: Operations,
 }
 
 impl Eiger {
-    pub fn new(options: Options, rules: Rules) -> Eiger {
-        Eiger { options, rules }
+    fn new(options: Options) -> Eiger {
+        let needs = Needs { asks_coordinator: true, second_rounds: true, ..Needs::default() };
+        let family = Operations { bound: options.context_operations_max };
+        Eiger { profile: REGISTRATION.profile(needs), family }
     }
-
-    fn add(&self, context: &mut Opaque, more: impl IntoIterator<Item = Dependency>) {
-        add(context, more, self.options.context_operations_max, self.rules);
-    }
-}
-
-/// Adds to a context, which folds above its bound.
-pub(crate) fn add(
-    context: &mut Opaque,
-    more: impl IntoIterator<Item = Dependency>,
-    bound: usize,
-    rules: Rules,
-) {
-    // A context is made by its protocol alone: what came from outside was decoded when it came in.
-    let mut set = facts::decode(context).unwrap_or_default();
-    facts::add(&mut set, more, bound);
-    if !rules.hold(Rule::FoldCoversAll) {
-        // Broken on purpose: what is too much is left out.
-        set.retain(|dependency| dependency.extent == Extent::Exact);
-    }
-    *context = facts::encode(&set);
-}
-
-/// Adds another's past to a context.
-pub(crate) fn join(
-    context: &mut Opaque,
-    other: &Opaque,
-    bound: usize,
-    rules: Rules,
-) -> Result<(), Malformed> {
-    if other.is_empty() {
-        return Ok(());
-    }
-    let more = facts::decode(other)?;
-    if !rules.hold(Rule::JoinKeepsBoth) {
-        *context = Opaque::default();
-    }
-    add(context, more, bound, rules);
-    Ok(())
-}
-
-/// A context, and what a write itself read, which is never folded.
-pub(crate) fn carried(context: &Opaque, observed: &[Source], rules: Rules) -> Opaque {
-    if observed.is_empty() || !rules.hold(Rule::DependOnWhatWasRead) {
-        return context.clone();
-    }
-    let mut set = facts::decode(context).unwrap_or_default();
-    facts::add(&mut set, observed.iter().map(exactly), usize::MAX);
-    facts::encode(&set)
-}
-
-/// After each of these.
-pub(crate) fn verdict(dependencies: &Opaque) -> Result<Verdict, Malformed> {
-    let dependencies = facts::decode(dependencies)?;
-    Ok(if dependencies.is_empty() { Verdict::Now } else { Verdict::After(dependencies) })
-}
-
-pub(crate) fn exactly(source: &Source) -> Dependency {
-    Dependency { operation: source.operation, extent: Extent::Exact }
 }
 
 impl Protocol for Eiger {
-    fn name(&self) -> &'static str {
-        "eiger"
+    fn profile(&self) -> &Profile {
+        &self.profile
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            snapshot_reads: SnapshotReads::TwoRounds,
-            write_transactions: true,
-            causality: true,
-            available: true,
-        }
+    #[inline]
+    fn family(&self) -> &dyn Family {
+        &self.family
     }
 
-    fn observe(&self, context: &mut Opaque, sources: &[Source]) {
-        if !sources.is_empty() {
-            self.add(context, sources.iter().map(exactly));
-        }
-    }
-
-    fn remembers_settled(&self) -> bool {
-        false
-    }
-
-    fn wrote(&self, context: &mut Opaque, write: &Source) {
-        *context = facts::encode(&[exactly(write)]);
-    }
-
-    fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
-        join(context, other, self.options.context_operations_max, self.rules)
-    }
-
-    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
-        facts::decode(context).map(Past::Operations)
-    }
-
-    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
-        carried(context, observed, self.rules)
-    }
-
-    fn verdict(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Verdict, Malformed> {
-        verdict(dependencies)
-    }
-
-    fn reads_past_undecided(&self) -> bool {
-        false
-    }
-
-    fn judge(&self, shares: &[Share<'_>]) -> Judgement {
-        judge(shares, self.rules)
-    }
-
-    fn keeps_old_versions(&self) -> bool {
-        true
+    fn check_snapshot(&self, shares: &[Share<'_>]) -> SnapshotCheck {
+        check_snapshot(shares)
     }
 }
 
 /// Whether the shares of a first round belong together, by logical time.
-pub(crate) fn judge(shares: &[Share<'_>], rules: Rules) -> Judgement {
-    let at = effective_time(shares, rules);
-    let pending = |share: &Share<'_>| share.earliest.is_none() && rules.hold(Rule::PendingIsReadAgain);
+pub(crate) fn check_snapshot(shares: &[Share<'_>]) -> SnapshotCheck {
+    let at = effective_time(shares);
+    let pending = |share: &Share<'_>| share.earliest.is_none() && Rule::PendingIsReadAgain.holds();
     let again = |share: &Share<'_>| pending(share) || share.latest < at;
     let stale = (0..shares.len()).filter(|&index| again(&shares[index]));
     let stale: Vec<Again> = stale.map(|share| Again { share, at, with: Vec::new() }).collect();
-    if stale.is_empty() { Judgement::Consistent } else { Judgement::ReadAgain(stale) }
+    if stale.is_empty() { SnapshotCheck::Consistent } else { SnapshotCheck::ReadAgain(stale) }
 }
 
 /// The lowest latest valid time at or above every earliest one.
-fn effective_time(shares: &[Share<'_>], rules: Rules) -> LogicalTime {
+fn effective_time(shares: &[Share<'_>]) -> LogicalTime {
     let earliest = shares.iter().filter_map(|share| share.earliest);
-    let earliest = earliest.filter(|_| rules.hold(Rule::EffectiveTimeCoversAll));
+    let earliest = earliest.filter(|_| Rule::EffectiveTimeCoversAll.holds());
     let max_earliest = earliest.max().unwrap_or(LogicalTime::ZERO);
     let latest = || shares.iter().map(|share| share.latest);
-    if !rules.hold(Rule::EqualTimesWillDo) {
+    if !Rule::EqualTimesWillDo.holds() {
         // Broken on purpose, as figure 5 has it: the least of no times is infinite.
         let infinite = LogicalTime(LogicalTime::MAX.0 - 1);
         return latest().filter(|&latest| latest > max_earliest).min().unwrap_or(infinite);

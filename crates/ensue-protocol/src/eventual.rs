@@ -6,52 +6,37 @@
 //!
 //! It is the baseline that the others are measured against, and the story that `ensue demo` tells as a warning.
 
-use crate::{Capabilities, Malformed, Past, Protocol, SnapshotReads, Verdict};
-use ensue_types::{Opaque, OperationId, Source};
+use crate::{Capabilities, Family, Needs, Nothing, Profile, Promises, Protocol, Registration, SnapshotReads};
+
+/// The protocol, as it is registered.
+pub const REGISTRATION: Registration = Registration {
+    name: "eventual",
+    capabilities: Capabilities {
+        snapshot_reads: SnapshotReads::None,
+        write_transactions: false,
+        causality: false,
+        available: true,
+    },
+    promises: Promises::CONVERGENCE,
+    make: |_| {
+        let needs = Needs::default();
+        Box::new(Eventual { profile: REGISTRATION.profile(needs) })
+    },
+};
 
 /// The protocol without causality.
 #[derive(Debug)]
-pub struct Eventual;
+struct Eventual {
+    profile: Profile,
+}
 
 impl Protocol for Eventual {
-    fn name(&self) -> &'static str {
-        "eventual"
+    fn profile(&self) -> &Profile {
+        &self.profile
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            snapshot_reads: SnapshotReads::None,
-            write_transactions: false,
-            causality: false,
-            available: true,
-        }
-    }
-
-    fn observe(&self, _context: &mut Opaque, _sources: &[Source]) {}
-
-    fn remembers_settled(&self) -> bool {
-        false
-    }
-
-    fn wrote(&self, _context: &mut Opaque, _write: &Source) {}
-
-    fn join(&self, _context: &mut Opaque, _other: &Opaque) -> Result<(), Malformed> {
-        Ok(())
-    }
-
-    fn past(&self, _context: &Opaque) -> Result<Past, Malformed> {
-        Ok(Past::Operations(Vec::new()))
-    }
-
-    fn dependencies(&self, _context: &Opaque, _observed: &[Source]) -> Opaque {
-        Opaque::default()
-    }
-
-    fn verdict(&self, _operation: OperationId, _dependencies: &Opaque) -> Result<Verdict, Malformed> {
-        Ok(Verdict::Now)
-    }
-
-    fn keeps_old_versions(&self) -> bool {
-        false
+    #[inline]
+    fn family(&self) -> &dyn Family {
+        &Nothing
     }
 }

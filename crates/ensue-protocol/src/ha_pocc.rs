@@ -16,40 +16,62 @@
 //! - What a session gave up by falling back does not come back with the past that a name shares: it would fall back again.
 //! - The rest as in `pocc` and `cure`.
 
-use crate::vector::{Mode, Vector};
+use crate::vector::{self, Mode, Times, Vector};
 use crate::{
-    Capabilities, Choice, Malformed, Needs, Options, Past, Protocol, Sight, SnapshotReads, Standing, Verdict,
-    cure, pocc, vector,
+    Availability, Capabilities, Choice, Family, Needs, Options, Profile, Promises, Protocol, Recency,
+    Registration, SnapshotReads, StabilityState, VisibilityPredicate, cure, pocc,
 };
-use ensue_types::{LogicalTime, Opaque, OperationId, Reply, Rule, Rules, Source, TimeVector};
+use ensue_types::{Opaque, Reply, Rule, Source, TimeVector};
+
+/// The protocol, as it is registered.
+pub const REGISTRATION: Registration = Registration {
+    name: "ha-pocc",
+    capabilities: Capabilities {
+        snapshot_reads: SnapshotReads::OneRound,
+        write_transactions: false,
+        causality: true,
+        available: true,
+    },
+    // A session that fell back reads what is stable, and what optimistic sessions wrote beside it may not be.
+    promises: Promises {
+        recency: Recency::OwnPast,
+        availability: Availability::FallsBack,
+        ..Promises::CAUSAL_BY_TIMES
+    },
+    make: |options| Box::new(HaPocc::new(options)),
+};
 
 /// A datacenter counts as heard if its time is not older than this many thresholds.
 const HEARD_THRESHOLDS: u64 = 4;
 
-/// The protocol, with its intervals and its threshold.
+/// The protocol, with its threshold.
 #[derive(Debug)]
-pub struct HaPocc {
+struct HaPocc {
+    profile: Profile,
     options: Options,
-    rules: Rules,
 }
 
 impl HaPocc {
-    pub fn new(options: Options, rules: Rules) -> HaPocc {
-        HaPocc { options, rules }
+    fn new(options: Options) -> HaPocc {
+        let needs = vector::needs(
+            pocc::FLOOR_INTERVALS * options.stabilization_ms,
+            options.block_ms.min(vector::patience_ms(&options)),
+        );
+        HaPocc { profile: REGISTRATION.profile(Needs { vectors_in_one_partition: true, ..needs }), options }
     }
 
     /// A stable session becomes optimistic again when nothing that it had, or has, would make it wait.
-    fn promote(&self, context: &mut Opaque, vector: &mut Vector, standing: &Standing<'_>) {
+    fn promote(&self, context: &mut Opaque, vector: &mut Vector, state: &StabilityState<'_>) {
         let patience_ms = HEARD_THRESHOLDS * self.options.block_ms;
-        let heard = |datacenter| standing.received.at(datacenter).ms() + patience_ms >= standing.now.ms();
+        let heard = |datacenter| state.received.at(datacenter).ms() + patience_ms >= state.now.ms();
         // At every partition, not only at this one: else the session would wait, and fall back, again at the next.
-        let here = standing.stable.covers_but(standing.datacenter, &vector.times)
-            && standing.stable.covers_but(standing.datacenter, &vector.abandoned);
-        if !here || !standing.others().all(heard) {
+        let here = state.stable.covers_but(state.datacenter, &vector.times)
+            && state.stable.covers_but(state.datacenter, &vector.abandoned);
+        if !here || !state.others().all(heard) {
             return;
         }
         let abandoned = std::mem::take(&mut vector.abandoned);
-        if self.rules.hold(Rule::PromotionJoinsBothPasts) {
+        if Rule::PromotionJoinsBothPasts.holds() {
             vector.take_over(&Vector { times: abandoned, ..Vector::default() });
         }
         vector.mode = Mode::Plain;
@@ -58,107 +80,46 @@ impl HaPocc {
 }
 
 impl Protocol for HaPocc {
-    fn name(&self) -> &'static str {
-        "ha-pocc"
+    fn profile(&self) -> &Profile {
+        &self.profile
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            snapshot_reads: SnapshotReads::OneRound,
-            write_transactions: false,
-            causality: true,
-            available: true,
-        }
+    #[inline]
+    fn family(&self) -> &dyn Family {
+        &Times
     }
 
-    fn needs(&self) -> Needs {
-        let stabilization_ms = Some(pocc::FLOOR_INTERVALS * self.options.stabilization_ms);
-        Needs { versions: true, cuts: true, heartbeats: true, stabilization_ms, ..Needs::default() }
-    }
-
-    fn observe(&self, context: &mut Opaque, sources: &[Source]) {
-        vector::observe(context, sources);
-    }
-
-    fn remembers_settled(&self) -> bool {
-        true
-    }
-
-    fn wrote(&self, context: &mut Opaque, write: &Source) {
-        vector::observe(context, std::slice::from_ref(write));
-    }
-
-    fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
-        vector::join(context, other)
-    }
-
-    fn meet(&self, context: &mut Opaque, shared: &Opaque) -> Result<(), Malformed> {
-        let shared = Vector::decode(shared)?;
-        let mut vector = vector::known(context);
-        // What it gave up by falling back does not come back under its name.
-        let is_given_up = |datacenter, time| time <= vector.abandoned.at(datacenter);
-        let times = shared.times.entries();
-        let times =
-            times.map(|(d, time)| if is_given_up(d, time) { LogicalTime::ZERO } else { time }).collect();
-        vector.take_over(&Vector { times, ..shared });
-        *context = vector.encode();
-        Ok(())
-    }
-
-    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
-        Ok(Past::Times(Vector::decode(context)?.times))
-    }
-
+    /// The mode goes along: it says who wrote. What the session gave up does not.
     fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
-        let mut dependencies = context.clone();
-        vector::observe(&mut dependencies, observed);
-        // The mode goes along: it says who wrote.
+        let dependencies = Times.dependencies(context, observed);
         Vector { abandoned: TimeVector::default(), ..vector::known(&dependencies) }.encode()
     }
 
-    fn verdict(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Verdict, Malformed> {
-        Vector::decode(dependencies)?;
-        Ok(Verdict::Now)
-    }
-
-    fn choose(&self, context: &mut Opaque, standing: &Standing<'_>) -> Choice {
+    fn choose(&self, context: &mut Opaque, state: &StabilityState<'_>) -> Choice {
         let mut vector = vector::known(context);
         if vector.mode == Mode::Stable {
-            self.promote(context, &mut vector, standing);
+            self.promote(context, &mut vector, state);
         }
         match vector.mode {
-            Mode::Plain => pocc::newest_choice(&vector.times, standing, self.rules),
-            Mode::Stable => cure::stable_choice(&vector.times, standing, self.rules),
+            Mode::Plain => pocc::newest_choice(&vector.times, state),
+            Mode::Stable => cure::stable_choice(&vector.times, state),
         }
     }
 
-    fn partitions_are_snapshots(&self) -> bool {
-        false
-    }
-
-    fn shows(&self, sight: &Sight, source: &Source) -> bool {
-        let local = source.stamp.datacenter == sight.datacenter && !sight.whole;
+    fn is_visible(&self, predicate: &VisibilityPredicate, source: &Source) -> bool {
+        let local = source.stamp.datacenter == predicate.datacenter && !predicate.whole;
         let trusted = || {
             let writer = source.dependencies.as_deref().map(|bytes| vector::known(bytes).mode);
-            writer == Some(Mode::Stable) || !self.rules.hold(Rule::OptimisticWritesHideUntilStable)
+            writer == Some(Mode::Stable) || !Rule::OptimisticWritesHideUntilStable.holds()
         };
-        (local && trusted()) || vector::is_within(source, &sight.times, self.rules)
+        (local && trusted()) || vector::is_within(source, &predicate.times)
     }
 
-    fn proves_stable(&self, dependencies: &Opaque) -> TimeVector {
-        let vector = vector::known(dependencies);
-        if vector.mode == Mode::Stable { vector.times } else { TimeVector::default() }
-    }
-
-    fn patience_ms(&self) -> u64 {
-        self.options.block_ms.min(vector::patience_ms(&self.options))
-    }
-
-    fn give_up(&self, context: &mut Opaque, missing: &str) -> Reply {
+    fn timed_out(&self, context: &mut Opaque, missing: &str) -> Reply {
         let before = vector::known(context);
         let mut abandoned = before.abandoned;
         abandoned.join(&before.times);
-        let times = if self.rules.hold(Rule::FallbackForgets) { TimeVector::default() } else { before.times };
+        let times = if Rule::FallbackForgets.holds() { TimeVector::default() } else { before.times };
         *context = Vector { mode: Mode::Stable, times, abandoned, doubted: before.doubted }.encode();
         let words = format!(
             "FALLBACK the session depends on updates that have not arrived: {missing}; it starts again with what \
@@ -167,40 +128,29 @@ impl Protocol for HaPocc {
         Reply::Error(words.into())
     }
 
-    fn goes_by_times(&self) -> bool {
-        true
-    }
-
-    fn cut(&self, context: &Opaque, standing: &Standing<'_>) -> TimeVector {
+    fn snapshot_vector(&self, context: &Opaque, state: &StabilityState<'_>) -> TimeVector {
         let vector = vector::known(context);
         match vector.mode {
-            Mode::Plain => pocc::received_cut(&vector.times, standing, self.rules),
-            Mode::Stable => cure::stable_cut(&vector.times, standing, self.rules),
+            Mode::Plain => pocc::received_vector(&vector.times, state),
+            Mode::Stable => cure::stable_vector(&vector.times, state),
         }
     }
 
-    fn serves(&self, cut: &TimeVector, standing: &Standing<'_>) -> bool {
-        vector::is_received(cut, standing, self.rules)
-    }
-
-    fn keeps_old_versions(&self) -> bool {
-        false
-    }
-
-    fn floor(&self, standing: &Standing<'_>) -> TimeVector {
-        standing.with_present(standing.stable)
+    fn floor(&self, state: &StabilityState<'_>) -> TimeVector {
+        state.with_present(state.stable)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ensue_types::{DatacenterId, Incarnation, OperationId, PartitionId, Position, Stamp};
+    use crate::Malformed;
+    use ensue_types::{DatacenterId, Incarnation, LogicalTime, OperationId, PartitionId, Position, Stamp};
     use std::sync::Arc;
 
     #[test]
     fn a_stable_read_of_one_partition_trusts_what_stable_sessions_wrote_here_and_no_other_does() {
-        let protocol = HaPocc::new(Options::default(), Rules::default());
+        let protocol = HaPocc::new(Options::default());
         let written = |datacenter, mode| {
             let carried = Vector { mode, ..Vector::default() }.encode();
             let stamp = Stamp { time: LogicalTime(9), datacenter: DatacenterId(datacenter), ..Stamp::ZERO };
@@ -213,8 +163,10 @@ mod tests {
             Source { operation, stamp, dependencies: Some(Arc::new(carried)) }
         };
         // Nothing of datacenter 1 is stable yet.
-        let sight = |whole| Sight { datacenter: DatacenterId(1), times: TimeVector::default(), whole };
-        let shown = |whole, datacenter, mode| protocol.shows(&sight(whole), &written(datacenter, mode));
+        let predicate =
+            |whole| VisibilityPredicate { datacenter: DatacenterId(1), times: TimeVector::default(), whole };
+        let shown =
+            |whole, datacenter, mode| protocol.is_visible(&predicate(whole), &written(datacenter, mode));
         assert!(shown(false, 1, Mode::Stable));
         assert!(!shown(false, 1, Mode::Plain), "it may depend on what has not come");
         assert!(!shown(false, 2, Mode::Stable), "written elsewhere");
@@ -223,17 +175,17 @@ mod tests {
 
     #[test]
     fn what_was_given_up_does_not_come_back_under_a_name() {
-        let protocol = HaPocc::new(Options::default(), Rules::default());
+        let protocol = HaPocc::new(Options::default());
         let mut shared = Vector::default();
         shared.times.raise(DatacenterId(0), LogicalTime(5));
         let mut context = shared.encode();
-        protocol.give_up(&mut context, "dc1");
+        protocol.timed_out(&mut context, "dc1");
         shared.times.raise(DatacenterId(2), LogicalTime(7));
-        assert_eq!(protocol.meet(&mut context, &shared.encode()), Ok(()));
+        assert_eq!(protocol.family().merge_shared(&mut context, &shared.encode()), Ok(()));
         let vector = vector::known(&context);
         assert_eq!(vector.mode, Mode::Stable);
         assert_eq!(vector.times.at(DatacenterId(0)), LogicalTime::ZERO, "given up");
         assert_eq!(vector.times.at(DatacenterId(2)), LogicalTime(7), "seen by another member since");
-        assert_eq!(protocol.meet(&mut context, &Opaque(vec![9])), Err(Malformed));
+        assert_eq!(protocol.family().merge_shared(&mut context, &Opaque(vec![9])), Err(Malformed));
     }
 }

@@ -12,14 +12,95 @@
 //! Numbers without a size are of seven bits a byte, the lowest first, the last byte below 128. A run is of one stream and one extent; its
 //! positions rise. So an operation beside another one of its stream takes a byte or two. Decoding refuses what no encoding makes.
 
-use crate::{Malformed, facts};
+use crate::{Family, Malformed, Past, Visibility, dependency_set};
 use ensue_types::{
-    DatacenterId, Dependency, Extent, Incarnation, Opaque, OperationId, PartitionId, Position,
+    DatacenterId, Dependency, Extent, Incarnation, Opaque, OperationId, PartitionId, Position, Rule, Source,
 };
 
 const VERSION: u8 = 4;
 /// The others may be so many times more than the nearest before they fold.
 const OTHERS_FACTOR: usize = 16;
+
+/// The family: a past is all operations, the nearest apart, and a write waits for the nearest where it arrives.
+#[derive(Clone, Copy, Debug)]
+pub struct ListsFamily {
+    /// Operations among the nearest before they fold.
+    pub bound: usize,
+}
+
+impl ListsFamily {
+    fn bounded(&self, mut lists: Lists) -> Opaque {
+        lists.fold(self.bound);
+        if !Rule::FoldCoversAll.holds() {
+            // Broken on purpose: what is too much is left out.
+            lists.nearest.retain(|dependency| dependency.extent == Extent::Exact);
+        }
+        lists.encode()
+    }
+}
+
+/// Adds what was read, with all that it depends on.
+fn add(lists: &mut Lists, sources: &[Source]) {
+    for carried in sources.iter().filter_map(|source| source.dependencies.as_deref()) {
+        lists.imply(&Lists::known(carried));
+    }
+    sources.iter().for_each(|source| lists.add_nearest(source.operation));
+}
+
+impl Family for ListsFamily {
+    fn record_reads(&self, context: &mut Opaque, read: &[Source], _settled: &[Source]) {
+        if read.is_empty() {
+            return;
+        }
+        let mut lists = Lists::known(context);
+        add(&mut lists, read);
+        *context = self.bounded(lists);
+    }
+
+    fn record_write(&self, context: &mut Opaque, write: &Source) {
+        let mut lists = Lists::known(context);
+        lists.reset_to(write.operation);
+        if !Rule::ResetKeepsTheWrite.holds() {
+            lists.retain(|operation| *operation != write.operation);
+        }
+        *context = self.bounded(lists);
+    }
+
+    fn merge(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
+        let other = Lists::decode(other)?;
+        let mut lists = match Rule::JoinKeepsBoth.holds() || other == Lists::default() {
+            true => Lists::known(context),
+            false => Lists::default(),
+        };
+        lists.join(&other);
+        *context = self.bounded(lists);
+        Ok(())
+    }
+
+    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
+        Lists::decode(context).map(|lists| Past::Operations(lists.nearest))
+    }
+
+    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
+        let mut lists = Lists::known(context);
+        if !Rule::NearestHoldsTheReads.holds() {
+            // Broken on purpose: one of them is taken for all that is near.
+            lists.nearest.truncate(1);
+        }
+        if Rule::DependOnWhatWasRead.holds() {
+            add(&mut lists, observed);
+        }
+        if !Rule::AllDependenciesAreCarried.holds() {
+            lists.others.clear();
+        }
+        lists.encode()
+    }
+
+    fn visibility(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Visibility, Malformed> {
+        let Lists { nearest, .. } = Lists::decode(dependencies)?;
+        Ok(if nearest.is_empty() { Visibility::Now } else { Visibility::After(nearest) })
+    }
+}
 
 /// See the module. Both sets are in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,21 +150,21 @@ impl Lists {
     pub fn add_nearest(&mut self, operation: OperationId) {
         let exactly = Dependency { operation, extent: Extent::Exact };
         if !self.is_other(&exactly) {
-            facts::add(&mut self.nearest, [exactly], usize::MAX);
+            dependency_set::add(&mut self.nearest, [exactly], usize::MAX);
         }
     }
 
     /// Adds what something depends on that is added by itself.
     pub fn imply(&mut self, past: &Lists) {
         let exact = past.nearest.iter().filter(|dependency| dependency.extent == Extent::Exact);
-        facts::add(&mut self.others, exact.chain(&past.others).copied(), usize::MAX);
+        dependency_set::add(&mut self.others, exact.chain(&past.others).copied(), usize::MAX);
         self.part();
     }
 
     /// Adds another's past.
     pub fn join(&mut self, other: &Lists) {
-        facts::add(&mut self.others, other.others.iter().copied(), usize::MAX);
-        facts::add(&mut self.nearest, other.nearest.iter().copied(), usize::MAX);
+        dependency_set::add(&mut self.others, other.others.iter().copied(), usize::MAX);
+        dependency_set::add(&mut self.nearest, other.nearest.iter().copied(), usize::MAX);
         self.part();
     }
 
@@ -104,16 +185,16 @@ impl Lists {
     pub fn fold(&mut self, nearest_max: usize) {
         if self.nearest.len() > nearest_max {
             let exact = self.nearest.iter().filter(|dependency| dependency.extent == Extent::Exact);
-            facts::add(&mut self.others, exact.copied(), usize::MAX);
-            facts::fold(&mut self.nearest);
+            dependency_set::add(&mut self.others, exact.copied(), usize::MAX);
+            dependency_set::fold(&mut self.nearest);
         }
         if self.others.len() > OTHERS_FACTOR * nearest_max {
-            facts::fold(&mut self.others);
+            dependency_set::fold(&mut self.others);
         }
     }
 
     fn is_other(&self, exactly: &Dependency) -> bool {
-        self.others.binary_search_by_key(&facts::order(exactly), facts::order).is_ok()
+        self.others.binary_search_by_key(&dependency_set::order(exactly), dependency_set::order).is_ok()
     }
 
     /// What something else depends on is not near any more. A watermark among the others says so of nothing.
@@ -144,8 +225,8 @@ fn write_set(bytes: &mut Vec<u8>, set: &[Dependency]) {
     }
 }
 
-fn kind(dependency: &Dependency) -> (facts::Stream, Extent) {
-    (facts::stream(&dependency.operation), dependency.extent)
+fn kind(dependency: &Dependency) -> (dependency_set::Stream, Extent) {
+    (dependency_set::stream(&dependency.operation), dependency.extent)
 }
 
 fn read_set(rest: &mut &[u8]) -> Result<Vec<Dependency>, Malformed> {
@@ -164,7 +245,10 @@ fn read_set(rest: &mut &[u8]) -> Result<Vec<Dependency>, Malformed> {
             position = position.checked_add(read_number(rest)?).ok_or(Malformed)?;
             let operation = OperationId { datacenter, incarnation, partition, position: Position(position) };
             let dependency = Dependency { operation, extent };
-            if set.last().is_some_and(|last| facts::order(last) >= facts::order(&dependency)) {
+            if set
+                .last()
+                .is_some_and(|last| dependency_set::order(last) >= dependency_set::order(&dependency))
+            {
                 return Err(Malformed);
             }
             set.push(dependency);

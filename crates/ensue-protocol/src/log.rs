@@ -20,64 +20,38 @@
 //!   such a keyspace in each datacenter. A sequencer in front of several partitions would give the same order and the same bottleneck.
 //! - Stamps arbitrate, and a stamp is above all that its partition had merged: so a later write in the stream wins over all before it.
 
-use crate::{Capabilities, Malformed, Needs, Past, Protocol, SnapshotReads, Verdict};
-use ensue_types::{Opaque, OperationId, Rule, Rules, Source};
+use crate::{Capabilities, Family, Needs, Nothing, Profile, Promises, Protocol, Registration, SnapshotReads};
+use ensue_types::Rule;
+
+/// The protocol, as it is registered.
+pub const REGISTRATION: Registration = Registration {
+    name: "log",
+    capabilities: Capabilities {
+        snapshot_reads: SnapshotReads::OneRound,
+        write_transactions: true,
+        causality: false,
+        available: true,
+    },
+    promises: Promises { snapshots: true, one_stream: true, ..Promises::CONVERGENCE },
+    make: |_| {
+        let needs = Needs { one_stream: Rule::OneStreamADatacenter.holds(), ..Needs::default() };
+        Box::new(Log { profile: REGISTRATION.profile(needs) })
+    },
+};
 
 /// The protocol of one stream a datacenter.
 #[derive(Debug)]
-pub struct Log {
-    rules: Rules,
-}
-
-impl Log {
-    pub fn new(rules: Rules) -> Log {
-        Log { rules }
-    }
+struct Log {
+    profile: Profile,
 }
 
 impl Protocol for Log {
-    fn name(&self) -> &'static str {
-        "log"
+    fn profile(&self) -> &Profile {
+        &self.profile
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            snapshot_reads: SnapshotReads::OneRound,
-            write_transactions: true,
-            causality: false,
-            available: true,
-        }
-    }
-
-    fn needs(&self) -> Needs {
-        Needs { one_stream: self.rules.hold(Rule::OneStreamADatacenter), ..Needs::default() }
-    }
-
-    fn observe(&self, _context: &mut Opaque, _sources: &[Source]) {}
-
-    fn remembers_settled(&self) -> bool {
-        false
-    }
-
-    fn wrote(&self, _context: &mut Opaque, _write: &Source) {}
-
-    fn join(&self, _context: &mut Opaque, _other: &Opaque) -> Result<(), Malformed> {
-        Ok(())
-    }
-
-    fn past(&self, _context: &Opaque) -> Result<Past, Malformed> {
-        Ok(Past::Operations(Vec::new()))
-    }
-
-    fn dependencies(&self, _context: &Opaque, _observed: &[Source]) -> Opaque {
-        Opaque::default()
-    }
-
-    fn verdict(&self, _operation: OperationId, _dependencies: &Opaque) -> Result<Verdict, Malformed> {
-        Ok(Verdict::Now)
-    }
-
-    fn keeps_old_versions(&self) -> bool {
-        false
+    #[inline]
+    fn family(&self) -> &dyn Family {
+        &Nothing
     }
 }

@@ -25,115 +25,43 @@
 //! - Counts carry the incarnation of the stream, so none is used twice (trap 27); an incarnation's first entry says what was lost
 //!   before it, and waits for nothing.
 
-use crate::{Capabilities, Malformed, Needs, Options, Past, Protocol, SnapshotReads, Verdict, facts};
-use ensue_types::{Dependency, Extent, Opaque, OperationId, Position, Rule, Rules, Source};
+use crate::matrix::Matrix;
+use crate::{Capabilities, Family, Needs, Options, Profile, Promises, Protocol, Registration, SnapshotReads};
 
-/// The protocol, with its option.
+/// The protocol, as it is registered.
+pub const REGISTRATION: Registration = Registration {
+    name: "orbe-dm",
+    capabilities: Capabilities {
+        snapshot_reads: SnapshotReads::None,
+        write_transactions: false,
+        causality: true,
+        available: true,
+    },
+    promises: Promises::CAUSAL_SINGLE_KEYS,
+    make: |options| Box::new(OrbeDm::new(options)),
+};
+
+/// The protocol.
 #[derive(Debug)]
-pub struct OrbeDm {
-    options: Options,
-    rules: Rules,
+struct OrbeDm {
+    profile: Profile,
 }
 
 impl OrbeDm {
-    pub fn new(options: Options, rules: Rules) -> OrbeDm {
-        OrbeDm { options, rules }
+    fn new(options: Options) -> OrbeDm {
+        let remembers_settled = !options.dependency_cleaning;
+        let needs = Needs { previous_versions: true, remembers_settled, ..Needs::default() };
+        OrbeDm { profile: REGISTRATION.profile(needs) }
     }
 }
 
 impl Protocol for OrbeDm {
-    fn name(&self) -> &'static str {
-        "orbe-dm"
+    fn profile(&self) -> &Profile {
+        &self.profile
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            snapshot_reads: SnapshotReads::None,
-            write_transactions: false,
-            causality: true,
-            available: true,
-        }
+    #[inline]
+    fn family(&self) -> &dyn Family {
+        &Matrix
     }
-
-    fn needs(&self) -> Needs {
-        Needs { previous_versions: true, ..Needs::default() }
-    }
-
-    fn observe(&self, context: &mut Opaque, sources: &[Source]) {
-        raise(context, sources);
-    }
-
-    fn remembers_settled(&self) -> bool {
-        !self.options.dependency_cleaning
-    }
-
-    fn wrote(&self, context: &mut Opaque, write: &Source) {
-        *context = reset(write, self.rules);
-    }
-
-    fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
-        join(context, other)
-    }
-
-    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
-        facts::decode(context).map(Past::Operations)
-    }
-
-    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
-        let mut dependencies = context.clone();
-        raise(&mut dependencies, observed);
-        dependencies
-    }
-
-    fn verdict(&self, operation: OperationId, dependencies: &Opaque) -> Result<Verdict, Malformed> {
-        verdict(operation, dependencies, self.rules)
-    }
-
-    fn keeps_old_versions(&self) -> bool {
-        false
-    }
-}
-
-/// Everything that a replica wrote up to and with this: an element of the matrix.
-fn element(operation: OperationId) -> Dependency {
-    Dependency { operation, extent: Extent::Through }
-}
-
-/// Raises the elements of what was read.
-pub(crate) fn raise(matrix: &mut Opaque, sources: &[Source]) {
-    if sources.is_empty() {
-        return;
-    }
-    let mut elements = facts::decode(matrix).unwrap_or_default();
-    facts::add(&mut elements, sources.iter().map(|source| element(source.operation)), usize::MAX);
-    *matrix = facts::encode(&elements);
-}
-
-/// After a write the matrix is that write alone.
-pub(crate) fn reset(write: &Source, rules: Rules) -> Opaque {
-    if rules.hold(Rule::ResetKeepsTheWrite) {
-        return facts::encode(&[element(write.operation)]);
-    }
-    // Broken on purpose: the reset forgets the write too.
-    Opaque::default()
-}
-
-pub(crate) fn join(matrix: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
-    let more = facts::decode(other)?;
-    if !more.is_empty() {
-        let mut elements = facts::decode(matrix).unwrap_or_default();
-        facts::add(&mut elements, more, usize::MAX);
-        *matrix = facts::encode(&elements);
-    }
-    Ok(())
-}
-
-/// The matrix, and everything before it in its origin's stream.
-pub(crate) fn verdict(operation: OperationId, matrix: &Opaque, rules: Rules) -> Result<Verdict, Malformed> {
-    let mut elements = facts::decode(matrix)?;
-    if operation.position.number() > 1 && rules.hold(Rule::ApplyInTheOriginsOrder) {
-        let before = OperationId { position: Position(operation.position.0 - 1), ..operation };
-        facts::add(&mut elements, [element(before)], usize::MAX);
-    }
-    Ok(if elements.is_empty() { Verdict::Now } else { Verdict::After(elements) })
 }

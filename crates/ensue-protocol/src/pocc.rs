@@ -24,128 +24,86 @@
 //! - A clock that is behind is asked to move past what somebody waits for (trap 39).
 //! - A read does not wait for ever: shortly before its client gives up it is told what is missing.
 
+use crate::vector::{self, Times};
 use crate::{
-    Capabilities, Choice, Malformed, Needs, Options, Past, Protocol, Sight, SnapshotReads, Standing, Verdict,
-    vector,
+    Availability, Capabilities, Choice, Family, Needs, Options, Profile, Promises, Protocol, Registration,
+    SnapshotReads, StabilityState, VisibilityPredicate,
 };
-use ensue_types::{Opaque, OperationId, Rule, Rules, Source, TimeVector};
+use ensue_types::{Opaque, Rule, Source, TimeVector};
+
+/// The protocol, as it is registered.
+pub const REGISTRATION: Registration = Registration {
+    name: "pocc",
+    capabilities: Capabilities {
+        snapshot_reads: SnapshotReads::OneRound,
+        write_transactions: false,
+        causality: true,
+        available: false,
+    },
+    promises: Promises {
+        availability: Availability::Blocks,
+        shows_received: true,
+        ..Promises::CAUSAL_BY_TIMES
+    },
+    make: |options| Box::new(Pocc::new(options)),
+};
 
 /// Rounds in which only the floor is looked for are this much rarer than those that show something.
 pub(crate) const FLOOR_INTERVALS: u64 = 20;
 
-/// The protocol, with its intervals.
+/// The protocol.
 #[derive(Debug)]
-pub struct Pocc {
-    options: Options,
-    rules: Rules,
+struct Pocc {
+    profile: Profile,
 }
 
 impl Pocc {
-    pub fn new(options: Options, rules: Rules) -> Pocc {
-        Pocc { options, rules }
+    fn new(options: Options) -> Pocc {
+        let needs = vector::needs(FLOOR_INTERVALS * options.stabilization_ms, vector::patience_ms(&options));
+        Pocc { profile: REGISTRATION.profile(Needs { vectors_in_one_partition: true, ..needs }) }
     }
 }
 
 impl Protocol for Pocc {
-    fn name(&self) -> &'static str {
-        "pocc"
+    fn profile(&self) -> &Profile {
+        &self.profile
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            snapshot_reads: SnapshotReads::OneRound,
-            write_transactions: false,
-            causality: true,
-            available: false,
-        }
+    #[inline]
+    fn family(&self) -> &dyn Family {
+        &Times
     }
 
-    fn needs(&self) -> Needs {
-        let stabilization_ms = Some(FLOOR_INTERVALS * self.options.stabilization_ms);
-        Needs { versions: true, cuts: true, heartbeats: true, stabilization_ms, ..Needs::default() }
+    fn choose(&self, context: &mut Opaque, state: &StabilityState<'_>) -> Choice {
+        newest_choice(&vector::known(context).times, state)
     }
 
-    fn observe(&self, context: &mut Opaque, sources: &[Source]) {
-        vector::observe(context, sources);
+    fn is_visible(&self, predicate: &VisibilityPredicate, source: &Source) -> bool {
+        vector::is_within(source, &predicate.times)
     }
 
-    fn remembers_settled(&self) -> bool {
-        true
+    fn snapshot_vector(&self, context: &Opaque, state: &StabilityState<'_>) -> TimeVector {
+        received_vector(&vector::known(context).times, state)
     }
 
-    fn wrote(&self, context: &mut Opaque, write: &Source) {
-        vector::observe(context, std::slice::from_ref(write));
-    }
-
-    fn join(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
-        vector::join(context, other)
-    }
-
-    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
-        Ok(Past::Times(vector::Vector::decode(context)?.times))
-    }
-
-    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
-        let mut dependencies = context.clone();
-        vector::observe(&mut dependencies, observed);
-        dependencies
-    }
-
-    fn verdict(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Verdict, Malformed> {
-        vector::Vector::decode(dependencies)?;
-        Ok(Verdict::Now)
-    }
-
-    fn choose(&self, context: &mut Opaque, standing: &Standing<'_>) -> Choice {
-        newest_choice(&vector::known(context).times, standing, self.rules)
-    }
-
-    fn partitions_are_snapshots(&self) -> bool {
-        false
-    }
-
-    fn shows(&self, sight: &Sight, source: &Source) -> bool {
-        vector::is_within(source, &sight.times, self.rules)
-    }
-
-    fn patience_ms(&self) -> u64 {
-        vector::patience_ms(&self.options)
-    }
-
-    fn goes_by_times(&self) -> bool {
-        true
-    }
-
-    fn cut(&self, context: &Opaque, standing: &Standing<'_>) -> TimeVector {
-        received_cut(&vector::known(context).times, standing, self.rules)
-    }
-
-    fn serves(&self, cut: &TimeVector, standing: &Standing<'_>) -> bool {
-        vector::is_received(cut, standing, self.rules)
-    }
-
-    fn keeps_old_versions(&self) -> bool {
-        false
-    }
-
-    fn floor(&self, standing: &Standing<'_>) -> TimeVector {
-        standing.with_present(standing.received)
+    fn floor(&self, state: &StabilityState<'_>) -> TimeVector {
+        state.with_present(state.received)
     }
 }
 
 /// What a session of this past may read of one partition: the newest, once its past is here.
-pub(crate) fn newest_choice(past: &TimeVector, standing: &Standing<'_>, rules: Rules) -> Choice {
-    if !vector::is_received(past, standing, rules) {
+pub(crate) fn newest_choice(past: &TimeVector, state: &StabilityState<'_>) -> Choice {
+    if !vector::is_received(past, state) {
         return Choice::Wait;
     }
-    let times = received_cut(past, standing, rules);
-    Choice::NewestIfWhole(Sight { datacenter: standing.datacenter, times, whole: true })
+    let times = received_vector(past, state);
+    Choice::NewestIfWhole(VisibilityPredicate { datacenter: state.datacenter, times, whole: true })
 }
 
 /// What it may read of several: what the first has received, and the session's past.
-pub(crate) fn received_cut(past: &TimeVector, standing: &Standing<'_>, rules: Rules) -> TimeVector {
-    let mut times = standing.with_present(standing.received);
-    if rules.hold(Rule::SnapshotsHoldTheSession) {
+pub(crate) fn received_vector(past: &TimeVector, state: &StabilityState<'_>) -> TimeVector {
+    let mut times = state.with_present(state.received);
+    if Rule::SnapshotsHoldTheSession.holds() {
         times.join(past);
     }
     times

@@ -5,7 +5,7 @@
 //! operations.
 
 use crate::vector::{self, Vector};
-use crate::{Malformed, orbe_clock};
+use crate::{Malformed, timed_matrix};
 use ensue_types::{DatacenterId, LogicalTime, Opaque, TimeVector};
 
 /// The same bytes with each time replaced. Whose time it is, is told where the bytes say so.
@@ -24,7 +24,7 @@ pub fn map_times(
             }
             Ok(vector.encode())
         }
-        Some(&orbe_clock::VERSION) => orbe_clock::map_time(facts, |time| each(None, time)),
+        Some(&timed_matrix::VERSION) => timed_matrix::map_time(facts, |time| each(None, time)),
         _ => Ok(facts.clone()),
     }
 }
@@ -37,11 +37,11 @@ mod tests {
 
     /// What a session of each protocol has seen of a write at this time.
     fn facts(name: &str, time: u64) -> Opaque {
-        let protocol = by_name(name, Default::default(), Default::default()).expect("a protocol");
+        let protocol = by_name(name, Default::default()).expect("a protocol");
         let stamp = Stamp { time: LogicalTime(time), datacenter: DatacenterId(1), ..Stamp::ZERO };
         let operation = OperationId { datacenter: DatacenterId(1), ..OperationId::default() };
         let mut facts = Opaque::default();
-        protocol.observe(&mut facts, &[Source { operation, stamp, dependencies: None }]);
+        protocol.record_reads(&mut facts, &[Source { operation, stamp, dependencies: None }], &[]);
         facts
     }
 

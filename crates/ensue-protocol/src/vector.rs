@@ -7,8 +7,8 @@
 //! The second vector is what a session has lost by falling back, the third what it took over of the dead behind their loss; both are empty
 //! for all others. A vector's entry for datacenter i says: everything that i wrote up to that time may be in this past (POCC, section 5.3).
 
-use crate::{Loss, Malformed, Options, Standing};
-use ensue_types::{DatacenterId, LogicalTime, Opaque, Reply, Rule, Rules, Source, TimeVector};
+use crate::{Family, Malformed, Needs, Options, Past, StabilityState, Visibility};
+use ensue_types::{DatacenterId, LogicalTime, Opaque, OperationId, Rule, Source, TimeVector};
 
 pub(crate) const VERSION: u8 = 2;
 
@@ -20,6 +20,74 @@ pub enum Mode {
     Plain,
     /// Only what is stable, after it fell back (POCC, section 7.2).
     Stable,
+}
+
+/// The family of the vectors: a past is times, a write is merged where it arrives, and a read chooses.
+#[derive(Clone, Copy, Debug)]
+pub struct Times;
+
+impl Family for Times {
+    fn record_reads(&self, context: &mut Opaque, read: &[Source], _settled: &[Source]) {
+        record_reads(context, read);
+    }
+
+    fn record_write(&self, context: &mut Opaque, write: &Source) {
+        record_reads(context, std::slice::from_ref(write));
+    }
+
+    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
+        let mut dependencies = context.clone();
+        record_reads(&mut dependencies, observed);
+        dependencies
+    }
+
+    fn visibility(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Visibility, Malformed> {
+        Vector::decode(dependencies)?;
+        Ok(Visibility::Now)
+    }
+
+    fn merge(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
+        merge(context, other)
+    }
+
+    /// What the session gave up by falling back does not come back under its name.
+    fn merge_shared(&self, context: &mut Opaque, shared: &Opaque) -> Result<(), Malformed> {
+        let shared = Vector::decode(shared)?;
+        let mut vector = known(context);
+        let is_given_up = |datacenter, time| time <= vector.abandoned.at(datacenter);
+        let times = shared.times.entries();
+        let times =
+            times.map(|(d, time)| if is_given_up(d, time) { LogicalTime::ZERO } else { time }).collect();
+        if vector.take_over(&Vector { times, ..shared }) {
+            *context = vector.encode();
+        }
+        Ok(())
+    }
+
+    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
+        Ok(Past::Times(Vector::decode(context)?.times))
+    }
+
+    fn has_all(&self, vector: &TimeVector, state: &StabilityState<'_>) -> bool {
+        is_received(vector, state)
+    }
+
+    fn goes_by_times(&self) -> bool {
+        true
+    }
+}
+
+/// What the protocols of this family need of a node.
+pub fn needs(stabilization_ms: u64, patience_ms: u64) -> Needs {
+    Needs {
+        versions: true,
+        cuts: true,
+        heartbeats: true,
+        stabilization_ms: Some(stabilization_ms),
+        remembers_settled: true,
+        patience_ms,
+        ..Needs::default()
+    }
 }
 
 /// A past in times.
@@ -82,7 +150,7 @@ impl Vector {
     }
 
     /// What it took over of this datacenter holds nothing that was lost; says whether that was in doubt.
-    fn forget_doubt(&mut self, datacenter: DatacenterId) -> bool {
+    pub(crate) fn forget_doubt(&mut self, datacenter: DatacenterId) -> bool {
         let is_doubted = self.doubted.at(datacenter) > LogicalTime::ZERO;
         if is_doubted {
             let others = self.doubted.entries();
@@ -93,13 +161,16 @@ impl Vector {
     }
 }
 
+/// The time of a dead datacenter in a past that holds what is left of it, and nothing that was discarded.
+pub(crate) const FINAL: LogicalTime = LogicalTime::MAX;
+
 /// A context or dependencies that this protocol made, or that were decoded when they came in.
-pub(crate) fn known(bytes: &Opaque) -> Vector {
+pub fn known(bytes: &Opaque) -> Vector {
     Vector::decode(bytes).unwrap_or_default()
 }
 
 /// A version's own time and its whole past.
-pub(crate) fn commit(source: &Source) -> TimeVector {
+fn commit(source: &Source) -> TimeVector {
     committed(source).times
 }
 
@@ -110,7 +181,7 @@ fn committed(source: &Source) -> Vector {
 }
 
 /// The session has read these: their pasts become its own (POCC, algorithm 1, lines 4 and 5).
-pub(crate) fn observe(context: &mut Opaque, sources: &[Source]) {
+fn record_reads(context: &mut Opaque, sources: &[Source]) {
     let mut vector = known(context);
     let mut rose = false;
     for source in sources {
@@ -122,7 +193,7 @@ pub(crate) fn observe(context: &mut Opaque, sources: &[Source]) {
 }
 
 /// Joins the times of two pasts; the mode stays the session's.
-pub(crate) fn join(context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
+pub(crate) fn merge(context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
     let other = Vector::decode(other)?;
     let mut vector = known(context);
     if vector.take_over(&other) {
@@ -132,8 +203,8 @@ pub(crate) fn join(context: &mut Opaque, other: &Opaque) -> Result<(), Malformed
 }
 
 /// Whether a version and its whole past lie at or below these times.
-pub(crate) fn is_within(source: &Source, times: &TimeVector, rules: Rules) -> bool {
-    if !rules.hold(Rule::CutsHoldWholePasts) {
+pub fn is_within(source: &Source, times: &TimeVector) -> bool {
+    if !Rule::CutsHoldWholePasts.holds() {
         // Broken on purpose: by its own time alone.
         return source.stamp.time <= times.at(source.stamp.datacenter);
     }
@@ -142,66 +213,13 @@ pub(crate) fn is_within(source: &Source, times: &TimeVector, rules: Rules) -> bo
 
 /// Whether a partition has received all that the other datacenters wrote in it up to these times. What the own datacenter
 /// wrote is there (POCC, algorithm 2, line 2).
-pub(crate) fn is_received(times: &TimeVector, standing: &Standing<'_>, rules: Rules) -> bool {
-    !rules.hold(Rule::ReadsWaitForThePast) || standing.received.covers_but(standing.datacenter, times)
+pub fn is_received(times: &TimeVector, state: &StabilityState<'_>) -> bool {
+    !Rule::ReadsWaitForThePast.holds() || state.received.covers_but(state.datacenter, times)
 }
 
 /// How long a read waits that has nothing to fall back on: a little less than its client does, to say what was missing.
-pub(crate) fn patience_ms(options: &Options) -> u64 {
+pub fn patience_ms(options: &Options) -> u64 {
     options.request_timeout_ms - options.request_timeout_ms / 5
-}
-
-/// Whether a write may depend on what was lost. The dead datacenter's own name its later writes; others name one of those that are left and
-/// may do so. What was written after the loss was known names no time of it (`FINAL`).
-pub(crate) fn depends_on_lost(origin: DatacenterId, dependencies: &Opaque, loss: &Loss) -> bool {
-    let Vector { times, doubted, .. } = known(dependencies);
-    let time = times.at(loss.datacenter);
-    let is_behind = is_doubtful(doubted.at(loss.datacenter), loss);
-    if origin == loss.datacenter { time > loss.whole } else { is_doubtful(time, loss) || is_behind }
-}
-
-/// The time of a dead datacenter in a past that holds what is left of it, and nothing that was discarded.
-const FINAL: LogicalTime = LogicalTime::MAX;
-
-fn is_doubtful(time: LogicalTime, loss: &Loss) -> bool {
-    time >= loss.doubtful && time < FINAL
-}
-
-pub(crate) fn shows_lost(cut: &TimeVector, loss: &Loss) -> bool {
-    is_doubtful(cut.at(loss.datacenter), loss)
-}
-
-/// A session that may have seen what is discarded, or what is nowhere, begins anew: one that comes from the dead datacenter itself had
-/// seen what no write here tells of. What one has given up before does not come back.
-pub(crate) fn part_from_lost(context: &mut Opaque, loss: &Loss) -> Result<(), Reply> {
-    let mut vector = known(context);
-    if !loss.may_be_in(&vector.times) && !loss.may_be_in(&vector.doubted) {
-        let is_lost = loss.may_be_in(&vector.abandoned);
-        if is_lost {
-            vector.abandoned = TimeVector::default();
-        }
-        if vector.forget_doubt(loss.datacenter) || is_lost {
-            *context = vector.encode();
-        }
-        return Ok(());
-    }
-    *context = Opaque::default();
-    let words = format!(
-        "DISCARDED the session may have seen updates that were discarded because {} is dead; it is a new one from here, and \
-         this command was not executed",
-        loss.datacenter
-    );
-    Err(Reply::Error(words.into()))
-}
-
-/// What leaves a partition that knows the loss holds only what is left: it is never taken for lost again.
-pub(crate) fn past_the_loss(context: &mut Opaque, loss: &Loss) {
-    let mut vector = known(context);
-    let rose =
-        vector.times.at(loss.datacenter) > LogicalTime::ZERO && vector.times.raise(loss.datacenter, FINAL);
-    if vector.forget_doubt(loss.datacenter) || rose {
-        *context = vector.encode();
-    }
 }
 
 fn decode_times(bytes: &[u8]) -> Result<(TimeVector, &[u8]), Malformed> {
@@ -240,34 +258,6 @@ mod tests {
             &[2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         ] {
             assert_eq!(Vector::decode(&Opaque(garbage.to_vec())), Err(Malformed));
-        }
-    }
-
-    fn past(time: LogicalTime) -> Opaque {
-        let mut vector = Vector::default();
-        vector.times.raise(DatacenterId(0), time);
-        vector.encode()
-    }
-
-    #[test]
-    fn a_past_from_before_a_loss_is_not_hidden_behind_one_from_after_it() {
-        let loss = Loss { datacenter: DatacenterId(0), whole: LogicalTime(50), doubtful: LogicalTime(60) };
-        for (time, is_lost) in [(40, false), (70, true)] {
-            for (mut one, other) in
-                [(past(FINAL), past(LogicalTime(time))), (past(LogicalTime(time)), past(FINAL))]
-            {
-                join(&mut one, &other).unwrap();
-                assert_eq!(known(&one).times.at(DatacenterId(0)), FINAL, "it must be known here first");
-                assert_eq!(depends_on_lost(DatacenterId(1), &one, &loss), is_lost);
-                let mut again = one.clone();
-                assert_eq!(part_from_lost(&mut one, &loss).is_err(), is_lost);
-                assert_eq!(one, if is_lost { Opaque::default() } else { past(FINAL) });
-                // The same from there on: read, and then known.
-                let mut reader = past(LogicalTime(1));
-                join(&mut again, &past(FINAL)).unwrap();
-                join(&mut reader, &again).unwrap();
-                assert_eq!(part_from_lost(&mut reader, &loss).is_err(), is_lost);
-            }
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::secret::{self, SecretError};
 use crate::settings;
 use crate::shaper::Shaper;
 use ensue_node::{BranchingOptions, Node, NodeConfig, Tuning};
-use ensue_types::CoreId;
+use ensue_types::{Breaking, CoreId, Rule};
 use ensue_wire::{
     CoreName, FLAG_SECRET, Hello, Identity, Keys, NONCE_BYTES, SETTINGS_BYTES_MAX, Settings,
     WIRE_VERSION_MAX, WIRE_VERSION_MIN, cluster_hash,
@@ -169,15 +169,16 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     }
     let mut cores = Vec::new();
     for (pump, inbox) in pumps.into_iter().zip(inboxes) {
-        cores.push((inbox, spawn(pump)?));
+        cores.push((inbox, spawn(pump, config.broken)?));
     }
     Ok(Running { cores, _directory: directory })
 }
 
-fn spawn(pump: Pump) -> io::Result<JoinHandle<()>> {
+fn spawn(pump: Pump, broken: Option<Rule>) -> io::Result<JoinHandle<()>> {
     let name = pump.name;
     let thread_name = format!("{}-core{}", name.datacenter, name.core.0);
     thread::Builder::new().name(thread_name).spawn(move || {
+        let _breaking = Breaking::only(broken);
         let result = catch_unwind(AssertUnwindSafe(|| pump.run()));
         match result {
             Ok(Ok(())) => {}
@@ -313,6 +314,7 @@ fn node_config(config: &Config, cluster: &Cluster, core: CoreId, machine: &Machi
         cluster: u128::from_le_bytes(cluster_hash(&cluster.name)),
         topology: cluster.topology(),
         core,
+        registry: &ensue_protocol::REGISTRY,
         protocols: config.protocols.clone(),
         handlers: config.handlers.clone(),
         append_fsync: config.appendfsync,
@@ -326,7 +328,6 @@ fn node_config(config: &Config, cluster: &Cluster, core: CoreId, machine: &Machi
         directives: config.directives(),
         info: info(config, machine),
         tuning: tuning(config, cluster),
-        rules: config.rules,
     }
 }
 

@@ -4,17 +4,18 @@
 pub const READ_BYTES: usize = 64 << 10;
 /// Bytes taken from one socket before the others have their turn.
 pub const READ_BYTES_PER_TURN: usize = 256 << 10;
-/// Commands that a core takes from all connections in one turn, dealt to those that have some: a turn is to be over
-/// in less than ten
-/// milliseconds, for everybody who sent one command meanwhile waits for its end. A turn has costs of its own, mostly
-/// an append to
-/// each log, of about a tenth of a thousand commands.
-pub const COMMANDS_PER_TURN: usize = 4_096;
-/// The share of one connection in them is at least this, or what a turn costs by itself would be most of it.
-pub const COMMANDS_PER_SHARE_MIN: usize = 16;
+/// Commands that a core takes in one turn from those who have many: about a millisecond of work. Everybody who sent
+/// one command meanwhile waits for the turn's end, and then for the end of the turn that has it. A turn has costs of
+/// its own, mostly an append to each log, of some dozen commands (decision 20 has the figures).
+pub const COMMANDS_PER_TURN: usize = 1_024;
+/// One connection's share of them is at least this, and more connections have their shares in later turns: each share
+/// is a message to a partition and back, of about two commands' work.
+pub const COMMANDS_PER_SHARE_MIN: usize = 128;
+/// When they are up, who has not left any in the turn before still has so many: those may be all.
+pub const COMMANDS_OF_A_NEWCOMER: usize = 16;
 /// A connection whose commands wait for a disk or for another core may have as many turns ahead as this is commands.
 pub const COMMANDS_AHEAD_MIN: usize = 256;
-/// Answers of a connection that has more to do in the next turn are written when they are so many bytes, or with its
+/// Answers of a connection that has more to do in its next turn are written when they are so many bytes, or with its
 /// last one.
 pub const WRITE_BYTES_MIN: usize = 16 << 10;
 /// Before authentication: bytes taken from a socket in one system call, and in one turn.

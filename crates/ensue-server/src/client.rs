@@ -299,9 +299,14 @@ impl Client {
         self.in_flight = InFlight::default();
     }
 
-    /// Whether its answers may wait for those of the next turn, which come at once: fewer and larger writes.
+    /// Whether its answers may wait for those of its next turn, which come soon: fewer and larger writes.
     pub(crate) fn may_write_later(&self) -> bool {
-        self.output_waiting() < WRITE_BYTES_MIN && (self.unparsed || self.wants_turn) && self.has_work()
+        self.output_waiting() < WRITE_BYTES_MIN && self.has_backlog() && self.has_work()
+    }
+
+    /// Whether its latest turn did not suffice: it may have a command left, or its session has.
+    pub(crate) fn has_backlog(&self) -> bool {
+        self.unparsed || self.wants_turn
     }
 
     /// Writes what the socket takes, and says what becomes of the client.

@@ -1,11 +1,11 @@
 //! The client connections of one core: events of sockets become inputs of the node, answers become bytes on sockets.
 //!
-//! Bounded work a turn: every connection that has something to do has its share of commands, and its session its
-//! share of
-//! answers, before one has a second one.
+//! Bounded work a turn: connections with many commands have a share of each turn, or of every few turns, and every
+//! other one is served in each; a session has its share of answers. Nobody has a second share before all have had one.
 
 use crate::bounds::{
-    AUTHENTICATION_US, COMMANDS_PER_SHARE_MIN, COMMANDS_PER_TURN, LINGER_US, LINGERING_MAX, READ_BYTES,
+    AUTHENTICATION_US, COMMANDS_OF_A_NEWCOMER, COMMANDS_PER_SHARE_MIN, COMMANDS_PER_TURN, LINGER_US,
+    LINGERING_MAX, READ_BYTES,
 };
 use crate::client::{Client, Fate, Taken};
 use crate::listener::{Guest, Seat, next_session};
@@ -115,16 +115,25 @@ impl Clients {
         }
     }
 
-    /// Has everybody's turn who has bytes, or whose session has commands left.
+    /// Takes commands from those who have some, as far as the turn suffices. Who has some left from an earlier turn
+    /// may have to wait for a later one, at the head of the queue; everybody else is served now.
     pub(crate) fn read(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
         let queued = std::mem::take(&mut self.queued);
         let share = (COMMANDS_PER_TURN / queued.len().max(1)).max(COMMANDS_PER_SHARE_MIN);
+        let mut left = COMMANDS_PER_TURN;
         for session in queued {
             let Some(client) = self.clients.get_mut(&session) else { continue };
+            if left == 0 && client.has_backlog() {
+                self.queued.push(session);
+                continue;
+            }
             client.is_queued = false;
+            let share = if left > 0 { share } else { COMMANDS_OF_A_NEWCOMER };
             let mut commands = Vec::new();
             let result = client.read(&mut self.scratch, share, &mut commands);
             let is_turn = client.take_turn();
+            // A session that goes on has as much to do as a share of commands.
+            left = left.saturating_sub(if is_turn { share } else { commands.len() });
             if !commands.is_empty() {
                 client.last_active_us = now_us;
             }

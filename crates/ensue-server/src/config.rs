@@ -18,7 +18,7 @@ use crate::log::Level;
 use directive::DIRECTIVES;
 pub(crate) use directive::fsync_name;
 use ensue_node::{AppendFsync, BranchingOptions, FirstStart, Handler, Tuning};
-use ensue_types::{Rules, limits};
+use ensue_types::{Rule, limits};
 use std::path::{Path, PathBuf};
 
 /// Everything that the server can be told.
@@ -78,8 +78,8 @@ pub struct Config {
     pub protocols: Vec<String>,
     /// Who folds conflicting values of which keys.
     pub handlers: Vec<Handler>,
-    /// All of them hold, unless this is a build that can break one on purpose (feature `breakable`).
-    pub rules: Rules,
+    /// The rule that every core breaks on purpose; none but in a build for that (feature `breakable`).
+    pub broken: Option<Rule>,
     /// The file that was read, for `INFO`.
     pub file: Option<PathBuf>,
 }
@@ -120,7 +120,7 @@ impl Default for Config {
             branch_merging_datacenter: None,
             protocols: vec![DEFAULT_PROTOCOL.into(); usize::from(limits::KEYSPACES)],
             handlers: Vec::new(),
-            rules: Rules::default(),
+            broken: None,
             file: None,
         }
     }
@@ -168,7 +168,7 @@ impl Config {
     fn check_handlers(&self) -> Result<(), ConfigError> {
         for handler in &self.handlers {
             let protocol = &self.protocols[usize::from(handler.keyspace.0)];
-            let known = ensue_protocol::by_name(protocol, Default::default(), self.rules);
+            let known = ensue_protocol::by_name(protocol, Default::default());
             if !known.is_some_and(|known| known.needs().siblings) {
                 let (keyspace, protocol) = (handler.keyspace.0, protocol.clone());
                 return Err(ConfigError::NoHandlers { keyspace, protocol });
@@ -196,7 +196,7 @@ impl Config {
 
     /// Whether a keyspace is one of branches.
     pub(crate) fn has_branches(&self) -> bool {
-        let known = |name: &String| ensue_protocol::by_name(name, Default::default(), self.rules);
+        let known = |name: &String| ensue_protocol::by_name(name, Default::default());
         self.protocols.iter().filter_map(known).any(|protocol| protocol.needs().branches)
     }
 

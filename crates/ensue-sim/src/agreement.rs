@@ -7,11 +7,11 @@
 
 use crate::history::History;
 use crate::oracle::{self, Final, Violation, property};
-use crate::promises::Promises;
 use crate::recording::record;
 use ensue_check::reference::{self, Finding};
 use ensue_check::report::Report;
 use ensue_check::{Options, Property, explain};
+use ensue_protocol::Promises;
 use std::fmt;
 
 /// The reference checker judges histories of at most so many transactions: it takes cubic time.

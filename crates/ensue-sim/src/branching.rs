@@ -13,9 +13,6 @@ pub mod oracle;
 pub mod rows;
 pub mod tale;
 
-/// The protocol whose keyspaces have branches.
-pub const PROTOCOL: &str = "tardis";
-
 /// What is violated; `docs/simulator.md` says how each is checked.
 pub mod property {
     pub const ISOLATION: &str = "T1 a read does not return what stands at its state";

@@ -6,14 +6,16 @@ mod breaks;
 pub mod compare;
 mod exhaust;
 mod failure;
+mod hashes;
 mod many;
 mod outage;
 mod sites;
 
-use crate::promises::Promises;
+use crate::protocols;
+use crate::rules::{NOT_BREAKABLE, Rules};
 use crate::run::{Report, run as run_world, to_screen};
 use crate::seed::Options;
-use ensue_types::{Rule, Rules};
+use ensue_types::Rule;
 use std::path::PathBuf;
 
 /// What the command line says.
@@ -39,10 +41,14 @@ pub struct SimOptions {
     pub losing: bool,
     /// In each seed directories of a datacenter are lost, exchanged, or replaced by old copies.
     pub losing_directories: bool,
+    /// In each seed clocks run far ahead, and operators give their datacenters other times.
+    pub wild_clocks: bool,
     /// Break the rule of this name.
     pub broken: Option<String>,
     /// Break these rules in turn, all of them if none is named, and say how soon each is caught.
     pub breaks: Option<Vec<String>>,
+    /// Compare the event hashes of every protocol with those of this file, or write it where it is missing.
+    pub hashes: Option<PathBuf>,
     /// Print each event of a seed, one line.
     pub trace: bool,
     /// Threads; 0 means one a core.
@@ -59,6 +65,10 @@ pub struct SimOptions {
 
 /// Runs the subcommand. The exit code: 0 all is well, 1 a violation, 2 the command line makes no sense.
 pub fn run(options: &SimOptions) -> i32 {
+    if (options.broken.is_some() || options.breaks.is_some()) && !Rule::BREAKABLE {
+        eprintln!("{NOT_BREAKABLE}");
+        return 2;
+    }
     let rules = match &options.broken {
         None => Rules::default(),
         Some(name) => match find_rule(name) {
@@ -66,10 +76,13 @@ pub fn run(options: &SimOptions) -> i32 {
             None => return unknown_rule(name),
         },
     };
+    if let Some(path) = &options.hashes {
+        return hashes::run(path, options);
+    }
     if options.protocol.as_deref() == Some(EACH) && options.seed.is_none() {
         return each_protocol(options);
     }
-    if let Some(Err(why)) = options.protocol.as_deref().map(Promises::find) {
+    if let Some(Err(why)) = options.protocol.as_deref().map(protocols::find) {
         eprintln!("{why}");
         return 2;
     }
@@ -94,7 +107,7 @@ const EACH: &str = "each";
 
 /// The same with each protocol; ends with the first that fails.
 fn each_protocol(options: &SimOptions) -> i32 {
-    for protocol in Promises::protocols() {
+    for protocol in ensue_protocol::NAMES {
         let code = run(&SimOptions { protocol: Some(protocol.to_owned()), ..options.clone() });
         if code != 0 {
             return code;
@@ -119,6 +132,7 @@ fn options_of(seed: u64, rules: Rules, protocol: Option<&str>, options: &SimOpti
         Some(protocol) => Options::draw_with(seed, rules, protocol),
         None => Options::draw(seed, rules),
     };
+    let drawn = if options.wild_clocks { drawn.wild_clocks() } else { drawn };
     let drawn = if options.losing { drawn.losing() } else { drawn };
     if options.losing_directories { drawn.losing_directories() } else { drawn }
 }
@@ -126,15 +140,16 @@ fn options_of(seed: u64, rules: Rules, protocol: Option<&str>, options: &SimOpti
 /// The line that replays a seed.
 pub fn replay_line(report: &Report) -> String {
     let options = &report.options;
-    let protocol = options.says_protocol().then(|| format!(" --protocol {}", options.protocol));
+    let protocol = options.says_protocol().then(|| format!(" --protocol {}", options.protocol.name));
     let broken = options.rules.broken().map(|rule| format!(" --break {}", rule.name()));
     let losing = match (options.says_losing(), options.says_losing_directories()) {
         (_, true) => " --losing-directories",
         (true, false) => " --losing",
         (false, false) => "",
     };
+    let wild = if options.says_wild_clocks() { " --wild-clocks" } else { "" };
     let (protocol, broken) = (protocol.unwrap_or_default(), broken.unwrap_or_default());
-    format!("ensue sim --seed {}{protocol}{losing}{broken}", options.seed)
+    format!("ensue sim --seed {}{protocol}{wild}{losing}{broken}", options.seed)
 }
 
 fn one(seed: u64, rules: Rules, options: &SimOptions) -> i32 {

@@ -59,9 +59,9 @@ impl Contestant {
     /// The world that everybody has to live in.
     fn world(&self, seed: u64, demand: Demand) -> World {
         let shape = Shape { datacenters: DATACENTERS, cores: 4, partitions: 4, one_process: false };
-        let mut options = Options::calm(shape, 0, ensue_types::Rules::default());
+        let mut options = Options::calm(shape, 0, crate::rules::Rules::default());
         options.seed = seed;
-        options.protocol = self.protocol.to_owned();
+        options.protocol = ensue_protocol::find(self.protocol).expect("contestants are protocols that exist");
         options.append_fsync = demand.append_fsync;
         options.tuning = ensue_node::Tuning {
             dependency_cleaning: self.dependency_cleaning,

@@ -293,6 +293,9 @@ impl Disk {
     /// torn.
     pub fn lose_power(&mut self, now: u64, mut random: Option<&mut Random>) -> bool {
         let replacing = self.replacing.take();
+        // What a power failure leaves of a log that was cut by hand nobody can tell from a torn end: the files are put
+        // back before.
+        self.mend();
         self.kill(now);
         self.witnesses.on_power_loss();
         self.known.on_power_loss();

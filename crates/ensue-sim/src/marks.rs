@@ -1,8 +1,8 @@
 //! Marks: how often each rare thing happened. A thing that never happens in many runs is not tested at all.
 
 use crate::faults::OF_DIRECTORIES;
-use crate::promises::{Availability, Promises};
 use ensue_node::{Trace, TransactionStep};
+use ensue_protocol::{Availability, Promises};
 use ensue_types::DatacenterId;
 use std::collections::BTreeMap;
 use std::fmt;

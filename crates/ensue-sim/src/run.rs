@@ -46,7 +46,10 @@ pub struct Report {
     pub taken: Taken,
     pub stale_reads: StaleReads,
     pub marks: Marks,
+    /// Of all events.
     pub hash: u64,
+    /// Of what clients were answered, and when.
+    pub answers_hash: u64,
     pub events: u64,
     pub operations: u64,
     pub virtual_us: u64,
@@ -101,6 +104,7 @@ pub fn run(options: Options, trace: Option<Sink>) -> Report {
 
 /// Runs a world to its end under these faults. A panic of a node is a violation like any other.
 pub fn run_plan(options: Options, plan: Plan, trace: Option<Sink>) -> Report {
+    let _breaking = options.rules.enter();
     let mut world = World::new(options.clone());
     world.trace = trace;
     let branches = options.promises().branches;
@@ -138,6 +142,7 @@ pub fn run_plan(options: Options, plan: Plan, trace: Option<Sink>) -> Report {
         violation: verdict.err(),
         marks: run.marks,
         hash: run.world.audit.hash(),
+        answers_hash: run.world.answers.hash(),
         events: run.world.audit.events(),
         operations: history.operations.len() as u64,
         virtual_us: run.world.now(),

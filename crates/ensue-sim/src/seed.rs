@@ -3,14 +3,15 @@
 //! Bounds are shrunk so that what is rare in production is common here; `Display` prints every option.
 
 use crate::branching::options;
-use crate::faults::{Fault, Kind as _, LoseDatacenter, OF_DIRECTORIES, PowerLoss};
-use crate::promises::Promises;
+use crate::faults::{Fault, Kind as _, LoseDatacenter, OF_DIRECTORIES, PowerLoss, RecoverClock};
 use crate::random::Random;
+use crate::rules::Rules;
 use crate::shape::Shape;
 use crate::workload::folds;
 use crate::workload::mix::{FOLD_KINDS, KINDS, Kind};
 use ensue_node::{AppendFsync, Handler, Tuning};
-use ensue_types::{KeyspaceId, Rules, limits};
+use ensue_protocol::{Promises, Registration};
+use ensue_types::{KeyspaceId, limits};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -93,7 +94,7 @@ pub type Kept = BTreeMap<(usize, u64), u64>;
 #[derive(Clone, Debug)]
 pub struct Options {
     pub seed: u64,
-    pub protocol: String,
+    pub protocol: &'static Registration,
     pub rules: Rules,
     pub shape: Shape,
     /// Patterns of keys and their handlers of conflicts, of all keyspaces; only protocols that fold ask for them.
@@ -117,11 +118,20 @@ impl Options {
 
     /// Whether the protocol is not the one that the seed draws, so that it must be said.
     pub fn says_protocol(&self) -> bool {
-        self.protocol != protocol_of(self.seed)
+        self.protocol.name != protocol_of(self.seed)
     }
 
     /// The world of a seed with this protocol, whatever the seed says.
     pub fn draw_with(seed: u64, rules: Rules, protocol: &str) -> Options {
+        Options::draw_of(
+            seed,
+            rules,
+            ensue_protocol::find(protocol).expect("callers name protocols that exist"),
+        )
+    }
+
+    /// The same with any protocol, wherever it is registered.
+    pub fn draw_of(seed: u64, rules: Rules, protocol: &'static Registration) -> Options {
         let random = &mut Random::stream(seed, "options");
         let shape = draw_shape(random);
         let append_fsync = random.pick(&[
@@ -133,12 +143,12 @@ impl Options {
         ]);
         let bound_ms = random.pick(&[0, 5, 50, 500, 500]);
         let mut workload = draw_workload(&mut Random::stream(seed, "workload of options"));
-        if Promises::of(protocol).is_some_and(|promises| promises.folds) {
+        if protocol.promises.folds {
             draw_folds(&mut Random::stream(seed, "folds of options"), &mut workload.mix);
         }
         let mut options = Options {
             seed,
-            protocol: protocol.to_owned(),
+            protocol,
             rules,
             shape,
             handlers: folds::handlers(),
@@ -197,6 +207,33 @@ impl Options {
         self.clock.recovers = true;
     }
 
+    /// The same world, of two datacenters at least, in which clocks run far ahead, and operators give their
+    /// datacenters other times.
+    pub fn wild_clocks(mut self) -> Options {
+        if self.shape.datacenters < 2 {
+            self.set("datacenters=3").expect("so many there may be");
+        }
+        self.make_clocks_wild();
+        self.faults = draw_faults(&self);
+        draw_power(&mut self);
+        self.faults.intervals_ms.retain(|(name, _)| *name != RecoverClock::NAME);
+        self.faults.intervals_ms.push((RecoverClock::NAME, self.faults.until_us / 5_000));
+        self
+    }
+
+    /// Clocks may run far ahead, and are recovered, though the seed does not draw that.
+    pub fn make_clocks_wild(&mut self) {
+        if !self.clock.recovers {
+            self.recover_clocks(&mut Random::stream(self.seed, "wild clocks of options"));
+        }
+    }
+
+    /// Whether clocks run far ahead and are recovered though the seed does not draw that.
+    pub fn says_wild_clocks(&self) -> bool {
+        let drawn = Options::draw_of(self.seed, self.rules, self.protocol);
+        self.clock.recovers && !drawn.clock.recovers
+    }
+
     /// The same world, of two datacenters at least, in which one is lost for good.
     pub fn losing(mut self) -> Options {
         if self.shape.datacenters < 2 {
@@ -230,7 +267,7 @@ impl Options {
 
     /// Whether directories are lost though the seed does not draw that.
     pub fn says_losing_directories(&self) -> bool {
-        let drawn = Options::draw_with(self.seed, self.rules, &self.protocol);
+        let drawn = Options::draw_of(self.seed, self.rules, self.protocol);
         self.faults.loses_directories && !drawn.faults.loses_directories
     }
 
@@ -241,7 +278,7 @@ impl Options {
 
     /// Whether a datacenter is lost for good though the seed does not draw that.
     pub fn says_losing(&self) -> bool {
-        let drawn = Options::draw_with(self.seed, self.rules, &self.protocol);
+        let drawn = Options::draw_of(self.seed, self.rules, self.protocol);
         self.faults.loses_datacenter && !drawn.faults.loses_datacenter
     }
 
@@ -275,7 +312,7 @@ impl Options {
 
     /// What the protocol promises.
     pub fn promises(&self) -> Promises {
-        Promises::of(&self.protocol).unwrap_or_default()
+        self.protocol.promises
     }
 
     /// Whether the power fails. A partition that may have lost its tail waits for every datacenter, so there is no power
@@ -297,7 +334,7 @@ impl Options {
         };
         Options {
             seed: 1,
-            protocol: "eiger".to_owned(),
+            protocol: &ensue_protocol::REGISTRY[0],
             rules,
             shape,
             handlers: Vec::new(),
@@ -493,7 +530,7 @@ impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed            {}", self.seed)?;
         writeln!(f, "cluster         {}", self.shape)?;
-        writeln!(f, "protocol        {}", self.protocol)?;
+        writeln!(f, "protocol        {}", self.protocol.name)?;
         match self.rules.broken() {
             Some(rule) => writeln!(f, "broken rule     {}", rule.name())?,
             None => writeln!(f, "broken rule     none")?,

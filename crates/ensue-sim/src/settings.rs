@@ -1,9 +1,10 @@
 //! Options by name, as scripts write them: `datacenters=3`, `delay=20ms`, `jitter=0us`.
 
 use crate::faults::text::parse_us;
-use crate::promises::Promises;
+use crate::protocols;
 use crate::seed::{DiskOptions, Options};
 use ensue_node::{AppendFsync, Collection, Tuning};
+use ensue_protocol::Registration;
 
 /// Most of everything that a script may ask for.
 const DATACENTERS_MAX: u8 = 8;
@@ -51,6 +52,10 @@ impl Options {
             }
             "loses_directories" => {
                 self.faults.loses_directories = choice(value, &[("yes", true), ("no", false)])?;
+            }
+            "wild_clocks" => {
+                choice(value, &[("yes", ())])?;
+                self.make_clocks_wild();
             }
             "operations" => self.workload.operations = number(value)?,
             "clients" => self.workload.clients = between(value, 1, 100)? as usize,
@@ -135,8 +140,8 @@ fn time_us(value: &str) -> Result<u64, String> {
     parse_us(value).ok_or_else(|| format!("no time: {value}"))
 }
 
-fn protocol(value: &str) -> Result<String, String> {
-    Promises::find(value).map(str::to_owned)
+fn protocol(value: &str) -> Result<&'static Registration, String> {
+    protocols::find(value)
 }
 
 #[cfg(test)]

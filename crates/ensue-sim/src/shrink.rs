@@ -8,10 +8,10 @@
 use crate::faults::Planned;
 use crate::history::OperationIndex;
 use crate::oracle::property;
+use crate::rules::Rules;
 use crate::run::Report;
 use crate::seed::Kept;
 use crate::trial::Trial;
-use ensue_types::Rules;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 

@@ -10,7 +10,8 @@ use crate::workload::command::writer_of;
 use ensue_store::entry::Change;
 use ensue_store::layout::decode_entry;
 use ensue_types::{
-    Column, DatacenterId, Effect, Incarnation, KeyspaceId, PartitionId, Position, RowEffect, Stamp,
+    Column, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, PartitionId, Position, RowEffect,
+    Stamp,
 };
 use ensue_wire::message::{Address, Envelope, Message};
 use std::collections::BTreeMap;
@@ -107,6 +108,13 @@ impl Staleness {
             self.received.entry((receiver, key.clone())).or_default().push((now_us, *stamp));
         }
         *before = received;
+    }
+
+    /// A datacenter was given other times. What it had sent beyond the bound nobody has taken; it is sent again with
+    /// its new times.
+    pub fn forget_times_beyond(&mut self, datacenter: DatacenterId, bound: LogicalTime) {
+        self.sent.retain(|(stream, _), sent| stream.0 != datacenter || sent.stamp.time <= bound);
+        self.stamps.retain(|_, stamp| stamp.datacenter != datacenter || stamp.time <= bound);
     }
 
     /// Looks at all reads. If the protocol shows what it has received, none may be stale.

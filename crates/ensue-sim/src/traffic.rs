@@ -1,7 +1,7 @@
 //! What passes between nodes: how much of it is about dependencies and times, what updates carry, and when each of them is
 //! where.
 
-use ensue_protocol::facts;
+use ensue_protocol::dependency_set;
 use ensue_protocol::lists::Lists;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout::{decode_entry, previous_bytes};
@@ -100,7 +100,7 @@ type Place = (DatacenterId, PartitionId, Position);
 
 /// How many dependencies a write carries, if they are a list.
 fn dependencies(entry: &Entry) -> Option<usize> {
-    let list = facts::decode(&entry.dependencies).map(|list| list.len());
+    let list = dependency_set::decode(&entry.dependencies).map(|list| list.len());
     let lists = || Lists::decode(&entry.dependencies).map(|lists| lists.nearest.len() + lists.others.len());
     list.or_else(|_| lists()).ok()
 }

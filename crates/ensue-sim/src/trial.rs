@@ -5,10 +5,10 @@
 
 use crate::faults::text::show_us;
 use crate::faults::{Plan, Planned};
+use crate::rules::Rules;
 use crate::run::{Report, Sink, run_plan};
 use crate::seed::{Kept, Options};
 use crate::shape::Shape;
-use ensue_types::Rules;
 use std::fmt;
 
 /// One world to run.
@@ -29,7 +29,11 @@ impl Trial {
 
     /// The whole world of these options, but without faults.
     pub fn of(options: &Options) -> Trial {
-        let mut settings = vec![format!("protocol={}", options.protocol)];
+        let mut settings = vec![format!("protocol={}", options.protocol.name)];
+        if options.says_wild_clocks() {
+            settings.push(format!("datacenters={}", options.shape.datacenters));
+            settings.push("wild_clocks=yes".to_owned());
+        }
         if options.says_losing() {
             settings.push(format!("datacenters={}", options.shape.datacenters));
             settings.push("loses_datacenter=yes".to_owned());

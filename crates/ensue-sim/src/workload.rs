@@ -20,7 +20,6 @@ use crate::event::{Alarm, ConnectionId};
 use crate::history::{History, OperationIndex, Outcome};
 use crate::marks::{Mark, Marks};
 use crate::oracle::{Violation, property};
-use crate::promises::Recency;
 use crate::random::Random;
 use crate::reply::Answer;
 use crate::run::Clients;
@@ -29,6 +28,7 @@ use crate::world::World;
 use bytes::Bytes;
 use client::{Client, Purpose, Relic, Request, Token};
 use command::{Command, Expect};
+use ensue_protocol::Recency;
 use ensue_types::{Args, PartitionId};
 use keys::Keys;
 use mix::{Draft, Drawer, Owners};
@@ -181,7 +181,7 @@ impl Workload {
             let partition = PartitionId((now_ms / 2 % u64::from(options.shape.partitions)) as u16);
             let place = (options.shape.datacenter(self.clients[index].site), partition);
             let at_ms = now_ms + options.tuning.clock_ahead_ms_max / 2;
-            forgery::naming(&token.text, &options.protocol, place, at_ms)
+            forgery::naming(&token.text, options.protocol, place, at_ms)
         };
         let Some(text) = text else { return };
         let mut args = command::args("CAUSAL MERGE");

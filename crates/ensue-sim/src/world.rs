@@ -153,6 +153,8 @@ pub struct World {
     pub options: Options,
     pub network: Network,
     pub audit: Audit,
+    /// Of the answers that clients got.
+    pub answers: Audit,
     /// Where each event is shown, one line.
     pub trace: Option<Box<dyn Write>>,
     pub aims: Vec<Aim>,
@@ -229,6 +231,7 @@ impl World {
         let mut world = World {
             network: Network::new(shape, options.links.clone(), seed),
             audit: Audit::default(),
+            answers: Audit::default(),
             trace: None,
             aims: Vec::new(),
             marks: Marks::default(),
@@ -286,6 +289,9 @@ impl World {
             if let Some((at, event)) = self.queue.pop() {
                 self.now = self.now.max(at);
                 self.audit.event(self.now, 0, &event);
+                if matches!(event, Event::Answer { .. } | Event::Hangup { .. }) {
+                    self.answers.event(self.now, 0, &event);
+                }
                 if let Some(trace) = &mut self.trace {
                     // A trace that cannot be written must not change the run.
                     let _ = writeln!(trace, "{:>12} {event:?}", self.now);

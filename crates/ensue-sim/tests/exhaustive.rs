@@ -2,7 +2,8 @@
 
 use ensue_sim::exhaust::case::Speaker;
 use ensue_sim::exhaust::{Case, Census, case, explore};
-use ensue_types::{Rule, Rules};
+use ensue_sim::rules::Rules;
+use ensue_types::Rule;
 
 const STATES_MAX: u64 = 60_000;
 

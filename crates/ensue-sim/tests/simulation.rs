@@ -2,9 +2,9 @@
 //! last event; a handful of seeds is clean.
 
 use ensue_sim::cli::run_seed;
+use ensue_sim::rules::Rules;
 use ensue_sim::script::{Script, files};
 use ensue_sim::{Options, run};
-use ensue_types::Rules;
 use std::path::Path;
 
 #[test]
@@ -31,7 +31,8 @@ fn a_seed_repeats_to_the_last_event() {
     }
 }
 
-/// A slow message at the very end, for which a read under `ha-pocc` does not wait: its session falls back, and asks again.
+/// A slow message at the very end, for which a read under `ha-pocc` does not wait: its session falls back, and asks
+/// again.
 #[test]
 fn a_slow_message_at_the_end_is_no_lost_datacenter() {
     let options = Options::draw_with(70000176, Rules::default(), "ha-pocc").losing();
@@ -50,11 +51,36 @@ fn a_handful_of_seeds_is_clean() {
     }
 }
 
+/// Worlds in which clocks ran far ahead and a healthy datacenter refused writes: its clock showed a little more than
+/// the others', so that it took the time of the recovered one first. And two in which the power failed on a log that
+/// had been cut by hand and was known to be.
+#[test]
+fn clocks_that_were_far_ahead_stop_nobody_else() {
+    for (seed, protocol) in [(68, "pocc"), (150, "pocc"), (100, "orbe-clock")] {
+        let options = Options::draw_with(seed, Rules::default(), protocol).wild_clocks();
+        let report = run(options, None);
+        assert_eq!(report.violation, None, "seed {seed} of {protocol}");
+    }
+    assert_eq!(run_seed(306, Rules::default(), Some("cure"), false).violation, None);
+}
+
+/// Power failures beside a sibling that lost its tail: an incarnation that the superblock did not know, one that the
+/// log had begun and held no entry of, and a log that was said to lack what it has.
+#[test]
+fn tails_that_are_lost_together_are_recovered_from() {
+    for (seed, protocol) in [(18, "pocc"), (19, "pocc"), (20, "cure"), (51, "log")] {
+        assert_eq!(
+            run_seed(seed, Rules::default(), Some(protocol), false).violation,
+            None,
+            "seed {seed} of {protocol}"
+        );
+    }
+}
+
 /// Worlds that lose directories and had shown mistakes: a log that was trimmed though whoever had lost everything had
 /// been told that it is whole, parts of transactions that came back and were never forgotten, an old copy under
-/// `always`
-/// that asked nobody, and a healthy partition that stopped because one other datacenter ran on foreign directories
-/// before they had met.
+/// `always` that asked nobody, and a healthy partition that stopped because one other datacenter ran on foreign
+/// directories before they had met.
 #[test]
 fn directories_that_were_lost_come_back_and_stop_nobody_else() {
     for (seed, protocol) in [(11, "eiger"), (11, "cops"), (247, "eiger"), (296, "eiger")] {

@@ -10,8 +10,8 @@ use crate::versions::{Version, Versions};
 use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
 use ensue_types::{
-    DatacenterId, Decimal, Effect, LogicalTime, Opaque, OperationId, Rule, Rules, Seen, SeenTally, Sight,
-    Source, Stamp, Tally,
+    DatacenterId, Decimal, Effect, LogicalTime, Opaque, OperationId, Rule, Seen, SeenTally, Sight, Source,
+    Stamp, Tally,
 };
 use std::sync::Arc;
 
@@ -125,22 +125,22 @@ impl State {
     }
 
     /// What a reader sees.
-    pub fn content(&self, rules: Rules) -> Content {
+    pub fn content(&self) -> Content {
         if let Some(folded) = self.folded() {
             return folded;
         }
         match (&self.counter, &self.base.value) {
-            (Some(counter), value) => content_of(value.as_ref(), &counter.seen, &counter.additions, rules),
+            (Some(counter), value) => content_of(value.as_ref(), &counter.seen, &counter.additions),
             (None, Some(value)) => Content::Bytes(value.clone()),
             (None, None) => Content::Nothing,
         }
     }
 
     /// Whether a reader sees anything.
-    pub fn is_live(&self, rules: Rules) -> bool {
+    pub fn is_live(&self) -> bool {
         match (&self.counter, &self.siblings) {
             (None, None) => self.base.value.is_some(),
-            _ => self.content(rules) != Content::Nothing,
+            _ => self.content() != Content::Nothing,
         }
     }
 
@@ -183,16 +183,16 @@ impl State {
     /// A series ends with a tombstone that covers it: elsewhere the tombstone may be collected at any moment, and a sum
     /// that went on from before it would then count as a whole. So does a series that a value covers without naming it,
     /// because its writer had forgotten the tombstone.
-    pub fn open_tally(&self, datacenter: DatacenterId, rules: Rules) -> Option<Tally> {
+    pub fn open_tally(&self, datacenter: DatacenterId) -> Option<Tally> {
         let counter = self.counter.as_ref()?;
         let addition = counter.additions.iter().find(|addition| addition.datacenter == datacenter)?;
         let ends = |value: Option<&Bytes>, seen: &Seen| {
-            value.is_none() && !covered(seen, addition, rules).1 || covers_unnamed(seen, addition)
+            value.is_none() && !covered(seen, addition).1 || covers_unnamed(seen, addition)
         };
         // Where several stand beside each other, one that goes on is enough: then nothing here is collected.
         let ended = ends(self.base.value.as_ref(), &counter.seen)
             && self.siblings().iter().all(|one| ends(one.base.value.as_ref(), &one.seen));
-        (!(ended && rules.hold(Rule::SeriesEndsWithItsDelete))).then_some(addition.tally)
+        (!(ended && Rule::SeriesEndsWithItsDelete.holds())).then_some(addition.tally)
     }
 
     /// Merges an effect; `hold` makes the value's bytes this state's own.
@@ -200,12 +200,11 @@ impl State {
         &mut self,
         effect: &Effect,
         source: &Source,
-        rules: Rules,
         hold: impl Fn(&Bytes) -> Bytes,
     ) -> Outcome {
         match effect {
-            Effect::Put { value, seen } => self.merge_base(Some(value), seen, source, rules, hold),
-            Effect::Delete { seen } => self.merge_base(None, seen, source, rules, hold),
+            Effect::Put { value, seen } => self.merge_base(Some(value), seen, source, hold),
+            Effect::Delete { seen } => self.merge_base(None, seen, source, hold),
             Effect::Add { tally } => self.merge_addition(*tally, source),
         }
     }
@@ -215,15 +214,14 @@ impl State {
         value: Option<&Bytes>,
         seen: &Seen,
         source: &Source,
-        rules: Rules,
         hold: impl Fn(&Bytes) -> Bytes,
     ) -> Outcome {
         let same_write = source.stamp == self.base.stamp;
-        let older = match rules.hold(Rule::TiesByDatacenter) {
+        let older = match Rule::TiesByDatacenter.holds() {
             true => source.stamp < self.base.stamp,
             false => source.stamp.time < self.base.stamp.time,
         };
-        if older && rules.hold(Rule::LastWriterWins) {
+        if older && Rule::LastWriterWins.holds() {
             return Outcome::Lost;
         }
         if same_write && self.base.value.as_ref() == value && seen.is_empty() {
@@ -327,12 +325,7 @@ impl Addition {
 }
 
 /// What a value or a tombstone shows that had seen these additions, when all of those have come.
-pub(crate) fn content_of(
-    value: Option<&Bytes>,
-    seen: &Seen,
-    additions: &[Addition],
-    rules: Rules,
-) -> Content {
+pub(crate) fn content_of(value: Option<&Bytes>, seen: &Seen, additions: &[Addition]) -> Content {
     let mut sum = match value.map(|value| (value, Decimal::parse(value))) {
         Some((value, None)) => return Content::Bytes(value.clone()),
         Some((_, Some(number))) => number,
@@ -340,7 +333,7 @@ pub(crate) fn content_of(
     };
     let mut unseen = false;
     for addition in additions {
-        let covered = covered(seen, addition, rules);
+        let covered = covered(seen, addition);
         unseen |= covered.1;
         sum = Decimal(sum.0.saturating_add(addition.tally.sum.0).saturating_sub(covered.0.0));
     }
@@ -352,14 +345,14 @@ pub(crate) fn content_of(
 }
 
 /// How much of a datacenter's sum a base covers that had seen these, and whether there is an addition that it does not cover.
-fn covered(seen: &Seen, addition: &Addition, rules: Rules) -> (Decimal, bool) {
+fn covered(seen: &Seen, addition: &Addition) -> (Decimal, bool) {
     let own = seen.iter().find(|s| s.datacenter == addition.datacenter);
     let every = seen.iter().find(|s| s.datacenter == DatacenterId::EVERY);
-    if every.is_some_and(|every| addition.stamp <= every.stamp) && rules.hold(Rule::BaseCoversSeenAdditions) {
+    if every.is_some_and(|every| addition.stamp <= every.stamp) && Rule::BaseCoversSeenAdditions.holds() {
         return (addition.tally.sum, false);
     }
     match own {
-        Some(_) if !rules.hold(Rule::BaseCoversSeenAdditions) => (Decimal::ZERO, true),
+        Some(_) if !Rule::BaseCoversSeenAdditions.holds() => (Decimal::ZERO, true),
         // The base had seen a later addition, or a later series, than has arrived here by itself.
         Some(own) if (own.tally.series, own.stamp) >= (addition.tally.series, addition.stamp) => {
             (addition.tally.sum, false)
@@ -407,19 +400,19 @@ impl Cell {
     }
 
     /// Merges a write. The state before it is kept if its history is and if it had been visible at an earlier time.
-    pub fn apply(&mut self, effect: &Effect, write: &Write, keep: Keep<'_>, rules: Rules) -> Outcome {
+    pub fn apply(&mut self, effect: &Effect, write: &Write, keep: Keep<'_>) -> Outcome {
         let before = (keep.history && write.at > self.since).then(|| self.state.clone());
         let source = write.source();
         let outcome = if keep.versions {
             let effect = detached(effect);
             let versions = self.versions.get_or_insert_with(|| Versions::after(&self.state, self.since));
-            let outcome = self.state.merge(&effect, &source, rules, Bytes::clone);
+            let outcome = self.state.merge(&effect, &source, Bytes::clone);
             versions.push(Version { source, at: write.at, effect: Some(effect) });
             outcome
         } else if let Some(conflicts) = keep.siblings {
-            self.state.merge_beside(effect, &source, conflicts, rules)
+            self.state.merge_beside(effect, &source, conflicts)
         } else {
-            self.state.merge(effect, &source, rules, |value| Bytes::copy_from_slice(value))
+            self.state.merge(effect, &source, |value| Bytes::copy_from_slice(value))
         };
         if outcome == Outcome::Won {
             if let Some(before) = before {
@@ -431,14 +424,14 @@ impl Cell {
     }
 
     /// Merges a write that is settled: every view shows it.
-    pub fn restore(&mut self, effect: &Effect, write: &Write, keep: Keep<'_>, rules: Rules) -> Outcome {
+    pub fn restore(&mut self, effect: &Effect, write: &Write, keep: Keep<'_>) -> Outcome {
         let source = write.source();
         if let Some(versions) = &mut self.versions {
-            versions.restore(effect, &source, write.at, rules);
+            versions.restore(effect, &source, write.at);
         }
         let outcome = match keep.siblings {
-            Some(conflicts) => self.state.merge_beside(effect, &source, conflicts, rules),
-            None => self.state.merge(effect, &source, rules, |value| Bytes::copy_from_slice(value)),
+            Some(conflicts) => self.state.merge_beside(effect, &source, conflicts),
+            None => self.state.merge(effect, &source, |value| Bytes::copy_from_slice(value)),
         };
         if outcome == Outcome::Won {
             self.since = self.since.max(write.at);
@@ -448,14 +441,14 @@ impl Cell {
 
     /// Takes the base's value away because a flush with a higher stamp has come; its stamp and what it saw stay, so
     /// that arbitration among flushed writes ends the same everywhere.
-    pub fn flush(&mut self, flush: &Write, keep: Keep<'_>, rules: Rules) -> Outcome {
+    pub fn flush(&mut self, flush: &Write, keep: Keep<'_>) -> Outcome {
         if keep.versions && self.has_base_below(flush.stamp) {
             let versions = self.versions.get_or_insert_with(|| Versions::after(&self.state, self.since));
             versions.push(Version { source: flush.source(), at: flush.at, effect: None });
         }
         let before = (keep.history && flush.at > self.since).then(|| self.state.clone());
         let fold = keep.siblings.map(|conflicts| conflicts.fold);
-        if !self.state.hide_all_below(flush.stamp, fold, rules) {
+        if !self.state.hide_all_below(flush.stamp, fold) {
             return Outcome::Lost;
         }
         if let Some(before) = before {
@@ -475,24 +468,24 @@ impl Cell {
 
     /// Whether nothing would be missed if the cell were not there: a tombstone whose counter, if it is one, adds up
     /// to nothing unseen, and that no second round may ask for.
-    pub fn is_spent(&self, rules: Rules) -> bool {
-        self.history.is_empty() && self.versions.is_none() && self.is_dead(rules)
+    pub fn is_spent(&self) -> bool {
+        self.history.is_empty() && self.versions.is_none() && self.is_dead()
     }
 
     /// Whether nothing is shown here and no value is kept: tombstones alone.
-    pub fn is_dead(&self, rules: Rules) -> bool {
-        !self.state.is_live(rules) && !self.state.holds_a_value()
+    pub fn is_dead(&self) -> bool {
+        !self.state.is_live() && !self.state.holds_a_value()
     }
 
     /// What a view shows; nothing if it is a past time of which the state is no longer known.
     #[inline]
-    pub fn at(&self, view: View<'_>, rules: Rules) -> Option<Shown<'_>> {
+    pub fn at(&self, view: View<'_>) -> Option<Shown<'_>> {
         let is_newest = match view {
             View::At(at) | View::With(at, _) => self.since <= at,
             View::Newest => true,
             View::Sight(_) | View::Writer(..) => self.versions.is_none(),
         };
-        if is_newest { Some(self.newest()) } else { self.other_than_newest(view, rules) }
+        if is_newest { Some(self.newest()) } else { self.other_than_newest(view) }
     }
 
     fn newest(&self) -> Shown<'_> {
@@ -500,24 +493,24 @@ impl Cell {
     }
 
     #[cold]
-    fn other_than_newest(&self, view: View<'_>, rules: Rules) -> Option<Shown<'_>> {
+    fn other_than_newest(&self, view: View<'_>) -> Option<Shown<'_>> {
         match (view, &self.versions) {
             (View::At(at) | View::With(at, _), Some(versions)) if versions.settled().1 <= at => {
-                Some(versions.shown(view, rules).unwrap_or(self.newest()))
+                Some(versions.shown(view).unwrap_or(self.newest()))
             }
             (View::At(at) | View::With(at, _), _) => {
                 let (since, state) = self.history.iter().rev().find(|(since, _)| *since <= at)?;
                 Some(Shown { since: *since, state: ShownState::Kept(state), stale: false })
             }
-            (view, Some(versions)) => Some(versions.shown(view, rules).unwrap_or(self.newest())),
+            (view, Some(versions)) => Some(versions.shown(view).unwrap_or(self.newest())),
             (_, None) => Some(self.newest()),
         }
     }
 
     /// The additions that a base written now, in this view, must cover. What it does not see and overwrites all the
     /// same, a newer base, had seen some too; elsewhere those may be forgotten already, so they are covered with it.
-    pub(crate) fn seen(&self, view: View<'_>, rules: Rules) -> Seen {
-        let Some(shown) = self.at(view, rules) else { return self.state.seen() };
+    pub(crate) fn seen(&self, view: View<'_>) -> Seen {
+        let Some(shown) = self.at(view) else { return self.state.seen() };
         let mut seen = shown.state.seen();
         if self.versions.is_some() {
             for tally in self.state.counter.iter().flat_map(|counter| &counter.seen) {
@@ -533,16 +526,16 @@ impl Cell {
     }
 
     /// Folds what is settled.
-    pub(crate) fn settle(&mut self, settled: &dyn Sight, rules: Rules) {
-        if self.versions.as_mut().is_some_and(|versions| versions.settle(settled, rules) == 0) {
+    pub(crate) fn settle(&mut self, settled: &dyn Sight) {
+        if self.versions.as_mut().is_some_and(|versions| versions.settle(settled) == 0) {
             self.versions = None;
         }
     }
 
     /// Takes out the writes that are as if they had never been.
-    pub(crate) fn discard(&mut self, discarded: &dyn Fn(&Source) -> bool, rules: Rules) -> Vec<Version> {
+    pub(crate) fn discard(&mut self, discarded: &dyn Fn(&Source) -> bool) -> Vec<Version> {
         let Some(versions) = &mut self.versions else { return Vec::new() };
-        let (gone, state) = versions.discard(discarded, rules);
+        let (gone, state) = versions.discard(discarded);
         if !gone.is_empty() {
             self.state = state;
         }
@@ -615,11 +608,11 @@ mod tests {
 
     fn put(cell: &mut Cell, at: u64, keep: Keep<'_>) {
         let effect = Effect::Put { value: Bytes::from_static(b"x"), seen: Seen::default() };
-        cell.apply(&effect, &write(at), keep, Rules::default());
+        cell.apply(&effect, &write(at), keep);
     }
 
     fn delete(cell: &mut Cell, at: u64, keep: Keep<'_>) {
-        cell.apply(&Effect::Delete { seen: Seen::default() }, &write(at), keep, Rules::default());
+        cell.apply(&Effect::Delete { seen: Seen::default() }, &write(at), keep);
     }
 
     const HISTORY: Keep<'static> = Keep { history: true, versions: false, siblings: None };
@@ -627,13 +620,12 @@ mod tests {
 
     #[test]
     fn a_tombstone_is_spent_when_nobody_may_ask_for_more() {
-        let rules = Rules::default();
         for keep in [Keep::default(), HISTORY, VERSIONS] {
             let mut cell = Cell::new(LogicalTime(1));
             put(&mut cell, 2, keep);
-            assert!(!cell.is_spent(rules), "a value");
+            assert!(!cell.is_spent(), "a value");
             delete(&mut cell, 3, keep);
-            assert_eq!(cell.is_spent(rules), !keep.history && !keep.versions);
+            assert_eq!(cell.is_spent(), !keep.history && !keep.versions);
         }
     }
 

@@ -29,7 +29,7 @@ use crate::record::Record;
 use bytes::{Buf, BufMut, Bytes};
 use ensue_types::{
     Column, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId,
-    Position, Previous, RowEffect, Rule, Rules, Seen, Source, Stamp, TimeVector, limits,
+    Position, Previous, RowEffect, Rule, Seen, Source, Stamp, TimeVector, limits,
 };
 
 /// The kind of item that holds `PartitionImage`.
@@ -190,20 +190,14 @@ fn read_stamp(from: &mut Bytes) -> Result<Stamp, bytes::TryGetError> {
 }
 
 /// The items that bring one column back, each with its kind. Flushes among its versions have an item for all rows.
-pub fn column_items(
-    keyspace: KeyspaceId,
-    key: &Bytes,
-    column: &Column,
-    cell: &Cell,
-    rules: Rules,
-) -> Vec<(u8, Vec<u8>)> {
+pub fn column_items(keyspace: KeyspaceId, key: &Bytes, column: &Column, cell: &Cell) -> Vec<(u8, Vec<u8>)> {
     let item = |kind, since, source, effect, previous| {
         let change = RowEffect { key: key.clone(), column: column.clone(), effect };
         (kind, item(since, keyspace, source, vec![change], previous))
     };
     let Some(versions) = cell.versions() else {
         let (since, state) = (cell.since(), cell.state());
-        let siblings = state.siblings().iter().filter(|_| rules.hold(Rule::CheckpointHoldsSiblings));
+        let siblings = state.siblings().iter().filter(|_| Rule::CheckpointHoldsSiblings.holds());
         let siblings = siblings.map(|one| (one.base.source(), base_effect(&one.base, &one.seen), None));
         let newest = state_effects(state).map(|(source, effect)| {
             // Whoever replaced it, and whatever else it replaced, is known by the newest.

@@ -13,8 +13,8 @@ use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Decimal, Effect, LogicalTime, Opaque, OperationId, Previous, RowEffect, Rule,
-    Rules, Seen, SeenTally, Sight, Source, Stamp, Tally, TimeVector,
+    Column, DatacenterId, Decimal, Effect, LogicalTime, Opaque, OperationId, Previous, RowEffect, Rule, Seen,
+    SeenTally, Sight, Source, Stamp, Tally, TimeVector,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -81,7 +81,6 @@ pub struct Keyspace {
     keeps_versions: bool,
     /// Who folds values that stand beside each other; nothing if the last writer's stands alone.
     handlers: Option<Arc<dyn Handlers>>,
-    rules: Rules,
 }
 
 /// Keys whose past states are kept, until when.
@@ -97,8 +96,8 @@ fn hash(key: &[u8]) -> u64 {
 
 impl Keyspace {
     /// An empty keyspace. With `keeps_versions`, what has not been settled can be hidden from readers.
-    pub fn new(rules: Rules, keeps_versions: bool) -> Keyspace {
-        Keyspace { rules, keeps_versions, ..Keyspace::default() }
+    pub fn new(keeps_versions: bool) -> Keyspace {
+        Keyspace { keeps_versions, ..Keyspace::default() }
     }
 
     /// The same, but values that nothing has replaced stand beside each other. Not for keyspaces that keep versions.
@@ -118,10 +117,6 @@ impl Keyspace {
     /// What a write is to remember of its dependencies here.
     pub fn carried(&self, dependencies: &Opaque) -> Option<Arc<Opaque>> {
         self.keeps_versions.then(|| Arc::new(dependencies.clone()))
-    }
-
-    pub fn rules(&self) -> Rules {
-        self.rules
     }
 
     pub fn row(&self, key: &[u8]) -> Option<&Row> {
@@ -210,7 +205,7 @@ impl Keyspace {
             return Previous::Nothing { forgotten: self.forgotten.max(self.flushed) };
         };
         let newest = state.base.operation;
-        if state.siblings().is_empty() || !self.rules.hold(Rule::ReplaceEverySibling) {
+        if state.siblings().is_empty() || !Rule::ReplaceEverySibling.holds() {
             return Previous::Operation(newest);
         }
         let others = state.siblings().iter().map(|sibling| sibling.base.operation);
@@ -227,7 +222,7 @@ impl Keyspace {
             if here.operation == write.operation || here.stamp <= self.flushed {
                 return false;
             }
-            if !self.rules.hold(Rule::ConflictsByThePrevious) {
+            if !Rule::ConflictsByThePrevious.holds() {
                 return here.value.is_some();
             }
             !previous.operations().contains(&here.operation) && here.stamp > previous.forgotten()
@@ -257,11 +252,11 @@ impl Keyspace {
     /// Merges one effect, of a write that says what it replaced where that is asked for.
     pub fn apply(&mut self, change: &RowEffect, previous: Option<&Previous>, write: &Write) -> Outcome {
         let handlers = self.handlers.clone();
-        let history = self.is_marked(&change.key) && self.rules.hold(Rule::KeepOldVersions);
+        let history = self.is_marked(&change.key) && Rule::KeepOldVersions.holds();
         let siblings = siblings_of(handlers.as_deref(), &change.key, &change.column, previous);
         let keep = Keep { history, versions: self.keeps_versions, siblings };
-        self.merge(change, write, |row, effect, empty_since, rules| {
-            row.apply(&change.column, effect, write, keep, empty_since, rules)
+        self.merge(change, write, |row, effect, empty_since| {
+            row.apply(&change.column, effect, write, keep, empty_since)
         })
     }
 
@@ -270,8 +265,8 @@ impl Keyspace {
         let handlers = self.handlers.clone();
         let siblings = siblings_of(handlers.as_deref(), &change.key, &change.column, previous);
         let keep = Keep { siblings, ..Keep::default() };
-        self.merge(change, write, |row, effect, empty_since, rules| {
-            row.restore(&change.column, effect, write, keep, empty_since, rules)
+        self.merge(change, write, |row, effect, empty_since| {
+            row.restore(&change.column, effect, write, keep, empty_since)
         })
     }
 
@@ -279,34 +274,34 @@ impl Keyspace {
         &mut self,
         change: &RowEffect,
         write: &Write,
-        merge: impl FnOnce(&mut Row, &Effect, LogicalTime, Rules) -> Outcome,
+        merge: impl FnOnce(&mut Row, &Effect, LogicalTime) -> Outcome,
     ) -> Outcome {
         let flushed_put;
         let effect = match &change.effect {
             Effect::Put { seen, .. }
-                if write.stamp < self.flushed() && self.rules.hold(Rule::FlushHidesLateWrites) =>
+                if write.stamp < self.flushed() && Rule::FlushHidesLateWrites.holds() =>
             {
                 flushed_put = Effect::Delete { seen: seen.clone() };
                 &flushed_put
             }
             effect => effect,
         };
-        let (rules, absent_since) = (self.rules, self.absent_since);
+        let absent_since = self.absent_since;
         let slot = self.slot_for(&change.key);
         let row = self.slots[slot as usize].as_mut().expect("slot_for fills the slot");
         let before = Counted::of(row, &change.column);
-        let mut outcome = merge(row, effect, absent_since, rules);
-        if !self.flushes.is_empty() && rules.hold(Rule::FlushHidesLateWrites) {
+        let mut outcome = merge(row, effect, absent_since);
+        if !self.flushes.is_empty() && Rule::FlushHidesLateWrites.holds() {
             let late = self.flushes.iter().filter(|flush| write.stamp < flush.stamp);
             for flush in late.map(|flush| Write { at: flush.at.max(write.at), ..flush.clone() }) {
                 let keep = Keep { versions: true, ..Keep::default() };
-                if row.flush(&change.column, &flush, keep, rules) == Outcome::Won {
+                if row.flush(&change.column, &flush, keep) == Outcome::Won {
                     outcome = Outcome::Won;
                 }
             }
         }
         let state = row.cell(&change.column).expect("merging makes the cell").state();
-        let (live, stamp) = (state.is_live(rules), state.newest());
+        let (live, stamp) = (state.is_live(), state.newest());
         let after = Counted::of(row, &change.column);
         self.recount(slot, &change.column, before, after);
         if outcome == Outcome::Won || !before.is_there {
@@ -360,7 +355,7 @@ impl Keyspace {
             let Some((slot, column)) = self.unsettled.pop_front() else { break };
             let row = self.slots[slot as usize].as_mut().expect("a row with versions stays");
             let before = Counted::of(row, &column);
-            row.settle(&column, settled, self.rules);
+            row.settle(&column, settled);
             let after = Counted::of(row, &column);
             self.count(before, after);
             if after.unsettled > 0 {
@@ -380,7 +375,7 @@ impl Keyspace {
             let Some((slot, column)) = self.unsettled.pop_front() else { break };
             let row = self.slots[slot as usize].as_mut().expect("a row with versions stays");
             let before = Counted::of(row, &column);
-            let gone = row.discard(&column, &discarded, self.rules);
+            let gone = row.discard(&column, &discarded);
             let after = Counted::of(row, &column);
             self.count(before, after);
             if after.unsettled > 0 {
@@ -399,7 +394,7 @@ impl Keyspace {
     fn note_discarded(&mut self, slot: u32, key: &Bytes, column: &Column) {
         let Some(row) = self.slots[slot as usize].as_mut() else { return };
         let Some(cell) = row.cell(column) else { return };
-        let (live, newest) = (cell.state().is_live(self.rules), cell.state().newest());
+        let (live, newest) = (cell.state().is_live(), cell.state().newest());
         if newest > Stamp::ZERO || cell.unsettled() > 0 {
             return self.note(key, column, live, newest);
         }
@@ -407,7 +402,7 @@ impl Keyspace {
         self.bytes -= CELL_BYTES + column_bytes(column) + left.bytes;
         self.dependencies -= left.dependencies;
         self.cells -= 1;
-        row.remove(column, self.rules);
+        row.remove(column);
         if row.is_empty() {
             self.release(slot);
         }
@@ -448,8 +443,8 @@ impl Keyspace {
         if cell.versions().is_none() {
             return self.seen_by(Some(cell.state()));
         }
-        let mut seen = cell.seen(view, self.rules);
-        let has_base = cell.at(view, self.rules).is_some_and(|shown| !shown.state.has_no_base());
+        let mut seen = cell.seen(view);
+        let has_base = cell.at(view).is_some_and(|shown| !shown.state.has_no_base());
         if !has_base {
             // Not those that are here and hidden: they have not been deleted.
             let hidden = cell.versions().and_then(|versions| versions.lowest_hidden_addition(view));
@@ -468,7 +463,7 @@ impl Keyspace {
     }
 
     fn cover_forgotten(&self, seen: &mut Seen, forgotten: Stamp) {
-        if forgotten != Stamp::ZERO && self.rules.hold(Rule::CoverForgottenAdditions) {
+        if forgotten != Stamp::ZERO && Rule::CoverForgottenAdditions.holds() {
             let tally = Tally { series: Stamp::ZERO, sum: Decimal::ZERO };
             cell::see(seen, SeenTally { datacenter: DatacenterId::EVERY, tally, stamp: forgotten });
         }
@@ -523,7 +518,7 @@ impl Keyspace {
     /// Whether the row still has this deadline.
     pub fn lapses(&self, lapse: &Lapse) -> bool {
         let deadline = self.row(&lapse.key).and_then(|row| row.cell(&Column::Deadline));
-        deadline.is_some_and(|cell| cell.state().newest() == lapse.stamp && cell.state().is_live(self.rules))
+        deadline.is_some_and(|cell| cell.state().newest() == lapse.stamp && cell.state().is_live())
     }
 
     /// Removes a tombstone, unless it has changed since or a second round may ask for it. Answers whether it should be
@@ -532,7 +527,6 @@ impl Keyspace {
         if self.is_marked(&spent.key) {
             return Collected::Later;
         }
-        let rules = self.rules;
         let Some(&slot) = self.table.find(hash(&spent.key), |&slot| self.key_at(slot) == spent.key) else {
             return Collected::Changed;
         };
@@ -544,7 +538,7 @@ impl Keyspace {
         if cell.unsettled() > 0 {
             return Collected::Later;
         }
-        if !cell.is_spent(rules) {
+        if !cell.is_spent() {
             return Collected::Changed;
         }
         self.forgotten = self.forgotten.max(spent.stamp);
@@ -555,7 +549,7 @@ impl Keyspace {
         self.bytes -= CELL_BYTES + column_bytes(&spent.column) + left.bytes;
         self.dependencies -= left.dependencies;
         self.cells -= 1;
-        row.remove(&spent.column, rules);
+        row.remove(&spent.column);
         self.absent_since = self.absent_since.max(row.since());
         if row.is_empty() {
             self.release(slot);
@@ -597,7 +591,7 @@ impl Keyspace {
         }
         if *column == Column::Deadline {
             let row = self.row(key);
-            let deadline = row.and_then(|row| row.deadline_at(View::Newest, self.rules).ok()).flatten();
+            let deadline = row.and_then(|row| row.deadline_at(View::Newest).ok()).flatten();
             if let Some(deadline_ms) = deadline {
                 self.lapses.push(Lapse { key: own_key(), deadline_ms, stamp });
             }
@@ -612,20 +606,19 @@ impl Keyspace {
         let covered = |cell: &cell::Cell| cell.versions().is_some() || oldest(cell.state()) < flush.stamp;
         let hidden: Vec<Column> =
             row.all_cells().filter(|(_, cell)| covered(cell)).map(|(column, _)| column.clone()).collect();
-        let rules = self.rules;
         let key = row.key().clone();
         for column in hidden {
             let row = self.slots[slot as usize].as_mut().expect("looked at above");
             let before = Counted::of(row, &column);
             let siblings = siblings_of(handlers.as_deref(), &key, &column, None);
             let keep = Keep { history, versions: self.keeps_versions, siblings };
-            let outcome = row.flush(&column, flush, keep, rules);
+            let outcome = row.flush(&column, flush, keep);
             let after = Counted::of(row, &column);
             self.recount(slot, &column, before, after);
             let row = self.slots[slot as usize].as_mut().expect("looked at above");
             let cell = row.cell(&column).expect("hiding keeps the cell");
             if outcome == Outcome::Won {
-                let (stamp, live) = (cell.state().newest(), cell.state().is_live(rules));
+                let (stamp, live) = (cell.state().newest(), cell.state().is_live());
                 self.note(&key, &column, live, stamp);
             }
         }

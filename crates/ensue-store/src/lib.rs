@@ -20,6 +20,8 @@ mod scan;
 pub mod siblings;
 pub mod superblock;
 pub mod tail;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod versions;
 pub mod view;
 mod window;

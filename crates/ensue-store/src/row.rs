@@ -7,7 +7,7 @@ use crate::cell::{Cell, Content, Keep, Outcome, Write};
 use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
-use ensue_types::{Column, Effect, LogicalTime, Opaque, OperationId, Rules, Sight, Source, Stamp};
+use ensue_types::{Column, Effect, LogicalTime, Opaque, OperationId, Sight, Source, Stamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -144,26 +144,26 @@ impl Row {
     }
 
     /// The kind shown now, not counting the deadline's passing: that of the newest live column.
-    pub fn kind(&self, rules: Rules) -> Option<Kind> {
+    pub fn kind(&self) -> Option<Kind> {
         let kinds = [Kind::Text, Kind::Hash, Kind::Set];
         let mut live = kinds.into_iter().filter(|&k| self.live_count(k) > 0);
         let first = live.next()?;
         if live.next().is_none() {
             return Some(first);
         }
-        self.newest_kind(View::Newest, rules).unwrap_or_default()
+        self.newest_kind(View::Newest).unwrap_or_default()
     }
 
     /// The kind that a view shows; `Err` if a column's state of a past time is gone.
-    pub fn kind_at(&self, view: View<'_>, rules: Rules) -> Result<Option<Kind>, Gone> {
-        if self.is_newest(view) { Ok(self.kind(rules)) } else { self.newest_kind(view, rules) }
+    pub fn kind_at(&self, view: View<'_>) -> Result<Option<Kind>, Gone> {
+        if self.is_newest(view) { Ok(self.kind()) } else { self.newest_kind(view) }
     }
 
-    fn newest_kind(&self, view: View<'_>, rules: Rules) -> Result<Option<Kind>, Gone> {
+    fn newest_kind(&self, view: View<'_>) -> Result<Option<Kind>, Gone> {
         let mut newest: Option<(Stamp, &Column)> = None;
         for (column, cell) in self.cells() {
-            let state = cell.at(view, rules).ok_or(Gone)?.state;
-            if state.is_live(rules) && newest.is_none_or(|(stamp, _)| stamp <= state.newest()) {
+            let state = cell.at(view).ok_or(Gone)?.state;
+            if state.is_live() && newest.is_none_or(|(stamp, _)| stamp <= state.newest()) {
                 newest = Some((state.newest(), column));
             }
         }
@@ -171,18 +171,18 @@ impl Row {
     }
 
     /// Whether a view shows a live column of a kind, not counting the deadline's passing.
-    pub fn has_live(&self, kind: Kind, view: View<'_>, rules: Rules) -> bool {
+    pub fn has_live(&self, kind: Kind, view: View<'_>) -> bool {
         if self.is_newest(view) {
             return self.live_count(kind) > 0;
         }
         let mut cells = self.cells().filter(|(column, _)| Kind::of(column) == Some(kind));
-        cells.any(|(_, cell)| cell.at(view, rules).is_some_and(|shown| shown.state.is_live(rules)))
+        cells.any(|(_, cell)| cell.at(view).is_some_and(|shown| shown.state.is_live()))
     }
 
     /// The deadline that a view shows, in milliseconds since 1970.
-    pub fn deadline_at(&self, view: View<'_>, rules: Rules) -> Result<Option<u64>, Gone> {
+    pub fn deadline_at(&self, view: View<'_>) -> Result<Option<u64>, Gone> {
         let Some(cell) = &self.deadline else { return Ok(None) };
-        match cell.at(view, rules).ok_or(Gone)?.state.content(rules) {
+        match cell.at(view).ok_or(Gone)?.state.content() {
             Content::Bytes(bytes) => Ok(bytes.as_ref().try_into().ok().map(u64::from_le_bytes)),
             _ => Ok(None),
         }
@@ -196,10 +196,9 @@ impl Row {
         write: &Write,
         keep: Keep<'_>,
         empty_since: LogicalTime,
-        rules: Rules,
     ) -> Outcome {
         let cell = self.entry(column, empty_since);
-        let change = change(cell, rules, |cell| cell.apply(effect, write, keep, rules));
+        let change = change(cell, |cell| cell.apply(effect, write, keep));
         self.note(column, write.at, change)
     }
 
@@ -211,40 +210,34 @@ impl Row {
         write: &Write,
         keep: Keep<'_>,
         empty_since: LogicalTime,
-        rules: Rules,
     ) -> Outcome {
         let cell = self.entry(column, empty_since);
-        let change = change(cell, rules, |cell| cell.restore(effect, write, keep, rules));
+        let change = change(cell, |cell| cell.restore(effect, write, keep));
         self.note(column, write.at, change)
     }
 
     /// Hides the base of a column that a flush covers.
-    pub fn flush(&mut self, column: &Column, flush: &Write, keep: Keep<'_>, rules: Rules) -> Outcome {
+    pub fn flush(&mut self, column: &Column, flush: &Write, keep: Keep<'_>) -> Outcome {
         let Some(cell) = self.cell_mut(column) else { return Outcome::Lost };
-        let change = change(cell, rules, |cell| cell.flush(flush, keep, rules));
+        let change = change(cell, |cell| cell.flush(flush, keep));
         self.note(column, flush.at, change)
     }
 
     /// Folds what is settled of a column.
-    pub(crate) fn settle(&mut self, column: &Column, settled: &dyn Sight, rules: Rules) {
+    pub(crate) fn settle(&mut self, column: &Column, settled: &dyn Sight) {
         let Some(cell) = self.cell_mut(column) else { return };
         let before = cell.unsettled();
-        cell.settle(settled, rules);
+        cell.settle(settled);
         let folded = before - cell.unsettled();
         self.unsettled -= folded as u32;
     }
 
     /// Takes out of a column the writes that are as if they had never been.
-    pub(crate) fn discard(
-        &mut self,
-        column: &Column,
-        discarded: &dyn Fn(&Source) -> bool,
-        rules: Rules,
-    ) -> Vec<Version> {
+    pub(crate) fn discard(&mut self, column: &Column, discarded: &dyn Fn(&Source) -> bool) -> Vec<Version> {
         let Some(cell) = self.cell_mut(column) else { return Vec::new() };
-        let was_live = cell.state().is_live(rules);
-        let gone = cell.discard(discarded, rules);
-        let is_live = cell.state().is_live(rules);
+        let was_live = cell.state().is_live();
+        let gone = cell.discard(discarded);
+        let is_live = cell.state().is_live();
         self.count(column, was_live, is_live);
         self.unsettled -= gone.len() as u32;
         gone
@@ -258,7 +251,7 @@ impl Row {
     }
 
     /// Removes a column for good.
-    pub fn remove(&mut self, column: &Column, rules: Rules) -> Option<Cell> {
+    pub fn remove(&mut self, column: &Column) -> Option<Cell> {
         let removed = match (column, &mut self.columns) {
             (Column::Deadline, _) => self.deadline.take().map(|cell| *cell),
             (_, Columns::Many(cells)) => cells.remove(column),
@@ -273,7 +266,7 @@ impl Row {
         if matches!(&self.columns, Columns::Many(cells) if cells.is_empty()) {
             self.columns = Columns::None;
         }
-        self.count(column, removed.state().is_live(rules), false);
+        self.count(column, removed.state().is_live(), false);
         self.unsettled -= removed.unsettled() as u32;
         Some(removed)
     }
@@ -367,10 +360,10 @@ struct Change {
     versions_added: usize,
 }
 
-fn change(cell: &mut Cell, rules: Rules, change: impl FnOnce(&mut Cell) -> Outcome) -> Change {
-    let (was_live, unsettled) = (cell.state().is_live(rules), cell.unsettled());
+fn change(cell: &mut Cell, change: impl FnOnce(&mut Cell) -> Outcome) -> Change {
+    let (was_live, unsettled) = (cell.state().is_live(), cell.unsettled());
     let outcome = change(cell);
-    let is_live = cell.state().is_live(rules);
+    let is_live = cell.state().is_live();
     Change { outcome, was_live, is_live, versions_added: cell.unsettled() - unsettled }
 }
 

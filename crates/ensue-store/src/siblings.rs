@@ -11,7 +11,7 @@
 use crate::cell::{Addition, Base, Content, Outcome, State, content_of};
 use crate::fold::{Fold, Folded};
 use bytes::Bytes;
-use ensue_types::{DatacenterId, Effect, OperationId, Position, Previous, Rule, Rules, Seen, Source, Stamp};
+use ensue_types::{DatacenterId, Effect, OperationId, Position, Previous, Rule, Seen, Source, Stamp};
 
 /// How a location treats writes that did not know of each other.
 #[derive(Clone, Copy, Debug)]
@@ -113,14 +113,13 @@ impl State {
         effect: &Effect,
         source: &Source,
         conflicts: Conflicts<'_>,
-        rules: Rules,
     ) -> Outcome {
         let outcome = match effect {
-            Effect::Put { value, seen } => self.stand_beside(Some(value), seen, source, conflicts, rules),
-            Effect::Delete { seen } => self.stand_beside(None, seen, source, conflicts, rules),
+            Effect::Put { value, seen } => self.stand_beside(Some(value), seen, source, conflicts),
+            Effect::Delete { seen } => self.stand_beside(None, seen, source, conflicts),
             Effect::Add { tally } => self.merge_addition(*tally, source),
         };
-        self.fold(conflicts.fold, source.stamp, rules);
+        self.fold(conflicts.fold, source.stamp);
         outcome
     }
 
@@ -130,7 +129,6 @@ impl State {
         seen: &Seen,
         source: &Source,
         conflicts: Conflicts<'_>,
-        rules: Rules,
     ) -> Outcome {
         let value = value.map(|value| Bytes::copy_from_slice(value));
         let (stamp, operation) = (source.stamp, source.operation);
@@ -166,7 +164,7 @@ impl State {
                 self.counter.get_or_insert_default().seen = newest.seen;
             }
         }
-        if !rules.hold(Rule::KeepSiblings) {
+        if !Rule::KeepSiblings.holds() {
             all.clear();
         }
         if !all.is_empty() || !replaced.is_empty() {
@@ -176,7 +174,7 @@ impl State {
     }
 
     /// Takes the values below a flush away; says whether there were any.
-    pub(crate) fn hide_all_below(&mut self, flush: Stamp, fold: Option<&dyn Fold>, rules: Rules) -> bool {
+    pub(crate) fn hide_all_below(&mut self, flush: Stamp, fold: Option<&dyn Fold>) -> bool {
         let mut hidden = false;
         let others = self.siblings.iter_mut().flat_map(|siblings| &mut siblings.others);
         for base in others.map(|sibling| &mut sibling.base).chain([&mut self.base]) {
@@ -186,13 +184,13 @@ impl State {
             }
         }
         if let Some(fold) = fold {
-            self.fold(fold, self.base.stamp, rules);
+            self.fold(fold, self.base.stamp);
         }
         hidden
     }
 
     /// Asks the handler what readers see. Each sibling counts as it would be shown alone, additions included.
-    fn fold(&mut self, fold: &dyn Fold, arrived: Stamp, rules: Rules) {
+    fn fold(&mut self, fold: &dyn Fold, arrived: Stamp) {
         let Some(siblings) = self.siblings.as_mut().filter(|siblings| !siblings.others.is_empty()) else {
             return;
         };
@@ -205,7 +203,7 @@ impl State {
             siblings.others.iter().map(|sibling| (&sibling.base, &sibling.seen)).chain([(&self.base, seen)]);
         let all: Vec<Folded> = all
             .map(|(base, seen)| {
-                let value = match content_of(base.value.as_ref(), seen, additions, rules) {
+                let value = match content_of(base.value.as_ref(), seen, additions) {
                     Content::Nothing => None,
                     Content::Bytes(bytes) => Some(bytes),
                     Content::Number(number) => Some(Bytes::from(number.to_string())),
@@ -213,7 +211,7 @@ impl State {
                 Folded { stamp: base.stamp, value, deletes: base.value.is_none() }
             })
             .collect();
-        siblings.folded = match rules.hold(Rule::FoldsIgnoreTheOrder) {
+        siblings.folded = match Rule::FoldsIgnoreTheOrder.holds() {
             true => fold.fold(&all),
             // Broken on purpose: whichever came last.
             false => all.into_iter().find(|one| one.stamp == arrived).and_then(|one| one.value),

@@ -113,11 +113,16 @@ impl Superblock {
     }
 
     /// Marks the end of the log as lost, whatever the machine's boot: the next start takes back what others have.
-    pub fn mark_tail_lost(&mut self) -> DiskOp {
-        self.boot_id.iter_mut().for_each(|byte| *byte = !*byte);
+    pub fn mark_tail_lost(&mut self, boot_id_now: [u8; 16]) -> DiskOp {
+        self.boot_id = boot_id_now.map(|byte| !byte);
         self.fsync_always = false;
         self.clean = false;
         self.replace()
+    }
+
+    /// Whether a process of this boot has marked the end of the log as lost.
+    pub fn is_marked_short(&self, boot_id_now: [u8; 16]) -> bool {
+        self.boot_id == boot_id_now.map(|byte| !byte)
     }
 
     /// Marks the directory as one that may not be served before the other datacenters have been asked.

@@ -142,6 +142,11 @@ impl StreamIndex {
         }
     }
 
+    /// The first position that is known.
+    pub fn first(&self) -> Option<Position> {
+        self.points.first_key_value().map(|(position, _)| *position)
+    }
+
     /// A batch at or before the one that holds the position. Without one, everything the log has may hold it.
     pub fn batch_before(&self, position: Position) -> Option<Lsn> {
         self.points.range(..=position).next_back().map(|(_, &lsn)| lsn)

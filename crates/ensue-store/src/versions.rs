@@ -8,7 +8,7 @@
 use crate::cell::State;
 use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
-use ensue_types::{Effect, LogicalTime, Opaque, OperationId, Rule, Rules, Sight, Source, Stamp};
+use ensue_types::{Effect, LogicalTime, Opaque, OperationId, Rule, Sight, Source, Stamp};
 use std::sync::Arc;
 
 /// Bytes counted for a version beside its value and what it carries, roughly.
@@ -40,10 +40,10 @@ struct Merged {
 }
 
 impl Merged {
-    fn add(&mut self, version: &Version, rules: Rules) {
+    fn add(&mut self, version: &Version) {
         self.since = self.since.max(version.at);
         match &version.effect {
-            Some(effect) => drop(self.state.merge(effect, &version.source, rules, Bytes::clone)),
+            Some(effect) => drop(self.state.merge(effect, &version.source, Bytes::clone)),
             None => self.flushed = self.flushed.max(version.source.stamp),
         }
     }
@@ -102,8 +102,8 @@ impl Versions {
     }
 
     /// Merges a write that every view shows.
-    pub(crate) fn restore(&mut self, effect: &Effect, source: &Source, at: LogicalTime, rules: Rules) {
-        self.settled.merge(effect, source, rules, |value| Bytes::copy_from_slice(value));
+    pub(crate) fn restore(&mut self, effect: &Effect, source: &Source, at: LogicalTime) {
+        self.settled.merge(effect, source, |value| Bytes::copy_from_slice(value));
         self.since = self.since.max(at);
     }
 
@@ -114,18 +114,18 @@ impl Versions {
     }
 
     /// What a view shows; nothing if that is everything.
-    pub(crate) fn shown(&self, view: View<'_>, rules: Rules) -> Option<Shown<'_>> {
+    pub(crate) fn shown(&self, view: View<'_>) -> Option<Shown<'_>> {
         let first_hidden =
             self.unsettled.iter().position(|version| !view.shows(&version.source, version.at))?;
         let (before, hidden_and_after) = self.unsettled.split_at(first_hidden);
         let mut merged: Option<Merged> = None;
         let mut hidden = Stamp::ZERO;
         for version in before {
-            merged.get_or_insert_with(|| self.merged()).add(version, rules);
+            merged.get_or_insert_with(|| self.merged()).add(version);
         }
         for (index, version) in hidden_and_after.iter().enumerate() {
             if index > 0 && view.shows(&version.source, version.at) {
-                merged.get_or_insert_with(|| self.merged()).add(version, rules);
+                merged.get_or_insert_with(|| self.merged()).add(version);
             } else {
                 hidden = hidden.max(version.source.stamp);
             }
@@ -151,7 +151,7 @@ impl Versions {
     }
 
     /// Folds what is settled; says how many versions are left.
-    pub(crate) fn settle(&mut self, settled: &dyn Sight, rules: Rules) -> usize {
+    pub(crate) fn settle(&mut self, settled: &dyn Sight) -> usize {
         let shown = |version: &Version| settled.shows(&version.source, version.at);
         if self.unsettled.iter().all(shown) {
             // The newest state is all of this.
@@ -165,11 +165,11 @@ impl Versions {
         self.unsettled.retain(|version| {
             let settles = shown(version);
             if settles {
-                merged.add(version, rules);
+                merged.add(version);
             }
             !settles
         });
-        if !rules.hold(Rule::FlushesSettle) {
+        if !Rule::FlushesSettle.holds() {
             merged.flushed = Stamp::ZERO;
         }
         let (state, since, flushed) = merged.finish();
@@ -184,17 +184,13 @@ impl Versions {
     }
 
     /// Takes out the writes that are as if they had never been, flushes apart; the state without them.
-    pub(crate) fn discard(
-        &mut self,
-        discarded: &dyn Fn(&Source) -> bool,
-        rules: Rules,
-    ) -> (Vec<Version>, State) {
+    pub(crate) fn discard(&mut self, discarded: &dyn Fn(&Source) -> bool) -> (Vec<Version>, State) {
         let (gone, left) = std::mem::take(&mut self.unsettled)
             .into_iter()
             .partition(|version| version.effect.is_some() && discarded(&version.source));
         self.unsettled = left;
         let mut merged = self.merged();
-        self.unsettled.iter().for_each(|version| merged.add(version, rules));
+        self.unsettled.iter().for_each(|version| merged.add(version));
         (gone, merged.finish().0)
     }
 

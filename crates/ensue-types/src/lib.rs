@@ -29,7 +29,7 @@ pub use id::{
 pub use part::Part;
 pub use previous::Previous;
 pub use reply::Reply;
-pub use rule::{Rule, Rules};
+pub use rule::{Breaking, Rule};
 pub use slot::{partition_of, slot_of};
 pub use source::{HereSince, Sight, Source};
 pub use stamp::Stamp;

@@ -1,13 +1,17 @@
 //! The rules of the protocols by name, so that the simulator can break one and show the anomaly that follows.
 //!
-//! A server keeps every rule: `Rules::default()` has none broken. Another is built by the simulator, and by a server that
-//! was compiled to be breakable, for torture runs that must fail.
+//! `rule.holds()` stands where the rule is kept, and is compiled to nothing but with the feature `breakable`. With it,
+//! a thread can break one rule: that of a simulated world, or of a server under torture that must fail. No build for
+//! use has it.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
 
 /// Declares the rules once, as an enum and as a list.
 macro_rules! rules {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// One rule. The doc says what the code does while the rule holds, and where it comes from: a section of the Eiger
-        /// paper, or the number of a trap.
+        /// One rule. The doc says what the code does while the rule holds, and where it comes from: a section of the
+        /// Eiger paper, or the number of a trap.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Rule {
             $($(#[$doc])* $name,)*
@@ -45,7 +49,8 @@ rules! {
     KeepTheDenial,
     /// A read transaction whose first round shares no logical time reads again (Eiger 4.2).
     SecondRound,
-    /// A second round reads at the effective time, or what the first has named, not the newest value (Eiger 4.2; COPS 4.6).
+    /// A second round reads at the effective time, or what the first has named, not the newest value (Eiger 4.2; COPS
+    /// 4.6).
     ReadAtEffectiveTime,
     /// Versions overwritten since a first round are kept for the second (Eiger 4.3).
     KeepOldVersions,
@@ -87,26 +92,34 @@ rules! {
     DeclareTheLost,
     /// A decision is durable before any participant hears of it, whatever `appendfsync` says (trap 17).
     SyncTheDecision,
-    /// A partition that lost its tail shows nothing before it has again whatever it may have shown of the others (trap 15).
+    /// A partition that lost its tail shows nothing before it has again whatever it may have shown of the others (trap
+    /// 15).
     CatchUpBeforeServing,
     /// A participant that lost its part of a decided transaction gets it back from the coordinator (trap 17).
     GiveThePartBack,
-    /// A vote for a replicated transaction whose coordinator waits again for what it depends on is given back: the part would
-    /// stand before that in its rows (trap 17).
+    /// A vote for a replicated transaction whose coordinator waits again for what it depends on is given back: the part
+    /// would stand before that in its rows (trap 17).
     GiveTheVoteBack,
-    /// While parts that were lost may be given back, at the times of their decisions, no time is said to be over and nothing is
-    /// collected (traps 14 and 17).
+    /// While parts that were lost may be given back, at the times of their decisions, no time is said to be over and
+    /// nothing is collected (traps 14 and 17).
     LostPartsHoldTheTime,
 
     // Directories.
-    /// A datacenter that starts with an empty directory serves nothing before the others have said that it has not
-    /// lost an earlier
-    /// one, or before it has all of that again.
+    /// A datacenter that starts with an empty directory serves nothing before the others have said that it has not lost
+    /// an earlier one, or before it has all of that again.
     AskBeforeTheFirstServing,
-    /// Nothing is exchanged with a datacenter that runs on another directory than the one known.
-    KnowTheDirectory,
+    /// A partition that all others know on another directory, two at least, does not serve the one that it runs on.
+    LeaveAForeignDirectory,
     /// A datacenter whose own stream ends before what others have received of it writes nothing more.
     NoticeAnOldCopy,
+    /// While a datacenter is away that, as another one says, has received more of this one's stream than there is here,
+    /// nothing is exchanged with who says so.
+    HearWhatOthersHave,
+    /// A log that lost its end goes on only if the others can still send all that it lacks.
+    RecoverOnlyWhatCanBeHad,
+    /// When one partition of a datacenter has lost the end of its log, the others end their incarnations, too: they may
+    /// have lost entries that nobody has received.
+    LoseTailsTogether,
     /// What a datacenter requests or claims without ground ends the exchange with it, and stops nobody else.
     RefuseThePeerAlone,
 
@@ -135,6 +148,9 @@ rules! {
     /// A datacenter takes itself to be ahead only if most clocks say so, not because one does, which may be behind
     /// (trap 31).
     MostClocksDecide,
+    /// Whose own clock agrees with those of others nearly, and whose time it believes, was drawn ahead by somebody
+    /// else: the others believe it in a moment, and no write is refused (decision 24).
+    ClocksThatAgreeStopNobody,
     /// The times that a datacenter gets in the place of those that were too far ahead are in the same order (decision
     /// 24).
     NewTimesKeepTheOrder,
@@ -247,8 +263,7 @@ rules! {
     /// A restart knows what had been shown as stable (trap 32).
     RememberStable,
     /// What a partition's log proves to be everywhere in its datacenter it tells the others after a restart: they may
-    /// know it from heartbeats only,
-    /// which are not logged (POCC 7.2).
+    /// know it from heartbeats only, which are not logged (POCC 7.2).
     TellWhatTheLogProves,
 
     // Log, checkpoint and restart.
@@ -319,7 +334,8 @@ rules! {
     TheCollectedAreNoParents,
     /// States are collected above the ceilings of every site (TARDiS 6.3; trap 49).
     EverySiteAgrees,
-    /// A site that collects alone keeps a state until every other has it for good: what comes late there must be whole here (TARDiS 6.4).
+    /// A site that collects alone keeps a state until every other has it for good: what comes late there must be whole
+    /// here (TARDiS 6.4).
     KeepWhatOthersLack,
     /// What came from a state that was lost everywhere is discarded (TARDiS 6.5).
     WhatCameFromTheLostGoes,
@@ -355,23 +371,64 @@ impl Rule {
     }
 }
 
-/// Which rules hold: all of them, or all but one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rules {
-    broken: Option<Rule>,
+impl Rule {
+    /// Whether this build can break a rule.
+    pub const BREAKABLE: bool = cfg!(feature = "breakable");
+
+    /// Whether the rule is kept: always, and then what asks is compiled to nothing, but on a thread of a breakable
+    /// build that breaks this one.
+    #[inline(always)]
+    pub fn holds(self) -> bool {
+        !Rule::BREAKABLE || BROKEN.get() != Some(self)
+    }
 }
 
-impl Rules {
-    /// For the simulator only: a world in which one rule is broken.
-    pub fn breaking(rule: Rule) -> Rules {
-        Rules { broken: Some(rule) }
-    }
+thread_local! {
+    static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
+}
 
-    pub fn hold(self, rule: Rule) -> bool {
-        self.broken != Some(rule)
-    }
+/// While this value lives, its thread breaks one rule, or keeps all of them.
+#[derive(Debug)]
+#[must_use = "the rule is broken only as long as this lives"]
+pub struct Breaking {
+    before: Option<Rule>,
+    /// It is of one thread.
+    _here: PhantomData<*const ()>,
+}
 
-    pub fn broken(self) -> Option<Rule> {
-        self.broken
+impl Breaking {
+    /// Breaks this rule on this thread, and on no other one.
+    ///
+    /// # Panics
+    /// If a build that keeps every rule is asked to break one: what it would show is not true.
+    pub fn only(broken: Option<Rule>) -> Breaking {
+        assert!(Rule::BREAKABLE || broken.is_none(), "this build keeps every rule (feature `breakable`)");
+        Breaking { before: BROKEN.replace(broken), _here: PhantomData }
+    }
+}
+
+impl Drop for Breaking {
+    fn drop(&mut self) {
+        BROKEN.set(self.before);
+    }
+}
+
+#[cfg(all(test, feature = "breakable"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_broken_on_one_thread_as_long_as_somebody_wants_it() {
+        let rule = Rule::ApplyOnce;
+        {
+            let _breaking = Breaking::only(Some(rule));
+            assert!(!rule.holds() && Rule::LastWriterWins.holds());
+            std::thread::scope(|scope| {
+                scope.spawn(|| assert!(rule.holds()));
+            });
+            let _none = Breaking::only(None);
+            assert!(rule.holds());
+        }
+        assert!(rule.holds());
     }
 }

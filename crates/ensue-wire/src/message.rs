@@ -480,7 +480,9 @@ pub struct Introduction {
     pub applied: Position,
     /// The end of the sender's own stream.
     pub end: Position,
-    /// The sender's log still begins at its beginning: it can send again all that it ever wrote or received.
+    /// How far any third datacenter has applied the receiver's stream, as the sender has heard.
+    pub elsewhere: Position,
+    /// The sender's log has everything of both streams that the receiver, as it introduced itself, lacks.
     pub is_whole: bool,
     /// The sender wants an introduction in return.
     pub asks: bool,

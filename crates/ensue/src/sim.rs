@@ -40,12 +40,19 @@ pub(crate) struct SimArgs {
     /// In each seed directories of a datacenter are lost, exchanged, or replaced by old copies
     #[arg(long)]
     losing_directories: bool,
+    /// In each seed clocks run far ahead, and operators give their datacenters other times
+    #[arg(long, conflicts_with_all = ["losing", "losing_directories"])]
+    wild_clocks: bool,
     /// Break the rule of this name, to see the anomaly that follows
     #[arg(long = "break", value_name = "RULE")]
     broken: Option<String>,
     /// Break each of these rules in turn, or every rule, and tell how soon it is caught: at most `--seeds` seeds each
     #[arg(long, value_name = "RULE,RULE", num_args = 0..=1, default_missing_value = "", value_delimiter = ',')]
     breaks: Option<Vec<String>>,
+    /// Compare the event hashes of the first seeds of every protocol with those of this file, or write it if it is
+    /// missing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "scenario", "breaks", "exhaust"])]
+    hashes: Option<PathBuf>,
     /// Print every event of a seed, one a line
     #[arg(long)]
     trace: bool,
@@ -80,8 +87,10 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
         protocol: args.protocol,
         losing: args.losing,
         losing_directories: args.losing_directories,
+        wild_clocks: args.wild_clocks,
         broken: args.broken,
         breaks,
+        hashes: args.hashes,
         trace: args.trace,
         threads: args.threads,
         exhaust: args.exhaust,

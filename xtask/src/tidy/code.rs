@@ -113,7 +113,7 @@ impl<'a> Source<'a> {
     }
 
     /// The index of the line that closes the item that begins here; none for a declaration without a body.
-    fn last_line_of_item(&self, first: usize) -> Option<usize> {
+    pub(super) fn last_line_of_item(&self, first: usize) -> Option<usize> {
         let (mut braces, mut brackets) = (0_usize, 0_usize);
         for (index, line) in self.lines.iter().enumerate().skip(first) {
             for byte in line.code.bytes() {

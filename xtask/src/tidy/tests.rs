@@ -194,8 +194,18 @@ fn hashbrown_takes_a_fixed_hasher() {
 fn only_some_crates_name_a_protocol() {
     let text = "//! Eiger in a comment.\nfn eiger_read() {}\nlet a = \"orbe-clock\";\nstruct HaPocc;\nfn secure(copse: u8) {}\n\
                 #[cfg(test)]\nmod tests {\n    use cops;\n}\n";
-    let check =
-        |path| check_with(&[(path, text)], |_, sources, report| protocol_names::check(sources, report));
+    let register = |name| {
+        format!(
+            "//! A.\npub const REGISTRATION: Registration = Registration {{\n    name: \"{name}\",\n}};\n"
+        )
+    };
+    let registered = ["eiger", "orbe-clock", "ha-pocc", "cops", "log"].map(register).concat();
+    let files = |path| [("crates/ensue-protocol/src/all.rs", registered.clone()), (path, text.to_owned())];
+    let check = |path| {
+        let files = files(path);
+        let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
+        check_with(&files, |_, sources, report| protocol_names::check(sources, report))
+    };
     expect(
         &check("crates/ensue-node/src/a.rs"),
         &[

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 impl Branches {
     /// The value of a key as it stands at states, the newest by id over all of them.
     pub(super) fn look(&self, key: &Key, at: &[StateId]) -> Value {
-        let newest = match (self.rules.hold(Rule::BranchesAreIsolated), at) {
+        let newest = match (Rule::BranchesAreIsolated.holds(), at) {
             (true, [state]) => self.records.newest(key, &self.dag.chains, &[self.dag.place(*state)]),
             (true, _) => self.records.newest(key, &self.dag.chains, &self.places(at)),
             (false, _) => self.records.versions(key).last(),
@@ -33,7 +33,7 @@ impl Branches {
 
     /// The fork points of states, each with its weight, highest first (`findForkPoints`).
     pub fn fork_points(&self, states: &[StateId]) -> Result<Vec<(StateId, i64)>, Abort> {
-        let all = self.rules.hold(Rule::EveryForkPointCounts);
+        let all = Rule::EveryForkPointCounts.holds();
         let states = self.live_all(states)?;
         fork::fork_points(&self.dag, &states, all)
     }

@@ -7,7 +7,7 @@ use crate::{
     Term, TransactionId, Value,
 };
 use bytes::Bytes;
-use ensue_types::{DatacenterId, Position, Rules};
+use ensue_types::{DatacenterId, Position};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -148,7 +148,7 @@ struct World {
 fn site(number: usize, collection: Collection) -> Branches {
     let sites = (0..SITES as u8).map(DatacenterId);
     let options = Options { collection, states_max: 10_000, leaves_max: 1_000 };
-    Branches::new(DatacenterId(number as u8), sites, options, Rules::default())
+    Branches::new(DatacenterId(number as u8), sites, options)
 }
 
 fn constraint(text: &str) -> Constraint {

@@ -7,7 +7,7 @@
 
 use super::{Admission, Verdict, admit, position, possible};
 use ensue_branch::Note;
-use ensue_protocol::{Past, Verdict as Waits};
+use ensue_protocol::{Past, Visibility as Waits};
 use ensue_store::entry::{Change, Entry};
 use ensue_types::{
     DatacenterId, Effect, KeyspaceId, LogicalTime, OperationId, PartitionId, Position, RowEffect, SeenTally,
@@ -57,7 +57,7 @@ impl Admission<'_> {
             _ => self.protocol(entry.keyspace())?,
         };
         const UNREADABLE: &str = "dependencies that the protocol cannot read";
-        match protocol.verdict(operation, &entry.dependencies).map_err(|_| UNREADABLE)? {
+        match protocol.visibility(operation, &entry.dependencies).map_err(|_| UNREADABLE)? {
             Waits::After(dependencies) => self.dependencies(&dependencies)?,
             Waits::Now => {}
         }

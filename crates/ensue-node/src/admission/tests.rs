@@ -4,7 +4,7 @@
 use super::*;
 use crate::DatacenterTopology;
 use ensue_protocol::Options;
-use ensue_types::{Context, RequestId, Rules, Stamp};
+use ensue_types::{Context, RequestId, Stamp};
 
 const OURS: DatacenterId = DatacenterId(0);
 const TWIN: Address = Address::Partition { datacenter: DatacenterId(1), partition: PartitionId(0) };
@@ -27,7 +27,7 @@ fn topology() -> Topology {
 
 /// Keyspace 0 has write transactions, 1 goes by times and has none, 2 has branches.
 fn protocols() -> Vec<Box<dyn Protocol>> {
-    let by_name = |name| ensue_protocol::by_name(name, Options::default(), Rules::default());
+    let by_name = |name| ensue_protocol::by_name(name, Options::default());
     ["eiger", "cure", "tardis"].into_iter().flat_map(by_name).collect()
 }
 
@@ -107,15 +107,15 @@ fn what_the_same_partition_of_another_datacenter_says() {
         (Message::PassOn { origin: DatacenterId(2), after: Position(1) }, Ok(())),
         (
             Message::PassedOn { origin: DatacenterId(1), entries: vec![] },
-            Err("a stream that is passed on by its own datacenter"),
+            Err("a stream that is not one for its sender to speak of"),
         ),
         (
-            Message::PassedOn { origin: OURS, entries: vec![] },
-            Err("a datacenter that is spoken of to itself"),
+            Message::PassedOn { origin: DatacenterId(3), entries: vec![] },
+            Err("a datacenter that the cluster does not have"),
         ),
         (
-            Message::Dead { datacenter: DatacenterId(1), received: Position(1), time: LogicalTime(1) },
-            Err("a datacenter that calls itself dead"),
+            Message::Dead { datacenter: DatacenterId(9), received: Position(1), time: LogicalTime(1) },
+            Err("a datacenter that the cluster does not have"),
         ),
         (
             Message::BranchFetch { keyspace: KeyspaceId(0), state: 1, live: vec![] },
@@ -151,7 +151,8 @@ fn what_sessions_of_the_datacenter_ask() {
         (transact(1, &[0, 1]), together),
         (Message::AwaitTimes { check: 1, times: times(3) }, Ok(())),
         (Message::AwaitTimes { check: 1, times: times(4) }, Err("times of more datacenters than there are")),
-        (Message::AskTime, Err("a message that no session sends")),
+        (Message::AskTime, Err("a message that is only said between datacenters")),
+        (Message::Vote { transaction: operation(0, 0, 9) }, Err("a message that no session sends")),
     ] {
         assert_eq!(verdict(SESSIONS, message.clone()), expected, "{message:?}");
     }
@@ -181,7 +182,8 @@ fn what_other_partitions_of_the_datacenter_say() {
         (asked(operation(1, 0, 5)), Ok(())),
         (asked(operation(1, 3, 5)), Err("a dependency check for another partition")),
         (asked(operation(3, 0, 5)), Err("a datacenter that the cluster does not have")),
-        (entries(1, 4), Err("a message that no partition sends another of its datacenter")),
+        (entries(1, 4), Err("a message that is only said between datacenters")),
+        (execute(0, "GET b"), Err("a message that no partition sends another of its datacenter")),
     ] {
         assert_eq!(verdict(BESIDE, message.clone()), expected, "{message:?}");
     }
@@ -199,11 +201,13 @@ fn where_it_comes_from_and_where_it_goes() {
     };
     assert_eq!(ask(TWIN, OWN, 1), Ok(()));
     assert_eq!(ask(TWIN, OWN, limits::LOGICAL_MS_MAX), Err("a time that no clock shows"));
-    assert_eq!(ask(partition(1, 2), OWN, 1), Err("a message of another datacenter's other partition"));
+    assert_eq!(ask(partition(1, 2), OWN, 1), Err("a message in another's name"));
     assert_eq!(ask(TWIN, partition(0, 1), 1), Err("a message for another core"));
     assert_eq!(ask(TWIN, partition(2, 0), 1), Err("a message for another core"));
-    assert_eq!(ask(partition(3, 0), OWN, 1), Err("a datacenter that the cluster does not have"));
-    assert_eq!(ask(TWIN, partition(0, 4), 1), Err("a partition that the cluster does not have"));
+    assert_eq!(ask(TWIN, partition(0, 4), 1), Err("a message for another core"));
+    for nobody in [partition(3, 0), partition(1, 4), Address::Core { datacenter: OURS, core: CoreId(2) }] {
+        assert_eq!(ask(nobody, OWN, 1), Err("a message of nobody that the cluster has"));
+    }
     let core = Address::Core { datacenter: DatacenterId(1), core: CoreId(0) };
-    assert_eq!(ask(core, OWN, 1), Err("a message between sessions of two datacenters"));
+    assert_eq!(ask(core, OWN, 1), Err("a message in another's name"));
 }

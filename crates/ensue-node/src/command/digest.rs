@@ -9,34 +9,33 @@ use ensue_store::cell::Content;
 use ensue_store::keyspace::Keyspace;
 use ensue_store::row::{Kind, Row};
 use ensue_store::view::View;
-use ensue_types::{Column, LogicalTime, Rules};
+use ensue_types::{Column, LogicalTime};
 
 /// The digest of all that is shown at a time.
 pub(crate) fn digest(keyspace: &Keyspace, at: LogicalTime) -> u64 {
-    let rules = keyspace.rules();
     let mut sum: u64 = 0;
     for row in keyspace.rows() {
-        if let Some(kind) = shown_kind(row, at, View::At(at), rules) {
-            sum = sum.wrapping_add(row_digest(row, kind, at, rules));
+        if let Some(kind) = shown_kind(row, at, View::At(at)) {
+            sum = sum.wrapping_add(row_digest(row, kind, at));
         }
     }
     sum
 }
 
-fn row_digest(row: &Row, kind: Kind, at: LogicalTime, rules: Rules) -> u64 {
+fn row_digest(row: &Row, kind: Kind, at: LogicalTime) -> u64 {
     let key = Fingerprint::new().part(row.key());
     let mut sum: u64 = 0;
-    if let Ok(Some(deadline_ms)) = row.deadline_at(View::At(at), rules) {
+    if let Ok(Some(deadline_ms)) = row.deadline_at(View::At(at)) {
         sum = key.word(3).word(deadline_ms).finish();
     }
     for (column, cell) in row.cells().filter(|(column, _)| Kind::of(column) == Some(kind)) {
-        let Some(shown) = cell.at(View::At(at), rules) else { continue };
+        let Some(shown) = cell.at(View::At(at)) else { continue };
         let named = match column {
             Column::Text | Column::Deadline => key.word(0),
             Column::Field(name) => key.word(1).part(name),
             Column::Member(name) => key.word(2).part(name),
         };
-        let whole = match shown.state.content(rules) {
+        let whole = match shown.state.content() {
             Content::Nothing => continue,
             Content::Bytes(value) => named.part(&value),
             // As text, because a number that a client has read and written back is the same number.

@@ -20,8 +20,8 @@ use ensue_store::cell::Write;
 use ensue_store::keyspace::{Keyspace, Lapse};
 use ensue_store::view::View;
 use ensue_types::{
-    DatacenterId, Incarnation, LogicalTime, OperationId, PartitionId, Position, Reply, RowEffect, Rules,
-    Source, Stamp,
+    DatacenterId, Incarnation, LogicalTime, OperationId, PartitionId, Position, Reply, RowEffect, Source,
+    Stamp,
 };
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -57,7 +57,7 @@ impl Datacenter {
         Datacenter {
             id: DatacenterId(id),
             clock: LogicalTime::from_ms(START_MS),
-            keyspace: Keyspace::new(Rules::default(), false),
+            keyspace: Keyspace::new(false),
             log: Vec::new(),
             hidden: BTreeSet::new(),
             applied: BTreeSet::new(),
@@ -68,7 +68,7 @@ impl Datacenter {
 
     /// A datacenter whose keyspace keeps versions.
     fn with_versions(id: u8) -> Datacenter {
-        Datacenter { keyspace: Keyspace::new(Rules::default(), true), ..Datacenter::new(id) }
+        Datacenter { keyspace: Keyspace::new(true), ..Datacenter::new(id) }
     }
 
     fn advance(&mut self, ms: u64) {

@@ -81,11 +81,10 @@ fn commands_stay_within_a_datacenter_and_streams_do_not() {
 fn of_others_streams_only_the_end_of_a_thirds_is_passed_on() {
     let said = |message| over_link((1, 0), partition(1, 0), partition(0, 0), message);
     assert_eq!(said(passed_on(2)), Ok(()));
-    for origin in [0, 1, 3] {
+    for origin in [0, 1] {
         assert_eq!(said(passed_on(origin)), Err(NotTheirs::OtherStream), "the stream of {origin}");
     }
     assert_eq!(said(dead(2)), Ok(()));
     assert_eq!(said(dead(0)), Ok(()), "that we are dead, ourselves must hear");
     assert_eq!(said(dead(1)), Err(NotTheirs::OtherStream));
-    assert_eq!(said(dead(9)), Err(NotTheirs::OtherStream));
 }

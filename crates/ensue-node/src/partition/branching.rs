@@ -17,7 +17,6 @@ mod walk;
 
 pub(super) use stream::note_of;
 
-use super::Partition;
 use crate::config::NodeConfig;
 use ensue_branch::{Branches, Commit, Options, StateId, TransactionId};
 use ensue_protocol::Protocol;
@@ -51,7 +50,7 @@ pub(crate) struct Branching {
 }
 
 impl Branching {
-    pub(super) fn new(
+    pub(crate) fn new(
         partition: PartitionId,
         config: &NodeConfig,
         protocols: &[Box<dyn Protocol>],
@@ -65,8 +64,7 @@ impl Branching {
         let is_owner = partition == PartitionId(0);
         let numbers = (0..protocols.len()).filter(|&number| is_owner && protocols[number].needs().branches);
         let keyspaces = numbers.map(|number| {
-            let branches =
-                Branches::new(topology.datacenter, topology.others(), options.clone(), config.rules);
+            let branches = Branches::new(topology.datacenter, topology.others(), options.clone());
             (KeyspaceId(number as u8), branches)
         });
         Branching { keyspaces: keyspaces.collect(), ..Branching::default() }
@@ -88,18 +86,8 @@ impl Branching {
         self.keyspaces.get(&keyspace).is_some_and(|branches| branches.may_follow(commit))
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.keyspaces.values().map(|branches| branches.figures().bytes as u64).sum()
-    }
-}
-
-impl Partition {
-    pub(super) fn is_branching(&self, keyspace: KeyspaceId) -> bool {
-        self.branching.keyspaces.contains_key(&keyspace)
-    }
-
-    fn branches(&mut self, keyspace: KeyspaceId) -> &mut Branches {
-        self.branching.keyspaces.get_mut(&keyspace).expect("asked of branching keyspaces only")
     }
 }
 
@@ -109,4 +97,14 @@ fn seat_of(request: &RequestId, keyspace: KeyspaceId) -> Seat {
 
 fn ids(bits: &[u64]) -> Vec<StateId> {
     bits.iter().map(|bits| StateId::from_bits(*bits)).collect()
+}
+
+impl Branching {
+    pub(super) fn is_branching(&self, keyspace: KeyspaceId) -> bool {
+        self.keyspaces.contains_key(&keyspace)
+    }
+
+    pub(crate) fn branches(&mut self, keyspace: KeyspaceId) -> &mut Branches {
+        self.keyspaces.get_mut(&keyspace).expect("asked of branching keyspaces only")
+    }
 }

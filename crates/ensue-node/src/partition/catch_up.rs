@@ -1,16 +1,22 @@
 //! After a lost tail: what must be here again before sessions are served.
 //!
 //! The log also held what was received of the other datacenters, and votes and parts of transactions. Sessions of this
-//! datacenter, on other cores, may have seen all of that. So before a session is served: every datacenter's stream is applied
-//! up to where it stood after the restart, which is at least what may have been shown before; and every other partition
-//! of this datacenter has told again of the transactions that this one takes part in (trap 17). The same goes for what was known
-//! of the others' time: what was whole before must not wait for it anew (trap 32). Meanwhile the partition
-//! speaks with partitions as always, but executes no part of a local transaction before all that it would read has come.
+//! datacenter, on other cores, may have seen all of that. So before a session is served: every datacenter's stream is
+//! applied up to where it stood after the restart, which is at least what may have been shown before; and every other
+//! partition of this datacenter has told again of the transactions that this one takes part in (trap 17). The same goes
+//! for what was known of the others' time: what was whole before must not wait for it anew (trap 32). Meanwhile the
+//! partition speaks with partitions as always, but executes no part of a local transaction before all that it would
+//! read has come.
 
-use super::recover::Open;
 use super::regain::{is_about_dependencies, is_given_up};
+use super::replay::Open;
 use super::{Partition, Stage};
 use crate::config::AppendFsync;
+use crate::partition::Cx;
+use crate::partition::Executor;
+use crate::partition::Others;
+use crate::partition::Peers;
+use crate::partition::persistence::Persistence;
 use crate::trace::Trace;
 use ensue_store::log::Lsn;
 use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Rule};
@@ -36,45 +42,81 @@ pub(super) struct CatchUp {
     placed: bool,
 }
 
-impl Partition {
+impl Persistence {
+    /// From now on a restart within this boot of the machine finds all that was shown, once what was caught up with is
+    /// in the log: a process that is killed before must catch up again. Under `always` the mark is believed after a
+    /// power loss, too.
+    pub(super) fn mark_caught_up(&mut self, cx: &mut Cx) {
+        let always = cx.config.append_fsync == AppendFsync::Always;
+        let boot_id = cx.config.boot_id;
+        let Some(log) = &cx.journal.log else { return };
+        let kept = if always { log.synced() } else { log.written() };
+        if self.caught_up.take_if(|end| *end <= kept).is_none() {
+            return;
+        }
+        let Some(superblock) = &mut self.superblock else { return };
+        let marked = superblock.mark_running(boot_id, always);
+        self.opening.push_back(marked.clone());
+        if self.opening.len() == 1 {
+            cx.disk_ops.push_back(marked);
+        }
+    }
+}
+
+impl Peers {
+    /// What goes by times shows what is stable, and a directory that was lost knew that of all that has come back. A
+    /// lost tail need not wait: the log before it says what was stable.
+    fn knows_what_was_stable(&self, others: &Others, catch_up: &CatchUp) -> bool {
+        let is_known = |(datacenter, time): (&DatacenterId, &LogicalTime)| {
+            others.failover.dead.contains(*datacenter)
+                || others.stable_time.times.stable.at(*datacenter) >= *time
+        };
+        !self.identity.rejoined
+            || !others.stable_time.times.has_cuts()
+            || catch_up.ended_at.iter().all(is_known)
+    }
+}
+
+impl Others {
     pub(super) fn is_catching_up(&self) -> bool {
         self.catch_up.is_some()
     }
 
-    /// Whether parts of local transactions that were lost may yet be given back: they are stamped at the time of their decision.
-    /// Where no write takes several partitions there are none.
-    pub(super) fn awaits_lost_parts(&self) -> bool {
-        self.config.rules.hold(Rule::LostPartsHoldTheTime)
+    /// Whether parts of local transactions that were lost may yet be given back: they are stamped at the time of their
+    /// decision. Where no write takes several partitions there are none.
+    pub(super) fn awaits_lost_parts(&self, cx: &Cx) -> bool {
+        Rule::LostPartsHoldTheTime.holds()
             && self.catch_up.as_ref().is_some_and(|catch_up| !catch_up.placed)
-            && self.protocols.iter().any(|protocol| protocol.capabilities().write_transactions)
+            && cx.protocols.iter().any(|protocol| protocol.capabilities().write_transactions)
     }
 
-    pub(super) fn begin_to_catch_up(&mut self, without: u16, records: u64, open: &mut Open) {
-        let local = |transaction: &OperationId| transaction.datacenter == self.datacenter;
+    pub(super) fn begin_to_catch_up(&mut self, cx: &mut Cx, without: u16, records: u64, open: &mut Open) {
+        let local = |transaction: &OperationId| transaction.datacenter == cx.datacenter;
         let (prepared, replicated) =
             std::mem::take(&mut open.prepared).into_iter().partition(|(transaction, _)| local(transaction));
         open.prepared = replicated;
-        let wait = self.config.rules.hold(Rule::CatchUpBeforeServing);
+        let wait = Rule::CatchUpBeforeServing.holds();
         let others = self
+            .replication
             .receivers
             .keys()
             .copied()
-            .filter(|d| wait && !is_given_up(without, *d) && !self.dead.is_settled(*d));
-        let partitions = (0..self.config.topology.partitions).map(PartitionId);
+            .filter(|d| wait && !is_given_up(without, *d) && !self.failover.dead.is_settled(*d));
+        let partitions = (0..cx.config.topology.partitions).map(PartitionId);
         let unheard = others.collect();
-        let silent = partitions.filter(|partition| wait && *partition != self.id).collect();
-        let number = self.number();
+        let silent = partitions.filter(|partition| wait && *partition != cx.id).collect();
+        let number = cx.number();
         self.catch_up = Some(CatchUp { records, unheard, silent, number, prepared, ..CatchUp::default() });
-        self.ask_to_repeat_again(&|_| true);
+        self.ask_to_repeat_again(cx, &|_| true);
     }
 
     /// Asks those that have not told yet.
-    pub(super) fn ask_to_repeat_again(&mut self, owns: &dyn Fn(PartitionId) -> bool) {
+    pub(super) fn ask_to_repeat_again(&self, cx: &mut Cx, owns: &dyn Fn(PartitionId) -> bool) {
         let Some(catch_up) = &self.catch_up else { return };
         let number = catch_up.number;
         let silent: Vec<PartitionId> = catch_up.silent.iter().copied().filter(|p| owns(*p)).collect();
         for partition in silent {
-            self.send_local(partition, Message::Repeat { number });
+            cx.send_local(partition, Message::Repeat { number });
         }
     }
 
@@ -85,85 +127,20 @@ impl Partition {
         }
     }
 
-    /// A datacenter said where its stream ends: the first time counts. It said when, too, and that is as good as a heartbeat: its
-    /// clock has passed all that was known of its time before, on which what is taken back of the own stream may rest.
-    pub(super) fn note_end(&mut self, datacenter: DatacenterId, end: Position, time: LogicalTime) {
+    /// A datacenter said where its stream ends: the first time counts. It said when, too, and that is as good as a
+    /// heartbeat: its clock has passed all that was known of its time before, on which what is taken back of the own
+    /// stream may rest.
+    pub(super) fn note_end(&mut self, cx: &Cx, datacenter: DatacenterId, end: Position, time: LogicalTime) {
         let Some(catch_up) = &mut self.catch_up else { return };
         if !catch_up.unheard.remove(&datacenter) {
             return;
         }
         catch_up.ends.insert(datacenter, end);
         // A time that is not believed has not moved the clock.
-        if time <= self.clock.latest() {
+        if time <= cx.clock.latest() {
             catch_up.ended_at.insert(datacenter, time);
             self.on_heartbeat(datacenter, end, time);
         }
-    }
-
-    pub(super) fn on_message_catching_up(&mut self, envelope: Envelope) {
-        // A slice is read for a session too.
-        let session = matches!(envelope.from, Address::Core { .. });
-        let session = session || matches!(envelope.message, Message::ReadSlice { .. });
-        if session && !is_about_dependencies(&envelope.message) {
-            return self.refuse_for_now(&envelope);
-        }
-        let of_local = match &envelope.message {
-            Message::Prepare { transaction, .. } | Message::Commit { transaction, .. } => {
-                transaction.datacenter == self.datacenter
-            }
-            _ => false,
-        };
-        match &mut self.catch_up {
-            Some(catch_up) if of_local && !catch_up.placed => catch_up.told.push(envelope.message),
-            _ => self.take(envelope),
-        }
-        self.finish_catching_up();
-    }
-
-    /// Goes on with local transactions when all that is known to come has come, and serves when it is applied.
-    ///
-    /// The first does not wait for the second: a replicated transaction may wait for a part that its origin lost and
-    /// executes again only when it has caught up itself, with us.
-    pub(super) fn finish_catching_up(&mut self) {
-        if !matches!(self.stage, Stage::Serving) {
-            return;
-        }
-        let Some(catch_up) = &self.catch_up else { return };
-        if !catch_up.unheard.is_empty() || !catch_up.silent.is_empty() {
-            return;
-        }
-        let received = |(datacenter, end): (&DatacenterId, &Position)| {
-            self.receivers.get(datacenter).is_none_or(|receiver| receiver.received() >= *end)
-        };
-        if !catch_up.placed && catch_up.ends.iter().all(received) {
-            self.take_up_local_parts();
-        }
-        let Some(catch_up) = &self.catch_up else { return };
-        let applied = |(datacenter, end): (&DatacenterId, &Position)| {
-            self.applied.set(*datacenter).map(|set| set.watermark).unwrap_or_default() >= *end
-        };
-        if !catch_up.placed || !catch_up.ends.iter().all(applied) || !self.knows_what_was_stable(catch_up) {
-            return;
-        }
-        let records = catch_up.records;
-        self.catch_up = None;
-        self.forget_past();
-        // What was taken back was logged before the others' time was known again.
-        self.times.logged = None;
-        self.log_times();
-        self.persistence.caught_up = Some(Lsn(self.persistence.log_end()));
-        self.mark_caught_up();
-        self.trace(Trace::PartitionReady { partition: self.id, records });
-    }
-
-    /// What goes by times shows what is stable, and a directory that was lost knew that of all that has come back. A
-    /// lost tail need not
-    /// wait: the log before it says what was stable.
-    fn knows_what_was_stable(&self, catch_up: &CatchUp) -> bool {
-        let is_known = |(datacenter, time): (&DatacenterId, &LogicalTime)| {
-            self.dead.contains(*datacenter) || self.times.stable.at(*datacenter) >= *time
-        };
-        !self.identity.rejoined || !self.times.has_cuts() || catch_up.ended_at.iter().all(is_known)
     }
 
     /// Their coordinator needs nothing more of these: what it said before is not executed again.
@@ -187,12 +164,14 @@ impl Partition {
             _ => true,
         });
     }
+}
 
+impl Executor<'_> {
     fn take_up_local_parts(&mut self) {
-        let Some(catch_up) = &mut self.catch_up else { return };
+        let Some(catch_up) = &mut self.others.catch_up else { return };
         catch_up.placed = true;
         let (prepared, told) = (std::mem::take(&mut catch_up.prepared), std::mem::take(&mut catch_up.told));
-        self.take_up_prepared(prepared);
+        self.transactions.take_up_prepared(self.cx, self.others, self.keyspaces, prepared);
         let (asked, decided): (Vec<Message>, Vec<Message>) =
             told.into_iter().partition(|message| matches!(message, Message::Prepare { .. }));
         let times: BTreeMap<OperationId, LogicalTime> = decided
@@ -204,33 +183,81 @@ impl Partition {
             .collect();
         for message in asked {
             if let Message::Prepare { transaction, keyspace, part } = message {
-                self.prepare(transaction, keyspace, part, times.get(&transaction).copied());
+                self.visibility().prepare(transaction, keyspace, part, times.get(&transaction).copied());
             }
         }
         // All get their times before any is executed: what changes one row takes effect in the order of time.
         for message in decided {
             if let Message::Commit { transaction, decision } = message {
-                self.place_decided(transaction, decision);
+                self.transactions.place_decided(self.cx, self.others, self.keyspaces, transaction, decision);
             }
         }
         self.settle();
     }
+}
 
-    /// From now on a restart within this boot of the machine finds all that was shown, once what was caught up with is in the log:
-    /// a process that is killed before must catch up again. Under `always` the mark is believed after a power loss, too.
-    pub(super) fn mark_caught_up(&mut self) {
-        let always = self.config.append_fsync == AppendFsync::Always;
-        let boot_id = self.config.boot_id;
-        let Some(log) = &self.persistence.log else { return };
-        let kept = if always { log.synced() } else { log.written() };
-        if self.persistence.caught_up.take_if(|end| *end <= kept).is_none() {
+impl Partition {
+    pub(super) fn on_message_catching_up(&mut self, envelope: Envelope) {
+        // A slice is read for a session too.
+        let session = matches!(envelope.from, Address::Core { .. });
+        let session = session || matches!(envelope.message, Message::ReadSlice { .. });
+        if session && !is_about_dependencies(&envelope.message) {
+            return self.refuse_for_now(&envelope);
+        }
+        let of_local = match &envelope.message {
+            Message::Prepare { transaction, .. } | Message::Commit { transaction, .. } => {
+                transaction.datacenter == self.cx.datacenter
+            }
+            _ => false,
+        };
+        match &mut self.others.catch_up {
+            Some(catch_up) if of_local && !catch_up.placed => catch_up.told.push(envelope.message),
+            _ => self.take(envelope),
+        }
+        self.finish_catching_up();
+    }
+
+    /// Goes on with local transactions when all that is known to come has come, and serves when it is applied.
+    ///
+    /// The first does not wait for the second: a replicated transaction may wait for a part that its origin lost and
+    /// executes again only when it has caught up itself, with us.
+    pub(super) fn finish_catching_up(&mut self) {
+        if !matches!(self.stage, Stage::Serving) {
             return;
         }
-        let Some(superblock) = &mut self.persistence.superblock else { return };
-        let marked = superblock.mark_running(boot_id, always);
-        self.persistence.opening.push_back(marked.clone());
-        if self.persistence.opening.len() == 1 {
-            self.disk.push_back(marked);
+        let Some(catch_up) = &self.others.catch_up else { return };
+        if !catch_up.unheard.is_empty() || !catch_up.silent.is_empty() {
+            return;
         }
+        let received = |(datacenter, end): (&DatacenterId, &Position)| {
+            self.others
+                .replication
+                .receivers
+                .get(datacenter)
+                .is_none_or(|receiver| receiver.received() >= *end)
+        };
+        if !catch_up.placed && catch_up.ends.iter().all(received) {
+            self.executor().take_up_local_parts();
+        }
+        let Some(catch_up) = &self.others.catch_up else { return };
+        let applied = |(datacenter, end): (&DatacenterId, &Position)| {
+            self.others.replication.applied.set(*datacenter).map(|set| set.watermark).unwrap_or_default()
+                >= *end
+        };
+        if !catch_up.placed
+            || !catch_up.ends.iter().all(applied)
+            || !self.peers.knows_what_was_stable(&self.others, catch_up)
+        {
+            return;
+        }
+        let records = catch_up.records;
+        self.others.catch_up = None;
+        self.keyspaces.forget_past(&mut self.cx);
+        // What was taken back was logged before the others' time was known again.
+        self.others.stable_time.times.logged = None;
+        self.others.stable_time.times.log_times(&mut self.cx);
+        self.durability.caught_up = Some(Lsn(self.cx.journal.log_end()));
+        self.durability.mark_caught_up(&mut self.cx);
+        self.cx.trace(Trace::PartitionReady { partition: self.cx.id, records });
     }
 }

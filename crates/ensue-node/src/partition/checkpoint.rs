@@ -1,12 +1,17 @@
 //! Checkpoints: the rows written aside while writes go on, so that the log before them may go.
 //!
-//! A checkpoint walks the slots of every keyspace in slices. A row visited late may hold what the log has later; merging
-//! the log on top does no harm. It begins its replay at the oldest record that anyone still needs: one that a restart
-//! needs, or one that some datacenter has not synced. It counts only when the log is durable up to where it stood at the end
-//! of the walk: a write that the log could still lose must not be in it.
+//! A checkpoint walks the slots of every keyspace in slices. A row visited late may hold what the log has later;
+//! merging the log on top does no harm. It begins its replay at the oldest record that anyone still needs: one that a
+//! restart needs, or one that some datacenter has not synced. It counts only when the log is durable up to where it
+//! stood at the end of the walk: a write that the log could still lose must not be in it.
 
 use super::Partition;
+use crate::partition::Cx;
+use crate::partition::Keyspaces;
+use crate::partition::Others;
+use crate::partition::persistence::Persistence;
 use crate::trace::Trace;
+use crate::transaction::Transactions;
 use ensue_branch::Branches;
 use ensue_store::checkpoint::CheckpointWriter;
 use ensue_store::disk::DiskDone;
@@ -41,72 +46,27 @@ impl Walk {
     }
 }
 
-impl Partition {
-    /// Begins a checkpoint when the log has grown enough, and lets go of segments that nobody needs.
-    pub(super) fn begin_checkpoint_in_time(&mut self) {
-        self.move_stream_floor();
-        let grown = self.persistence.log_end().saturating_sub(self.persistence.checkpointed_end.0);
-        if self.persistence.writer.is_some()
-            || self.is_catching_up()
-            || grown < self.config.tuning.checkpoint_bytes && !self.branching.wants_checkpoint
-        {
-            return;
-        }
-        if self.is_out_of_room()
-            || !self.persistence.opening.is_empty()
-            || self.persistence.caught_up.is_some()
-            || self.persistence.room.given_up.is_some()
-            || self.now.monotonic_us < self.persistence.room.next_checkpoint_us
-        {
-            return;
-        }
-        let Some(superblock) = &self.persistence.superblock else { return };
-        let Some(log) = &self.persistence.log else { return };
-        let here = log.batch_start();
-        let needed =
-            self.persistence.oldest_needed().filter(|_| self.config.rules.hold(Rule::KeepNeededRecords));
-        let mut start = needed.unwrap_or(here).min(self.persistence.stream_floor).min(here);
-        if self.identity.keeps_the_log() {
-            start = start.min(self.persistence.log.as_ref().map_or(start, |log| log.first()));
-        }
-        let mut writer = CheckpointWriter::begin(superblock, start, start);
-        writer.item(image::PARTITION, &self.image().encode());
-        for (number, rows) in self.rows.iter().enumerate() {
-            for flush in rows.flushes() {
-                writer.item(image::FLUSH, &image::flush_item(KeyspaceId(number as u8), flush));
-            }
-        }
-        self.branching.write_states(&mut writer);
-        self.branching.wants_checkpoint = false;
-        for record in self.dead.records().chain(self.identity.records()).chain(self.discarded.records()) {
-            writer.item(image::RECORD, &image::record_item(&record));
-        }
-        let before = std::mem::replace(&mut self.persistence.checkpointed_end, log.end());
-        // The clock's bound and what is known of the others' time are not in the checkpoint, so they are logged again behind its
-        // start: now, because the partition may stop before it logs anything else.
-        self.log_bound();
-        self.times.logged = None;
-        self.log_times();
-        self.persistence.writer = Some((writer, Walk { before, ..Walk::default() }));
-    }
-
+impl Others {
     /// Where the first own entry stands that some datacenter has not synced.
-    fn move_stream_floor(&mut self) {
-        let synced = self.synced_everywhere();
-        let Some(log) = &self.persistence.log else { return };
-        let floor = if synced >= self.position {
+    fn move_stream_floor(&self, cx: &mut Cx) {
+        let synced = self.synced_everywhere(cx);
+        let Some(log) = &cx.journal.log else { return };
+        let floor = if synced >= cx.position {
             log.batch_start()
         } else {
-            self.persistence.tail.index().batch_before(synced.next()).unwrap_or(log.first())
+            cx.journal.tail.index().batch_before(synced.next()).unwrap_or(log.first())
         };
-        self.persistence.stream_floor = self.persistence.stream_floor.max(floor);
+        cx.journal.stream_floor = cx.journal.stream_floor.max(floor);
+        cx.journal.kept_after = cx.journal.kept_after.max(synced.min(cx.position));
     }
+}
 
-    fn image(&self) -> PartitionImage {
-        let datacenters = (0..self.config.topology.datacenters.len() as u8).map(DatacenterId);
+impl Transactions {
+    pub(super) fn image(&self, cx: &Cx, others: &Others, keyspaces: &Keyspaces) -> PartitionImage {
+        let datacenters = (0..cx.config.topology.datacenters.len() as u8).map(DatacenterId);
         let streams = datacenters.map(|datacenter| {
-            let applied = self.applied.set(datacenter).cloned().unwrap_or_default();
-            let receiver = self.receivers.get(&datacenter);
+            let applied = others.replication.applied.set(datacenter).cloned().unwrap_or_default();
+            let receiver = others.replication.receivers.get(&datacenter);
             StreamImage {
                 datacenter,
                 applied_incarnation: applied.watermark.incarnation(),
@@ -118,46 +78,76 @@ impl Partition {
             }
         });
         PartitionImage {
-            clock: self.clock.latest(),
-            position: self.position,
-            begun: self.transactions.begun,
-            streams: streams.filter(|_| self.config.rules.hold(Rule::CheckpointHoldsStreams)).collect(),
-            bounds: self.rows.iter().map(Keyspace::bounds).collect(),
+            clock: cx.clock.latest(),
+            position: cx.position,
+            begun: self.begun,
+            streams: streams.filter(|_| Rule::CheckpointHoldsStreams.holds()).collect(),
+            bounds: keyspaces.rows.iter().map(Keyspace::bounds).collect(),
         }
     }
+}
 
+impl Persistence {
     /// Writes the next slice, if the disk has kept up.
-    pub(super) fn continue_checkpoint(&mut self) {
-        let Some((mut writer, mut walk)) = self.persistence.writer.take() else { return };
+    pub(super) fn continue_checkpoint(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        keyspaces: &mut Keyspaces,
+    ) {
+        let Some((mut writer, mut walk)) = self.writer.take() else { return };
         if writer.queued_bytes() < QUEUED_BYTES_MAX && !walk.done {
-            self.write_slice(&mut writer, &mut walk);
-            walk.end = self.persistence.log.as_ref().map_or(Lsn(0), |log| log.end());
+            keyspaces.write_slice(&mut writer, &mut walk);
+            walk.end = cx.journal.log.as_ref().map_or(Lsn(0), |log| log.end());
         }
-        let synced = self.persistence.log.as_ref().map_or(Lsn(0), |log| log.synced());
+        let synced = cx.journal.log.as_ref().map_or(Lsn(0), |log| log.synced());
         if walk.done && !walk.finished {
             if synced >= walk.end {
                 writer.finish(synced);
                 walk.finished = true;
             } else {
-                self.begin_sync();
+                self.begin_sync(cx, others);
             }
         }
         while let Some(op) = writer.take_op() {
-            self.disk.push_back(op);
+            cx.disk_ops.push_back(op);
         }
-        self.persistence.writer = Some((writer, walk));
+        cx.is_checkpointing = !walk.done;
+        self.writer = Some((writer, walk));
     }
 
-    /// Whether rows are still being written aside.
-    pub(super) fn is_checkpointing(&self) -> bool {
-        self.persistence.writer.as_ref().is_some_and(|(_, walk)| !walk.done)
+    /// A disk answer that may be the checkpoint's.
+    pub(super) fn on_checkpoint_disk(&mut self, cx: &mut Cx, keyspaces: &mut Keyspaces, done: &DiskDone) {
+        if let DiskDone::Deleted { file } = done {
+            self.room.given_up.take_if(|given_up| given_up == file);
+        }
+        let Some((writer, _)) = &mut self.writer else { return };
+        let Some(superblock) = &mut self.superblock else { return };
+        let durable = writer.on_done(done, superblock);
+        while let Some(op) = writer.take_op() {
+            cx.disk_ops.push_back(op);
+        }
+        if durable {
+            let place = writer.place();
+            self.writer = None;
+            keyspaces.branching.keyspaces.values_mut().for_each(Branches::note_kept);
+            cx.trace(Trace::Checkpointed { partition: cx.id, number: place.number });
+            let oldest_read = cx.journal.oldest_read().unwrap_or(place.log_start);
+            if let Some(log) = &mut cx.journal.log {
+                log.on_checkpoint(place.log_start);
+                cx.disk_ops.extend(log.drop_before(place.log_start.min(oldest_read)));
+                let first = log.first();
+                cx.journal.tail.drop_before(first);
+            }
+        }
     }
+}
 
+impl Keyspaces {
     /// Writes the next rows, of one or several keyspaces.
     fn write_slice(&mut self, writer: &mut CheckpointWriter, walk: &mut Walk) {
         let mut left = SLICE_ROWS;
-        let rules = self.config.rules;
-        let holds_dead = rules.hold(Rule::CheckpointHoldsTombstones);
+        let holds_dead = Rule::CheckpointHoldsTombstones.holds();
         while left > 0 {
             let Some(rows) = self.rows.get(walk.keyspace) else {
                 walk.branch = self.branching.write_keys(writer, walk.branch.unwrap_or_default(), left);
@@ -167,10 +157,9 @@ impl Partition {
             let keyspace = KeyspaceId(walk.keyspace as u8);
             let (slice, next) = rows.rows_from(walk.slot, left);
             for row in slice {
-                for (column, cell) in
-                    row.all_cells().filter(|(_, cell)| holds_dead || cell.state().is_live(rules))
+                for (column, cell) in row.all_cells().filter(|(_, cell)| holds_dead || cell.state().is_live())
                 {
-                    for (kind, item) in image::column_items(keyspace, row.key(), column, cell, rules) {
+                    for (kind, item) in image::column_items(keyspace, row.key(), column, cell) {
                         writer.item(kind, &item);
                     }
                 }
@@ -189,30 +178,64 @@ impl Partition {
             }
         }
     }
+}
 
-    /// A disk answer that may be the checkpoint's.
-    pub(super) fn on_checkpoint_disk(&mut self, done: &DiskDone) {
-        if let DiskDone::Deleted { file } = done {
-            self.persistence.room.given_up.take_if(|given_up| given_up == file);
+impl Partition {
+    /// Begins a checkpoint when the log has grown enough, and lets go of segments that nobody needs.
+    pub(super) fn begin_checkpoint_in_time(&mut self) {
+        self.others.move_stream_floor(&mut self.cx);
+        let grown = self.cx.journal.log_end().saturating_sub(self.durability.checkpointed_end.0);
+        if self.durability.writer.is_some()
+            || self.others.is_catching_up()
+            || grown < self.cx.config.tuning.checkpoint_bytes && !self.keyspaces.branching.wants_checkpoint
+        {
+            return;
         }
-        let Some((writer, _)) = &mut self.persistence.writer else { return };
-        let Some(superblock) = &mut self.persistence.superblock else { return };
-        let durable = writer.on_done(done, superblock);
-        while let Some(op) = writer.take_op() {
-            self.disk.push_back(op);
+        if self.cx.is_out_of_room()
+            || !self.durability.opening.is_empty()
+            || self.durability.caught_up.is_some()
+            || self.durability.room.given_up.is_some()
+            || self.cx.now.monotonic_us < self.durability.room.next_checkpoint_us
+        {
+            return;
         }
-        if durable {
-            let place = writer.place();
-            self.persistence.writer = None;
-            self.branching.keyspaces.values_mut().for_each(Branches::note_kept);
-            self.trace(Trace::Checkpointed { partition: self.id, number: place.number });
-            let oldest_read = self.persistence.oldest_read().unwrap_or(place.log_start);
-            if let Some(log) = &mut self.persistence.log {
-                log.on_checkpoint(place.log_start);
-                self.disk.extend(log.drop_before(place.log_start.min(oldest_read)));
-                let first = log.first();
-                self.persistence.tail.drop_before(first);
+        let Some(superblock) = &self.durability.superblock else { return };
+        let Some(log) = &self.cx.journal.log else { return };
+        let here = log.batch_start();
+        let needed = self.cx.journal.oldest_needed().filter(|_| Rule::KeepNeededRecords.holds());
+        let mut start = needed.unwrap_or(here).min(self.cx.journal.stream_floor).min(here);
+        if self.peers.identity.keeps_the_log(&self.others.failover.dead) {
+            start = start.min(self.cx.journal.log.as_ref().map_or(start, |log| log.first()));
+        }
+        let mut writer = CheckpointWriter::begin(superblock, start, start);
+        writer.item(
+            image::PARTITION,
+            &self.transactions.image(&self.cx, &self.others, &self.keyspaces).encode(),
+        );
+        for (number, rows) in self.keyspaces.rows.iter().enumerate() {
+            for flush in rows.flushes() {
+                writer.item(image::FLUSH, &image::flush_item(KeyspaceId(number as u8), flush));
             }
         }
+        self.keyspaces.branching.write_states(&mut writer);
+        self.keyspaces.branching.wants_checkpoint = false;
+        for record in self
+            .others
+            .failover
+            .dead
+            .records()
+            .chain(self.peers.identity.records())
+            .chain(self.others.failover.discarded.records())
+        {
+            writer.item(image::RECORD, &image::record_item(&record));
+        }
+        let before = std::mem::replace(&mut self.durability.checkpointed_end, log.end());
+        // The clock's bound and what is known of the others' time are not in the checkpoint, so they are logged again
+        // behind its start: now, because the partition may stop before it logs anything else.
+        self.cx.log_bound();
+        self.others.stable_time.times.logged = None;
+        self.others.stable_time.times.log_times(&mut self.cx);
+        self.durability.writer = Some((writer, Walk { before, ..Walk::default() }));
+        self.cx.is_checkpointing = true;
     }
 }

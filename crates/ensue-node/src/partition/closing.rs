@@ -23,13 +23,13 @@ impl Partition {
     pub fn shut_down(&mut self) {
         match self.stage {
             // One that is catching up must catch up again: its stop is not a clean one.
-            Stage::Serving if self.persistence.opening.is_empty() && !self.is_catching_up() => {
-                self.stage = Stage::Closing(Closing { marking: false, deletes: 1 });
-                self.disk.push_back(DiskOp::Delete { file: FileName::Reserve });
+            Stage::Serving if self.durability.opening.is_empty() && !self.others.is_catching_up() => {
+                self.enter(Stage::Closing(Closing { marking: false, deletes: 1 }));
+                self.cx.disk_ops.push_back(DiskOp::Delete { file: FileName::Reserve });
                 self.flush_log();
             }
             Stage::Serving | Stage::Reading(_) | Stage::Joining(_) | Stage::Regaining(_) => {
-                self.stage = Stage::Stopped(SHUTTING_DOWN.to_owned())
+                self.enter(Stage::Stopped(SHUTTING_DOWN.to_owned()));
             }
             Stage::Closing(_) | Stage::Stopped(_) => {}
         }
@@ -45,8 +45,8 @@ impl Partition {
             // The superblock will say what the witness could not.
             DiskDone::Failed { file: Some(FileName::Witness), full: true, .. } => {}
             DiskDone::Failed { full: true, .. } => {
-                self.trace(Trace::DiskFull { partition: self.id });
-                self.stage = Stage::Stopped(SHUTTING_DOWN.to_owned());
+                self.cx.trace(Trace::DiskFull { partition: self.cx.id });
+                self.enter(Stage::Stopped(SHUTTING_DOWN.to_owned()));
             }
             DiskDone::Failed { op, file, reason, .. } => {
                 let file = file.map(|file| file.to_string()).unwrap_or_default();
@@ -54,14 +54,14 @@ impl Partition {
             }
             DiskDone::Deleted { file: FileName::Reserve } => self.on_closing_delete(),
             DiskDone::Appended { file: file @ FileName::Segment(_) } => {
-                self.persistence.open().on_appended(file);
-                self.release();
+                self.cx.journal.open().on_appended(file);
+                self.cx.release();
                 self.flush_log();
             }
             DiskDone::Synced { file: file @ FileName::Segment(_) } => {
-                self.persistence.open().on_synced(file);
-                self.testify();
-                self.release();
+                self.cx.journal.open().on_synced(file);
+                self.durability.testify(&mut self.cx);
+                self.cx.release();
                 self.flush_log();
             }
             _ => {}
@@ -72,18 +72,18 @@ impl Partition {
         let Stage::Closing(closing) = &mut self.stage else { return };
         closing.deletes = closing.deletes.saturating_sub(1);
         if closing.marking && closing.deletes == 0 {
-            self.stage = Stage::Stopped(SHUTTING_DOWN.to_owned());
+            self.enter(Stage::Stopped(SHUTTING_DOWN.to_owned()));
         }
     }
 
     /// The next append or sync; after the last one, the mark.
     fn flush_log(&mut self) {
-        let log = self.persistence.open();
+        let log = self.cx.journal.open();
         let append = log.retry_append().or_else(|| log.take_append());
         let sync = log.take_sync();
         let (end, synced) = (log.end(), log.synced());
-        self.disk.extend(append);
-        self.disk.extend(sync);
+        self.cx.disk_ops.extend(append);
+        self.cx.disk_ops.extend(sync);
         if synced < end {
             return;
         }
@@ -92,9 +92,9 @@ impl Partition {
             return;
         }
         closing.deletes += 1;
-        if let Some(superblock) = &mut self.persistence.superblock {
-            self.disk.push_back(superblock.mark_clean(synced));
+        if let Some(superblock) = &mut self.durability.superblock {
+            self.cx.disk_ops.push_back(superblock.mark_clean(synced));
         }
-        self.disk.push_back(DiskOp::Delete { file: FileName::Reserve });
+        self.cx.disk_ops.push_back(DiskOp::Delete { file: FileName::Reserve });
     }
 }

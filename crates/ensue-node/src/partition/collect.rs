@@ -1,16 +1,20 @@
 //! Tombstones, removed when nothing older can arrive any more (trap 14), and rows whose deadline has passed, deleted.
 //!
-//! A row whose deadline has passed is gone for readers at once. Then one datacenter deletes it, by a write as any other:
-//! the one that wrote the deadline, or after a while any. If each just dropped the row by itself, one that has not yet
-//! would take what another one writes afterwards for a part of the expired row, and so would a replay of the log.
+//! A row whose deadline has passed is gone for readers at once. Then one datacenter deletes it, by a write as any
+//! other: the one that wrote the deadline, or after a while any. If each just dropped the row by itself, one that has
+//! not yet would take what another one writes afterwards for a part of the expired row, and so would a replay of the
+//! log.
 //!
-//! A round takes all candidates noted so far and remembers the positions applied here then. When a datacenter reports that
-//! it has durably applied all of that, at a time above the candidates, every later write of it stamps above them; when this partition has
-//! then applied that datacenter's stream up to where it stood at the report, nothing older is on its way. After all
-//! datacenters, the round's candidates go.
+//! A round takes all candidates noted so far and remembers the positions applied here then. When a datacenter reports
+//! that it has durably applied all of that, at a time above the candidates, every later write of it stamps above them;
+//! when this partition has then applied that datacenter's stream up to where it stood at the report, nothing older is
+//! on its way. After all datacenters, the round's candidates go.
 
-use super::Partition;
 use crate::evaluate::Evaluation;
+use crate::partition::Cx;
+use crate::partition::Keyspaces;
+use crate::partition::Maintenance;
+use crate::partition::Others;
 use crate::trace::Trace;
 use ensue_protocol::Choice;
 use ensue_store::cell::Write;
@@ -56,46 +60,32 @@ struct Round {
     reported: BTreeMap<DatacenterId, Position>,
 }
 
-impl Partition {
-    /// Looks for what may go, at its interval.
-    pub(super) fn collect(&mut self) {
-        self.delete_some_lapsed();
-        if self.now.monotonic_us < self.collector.next_us {
-            return;
+impl Keyspaces {
+    /// Forgets past states whose read transactions are over.
+    pub(super) fn sweep_marks(&mut self, cx: &Cx) {
+        let now_ms = cx.now.monotonic_us / 1_000;
+        for rows in &mut self.rows {
+            rows.sweep_marks(now_ms);
         }
-        self.collector.next_us = self.now.monotonic_us + 1_000 * self.config.tuning.collect_interval_ms;
-        self.take_candidates();
-        if self.awaits_lost_parts() {
-            // One of them may be older than a tombstone, and stands in no row yet.
-            return;
-        }
-        if self.is_checkpointing() {
-            // A tombstone that the checkpoint has not reached must be in it: the log merged on top may hold older writes. So must states.
-            return;
-        }
-        self.collect_branches();
-        let Candidates { tombstones, lapsed } = &self.collector.candidates;
-        if self.collector.round.is_none() && !(tombstones.is_empty() && lapsed.is_empty()) {
-            self.begin_round();
-        }
-        self.advance_round();
     }
+}
 
-    fn take_candidates(&mut self) {
-        for (number, rows) in self.rows.iter_mut().enumerate() {
+impl Maintenance {
+    fn take_candidates(&mut self, cx: &mut Cx, keyspaces: &mut Keyspaces) {
+        for (number, rows) in keyspaces.rows.iter_mut().enumerate() {
             let keyspace = KeyspaceId(number as u8);
             let tombstones = rows.take_spent().into_iter().map(|spent| (keyspace, spent));
             self.collector.candidates.tombstones.extend(tombstones);
             for lapse in rows.take_lapses() {
-                let wait = match lapse.stamp.datacenter == self.datacenter {
+                let wait = match lapse.stamp.datacenter == cx.datacenter {
                     true => 0,
-                    false => PATIENCE * self.config.tuning.collect_interval_ms,
+                    false => PATIENCE * cx.config.tuning.collect_interval_ms,
                 };
                 let turn = lapse.deadline_ms.saturating_add(wait);
                 self.collector.deadlines.entry(turn).or_default().push((keyspace, lapse));
             }
         }
-        let now_ms = self.promise().ms();
+        let now_ms = cx.promise().ms();
         while let Some(entry) = self.collector.deadlines.first_entry() {
             if *entry.key() > now_ms {
                 break;
@@ -104,30 +94,86 @@ impl Partition {
         }
     }
 
-    fn begin_round(&mut self) {
+    fn begin_round(&mut self, others: &Others) {
         let candidates = std::mem::take(&mut self.collector.candidates);
         let ends = |lapse: &Lapse| lapse.stamp.time.max(LogicalTime::from_ms(lapse.deadline_ms).next());
         let tombstones = candidates.tombstones.iter().map(|(_, spent)| spent.stamp.time);
         let lapsed = candidates.lapsed.iter().map(|(_, lapse)| ends(lapse));
         let latest = tombstones.chain(lapsed).max().unwrap_or_default();
-        let applied = self.applied.sets().map(|(d, set)| (d, set.highest().incarnation(), set.highest()));
+        let applied =
+            others.replication.applied.sets().map(|(d, set)| (d, set.highest().incarnation(), set.highest()));
         let applied = applied.filter(|(_, _, position)| *position > Position(0)).collect();
         self.collector.round = Some(Round { candidates, applied, latest, reported: BTreeMap::new() });
     }
 
-    fn advance_round(&mut self) {
+    /// Writes tombstones over a row whose deadline has passed, as the next command that writes to it would.
+    fn delete_lapsed(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        keyspaces: &mut Keyspaces,
+        keyspace: KeyspaceId,
+        lapse: &Lapse,
+    ) {
+        let at = cx.tick();
+        let (stamp, operation) = (cx.stamp(at), cx.next_operation());
+        let write = Write { stamp, at, operation, dependencies: None };
+        let mut writer = cx.writer(keyspace, write, &Choice::Newest);
+        let mut desk = Evaluation::writing(keyspaces.keyspace(keyspace), &mut writer, View::Newest);
+        let is_too_large = desk.begin_write(&lapse.key).is_err();
+        if is_too_large {
+            desk.clear_some_lapsed(&lapse.key);
+        }
+        let observed = desk.observed;
+        keyspaces.log_write(cx, others, &mut Context::default(), keyspace, stamp, (writer.changes, observed));
+        match is_too_large {
+            // What is left of it comes next.
+            true => self.collector.lapsed.push_back((keyspace, lapse.clone())),
+            false => self.collector.expired += 1,
+        }
+    }
+}
+
+impl Maintenance {
+    /// Looks for what may go, at its interval.
+    pub(crate) fn collect(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
+        self.delete_some_lapsed(cx, others, keyspaces);
+        if cx.now.monotonic_us < self.collector.next_us {
+            return;
+        }
+        self.collector.next_us = cx.now.monotonic_us + 1_000 * cx.config.tuning.collect_interval_ms;
+        self.take_candidates(cx, keyspaces);
+        if others.awaits_lost_parts(cx) {
+            // One of them may be older than a tombstone, and stands in no row yet.
+            return;
+        }
+        if cx.is_checkpointing {
+            // A tombstone that the checkpoint has not reached must be in it: the log merged on top may hold older
+            // writes. So must states.
+            return;
+        }
+        keyspaces.collect_branches(others);
+        let Candidates { tombstones, lapsed } = &self.collector.candidates;
+        if self.collector.round.is_none() && !(tombstones.is_empty() && lapsed.is_empty()) {
+            self.begin_round(others);
+        }
+        self.advance_round(cx, others, keyspaces);
+    }
+
+    fn advance_round(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
         let Some(round) = &mut self.collector.round else { return };
-        if self.config.rules.hold(Rule::KeepTombstones) {
-            // What a datacenter reported before it lost its tail is said anew: parts that it had executed then, and lost, come again.
-            let senders = &self.senders;
+        if Rule::KeepTombstones.holds() {
+            // What a datacenter reported before it lost its tail is said anew: parts that it had executed then, and
+            // lost, come again.
+            let senders = &others.replication.senders;
             let of_this_life = |datacenter: &DatacenterId, end: &mut Position| {
                 senders.get(datacenter).is_some_and(|sender| sender.end().incarnation() == end.incarnation())
             };
-            if self.config.rules.hold(Rule::ReportsAreOfThisLife) {
+            if Rule::ReportsAreOfThisLife.holds() {
                 round.reported.retain(of_this_life);
             }
-            for (&datacenter, sender) in &self.senders {
-                if self.dead.contains(datacenter) {
+            for (&datacenter, sender) in &others.replication.senders {
+                if others.failover.dead.contains(datacenter) {
                     continue;
                 }
                 let has = |(origin, incarnation, position): &(DatacenterId, Incarnation, Position)| {
@@ -139,84 +185,59 @@ impl Partition {
                 }
             }
             let caught_up = |&datacenter: &DatacenterId| {
-                let watermark = self.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
-                if self.dead.contains(datacenter) {
+                let watermark =
+                    others.replication.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
+                if others.failover.dead.contains(datacenter) {
                     // Nothing follows what is here of it, once that is all that anybody has.
-                    let end = self.receivers.get(&datacenter).map(|receiver| receiver.received());
-                    return self.dead.is_settled(datacenter) && end.is_some_and(|end| watermark >= end);
+                    let end =
+                        others.replication.receivers.get(&datacenter).map(|receiver| receiver.received());
+                    return others.failover.dead.is_settled(datacenter)
+                        && end.is_some_and(|end| watermark >= end);
                 }
                 let reported = round.reported.get(&datacenter);
                 reported.is_some_and(|end| watermark >= *end)
             };
-            let all = self.senders.keys().all(caught_up);
-            if !all && self.config.rules.hold(Rule::CatchUpBeforeCollecting) {
+            let all = others.replication.senders.keys().all(caught_up);
+            if !all && Rule::CatchUpBeforeCollecting.holds() {
                 return;
             }
         }
         let round = self.collector.round.take().expect("looked at above");
-        self.finish_round(round);
+        self.finish_round(cx, others, keyspaces, round);
     }
 
-    fn finish_round(&mut self, round: Round) {
+    fn finish_round(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces, round: Round) {
         let mut count = 0;
         for (keyspace, spent) in round.candidates.tombstones {
-            if !self.order.is_idle() && self.order.is_busy(keyspace, &spent.key) {
+            if !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &spent.key) {
                 self.collector.candidates.tombstones.push((keyspace, spent));
                 continue;
             }
-            match self.rows[usize::from(keyspace.0)].collect(&spent) {
+            match keyspaces.rows[usize::from(keyspace.0)].collect(&spent) {
                 Collected::Removed => count += 1,
                 Collected::Changed => {}
                 Collected::Later => self.collector.candidates.tombstones.push((keyspace, spent)),
             }
         }
         if count > 0 {
-            self.trace(Trace::TombstonesCollected { partition: self.id, count });
+            cx.trace(Trace::TombstonesCollected { partition: cx.id, count });
         }
         self.collector.lapsed.extend(round.candidates.lapsed);
-        self.delete_some_lapsed();
+        self.delete_some_lapsed(cx, others, keyspaces);
     }
 
-    fn delete_some_lapsed(&mut self) {
+    fn delete_some_lapsed(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
         let count = self.collector.lapsed.len().min(LAPSED_AT_ONCE);
         for (keyspace, lapse) in self.collector.lapsed.drain(..count).collect::<Vec<_>>() {
-            if !self.keyspace(keyspace).lapses(&lapse) {
+            if !keyspaces.keyspace(keyspace).lapses(&lapse) {
                 continue;
             }
-            let busy = !self.order.is_idle() && self.order.is_busy(keyspace, &lapse.key);
-            if busy || self.catch_up.is_some() || self.write_refusal(false).is_some() {
+            let busy = !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &lapse.key);
+            if busy || others.catch_up.is_some() || keyspaces.write_refusal(cx, others, false).is_some() {
                 self.collector.lapsed.push_back((keyspace, lapse));
                 continue;
             }
-            self.delete_lapsed(keyspace, &lapse);
-        }
-    }
-
-    /// Writes tombstones over a row whose deadline has passed, as the next command that writes to it would.
-    fn delete_lapsed(&mut self, keyspace: KeyspaceId, lapse: &Lapse) {
-        let at = self.tick();
-        let (stamp, operation) = (self.stamp(at), self.next_operation());
-        let write = Write { stamp, at, operation, dependencies: None };
-        let mut writer = self.writer(keyspace, write, &Choice::Newest);
-        let mut desk = Evaluation::writing(self.keyspace(keyspace), &mut writer, View::Newest);
-        let is_too_large = desk.begin_write(&lapse.key).is_err();
-        if is_too_large {
-            desk.clear_some_lapsed(&lapse.key);
-        }
-        let observed = desk.observed;
-        self.log_write(&mut Context::default(), keyspace, stamp, writer.changes, observed);
-        match is_too_large {
-            // What is left of it comes next.
-            true => self.collector.lapsed.push_back((keyspace, lapse.clone())),
-            false => self.collector.expired += 1,
-        }
-    }
-
-    /// Forgets past states whose read transactions are over.
-    pub(super) fn sweep_marks(&mut self) {
-        let now_ms = self.now.monotonic_us / 1_000;
-        for rows in &mut self.rows {
-            rows.sweep_marks(now_ms);
+            self.delete_lapsed(cx, others, keyspaces, keyspace, &lapse);
         }
     }
 }

@@ -3,9 +3,11 @@
 //! The log is of this partition, in memory, and since its start: it tells an operator what happens, and no state depends
 //! on it. The values themselves stand in the rows, beside each other, until a write replaces them.
 
-use super::Partition;
 use super::execute::Execution;
 use super::json::{self, text};
+use crate::partition::Cx;
+use crate::partition::Keyspaces;
+use crate::partition::Others;
 use bytes::Bytes;
 use ensue_store::cell::{Base, Content, Write};
 use ensue_store::row::Row;
@@ -35,11 +37,11 @@ impl Default for ConflictLog {
 }
 
 impl ConflictLog {
-    pub(super) fn count(&self, keyspace: usize) -> u64 {
+    pub(crate) fn count(&self, keyspace: usize) -> u64 {
         self.counts[keyspace]
     }
 
-    pub(super) fn forgotten(&self) -> u64 {
+    pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
@@ -58,7 +60,7 @@ pub(super) struct Met {
     others: Vec<Base>,
 }
 
-impl Partition {
+impl Keyspaces {
     /// Before a write from elsewhere is merged: where it meets what its writer did not know.
     pub(super) fn conflicts_of(
         &mut self,
@@ -80,20 +82,20 @@ impl Partition {
     }
 
     /// After it is merged: what it met, and what is shown now.
-    pub(super) fn log_conflicts(&mut self, keyspace: KeyspaceId, met: Vec<Met>, write: &Write) {
+    pub(super) fn log_conflicts(&mut self, cx: &Cx, keyspace: KeyspaceId, met: Vec<Met>, write: &Write) {
         for Met { change, others } in met {
             let rows = &self.rows[usize::from(keyspace.0)];
             let shown = rows.row(&change.key).and_then(|row| row.cell(&change.column));
-            let shown = shown.map_or(Content::Nothing, |cell| cell.state().content(self.config.rules));
+            let shown = shown.map_or(Content::Nothing, |cell| cell.state().content());
             let value = match &change.effect {
                 ensue_types::Effect::Put { value, .. } => Some(value),
                 _ => None,
             };
-            let arrived = self.write_line(&write.source(), value, &change.column, LOG_VALUE_BYTES_MAX);
+            let arrived = cx.write_line(&write.source(), value, &change.column, LOG_VALUE_BYTES_MAX);
             let others: Vec<String> = others
                 .iter()
                 .map(|base| {
-                    self.write_line(&base.source(), base.value.as_ref(), &change.column, LOG_VALUE_BYTES_MAX)
+                    cx.write_line(&base.source(), base.value.as_ref(), &change.column, LOG_VALUE_BYTES_MAX)
                 })
                 .collect();
             let line = format!(
@@ -111,29 +113,13 @@ impl Partition {
         }
     }
 
-    /// `CAUSAL CONFLICTS`: the log, or everything that stands at a key beside something else.
-    pub(super) fn list_conflicts(&mut self, execution: &mut Execution, key: Option<&Bytes>) -> Reply {
-        let Some(key) = key else {
-            return Reply::Array(self.conflict_log.lines.iter().cloned().map(Reply::bulk).collect());
-        };
-        let at = self.promise();
-        let (lines, sources) = match self.rows[usize::from(execution.keyspace.0)].row(key) {
-            Some(row) => self.standing_beside(execution.keyspace, row),
-            None => Default::default(),
-        };
-        // Who has been told of them depends on them.
-        execution.context.time = execution.context.time.max(at);
-        self.remember(execution.keyspace, &mut execution.context.facts, sources);
-        Reply::Array(lines.into_iter().map(Reply::bulk).collect())
-    }
-
-    fn standing_beside(&self, keyspace: KeyspaceId, row: &Row) -> (Vec<String>, Vec<Source>) {
+    fn standing_beside(&self, cx: &Cx, keyspace: KeyspaceId, row: &Row) -> (Vec<String>, Vec<Source>) {
         let (mut lines, mut sources) = (Vec::new(), Vec::new());
         for (column, cell) in row.all_cells().filter(|(_, cell)| !cell.state().siblings().is_empty()) {
             let state = cell.state();
             let others = state.siblings().iter().map(|Sibling { base, .. }| base);
             for base in others.chain([&state.base]) {
-                let write = self.write_line(&base.source(), base.value.as_ref(), column, usize::MAX);
+                let write = cx.write_line(&base.source(), base.value.as_ref(), column, usize::MAX);
                 lines.push(format!(
                     "{{\"key\":{}{},\"handler\":\"{}\",\"write\":{write}}}",
                     text(row.key()),
@@ -146,6 +132,14 @@ impl Partition {
         (lines, sources)
     }
 
+    /// The handler of a place; where no values are kept beside each other, and for deadlines, the last writer's stays.
+    fn handler_of(&self, keyspace: KeyspaceId, key: &[u8], column: &Column) -> &'static str {
+        let rows = &self.rows[usize::from(keyspace.0)];
+        rows.handler(key).filter(|_| *column != Column::Deadline).map_or("newest", |fold| fold.name())
+    }
+}
+
+impl Cx {
     fn write_line(&self, source: &Source, value: Option<&Bytes>, column: &Column, most: usize) -> String {
         let datacenters = &self.config.topology.datacenters;
         let origin = datacenters.get(usize::from(source.stamp.datacenter.0));
@@ -163,12 +157,6 @@ impl Partition {
             source.stamp.time
         )
     }
-
-    /// The handler of a place; where no values are kept beside each other, and for deadlines, the last writer's stays.
-    fn handler_of(&self, keyspace: KeyspaceId, key: &[u8], column: &Column) -> &'static str {
-        let rows = &self.rows[usize::from(keyspace.0)];
-        rows.handler(key).filter(|_| *column != Column::Deadline).map_or("newest", |fold| fold.name())
-    }
 }
 
 fn shown_words(shown: &Content, column: &Column) -> String {
@@ -176,5 +164,29 @@ fn shown_words(shown: &Content, column: &Column) -> String {
         Content::Nothing => "null".to_owned(),
         Content::Number(number) => format!("\"{number}\""),
         Content::Bytes(value) => json::value(column, &value[..value.len().min(LOG_VALUE_BYTES_MAX)]),
+    }
+}
+
+impl Keyspaces {
+    /// `CAUSAL CONFLICTS`: the log, or everything that stands at a key beside something else.
+    pub(super) fn list_conflicts(
+        &self,
+        cx: &mut Cx,
+        others: &Others,
+        execution: &mut Execution,
+        key: Option<&Bytes>,
+    ) -> Reply {
+        let Some(key) = key else {
+            return Reply::Array(self.conflict_log.lines.iter().cloned().map(Reply::bulk).collect());
+        };
+        let at = cx.promise();
+        let (lines, sources) = match self.rows[usize::from(execution.keyspace.0)].row(key) {
+            Some(row) => self.standing_beside(cx, execution.keyspace, row),
+            None => Default::default(),
+        };
+        // Who has been told of them depends on them.
+        execution.context.time = execution.context.time.max(at);
+        others.remember(cx, execution.keyspace, &mut execution.context.facts, sources);
+        Reply::Array(lines.into_iter().map(Reply::bulk).collect())
     }
 }

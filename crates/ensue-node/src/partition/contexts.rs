@@ -8,7 +8,9 @@
 //! They do not outlive the process: a session brings its whole past along with every step, so what is lost is what only
 //! sessions have brought that do not come again.
 
-use super::Partition;
+use crate::partition::Cx;
+use crate::partition::Keyspaces;
+use crate::partition::Others;
 use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_types::{Context, KeyspaceId, Reply, RequestId, limits};
@@ -43,7 +45,7 @@ impl Contexts {
     }
 
     /// All of them, each with its keyspace.
-    pub(super) fn each(&mut self) -> impl Iterator<Item = (KeyspaceId, &mut Context)> {
+    pub(crate) fn each(&mut self) -> impl Iterator<Item = (KeyspaceId, &mut Context)> {
         self.shared.iter_mut().map(|((keyspace, _), shared)| (*keyspace, &mut shared.context))
     }
 
@@ -54,47 +56,57 @@ impl Contexts {
     }
 }
 
-impl Partition {
-    pub(super) fn on_context_fetch(&mut self, from: Address, request: RequestId, name: ContextName) {
-        if self.contexts.is_full_for(&name) {
+impl Contexts {
+    pub(super) fn on_context_fetch(
+        &mut self,
+        cx: &mut Cx,
+        from: Address,
+        request: RequestId,
+        name: ContextName,
+    ) {
+        if self.is_full_for(&name) {
             let most = limits::SHARED_CONTEXTS_MAX;
             let words = format!(
                 "UNAVAILABLE partition {} keeps {most} causal sessions and has no room for another name",
-                self.id
+                cx.id
             );
-            return self.send(from, Message::Refused { request, reply: Reply::Error(words.into()) });
+            return cx.send(from, Message::Refused { request, reply: Reply::Error(words.into()) });
         }
-        let context = self.contexts.of(&name, self.now.monotonic_us).clone();
-        self.send(from, Message::ContextFetched { request, context });
+        let context = self.of(&name, cx.now.monotonic_us).clone();
+        cx.send(from, Message::ContextFetched { request, context });
     }
 
+    /// Forgets the contexts that nobody uses.
+    pub(super) fn forget_unused_contexts(&mut self, cx: &Cx) {
+        let now_us = cx.now.monotonic_us;
+        if now_us < self.next_look_us {
+            return;
+        }
+        self.next_look_us = now_us + LOOK_INTERVAL_US;
+        let oldest_us = now_us.saturating_sub(1_000 * limits::SHARED_CONTEXT_UNUSED_MS_MAX);
+        self.shared.retain(|_, shared| shared.used_us >= oldest_us);
+    }
+}
+
+impl Keyspaces {
     /// There is room: the name was kept when its step began, or this process is younger than the step.
     pub(super) fn on_context_merge(
         &mut self,
+        cx: &mut Cx,
+        others: &Others,
         from: Address,
         request: RequestId,
         name: ContextName,
         mut context: Context,
     ) {
         // A past that is as if it had never been is shared no more.
-        drop(self.part_from_losses(name.keyspace, &mut context.facts));
-        let protocol = self.protocols[usize::from(name.keyspace.0)].as_ref();
-        let shared = self.contexts.of(&name, self.now.monotonic_us);
+        drop(others.failover.discarded.part_from_losses(cx, name.keyspace, &mut context.facts));
+        let protocol = cx.protocols[usize::from(name.keyspace.0)].as_ref();
+        let shared = self.contexts.of(&name, cx.now.monotonic_us);
         shared.time = shared.time.max(context.time);
-        if protocol.join(&mut shared.facts, &context.facts).is_err() {
-            self.trace(Trace::Refused { what: "a context that the protocol cannot read" });
+        if protocol.merge(&mut shared.facts, &context.facts).is_err() {
+            cx.trace(Trace::Refused { what: "a context that the protocol cannot read" });
         }
-        self.send(from, Message::ContextMerged { request });
-    }
-
-    /// Forgets the contexts that nobody uses.
-    pub(super) fn forget_unused_contexts(&mut self) {
-        let now_us = self.now.monotonic_us;
-        if now_us < self.contexts.next_look_us {
-            return;
-        }
-        self.contexts.next_look_us = now_us + LOOK_INTERVAL_US;
-        let oldest_us = now_us.saturating_sub(1_000 * limits::SHARED_CONTEXT_UNUSED_MS_MAX);
-        self.contexts.shared.retain(|_, shared| shared.used_us >= oldest_us);
+        cx.send(from, Message::ContextMerged { request });
     }
 }

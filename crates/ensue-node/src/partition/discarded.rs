@@ -13,8 +13,12 @@ mod listing;
 
 pub use listing::describe_write;
 
-use super::Partition;
 use super::execute::Execution;
+use crate::partition::Cx;
+use crate::partition::Executor;
+use crate::partition::Keyspaces;
+use crate::partition::Others;
+use crate::partition::dead::Dead;
 use crate::trace::Trace;
 use ensue_protocol::Loss;
 use ensue_store::entry::{Change, Entry};
@@ -55,12 +59,12 @@ struct DiscardedWrite {
 }
 
 impl Discarded {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.writes.len()
     }
 
     /// Whether what depends on what this datacenter took with it is discarded here.
-    pub(super) fn knows(&self, datacenter: DatacenterId) -> bool {
+    pub(crate) fn knows(&self, datacenter: DatacenterId) -> bool {
         self.loss_of(datacenter).is_some()
     }
 
@@ -73,7 +77,7 @@ impl Discarded {
     }
 
     /// What a checkpoint must hold of it.
-    pub(super) fn records(&self) -> impl Iterator<Item = Record> + '_ {
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
         let losses = self.losses.iter().map(|loss| {
             let Loss { datacenter, whole, doubtful } = *loss;
             Record::Lost { datacenter, whole, doubtful }
@@ -118,37 +122,40 @@ fn told(Loss { datacenter, whole, doubtful }: Loss) -> Message {
     Message::Lost { datacenter, whole, doubtful: Some(doubtful) }
 }
 
-impl Partition {
+impl Dead {
     /// A dead datacenter's stream has its end here. It is said by who knows the loss, too: partition 0 may have lost it
     /// with the end of its log.
-    pub(super) fn say_ended(&mut self, datacenter: DatacenterId) {
-        let cuts = self.protocols.iter().any(|protocol| protocol.needs().cuts);
-        let Some(whole) = self.dead.whole(datacenter) else { return };
+    pub(super) fn say_ended(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
+        let cuts = cx.protocols.iter().any(|protocol| protocol.needs().cuts);
+        let Some(whole) = self.whole(datacenter) else { return };
         if cuts {
-            self.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful: None });
+            cx.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful: None });
         }
     }
 
     /// Partition 0 may have restarted, and forgotten what it was told.
-    pub(super) fn say_ended_again(&mut self) {
-        for datacenter in self.dead.datacenters().collect::<Vec<_>>() {
-            self.say_ended(datacenter);
+    pub(super) fn say_ended_again(&mut self, cx: &mut Cx) {
+        for datacenter in self.datacenters().collect::<Vec<_>>() {
+            self.say_ended(cx, datacenter);
         }
     }
+}
 
+impl Discarded {
     /// At partition 0.
     pub(super) fn on_ended(
         &mut self,
+        cx: &mut Cx,
         from: PartitionId,
         datacenter: DatacenterId,
         whole: LogicalTime,
         doubtful: Option<LogicalTime>,
     ) {
-        if let Some(loss) = self.discarded.loss_of(datacenter) {
-            return self.send_local(from, told(loss));
+        if let Some(loss) = self.loss_of(datacenter) {
+            return cx.send_local(from, told(loss));
         }
-        let partitions = usize::from(self.config.topology.partitions);
-        let gathered = self.discarded.gathered.entry(datacenter).or_default();
+        let partitions = usize::from(cx.config.topology.partitions);
+        let gathered = self.gathered.entry(datacenter).or_default();
         let least = |said: &BTreeMap<PartitionId, LogicalTime>| {
             (said.len() == partitions).then(|| said.values().copied().min()).flatten()
         };
@@ -163,46 +170,70 @@ impl Partition {
         }
         // Asked anew, all answer anew: one of them may not have heard.
         let doubtful = doubtful.and(all_doubtful);
-        for partition in (0..self.config.topology.partitions).map(PartitionId) {
-            self.send_local(partition, Message::Lost { datacenter, whole, doubtful });
+        for partition in (0..cx.config.topology.partitions).map(PartitionId) {
+            cx.send_local(partition, Message::Lost { datacenter, whole, doubtful });
         }
     }
 
-    /// Partition 0 says what was lost, or asks what may depend on it.
-    pub(super) fn on_lost(
+    /// Whether an entry that has just come is discarded; then it is listed.
+    pub(super) fn discards(&mut self, cx: &Cx, operation: OperationId, entry: &Entry) -> bool {
+        let Change::Effects { keyspace, .. } = &entry.change else { return false };
+        if self.losses.is_empty() || !Rule::DiscardWhatDependsOnLost.holds() {
+            return false;
+        }
+        let protocol = cx.protocols[usize::from(keyspace.0)].as_ref();
+        let depends =
+            |loss: &&Loss| protocol.depends_on_lost(entry.stamp.datacenter, &entry.dependencies, loss);
+        let Some(loss) = self.losses.iter().find(depends) else { return false };
+        self.add(loss.datacenter, operation, entry.clone());
+        true
+    }
+
+    /// A session that may have seen what was discarded is told, and is a new one.
+    pub(super) fn part_from_losses(
+        &self,
+        cx: &Cx,
+        keyspace: KeyspaceId,
+        facts: &mut Opaque,
+    ) -> Result<(), Reply> {
+        if !Rule::PartFromTheLost.holds() {
+            return Ok(());
+        }
+        let protocol = cx.protocol(keyspace);
+        self.losses.iter().try_for_each(|loss| protocol.reset_if_lost(facts, loss))
+    }
+
+    /// What leaves this partition as a past is whole again.
+    pub(super) fn past_the_losses(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Opaque) {
+        for loss in &self.losses {
+            cx.protocol(keyspace).strip_lost(facts, loss);
+        }
+    }
+
+    /// Whether a cut was drawn by a partition that did not know of a loss yet; then it is told.
+    pub(super) fn tell_of_losses(
         &mut self,
-        datacenter: DatacenterId,
-        whole: LogicalTime,
-        doubtful: Option<LogicalTime>,
-    ) {
-        if let Some(loss) = self.discarded.loss_of(datacenter) {
-            // What was discarded is not here any more, so the question cannot be answered a second time.
-            if doubtful.is_none() {
-                self.send_local(GATHERER, told(loss));
-            }
-            return;
-        }
-        if self.dead.whole(datacenter).is_none() {
-            return;
-        }
-        match doubtful {
-            None => {
-                let doubtful = Some(self.first_doubtful(datacenter, whole));
-                self.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful });
-            }
-            Some(doubtful) => {
-                self.persistence.log(&Record::Lost { datacenter, whole, doubtful });
-                self.take_loss(Loss { datacenter, whole, doubtful });
-                self.times_rose = true;
-            }
-        }
+        cx: &mut Cx,
+        keyspace: KeyspaceId,
+        cut: &TimeVector,
+        to: ensue_wire::Address,
+    ) -> bool {
+        let protocol = cx.protocol(keyspace);
+        let Some(loss) = self.losses.iter().find(|loss| protocol.shows_lost(cut, loss)) else {
+            return false;
+        };
+        let message = told(*loss);
+        cx.send(to, message);
+        true
     }
+}
 
+impl Keyspaces {
     /// The first write of a dead datacenter here that depends on something after `whole`.
-    fn first_doubtful(&self, datacenter: DatacenterId, whole: LogicalTime) -> LogicalTime {
+    fn first_doubtful(&self, cx: &Cx, datacenter: DatacenterId, whole: LogicalTime) -> LogicalTime {
         let loss = Loss { datacenter, whole, doubtful: LogicalTime::MAX };
         let mut first = LogicalTime::MAX;
-        for (rows, protocol) in self.rows.iter().zip(self.protocols.iter()) {
+        for (rows, protocol) in self.rows.iter().zip(cx.protocols.iter()) {
             let cells = rows.rows().flat_map(|row| row.all_cells());
             for version in cells.filter_map(|(_, cell)| cell.versions()).flat_map(|v| v.unsettled()) {
                 let Source { stamp, dependencies, .. } = &version.source;
@@ -214,42 +245,65 @@ impl Partition {
         }
         first
     }
+}
+
+impl Keyspaces {
+    /// Partition 0 says what was lost, or asks what may depend on it.
+    pub(super) fn on_lost(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        datacenter: DatacenterId,
+        whole: LogicalTime,
+        doubtful: Option<LogicalTime>,
+    ) {
+        if let Some(loss) = others.failover.discarded.loss_of(datacenter) {
+            // What was discarded is not here any more, so the question cannot be answered a second time.
+            if doubtful.is_none() {
+                cx.send_local(GATHERER, told(loss));
+            }
+            return;
+        }
+        if others.failover.dead.whole(datacenter).is_none() {
+            return;
+        }
+        match doubtful {
+            None => {
+                let doubtful = Some(self.first_doubtful(cx, datacenter, whole));
+                cx.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful });
+            }
+            Some(doubtful) => {
+                cx.journal.log(&Record::Lost { datacenter, whole, doubtful });
+                self.take_loss(cx, others, Loss { datacenter, whole, doubtful });
+                others.stable_time.times_rose = true;
+            }
+        }
+    }
 
     /// From here on what may depend on what was lost is as if it had never been.
-    pub(super) fn take_loss(&mut self, loss: Loss) {
-        if self.discarded.loss_of(loss.datacenter).is_some() {
+    pub(super) fn take_loss(&mut self, cx: &mut Cx, others: &mut Others, loss: Loss) {
+        if others.failover.discarded.loss_of(loss.datacenter).is_some() {
             return;
         }
-        self.discarded.losses.push(loss);
+        others.failover.discarded.losses.push(loss);
         for number in 0..self.rows.len() {
-            self.discard_versions(KeyspaceId(number as u8), &loss);
+            self.discard_versions(cx, others, KeyspaceId(number as u8), &loss);
         }
-        self.times.received.raise(loss.datacenter, LogicalTime::MAX);
-        self.times.stable.raise(loss.datacenter, LogicalTime::MAX);
-        let protocols = self.protocols.clone();
+        others.stable_time.times.received.raise(loss.datacenter, LogicalTime::MAX);
+        others.stable_time.times.stable.raise(loss.datacenter, LogicalTime::MAX);
+        let protocols = cx.protocols.clone();
         for (keyspace, shared) in self.contexts.each() {
             // What its members will be told each for themselves must not come back with the name.
-            drop(protocols[usize::from(keyspace.0)].part_from_lost(&mut shared.facts, &loss));
+            drop(protocols[usize::from(keyspace.0)].reset_if_lost(&mut shared.facts, &loss));
         }
-        self.note_all_applied(loss.datacenter);
-        self.trace(Trace::Discarded { partition: self.id, count: self.discarded.len() as u64 });
+        others.note_all_applied(loss.datacenter);
+        cx.trace(Trace::Discarded { partition: cx.id, count: others.failover.discarded.len() as u64 });
     }
 
-    /// When nothing of a dead datacenter waits here any more, its time counts as applied for ever, too.
-    pub(super) fn note_all_applied(&mut self, datacenter: DatacenterId) {
-        if self.discarded.loss_of(datacenter).is_none() {
-            return;
-        }
-        let applied = self.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
-        if self.receivers.get(&datacenter).is_some_and(|receiver| receiver.received() <= applied) {
-            self.times_rose |= self.times.applied.raise(datacenter, LogicalTime::MAX);
-        }
-    }
-
-    fn discard_versions(&mut self, keyspace: KeyspaceId, loss: &Loss) {
+    fn discard_versions(&mut self, cx: &Cx, others: &mut Others, keyspace: KeyspaceId, loss: &Loss) {
         let number = usize::from(keyspace.0);
-        let protocol = self.protocols[number].as_ref();
-        if !protocol.needs().cuts || !self.config.rules.hold(Rule::DiscardWhatDependsOnLost) {
+        let protocol = cx.protocols[number].as_ref();
+        if !protocol.needs().cuts || !Rule::DiscardWhatDependsOnLost.holds() {
             return;
         }
         let depends = |source: &Source| {
@@ -269,78 +323,52 @@ impl Partition {
                 previous: Default::default(),
                 change,
             };
-            self.discarded.add(loss.datacenter, operation, entry);
+            others.failover.discarded.add(loss.datacenter, operation, entry);
         }
     }
+}
 
-    /// Whether an entry that has just come is discarded; then it is listed.
-    pub(super) fn discards(&mut self, operation: OperationId, entry: &Entry) -> bool {
-        let Change::Effects { keyspace, .. } = &entry.change else { return false };
-        if self.discarded.losses.is_empty() || !self.config.rules.hold(Rule::DiscardWhatDependsOnLost) {
-            return false;
+impl Others {
+    /// When nothing of a dead datacenter waits here any more, its time counts as applied for ever, too.
+    pub(super) fn note_all_applied(&mut self, datacenter: DatacenterId) {
+        if self.failover.discarded.loss_of(datacenter).is_none() {
+            return;
         }
-        let protocol = self.protocols[usize::from(keyspace.0)].as_ref();
-        let depends =
-            |loss: &&Loss| protocol.depends_on_lost(entry.stamp.datacenter, &entry.dependencies, loss);
-        let Some(loss) = self.discarded.losses.iter().find(depends) else { return false };
-        self.discarded.add(loss.datacenter, operation, entry.clone());
-        true
+        let applied = self.replication.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
+        if self.replication.receivers.get(&datacenter).is_some_and(|receiver| receiver.received() <= applied)
+        {
+            self.stable_time.times_rose |= self.stable_time.times.applied.raise(datacenter, LogicalTime::MAX);
+        }
     }
 
     /// A checkpoint, or the log, names a discarded write.
-    pub(super) fn restore_discarded(&mut self, lost: DatacenterId, entry: Entry) {
-        if lost == entry.stamp.datacenter && !self.protocol(entry.keyspace()).goes_by_times() {
-            return self.take_gone(entry);
+    pub(super) fn restore_discarded(&mut self, cx: &Cx, lost: DatacenterId, entry: Entry) {
+        if lost == entry.stamp.datacenter && !cx.protocol(entry.keyspace()).goes_by_times() {
+            return self.take_gone(cx, entry);
         }
         if let Change::Effects { transaction: Some(operation), .. } = entry.change {
-            self.discarded.add(lost, operation, entry);
+            self.failover.discarded.add(lost, operation, entry);
         }
     }
+}
 
-    /// A session that may have seen what was discarded is told, and is a new one.
-    pub(super) fn part_from_losses(&self, keyspace: KeyspaceId, facts: &mut Opaque) -> Result<(), Reply> {
-        if !self.config.rules.hold(Rule::PartFromTheLost) {
-            return Ok(());
-        }
-        let protocol = self.protocol(keyspace);
-        self.discarded.losses.iter().try_for_each(|loss| protocol.part_from_lost(facts, loss))
-    }
-
+impl Executor<'_> {
     /// The same for commands that are about to be executed; nothing if they have been answered.
-    pub(super) fn admit(&mut self, mut execution: Execution) -> Option<Execution> {
-        if self.discarded.losses.is_empty() {
+    pub(crate) fn admit(&mut self, mut execution: Execution) -> Option<Execution> {
+        if self.others.failover.discarded.losses.is_empty() {
             return Some(execution);
         }
-        match self.part_from_losses(execution.keyspace, &mut execution.context.facts) {
+        match self.others.failover.discarded.part_from_losses(
+            self.cx,
+            execution.keyspace,
+            &mut execution.context.facts,
+        ) {
             Ok(()) => Some(execution),
             Err(reply) => {
                 self.go_on_without(execution, reply);
                 None
             }
         }
-    }
-
-    /// What leaves this partition as a past is whole again.
-    pub(super) fn past_the_losses(&self, keyspace: KeyspaceId, facts: &mut Opaque) {
-        for loss in &self.discarded.losses {
-            self.protocol(keyspace).past_the_loss(facts, loss);
-        }
-    }
-
-    /// Whether a cut was drawn by a partition that did not know of a loss yet; then it is told.
-    pub(super) fn tell_of_losses(
-        &mut self,
-        keyspace: KeyspaceId,
-        cut: &TimeVector,
-        to: ensue_wire::Address,
-    ) -> bool {
-        let protocol = self.protocol(keyspace);
-        let Some(loss) = self.discarded.losses.iter().find(|loss| protocol.shows_lost(cut, loss)) else {
-            return false;
-        };
-        let message = told(*loss);
-        self.send(to, message);
-        true
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Early {
 
 impl Early {
     /// Keeps a message; gives it back if what sessions asked takes too much already.
-    pub(super) fn keep(&mut self, envelope: Envelope) -> Option<Envelope> {
+    pub(crate) fn keep(&mut self, envelope: Envelope) -> Option<Envelope> {
         if is_of_session(&envelope) {
             if self.session_bytes >= limits::EARLY_BYTES_MAX {
                 return Some(envelope);
@@ -40,7 +40,7 @@ impl Early {
     }
 
     /// Keeps what another datacenter says, in place of what it said of the same before.
-    pub(super) fn keep_foreign(&mut self, envelope: Envelope) {
+    fn keep_foreign(&mut self, envelope: Envelope) {
         match entry_bytes_of(&envelope.message) {
             0 => {
                 let is_older = |old: &Envelope| {
@@ -55,7 +55,7 @@ impl Early {
     }
 
     /// Drops what is not to be taken up.
-    pub(super) fn retain(&mut self, is_kept: impl Fn(&Envelope) -> bool) {
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(&Envelope) -> bool) {
         self.waiting.retain(is_kept);
         let of_sessions = self.waiting.iter().filter(|envelope| is_of_session(envelope));
         self.session_bytes = of_sessions.map(|envelope| bytes_of(&envelope.message)).sum();
@@ -75,24 +75,24 @@ impl Partition {
     }
 
     fn refuse_loading(&mut self, envelope: &Envelope) {
-        let reason = format!("LOADING partition {} is still reading its log; try again later", self.id);
+        let reason = format!("LOADING partition {} is still reading its log; try again later", self.cx.id);
         self.refuse(envelope, &reason);
     }
 
     /// It cannot be taken yet.
     pub(super) fn keep_early(&mut self, envelope: Envelope) {
-        if envelope.from.datacenter() != self.datacenter {
-            return self.early.keep_foreign(envelope);
+        if envelope.from.datacenter() != self.cx.datacenter {
+            return self.peers.early.keep_foreign(envelope);
         }
-        if let Some(envelope) = self.early.keep(envelope) {
+        if let Some(envelope) = self.peers.early.keep(envelope) {
             self.refuse_loading(&envelope);
         }
     }
 
     /// Begins to serve, or to refuse: what came early is taken now.
     pub(super) fn take_early(&mut self) {
-        for envelope in std::mem::take(&mut self.early).waiting {
-            self.on_message(self.now, envelope);
+        for envelope in std::mem::take(&mut self.peers.early).waiting {
+            self.on_message(self.cx.now, envelope);
         }
     }
 }

@@ -6,7 +6,9 @@
 //!
 //! Versions need not be everywhere: they are kept for a read transaction's time from when they came.
 
-use super::Partition;
+use crate::partition::Cx;
+use crate::partition::Keyspaces;
+use crate::partition::Others;
 use ensue_types::{DatacenterId, HereSince, LogicalTime, OperationId, PartitionId, Position, Rule};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,7 +29,7 @@ impl Everywhere {
         *known = position.max(*known);
     }
 
-    pub(super) fn contains(&self, operation: &OperationId) -> bool {
+    pub(crate) fn contains(&self, operation: &OperationId) -> bool {
         let known = self.streams.get(&(operation.datacenter, operation.partition));
         known.is_some_and(|known| *known >= operation.position)
     }
@@ -43,64 +45,74 @@ impl Everywhere {
     }
 }
 
-impl Partition {
+impl Everywhere {
     /// What this partition has to say of its own streams.
-    pub(super) fn everywhere_here(&self) -> Vec<OperationId> {
-        self.everywhere.told(Some(self.id))
+    pub(super) fn everywhere_here(&self, cx: &Cx) -> Vec<OperationId> {
+        self.told(Some(cx.id))
     }
 
     /// What all have said.
     pub(super) fn everywhere_told(&self) -> Vec<OperationId> {
-        self.everywhere.told(None)
+        self.told(None)
     }
 
     pub(super) fn take_everywhere(&mut self, told: &[OperationId]) {
         for operation in told {
-            self.everywhere.raise(operation.datacenter, operation.partition, operation.position);
+            self.raise(operation.datacenter, operation.partition, operation.position);
         }
     }
+}
 
+impl Keyspaces {
     /// Forgets what no read transaction may need any more.
-    pub(super) fn forget_after_reads(&mut self) {
-        if !self.protocols.iter().any(|protocol| protocol.needs().keeps_for_reads()) {
+    pub(super) fn forget_after_reads(&mut self, cx: &mut Cx, others: &mut Others) {
+        if !cx.protocols.iter().any(|protocol| protocol.needs().keeps_for_reads()) {
             return;
         }
-        self.note_everywhere();
-        let kept_ms = self.config.tuning.read_mark_ms;
-        let settled = HereSince(LogicalTime::from_ms(self.promise().ms().saturating_sub(kept_ms)));
-        let everywhere = &self.everywhere;
+        others.note_everywhere(cx);
+        let kept_ms = cx.config.tuning.read_mark_ms;
+        let settled = HereSince(LogicalTime::from_ms(cx.promise().ms().saturating_sub(kept_ms)));
+        let everywhere = &others.stable_time.everywhere;
         let is_everywhere = |operation: &OperationId| everywhere.contains(operation);
-        for (rows, protocol) in self.rows.iter_mut().zip(self.protocols.iter()) {
+        for (rows, protocol) in self.rows.iter_mut().zip(cx.protocols.iter()) {
             if protocol.needs().keeps_for_reads() {
                 rows.settle(&settled, FOLDED_AT_ONCE);
                 rows.forget_dependencies(&is_everywhere, CLEANED_AT_ONCE);
             }
         }
     }
+}
 
+impl Others {
     /// Notes what is everywhere now, to be sure of it when a read transaction that began without it is over. Twice its time, for
     /// clocks that differ.
-    fn note_everywhere(&mut self) {
-        let now_us = self.now.monotonic_us;
-        let mut age_us = 2_000 * self.config.tuning.read_transaction_timeout_ms;
-        if !self.config.rules.hold(Rule::ForgetAfterTheReads) {
+    fn note_everywhere(&mut self, cx: &Cx) {
+        let now_us = cx.now.monotonic_us;
+        let mut age_us = 2_000 * cx.config.tuning.read_transaction_timeout_ms;
+        if !Rule::ForgetAfterTheReads.holds() {
             age_us = 0;
         }
-        self.everywhere.young.push_back((now_us, self.applied_everywhere()));
-        while self.everywhere.young.front().is_some_and(|(since_us, _)| since_us + age_us <= now_us) {
-            let Some((_, positions)) = self.everywhere.young.pop_front() else { break };
+        self.stable_time.everywhere.young.push_back((now_us, self.applied_everywhere()));
+        while self
+            .stable_time
+            .everywhere
+            .young
+            .front()
+            .is_some_and(|(since_us, _)| since_us + age_us <= now_us)
+        {
+            let Some((_, positions)) = self.stable_time.everywhere.young.pop_front() else { break };
             for (datacenter, position) in positions {
-                self.everywhere.raise(datacenter, self.id, position);
+                self.stable_time.everywhere.raise(datacenter, cx.id, position);
             }
         }
     }
 
     /// Up to where every datacenter, this one too, has durably applied each datacenter's stream of this partition.
     pub(super) fn applied_everywhere(&self) -> Vec<(DatacenterId, Position)> {
-        let here = self.persistence.applied_durably();
+        let here = self.replication.acknowledgements.applied_durably();
         let least = |(datacenter, _, here): (DatacenterId, _, Position)| {
             let elsewhere = self.living_senders().map(|sender| sender.applied(datacenter).1);
-            let position = match self.config.rules.hold(Rule::DropWhatAllHave) {
+            let position = match Rule::DropWhatAllHave.holds() {
                 true => elsewhere.fold(here, Position::min),
                 false => elsewhere.fold(here, Position::max),
             };

@@ -11,9 +11,16 @@
 //! A transaction is gone as a whole, if its entry or one of its parts is. Its coordinator here asks those who have not said that their
 //! parts are ready; whoever has the end of the stream and no part answers that it is gone.
 
-use super::Partition;
+use super::coordinator_of;
+use crate::partition::Cx;
+use crate::partition::Executor;
+use crate::partition::Keyspaces;
+use crate::partition::Others;
+use crate::partition::Replication;
+use crate::partition::Visibility;
 use crate::trace::Trace;
 use crate::transaction::Coordinated;
+use crate::transaction::Transactions;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_store::record::Record;
@@ -25,30 +32,51 @@ pub(super) fn depends_on(origin: DatacenterId, gone: &Dependency) -> bool {
     gone.extent == Extent::Exact || gone.operation.datacenter == origin
 }
 
-impl Partition {
-    /// A dead datacenter's stream has its end here: who waits for what stands after it waits no longer.
-    pub(super) fn end_stream(&mut self, datacenter: DatacenterId, end: Position) {
-        for woken in self.applied.end(datacenter, end) {
-            self.wake(woken);
+impl Replication {
+    /// At the coordinator: whether a transaction of a dead datacenter is never shown.
+    pub(crate) fn is_transaction_gone(&self, transaction: OperationId) -> bool {
+        let exact = Dependency { operation: transaction, extent: Extent::Exact };
+        self.applied.gone(&exact).is_some()
+    }
+}
+
+impl Others {
+    /// An entry of a dead datacenter's stream is gone.
+    pub(super) fn take_gone(&mut self, cx: &Cx, entry: Entry) {
+        let (origin, position) = (entry.stamp.datacenter, entry.position);
+        self.replication.applied.discard(origin, position);
+        let operation = cx.name_at(origin, position);
+        self.failover.discarded.add_gone(operation, entry);
+    }
+}
+
+impl Transactions {
+    /// At the coordinator: everything of a dead datacenter's transaction is here but some parts.
+    pub(crate) fn await_parts(
+        &self,
+        cx: &mut Cx,
+        others: &Others,
+        transaction: OperationId,
+        owns: &dyn Fn(PartitionId) -> bool,
+    ) {
+        if !others.failover.dead.is_settled(transaction.datacenter) || !Rule::AwaitTheParts.holds() {
+            return;
         }
-        let nowhere = (end, Position(u64::MAX));
-        self.abandon_lost(datacenter, nowhere, |transaction| Message::Discard { transaction });
-        for transaction in self.transactions.awaited_of(datacenter) {
-            self.await_parts(transaction, &|_| true);
-        }
-        for transaction in self.dead.take_awaited(datacenter) {
-            self.on_await_part(transaction);
+        for participant in self.missing_parts(transaction).into_iter().filter(|p| owns(*p)) {
+            cx.send_local(participant, Message::AwaitPart { transaction });
         }
     }
+}
 
+impl Visibility<'_> {
     /// All dependencies of an arrived entry have been answered, and one of them is gone.
     pub(super) fn discard_arrived(&mut self, origin: DatacenterId, position: Position) {
-        let Some(entry) = self.intake.entry(origin, position) else { return };
-        let operation = self.name_at(origin, position);
+        let Some(entry) = self.others.replication.intake.entry(origin, position) else { return };
+        let operation = self.cx.name_at(origin, position);
         match &entry.change {
             Change::Effects { transaction: Some(transaction), .. } => {
                 let transaction = *transaction;
-                self.send_local(Self::coordinator_of(transaction), Message::PartGone { transaction });
+                self.cx.send_local(coordinator_of(transaction), Message::PartGone { transaction });
             }
             Change::Transaction { participants, .. } => {
                 let participants = participants.clone();
@@ -58,30 +86,20 @@ impl Partition {
         }
     }
 
-    /// The name of the entry at this place of a stream.
-    pub(super) fn name_at(&self, origin: DatacenterId, position: Position) -> OperationId {
-        OperationId { datacenter: origin, incarnation: position.incarnation(), partition: self.id, position }
-    }
-
     /// From here on an arrived entry is as if it had never been, and whoever depends on it is told.
     fn discard_entry(&mut self, origin: DatacenterId, position: Position) {
-        let Some(entry) = self.intake.entry(origin, position).cloned() else { return };
-        let at = self.tick();
+        let Some(entry) = self.others.replication.intake.entry(origin, position).cloned() else { return };
+        let at = self.cx.tick();
         let bytes = layout::encode_entry(&entry);
-        self.persistence.log(&Record::Discarded { datacenter: origin, entry: bytes });
+        self.cx.journal.log(&Record::Discarded { datacenter: origin, entry: bytes });
         let time = entry.stamp.time;
-        self.take_gone(entry);
-        self.trace(Trace::Discarded { partition: self.id, count: self.discarded.len() as u64 });
+        self.others.take_gone(self.cx, entry);
+        self.cx.trace(Trace::Discarded {
+            partition: self.cx.id,
+            count: self.others.failover.discarded.len() as u64,
+        });
         self.mark_applied(origin, position.incarnation(), position, at);
-        self.note_applied(origin, position, time);
-    }
-
-    /// An entry of a dead datacenter's stream is gone.
-    pub(super) fn take_gone(&mut self, entry: Entry) {
-        let (origin, position) = (entry.stamp.datacenter, entry.position);
-        self.applied.discard(origin, position);
-        let operation = self.name_at(origin, position);
-        self.discarded.add_gone(operation, entry);
+        self.others.note_applied(origin, position, time);
     }
 
     /// At the coordinator: none of the parts is ever shown, nor what depends on them.
@@ -89,42 +107,17 @@ impl Partition {
         self.transactions.coordinated.remove(&transaction);
         self.discard_entry(transaction.datacenter, transaction.position);
         for &participant in participants {
-            self.send_local(participant, Message::Discard { transaction });
-        }
-    }
-
-    /// At the coordinator: everything of a dead datacenter's transaction is here but some parts.
-    pub(crate) fn await_parts(&mut self, transaction: OperationId, owns: &dyn Fn(PartitionId) -> bool) {
-        if !self.dead.is_settled(transaction.datacenter) || !self.config.rules.hold(Rule::AwaitTheParts) {
-            return;
-        }
-        for participant in self.transactions.missing_parts(transaction).into_iter().filter(|p| owns(*p)) {
-            self.send_local(participant, Message::AwaitPart { transaction });
-        }
-    }
-
-    /// The coordinator misses a part.
-    pub(super) fn on_await_part(&mut self, transaction: OperationId) {
-        let origin = transaction.datacenter;
-        if self.transactions.replicated_parts.contains_key(&transaction) {
-            return self.notify_again(transaction);
-        }
-        self.declare_dead(origin);
-        if !self.dead.is_settled(origin) {
-            return self.dead.await_end(transaction);
-        }
-        if !self.transactions.durable.has_executed(transaction) {
-            self.send_local(Self::coordinator_of(transaction), Message::PartGone { transaction });
+            self.cx.send_local(participant, Message::Discard { transaction });
         }
     }
 
     /// At the coordinator: a part is never shown, so nothing of the transaction is.
     pub(super) fn on_part_gone(&mut self, from: Address, transaction: OperationId) {
         let Address::Partition { partition: participant, .. } = from else { return };
-        if self.is_transaction_gone(transaction) {
-            return self.send_local(participant, Message::Discard { transaction });
+        if self.others.replication.is_transaction_gone(transaction) {
+            return self.cx.send_local(participant, Message::Discard { transaction });
         }
-        if self.applied.contains(transaction.datacenter, transaction.position) {
+        if self.others.replication.applied.contains(transaction.datacenter, transaction.position) {
             return; // It was decided since it was asked, and the participant has forgotten its part.
         }
         let fresh = || Coordinated::Arriving(Default::default());
@@ -148,24 +141,60 @@ impl Partition {
         self.discard_transaction(transaction, &participants);
         true
     }
+}
 
-    /// At the coordinator: whether a transaction of a dead datacenter is never shown.
-    pub(crate) fn is_transaction_gone(&self, transaction: OperationId) -> bool {
-        let exact = Dependency { operation: transaction, extent: Extent::Exact };
-        self.applied.gone(&exact).is_some()
+impl Transactions {
+    /// The coordinator misses a part.
+    pub(super) fn on_await_part(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        keyspaces: &mut Keyspaces,
+        transaction: OperationId,
+    ) {
+        let origin = transaction.datacenter;
+        if self.replicated_parts.contains_key(&transaction) {
+            return self.notify_again(cx, others, transaction);
+        }
+        keyspaces.declare_dead(cx, others, origin);
+        if !others.failover.dead.is_settled(origin) {
+            return others.failover.dead.await_end(transaction);
+        }
+        if !self.durable.has_executed(transaction) {
+            cx.send_local(coordinator_of(transaction), Message::PartGone { transaction });
+        }
     }
+}
 
+impl Visibility<'_> {
+    /// A dead datacenter's stream has its end here: who waits for what stands after it waits no longer.
+    pub(super) fn end_stream(&mut self, datacenter: DatacenterId, end: Position) {
+        let woken = self.others.replication.applied.end(datacenter, end);
+        self.wake(woken);
+        let nowhere = (end, Position(u64::MAX));
+        self.transactions
+            .abandon_lost(self.cx, datacenter, nowhere, |transaction| Message::Discard { transaction });
+        for transaction in self.transactions.awaited_of(datacenter) {
+            self.transactions.await_parts(self.cx, self.others, transaction, &|_| true);
+        }
+        for transaction in self.others.failover.dead.take_awaited(datacenter) {
+            self.transactions.on_await_part(self.cx, self.others, self.keyspaces, transaction);
+        }
+    }
+}
+
+impl Executor<'_> {
     /// The coordinator says that a transaction of a dead datacenter is never shown. Whoever hears of a dead one declares it, too.
     pub(super) fn on_discard(&mut self, transaction: OperationId) {
-        self.declare_dead(transaction.datacenter);
+        self.keyspaces.declare_dead(self.cx, self.others, transaction.datacenter);
         let Some(part) = self.transactions.replicated_parts.remove(&transaction) else { return };
         if let Some(work) = part.work {
-            self.order.remove(work);
+            self.keyspaces.order.remove(work);
         }
-        self.persistence.no_longer_needed(super::Needed::Prepared(transaction));
-        self.trace(Trace::PartAbandoned { partition: self.id, transaction });
-        self.discard_entry(part.origin, part.position);
-        self.answer_reads(transaction);
+        self.cx.journal.no_longer_needed(super::Needed::Prepared(transaction));
+        self.cx.trace(Trace::PartAbandoned { partition: self.cx.id, transaction });
+        self.visibility().discard_entry(part.origin, part.position);
+        self.reads.snapshots.answer_reads(transaction);
         self.settle();
         self.read_what_is_answered();
     }

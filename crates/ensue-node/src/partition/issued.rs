@@ -9,12 +9,13 @@
 //! partition's clock has
 //! come to it, so that the session judges when all have spoken; a position is its partition's alone.
 
-use super::Partition;
+use crate::partition::Cx;
+use crate::partition::discarded::Discarded;
 use ensue_protocol::Loss;
 use ensue_types::{DatacenterId, Dependency, Extent, OperationId, Position, Reply, Rule, TimeVector};
 use ensue_wire::Address;
 
-impl Partition {
+impl Cx {
     /// Whether a session asks about something that this partition has not issued. Other partitions ask for entries of
     /// other
     /// datacenters: there is nothing to wait for, and all datacenters must show the same.
@@ -22,35 +23,7 @@ impl Partition {
         matches!(from, Address::Core { .. })
             && operation.datacenter == self.datacenter
             && operation.position > self.position
-            && self.config.rules.hold(Rule::RefuseWhatWasNeverIssued)
-    }
-
-    /// Of a past of times what never comes, as far as this partition knows: where it stands in the stream does not
-    /// matter.
-    pub(super) fn nowhere(&mut self, times: &TimeVector) -> Vec<Dependency> {
-        let is_issued = times.at(self.datacenter) <= self.promise()
-            || !self.config.rules.hold(Rule::RefuseWhatWasNeverIssued);
-        let unissued = (!is_issued).then_some(self.datacenter);
-        let lost = self.loss_in(times).map(|loss| loss.datacenter);
-        unissued.into_iter().chain(lost).map(|datacenter| self.something_of(datacenter)).collect()
-    }
-
-    /// What was lost that a past of these times may hold.
-    pub(super) fn loss_in(&self, times: &TimeVector) -> Option<Loss> {
-        if !self.config.rules.hold(Rule::RefuseTheLost) {
-            return None;
-        }
-        self.discarded.losses().find(|loss| loss.may_be_in(times))
-    }
-
-    /// Why no datacenter is counted to hold a past.
-    pub(super) fn lost_past(&self, times: &TimeVector) -> Option<Reply> {
-        let loss = self.loss_in(times)?;
-        let name = &self.config.topology.datacenters[usize::from(loss.datacenter.0)].name;
-        let words = format!(
-            "DISCARDED the session may have seen updates that were lost with {name}, declared dead: no datacenter holds them"
-        );
-        Some(Reply::Error(words.into()))
+            && Rule::RefuseWhatWasNeverIssued.holds()
     }
 
     fn something_of(&self, datacenter: DatacenterId) -> Dependency {
@@ -61,5 +34,34 @@ impl Partition {
             position: Position(0),
         };
         Dependency { operation, extent: Extent::Through }
+    }
+}
+
+impl Discarded {
+    /// Of a past of times what never comes, as far as this partition knows: where it stands in the stream does not
+    /// matter.
+    pub(crate) fn nowhere(&mut self, cx: &mut Cx, times: &TimeVector) -> Vec<Dependency> {
+        let is_issued = times.at(cx.datacenter) <= cx.promise() || !Rule::RefuseWhatWasNeverIssued.holds();
+        let unissued = (!is_issued).then_some(cx.datacenter);
+        let lost = self.loss_in(times).map(|loss| loss.datacenter);
+        unissued.into_iter().chain(lost).map(|datacenter| cx.something_of(datacenter)).collect()
+    }
+
+    /// What was lost that a past of these times may hold.
+    pub(super) fn loss_in(&self, times: &TimeVector) -> Option<Loss> {
+        if !Rule::RefuseTheLost.holds() {
+            return None;
+        }
+        self.losses().find(|loss| loss.may_be_in(times))
+    }
+
+    /// Why no datacenter is counted to hold a past.
+    pub(crate) fn lost_past(&self, cx: &Cx, times: &TimeVector) -> Option<Reply> {
+        let loss = self.loss_in(times)?;
+        let name = &cx.config.topology.datacenters[usize::from(loss.datacenter.0)].name;
+        let words = format!(
+            "DISCARDED the session may have seen updates that were lost with {name}, declared dead: no datacenter holds them"
+        );
+        Some(Reply::Error(words.into()))
     }
 }

@@ -3,12 +3,17 @@
 //! A read never waits for a writer: it asks the coordinator of each undecided transaction that may come before its time
 //! whether it did, and the coordinator answers at once.
 
-use super::Partition;
+use super::coordinator_of;
 use super::execute::{Execution, FORGOTTEN};
 use crate::command;
 use crate::evaluate::{Evaluation, Observed, Room, within_bound};
 use crate::order::{RowName, WorkId};
+use crate::partition::Cx;
+use crate::partition::Executor;
+use crate::partition::Keyspaces;
+use crate::partition::Others;
 use crate::trace::Trace;
+use crate::transaction::Transactions;
 use crate::view::{Shown, view_of};
 use ensue_protocol::Choice;
 use ensue_resp::Request;
@@ -52,168 +57,40 @@ pub(super) struct SecondRead {
     pub with: Vec<OperationId>,
 }
 
-impl Partition {
-    /// First round: the newest values with their validity, or only the promise.
-    pub(super) fn on_read_first(
-        &mut self,
-        from: Address,
-        request: RequestId,
-        keyspace: KeyspaceId,
-        commands: Vec<Args>,
-    ) {
-        let rows = self.rows_of(keyspace, &commands);
-        let latest_valid = self.promise();
-        self.mark(&rows);
-        let pending = self.must_wait(&rows) && self.config.rules.hold(Rule::PendingAnswersNothing);
-        let values = if pending {
-            None
-        } else {
-            self.read_all(keyspace, &commands, latest_valid, &Choice::Newest).map(|(replies, observed)| {
-                FirstValues {
-                    replies,
-                    earliest_valid: observed.earliest_valid,
-                    seen: self.facts_of(keyspace, observed.sources),
-                }
-            })
-        };
-        self.send(from, Message::ReadFirstDone { request, latest_valid, values });
-    }
-
-    /// Second round: the values at one time, and of what has come since what was named.
-    pub(super) fn on_read_at(&mut self, read: SecondRead, at: LogicalTime) {
-        // Nothing may become visible here at or before a time that is being read.
-        self.observe(at);
-        self.ask_then_read(at, Read::Second(read));
-    }
-
-    /// A batch whose next command reads a row with an undecided transaction.
-    pub(super) fn park_read(&mut self, execution: Execution, at: LogicalTime) {
-        let rows = self.rows_of(execution.keyspace, execution.commands.front());
-        self.mark(&rows);
-        self.ask_then_read(at, Read::Batch(Box::new(execution)));
-    }
-
-    /// A coordinator answered.
-    pub(crate) fn on_commit_checked(
-        &mut self,
-        check: u64,
-        transaction: OperationId,
-        decision: Option<Decision>,
-    ) {
-        match decision {
-            Some(decision) => self.on_commit(transaction, decision),
-            None => {
-                let at = self.snapshots.waiting.get(&check).map(|waiting| waiting.at);
-                if let (Some(at), Some(work)) = (at, self.transactions.work_of(transaction)) {
-                    self.order.not_before(work, at);
-                }
-            }
-        }
-        if let Some(waiting) = self.snapshots.waiting.get_mut(&check) {
-            waiting.unanswered.retain(|unanswered| *unanswered != transaction);
-        }
-        self.settle();
-        self.read_what_is_answered();
-    }
-
+impl Snapshots {
     /// A transaction was decided by its coordinator's own message: nobody needs to hear of it again.
     pub(crate) fn answer_reads(&mut self, transaction: OperationId) {
-        for waiting in self.snapshots.waiting.values_mut() {
+        for waiting in self.waiting.values_mut() {
             waiting.unanswered.retain(|unanswered| *unanswered != transaction);
-        }
-    }
-
-    /// Carries out the reads that wait for nobody any more.
-    pub(crate) fn read_what_is_answered(&mut self) {
-        let answered =
-            |(check, waiting): (&u64, &WaitingRead)| waiting.unanswered.is_empty().then_some(*check);
-        while let Some(check) = self.snapshots.waiting.iter().find_map(answered) {
-            let waiting = self.snapshots.waiting.remove(&check).expect("found above");
-            // More may have been prepared before the time, while the answers were on their way.
-            self.ask_then_read(waiting.at, waiting.read);
         }
     }
 
     /// Asks the coordinators on another core again, after the link to it broke.
-    pub(super) fn ask_coordinators_again(&mut self, owns: &dyn Fn(PartitionId) -> bool) {
+    pub(super) fn ask_coordinators_again(&mut self, cx: &mut Cx, owns: &dyn Fn(PartitionId) -> bool) {
         let mut again = Vec::new();
-        for (&check, waiting) in &self.snapshots.waiting {
-            for &transaction in waiting.unanswered.iter().filter(|t| owns(Self::coordinator_of(**t))) {
+        for (&check, waiting) in &self.waiting {
+            for &transaction in waiting.unanswered.iter().filter(|t| owns(coordinator_of(**t))) {
                 again.push((check, transaction, waiting.at));
             }
         }
         for (check, transaction, at) in again {
             let message = Message::CommitCheck { check, transaction, at };
-            self.send_local(Self::coordinator_of(transaction), message);
+            cx.send_local(coordinator_of(transaction), message);
         }
     }
 
     /// Gives up reads whose sessions have long given up.
-    pub(super) fn forget_old_reads(&mut self) {
-        let oldest = self.now.monotonic_us.saturating_sub(2_000 * self.config.tuning.request_timeout_ms);
-        self.snapshots.waiting.retain(|_, waiting| waiting.since_us >= oldest);
+    pub(super) fn forget_old_reads(&mut self, cx: &Cx) {
+        let oldest = cx.now.monotonic_us.saturating_sub(2_000 * cx.config.tuning.request_timeout_ms);
+        self.waiting.retain(|_, waiting| waiting.since_us >= oldest);
     }
 
-    pub(crate) fn waiting_reads(&self) -> usize {
-        self.snapshots.waiting.len()
+    pub(super) fn waiting_reads(&self) -> usize {
+        self.waiting.len()
     }
+}
 
-    fn ask_then_read(&mut self, at: LogicalTime, read: Read) {
-        let rows = match &read {
-            Read::Batch(execution) => self.rows_of(execution.keyspace, execution.commands.front()),
-            Read::Second(read) => self.rows_of(read.keyspace, &read.commands),
-        };
-        let unanswered = self.undecided_before(&rows, at);
-        if unanswered.is_empty() || !self.config.rules.hold(Rule::AskTheCoordinator) {
-            return self.carry_out(at, read);
-        }
-        let check = self.number();
-        for &transaction in &unanswered {
-            self.trace(Trace::CommitCheck { partition: self.id, transaction });
-            let message = Message::CommitCheck { check, transaction, at };
-            self.send_local(Self::coordinator_of(transaction), message);
-        }
-        let since_us = self.now.monotonic_us;
-        self.snapshots.waiting.insert(check, WaitingRead { at, unanswered, since_us, read });
-    }
-
-    fn undecided_before(&self, rows: &[RowName], at: LogicalTime) -> Vec<OperationId> {
-        let name = |work: WorkId| self.order.work(work).and_then(|work| self.transaction_name(work));
-        self.order.blockers(rows, at).into_iter().filter_map(name).collect()
-    }
-
-    fn carry_out(&mut self, at: LogicalTime, read: Read) {
-        match read {
-            Read::Batch(mut execution) => {
-                if let Some(args) = execution.commands.pop_front() {
-                    match Request::parse(&args)
-                        .map(|request| self.read_now(&mut execution, at, &request, &Choice::Newest))
-                    {
-                        Ok(Ok(reply)) => execution.replies.push(within_bound(reply)),
-                        Err(error) => execution.replies.push(error.reply()),
-                        // The coordinators took longer to answer than past states are kept: it is read as of now.
-                        Ok(Err(Gone)) if at < self.promise() => execution.commands.push_front(args),
-                        Ok(Err(Gone)) => execution.replies.push(FORGOTTEN),
-                    }
-                }
-                self.advance(*execution);
-            }
-            Read::Second(read) => {
-                let latest = self.clock.latest();
-                let at = if self.config.rules.hold(Rule::ReadAtEffectiveTime) { at } else { latest };
-                let mut found = self.read_with(&read, at);
-                if found.is_none() && !self.config.rules.hold(Rule::ForgottenMeansAgain) {
-                    found = self.read_with(&read, latest);
-                }
-                let values = found.map(|(replies, observed)| AtValues {
-                    replies,
-                    seen: self.facts_of(read.keyspace, observed.sources),
-                });
-                self.send(read.from, Message::ReadAtDone { request: read.request, values });
-            }
-        }
-    }
-
+impl Keyspaces {
     fn read_with(&mut self, read: &SecondRead, at: LogicalTime) -> Option<(Vec<Reply>, Observed)> {
         let named: BTreeSet<OperationId> = read.with.iter().copied().collect();
         let sight = |source: &Source| named.contains(&source.operation);
@@ -223,23 +100,61 @@ impl Partition {
     /// Evaluates reads, of what is shown or of a logical time.
     pub(super) fn read_all(
         &mut self,
+        cx: &Cx,
         keyspace: KeyspaceId,
         commands: &[Args],
         at: LogicalTime,
         choice: &Choice,
     ) -> Option<(Vec<Reply>, Observed)> {
         let number = usize::from(keyspace.0);
-        let shown = Shown::of(self.protocols[number].as_ref(), choice);
+        let shown = Shown::of(cx.protocols[number].as_ref(), choice);
         run_all(&mut self.rows[number], commands, at, view_of(&shown, View::At(at)))
     }
 
-    fn mark(&mut self, rows: &[RowName]) {
-        let until = self.now.monotonic_us / 1_000 + self.config.tuning.read_mark_ms;
+    pub(crate) fn mark(&mut self, cx: &Cx, rows: &[RowName]) {
+        let until = cx.now.monotonic_us / 1_000 + cx.config.tuning.read_mark_ms;
         for (keyspace, key) in rows {
-            if self.protocol(*keyspace).keeps_old_versions() {
+            if cx.protocol(*keyspace).needs().second_rounds {
                 self.rows[usize::from(keyspace.0)].mark(key, until);
             }
         }
+    }
+}
+
+impl Keyspaces {
+    /// First round: the newest values with their validity, or only the promise.
+    pub(super) fn on_read_first(
+        &mut self,
+        cx: &mut Cx,
+        others: &Others,
+        from: Address,
+        request: RequestId,
+        keyspace: KeyspaceId,
+        commands: Vec<Args>,
+    ) {
+        let rows = cx.rows_of(keyspace, &commands);
+        let latest_valid = cx.promise();
+        self.mark(cx, &rows);
+        let pending = self.must_wait(&rows) && Rule::PendingAnswersNothing.holds();
+        let values = if pending {
+            None
+        } else {
+            self.read_all(cx, keyspace, &commands, latest_valid, &Choice::Newest).map(
+                |(replies, observed)| FirstValues {
+                    replies,
+                    earliest_valid: observed.earliest_valid,
+                    seen: others.facts_of(cx, keyspace, observed.sources),
+                },
+            )
+        };
+        cx.send(from, Message::ReadFirstDone { request, latest_valid, values });
+    }
+}
+
+impl Transactions {
+    fn undecided_before(&self, keyspaces: &Keyspaces, rows: &[RowName], at: LogicalTime) -> Vec<OperationId> {
+        let name = |work: WorkId| keyspaces.order.work(work).and_then(|work| self.transaction_name(work));
+        keyspaces.order.blockers(rows, at).into_iter().filter_map(name).collect()
     }
 }
 
@@ -262,4 +177,112 @@ fn run_all(
         });
     }
     Some((replies, desk.observed))
+}
+
+impl Executor<'_> {
+    /// Second round: the values at one time, and of what has come since what was named.
+    pub(super) fn on_read_at(&mut self, read: SecondRead, at: LogicalTime) {
+        // Nothing may become visible here at or before a time that is being read.
+        self.cx.observe(at);
+        self.ask_then_read(at, Read::Second(read));
+    }
+
+    /// A batch whose next command reads a row with an undecided transaction.
+    pub(super) fn park_read(&mut self, execution: Execution, at: LogicalTime) {
+        let rows = self.cx.rows_of(execution.keyspace, execution.commands.front());
+        self.keyspaces.mark(self.cx, &rows);
+        self.ask_then_read(at, Read::Batch(Box::new(execution)));
+    }
+
+    /// A coordinator answered.
+    pub(super) fn on_commit_checked(
+        &mut self,
+        check: u64,
+        transaction: OperationId,
+        decision: Option<Decision>,
+    ) {
+        match decision {
+            Some(decision) => self.on_commit(transaction, decision),
+            None => {
+                let at = self.reads.snapshots.waiting.get(&check).map(|waiting| waiting.at);
+                if let (Some(at), Some(work)) = (at, self.transactions.work_of(transaction)) {
+                    self.keyspaces.order.not_before(work, at);
+                }
+            }
+        }
+        if let Some(waiting) = self.reads.snapshots.waiting.get_mut(&check) {
+            waiting.unanswered.retain(|unanswered| *unanswered != transaction);
+        }
+        self.settle();
+        self.read_what_is_answered();
+    }
+
+    /// Carries out the reads that wait for nobody any more.
+    pub(crate) fn read_what_is_answered(&mut self) {
+        let answered =
+            |(check, waiting): (&u64, &WaitingRead)| waiting.unanswered.is_empty().then_some(*check);
+        while let Some(check) = self.reads.snapshots.waiting.iter().find_map(answered) {
+            let waiting = self.reads.snapshots.waiting.remove(&check).expect("found above");
+            // More may have been prepared before the time, while the answers were on their way.
+            self.ask_then_read(waiting.at, waiting.read);
+        }
+    }
+
+    fn ask_then_read(&mut self, at: LogicalTime, read: Read) {
+        let rows = match &read {
+            Read::Batch(execution) => self.cx.rows_of(execution.keyspace, execution.commands.front()),
+            Read::Second(read) => self.cx.rows_of(read.keyspace, &read.commands),
+        };
+        let unanswered = self.transactions.undecided_before(self.keyspaces, &rows, at);
+        if unanswered.is_empty() || !Rule::AskTheCoordinator.holds() {
+            return self.carry_out(at, read);
+        }
+        let check = self.cx.number();
+        for &transaction in &unanswered {
+            self.cx.trace(Trace::CommitCheck { partition: self.cx.id, transaction });
+            let message = Message::CommitCheck { check, transaction, at };
+            self.cx.send_local(coordinator_of(transaction), message);
+        }
+        let since_us = self.cx.now.monotonic_us;
+        self.reads.snapshots.waiting.insert(check, WaitingRead { at, unanswered, since_us, read });
+    }
+
+    fn carry_out(&mut self, at: LogicalTime, read: Read) {
+        match read {
+            Read::Batch(mut execution) => {
+                if let Some(args) = execution.commands.pop_front() {
+                    match Request::parse(&args).map(|request| {
+                        self.keyspaces.read_now(
+                            self.cx,
+                            self.others,
+                            &mut execution,
+                            at,
+                            &request,
+                            &Choice::Newest,
+                        )
+                    }) {
+                        Ok(Ok(reply)) => execution.replies.push(within_bound(reply)),
+                        Err(error) => execution.replies.push(error.reply()),
+                        // The coordinators took longer to answer than past states are kept: it is read as of now.
+                        Ok(Err(Gone)) if at < self.cx.promise() => execution.commands.push_front(args),
+                        Ok(Err(Gone)) => execution.replies.push(FORGOTTEN),
+                    }
+                }
+                self.advance(*execution);
+            }
+            Read::Second(read) => {
+                let latest = self.cx.clock.latest();
+                let at = if Rule::ReadAtEffectiveTime.holds() { at } else { latest };
+                let mut found = self.keyspaces.read_with(&read, at);
+                if found.is_none() && !Rule::ForgottenMeansAgain.holds() {
+                    found = self.keyspaces.read_with(&read, latest);
+                }
+                let values = found.map(|(replies, observed)| AtValues {
+                    replies,
+                    seen: self.others.facts_of(self.cx, read.keyspace, observed.sources),
+                });
+                self.cx.send(read.from, Message::ReadAtDone { request: read.request, values });
+            }
+        }
+    }
 }

@@ -7,7 +7,8 @@
 //!
 //! If even the reserve does not help, the batch that found no room waits, and everything that rests on it.
 
-use super::Partition;
+use crate::partition::Cx;
+use crate::partition::persistence::Persistence;
 use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_store::disk::{DiskOp, FileName};
@@ -16,8 +17,6 @@ use ensue_types::{Rule, limits};
 /// What is known of the room on the disk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Room {
-    /// Writes are refused until there is a reserve again.
-    full: bool,
     reserve: Reserve,
     /// What must be done before the log goes on found no room.
     opening_failed: bool,
@@ -35,117 +34,114 @@ enum Reserve {
     Kept,
 }
 
-impl Partition {
-    /// Whether writes are refused and streams wait for room on the disk.
-    pub(crate) fn is_out_of_room(&self) -> bool {
-        self.persistence.room.full && self.config.rules.hold(Rule::RefuseWhenFull)
-    }
-
+impl Persistence {
     /// Something was to be written, and there was no room.
-    pub(super) fn on_no_room(&mut self, file: FileName) {
-        if let Some(DiskOp::Rewrite { file: due } | DiskOp::Replace { file: due, .. }) =
-            self.persistence.opening.front()
+    pub(super) fn on_no_room(&mut self, cx: &mut Cx, file: FileName) {
+        if let Some(DiskOp::Rewrite { file: due } | DiskOp::Replace { file: due, .. }) = self.opening.front()
             && *due == file
         {
-            self.persistence.room.opening_failed = true;
-            return self.run_short();
+            self.room.opening_failed = true;
+            return self.run_short(cx);
         }
         match file {
             FileName::Segment(_) => {
-                let cut = self.persistence.open().on_append_refused(file);
-                if self.config.rules.hold(Rule::CutAPartialAppend) {
-                    self.disk.push_back(cut);
+                let cut = cx.journal.open().on_append_refused(file);
+                if Rule::CutAPartialAppend.holds() {
+                    cx.disk_ops.push_back(cut);
                 }
-                self.run_short();
-                self.spend_reserve();
+                self.run_short(cx);
+                self.spend_reserve(cx);
             }
-            FileName::Checkpoint(_) | FileName::Superblock => self.give_up_checkpoint(),
+            FileName::Checkpoint(_) | FileName::Superblock => self.give_up_checkpoint(cx),
             // Where files are never written in place, there may be no room for that: the next sync says more.
             FileName::Witness => {}
             FileName::Reserve => {
-                self.disk.push_back(DiskOp::Delete { file });
-                self.persistence.room.reserve = Reserve::Missing;
-                self.run_short();
+                cx.disk_ops.push_back(DiskOp::Delete { file });
+                self.room.reserve = Reserve::Missing;
+                self.run_short(cx);
             }
         }
     }
 
-    fn run_short(&mut self) {
-        if std::mem::replace(&mut self.persistence.room.full, true) {
+    fn run_short(&mut self, cx: &mut Cx) {
+        if std::mem::replace(&mut cx.disk_is_full, true) {
             return;
         }
-        self.persistence.room.next_try_us = self.now.monotonic_us + limits::FULL_DISK_RETRY_US;
-        self.trace(Trace::DiskFull { partition: self.id });
+        self.room.next_try_us = cx.now.monotonic_us + limits::FULL_DISK_RETRY_US;
+        cx.trace(Trace::DiskFull { partition: cx.id });
         // It would eat what the log needs, and its rest takes room.
-        if self.persistence.writer.as_ref().is_some_and(|(writer, _)| !writer.is_being_named()) {
-            self.give_up_checkpoint();
+        if self.writer.as_ref().is_some_and(|(writer, _)| !writer.is_being_named()) {
+            self.give_up_checkpoint(cx);
         }
     }
 
     /// Lets a batch that waits for room have that of the reserve.
-    fn spend_reserve(&mut self) {
-        if self.persistence.room.reserve == Reserve::Kept && self.persistence.open().is_refused() {
-            self.persistence.room.reserve = Reserve::Missing;
-            self.disk.push_back(DiskOp::Delete { file: FileName::Reserve });
+    fn spend_reserve(&mut self, cx: &mut Cx) {
+        if self.room.reserve == Reserve::Kept && cx.journal.open().is_refused() {
+            self.room.reserve = Reserve::Missing;
+            cx.disk_ops.push_back(DiskOp::Delete { file: FileName::Reserve });
         }
     }
 
-    /// What the reserve took is free, be it spent or never quite made.
-    pub(super) fn on_reserve_gone(&mut self) {
-        let again = self.persistence.open().retry_append();
-        self.disk.extend(again);
-    }
-
-    pub(super) fn make_reserve(&mut self) {
-        match self.persistence.room.reserve {
+    pub(super) fn make_reserve(&mut self, cx: &mut Cx) {
+        match self.room.reserve {
             Reserve::Missing => {
-                self.persistence.room.reserve = Reserve::Making;
-                let bytes = Bytes::from(vec![0; self.config.tuning.reserve_bytes]);
-                self.disk.push_back(DiskOp::Append { file: FileName::Reserve, bytes });
+                self.room.reserve = Reserve::Making;
+                let bytes = Bytes::from(vec![0; cx.config.tuning.reserve_bytes]);
+                cx.disk_ops.push_back(DiskOp::Append { file: FileName::Reserve, bytes });
             }
             Reserve::Making => {}
             // What found no room was not of the log, so the reserve was never given up.
-            Reserve::Kept => self.on_reserve_made(),
+            Reserve::Kept => self.on_reserve_made(cx),
         }
     }
 
-    pub(super) fn on_reserve_made(&mut self) {
-        self.persistence.room.reserve = Reserve::Kept;
-        self.spend_reserve();
-        if self.persistence.room.reserve == Reserve::Kept && std::mem::take(&mut self.persistence.room.full) {
-            self.trace(Trace::RoomAgain { partition: self.id });
+    pub(super) fn on_reserve_made(&mut self, cx: &mut Cx) {
+        self.room.reserve = Reserve::Kept;
+        self.spend_reserve(cx);
+        if self.room.reserve == Reserve::Kept && std::mem::take(&mut cx.disk_is_full) {
+            cx.trace(Trace::RoomAgain { partition: cx.id });
         }
     }
 
     /// Tries again, now and then, what found no room.
-    pub(super) fn look_for_room(&mut self) {
-        let room = &mut self.persistence.room;
-        if !room.full || self.now.monotonic_us < room.next_try_us {
+    pub(super) fn look_for_room(&mut self, cx: &mut Cx) {
+        let room = &mut self.room;
+        if !cx.disk_is_full || cx.now.monotonic_us < room.next_try_us {
             return;
         }
-        room.next_try_us = self.now.monotonic_us + limits::FULL_DISK_RETRY_US;
+        room.next_try_us = cx.now.monotonic_us + limits::FULL_DISK_RETRY_US;
         if std::mem::take(&mut room.opening_failed) {
-            let again = self.persistence.opening.front().cloned();
-            return self.disk.extend(again);
+            let again = self.opening.front().cloned();
+            return cx.disk_ops.extend(again);
         }
-        if !self.persistence.opening.is_empty() {
+        if !self.opening.is_empty() {
             return;
         }
-        let again = self.persistence.open().retry_append();
+        let again = cx.journal.open().retry_append();
         if again.is_some() {
-            self.disk.extend(again);
-        } else if self.persistence.room.reserve == Reserve::Missing {
-            self.make_reserve();
+            cx.disk_ops.extend(again);
+        } else if self.room.reserve == Reserve::Missing {
+            self.make_reserve(cx);
         }
     }
 
     /// Gives up the checkpoint under way; another begins later.
-    fn give_up_checkpoint(&mut self) {
-        let Some((writer, walk)) = self.persistence.writer.take() else { return };
-        let Some(superblock) = &mut self.persistence.superblock else { return };
-        self.persistence.checkpointed_end = walk.checkpointed_before();
-        self.persistence.room.given_up = Some(FileName::Checkpoint(writer.place().number));
-        self.persistence.room.next_checkpoint_us = self.now.monotonic_us + limits::FULL_DISK_RETRY_US;
-        self.disk.push_back(writer.give_up(superblock));
+    fn give_up_checkpoint(&mut self, cx: &mut Cx) {
+        let Some((writer, walk)) = self.writer.take() else { return };
+        cx.is_checkpointing = false;
+        let Some(superblock) = &mut self.superblock else { return };
+        self.checkpointed_end = walk.checkpointed_before();
+        self.room.given_up = Some(FileName::Checkpoint(writer.place().number));
+        self.room.next_checkpoint_us = cx.now.monotonic_us + limits::FULL_DISK_RETRY_US;
+        cx.disk_ops.push_back(writer.give_up(superblock));
+    }
+}
+
+impl Cx {
+    /// What the reserve took is free, be it spent or never quite made.
+    pub(super) fn on_reserve_gone(&mut self) {
+        let again = self.journal.open().retry_append();
+        self.disk_ops.extend(again);
     }
 }

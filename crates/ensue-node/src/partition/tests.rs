@@ -4,6 +4,7 @@
 mod ahead;
 mod branches;
 mod catch_up;
+mod chains;
 mod checkpoints;
 mod collecting;
 mod conflicts;
@@ -25,6 +26,7 @@ mod survey;
 mod times;
 mod turns;
 mod versions;
+mod votes;
 
 use crate::config::{DatacenterTopology, Tuning};
 use crate::{AppendFsync, Input, Node, NodeConfig, Output, Topology, Trace};
@@ -34,7 +36,7 @@ use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
     Column, CoreId, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Now, Opaque, PartitionId,
-    Position, RowEffect, Rules, SessionId, Stamp,
+    Position, RowEffect, SessionId, Stamp,
 };
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::VecDeque;
@@ -51,6 +53,7 @@ pub(crate) fn config(append_fsync: AppendFsync) -> NodeConfig {
         cluster: 1,
         topology,
         core: CoreId(0),
+        registry: &ensue_protocol::REGISTRY,
         protocols: vec!["eiger".into()],
         handlers: Vec::new(),
         append_fsync,
@@ -64,7 +67,6 @@ pub(crate) fn config(append_fsync: AppendFsync) -> NodeConfig {
         directives: Vec::new(),
         info: Vec::new(),
         tuning: Tuning { checkpoint_bytes: 1, ..Tuning::default() },
-        rules: Rules::default(),
     }
 }
 

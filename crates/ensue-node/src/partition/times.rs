@@ -3,17 +3,20 @@
 //! - `received`: everything that a datacenter wrote here up to then has been received. Its entries say so, and, when it
 //!   writes nothing, its heartbeats. A heartbeat counts when everything that went before it is here.
 //! - `applied`: the same of what has been applied.
-//! - `stable`: what every partition of this datacenter has received. Partition 0 gathers it and tells all; so one round is
-//!   two messages a partition.
+//! - `stable`: what every partition of this datacenter has received. Partition 0 gathers it and tells all; so one round
+//!   is two messages a partition.
 //! - `floor`: the lowest cut that any partition reads at or may read at; versions below it are folded.
 //!
-//! Entry stamps may be taken as promises here although a write transaction's need not rise along a stream: a partition's clock
-//! has passed the stamp of whatever it logs, and all that it stamps itself later lies above.
+//! Entry stamps may be taken as promises here although a write transaction's need not rise along a stream: a
+//! partition's clock has passed the stamp of whatever it logs, and all that it stamps itself later lies above.
 
-use super::Partition;
-use super::progress::Progress;
+use crate::partition::Cx;
+use crate::partition::Keyspaces;
+use crate::partition::Others;
+use crate::partition::Reads;
+use crate::partition::StableTime;
 use crate::view::Shown;
-use ensue_protocol::{Protocol, Sight, Standing};
+use ensue_protocol::{Protocol, StabilityState, VisibilityPredicate};
 use ensue_store::record::Record;
 use ensue_types::{DatacenterId, LogicalTime, OperationId, PartitionId, Position, Rule, TimeVector};
 use ensue_wire::{Address, Message};
@@ -69,14 +72,10 @@ pub(crate) struct Times {
     pub(super) applied: TimeVector,
     pub(super) stable: TimeVector,
     pub(super) floor: TimeVector,
-    /// Where each stream was at which time, the own one too.
-    pub(super) progress: BTreeMap<DatacenterId, Progress>,
     unreceived: BTreeMap<DatacenterId, Waiting>,
     unapplied: BTreeMap<DatacenterId, Waiting>,
     /// At partition 0: what each has said last.
     heard: BTreeMap<PartitionId, (TimeVector, TimeVector)>,
-    /// When something was last sent to each datacenter.
-    spoke_us: BTreeMap<DatacenterId, u64>,
     /// What was stable when the log was read, until partition 0 has told all of it.
     proven: Option<TimeVector>,
     /// What the log knows of this, and the end of the log then.
@@ -88,7 +87,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    pub(super) fn new(protocols: &[Box<dyn Protocol>]) -> Times {
+    pub(crate) fn new(protocols: &[Box<dyn Protocol>]) -> Times {
         let needs = || protocols.iter().map(|protocol| protocol.needs());
         Times {
             has_cuts: needs().any(|needs| needs.cuts),
@@ -109,185 +108,62 @@ impl Times {
         let round = self.round_ms.map(|_| self.next_round_us);
         heartbeat.into_iter().chain(round).min()
     }
-
-    /// Entries went to a datacenter: they carry the time as a heartbeat does.
-    pub(super) fn spoke(&mut self, datacenter: DatacenterId, now_us: u64) {
-        self.spoke_us.insert(datacenter, now_us);
-    }
 }
 
-impl Partition {
+impl Times {
     /// What the protocols are told. The present is a promise.
-    pub(crate) fn standing(&self, now: LogicalTime) -> Standing<'_> {
-        Standing {
-            datacenter: self.datacenter,
-            datacenters: self.config.topology.datacenters.len(),
+    pub(super) fn stability(&self, cx: &Cx, now: LogicalTime) -> StabilityState<'_> {
+        StabilityState {
+            datacenter: cx.datacenter,
+            datacenters: cx.config.topology.datacenters.len(),
             now,
-            received: &self.times.received,
-            applied: &self.times.applied,
-            stable: &self.times.stable,
-        }
-    }
-
-    /// An entry with this stamp has been received: nothing below it follows.
-    pub(crate) fn note_received(&mut self, origin: DatacenterId, time: LogicalTime) {
-        let position = self.receivers.get(&origin).map(|receiver| receiver.received()).unwrap_or_default();
-        self.note_progress(origin, position, time);
-        let mut rose = self.times.received.raise(origin, time);
-        let reached = self.times.unreceived.get_mut(&origin).and_then(|waiting| waiting.reached(position));
-        rose |= reached.is_some_and(|time| self.times.received.raise(origin, time));
-        self.times_rose |= rose;
-    }
-
-    /// A stream has come to this place, with an entry of this time.
-    pub(super) fn note_progress(&mut self, origin: DatacenterId, position: Position, time: LogicalTime) {
-        if self.times.has_cuts {
-            let before = || Progress::after(Position(position.0.saturating_sub(1)));
-            self.times.progress.entry(origin).or_insert_with(before).come(position, time);
-        }
-    }
-
-    /// An entry with this stamp has been applied.
-    pub(crate) fn note_applied(&mut self, origin: DatacenterId, position: Position, time: LogicalTime) {
-        let watermark = self.applied.set(origin).map(|set| set.watermark).unwrap_or_default();
-        // Above the watermark something is missing that may have a lower stamp.
-        let mut rose = watermark == position && self.times.applied.raise(origin, time);
-        let reached = self.times.unapplied.get_mut(&origin).and_then(|waiting| waiting.reached(watermark));
-        rose |= reached.is_some_and(|time| self.times.applied.raise(origin, time));
-        self.times_rose |= rose;
-        self.note_all_applied(origin);
-    }
-
-    /// Another datacenter has nothing to say but its time.
-    pub(super) fn on_heartbeat(&mut self, origin: DatacenterId, end: Position, time: LogicalTime) {
-        let Some(receiver) = self.receivers.get(&origin) else { return };
-        let early = Early { end, time };
-        let order = self.config.rules.hold(Rule::HeartbeatsFollowEntries);
-        let (received, applied) = match order {
-            true => {
-                (receiver.received(), self.applied.set(origin).map(|set| set.watermark).unwrap_or_default())
-            }
-            false => (end, end),
-        };
-        let times = &mut self.times;
-        let mut rose = false;
-        for (here, vector, waiting) in [
-            (received, &mut times.received, &mut times.unreceived),
-            (applied, &mut times.applied, &mut times.unapplied),
-        ] {
-            if here >= end {
-                rose |= vector.raise(origin, time);
-            } else {
-                waiting.entry(origin).or_default().add(early);
-            }
-        }
-        self.times_rose |= rose;
-    }
-
-    /// Tells the others the time, and partition 0 what has been received, if it is time to.
-    pub(super) fn say_times(&mut self) {
-        let now_us = self.now.monotonic_us;
-        if self.times.has_heartbeats && now_us >= self.times.next_heartbeat_us {
-            let interval_us = 1_000 * self.config.tuning.heartbeat_interval_ms;
-            self.times.next_heartbeat_us = now_us + interval_us;
-            self.say_heartbeats(now_us, interval_us);
-        }
-        if let Some(interval_ms) = self.times.round_ms {
-            if now_us >= self.times.next_round_us {
-                self.times.next_round_us = now_us + 1_000 * interval_ms;
-                self.say_heard();
-            }
-        }
-    }
-
-    fn say_heartbeats(&mut self, now_us: u64, interval_us: u64) {
-        let silent = |datacenter: &DatacenterId| {
-            self.times.spoke_us.get(datacenter).is_none_or(|spoke_us| spoke_us + interval_us <= now_us)
-        };
-        let listeners: Vec<DatacenterId> = self
-            .senders
-            .iter()
-            .filter(|(datacenter, sender)| sender.is_resumed() && silent(datacenter))
-            .map(|(datacenter, _)| *datacenter)
-            .collect();
-        listeners.into_iter().for_each(|datacenter| self.say_heartbeat(datacenter));
-        self.ask_times();
-    }
-
-    /// A promise: the clock has passed whatever is logged, and what is stamped later lies above.
-    pub(super) fn say_heartbeat(&mut self, datacenter: DatacenterId) {
-        if self.senders.contains_key(&datacenter) {
-            self.promise();
-            self.times.heartbeats += 1;
-            let message = Message::Heartbeat { end: self.position };
-            self.send(Address::Partition { datacenter, partition: self.id }, message);
-        }
-    }
-
-    /// Asks the datacenters that reads here wait for to move past what is waited for: their clocks may be behind (trap 39).
-    fn ask_times(&mut self) {
-        let wanted = self.wanted_times();
-        for (datacenter, time) in wanted.entries() {
-            let behind =
-                time > self.times.received.at(datacenter) || time > self.times.applied.at(datacenter);
-            if behind && !self.dead.contains(datacenter) && self.senders.contains_key(&datacenter) {
-                self.send_at(time, Address::Partition { datacenter, partition: self.id }, Message::AskTime);
-            }
-        }
-    }
-
-    /// What this partition has received, and what it may still read.
-    fn say_heard(&mut self) {
-        let now = self.promise();
-        let received = self.times.received.clone();
-        let floor = self.own_floor(now);
-        self.forget_after_reads();
-        let everywhere = self.everywhere_here();
-        self.times.rounds += 1;
-        self.send_local(GATHERER, Message::Heard { received, floor, everywhere });
-        self.say_proven();
-        if self.id == GATHERER {
-            self.tell_stable();
+            received: &self.received,
+            applied: &self.applied,
+            stable: &self.stable,
         }
     }
 
     /// What a write rests on was stable when it was made, and its log says so. Another partition may have known that
-    /// from heartbeats, which
-    /// are not logged: it must know it again though nobody else can be reached. Said until partition 0 says the same.
-    fn say_proven(&mut self) {
-        let known = self.stable_of_the_living();
-        let proven = self.times.proven.get_or_insert(known);
-        if proven.is_zero() || !self.config.rules.hold(Rule::TellWhatTheLogProves) {
+    /// from heartbeats, which are not logged: it must know it again though nobody else can be reached. Said until
+    /// partition 0 says the same.
+    fn say_proven(&mut self, cx: &mut Cx) {
+        let known = self.stable_of_the_living(cx);
+        let proven = self.proven.get_or_insert(known);
+        if proven.is_zero() || !Rule::TellWhatTheLogProves.holds() {
             return;
         }
         let (received, floor) = (proven.clone(), TimeVector::default());
-        self.send_local(GATHERER, Message::Stable { received, floor, everywhere: Vec::new() });
+        cx.send_local(GATHERER, Message::Stable { received, floor, everywhere: Vec::new() });
     }
 
     /// What every partition has received of the others. Of a dead one a partition may not know yet what was lost with
     /// it.
-    fn stable_of_the_living(&self) -> TimeVector {
-        let own = self.datacenter;
+    fn stable_of_the_living(&self, cx: &Cx) -> TimeVector {
+        let own = cx.datacenter;
         let is_told = |datacenter, time| datacenter != own && time < LogicalTime::MAX;
-        let entries = self.times.stable.entries();
+        let entries = self.stable.entries();
         entries.map(|(d, time)| if is_told(d, time) { time } else { LogicalTime::ZERO }).collect()
     }
 
-    /// The lowest cut that is read at from here, or may be.
-    fn own_floor(&mut self, now: LogicalTime) -> TimeVector {
-        let standing = self.standing(now);
-        let versioned = self.protocols.iter().filter(|protocol| protocol.needs().cuts);
-        let lowest = versioned.map(|protocol| protocol.floor(&standing)).reduce(|mut lowest, floor| {
-            lowest.meet(&floor);
-            lowest
-        });
-        let mut floor = lowest.unwrap_or_default();
-        if self.config.rules.hold(Rule::FoldBelowEveryCut) {
-            self.cuts.cuts().for_each(|cut| floor.meet(cut));
+    /// Notes what is known of the others' time beside whatever else goes to the log: what was shown before a restart
+    /// must be shown after it (trap 32). Alone it is not worth a write.
+    pub(super) fn log_times(&mut self, cx: &mut Cx) {
+        let end = cx.journal.log_end();
+        let times = &self;
+        if !times.has_cuts || times.logged.as_ref().is_some_and(|(_, _, logged_end)| *logged_end == end) {
+            return;
         }
-        floor
+        let (received, stable) = (times.received.clone(), times.stable.clone());
+        let known = times.logged.as_ref().is_some_and(|(r, s, _)| (r, s) == (&received, &stable));
+        if !known {
+            let (received, stable) = (received.clone(), stable.clone());
+            cx.journal.log(&Record::Times { received, stable });
+        }
+        self.logged = Some((received, stable, cx.journal.log_end()));
     }
+}
 
+impl StableTime {
     pub(super) fn on_heard(
         &mut self,
         from: PartitionId,
@@ -295,20 +171,19 @@ impl Partition {
         floor: TimeVector,
         everywhere: &[OperationId],
     ) {
-        self.take_everywhere(everywhere);
+        self.everywhere.take_everywhere(everywhere);
         self.times.heard.insert(from, (received, floor));
     }
 
     /// Partition 0 tells all what all have received.
-    fn tell_stable(&mut self) {
-        let partitions = self.config.topology.partitions;
+    fn tell_stable(&mut self, cx: &mut Cx) {
+        let partitions = cx.config.topology.partitions;
         if self.times.heard.len() < usize::from(partitions) {
             return;
         }
-        let rules = self.config.rules;
         let least = |one: TimeVector, other: &TimeVector| {
             let mut both = one;
-            match rules.hold(Rule::StableIsTheLeast) {
+            match Rule::StableIsTheLeast.holds() {
                 true => both.meet(other),
                 false => drop(both.join(other)),
             }
@@ -320,68 +195,208 @@ impl Partition {
             received = least(received, also_received);
             floor.meet(also_floor);
         }
-        if rules.hold(Rule::TellWhatTheLogProves) {
-            received.join(&self.stable_of_the_living());
+        if Rule::TellWhatTheLogProves.holds() {
+            received.join(&self.times.stable_of_the_living(cx));
         }
-        let everywhere = self.everywhere_told();
+        let everywhere = self.everywhere.everywhere_told();
         for partition in (0..partitions).map(PartitionId) {
             let (received, floor, everywhere) = (received.clone(), floor.clone(), everywhere.clone());
-            self.send_local(partition, Message::Stable { received, floor, everywhere });
+            cx.send_local(partition, Message::Stable { received, floor, everywhere });
+        }
+    }
+}
+
+impl Others {
+    /// An entry with this stamp has been received: nothing below it follows.
+    pub(super) fn note_received(&mut self, origin: DatacenterId, time: LogicalTime) {
+        let position =
+            self.replication.receivers.get(&origin).map(|receiver| receiver.received()).unwrap_or_default();
+        self.replication.note_progress(origin, position, time);
+        let mut rose = self.stable_time.times.received.raise(origin, time);
+        let reached =
+            self.stable_time.times.unreceived.get_mut(&origin).and_then(|waiting| waiting.reached(position));
+        rose |= reached.is_some_and(|time| self.stable_time.times.received.raise(origin, time));
+        self.stable_time.times_rose |= rose;
+    }
+
+    /// An entry with this stamp has been applied.
+    pub(super) fn note_applied(&mut self, origin: DatacenterId, position: Position, time: LogicalTime) {
+        let watermark = self.replication.applied.set(origin).map(|set| set.watermark).unwrap_or_default();
+        // Above the watermark something is missing that may have a lower stamp.
+        let mut rose = watermark == position && self.stable_time.times.applied.raise(origin, time);
+        let reached =
+            self.stable_time.times.unapplied.get_mut(&origin).and_then(|waiting| waiting.reached(watermark));
+        rose |= reached.is_some_and(|time| self.stable_time.times.applied.raise(origin, time));
+        self.stable_time.times_rose |= rose;
+        self.note_all_applied(origin);
+    }
+
+    /// Another datacenter has nothing to say but its time.
+    pub(super) fn on_heartbeat(&mut self, origin: DatacenterId, end: Position, time: LogicalTime) {
+        let Some(receiver) = self.replication.receivers.get(&origin) else { return };
+        let early = Early { end, time };
+        let order = Rule::HeartbeatsFollowEntries.holds();
+        let (received, applied) = match order {
+            true => (
+                receiver.received(),
+                self.replication.applied.set(origin).map(|set| set.watermark).unwrap_or_default(),
+            ),
+            false => (end, end),
+        };
+        let times = &mut self.stable_time.times;
+        let mut rose = false;
+        for (here, vector, waiting) in [
+            (received, &mut times.received, &mut times.unreceived),
+            (applied, &mut times.applied, &mut times.unapplied),
+        ] {
+            if here >= end {
+                rose |= vector.raise(origin, time);
+            } else {
+                waiting.entry(origin).or_default().add(early);
+            }
+        }
+        self.stable_time.times_rose |= rose;
+    }
+
+    /// A promise: the clock has passed whatever is logged, and what is stamped later lies above.
+    pub(super) fn say_heartbeat(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
+        if self.replication.senders.contains_key(&datacenter) {
+            cx.promise();
+            self.stable_time.times.heartbeats += 1;
+            let message = Message::Heartbeat { end: cx.position };
+            cx.send(Address::Partition { datacenter, partition: cx.id }, message);
+        }
+    }
+}
+
+impl Reads {
+    /// Tells the others the time, and partition 0 what has been received, if it is time to.
+    pub(super) fn say_times(&self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
+        let now_us = cx.now.monotonic_us;
+        if others.stable_time.times.has_heartbeats && now_us >= others.stable_time.times.next_heartbeat_us {
+            let interval_us = 1_000 * cx.config.tuning.heartbeat_interval_ms;
+            others.stable_time.times.next_heartbeat_us = now_us + interval_us;
+            self.say_heartbeats(cx, others, now_us, interval_us);
+        }
+        if let Some(interval_ms) = others.stable_time.times.round_ms {
+            if now_us >= others.stable_time.times.next_round_us {
+                others.stable_time.times.next_round_us = now_us + 1_000 * interval_ms;
+                self.say_heard(cx, others, keyspaces);
+            }
         }
     }
 
+    fn say_heartbeats(&self, cx: &mut Cx, others: &mut Others, now_us: u64, interval_us: u64) {
+        let silent = |datacenter: &DatacenterId| {
+            others
+                .replication
+                .spoke_us
+                .get(datacenter)
+                .is_none_or(|spoke_us| spoke_us + interval_us <= now_us)
+        };
+        let listeners: Vec<DatacenterId> = others
+            .replication
+            .senders
+            .iter()
+            .filter(|(datacenter, sender)| sender.is_resumed() && silent(datacenter))
+            .map(|(datacenter, _)| *datacenter)
+            .collect();
+        listeners.into_iter().for_each(|datacenter| others.say_heartbeat(cx, datacenter));
+        self.ask_times(cx, others);
+    }
+
+    /// Asks the datacenters that reads here wait for to move past what is waited for: their clocks may be behind (trap
+    /// 39).
+    fn ask_times(&self, cx: &mut Cx, others: &Others) {
+        let wanted = self.waits.wanted_times(cx);
+        for (datacenter, time) in wanted.entries() {
+            let behind = time > others.stable_time.times.received.at(datacenter)
+                || time > others.stable_time.times.applied.at(datacenter);
+            if behind
+                && !others.failover.dead.contains(datacenter)
+                && others.replication.senders.contains_key(&datacenter)
+            {
+                cx.send_at(time, Address::Partition { datacenter, partition: cx.id }, Message::AskTime);
+            }
+        }
+    }
+
+    /// What this partition has received, and what it may still read.
+    fn say_heard(&self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
+        let now = cx.promise();
+        let received = others.stable_time.times.received.clone();
+        let floor = self.own_floor(cx, others, now);
+        keyspaces.forget_after_reads(cx, others);
+        let everywhere = others.stable_time.everywhere.everywhere_here(cx);
+        others.stable_time.times.rounds += 1;
+        cx.send_local(GATHERER, Message::Heard { received, floor, everywhere });
+        others.stable_time.times.say_proven(cx);
+        if cx.id == GATHERER {
+            others.stable_time.tell_stable(cx);
+        }
+    }
+
+    /// The lowest cut that is read at from here, or may be.
+    pub(super) fn own_floor(&self, cx: &Cx, others: &Others, now: LogicalTime) -> TimeVector {
+        let stability = others.stable_time.times.stability(cx, now);
+        let versioned = cx.protocols.iter().filter(|protocol| protocol.needs().cuts);
+        let lowest = versioned.map(|protocol| protocol.floor(&stability)).reduce(|mut lowest, floor| {
+            lowest.meet(&floor);
+            lowest
+        });
+        let mut floor = lowest.unwrap_or_default();
+        if Rule::FoldBelowEveryCut.holds() {
+            self.cuts.cuts().for_each(|cut| floor.meet(cut));
+        }
+        floor
+    }
+}
+
+impl Keyspaces {
+    /// Folds versions that no cut tells apart any more.
+    fn fold_versions(&mut self, cx: &Cx, others: &Others) {
+        let predicate = VisibilityPredicate {
+            datacenter: cx.datacenter,
+            times: others.stable_time.times.floor.clone(),
+            whole: true,
+        };
+        for number in 0..self.rows.len() {
+            let protocol = cx.protocols[number].as_ref();
+            if protocol.needs().cuts {
+                self.rows[number].raise_floor(&predicate.times);
+                self.rows[number].settle(&Shown { protocol, predicate: &predicate }, FOLDED_AT_ONCE);
+            }
+        }
+    }
+}
+
+impl Keyspaces {
     pub(super) fn on_stable(
         &mut self,
+        cx: &Cx,
+        others: &mut Others,
         from: Address,
         received: &TimeVector,
         floor: &TimeVector,
         everywhere: &[OperationId],
     ) {
-        self.take_everywhere(everywhere);
+        others.stable_time.everywhere.take_everywhere(everywhere);
         let is_from =
             |partition| matches!(from, Address::Partition { partition: other, .. } if other == partition);
-        if let Some(proven) = &mut self.times.proven {
+        if let Some(proven) = &mut others.stable_time.times.proven {
             // What this partition has said itself proves nothing, at partition 0.
             if is_from(GATHERER) && !floor.is_zero() && received.covers(proven) {
                 *proven = TimeVector::default();
             }
         }
         // Nobody waits for what is stable: a choice that it widens is made anew at each command.
-        self.times.stable.join(received);
-        // Whatever all have received this partition has, and it may have forgotten when it restarted. If it lost the end of its log
-        // it has that only when it has caught up.
-        self.times_rose |= self.catch_up.is_none() && self.times.received.join(received);
-        self.times.floor.join(floor);
-        self.fold_versions();
-    }
-
-    /// Notes what is known of the others' time beside whatever else goes to the log: what was shown before a restart must be
-    /// shown after it (trap 32). Alone it is not worth a write.
-    pub(super) fn log_times(&mut self) {
-        let end = self.persistence.log_end();
-        let times = &self.times;
-        if !times.has_cuts || times.logged.as_ref().is_some_and(|(_, _, logged_end)| *logged_end == end) {
-            return;
-        }
-        let (received, stable) = (times.received.clone(), times.stable.clone());
-        let known = times.logged.as_ref().is_some_and(|(r, s, _)| (r, s) == (&received, &stable));
-        if !known {
-            let (received, stable) = (received.clone(), stable.clone());
-            self.persistence.log(&Record::Times { received, stable });
-        }
-        self.times.logged = Some((received, stable, self.persistence.log_end()));
-    }
-
-    /// Folds versions that no cut tells apart any more.
-    fn fold_versions(&mut self) {
-        let sight = Sight { datacenter: self.datacenter, times: self.times.floor.clone(), whole: true };
-        for number in 0..self.rows.len() {
-            let protocol = self.protocols[number].as_ref();
-            if protocol.needs().cuts {
-                self.rows[number].raise_floor(&sight.times);
-                self.rows[number].settle(&Shown { protocol, sight: &sight }, FOLDED_AT_ONCE);
-            }
-        }
+        others.stable_time.times.stable.join(received);
+        // Whatever all have received this partition has, and it may have forgotten when it restarted. If it lost the
+        // end of its log it has that only when it has caught up.
+        others.stable_time.times_rose |=
+            others.catch_up.is_none() && others.stable_time.times.received.join(received);
+        others.stable_time.times.floor.join(floor);
+        self.fold_versions(cx, others);
     }
 }
 
@@ -391,10 +406,7 @@ mod tests {
 
     #[test]
     fn a_partition_wants_what_any_of_its_keyspaces_does() {
-        let protocol = |name: &str| {
-            let (options, rules) = Default::default();
-            ensue_protocol::by_name(name, options, rules).expect("a protocol")
-        };
+        let protocol = |name: &str| ensue_protocol::by_name(name, Default::default()).expect("a protocol");
         let wanted = |names: &[&str]| {
             let protocols: Vec<_> = names.iter().map(|name| protocol(name)).collect();
             let Times { has_cuts, has_heartbeats, round_ms, .. } = Times::new(&protocols);

@@ -3,8 +3,13 @@
 //! Nothing polls: when a time rises, those that wait are looked at. A read that has waited as long as its protocol lets
 //! it is given up, with the protocol's words.
 
-use super::Partition;
 use super::execute::Execution;
+use crate::partition::Cx;
+use crate::partition::Executor;
+use crate::partition::Keyspaces;
+use crate::partition::Others;
+use crate::partition::Reads;
+use crate::partition::times::Times;
 use ensue_protocol::Choice;
 use ensue_types::{Args, KeyspaceId, LogicalTime, Opaque, Rule, TimeVector, limits};
 use ensue_wire::{Address, AtValues, Message};
@@ -27,7 +32,7 @@ struct Wait {
 }
 
 #[derive(Clone, Debug)]
-enum Waiting {
+pub(super) enum Waiting {
     /// The commands of a session, the next of which cannot be executed yet.
     Commands(Box<Execution>),
     /// A share of a read of one cut.
@@ -57,7 +62,7 @@ impl Wait {
 }
 
 impl Waits {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 
@@ -70,181 +75,76 @@ impl Waits {
     }
 }
 
-impl Partition {
+impl Times {
     /// What the next command of a session may see. The session's mode may change.
-    pub(super) fn look(&mut self, keyspace: KeyspaceId, facts: &mut Opaque) -> Choice {
-        if !self.protocol(keyspace).needs().cuts {
+    pub(crate) fn look(&mut self, cx: &mut Cx, keyspace: KeyspaceId, facts: &mut Opaque) -> Choice {
+        if !cx.protocol(keyspace).needs().cuts {
             return Choice::Newest;
         }
-        let now = self.promise();
-        let choice = self.protocol(keyspace).choose(facts, &self.standing(now));
-        if let Choice::Shown(sight) = &choice {
+        let now = cx.promise();
+        let choice = cx.protocol(keyspace).choose(facts, &self.stability(cx, now));
+        if let Choice::Shown(predicate) = &choice {
             // What a stable session depends on every partition has received: it may have learned so from another one. From here
             // on all see it, so that what this session writes here rests on what is shown here.
-            self.times.stable.join(&sight.times);
+            self.stable.join(&predicate.times);
         }
         choice
     }
 
+    /// What of a past is not here, in words.
+    pub(crate) fn missing(&self, cx: &Cx, facts: &Opaque, keyspace: KeyspaceId) -> String {
+        let past = cx.protocol(keyspace).past(facts);
+        let Ok(ensue_protocol::Past::Times(times)) = past else { return "updates".to_owned() };
+        self.missing_times(cx, &times)
+    }
+
+    pub(super) fn missing_times(&self, cx: &Cx, times: &TimeVector) -> String {
+        let mut words = Vec::new();
+        for (datacenter, time) in times.entries() {
+            let here: LogicalTime = self.received.at(datacenter);
+            if datacenter != cx.datacenter && here < time {
+                let behind_ms = time.ms().saturating_sub(here.ms());
+                words.push(match here {
+                    LogicalTime::ZERO => format!("{datacenter} has not been heard yet at {}", cx.id),
+                    _ => format!("{datacenter} is {behind_ms} ms behind at {}", cx.id),
+                });
+            }
+        }
+        words.join(", ")
+    }
+}
+
+impl Waits {
     /// The commands wait until their session's past is here.
-    pub(super) fn wait_with(&mut self, execution: Execution) {
-        self.wait(Waiting::Commands(Box::new(execution)));
+    pub(super) fn wait_with(&mut self, cx: &Cx, execution: Execution) {
+        self.wait(cx, Waiting::Commands(Box::new(execution)));
     }
 
-    fn wait(&mut self, what: Waiting) {
-        self.waits.waited += 1;
-        self.waits.waiting.push(Wait { since_us: self.now.monotonic_us, what });
-    }
-
-    /// A session asks with each number for one thing: what it asks anew, or withdraws by asking for nothing, is not waited for.
-    pub(super) fn on_await_times(&mut self, from: Address, check: u64, times: TimeVector) {
-        self.waits.forget(|asker, number| (asker, number) == (from, check));
-        if self.is_settled_here(&times) {
-            let gone = self.nowhere(&times);
-            self.send(from, Message::DependenciesMet { check, gone });
-        } else {
-            let since_us = self.now.monotonic_us;
-            self.waits.waiting.push(Wait { since_us, what: Waiting::Times { from, check, times } });
-        }
-    }
-
-    /// Whether there is nothing to wait for: it is here, or it was lost.
-    fn is_settled_here(&self, times: &TimeVector) -> bool {
-        self.times.received.covers_but(self.datacenter, times) || self.loss_in(times).is_some()
-    }
-
-    /// The sessions of a core have given up what they waited for here.
-    pub(super) fn forget_waits_of(&mut self, core: Address) {
-        self.waits.forget(|asker, _| asker == core);
-        self.replica_waits.retain(|(asker, _), _| *asker != core);
-    }
-
-    pub(super) fn on_read_slice(&mut self, slice: Slice) {
-        // Nothing may be written here at or below the cut any more.
-        self.observe(slice.cut.at(self.datacenter));
-        self.read_slice(slice);
-    }
-
-    fn read_slice(&mut self, slice: Slice) {
-        let now = self.promise();
-        let protocol = self.protocol(slice.keyspace);
-        if !protocol.serves(&slice.cut, &self.standing(now)) {
-            return self.wait(Waiting::Slice(slice));
-        }
-        let Slice { from, read, keyspace, cut, commands } = slice;
-        let gone = !cut.covers(&self.times.floor) && self.config.rules.hold(Rule::ForgottenMeansAgain);
-        let lost = self.tell_of_losses(keyspace, &cut, from);
-        if gone {
-            // Whoever draws a cut below the floor has restarted, and forgotten what was stable.
-            let (received, floor) = (self.times.stable.clone(), self.times.floor.clone());
-            self.send(from, Message::Stable { received, floor, everywhere: Vec::new() });
-        }
-        let values = if gone || lost { None } else { self.read_cut_values(keyspace, &cut, &commands) };
-        self.send(from, Message::SliceRead { read, values });
-    }
-
-    /// The newest versions within a cut.
-    fn read_cut_values(
-        &mut self,
-        keyspace: KeyspaceId,
-        cut: &TimeVector,
-        commands: &[Args],
-    ) -> Option<AtValues> {
-        let sight = ensue_protocol::Sight { datacenter: self.datacenter, times: cut.clone(), whole: true };
-        let at = self.promise();
-        let (replies, observed) = self.read_all(keyspace, commands, at, &Choice::Shown(sight))?;
-        self.count_reads(commands.len(), observed.stale);
-        Some(AtValues { replies, seen: self.facts_of(keyspace, observed.sources) })
-    }
-
-    /// Takes up what need not wait any longer.
-    pub(super) fn take_up_waits(&mut self) {
-        if !std::mem::take(&mut self.times_rose) {
-            return;
-        }
-        self.answer_replica_waits();
-        if self.waits.waiting.is_empty() {
-            return;
-        }
-        for Wait { since_us, what } in std::mem::take(&mut self.waits.waiting) {
-            let ready = match &what {
-                Waiting::Commands(execution) => {
-                    let mut facts = execution.context.facts.clone();
-                    self.look(execution.keyspace, &mut facts) != Choice::Wait
-                }
-                Waiting::Slice(slice) => {
-                    let now = self.promise();
-                    self.protocol(slice.keyspace).serves(&slice.cut, &self.standing(now))
-                }
-                Waiting::Times { times, .. } => self.is_settled_here(times),
-            };
-            if !ready {
-                self.waits.waiting.push(Wait { since_us, what });
-                continue;
-            }
-            self.waits.waited_us += self.now.monotonic_us - since_us;
-            match what {
-                Waiting::Commands(execution) => self.go_on(*execution),
-                Waiting::Slice(slice) => self.read_slice(slice),
-                Waiting::Times { from, check, times } => {
-                    let gone = self.nowhere(&times);
-                    self.send(from, Message::DependenciesMet { check, gone });
-                }
-            }
-        }
-    }
-
-    /// Gives up what has waited too long.
-    pub(super) fn give_up_waits(&mut self) {
-        let now_us = self.now.monotonic_us;
-        let (late, waiting) = std::mem::take(&mut self.waits.waiting).into_iter().partition(|wait| {
-            let patience_us = match &wait.what {
-                Waiting::Commands(execution) => 1_000 * self.protocol(execution.keyspace).patience_ms(),
-                Waiting::Slice(slice) => 1_000 * self.protocol(slice.keyspace).patience_ms(),
-                Waiting::Times { .. } => 1_000 * limits::CAUSAL_TIMEOUT_MS_MAX,
-            };
-            now_us.saturating_sub(wait.begun_us()) >= patience_us
-        });
-        self.waits.waiting = waiting;
-        let late: Vec<Wait> = late;
-        for Wait { since_us, what } in late {
-            let mut execution = match what {
-                Waiting::Commands(execution) => execution,
-                Waiting::Slice(Slice { from, read, cut, .. }) => {
-                    let missing = self.missing_times(&cut);
-                    self.send(from, Message::SliceLate { read, missing });
-                    continue;
-                }
-                Waiting::Times { .. } => continue,
-            };
-            self.waits.given_up += 1;
-            self.waits.waited_us += now_us - since_us;
-            let missing = self.missing(&execution.context.facts, execution.keyspace);
-            let reply = self.protocol(execution.keyspace).give_up(&mut execution.context.facts, &missing);
-            self.go_on_without(*execution, reply);
-        }
+    pub(crate) fn wait(&mut self, cx: &Cx, what: Waiting) {
+        self.waited += 1;
+        self.waiting.push(Wait { since_us: cx.now.monotonic_us, what });
     }
 
     /// When the next of those that wait is given up.
-    pub(super) fn next_give_up(&self) -> Option<u64> {
+    pub(super) fn next_give_up(&self, cx: &Cx) -> Option<u64> {
         let due = |wait: &Wait| {
             let keyspace = match &wait.what {
                 Waiting::Commands(execution) => execution.keyspace,
                 Waiting::Slice(slice) => slice.keyspace,
                 Waiting::Times { .. } => return None,
             };
-            Some(wait.begun_us() + 1_000 * self.protocol(keyspace).patience_ms())
+            Some(wait.begun_us() + 1_000 * cx.protocol(keyspace).needs().patience_ms)
         };
-        self.waits.waiting.iter().filter_map(due).min()
+        self.waiting.iter().filter_map(due).min()
     }
 
     /// The highest times that anything here waits for.
-    pub(super) fn wanted_times(&self) -> TimeVector {
+    pub(super) fn wanted_times(&self, cx: &Cx) -> TimeVector {
         let mut wanted = TimeVector::default();
-        for wait in &self.waits.waiting {
+        for wait in &self.waiting {
             match &wait.what {
                 Waiting::Commands(execution) => {
-                    let past = self.protocol(execution.keyspace).past(&execution.context.facts);
+                    let past = cx.protocol(execution.keyspace).past(&execution.context.facts);
                     if let Ok(ensue_protocol::Past::Times(times)) = past {
                         wanted.join(&times);
                     }
@@ -255,33 +155,105 @@ impl Partition {
         }
         wanted
     }
+}
 
-    /// What of a past is not here, in words.
-    pub(super) fn missing(&self, facts: &Opaque, keyspace: KeyspaceId) -> String {
-        let past = self.protocol(keyspace).past(facts);
-        let Ok(ensue_protocol::Past::Times(times)) = past else { return "updates".to_owned() };
-        self.missing_times(&times)
-    }
-
-    pub(super) fn missing_times(&self, times: &TimeVector) -> String {
-        let mut words = Vec::new();
-        for (datacenter, time) in times.entries() {
-            let here: LogicalTime = self.times.received.at(datacenter);
-            if datacenter != self.datacenter && here < time {
-                let behind_ms = time.ms().saturating_sub(here.ms());
-                words.push(match here {
-                    LogicalTime::ZERO => format!("{datacenter} has not been heard yet at {}", self.id),
-                    _ => format!("{datacenter} is {behind_ms} ms behind at {}", self.id),
-                });
-            }
-        }
-        words.join(", ")
-    }
-
+impl ReadCounts {
     /// A session's reads, and whether they were stale: a newer version was here and was not shown.
     pub(super) fn count_reads(&mut self, reads: usize, stale: bool) {
-        self.reads.reads += reads as u64;
-        self.reads.stale += u64::from(stale);
+        self.reads += reads as u64;
+        self.stale += u64::from(stale);
+    }
+}
+
+impl Reads {
+    /// A session asks with each number for one thing: what it asks anew, or withdraws by asking for nothing, is not waited for.
+    pub(super) fn on_await_times(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        from: Address,
+        check: u64,
+        times: TimeVector,
+    ) {
+        self.waits.forget(|asker, number| (asker, number) == (from, check));
+        if others.is_settled_here(cx, &times) {
+            let gone = others.failover.discarded.nowhere(cx, &times);
+            cx.send(from, Message::DependenciesMet { check, gone });
+        } else {
+            let since_us = cx.now.monotonic_us;
+            self.waits.waiting.push(Wait { since_us, what: Waiting::Times { from, check, times } });
+        }
+    }
+
+    /// The sessions of a core have given up what they waited for here.
+    pub(super) fn forget_waits_of(&mut self, others: &mut Others, core: Address) {
+        self.waits.forget(|asker, _| asker == core);
+        others.replication.replica_waits.retain(|(asker, _), _| *asker != core);
+    }
+
+    pub(super) fn on_read_slice(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        keyspaces: &mut Keyspaces,
+        slice: Slice,
+    ) {
+        // Nothing may be written here at or below the cut any more.
+        cx.observe(slice.cut.at(cx.datacenter));
+        self.read_slice(cx, others, keyspaces, slice);
+    }
+
+    fn read_slice(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces, slice: Slice) {
+        let now = cx.promise();
+        let protocol = cx.protocol(slice.keyspace);
+        if !protocol.has_all(&slice.cut, &others.stable_time.times.stability(cx, now)) {
+            return self.waits.wait(cx, Waiting::Slice(slice));
+        }
+        let Slice { from, read, keyspace, cut, commands } = slice;
+        let gone = !cut.covers(&others.stable_time.times.floor) && Rule::ForgottenMeansAgain.holds();
+        let lost = others.failover.discarded.tell_of_losses(cx, keyspace, &cut, from);
+        if gone {
+            // Whoever draws a cut below the floor has restarted, and forgotten what was stable.
+            let (received, floor) =
+                (others.stable_time.times.stable.clone(), others.stable_time.times.floor.clone());
+            cx.send(from, Message::Stable { received, floor, everywhere: Vec::new() });
+        }
+        let values = if gone || lost {
+            None
+        } else {
+            keyspaces.read_cut_values(cx, others, keyspace, &cut, &commands)
+        };
+        cx.send(from, Message::SliceRead { read, values });
+    }
+}
+
+impl Others {
+    /// Whether there is nothing to wait for: it is here, or it was lost.
+    fn is_settled_here(&self, cx: &Cx, times: &TimeVector) -> bool {
+        self.stable_time.times.received.covers_but(cx.datacenter, times)
+            || self.failover.discarded.loss_in(times).is_some()
+    }
+}
+
+impl Keyspaces {
+    /// The newest versions within a cut.
+    fn read_cut_values(
+        &mut self,
+        cx: &mut Cx,
+        others: &Others,
+        keyspace: KeyspaceId,
+        cut: &TimeVector,
+        commands: &[Args],
+    ) -> Option<AtValues> {
+        let predicate = ensue_protocol::VisibilityPredicate {
+            datacenter: cx.datacenter,
+            times: cut.clone(),
+            whole: true,
+        };
+        let at = cx.promise();
+        let (replies, observed) = self.read_all(cx, keyspace, commands, at, &Choice::Shown(predicate))?;
+        self.counts.count_reads(commands.len(), observed.stale);
+        Some(AtValues { replies, seen: others.facts_of(cx, keyspace, observed.sources) })
     }
 }
 
@@ -290,4 +262,81 @@ impl Partition {
 pub(crate) struct ReadCounts {
     pub(super) reads: u64,
     pub(super) stale: u64,
+}
+
+impl Executor<'_> {
+    /// Takes up what need not wait any longer.
+    pub(super) fn take_up_waits(&mut self) {
+        if !std::mem::take(&mut self.others.stable_time.times_rose) {
+            return;
+        }
+        self.others.answer_replica_waits(self.cx);
+        if self.reads.waits.waiting.is_empty() {
+            return;
+        }
+        for Wait { since_us, what } in std::mem::take(&mut self.reads.waits.waiting) {
+            let ready = match &what {
+                Waiting::Commands(execution) => {
+                    let mut facts = execution.context.facts.clone();
+                    self.others.stable_time.times.look(self.cx, execution.keyspace, &mut facts)
+                        != Choice::Wait
+                }
+                Waiting::Slice(slice) => {
+                    let now = self.cx.promise();
+                    self.cx
+                        .protocol(slice.keyspace)
+                        .has_all(&slice.cut, &self.others.stable_time.times.stability(self.cx, now))
+                }
+                Waiting::Times { times, .. } => self.others.is_settled_here(self.cx, times),
+            };
+            if !ready {
+                self.reads.waits.waiting.push(Wait { since_us, what });
+                continue;
+            }
+            self.reads.waits.waited_us += self.cx.now.monotonic_us - since_us;
+            match what {
+                Waiting::Commands(execution) => self.go_on(*execution),
+                Waiting::Slice(slice) => self.reads.read_slice(self.cx, self.others, self.keyspaces, slice),
+                Waiting::Times { from, check, times } => {
+                    let gone = self.others.failover.discarded.nowhere(self.cx, &times);
+                    self.cx.send(from, Message::DependenciesMet { check, gone });
+                }
+            }
+        }
+    }
+
+    /// Gives up what has waited too long.
+    pub(super) fn give_up_waits(&mut self) {
+        let now_us = self.cx.now.monotonic_us;
+        let (late, waiting) = std::mem::take(&mut self.reads.waits.waiting).into_iter().partition(|wait| {
+            let patience_us = match &wait.what {
+                Waiting::Commands(execution) => {
+                    1_000 * self.cx.protocol(execution.keyspace).needs().patience_ms
+                }
+                Waiting::Slice(slice) => 1_000 * self.cx.protocol(slice.keyspace).needs().patience_ms,
+                Waiting::Times { .. } => 1_000 * limits::CAUSAL_TIMEOUT_MS_MAX,
+            };
+            now_us.saturating_sub(wait.begun_us()) >= patience_us
+        });
+        self.reads.waits.waiting = waiting;
+        let late: Vec<Wait> = late;
+        for Wait { since_us, what } in late {
+            let mut execution = match what {
+                Waiting::Commands(execution) => execution,
+                Waiting::Slice(Slice { from, read, cut, .. }) => {
+                    let missing = self.others.stable_time.times.missing_times(self.cx, &cut);
+                    self.cx.send(from, Message::SliceLate { read, missing });
+                    continue;
+                }
+                Waiting::Times { .. } => continue,
+            };
+            self.reads.waits.given_up += 1;
+            self.reads.waits.waited_us += now_us - since_us;
+            let missing =
+                self.others.stable_time.times.missing(self.cx, &execution.context.facts, execution.keyspace);
+            let reply =
+                self.cx.protocol(execution.keyspace).timed_out(&mut execution.context.facts, &missing);
+            self.go_on_without(*execution, reply);
+        }
+    }
 }

@@ -2,160 +2,129 @@
 //!
 //! - On an answer of the present exchange: the state is consumed by the step, which leaves the next state behind.
 //! - On an answer of an earlier exchange, known by its sequence: nothing; its commands were answered with an error.
-//! - On a timeout, a refusal or a broken link: the commands of the exchange get their error, what waits for it elsewhere is
-//!   withdrawn, and the next ones begin.
+//! - On a timeout, a refusal or a broken link: the commands of the exchange get their error, what waits for it
+//!   elsewhere is withdrawn, and the next ones begin.
 
-use super::batch::Batch;
-use super::cut::CutReading;
+use super::admin::cluster_query::ClusterQuery;
+use super::admin::dead::Declaring;
+use super::commands::rename::Renaming;
+use super::cx::Cx;
 use super::failure::{Failure, Reason};
-use super::merge::TokenMerge;
-use super::parallel::Parallel;
-use super::read::{FirstRound, SecondRound};
-use super::replicas::ReplicaWait;
-use super::shared::{Fetch, Share};
-use super::survey::Survey;
-use super::turn::Turn;
-use super::write::WriteTransaction;
-use crate::Trace;
-use ensue_types::{CoreId, LogicalTime, PartitionId};
-use ensue_wire::Message;
+use super::step::Step;
+use super::{causal, commands, transactions};
+use ensue_types::{CoreId, PartitionId, Reply};
 
 /// The state of what is outstanding.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Exchange {
     #[default]
     None,
-    Batch(Batch),
-    FirstRound(Box<FirstRound>),
-    SecondRound(Box<SecondRound>),
-    Cut(Box<CutReading>),
-    Transaction(Box<WriteTransaction>),
-    Parallel(Box<Parallel>),
-    Fetch(Fetch),
-    Share(Share),
-    Merge(Box<TokenMerge>),
-    Replicas(Box<ReplicaWait>),
-    Survey(Box<Survey>),
+    Commands(commands::Exchange),
+    Transactions(transactions::Exchange),
+    Causal(causal::Exchange),
+    Admin(Box<ClusterQuery>),
+}
+
+/// What becomes of the answers to a plan.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Then {
+    /// They are the client's answer.
+    #[default]
+    Answer,
+    /// They are the answers of several commands of the client.
+    Each,
+    /// They are what the second half of `RENAME` writes.
+    Rename(Renaming),
+    /// They are what the second half of `CAUSAL DEAD` rests on, if it is confirmed.
+    Declare(Declaring),
 }
 
 impl Exchange {
     /// Partitions whose answer is still missing.
     fn unanswered(&self) -> Vec<PartitionId> {
         match self {
-            Exchange::None | Exchange::Survey(_) => Vec::new(),
-            Exchange::Batch(batch) => vec![batch.partition],
-            Exchange::FirstRound(round) => round.unanswered(),
-            Exchange::SecondRound(round) => round.unanswered(),
-            Exchange::Cut(cut) => vec![cut.first],
-            Exchange::Transaction(transaction) => vec![transaction.coordinator],
-            Exchange::Parallel(parallel) => parallel.unanswered(),
-            Exchange::Fetch(fetch) => vec![fetch.partition],
-            Exchange::Share(share) => vec![share.partition],
-            Exchange::Merge(merge) => merge.unanswered(),
-            Exchange::Replicas(wait) => wait.unanswered(),
+            Exchange::None | Exchange::Admin(_) => Vec::new(),
+            Exchange::Commands(exchange) => exchange.unanswered(),
+            Exchange::Transactions(exchange) => exchange.unanswered(),
+            Exchange::Causal(exchange) => exchange.unanswered(),
         }
     }
-}
 
-impl Exchange {
-    /// Partitions without which it comes to no end: those whose answers are missing, and those that they must ask. A
-    /// write
-    /// transaction that was begun is given its time: its coordinator goes on when a participant is back.
+    /// Partitions without which it comes to no end.
     fn needed(&self) -> Vec<PartitionId> {
         match self {
-            Exchange::Cut(cut) => cut.needed.clone(),
+            Exchange::Transactions(exchange) => exchange.needed(),
             _ => self.unanswered(),
         }
     }
-}
 
-impl Turn<'_> {
-    /// An answer that names this session.
-    pub(super) fn on_answer(&mut self, sequence: u64, time: LogicalTime, message: Message) {
-        let present = self.session.first_sequence..self.session.next_sequence;
-        if self.session.is_idle() || !present.contains(&sequence) {
-            return;
-        }
-        let share = (sequence - present.start) as usize;
-        self.see(time);
-        if let Message::Refused { reply, .. } = message {
-            match std::mem::take(&mut self.session.exchange) {
-                Exchange::Survey(survey) => survey.on_silence(self, share),
-                exchange => {
-                    self.session.exchange = exchange;
-                    self.fail(&Failure::Refused(reply));
-                }
-            }
-        } else {
-            self.step_exchange(share, time, message);
-        }
-        self.advance();
-    }
-
-    fn step_exchange(&mut self, share: usize, time: LogicalTime, message: Message) {
-        match std::mem::take(&mut self.session.exchange) {
-            Exchange::Batch(batch) => batch.on_answer(self, message),
-            Exchange::FirstRound(round) => round.on_answer(self, share, message),
-            Exchange::SecondRound(round) => round.on_answer(self, share, message),
-            Exchange::Cut(cut) => cut.on_answer(self, message),
-            Exchange::Transaction(transaction) => transaction.on_answer(self, message),
-            Exchange::Parallel(parallel) => parallel.on_answer(self, share, time, message),
-            Exchange::Fetch(fetch) => fetch.on_answer(self, message),
-            Exchange::Share(shared) => shared.on_answer(self, message),
-            Exchange::Replicas(wait) => wait.on_answer(self, share, message),
-            Exchange::Survey(survey) => survey.on_answer(self, share, message),
-            Exchange::Merge(merge) => merge.on_answer(self, share, message),
-            Exchange::None => self.unexpected(Exchange::None),
-        }
-    }
-
-    /// An answer of another kind than was asked for: dropped, and told.
-    pub(super) fn unexpected(&mut self, exchange: Exchange) {
-        self.session.exchange = exchange;
-        self.desk.trace(Trace::Refused { what: "an answer of another kind than was asked for" });
-    }
-
-    /// The time of the present exchange is over.
-    pub(super) fn expire(&mut self) {
-        match std::mem::take(&mut self.session.exchange) {
-            Exchange::Merge(merge) if merge.is_waiting() => merge.on_timeout(self),
-            Exchange::Replicas(wait) if wait.is_waiting() => wait.on_timeout(self),
-            Exchange::Survey(survey) => survey.on_timeout(self),
+    /// One of those that were asked refuses.
+    pub(super) fn on_refused(self, cx: &mut Cx<'_>, share: usize, reply: Reply) -> Step<Exchange> {
+        match self {
+            Exchange::Admin(query) => query.on_silence(cx, share).map(Exchange::from),
             exchange => {
-                let silent = exchange.unanswered().first().copied();
-                self.session.exchange = exchange;
-                self.fail_silent(silent.unwrap_or_default(), Reason::Timeout);
+                exchange.withdraw(cx);
+                Step::Failed(Failure::Refused(reply))
+            }
+        }
+    }
+
+    /// Its time is over.
+    pub(super) fn on_timeout(self, cx: &mut Cx<'_>) -> Step<Exchange> {
+        match self {
+            Exchange::Causal(exchange) => exchange.on_timeout(cx).map(Exchange::from),
+            Exchange::Admin(query) => query.on_timeout(cx).map(Exchange::from),
+            exchange => {
+                let silent = exchange.unanswered().first().copied().unwrap_or_default();
+                Step::Failed(cx.no_answer(silent, Reason::Timeout))
             }
         }
     }
 
     /// A core of this datacenter became unreachable.
-    pub(super) fn on_link_down(&mut self, core: CoreId) {
-        if let Exchange::Survey(_) = self.session.exchange {
-            if let Exchange::Survey(survey) = std::mem::take(&mut self.session.exchange) {
-                survey.on_link_down(self, core);
-            }
-            return self.advance();
+    pub(super) fn on_link_down(self, cx: &mut Cx<'_>, core: CoreId) -> Step<Exchange> {
+        if let Exchange::Admin(query) = self {
+            return query.on_link_down(cx, core).map(Exchange::from);
         }
-        let topology = &self.desk.config.topology;
-        let lost = |partition: &PartitionId| topology.owner(topology.datacenter, *partition) == core;
-        if let Some(partition) = self.session.exchange.needed().into_iter().find(lost) {
-            self.fail_silent(partition, Reason::LinkDown);
-            self.advance();
+        let lost = self.needed().into_iter().find(|partition| cx.core.owner(*partition) == core);
+        let Some(partition) = lost else { return Step::Waits(self) };
+        self.withdraw(cx);
+        Step::Failed(cx.no_answer(partition, Reason::LinkDown))
+    }
+
+    /// It is over before all have answered: nobody shall wait for its sake.
+    pub(super) fn withdraw(self, cx: &mut Cx<'_>) {
+        if let Exchange::Causal(exchange) = self {
+            exchange.withdraw(cx);
         }
     }
 
-    /// The present exchange is over before all have answered: nobody shall wait for its sake.
-    pub(super) fn withdraw(&mut self) {
-        match std::mem::take(&mut self.session.exchange) {
-            Exchange::Merge(merge) => drop(merge.end(self)),
-            Exchange::Replicas(wait) => wait.withdraw(self),
-            exchange => self.session.exchange = exchange,
-        }
+    /// Whether it ends when the client is gone.
+    pub(super) fn only_waits(&self) -> bool {
+        matches!(self, Exchange::Causal(exchange) if exchange.only_waits())
     }
+}
 
-    pub(super) fn fail_silent(&mut self, partition: PartitionId, reason: Reason) {
-        let datacenter = self.desk.config.topology.datacenter;
-        self.fail(&Failure::NoAnswer { datacenter, partition, reason });
+impl From<commands::Exchange> for Exchange {
+    fn from(exchange: commands::Exchange) -> Exchange {
+        Exchange::Commands(exchange)
+    }
+}
+
+impl From<transactions::Exchange> for Exchange {
+    fn from(exchange: transactions::Exchange) -> Exchange {
+        Exchange::Transactions(exchange)
+    }
+}
+
+impl From<causal::Exchange> for Exchange {
+    fn from(exchange: causal::Exchange) -> Exchange {
+        Exchange::Causal(exchange)
+    }
+}
+
+impl From<Box<ClusterQuery>> for Exchange {
+    fn from(query: Box<ClusterQuery>) -> Exchange {
+        Exchange::Admin(query)
     }
 }

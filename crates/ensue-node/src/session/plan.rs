@@ -3,10 +3,13 @@
 //! Each command becomes pieces, one for each owner of its keys, numbered in the order of the commands: the number
 //! travels with the piece and comes back with its answer. Nothing is sent here.
 
-use super::combine::Combination;
-use super::failure::UNANSWERED;
+pub(super) mod combine;
+
+use crate::evaluate::ANSWER_TOO_LONG;
+use crate::session::failure::UNANSWERED;
+use combine::Combination;
 use ensue_resp::{Combine, CommandSpec, Request, Route};
-use ensue_types::{Args, Part, PartitionId, Reply, partition_of};
+use ensue_types::{Args, KeyspaceId, Part, PartitionId, Reply, partition_of};
 use std::collections::BTreeMap;
 
 /// The commands, cut.
@@ -14,13 +17,23 @@ use std::collections::BTreeMap;
 pub(super) struct Plan {
     partitions: u16,
     /// One an owner, in the order in which the commands name them.
-    pub(super) parts: Vec<Part>,
+    parts: Vec<Part>,
     places: BTreeMap<PartitionId, usize>,
     pieces: Vec<Piece>,
     commands: Vec<Planned>,
     shape: Shape,
+    /// Where it is executed, if that is not by a transaction.
+    keyspaces: Keyspaces,
     /// Whether a command among them may change something.
-    pub(super) writes: bool,
+    writes: bool,
+}
+
+/// The keyspaces in which the parts of a plan are executed in parallel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keyspaces {
+    Selected,
+    One(KeyspaceId),
+    All,
 }
 
 /// What the answers of the commands become.
@@ -64,6 +77,7 @@ impl Plan {
             pieces: Vec::new(),
             commands: Vec::new(),
             shape: Shape::Single,
+            keyspaces: Keyspaces::Selected,
             writes: false,
         }
     }
@@ -104,8 +118,20 @@ impl Plan {
         }
     }
 
+    /// The plan of one command that all partitions get, each of them whole.
+    pub(super) fn fan_out(how: Combination, writes: bool, partitions: u16, args: &Args) -> Plan {
+        let mut plan = Plan::single(partitions);
+        plan.add_for_each(how, writes, (0..partitions).map(PartitionId), args);
+        plan
+    }
+
+    /// The same, executed in these keyspaces.
+    pub(super) fn in_keyspaces(self, keyspaces: Keyspaces) -> Plan {
+        Plan { keyspaces, ..self }
+    }
+
     /// Adds a command for these partitions, each of which gets it whole.
-    pub(super) fn add_everywhere(
+    pub(super) fn add_for_each(
         &mut self,
         how: Combination,
         writes: bool,
@@ -166,13 +192,33 @@ impl Plan {
         self.pieces.push(Piece { command: self.commands.len(), places });
     }
 
+    /// One an owner, in the order in which the commands name them.
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The parts, to be sent as a whole: what is left puts the answers together.
+    pub(super) fn take_parts(&mut self) -> Vec<Part> {
+        std::mem::take(&mut self.parts)
+    }
+
+    /// Where it is executed, if that is not by a transaction.
+    pub(super) fn keyspaces(&self) -> Keyspaces {
+        self.keyspaces
+    }
+
+    /// Whether a command of it may change something.
+    pub(super) fn writes(&self) -> bool {
+        self.writes
+    }
+
     /// The commands of one part, copied: they are needed again if there is another round.
     pub(super) fn commands_of(&self, part: usize) -> Vec<Args> {
         self.parts[part].commands.iter().map(|(_, args)| args.clone()).collect()
     }
 
     /// The commands of a plan in which each is whole, in their order.
-    pub(super) fn commands_in_order(&self) -> Vec<Args> {
+    fn commands_in_order(&self) -> Vec<Args> {
         let mut commands: Vec<&(u32, Args)> = self.parts.iter().flat_map(|part| &part.commands).collect();
         commands.sort_unstable_by_key(|(piece, _)| *piece);
         commands.into_iter().map(|(_, args)| args.clone()).collect()
@@ -192,6 +238,18 @@ impl Plan {
             Shape::Array => Reply::Array(replies),
             Shape::Ok => replies.into_iter().find(Reply::is_error).unwrap_or(Reply::OK),
         }
+    }
+
+    /// The answers of commands that were put together though the client did not ask for that, and those that are
+    /// executed again, since their answers were too long together; the first of them is alone then, or its answer is
+    /// too long by itself.
+    pub(super) fn into_each(self, answers: Answers) -> (Vec<Reply>, Vec<Args>) {
+        let commands = self.commands_in_order();
+        let mut replies = self.into_replies(answers);
+        let too_long = replies.iter().position(|reply| *reply == ANSWER_TOO_LONG).filter(|&place| place > 0);
+        let Some(place) = too_long else { return (replies, Vec::new()) };
+        replies.truncate(place);
+        (replies, commands.into_iter().skip(place).collect())
     }
 
     /// The answer of each command.
@@ -218,9 +276,9 @@ impl Plan {
 pub(super) struct Answers(Vec<Option<Reply>>);
 
 impl Answers {
-    /// The answers of one part from this command on, in the order of its commands.
-    pub(super) fn put_part(&mut self, part: &Part, first: usize, replies: Vec<Reply>) {
-        for ((piece, _), reply) in part.commands.iter().skip(first).zip(replies) {
+    /// The answers of one part, in the order of its commands.
+    pub(super) fn put_part(&mut self, part: &Part, replies: Vec<Reply>) {
+        for ((piece, _), reply) in part.commands.iter().zip(replies) {
             self.put(*piece, reply);
         }
     }

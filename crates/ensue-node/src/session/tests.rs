@@ -3,8 +3,8 @@
 mod batch;
 mod causal;
 mod connection;
-mod everywhere;
 mod failures;
+mod fan_out;
 mod links;
 mod multi;
 mod performance;
@@ -20,7 +20,7 @@ use crate::{AppendFsync, NodeConfig, Topology, Trace};
 use bytes::Bytes;
 use ensue_types::{
     Args, Context, CoreId, DatacenterId, LogicalTime, Now, Opaque, OperationId, PartitionId, Position, Reply,
-    RequestId, Rules, SessionId, Source, Stamp, partition_of,
+    RequestId, SessionId, Source, Stamp, partition_of,
 };
 use ensue_wire::{Address, Envelope, FirstValues, Message};
 use std::collections::VecDeque;
@@ -57,6 +57,7 @@ fn config() -> NodeConfig {
             datacenters: vec![datacenter("dc1"), datacenter("dc2")],
         },
         core: CoreId(0),
+        registry: &ensue_protocol::REGISTRY,
         protocols: ["eiger", "eiger", "eventual"].map(String::from).to_vec(),
         handlers: Vec::new(),
         append_fsync: AppendFsync::default(),
@@ -70,7 +71,6 @@ fn config() -> NodeConfig {
         directives: vec![("appendonly".into(), "yes".into()), ("save".into(), String::new())],
         info: vec![("tcp_port".into(), "6379".into())],
         tuning: Tuning::default(),
-        rules: Rules::default(),
     }
 }
 
@@ -227,8 +227,7 @@ fn words(args: &Args) -> String {
 
 /// Facts of the protocol that name these operations.
 fn facts(operations: &[(u8, u16, u64)]) -> Opaque {
-    let protocol =
-        ensue_protocol::by_name("eiger", Default::default(), ensue_types::Rules::default()).expect("known");
+    let protocol = ensue_protocol::by_name("eiger", Default::default()).expect("known");
     let source = |&(datacenter, partition, position): &(u8, u16, u64)| Source {
         operation: OperationId {
             datacenter: DatacenterId(datacenter),
@@ -241,7 +240,7 @@ fn facts(operations: &[(u8, u16, u64)]) -> Opaque {
     };
     let sources: Vec<Source> = operations.iter().map(source).collect();
     let mut facts = Opaque::default();
-    protocol.observe(&mut facts, &sources);
+    protocol.record_reads(&mut facts, &sources, &[]);
     facts
 }
 

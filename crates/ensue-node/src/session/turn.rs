@@ -6,196 +6,229 @@
 //! - When the turn is used up, by bytes of answers or because a partition says so: the rest waits for the next one.
 //! - With a shared context: fetch it before each of the first two, merge it back before answering.
 //!
-//! Answers are encoded in the order of the commands and leave together when the turn ends.
+//! Answers are encoded in the order of the commands and leave together when the turn ends. This is the only place that
+//! knows more than one of the parts: it gives each what it owns, and goes on by the `Step` that comes back.
 
-use super::SessionOutput;
-use super::connection::{Asked, Life, Session};
-use super::desk::Desk;
-use super::exchange::Exchange;
+use super::admin::dead::Declaring;
+use super::admin::{cluster_query, config};
+use super::causal::{self, shared};
+use super::commands::batch::Run;
+use super::commands::parallel::Parallel;
+use super::commands::rename::Renaming;
+use super::commands::{fan_out, local};
+use super::connection::{Life, Parts, Session};
+use super::core_state::CoreState;
+use super::cx::Cx;
+use super::exchange::{Exchange, Then};
 use super::failure::Failure;
-use super::parallel::Then;
-use super::plan::Plan;
-use super::write_marks::{BATCH_COMMANDS_MAX, WriteMarks};
-use ensue_protocol::SnapshotReads;
+use super::output::SessionOutput;
+use super::plan::{Answers, Plan};
+use super::requests::Asked;
+use super::step::Step;
+use super::transactions::multi::{InMulti, Multi};
+use super::transactions::{self, write};
+use crate::evaluate::within_bound;
 use ensue_resp::{CommandError, CommandSpec, Route};
-use ensue_types::{
-    Args, Context, KeyspaceId, LogicalTime, Now, PartitionId, Reply, RequestId, Rule, partition_of,
-};
+use ensue_types::{Args, CoreId, Dependency, LogicalTime, Now, Reply, Rule};
 use ensue_wire::Message;
 
 /// A session at work.
 pub(super) struct Turn<'a> {
-    pub(super) now: Now,
-    pub(super) session: &'a mut Session,
-    pub(super) desk: &'a mut Desk,
+    cx: Cx<'a>,
+    session: &'a mut Parts,
 }
 
-/// Neighbouring commands at the front of the queue that one partition can execute together.
-#[derive(Clone, Debug)]
-pub(super) struct Run {
-    pub(super) partition: PartitionId,
-    pub(super) commands: usize,
-    pub(super) writes: WriteMarks,
-    latest: &'static str,
+/// What happens to a session.
+impl<'a> Turn<'a> {
+    pub(super) fn new(now: Now, session: &'a mut Session, core: &'a mut CoreState) -> Turn<'a> {
+        let Session { contexts, requests, parts } = session;
+        Turn { cx: Cx { now, core, contexts, requests }, session: parts }
+    }
+
+    /// A turn, and commands in the order of the client.
+    pub(super) fn on_commands(&mut self, commands: Vec<Args>) {
+        if self.session.life != Life::Open {
+            return;
+        }
+        if !commands.is_empty() {
+            self.session.client.on_commands(self.cx.now);
+        }
+        self.session.queue.begin_turn(commands);
+        self.advance();
+    }
+
+    /// Nothing that follows can be read.
+    pub(super) fn on_framing_lost(&mut self, error: String) {
+        self.session.queue.on_framing_lost(error);
+        self.advance();
+    }
+
+    /// An answer that names this session.
+    pub(super) fn on_answer(&mut self, sequence: u64, time: LogicalTime, message: Message) {
+        if self.session.is_idle() {
+            return;
+        }
+        let Some(share) = self.cx.requests.share(sequence) else { return };
+        self.cx.contexts.observe(time);
+        let (cx, session) = (&mut self.cx, &mut *self.session);
+        match (std::mem::take(&mut session.exchange), message) {
+            (exchange, Message::Refused { reply, .. }) => {
+                let step = exchange.on_refused(cx, share, reply);
+                self.follow(step);
+            }
+            (Exchange::Commands(exchange), message) => {
+                let step = exchange.on_answer(cx, &mut session.queue, share, time, message);
+                self.follow(step);
+            }
+            (Exchange::Transactions(exchange), message) => {
+                let step = exchange.on_answer(cx, share, message);
+                self.follow(step);
+            }
+            (Exchange::Causal(exchange), message) => {
+                let step = exchange.on_answer(cx, &mut session.shared, share, message);
+                self.follow(step);
+            }
+            (Exchange::Admin(query), message) => {
+                let step = query.on_answer(cx, share, message);
+                self.follow(step);
+            }
+            (Exchange::None, _) => {}
+        }
+        self.advance();
+    }
+
+    /// A partition has applied what a merged token depends on, but for what is gone.
+    pub(super) fn on_dependencies_met(&mut self, check: u64, time: LogicalTime, gone: &[Dependency]) {
+        self.cx.contexts.observe(time);
+        match std::mem::take(&mut self.session.exchange) {
+            Exchange::Causal(causal::Exchange::Merge(merge)) => {
+                let step = merge.on_dependencies_met(&mut self.cx, check, gone);
+                self.follow(step);
+                self.advance();
+            }
+            exchange => self.session.exchange = exchange,
+        }
+    }
+
+    /// A core of this datacenter became unreachable.
+    pub(super) fn on_link_down(&mut self, core: CoreId) {
+        let exchange = std::mem::take(&mut self.session.exchange);
+        let step = exchange.on_link_down(&mut self.cx, core);
+        self.follow(step);
+        self.advance();
+    }
+
+    /// A timer of this session has expired: its exchange times out, or is looked at again later.
+    pub(super) fn on_timer(&mut self) {
+        if self.cx.requests.on_timer(&mut self.cx.core.timers, self.cx.now) {
+            let exchange = std::mem::take(&mut self.session.exchange);
+            let step = exchange.on_timeout(&mut self.cx);
+            self.follow(step);
+            self.advance();
+        }
+    }
+
+    /// The client is gone: what it had asked goes on, but for what only waits and what only reads.
+    pub(super) fn on_gone(&mut self) {
+        self.session.life = Life::Gone;
+        self.session.queue.retain_writes();
+        if self.session.exchange.only_waits() {
+            std::mem::take(&mut self.session.exchange).withdraw(&mut self.cx);
+            self.end_exchange();
+        }
+        if self.session.is_idle() {
+            self.advance();
+        }
+    }
+
+    /// The answers so far leave, then the connection closes; what it had asked beyond is forgotten.
+    pub(super) fn close(&mut self) {
+        self.flush();
+        self.session.queue.clear();
+        if self.session.life == Life::Open {
+            self.session.life = Life::Closing;
+            self.cx.core.output(SessionOutput::Disconnect { session: self.session.client.id() });
+        }
+    }
 }
 
+/// From the queue to a part.
 impl Turn<'_> {
     /// Takes commands until the queue is empty, the turn is used up or an exchange is outstanding; then hands out the
     /// answers.
-    pub(super) fn advance(&mut self) {
-        let bytes_max = self.desk.config.tuning.turn_answer_bytes;
+    fn advance(&mut self) {
+        let bytes_max = self.cx.core.config.tuning.turn_answer_bytes;
         while self.session.is_idle()
             && !self.session.queue.is_empty()
             && !self.session.has_used_its_turn(bytes_max)
         {
-            self.step();
+            self.take_commands();
         }
         if self.session.is_idle() && self.session.queue.is_empty() {
-            if let Some(error) = self.session.broke.take() {
-                ensue_resp::encode(
-                    &Reply::Error(error.into()),
-                    self.session.version,
-                    &mut self.session.bytes,
-                );
+            if let Some(error) = self.session.queue.take_framing_error() {
+                self.session.replies.push_error(self.session.client.version(), error);
                 self.close();
             }
         }
         self.flush();
     }
 
-    fn step(&mut self) {
-        let in_order = self.session.multi.is_none() && self.session.authenticated && !self.desk.stopping;
-        if in_order {
-            if let Some(run) = self.run() {
-                self.session.latest = run.latest;
-                if self.must_fetch() {
-                    return self.fetch_shared(run.commands);
-                }
-                if let Some(count) = self.read_run(&run) {
-                    return self.read_together(count);
-                }
-                return self.send_batch(run);
+    fn take_commands(&mut self) {
+        let session = &mut *self.session;
+        let in_multi = session.multi.is_some();
+        if session.client.is_authenticated() && !self.cx.core.is_stopping() {
+            let run = if in_multi { None } else { Run::find(&self.cx, &session.queue) };
+            if let Some(run) = run {
+                return self.run(run);
             }
-        }
-        if self.must_fetch() && self.uses_context() {
-            return self.fetch_shared(1);
+            let uses_context = |args| shared::uses_context(args, in_multi);
+            if session.shared.must_fetch(&self.cx) && session.queue.front().is_some_and(uses_context) {
+                return self.fetch(1);
+            }
         }
         let Some(args) = self.session.queue.pop_front() else { return };
-        self.desk.counters.commands += 1;
+        self.cx.core.counters.commands += 1;
         self.command(args);
         if self.session.is_idle() {
-            self.session.fresh = false;
+            self.session.shared.on_step_done();
         }
     }
 
-    /// The longest run at the front of the queue; none if the first command is not of one partition.
-    fn run(&self) -> Option<Run> {
-        let spread = self.desk.spread(self.session.keyspace);
-        let mut run: Option<Run> = None;
-        let mut bytes = 0;
-        for args in self.session.queue.iter().take(BATCH_COMMANDS_MAX) {
-            let Some((spec, owner)) = single_owner(args, spread).filter(|(spec, _)| self.has_owner(spec))
-            else {
-                break;
-            };
-            bytes += args.iter().map(|argument| argument.len()).sum::<usize>();
-            let run = match &mut run {
-                None => run.insert(Run {
-                    partition: owner,
-                    commands: 0,
-                    writes: WriteMarks::default(),
-                    latest: spec.name,
-                }),
-                // One command may be longer, and then travels alone.
-                Some(run) if run.partition == owner && bytes <= BATCH_BYTES_MAX => run,
-                Some(_) => break,
-            };
-            if spec.is_write() {
-                run.writes.mark(run.commands);
-            }
-            run.commands += 1;
-            run.latest = spec.name;
+    /// Neighbouring commands that one partition can execute together.
+    fn run(&mut self, run: Run) {
+        let session = &mut *self.session;
+        session.client.on_command(run.latest());
+        if session.shared.must_fetch(&self.cx) {
+            return self.fetch(run.commands());
         }
-        run
-    }
-
-    /// Whether a command has its owner in this keyspace: `BRANCH` has one only where there are branches.
-    fn has_owner(&self, spec: &CommandSpec) -> bool {
-        spec.route != Route::Owner || self.desk.protocol(self.session.keyspace).needs().branches
-    }
-
-    fn no_branches(&mut self) {
-        let keyspace = self.session.keyspace;
-        let protocol = self.desk.protocol(keyspace).name();
-        let words = format!("NOBRANCHES keyspace {} has no branches: its protocol is {protocol}", keyspace.0);
-        self.reply(&Reply::Error(words.into()));
-    }
-
-    /// How many neighbouring reads can be read as of one moment instead of one owner after the other.
-    fn read_run(&self, run: &Run) -> Option<usize> {
-        let queue = &self.session.queue;
-        let only_reads = run.commands < queue.len() && run.writes == WriteMarks::default();
-        let snapshots = self.desk.protocol(self.session.keyspace).capabilities().snapshot_reads;
-        // A cut may lie in the past, and a plain read should not.
-        if !only_reads || snapshots != SnapshotReads::TwoRounds {
-            return None;
-        }
-        let spread = self.desk.spread(self.session.keyspace);
-        let is_read = |args: &&Args| {
-            single_owner(args, spread).is_some_and(|(spec, _)| !spec.is_write() && spec.route == Route::Key)
-        };
-        let count = queue.iter().take(BATCH_COMMANDS_MAX).take_while(is_read).count();
-        (count > run.commands).then_some(count)
-    }
-
-    /// Reads of several owners, in whichever order they are evaluated: they see one moment.
-    fn read_together(&mut self, count: usize) {
-        let mut plan = Plan::each(self.desk.spread(self.session.keyspace));
-        for args in self.session.queue.drain(..count) {
-            if let Some(spec) = args.first().and_then(|name| ensue_resp::lookup(name)) {
-                plan.add(spec, args);
+        match run.take_reads(&mut self.cx, &mut session.queue) {
+            // Reads of several owners, in whichever order they are evaluated: they see one moment.
+            Some(plan) if Rule::PipelinedReadsAreOne.holds() => self.read(plan, Then::Each),
+            Some(plan) => self.execute(plan, Then::Each),
+            None => {
+                let step = run.send(&mut self.cx, &mut session.queue);
+                self.follow(step);
             }
         }
-        self.desk.counters.commands += count as u64;
-        self.ask(count);
-        if !self.desk.config.rules.hold(Rule::PipelinedReadsAreOne) {
-            return self.read_in_parallel(plan, Then::Each);
-        }
-        self.read(plan, Then::Each);
     }
 
-    fn must_fetch(&self) -> bool {
-        !self.session.fresh && self.shares_context()
-    }
-
-    /// Whether the command at the front reads or changes the session's context.
-    fn uses_context(&self) -> bool {
-        let Some(args) = self.session.queue.front() else { return false };
-        let Some(spec) = args.first().and_then(|name| ensue_resp::lookup(name)) else { return false };
-        if !self.session.authenticated || self.desk.stopping {
-            return false;
-        }
-        match (spec.name, &self.session.multi) {
-            ("exec", Some(_)) => true,
-            (_, Some(_)) => false,
-            ("causal", None) => args.get(1).is_some_and(|word| {
-                [&b"token"[..], b"merge", b"wait"].iter().any(|name| word.eq_ignore_ascii_case(name))
-            }),
-            (_, None) => spec.route != Route::Session,
-        }
+    /// Fetches the shared context for the next so many commands.
+    fn fetch(&mut self, commands: usize) {
+        let step = self.session.shared.fetch(&mut self.cx, commands);
+        self.follow(step);
     }
 
     /// One command that is no part of a run.
     fn command(&mut self, args: Args) {
         let spec = args.first().and_then(|name| ensue_resp::lookup(name));
         if let Some(spec) = spec {
-            self.session.latest = spec.name;
+            self.session.client.on_command(spec.name);
         }
         let open = spec.is_some_and(|spec| spec.flags.contains(ensue_resp::Flags::NO_AUTH));
-        if !self.session.authenticated && !open {
+        if !self.session.client.is_authenticated() && !open {
             return self.reply(&NOAUTH);
         }
-        if self.desk.stopping {
+        if self.cx.core.is_stopping() {
             return self.reply(&STOPPING);
         }
         if self.session.multi.is_some() {
@@ -206,201 +239,212 @@ impl Turn<'_> {
             return self.reply(&CommandError::wrong_arity(spec.name).reply());
         }
         match spec.route {
-            Route::Session => self.session_command(spec, args),
-            Route::Owner => self.no_branches(),
-            Route::Everywhere => self.everywhere(spec, args),
-            Route::Rename => self.rename(args),
-            Route::Key | Route::Split(_) => self.split_command(spec, args),
+            Route::Session => self.session_command(spec, &args),
+            Route::Owner => self.reply(&local::no_branches(&self.cx)),
+            Route::Key | Route::Split(_) => {
+                let step = transactions::on_command(&mut self.cx, spec, args);
+                self.follow(step);
+            }
+            Route::Everywhere => match fan_out::plan(&self.cx, spec, args) {
+                Err(refusal) => self.reply(&refusal),
+                Ok(plan) => {
+                    // It walks all rows.
+                    self.session.queue.end_turn();
+                    self.cx.requests.ask(1);
+                    self.execute(plan, Then::Answer);
+                }
+            },
+            Route::Rename => {
+                let (renaming, plan) = Renaming::begin(self.cx.spread(), &args);
+                self.cx.requests.ask(1);
+                self.read(plan, Then::Rename(renaming));
+            }
         }
     }
 
-    /// Gives every command of the exchange its error, and goes on with what follows.
-    pub(super) fn fail(&mut self, failure: &Failure) {
-        if matches!(self.session.exchange, Exchange::Fetch(_)) {
-            // Its commands were not taken from the queue yet.
-            let count = self.session.asked.count.min(self.session.queue.len());
-            self.desk.counters.commands += count as u64;
-            self.session.queue.drain(..count);
+    fn command_in_multi(&mut self, spec: Option<&'static CommandSpec>, args: Args) {
+        let Some(multi) = &mut self.session.multi else { return };
+        match multi.on_command(self.cx.contexts, spec, args) {
+            InMulti::Answered(reply) => self.reply(&reply),
+            InMulti::Outside(spec, args) => self.session_command(spec, &args),
+            InMulti::Discard => {
+                self.session.multi = None;
+                self.reply(&Reply::OK);
+            }
+            InMulti::Exec => {
+                let (now, multi) = (self.cx.now, std::mem::take(multi));
+                self.session.multi = None;
+                let answer = |spec: &CommandSpec, args: &Args| local::answer(now, spec, args);
+                let step = transactions::exec(&mut self.cx, multi, answer);
+                self.follow(step);
+            }
         }
-        self.withdraw();
+    }
+
+    /// A command that the session answers itself, or that asks about it or its datacenter.
+    fn session_command(&mut self, spec: &'static CommandSpec, args: &Args) {
+        let (cx, session) = (&mut self.cx, &mut *self.session);
+        let reply = match spec.name {
+            "auth" => session.client.auth(&cx.core.config, args),
+            "hello" => session.client.hello(&cx.core.config, args),
+            "config" => config::on_command(cx.core, args),
+            "select" => local::select(cx.contexts, args),
+            "client" => {
+                let activity = session.activity(cx.keyspace());
+                let step = session.client.on_client_command(cx, activity, args);
+                return self.follow(step);
+            }
+            "info" => {
+                let step = cluster_query::info(cx, args);
+                return self.follow(step);
+            }
+            "causal" => return self.causal_command(args),
+            "multi" => {
+                session.multi = Some(Multi::default());
+                Reply::OK
+            }
+            "quit" => {
+                self.reply(&Reply::OK);
+                return self.close();
+            }
+            "reset" => {
+                session.client.reset(cx.core.config.password.is_none());
+                session.multi = None;
+                session.shared.leave();
+                cx.contexts.reset();
+                Reply::Status("RESET".into())
+            }
+            _ => local::answer(cx.now, spec, args),
+        };
+        self.reply(&reply);
+    }
+
+    fn causal_command(&mut self, args: &Args) {
+        match Declaring::begin(self.cx.core, args) {
+            Some(Ok((declaring, plan))) => {
+                self.cx.requests.ask(1);
+                self.execute(plan, Then::Declare(declaring));
+            }
+            Some(Err(refusal)) => self.reply(&refusal),
+            None => {
+                let step = causal::command::on_command(&mut self.cx, &mut self.session.shared, args);
+                self.follow(step);
+            }
+        }
+    }
+}
+
+/// From what a part comes to, to the next part or to the client.
+impl Turn<'_> {
+    fn follow<E: Into<Exchange>>(&mut self, step: Step<E>) {
+        match step {
+            Step::Answered(replies) => self.answer(&replies),
+            Step::Completed(replies) => self.complete(replies),
+            Step::Gathered(plan, answers) => self.finish(plan, answers),
+            Step::InParallel(plan) => {
+                let step = Parallel::begin(&mut self.cx, plan);
+                self.follow(step);
+            }
+            Step::Waits(exchange) => self.session.exchange = exchange.into(),
+            Step::Failed(failure) => self.fail(&failure),
+            Step::Ready => {}
+        }
+    }
+
+    /// Has the parts of a plan read.
+    fn read(&mut self, plan: Plan, then: Then) {
+        self.session.then = then;
+        let step = transactions::read(&mut self.cx, plan);
+        self.follow(step);
+    }
+
+    /// Has the parts of a plan executed in parallel.
+    fn execute(&mut self, plan: Plan, then: Then) {
+        self.session.then = then;
+        self.follow(Step::<Exchange>::InParallel(plan));
+    }
+
+    /// The owners have answered everything in a plan.
+    fn finish(&mut self, plan: Plan, answers: Answers) {
+        match std::mem::take(&mut self.session.then) {
+            Then::Answer => self.complete(vec![within_bound(plan.assemble(answers))]),
+            Then::Each => {
+                let (replies, rest) = plan.into_each(answers);
+                if !rest.is_empty() {
+                    self.session.queue.put_back(&mut self.cx, rest);
+                }
+                self.complete(replies);
+            }
+            Then::Rename(renaming) => {
+                match renaming.into_write(self.cx.spread(), plan.into_replies(answers)) {
+                    Err(reply) => self.complete(vec![reply]),
+                    Ok(plan) => {
+                        let step = write::write(&mut self.cx, plan, "rename", false);
+                        self.follow(step);
+                    }
+                }
+            }
+            Then::Declare(declaring) => {
+                match declaring.into_declaration(self.cx.core, plan.assemble(answers)) {
+                    Err(reply) => self.complete(vec![reply]),
+                    Ok(plan) => self.execute(plan, Then::Answer),
+                }
+            }
+        }
+    }
+
+    /// The exchange has its answers: to the client, or first into the shared context.
+    fn complete(&mut self, replies: Vec<Reply>) {
+        if !self.session.shared.is_used(&self.cx) {
+            return self.answer(&replies);
+        }
+        let step = self.session.shared.merge(&mut self.cx, replies);
+        self.follow(step);
+    }
+
+    /// Ends the exchange and encodes its answers.
+    fn answer(&mut self, replies: &[Reply]) {
+        self.end_exchange();
+        self.session.replies.push_all(self.session.client.version(), replies);
+    }
+
+    /// The answer to one command that the session knows itself.
+    fn reply(&mut self, reply: &Reply) {
+        self.session.replies.push(self.session.client.version(), reply);
+    }
+
+    /// Gives every command of the exchange its error, and goes on with what follows.
+    fn fail(&mut self, failure: &Failure) {
         let asked = self.end_exchange();
+        if asked.queued {
+            let dropped = self.session.queue.drop_front(asked.count);
+            self.cx.core.counters.commands += dropped as u64;
+        }
         for index in 0..asked.count {
             self.reply(&failure.reply(asked.writes.is_marked(index)));
         }
     }
 
-    /// The exchange has its answers: to the client, or first into the shared context.
-    pub(super) fn complete(&mut self, replies: Vec<Reply>) {
-        if self.shares_context() {
-            return self.merge_shared(replies);
-        }
-        self.answer(&replies);
-    }
-
-    /// Ends the exchange and encodes its answers.
-    pub(super) fn answer(&mut self, replies: &[Reply]) {
-        self.end_exchange();
-        let session = &mut *self.session;
-        session.bytes.reserve(replies.len() * REPLY_BYTES_EXPECTED);
-        for reply in replies {
-            ensue_resp::encode(reply, session.version, &mut session.bytes);
-        }
-        session.answered += replies.len() as u32;
-    }
-
-    /// The answer to one command that the session knows itself.
-    pub(super) fn reply(&mut self, reply: &Reply) {
-        ensue_resp::encode(reply, self.session.version, &mut self.session.bytes);
-        self.session.answered += 1;
-    }
-
-    /// Begins an exchange of so many shares that is given up after this time.
-    pub(super) fn begin_exchange(&mut self, exchange: Exchange, shares: usize, timeout_ms: u64) {
-        self.session.exchange = exchange;
-        self.session.first_sequence = self.session.next_sequence;
-        self.session.next_sequence += shares as u64;
-        self.set_deadline(self.now.monotonic_us.saturating_add(timeout_ms.saturating_mul(1_000)));
-    }
-
-    /// As `begin_exchange`, with the time that every request has.
-    pub(super) fn begin_request(&mut self, exchange: Exchange, shares: usize) {
-        let timeout_ms = self.desk.config.tuning.request_timeout_ms;
-        self.begin_exchange(exchange, shares, timeout_ms);
-    }
-
-    /// The commands of a client that the coming exchange will answer; none of them has changed anything yet.
-    pub(super) fn ask(&mut self, count: usize) {
-        self.session.asked = Asked { count, writes: WriteMarks::default() };
-    }
-
     fn end_exchange(&mut self) -> Asked {
         self.session.exchange = Exchange::None;
-        self.session.first_sequence = self.session.next_sequence;
-        self.session.deadline_us = None;
-        self.session.fresh = false;
-        std::mem::take(&mut self.session.asked)
-    }
-
-    fn set_deadline(&mut self, deadline_us: u64) {
-        let session = &mut *self.session;
-        session.deadline_us = Some(deadline_us);
-        if session.watched_us.is_some_and(|watched| watched <= deadline_us) {
-            return;
-        }
-        if let Some(later) = session.watched_us.replace(deadline_us) {
-            self.desk.timers.remove(&(later, session.id));
-        }
-        self.desk.timers.insert((deadline_us, session.id));
-    }
-
-    /// A timer of this session has rung: gives up an exchange whose time is over, or looks again later.
-    pub(super) fn on_timer(&mut self) {
-        self.session.watched_us = None;
-        match self.session.deadline_us {
-            Some(deadline) if deadline <= self.now.monotonic_us => {
-                self.expire();
-                self.advance();
-            }
-            Some(deadline) => self.set_deadline(deadline),
-            None => {}
-        }
-    }
-
-    /// The name of the share's request.
-    pub(super) fn request(&self, share: usize) -> RequestId {
-        self.desk.request(self.session.id, self.session.first_sequence + share as u64)
-    }
-
-    /// Sends to a partition of this datacenter, at the time of the session's past in the selected keyspace.
-    pub(super) fn send(&mut self, partition: PartitionId, message: Message) {
-        self.send_in(self.session.keyspace, partition, message);
-    }
-
-    pub(super) fn send_in(&mut self, keyspace: KeyspaceId, partition: PartitionId, message: Message) {
-        let time = self.session.contexts[usize::from(keyspace.0)].time;
-        let to = self.desk.partition_address(partition);
-        self.desk.send(to, time, message);
-    }
-
-    /// The context that came back with an answer is the session's.
-    pub(super) fn take_context(&mut self, context: Context) {
-        let own = self.session.context_mut();
-        own.time = own.time.max(context.time);
-        own.facts = context.facts;
-    }
-
-    /// The session has seen this time.
-    pub(super) fn see(&mut self, time: LogicalTime) {
-        let context = self.session.context_mut();
-        context.time = context.time.max(time);
-    }
-
-    /// The answers so far leave, then the connection closes; what it had asked beyond is forgotten.
-    pub(super) fn close(&mut self) {
-        self.flush();
-        self.session.queue.clear();
-        if self.session.life == Life::Open {
-            self.session.life = Life::Closing;
-            self.desk.outputs.push_back(SessionOutput::Disconnect { session: self.session.id });
-        }
-    }
-
-    /// The client is gone: what it had asked goes on, but for what only waits and what only reads.
-    pub(super) fn leave(&mut self) {
-        self.session.life = Life::Gone;
-        self.session.queue.retain(|args| !only_reads(args));
-        if self.session.is_idle() {
-            return self.advance();
-        }
-        if matches!(self.session.exchange, Exchange::Merge(_) | Exchange::Replicas(_)) {
-            self.withdraw();
-            self.end_exchange();
-            self.advance();
-        }
+        self.session.then = Then::Answer;
+        self.session.shared.on_step_done();
+        self.cx.requests.end()
     }
 
     fn flush(&mut self) {
-        let session = &mut *self.session;
-        let bytes_max = self.desk.config.tuning.turn_answer_bytes;
+        let (cx, session) = (&mut self.cx, &mut *self.session);
+        let bytes_max = cx.core.config.tuning.turn_answer_bytes;
         let wants_turn =
             session.is_idle() && !session.queue.is_empty() && session.has_used_its_turn(bytes_max);
-        let bytes = std::mem::take(&mut session.bytes);
-        let answered = std::mem::take(&mut session.answered);
-        session.turn.bytes += bytes.len();
-        let tells = wants_turn && !std::mem::replace(&mut session.turn.told, wants_turn);
-        if session.life == Life::Open && (!bytes.is_empty() || tells) {
-            let reply = SessionOutput::Reply { session: session.id, bytes, answered, wants_turn };
-            self.desk.outputs.push_back(reply);
+        let (bytes, answered) = session.replies.take();
+        let announces = session.queue.on_answers(bytes.len(), wants_turn);
+        if session.life == Life::Open && (!bytes.is_empty() || announces) {
+            let session = session.client.id();
+            cx.core.output(SessionOutput::Reply { session, bytes, answered, wants_turn });
         }
     }
-}
-
-/// The one partition of a command whose keys all live there; none for every other command, and for a faulty one.
-fn single_owner(args: &Args, partitions: u16) -> Option<(&'static CommandSpec, PartitionId)> {
-    let spec = ensue_resp::lookup(args.first()?)?;
-    if !ensue_resp::check_arity(spec, args.len()) {
-        return None;
-    }
-    match spec.route {
-        Route::Owner => Some((spec, PartitionId(0))),
-        Route::Key => Some((spec, partition_of(args.get(1)?, partitions))),
-        Route::Split(_) => {
-            let mut keys = ensue_resp::keys(spec, args).map(|key| partition_of(key, partitions));
-            let owner = keys.next()?;
-            keys.all(|other| other == owner).then_some((spec, owner))
-        }
-        _ => None,
-    }
-}
-
-fn only_reads(args: &Args) -> bool {
-    let spec = args.first().and_then(|name| ensue_resp::lookup(name));
-    spec.is_some_and(|spec| spec.flags.contains(ensue_resp::Flags::READONLY))
 }
 
 const NOAUTH: Reply = Reply::error("NOAUTH Authentication required.");
 const STOPPING: Reply = Reply::error("UNAVAILABLE this node is shutting down");
-/// Bytes of one batch: far below a frame between nodes, and short enough not to hold up other sessions.
-const BATCH_BYTES_MAX: usize = 4 << 20;
-/// A guess that spares most growing of the buffer.
-const REPLY_BYTES_EXPECTED: usize = 16;

@@ -46,6 +46,13 @@ impl Sender {
         }
     }
 
+    /// The stream goes on at `first`; the incarnation before ended where `lost` would have come next.
+    pub fn on_incarnation(&mut self, lost: Position, first: Position) {
+        if self.next == Some(lost) {
+            self.next = Some(first);
+        }
+    }
+
     /// The link broke: nothing is sent until the receiver says where to go on.
     pub fn on_link_down(&mut self) {
         self.next = None;

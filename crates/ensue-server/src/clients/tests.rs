@@ -2,8 +2,11 @@
 
 use super::*;
 use mio::Poll;
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+
+const READABLE: Ready = Ready { readable: true, at_end: false, writable: false };
 
 struct Hall {
     clients: Clients,
@@ -32,15 +35,21 @@ impl Hall {
         far
     }
 
-    fn turn(&mut self, now_us: u64) -> Vec<usize> {
+    /// Who is dealt how many commands.
+    fn turn(&mut self, now_us: u64) -> Vec<(SessionId, usize)> {
         self.inputs.clear();
         self.clients.read(now_us, self.poll.registry(), &mut self.inputs);
         self.clients.flush(now_us, self.poll.registry(), &mut self.inputs);
         let commands = |input: &Input| match input {
-            Input::ClientCommands { commands, .. } => Some(commands.len()),
+            Input::ClientCommands { session, commands } => Some((*session, commands.len())),
             _ => None,
         };
         self.inputs.iter().filter_map(commands).collect()
+    }
+
+    fn answer(&mut self, session: SessionId, commands: usize) {
+        let (bytes, registry) = (b"+PONG\r\n".repeat(commands), self.poll.registry());
+        self.clients.reply(session, bytes, commands as u32, false, registry, &mut self.inputs);
     }
 }
 
@@ -63,17 +72,40 @@ fn who_does_not_authenticate_is_disconnected() {
     assert_eq!(open.clients.clients.len(), 1, "without a password there is nothing to prove");
 }
 
+/// Twenty who send a thousand commands each, and one who sends one before each turn.
 #[test]
 fn a_turn_is_dealt_to_all_who_have_commands() {
     let mut hall = Hall::new(false);
-    let mut far: Vec<_> = (0..8).map(|_| hall.connect(0)).collect();
-    for stream in &mut far[1..] {
+    let mut far: Vec<_> = (0..21).map(|_| hall.connect(0)).collect();
+    hall.turn(0);
+    let mut single = far.pop().unwrap();
+    for stream in &mut far {
         stream.write_all("PING\r\n".repeat(1_000).as_bytes()).unwrap();
     }
-    far[0].write_all(b"PING\r\n").unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(50));
-    let mut dealt = hall.turn(1);
-    dealt.sort_unstable();
-    assert_eq!(dealt[0], 1);
-    assert!(dealt[1..].iter().all(|&commands| commands == COMMANDS_PER_TURN / 8), "{dealt:?}");
+    let sessions: Vec<SessionId> = hall.clients.clients.keys().copied().collect();
+    let last = sessions.iter().copied().max();
+    let mut taken: BTreeMap<SessionId, usize> = sessions.iter().map(|&session| (session, 0)).collect();
+    for turn in 1.. {
+        single.write_all(b"PING\r\n").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        sessions.iter().for_each(|&session| hall.clients.on_event(token_of(session), READABLE));
+        let dealt = hall.turn(turn);
+        let total: usize = dealt.iter().map(|(_, commands)| commands).sum();
+        assert!(total < COMMANDS_PER_TURN + COMMANDS_PER_SHARE_MIN + 21 * COMMANDS_OF_A_NEWCOMER, "{total}");
+        assert_eq!(
+            dealt.iter().filter(|(_, commands)| *commands == 1).count(),
+            1,
+            "the single one is served"
+        );
+        for (session, commands) in dealt {
+            *taken.entry(session).or_default() += commands;
+            hall.answer(session, commands);
+        }
+        let many = taken.iter().filter(|(session, _)| Some(**session) != last).map(|(_, commands)| *commands);
+        let (least, most) = many.fold((1_000, 0), |(least, most), n| (n.min(least), n.max(most)));
+        assert!(most - least <= 2 * COMMANDS_PER_SHARE_MIN, "turn {turn}: {least} to {most}");
+        if least == 1_000 {
+            return;
+        }
+    }
 }

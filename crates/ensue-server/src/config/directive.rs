@@ -185,7 +185,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     words("save", |_, v| only(&v.join(" "), ""), |_| one("")),
     word("maxmemory-policy", |_, v| only(&v[0], "noeviction"), |_| one("noeviction")),
     #[cfg(feature = "breakable")]
-    word("break-rule", set_broken, |c| c.rules.broken().map(|rule| rule.name()).into_iter().collect()),
+    word("break-rule", set_broken, |c| c.broken.map(|rule| rule.name()).into_iter().collect()),
     word("daemonize", |_, v| only(&v[0], "no"), |_| one("no")),
 ];
 
@@ -212,9 +212,9 @@ pub(super) const fn block_threshold_ms_max(request_timeout_ms: u64) -> u64 {
 /// For a torture run that must fail: no build for use has this directive.
 #[cfg(feature = "breakable")]
 fn set_broken(config: &mut Config, words: &[String]) -> Result<(), String> {
-    use ensue_types::{Rule, Rules};
+    use ensue_types::Rule;
     let rule = Rule::ALL.into_iter().find(|rule| rule.name() == words[0]);
-    config.rules = Rules::breaking(rule.ok_or("no rule of that name; `ensue sim --break help` lists them")?);
+    config.broken = Some(rule.ok_or("no rule of that name; `ensue sim --break help` lists them")?);
     Ok(())
 }
 

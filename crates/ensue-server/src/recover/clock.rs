@@ -1,12 +1,10 @@
 //! Gives the data of a stopped datacenter other times, after its clock was too far ahead of the others' (decision 24).
 //!
 //! Every time beyond a bound becomes one just above it, in the same order over all partitions. The bound lies so far
-//! ahead of this
-//! machine's clock, which must be right by now, that no other datacenter can have taken a time beyond it. The new
-//! files stand beside
-//! the old ones until all are durable; then folders change their names, and a mark keeps nodes from starting until
-//! all have. A
-//! recovery that was interrupted is finished by the next one. The old folders stay.
+//! ahead of this machine's clock, which must be right by now, that no other datacenter can have taken a time beyond it.
+//! The new files stand beside the old ones until all are durable; then folders change their names, and a mark keeps
+//! nodes from starting until all have. A recovery that was interrupted is finished by the next one. The old folders
+//! stay.
 //!
 //! Where the partitions of a datacenter lie on several machines, each tells its times in a file, and gets those of all.
 

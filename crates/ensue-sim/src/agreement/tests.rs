@@ -3,12 +3,13 @@
 use super::{Witnesses, check, compare, judge, reference_sees, witnesses};
 use crate::history::{History, OperationIndex, Outcome, Seen, SessionIndex, Written};
 use crate::oracle::{Final, property};
-use crate::promises::Promises;
 use crate::recording::record;
+use crate::rules::Rules;
 use crate::run::run;
 use crate::seed::Options;
 use ensue_check::{Property, Verdict};
-use ensue_types::{DatacenterId, Rule, Rules};
+use ensue_protocol::Promises;
+use ensue_types::{DatacenterId, Rule};
 
 /// An answered operation of these reads and writes.
 fn operation(

@@ -6,7 +6,8 @@
 use super::many::threads;
 use super::{SimOptions, find_rule, run_as};
 use crate::agreement::{Witnesses, witnesses};
-use ensue_types::{Rule, Rules};
+use crate::rules::Rules;
+use ensue_types::Rule;
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

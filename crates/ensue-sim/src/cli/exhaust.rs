@@ -1,7 +1,7 @@
 //! `ensue sim --exhaust`: every interleaving of the tiny worlds, with what was visited and how long it took.
 
 use crate::exhaust::{Case, Census, case, explore};
-use ensue_types::Rules;
+use crate::rules::Rules;
 use std::io::{IsTerminal, Write, stderr};
 use std::time::Instant;
 

@@ -78,7 +78,7 @@ fn shrunk_witnesses(report: &Report) -> String {
 fn directory(report: &Report, options: &SimOptions) -> PathBuf {
     let broken = report.options.rules.broken().map(|rule| format!("-{}", rule.name()));
     let parent = options.out.clone().unwrap_or_else(|| PathBuf::from("ensue-sim-failures"));
-    let protocol = report.options.says_protocol().then(|| format!("-{}", report.options.protocol));
+    let protocol = report.options.says_protocol().then(|| format!("-{}", report.options.protocol.name));
     let (protocol, broken) = (protocol.unwrap_or_default(), broken.unwrap_or_default());
     parent.join(format!("seed-{}{protocol}{broken}", report.options.seed))
 }

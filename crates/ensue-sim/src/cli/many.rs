@@ -6,10 +6,10 @@
 use super::{SimOptions, failure, run_as};
 use crate::marks::Marks;
 use crate::oracle::{Violation, property};
-use crate::promises::Promises;
+use crate::rules::Rules;
 use crate::run::Report;
 use crate::staleness::StaleReads;
-use ensue_types::Rules;
+use ensue_protocol::Promises;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
@@ -113,8 +113,8 @@ fn worker(work: &Work<'_>, sum: &Mutex<Sum>) {
         sum.operations += one.operations;
         sum.events += one.events;
         sum.virtual_us += one.virtual_us;
-        *sum.protocols.entry(one.options.protocol.clone()).or_default() += 1;
-        sum.stale_reads.entry(one.options.protocol.clone()).or_default().add(one.stale_reads);
+        *sum.protocols.entry(one.options.protocol.name.to_owned()).or_default() += 1;
+        sum.stale_reads.entry(one.options.protocol.name.to_owned()).or_default().add(one.stale_reads);
         progress(work, &mut sum);
         let Some(violation) = &one.violation else { continue };
         sum.failed.insert(seed, violation.property);

@@ -106,9 +106,9 @@ pub fn run(sites: u8, seed: u64, span: Span, stopwatch: Stopwatch) -> Result<Sca
 
 fn world(sites: u8, seed: u64) -> World {
     let shape = Shape { datacenters: sites, cores: 1, partitions: 1, one_process: true };
-    let mut options = Options::calm(shape, 0, ensue_types::Rules::default());
+    let mut options = Options::calm(shape, 0, crate::rules::Rules::default());
     options.seed = seed;
-    options.protocol = "tardis".to_owned();
+    options.protocol = ensue_protocol::find("tardis").expect("it is registered");
     options.tuning = ensue_node::Tuning::default();
     options.turn_us_max = TURN_US;
     options.links.local_us = (50, 150);

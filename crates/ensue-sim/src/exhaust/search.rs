@@ -7,8 +7,8 @@ use super::print::Print;
 use super::state::{Choice, Setting, State};
 use super::verdict::{idle, judge_end, program};
 use crate::oracle::{Violation, property};
+use crate::rules::Rules;
 use crate::run::caught;
-use ensue_types::Rules;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -63,6 +63,7 @@ struct Search {
 
 /// Visits every state of a case, or so many; ends at the first violation. Tells now and then how far it has come.
 pub fn explore(case: &Case, rules: Rules, states_max: u64, tell: &mut dyn FnMut(&Census)) -> Census {
+    let _breaking = rules.enter();
     let clients = 1 + case.clients.len();
     let mut search =
         Search { visited: Visited::default(), path: Vec::new(), clients, census: Census::default() };

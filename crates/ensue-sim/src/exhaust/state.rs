@@ -8,10 +8,11 @@ use super::print::{Print, Printer};
 use super::reaction::{Cause, Reactions};
 use crate::clock::EPOCH_MS;
 use crate::oracle::{Violation, property};
+use crate::rules::Rules;
 use crate::seed::Options;
 use crate::shape::{ProcessId, Shape, Site};
 use ensue_node::{Input, NodeConfig};
-use ensue_types::{CoreId, DatacenterId, Now, PartitionId, Rules, SessionId, limits};
+use ensue_types::{CoreId, DatacenterId, Now, PartitionId, SessionId, limits};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -85,7 +86,8 @@ impl Setting {
             cluster: 1,
             topology: self.shape.topology(self.shape.datacenter(site)),
             core: self.shape.core(site),
-            protocols: vec![self.options.protocol.clone(); usize::from(limits::KEYSPACES)],
+            protocols: vec![self.options.protocol.name.to_owned(); usize::from(limits::KEYSPACES)],
+            registry: std::slice::from_ref(self.options.protocol),
             handlers: self.options.handlers(),
             append_fsync: self.options.append_fsync,
             password: None,
@@ -98,7 +100,6 @@ impl Setting {
             directives: Vec::new(),
             info: Vec::new(),
             tuning: self.options.tuning.clone(),
-            rules: self.options.rules,
         }
     }
 }

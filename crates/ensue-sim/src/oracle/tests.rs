@@ -2,7 +2,7 @@
 
 use super::{Final, Violation, judge, property};
 use crate::history::{History, OperationIndex, Outcome, PowerLost, Seen, SessionIndex, Written};
-use crate::promises::Promises;
+use ensue_protocol::Promises;
 use ensue_types::{DatacenterId, PartitionId};
 
 #[derive(Default)]

@@ -5,7 +5,6 @@ use crate::event::ConnectionId;
 use crate::history::{Location, OperationIndex};
 use crate::marks::Mark;
 use crate::oracle::{self, Final, Violation, property};
-use crate::promises::Availability;
 use crate::reply::{Answer, Answers};
 use crate::seed::Options;
 use crate::shape::Site;
@@ -15,6 +14,7 @@ use crate::workload::command::writer_of;
 use crate::workload::finals::Questions;
 use crate::world::Happening;
 use crate::world::operator::{confirm, look};
+use ensue_protocol::Availability;
 use ensue_types::{Args, CoreId, DatacenterId};
 use std::collections::BTreeSet;
 
@@ -440,8 +440,8 @@ pub(super) fn figure(info: &Answer, name: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::rest_us_max;
+    use crate::rules::Rules;
     use crate::seed::Options;
-    use ensue_types::Rules;
 
     /// Seed 60005337 of `orbe-clock`: rows with the deadlines of a wild clock were deleted two minutes after the last fault, and their
     /// tombstones were still waiting for the syncs that come every thirty seconds.

@@ -4,13 +4,14 @@ use super::{Break, Script};
 use crate::disk::Harm;
 use crate::faults::Planned;
 use crate::faults::text::parse_us;
-use crate::promises::Promises;
+use crate::protocols;
+use crate::rules::Rules;
 use crate::seed::{Kept, Options};
 use crate::shape::Shape;
 use crate::trial::Trial;
 use crate::world::{Aim, Hold};
 use ensue_node::TransactionStep;
-use ensue_types::{DatacenterId, PartitionId, Rule, Rules, partition_of};
+use ensue_types::{DatacenterId, PartitionId, Rule, partition_of};
 use std::collections::BTreeMap;
 
 /// A step and where it stands.
@@ -115,6 +116,9 @@ pub enum Step {
     /// Its directories are copied, and the copy is put in their place later.
     Copy(Place),
     Restore(Place),
+    /// It starts with directories of another cluster, and its own are put back later.
+    Exchange(Place),
+    PutBack(Place),
     /// The datacenter is gone for good.
     Lose(Place),
     Tear {
@@ -226,9 +230,9 @@ impl Parser {
             ("restart", [place]) => Step::Restart(self.place(place)?),
             ("stop", [place]) => Step::Stop(self.place(place)?),
             ("restamp", [place]) => Step::Restamp(self.place(place)?),
-            ("wipe", [place]) => Step::Wipe(self.place(place)?),
-            ("copy", [place]) => Step::Copy(self.place(place)?),
-            ("restore", [place]) => Step::Restore(self.place(place)?),
+            ("wipe" | "copy" | "restore" | "exchange" | "put-back", [place]) => {
+                directories(first, self.place(place)?)
+            }
             ("tear", [place, partition, bytes]) => Step::Tear {
                 place: self.place(place)?,
                 partition: self.partition(partition)?,
@@ -299,7 +303,7 @@ impl Parser {
             return Err("the protocols are named once".to_owned());
         }
         for name in names {
-            self.protocols.push(Promises::find(name)?.to_owned());
+            self.protocols.push(protocols::find(name)?.name.to_owned());
         }
         Ok(())
     }
@@ -313,7 +317,7 @@ impl Parser {
             self.options.protocol = trial.options(Rules::default()).protocol;
         }
         if self.protocols.is_empty() {
-            self.protocols.push(self.options.protocol.clone());
+            self.protocols.push(self.options.protocol.name.to_owned());
         }
         let strangers = |name: &&String| !self.protocols.contains(name);
         if let Some(name) = self.breaks.iter().flat_map(|b| &b.protocols).find(strangers) {
@@ -426,6 +430,17 @@ fn aim(words: &[&str]) -> Result<Aim, String> {
         power: words.contains(&"power"),
         lasts_us: None,
     })
+}
+
+/// What becomes of all directories of a datacenter.
+fn directories(word: &str, place: Place) -> Step {
+    match word {
+        "wipe" => Step::Wipe(place),
+        "copy" => Step::Copy(place),
+        "restore" => Step::Restore(place),
+        "exchange" => Step::Exchange(place),
+        _ => Step::PutBack(place),
+    }
 }
 
 fn disk_order(words: &[&str]) -> Result<DiskOrder, String> {

@@ -94,7 +94,7 @@ impl Player {
                 let at_ms = EPOCH_MS + self.world.now() / 1_000 + FORGED_AHEAD_MS;
                 let place = (place.datacenter, *partition);
                 let forged =
-                    forgery::naming(token, &options.protocol, place, at_ms).ok_or("this is no token")?;
+                    forgery::naming(token, options.protocol, place, at_ms).ok_or("this is no token")?;
                 self.kept.insert(name.clone(), forged);
                 Ok(())
             }
@@ -134,6 +134,11 @@ impl Player {
                 self.world.restore_directories(place.datacenter);
                 self.world.open(place.datacenter);
             }
+            Step::Exchange(place) => {
+                self.world.exchange_directories(place.datacenter);
+                self.world.open(place.datacenter);
+            }
+            Step::PutBack(place) => self.world.put_back(place.datacenter),
             Step::Tear { place, partition, bytes } => self.world.tear(place.datacenter, partition, bytes),
             Step::Disk { place, partition, order } => self.disk(place.datacenter, partition, order),
             Step::Hold(hold) => self.world.hold(hold),

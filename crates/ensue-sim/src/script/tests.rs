@@ -2,7 +2,8 @@
 
 use super::parse::Step;
 use super::{Break, Script, steps};
-use ensue_types::{DatacenterId, PartitionId, Rule, Rules, partition_of};
+use crate::rules::Rules;
+use ensue_types::{DatacenterId, PartitionId, Rule, partition_of};
 
 #[test]
 fn a_script_is_read() {

@@ -1,7 +1,7 @@
 //! Settings change what they name, and nonsense is refused.
 
+use crate::rules::Rules;
 use crate::seed::Options;
-use ensue_types::Rules;
 
 #[test]
 fn settings_change_what_they_name() {
@@ -12,7 +12,7 @@ fn settings_change_what_they_name() {
     assert_eq!((options.shape.datacenters, options.shape.cores), (5, 1));
     assert_eq!(options.links.delay_us, vec![vec![7_000; 5]; 5]);
     assert_eq!((options.links.jitter_us, options.turn_us_max), (0, 3));
-    assert_eq!(options.protocol, "eventual");
+    assert_eq!(options.protocol.name, "eventual");
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use super::{minimise, shrink};
 use crate::faults::Plan;
+use crate::rules::Rules;
 use crate::script::{Break, Script};
 use crate::trial::Trial;
-use ensue_types::{Rule, Rules};
+use ensue_types::Rule;
 
 #[test]
 fn pieces_are_left_out_until_each_one_matters() {

@@ -3,8 +3,8 @@
 use super::{StaleReads, Staleness};
 use crate::history::{History, Outcome, Seen, Written};
 use crate::oracle::property;
-use crate::promises::Promises;
 use bytes::Bytes;
+use ensue_protocol::Promises;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout::encode_entry;
 use ensue_types::{
@@ -23,9 +23,13 @@ fn envelope(from: u8, to: u8, message: Message) -> Envelope {
 
 /// Datacenter 0 sends `SET r0` by this operation at this position.
 fn entry(writer: usize, position: u64) -> Envelope {
+    entry_at(writer, position, 10 * position)
+}
+
+fn entry_at(writer: usize, position: u64, time: u64) -> Envelope {
     let effect = Effect::Put { value: Bytes::from(format!("v{writer}")), seen: Default::default() };
     let row = RowEffect { key: Bytes::from_static(b"r0"), column: Column::Text, effect };
-    let stamp = Stamp { time: LogicalTime(10 * position), datacenter: DatacenterId(0), partition: PARTITION };
+    let stamp = Stamp { time: LogicalTime(time), datacenter: DatacenterId(0), partition: PARTITION };
     let change = Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects: vec![row] };
     let entry = Entry {
         position: Position(position),
@@ -78,4 +82,31 @@ fn a_read_is_stale_if_something_newer_had_been_received() {
     staleness.on_send(60, &acknowledgement(2));
     assert_eq!(see(&staleness, "pocc", Seen::Value(writes[0])), fresh, "it came after the read was asked");
     assert_eq!(see(&staleness, "pocc", Seen::Value(writes[1])), fresh);
+}
+
+/// What was sent with a time that nobody took, and is sent again with another, counts with that one.
+#[test]
+fn what_was_given_another_time_is_not_newer_than_what_replaced_it() {
+    let mut history = History::default();
+    history.promises = Promises::of("pocc").unwrap();
+    let (writer, reader) = (history.session(), history.session());
+    let r0 = history.location("r0");
+    let writes: Vec<usize> = (0..2)
+        .map(|_| history.invoke(writer, DatacenterId(0), 0, Vec::new(), vec![(r0, Written::Value)]))
+        .collect();
+    let read = history.invoke(reader, DatacenterId(1), 50, Vec::new(), Vec::new());
+    history.operations[read].outcome = Outcome::Done;
+    history.operations[read].recent = true;
+    history.operations[read].reads = vec![(r0, Seen::Value(writes[1]))];
+    for recovers in [false, true] {
+        let mut staleness = Staleness::default();
+        staleness.on_send(10, &entry_at(writes[0], 1, 900));
+        if recovers {
+            staleness.forget_times_beyond(DatacenterId(0), LogicalTime(100));
+        }
+        staleness.on_send(20, &entry_at(writes[0], 1, 101));
+        staleness.on_send(20, &entry_at(writes[1], 2, 200));
+        staleness.on_send(30, &acknowledgement(2));
+        assert_eq!(staleness.judge(&history).is_ok(), recovers);
+    }
 }

@@ -4,10 +4,10 @@
 //! FNV-1a checksum, which protects against mistakes and not against forgers.
 
 use crate::seed::Options;
+use ensue_protocol::Registration;
 use ensue_protocol::anchor::Anchor;
 use ensue_types::{
-    DatacenterId, Dependency, Extent, LogicalTime, Opaque, OperationId, PartitionId, Position, Rules, Source,
-    Stamp,
+    DatacenterId, Dependency, Extent, LogicalTime, Opaque, OperationId, PartitionId, Position, Source, Stamp,
 };
 
 const TIME: std::ops::Range<usize> = 2..10;
@@ -35,7 +35,7 @@ pub(super) fn at(text: &[u8], ms: u64) -> Option<Vec<u8>> {
 /// this millisecond since 1970. Nothing if the text is no token of this protocol.
 pub(crate) fn naming(
     text: &[u8],
-    protocol: &str,
+    protocol: &Registration,
     (datacenter, partition): (DatacenterId, PartitionId),
     ms: u64,
 ) -> Option<Vec<u8>> {
@@ -43,14 +43,14 @@ pub(crate) fn naming(
     let (header, facts) = content.split_at(LENGTH.end);
     let (time, mut facts) = (LogicalTime::from_ms(ms), Opaque(facts.to_vec()));
     let operation = OperationId { datacenter, incarnation: FAR.incarnation(), partition, position: FAR };
-    if protocol == ensue_protocol::tardis::NAME {
+    if protocol.promises.branches {
         let mut anchor = Anchor::decode(&facts).ok()?;
         anchor.operations.push(Dependency { operation, extent: Extent::Exact });
         facts = anchor.encode();
     } else {
         let stamp = Stamp { time, datacenter, partition };
-        let protocol = ensue_protocol::by_name(protocol, Default::default(), Rules::default())?;
-        protocol.wrote(&mut facts, &Source { operation, stamp, dependencies: None });
+        let protocol = (protocol.make)(Default::default());
+        protocol.record_write(&mut facts, &Source { operation, stamp, dependencies: None });
     }
     let mut forged = header.to_vec();
     forged[TIME].copy_from_slice(&time.0.to_le_bytes());
@@ -101,8 +101,8 @@ fn encode(bytes: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::{at, decode, encode, far_ms};
+    use crate::rules::Rules;
     use crate::seed::Options;
-    use ensue_types::Rules;
 
     /// Seeds 40005447 and 40005975 of the protocols that go by times: a clock so wild took what was refused by all others.
     #[test]

@@ -5,8 +5,8 @@ use super::command::{Command, Expect, args, value_of};
 use super::folds;
 use super::keys::Keys;
 use crate::history::{History, Location, Written};
-use crate::promises::SeveralWrites;
 use crate::random::Random;
+use ensue_protocol::SeveralWrites;
 use ensue_types::{DatacenterId, PartitionId, partition_of};
 
 /// A kind of request.

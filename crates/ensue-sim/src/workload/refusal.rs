@@ -9,9 +9,9 @@ use super::{Workload, names_several};
 use crate::history::{OperationIndex, Outcome};
 use crate::marks::{Mark, Marks};
 use crate::oracle::{Violation, property};
-use crate::promises::{Availability, Promises};
 use crate::reply::Answer;
 use crate::world::World;
+use ensue_protocol::{Availability, Promises};
 
 /// What such an answer means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -104,13 +104,14 @@ impl World {
         let count = gather.times().len();
         if count > 0 {
             let mut replace = gather.replace();
-            if !self.options.rules.hold(Rule::NewTimesKeepTheOrder) {
+            if !Rule::NewTimesKeepTheOrder.holds() {
                 replace.reverse();
             }
             for partition in partitions {
                 self.replace_times(datacenter, partition, &mut replace)?;
             }
             self.said.forget_times_beyond(datacenter, bound);
+            self.staleness.forget_times_beyond(datacenter, bound);
             let near_us = 3_000 * self.options.tuning.clock_ahead_ms_max;
             self.ahead_us[usize::from(datacenter.0)] = self.now + near_us;
         }

@@ -129,9 +129,13 @@ impl World {
     /// The right directories are put back.
     pub fn put_back_directories(&mut self, datacenter: DatacenterId) {
         let is_foreign = |sickness: &Sickness| sickness.cause == Cause::Foreign;
-        if !self.directories.sick.get(&datacenter).is_some_and(is_foreign) {
-            return;
+        if self.directories.sick.get(&datacenter).is_some_and(is_foreign) {
+            self.put_back(datacenter);
         }
+    }
+
+    /// What was put aside is put back, whatever is known of the datacenter.
+    pub fn put_back(&mut self, datacenter: DatacenterId) {
         let Some(Aside { disks, .. }) = self.directories.aside.remove(&datacenter) else { return };
         self.kill_all_of(datacenter);
         self.put(datacenter, disks);
@@ -230,26 +234,31 @@ impl World {
         self.directories.received.retain(|((d, _), _), _| *d != datacenter);
     }
 
-    pub(super) fn note_message(&mut self, envelope: &Envelope) {
+    /// A partition hears who another one is.
+    pub(super) fn note_introduction(&mut self, envelope: &Envelope) {
         let (Address::Partition { datacenter: from, partition }, to) =
             (envelope.from, envelope.to.datacenter())
         else {
             return;
         };
-        let home = (from, partition);
-        match &envelope.message {
-            Message::Introduce(_) => {
-                self.directories.introduced.insert(((to, partition), from));
-            }
-            Message::StreamAcknowledge(acknowledge) => {
-                let before = self.directories.received.entry((home, to)).or_default();
-                *before = acknowledge.received.max(*before);
-                for &(origin, _, position) in &acknowledge.applied {
-                    let before = self.directories.applied.entry((home, origin)).or_default();
-                    *before = position.max(*before);
-                }
-            }
-            _ => {}
+        if matches!(envelope.message, Message::Introduce(_)) {
+            self.directories.introduced.insert(((to, partition), from));
+        }
+    }
+
+    /// A partition says what it has: not what a liar makes of that.
+    pub(super) fn note_acknowledgement(&mut self, envelope: &Envelope) {
+        let (Address::Partition { datacenter, partition }, Message::StreamAcknowledge(acknowledge)) =
+            (envelope.from, &envelope.message)
+        else {
+            return;
+        };
+        let (home, to) = ((datacenter, partition), envelope.to.datacenter());
+        let before = self.directories.received.entry((home, to)).or_default();
+        *before = acknowledge.received.max(*before);
+        for &(origin, _, position) in &acknowledge.applied {
+            let before = self.directories.applied.entry((home, origin)).or_default();
+            *before = position.max(*before);
         }
     }
 
@@ -261,7 +270,7 @@ impl World {
             }
             // The entries that come back are older than what the copy has said of its end.
             Trace::TailLost { .. } if self.may_stop(datacenter) => self.said.forget(datacenter),
-            Trace::Rejoining { partition } => {
+            Trace::Rejoining { partition } | Trace::PartitionReady { partition, .. } => {
                 self.directories.stuck.remove(&(datacenter, *partition));
             }
             _ => {}

@@ -77,7 +77,7 @@ impl World {
                     if let Some(traffic) = &mut self.traffic {
                         traffic.on_receive(self.now, &envelope);
                     }
-                    self.note_message(&envelope);
+                    self.note_introduction(&envelope);
                     self.give(to, Input::Message(*envelope));
                 }
             }
@@ -194,6 +194,7 @@ impl World {
             }
         }
         self.check_admission(from, to, &envelope);
+        self.note_acknowledgement(&envelope);
         let lie = self.lie(from, to, &envelope);
         lie.into_iter().chain([envelope]).for_each(|envelope| self.dispatch(from, to, envelope));
     }

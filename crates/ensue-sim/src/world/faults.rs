@@ -3,9 +3,9 @@
 use super::{Hold, VERSIONS, World};
 use crate::event::Event;
 use crate::network::Break;
-use crate::promises::Availability;
 use crate::random::Random;
 use crate::shape::{ProcessId, Site};
+use ensue_protocol::Availability;
 use ensue_types::{CoreId, DatacenterId};
 
 impl World {

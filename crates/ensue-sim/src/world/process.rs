@@ -223,7 +223,8 @@ impl World {
             cluster: 1,
             topology: shape.topology(shape.datacenter(site)),
             core: shape.core(site),
-            protocols: vec![self.options.protocol.clone(); usize::from(limits::KEYSPACES)],
+            protocols: vec![self.options.protocol.name.to_owned(); usize::from(limits::KEYSPACES)],
+            registry: std::slice::from_ref(self.options.protocol),
             handlers: self.options.handlers(),
             append_fsync: self.options.append_fsync,
             password: None,
@@ -239,7 +240,6 @@ impl World {
             directives: Vec::new(),
             info: Vec::new(),
             tuning: self.options.tuning.clone(),
-            rules: self.options.rules,
         }
     }
 

@@ -48,9 +48,9 @@ fn a_value_comes_back_with_the_time_since_which_it_had_been_visible() {
     let write = Write { stamp: stamp(40), at: LogicalTime(55), operation, dependencies: None };
     let mut cell = Cell::new(LogicalTime(1));
     let effect = Effect::Put { value: Bytes::from_static(b"v"), seen: Default::default() };
-    cell.apply(&effect, &write, crate::cell::Keep::default(), Rules::default());
+    cell.apply(&effect, &write, crate::cell::Keep::default());
     let key = Bytes::from_static(b"k");
-    let items = column_items(KeyspaceId(0), &key, &Column::Text, &cell, Rules::default());
+    let items = column_items(KeyspaceId(0), &key, &Column::Text, &cell);
     let [(kind, bytes)] = &items[..] else { panic!("one write, one item") };
     let back = decode_write(*kind, &Bytes::from(bytes.clone())).expect("just written");
     assert_eq!((back.since, back.stamp), (LogicalTime(55), stamp(40)));

@@ -177,10 +177,10 @@ fn restarted(keyspace: &Keyspace) -> Keyspace {
     }
     for row in keyspace.rows() {
         for (column, cell) in row.all_cells() {
-            items.extend(image::column_items(number, row.key(), column, cell, Rules::default()));
+            items.extend(image::column_items(number, row.key(), column, cell));
         }
     }
-    let mut again = Keyspace::new(keyspace.rules(), true);
+    let mut again = Keyspace::new(true);
     again.restore_bounds(keyspace.bounds());
     for (kind, bytes) in items {
         let image = image::decode_write(kind, &Bytes::from(bytes)).expect("what was written");
@@ -192,29 +192,28 @@ fn restarted(keyspace: &Keyspace) -> Keyspace {
 
 /// All that a reader can tell of the row, and whether it is stale.
 fn looked_at(keyspace: &Keyspace, view: View<'_>) -> (Vec<String>, bool) {
-    let rules = keyspace.rules();
     let Some(row) = keyspace.row(KEY) else { return (Vec::new(), false) };
     let mut found = Vec::new();
     let mut stale = false;
     for number in [0, 4, 5, 6] {
         let column = column(number);
         let Some(cell) = row.cell(&column) else { continue };
-        let shown = cell.at(view, rules).expect("no past time");
+        let shown = cell.at(view).expect("no past time");
         stale |= shown.stale;
-        let content = shown.state.content(rules);
+        let content = shown.state.content();
         if content != Content::Nothing {
             found.push(format!("{column:?} {content:?}"));
         }
     }
     for kind in [Kind::Text, Kind::Hash, Kind::Set] {
-        if row.has_live(kind, view, rules) {
+        if row.has_live(kind, view) {
             found.push(format!("live {kind:?}"));
         }
     }
-    if let Some(kind) = row.kind_at(view, rules).expect("no past time") {
+    if let Some(kind) = row.kind_at(view).expect("no past time") {
         found.push(format!("is {kind:?}"));
     }
-    if let Some(deadline) = row.deadline_at(view, rules).expect("no past time") {
+    if let Some(deadline) = row.deadline_at(view).expect("no past time") {
         found.push(format!("until {deadline}"));
     }
     (found, stale)
@@ -222,10 +221,9 @@ fn looked_at(keyspace: &Keyspace, view: View<'_>) -> (Vec<String>, bool) {
 
 /// What made the columns.
 fn made_by(keyspace: &Keyspace, view: View<'_>) -> Vec<(Column, Source)> {
-    let rules = keyspace.rules();
     let cells = keyspace.rows().flat_map(|row| row.all_cells());
     let sources = cells.flat_map(|(column, cell)| {
-        let shown = cell.at(view, rules).expect("no past time");
+        let shown = cell.at(view).expect("no past time");
         let sources: Vec<Source> = shown.state.sources().collect();
         sources.into_iter().map(|source| (column.clone(), source))
     });
@@ -234,7 +232,7 @@ fn made_by(keyspace: &Keyspace, view: View<'_>) -> Vec<(Column, Source)> {
 
 /// What a keyspace without versions holds that was given only these events, the last one first.
 fn reference(events: &[&Event]) -> Keyspace {
-    let mut keyspace = Keyspace::new(Rules::default(), false);
+    let mut keyspace = Keyspace::new(false);
     events.iter().rev().for_each(|event| give(&mut keyspace, event));
     keyspace
 }
@@ -251,9 +249,8 @@ fn check(keyspace: &Keyspace, arrived: &[Event], settled: Cut, view: Cut) -> Res
     if arrived.iter().all(|event| event.change.is_some()) {
         let newer = |event: &&Event| {
             let column = &event.change.as_ref().expect("no flush").column;
-            let rules = keyspace.rules();
             let cell = keyspace.row(KEY).and_then(|row| row.cell(column)).expect("it was written");
-            let newest = cell.at(View::Sight(&cut), rules).expect("no past time").state.newest();
+            let newest = cell.at(View::Sight(&cut)).expect("no past time").state.newest();
             !cut.shows(&event.write.source(), event.write.at) && event.write.stamp > newest
         };
         prop_assert_eq!(stale, arrived.iter().filter(newer).count() > 0, "{:?}", cut);
@@ -278,7 +275,7 @@ fn check_counts(keyspace: &Keyspace) -> Result<(), TestCaseError> {
 
 /// A keyspace with versions, and what a write of datacenter 0 at a time did to the one text column.
 fn with_writes(writes: &[(u64, Effect)]) -> Keyspace {
-    let mut keyspace = Keyspace::new(Rules::default(), true);
+    let mut keyspace = Keyspace::new(true);
     for (time, effect) in writes {
         let draft = Draft { datacenter: 0, kind: 0, column: 0, number: 0, needs: [1; 3], seen: [0; 3] };
         let write = Write { dependencies: None, ..source_of(&draft, *time as usize) };
@@ -376,7 +373,7 @@ fn what_a_flush_hid_is_still_above_what_comes_late() {
     let value = |bytes: &'static [u8], seen| Effect::Put { value: Bytes::from_static(bytes), seen };
     let addition = Write { stamp: series, ..write(1) };
     let shown = |flush_first: bool| {
-        let mut keyspace = Keyspace::new(Rules::default(), false);
+        let mut keyspace = Keyspace::new(false);
         keyspace.apply(&text(value(b"7", Vec::new())), None, &write(5));
         if flush_first {
             keyspace.flush(&write(6));
@@ -386,10 +383,7 @@ fn what_a_flush_hid_is_still_above_what_comes_late() {
         if !flush_first {
             keyspace.flush(&write(6));
         }
-        keyspace
-            .row(KEY)
-            .and_then(|row| row.cell(&Column::Text))
-            .map(|cell| cell.state().content(Rules::default()))
+        keyspace.row(KEY).and_then(|row| row.cell(&Column::Text)).map(|cell| cell.state().content())
     };
     assert_eq!(shown(true), shown(false));
 }
@@ -420,7 +414,7 @@ fn what_a_write_carries_is_known_to_its_value_and_to_its_version() {
 
 #[test]
 fn settling_goes_on_where_it_stopped() {
-    let mut keyspace = Keyspace::new(Rules::default(), true);
+    let mut keyspace = Keyspace::new(true);
     let draft = Draft { datacenter: 0, kind: 0, column: 0, number: 0, needs: [1; 3], seen: [0; 3] };
     for time in 1..=5 {
         let effect = Effect::Put { value: Bytes::new(), seen: Vec::new() };
@@ -446,7 +440,7 @@ proptest! {
         views in prop::collection::vec(cut(), 3),
     ) {
         let mut coming = events(&drafts);
-        let mut keyspace = Keyspace::new(Rules::default(), true);
+        let mut keyspace = Keyspace::new(true);
         let mut arrived: Vec<Event> = Vec::new();
         let mut settled = Cut([0; DATACENTERS]);
         let mut random = crate::memory_disk::Random(order);
@@ -509,7 +503,7 @@ fn text(datacenter: u8, time: usize, effect: Effect) -> Event {
 
 #[test]
 fn a_tombstone_is_not_collected_when_an_addition_it_had_not_seen_came_late() {
-    let mut keyspace = Keyspace::new(Rules::default(), false);
+    let mut keyspace = Keyspace::new(false);
     give(&mut keyspace, &text(0, 1, Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() }));
     give(&mut keyspace, &text(0, 20, Effect::Delete { seen: Vec::new() }));
     let spent = keyspace.take_spent();

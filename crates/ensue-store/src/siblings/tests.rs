@@ -8,7 +8,7 @@ use crate::keyspace::{Collected, Keyspace};
 use bytes::Bytes;
 use ensue_types::{
     Column, DatacenterId, Decimal, Effect, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId,
-    Position, Previous, RowEffect, Rules, Stamp, Tally,
+    Position, Previous, RowEffect, Stamp, Tally,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ impl Handlers for ByName {
 }
 
 fn empty() -> Keyspace {
-    Keyspace::new(Rules::default(), false).with_siblings(Arc::new(ByName))
+    Keyspace::new(false).with_siblings(Arc::new(ByName))
 }
 
 /// A write as other datacenters get it; without a change it is a flush.
@@ -160,8 +160,7 @@ fn restarted(rows: &Keyspace) -> Keyspace {
     again.restore_bounds(rows.bounds());
     for row in rows.rows() {
         for (column, cell) in row.all_cells() {
-            for (kind, item) in image::column_items(KeyspaceId(0), row.key(), column, cell, Rules::default())
-            {
+            for (kind, item) in image::column_items(KeyspaceId(0), row.key(), column, cell) {
                 let image = image::decode_write(kind, &Bytes::from(item)).expect("what was written");
                 again.restore_image(kind, image);
             }
@@ -233,8 +232,7 @@ impl World {
                 let key = Bytes::from_static(fold::NAMES[key].as_bytes());
                 let rows = &self.datacenters[at].rows;
                 let cell = rows.row(&key).and_then(|row| row.cell(&Column::Text));
-                let open =
-                    cell.and_then(|cell| cell.state().open_tally(DatacenterId(at as u8), rows.rules()));
+                let open = cell.and_then(|cell| cell.state().open_tally(DatacenterId(at as u8)));
                 let before = open.unwrap_or(Tally { series: write.stamp, sum: Decimal::ZERO });
                 let tally = Tally { sum: Decimal(before.sum.0 + Decimal::from_integer(1).0), ..before };
                 let change = RowEffect { key, column: Column::Text, effect: Effect::Add { tally } };
@@ -301,15 +299,14 @@ impl World {
 
 /// What stands at each place, and what is shown. Where no value stands, tombstones may be collected, and do not count.
 fn looked_at(rows: &Keyspace) -> BTreeSet<(Bytes, Column, Vec<String>, String)> {
-    let rules = rows.rules();
     let mut all = BTreeSet::new();
     for row in rows.rows() {
-        for (column, cell) in row.all_cells().filter(|(_, cell)| !cell.is_dead(rules)) {
+        for (column, cell) in row.all_cells().filter(|(_, cell)| !cell.is_dead()) {
             let state = cell.state();
             let bases = state.siblings().iter().map(|one| &one.base).chain([&state.base]);
             let standing = bases.filter(|_| cell.state().holds_a_value());
             let standing = standing.map(|base| format!("{} {:?}", base.stamp, base.value)).collect();
-            let shown = match state.content(rules) {
+            let shown = match state.content() {
                 Content::Nothing => "nothing".to_owned(),
                 Content::Bytes(bytes) => format!("{bytes:?}"),
                 Content::Number(number) => format!("{:?}", Bytes::from(number.to_string())),
@@ -361,7 +358,7 @@ fn stamps(rows: &Keyspace, key: &[u8], column: &Column) -> (BTreeSet<Stamp>, Opt
     let state = cell.state();
     let bases = state.siblings().iter().map(|one| &one.base).chain([&state.base]);
     let values = bases.filter(|base| base.value.is_some()).map(|base| base.stamp).collect();
-    match state.content(rows.rules()) {
+    match state.content() {
         Content::Nothing => (values, None),
         Content::Bytes(bytes) => (values, Some(bytes)),
         Content::Number(number) => (values, Some(Bytes::from(number.to_string()))),

@@ -121,8 +121,19 @@ const FLAG_WHOLE: u8 = 1;
 const FLAG_ASKS: u8 = 2;
 
 fn write_introduction<'w, 'o>(w: &'w mut Writer<'o>, introduction: &Introduction) -> &'w mut Writer<'o> {
-    let Introduction { directory, stage, known, received, last, proof, applied, end, is_whole, asks } =
-        introduction;
+    let Introduction {
+        directory,
+        stage,
+        known,
+        received,
+        last,
+        proof,
+        applied,
+        end,
+        elsewhere,
+        is_whole,
+        asks,
+    } = introduction;
     write_directory(w, *directory);
     w.u8(match stage {
         PeerStage::Joining => 1,
@@ -130,6 +141,7 @@ fn write_introduction<'w, 'o>(w: &'w mut Writer<'o>, introduction: &Introduction
         PeerStage::Serving => 3,
     });
     write_directory(w, *known).position(*received).time(*last).u64(*proof).position(*applied).position(*end);
+    w.position(*elsewhere);
     w.u8(if *is_whole { FLAG_WHOLE } else { 0 } | if *asks { FLAG_ASKS } else { 0 })
 }
 
@@ -142,12 +154,24 @@ fn read_introduction(r: &mut Reader<'_>) -> Result<Introduction, Malformed> {
         value => return Err(Malformed::UnknownKind { what: "stage", value }),
     };
     let (known, received, last, proof) = (read_directory(r)?, r.position()?, r.time()?, r.u64()?);
-    let (applied, end, flags) = (r.position()?, r.position()?, r.u8()?);
+    let (applied, end, elsewhere, flags) = (r.position()?, r.position()?, r.position()?, r.u8()?);
     if flags & !(FLAG_WHOLE | FLAG_ASKS) != 0 {
         return Err(Malformed::UnknownKind { what: "flags of an introduction", value: flags });
     }
     let (is_whole, asks) = (flags & FLAG_WHOLE != 0, flags & FLAG_ASKS != 0);
-    Ok(Introduction { directory, stage, known, received, last, proof, applied, end, is_whole, asks })
+    Ok(Introduction {
+        directory,
+        stage,
+        known,
+        received,
+        last,
+        proof,
+        applied,
+        end,
+        elsewhere,
+        is_whole,
+        asks,
+    })
 }
 
 fn write_directory<'w, 'o>(w: &'w mut Writer<'o>, DirectoryId(id): DirectoryId) -> &'w mut Writer<'o> {

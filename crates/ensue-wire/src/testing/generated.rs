@@ -197,10 +197,23 @@ fn introduction() -> impl Strategy<Value = Introduction> {
     let directory = || any::<u128>().prop_map(DirectoryId);
     let stage = prop_oneof![Just(PeerStage::Joining), Just(PeerStage::Recovering), Just(PeerStage::Serving)];
     let who = (directory(), stage, directory());
-    let what = (position(), time(), any::<u64>(), position(), position(), any::<bool>(), any::<bool>());
+    let places = (position(), position(), position());
+    let what = (position(), time(), any::<u64>(), places, any::<bool>(), any::<bool>());
     (who, what).prop_map(|((directory, stage, known), what)| {
-        let (received, last, proof, applied, end, is_whole, asks) = what;
-        Introduction { directory, stage, known, received, last, proof, applied, end, is_whole, asks }
+        let (received, last, proof, (applied, end, elsewhere), is_whole, asks) = what;
+        Introduction {
+            directory,
+            stage,
+            known,
+            received,
+            last,
+            proof,
+            applied,
+            end,
+            elsewhere,
+            is_whole,
+            asks,
+        }
     })
 }
 

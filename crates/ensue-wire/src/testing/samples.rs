@@ -225,6 +225,7 @@ fn stream() -> Vec<(&'static str, Message)> {
                 proof: 0x2122,
                 applied: Position(1002),
                 end: Position(90),
+                elsewhere: Position(1004),
                 is_whole: true,
                 asks: false,
             }),

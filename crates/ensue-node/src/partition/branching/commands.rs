@@ -5,7 +5,11 @@
 use super::steps::{aborted, default_begin, default_end};
 use super::{Seat, value};
 use crate::command::Fingerprint;
+use crate::partition::Cx;
+use crate::partition::Keyspaces;
+use crate::partition::Others;
 use crate::partition::Partition;
+use crate::partition::branching::Branching;
 use bytes::Bytes;
 use ensue_branch::{Constraint, Mode, StateId, StateView, Term};
 use ensue_protocol::anchor::Anchor;
@@ -21,96 +25,44 @@ const IS_OPEN: Reply = Reply::error("ERR a transaction is open: BRANCH COMMIT or
 
 type Answer = Result<Reply, Reply>;
 
-impl Partition {
-    pub(super) fn branch_command(&mut self, seat: Seat, anchor: &mut Anchor, args: &Args) -> Reply {
-        let word = args[1].to_ascii_lowercase();
-        let words = &args[2..];
-        let answer = match &word[..] {
-            b"begin" => self.branch_begin(seat, anchor, words),
-            b"merge" => self.branch_merge(seat, anchor, words),
-            b"commit" => self.branch_commit(seat, anchor, words),
-            b"abort" if words.is_empty() => self.branch_abort(seat, anchor),
-            b"checkout" => self.branch_checkout(seat, anchor, words),
-            b"session" if words.is_empty() => self.branch_session(seat, anchor),
-            b"defaults" => set_defaults(anchor, words),
-            b"forkpoints" => self.branch_fork_points(seat, anchor, words),
-            b"conflicts" => self.branch_conflicts(seat, anchor, words),
-            b"get" => self.branch_get(seat, anchor, words),
-            _ => self.branch_question(seat.3, &word, args),
-        };
-        answer.unwrap_or_else(|error| error)
-    }
-
-    /// What has nothing to do with the session.
-    fn branch_question(&mut self, keyspace: KeyspaceId, word: &[u8], args: &Args) -> Answer {
-        let words = &args[2..];
-        match (word, words) {
-            (b"list", []) => Ok(id_list(&self.branches(keyspace).leaves())),
-            (b"log", _) => self.branch_log(keyspace, words),
-            (b"diff", [a, b]) => self.branch_diff(keyspace, state_of(a)?, state_of(b)?),
-            (b"ceiling", _) => self.branch_ceiling(keyspace, words),
-            (b"info", []) => Ok(self.branch_info(keyspace)),
-            (b"digest", []) => Ok(self.branch_digest(keyspace, true)),
-            (b"digest", [leaves]) if leaves.eq_ignore_ascii_case(b"leaves") => {
-                Ok(self.branch_digest(keyspace, false))
-            }
-            (b"help", []) => Ok(Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect())),
-            (b"list" | b"info" | b"help" | b"abort" | b"session" | b"diff", _) => {
-                Err(CommandError::wrong_arity("branch").reply())
-            }
-            (b"digest", _) => Err(CommandError::Syntax.reply()),
-            _ => Err(CommandError::unknown_subcommand("branch", &args[1]).reply()),
-        }
-    }
-
-    // Transactions.
-
-    fn branch_begin(&mut self, seat: Seat, anchor: &mut Anchor, words: &[Bytes]) -> Answer {
+impl Branching {
+    fn branch_begin(&mut self, cx: &Cx, seat: Seat, anchor: &mut Anchor, words: &[Bytes]) -> Answer {
         let constraint = if words.is_empty() { default_begin(anchor) } else { begin_constraint(words)? };
-        let anchors = self.ready_to_begin(seat, anchor)?;
+        let anchors = self.ready_to_begin(cx, seat, anchor)?;
         let branches = self.branches(seat.3);
         let transaction = branches.begin(&anchors, &constraint).map_err(|abort| aborted(&abort))?;
         let at = branches.transaction(transaction).map(|(_, at)| at[0]);
-        self.sit(seat, transaction, anchor);
+        self.sit(cx, seat, transaction, anchor);
         Ok(at.map_or(Reply::Nil, id_text))
     }
 
-    fn branch_merge(&mut self, seat: Seat, anchor: &mut Anchor, words: &[Bytes]) -> Answer {
+    fn branch_merge(&mut self, cx: &Cx, seat: Seat, anchor: &mut Anchor, words: &[Bytes]) -> Answer {
         let constraint = if words.is_empty() { Constraint::of(Term::Any) } else { begin_constraint(words)? };
-        if let Some(merger) = self.config.tuning.branching.merging_datacenter {
-            if merger != self.datacenter {
-                let name = &self.config.topology.datacenters[usize::from(merger.0)].name;
+        if let Some(merger) = cx.config.tuning.branching.merging_datacenter {
+            if merger != cx.datacenter {
+                let name = &cx.config.topology.datacenters[usize::from(merger.0)].name;
                 return Err(Reply::Error(format!("NOTMERGER branches are merged in {name}").into()));
             }
         }
-        let anchors = self.ready_to_begin(seat, anchor)?;
+        let anchors = self.ready_to_begin(cx, seat, anchor)?;
         let branches = self.branches(seat.3);
         let transaction = branches.begin_merge(&anchors, &constraint).map_err(|abort| aborted(&abort))?;
         let at = branches.transaction(transaction).map(|(_, at)| at.to_vec()).unwrap_or_default();
-        self.sit(seat, transaction, anchor);
+        self.sit(cx, seat, transaction, anchor);
         Ok(id_list(&at))
     }
 
     /// The anchors of a session that has no transaction. Of one that its owner has forgotten the session must know the end first: what it
     /// sends next may be meant for it.
-    fn ready_to_begin(&mut self, seat: Seat, anchor: &Anchor) -> Result<Vec<StateId>, Reply> {
-        if self.open_transaction(seat, anchor)?.is_some() {
+    fn ready_to_begin(&mut self, cx: &Cx, seat: Seat, anchor: &Anchor) -> Result<Vec<StateId>, Reply> {
+        if self.open_transaction(cx, seat, anchor)?.is_some() {
             return Err(IS_OPEN);
         }
         Ok(self.anchors(seat.3, anchor))
     }
 
-    fn branch_commit(&mut self, seat: Seat, anchor: &mut Anchor, words: &[Bytes]) -> Answer {
-        let constraint = if words.is_empty() { default_end(anchor) } else { constraint_of(words)? };
-        if let Some(refusal) = self.write_refusal(true) {
-            return Err(refusal);
-        }
-        let transaction = self.leave(seat, anchor)?;
-        self.commit_on_branch(seat.3, transaction, &constraint, anchor).map(id_text)
-    }
-
-    fn branch_abort(&mut self, seat: Seat, anchor: &mut Anchor) -> Answer {
-        let transaction = match self.leave(seat, anchor) {
+    fn branch_abort(&mut self, cx: &Cx, seat: Seat, anchor: &mut Anchor) -> Answer {
+        let transaction = match self.leave(cx, seat, anchor) {
             Ok(transaction) => transaction,
             Err(reply) if reply == super::steps::OVER => return Ok(Reply::OK),
             Err(reply) => return Err(reply),
@@ -119,10 +71,10 @@ impl Partition {
         Ok(Reply::OK)
     }
 
-    fn branch_checkout(&mut self, seat: Seat, anchor: &mut Anchor, words: &[Bytes]) -> Answer {
+    fn branch_checkout(&mut self, cx: &Cx, seat: Seat, anchor: &mut Anchor, words: &[Bytes]) -> Answer {
         let [state] = words else { return Err(CommandError::wrong_arity("branch|checkout").reply()) };
         let state = state_of(state)?;
-        self.ready_to_begin(seat, anchor)?;
+        self.ready_to_begin(cx, seat, anchor)?;
         let state = self.branches(seat.3).live(state).map_err(|abort| aborted(&abort))?;
         self.move_anchor(seat.3, anchor, &[state]);
         Ok(Reply::OK)
@@ -130,7 +82,7 @@ impl Partition {
 
     fn branch_session(&mut self, seat: Seat, anchor: &Anchor) -> Answer {
         let anchors = self.anchors(seat.3, anchor);
-        let open = self.branching.sittings.get(&seat).filter(|_| anchor.open).copied();
+        let open = self.sittings.get(&seat).filter(|_| anchor.open).copied();
         let branches = self.branches(seat.3);
         let open = open.and_then(|sitting| branches.transaction(sitting.transaction));
         let (mode, reads) = match open {
@@ -148,38 +100,42 @@ impl Partition {
         ]))
     }
 
-    // Comparing branches.
-
     /// The states that a question is about: those named, or those of the session's merge, or all leaves.
-    fn asked_states(&mut self, seat: Seat, anchor: &Anchor, words: &[Bytes]) -> Result<Vec<StateId>, Reply> {
+    fn asked_states(
+        &mut self,
+        cx: &Cx,
+        seat: Seat,
+        anchor: &Anchor,
+        words: &[Bytes],
+    ) -> Result<Vec<StateId>, Reply> {
         if !words.is_empty() {
             return words.iter().map(state_of).collect();
         }
         // Of a transaction that is over, its states are not those that the session believes.
-        let open = self.open_transaction(seat, anchor)?;
+        let open = self.open_transaction(cx, seat, anchor)?;
         let branches = self.branches(seat.3);
         let open = open.and_then(|transaction| branches.transaction(transaction));
         Ok(open.map_or_else(|| branches.leaves(), |(_, at)| at.to_vec()))
     }
 
-    fn branch_fork_points(&mut self, seat: Seat, anchor: &Anchor, words: &[Bytes]) -> Answer {
-        let states = self.asked_states(seat, anchor, words)?;
+    fn branch_fork_points(&mut self, cx: &Cx, seat: Seat, anchor: &Anchor, words: &[Bytes]) -> Answer {
+        let states = self.asked_states(cx, seat, anchor, words)?;
         let points = self.branches(seat.3).fork_points(&states).map_err(|abort| aborted(&abort))?;
         let point = |(id, weight)| Reply::Array(vec![id_text(id), Reply::Integer(weight)]);
         Ok(Reply::Array(points.into_iter().map(point).collect()))
     }
 
-    fn branch_conflicts(&mut self, seat: Seat, anchor: &Anchor, words: &[Bytes]) -> Answer {
-        let states = self.asked_states(seat, anchor, words)?;
+    fn branch_conflicts(&mut self, cx: &Cx, seat: Seat, anchor: &Anchor, words: &[Bytes]) -> Answer {
+        let states = self.asked_states(cx, seat, anchor, words)?;
         let keys = self.branches(seat.3).conflicts(&states).map_err(|abort| aborted(&abort))?;
         Ok(Reply::Array(keys.into_iter().map(Reply::Bulk).collect()))
     }
 
-    fn branch_get(&mut self, seat: Seat, anchor: &Anchor, words: &[Bytes]) -> Answer {
+    fn branch_get(&mut self, cx: &mut Cx, seat: Seat, anchor: &Anchor, words: &[Bytes]) -> Answer {
         let [key, states @ ..] = words else { return Err(CommandError::wrong_arity("branch|get").reply()) };
-        let states = self.asked_states(seat, anchor, states)?;
-        let now_ms = self.tick().ms();
-        let sitting = self.branching.sittings.get(&seat).copied();
+        let states = self.asked_states(cx, seat, anchor, states)?;
+        let now_ms = cx.tick().ms();
+        let sitting = self.sittings.get(&seat).copied();
         let branches = self.branches(seat.3);
         let mut values = Vec::new();
         for state in states {
@@ -192,8 +148,8 @@ impl Partition {
         Ok(Reply::Array(values))
     }
 
-    fn branch_diff(&mut self, keyspace: KeyspaceId, a: StateId, b: StateId) -> Answer {
-        let now_ms = self.tick().ms();
+    fn branch_diff(&mut self, cx: &mut Cx, keyspace: KeyspaceId, a: StateId, b: StateId) -> Answer {
+        let now_ms = cx.tick().ms();
         let found = self.branches(keyspace).difference(a, b).map_err(|abort| aborted(&abort))?;
         let row = |(key, a, b): (Bytes, Option<Bytes>, Option<Bytes>)| {
             let value = |value: Option<Bytes>| value::reply(value.as_ref(), now_ms);
@@ -218,18 +174,6 @@ impl Partition {
         let states = self.branches(keyspace).log(from).map_err(|abort| aborted(&abort))?;
         let count = if count == 0 { usize::MAX } else { count };
         Ok(Reply::Array(states.take(count).map(state_line).collect()))
-    }
-
-    // Forgetting, and figures.
-
-    fn branch_ceiling(&mut self, keyspace: KeyspaceId, words: &[Bytes]) -> Answer {
-        let states = match words {
-            [] => self.branches(keyspace).leaves(),
-            words => words.iter().map(state_of).collect::<Result<_, _>>()?,
-        };
-        self.branches(keyspace).place_ceilings(&states).map_err(|abort| aborted(&abort))?;
-        self.tell_ceilings(keyspace);
-        Ok(Reply::OK)
     }
 
     fn branch_info(&mut self, keyspace: KeyspaceId) -> Reply {
@@ -259,6 +203,103 @@ impl Partition {
         self.branches(keyspace).visit(with_states, |part| fingerprint = fingerprint.part(part));
         Reply::bulk(format!("{:016x}", fingerprint.finish()))
     }
+}
+
+impl Keyspaces {
+    pub(in crate::partition) fn branch_command(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        seat: Seat,
+        anchor: &mut Anchor,
+        args: &Args,
+    ) -> Reply {
+        let word = args[1].to_ascii_lowercase();
+        let words = &args[2..];
+        let answer = match &word[..] {
+            b"begin" => self.branching.branch_begin(cx, seat, anchor, words),
+            b"merge" => self.branching.branch_merge(cx, seat, anchor, words),
+            b"commit" => self.branch_commit(cx, others, seat, anchor, words),
+            b"abort" if words.is_empty() => self.branching.branch_abort(cx, seat, anchor),
+            b"checkout" => self.branching.branch_checkout(cx, seat, anchor, words),
+            b"session" if words.is_empty() => self.branching.branch_session(seat, anchor),
+            b"defaults" => set_defaults(anchor, words),
+            b"forkpoints" => self.branching.branch_fork_points(cx, seat, anchor, words),
+            b"conflicts" => self.branching.branch_conflicts(cx, seat, anchor, words),
+            b"get" => self.branching.branch_get(cx, seat, anchor, words),
+            _ => self.branch_question(cx, others, seat.3, &word, args),
+        };
+        answer.unwrap_or_else(|error| error)
+    }
+
+    /// What has nothing to do with the session.
+    fn branch_question(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        keyspace: KeyspaceId,
+        word: &[u8],
+        args: &Args,
+    ) -> Answer {
+        let words = &args[2..];
+        match (word, words) {
+            (b"list", []) => Ok(id_list(&self.branching.branches(keyspace).leaves())),
+            (b"log", _) => self.branching.branch_log(keyspace, words),
+            (b"diff", [a, b]) => self.branching.branch_diff(cx, keyspace, state_of(a)?, state_of(b)?),
+            (b"ceiling", _) => self.branch_ceiling(cx, others, keyspace, words),
+            (b"info", []) => Ok(self.branching.branch_info(keyspace)),
+            (b"digest", []) => Ok(self.branching.branch_digest(keyspace, true)),
+            (b"digest", [leaves]) if leaves.eq_ignore_ascii_case(b"leaves") => {
+                Ok(self.branching.branch_digest(keyspace, false))
+            }
+            (b"help", []) => Ok(Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect())),
+            (b"list" | b"info" | b"help" | b"abort" | b"session" | b"diff", _) => {
+                Err(CommandError::wrong_arity("branch").reply())
+            }
+            (b"digest", _) => Err(CommandError::Syntax.reply()),
+            _ => Err(CommandError::unknown_subcommand("branch", &args[1]).reply()),
+        }
+    }
+
+    fn branch_commit(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        seat: Seat,
+        anchor: &mut Anchor,
+        words: &[Bytes],
+    ) -> Answer {
+        let constraint = if words.is_empty() { default_end(anchor) } else { constraint_of(words)? };
+        if let Some(refusal) = self.write_refusal(cx, others, true) {
+            return Err(refusal);
+        }
+        let transaction = self.branching.leave(cx, seat, anchor)?;
+        self.commit_on_branch(cx, others, seat.3, transaction, &constraint, anchor).map(id_text)
+    }
+
+    fn branch_ceiling(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        keyspace: KeyspaceId,
+        words: &[Bytes],
+    ) -> Answer {
+        let states = match words {
+            [] => self.branching.branches(keyspace).leaves(),
+            words => words.iter().map(state_of).collect::<Result<_, _>>()?,
+        };
+        self.branching.branches(keyspace).place_ceilings(&states).map_err(|abort| aborted(&abort))?;
+        self.tell_ceilings(cx, others, keyspace);
+        Ok(Reply::OK)
+    }
+}
+
+impl Partition {
+    // Transactions.
+
+    // Comparing branches.
+
+    // Forgetting, and figures.
 }
 
 fn set_defaults(anchor: &mut Anchor, words: &[Bytes]) -> Answer {

@@ -7,7 +7,8 @@ use super::steps::aborted;
 use super::value;
 use crate::command;
 use crate::evaluate::{Evaluation, Writer};
-use crate::partition::Partition;
+use crate::partition::Cx;
+use crate::partition::branching::Branching;
 use crate::partition::execute::FORGOTTEN;
 use bytes::Bytes;
 use ensue_branch::{Abort, TransactionId, Value};
@@ -18,9 +19,15 @@ use ensue_store::view::View;
 use ensue_types::{Args, Column, KeyspaceId, Reply};
 use std::collections::{BTreeMap, BTreeSet};
 
-impl Partition {
-    pub(super) fn evaluate_on_branch(
+fn keys_of(args: &Args) -> BTreeSet<Bytes> {
+    let spec = args.first().and_then(|name| ensue_resp::lookup(name));
+    spec.into_iter().flat_map(|spec| ensue_resp::keys(spec, args)).cloned().collect()
+}
+
+impl Branching {
+    pub(in crate::partition) fn evaluate_on_branch(
         &mut self,
+        cx: &mut Cx,
         keyspace: KeyspaceId,
         transaction: TransactionId,
         args: &Args,
@@ -29,26 +36,26 @@ impl Partition {
         use Request::{Flush, Keys, RandomKey, Scan, Size};
         let reply = match request {
             Size | Keys { .. } | RandomKey | Scan { .. } | Flush { .. } => {
-                self.walk_branch(keyspace, transaction, request)
+                self.walk_branch(cx, keyspace, transaction, request)
             }
-            _ => self.evaluate_keys(keyspace, transaction, args, request),
+            _ => self.evaluate_keys(cx, keyspace, transaction, args, request),
         };
         reply.unwrap_or_else(|abort| aborted(&abort))
     }
 
     fn evaluate_keys(
         &mut self,
+        cx: &mut Cx,
         keyspace: KeyspaceId,
         transaction: TransactionId,
         args: &Args,
         request: &Request,
     ) -> Result<Reply, Abort> {
-        let at = self.tick();
-        let (stamp, operation, lane) = (self.stamp(at), self.next_operation(), self.datacenter);
-        let rules = self.config.rules;
+        let at = cx.tick();
+        let (stamp, operation, lane) = (cx.stamp(at), cx.next_operation(), cx.datacenter);
         let keys = keys_of(args);
         let branches = self.branches(keyspace);
-        let mut rows = Keyspace::new(rules, false);
+        let mut rows = Keyspace::new(false);
         for key in &keys {
             if let Some(value) = branches.get(transaction, key, false)? {
                 value::load(&mut rows, key, &value);
@@ -66,7 +73,7 @@ impl Partition {
         let mut read: BTreeSet<Bytes> = if is_read { keys } else { BTreeSet::new() };
         let mut writes: BTreeMap<Bytes, Value> = BTreeMap::new();
         for (key, written) in changed {
-            let (value, columns) = value::save(&rows, &key, rules);
+            let (value, columns) = value::save(&rows, &key);
             if columns.iter().any(|column| !written.contains(column)) {
                 read.insert(key.clone());
             }
@@ -78,9 +85,4 @@ impl Partition {
         }
         Ok(reply)
     }
-}
-
-fn keys_of(args: &Args) -> BTreeSet<Bytes> {
-    let spec = args.first().and_then(|name| ensue_resp::lookup(name));
-    spec.into_iter().flat_map(|spec| ensue_resp::keys(spec, args)).cloned().collect()
 }

@@ -10,7 +10,7 @@ use crate::command::text_of;
 use bytes::{Buf, BufMut, Bytes};
 use ensue_store::cell::Write;
 use ensue_store::keyspace::Keyspace;
-use ensue_types::{Column, Effect, LogicalTime, OperationId, Reply, RowEffect, Rules, Stamp};
+use ensue_types::{Column, Effect, LogicalTime, OperationId, Reply, RowEffect, Stamp};
 
 /// Puts a value into a row of its own.
 pub(super) fn load(rows: &mut Keyspace, key: &Bytes, value: &Bytes) {
@@ -23,12 +23,12 @@ pub(super) fn load(rows: &mut Keyspace, key: &Bytes, value: &Bytes) {
 }
 
 /// What a row holds; nothing if it shows nothing. Also tells which columns there are.
-pub(super) fn save(rows: &Keyspace, key: &[u8], rules: Rules) -> (Option<Bytes>, Vec<Column>) {
+pub(super) fn save(rows: &Keyspace, key: &[u8]) -> (Option<Bytes>, Vec<Column>) {
     let mut out = Vec::new();
     let mut columns = Vec::new();
     let mut has_content = false;
     let live = rows.row(key).into_iter().flat_map(|row| row.all_cells());
-    for (column, cell) in live.filter(|(_, cell)| cell.state().is_live(rules)) {
+    for (column, cell) in live.filter(|(_, cell)| cell.state().is_live()) {
         let (kind, name): (u8, &[u8]) = match column {
             Column::Text => (0, &[]),
             Column::Deadline => (1, &[]),
@@ -36,7 +36,7 @@ pub(super) fn save(rows: &Keyspace, key: &[u8], rules: Rules) -> (Option<Bytes>,
             Column::Member(name) => (3, name),
         };
         has_content |= kind != 1;
-        let value = text_of(cell.state().content(rules)).unwrap_or_default();
+        let value = text_of(cell.state().content()).unwrap_or_default();
         out.put_u8(kind);
         for part in [name, &value] {
             out.put_u32_le(u32::try_from(part.len()).expect("limits.rs bounds every length far below 4 GiB"));

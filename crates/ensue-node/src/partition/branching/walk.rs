@@ -4,37 +4,12 @@
 //! walk is returned.
 
 use super::value;
-use crate::partition::Partition;
+use crate::partition::Cx;
+use crate::partition::branching::Branching;
 use ensue_branch::{Abort, Branches, Key, TransactionId};
 use ensue_resp::request::ScanOptions;
 use ensue_resp::{Request, glob};
 use ensue_types::{KeyspaceId, Reply};
-
-impl Partition {
-    /// The answer to one of these.
-    pub(super) fn walk_branch(
-        &mut self,
-        keyspace: KeyspaceId,
-        transaction: TransactionId,
-        request: &Request,
-    ) -> Result<Reply, Abort> {
-        let now_ms = self.tick().ms();
-        let seed = self.clock.latest().0;
-        let branches = self.branches(keyspace);
-        let mut walk = Walk { branches, transaction, now_ms };
-        match request {
-            Request::Size => walk.keys(|_| true).map(|keys| Reply::Integer(keys.len() as i64)),
-            Request::Keys { pattern } => {
-                let found = walk.keys(|key| glob::matches(pattern, key));
-                found.map(|keys| Reply::Array(keys.into_iter().map(Reply::Bulk).collect()))
-            }
-            Request::RandomKey => walk.random_key(seed),
-            Request::Scan { options, type_name } => walk.scan(options, type_name.as_ref()),
-            Request::Flush { .. } => walk.flush(),
-            _ => unreachable!("`evaluate_on_branch` sends walks only"),
-        }
-    }
-}
 
 struct Walk<'a> {
     branches: &'a mut Branches,
@@ -98,5 +73,32 @@ impl Walk<'_> {
         let deletions = keys.into_iter().map(|key| (key, None));
         self.branches.put_all(self.transaction, deletions.collect())?;
         Ok(Reply::OK)
+    }
+}
+
+impl Branching {
+    /// The answer to one of these.
+    pub(in crate::partition) fn walk_branch(
+        &mut self,
+        cx: &mut Cx,
+        keyspace: KeyspaceId,
+        transaction: TransactionId,
+        request: &Request,
+    ) -> Result<Reply, Abort> {
+        let now_ms = cx.tick().ms();
+        let seed = cx.clock.latest().0;
+        let branches = self.branches(keyspace);
+        let mut walk = Walk { branches, transaction, now_ms };
+        match request {
+            Request::Size => walk.keys(|_| true).map(|keys| Reply::Integer(keys.len() as i64)),
+            Request::Keys { pattern } => {
+                let found = walk.keys(|key| glob::matches(pattern, key));
+                found.map(|keys| Reply::Array(keys.into_iter().map(Reply::Bulk).collect()))
+            }
+            Request::RandomKey => walk.random_key(seed),
+            Request::Scan { options, type_name } => walk.scan(options, type_name.as_ref()),
+            Request::Flush { .. } => walk.flush(),
+            _ => unreachable!("`evaluate_on_branch` sends walks only"),
+        }
     }
 }

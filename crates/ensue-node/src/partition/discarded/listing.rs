@@ -3,7 +3,8 @@
 //! Keys, values and names are bytes and need not be text: a character of the JSON is a byte. Times and sums are strings, since
 //! they do not fit into the numbers of every reader.
 
-use crate::partition::Partition;
+use crate::partition::Cx;
+use crate::partition::discarded::Discarded;
 use crate::partition::json;
 use ensue_protocol::Past;
 use ensue_store::entry::{Change, Entry};
@@ -27,19 +28,29 @@ pub fn describe_write(entry: &Entry) -> Option<String> {
     ))
 }
 
-impl Partition {
+fn effect_of(row: &RowEffect) -> String {
+    let what = match &row.effect {
+        Effect::Put { value, .. } => format!("\"put\":{}", json::value(&row.column, value)),
+        Effect::Delete { .. } => "\"delete\":true".to_owned(),
+        Effect::Add { tally } => format!("\"sum\":\"{}\"", tally.sum),
+    };
+    format!("{{\"key\":{}{},{what}}}", json::text(&row.key), json::column(&row.column))
+}
+
+impl Discarded {
     /// One line of JSON for each discarded write of this partition.
-    pub(in crate::partition) fn list_discarded(&self) -> Reply {
-        let writes =
-            self.discarded.writes.iter().map(|(name, write)| self.line(name, write.lost, &write.entry));
-        let others = self.discarded.others.iter();
+    pub(in crate::partition) fn list_discarded(&self, cx: &Cx) -> Reply {
+        let writes = self.writes.iter().map(|(name, write)| cx.line(name, write.lost, &write.entry));
+        let others = self.others.iter();
         let flushes = others.filter(|(_, entry)| matches!(entry.change, Change::Flush { .. }));
         let flushes =
-            flushes.map(|(&(lost, position), entry)| self.line(&self.name_at(lost, position), lost, entry));
+            flushes.map(|(&(lost, position), entry)| cx.line(&cx.name_at(lost, position), lost, entry));
         Reply::Array(writes.chain(flushes).map(Reply::bulk).collect())
     }
+}
 
-    fn line(&self, operation: &OperationId, lost: DatacenterId, entry: &Entry) -> String {
+impl Cx {
+    pub(crate) fn line(&self, operation: &OperationId, lost: DatacenterId, entry: &Entry) -> String {
         let name = |datacenter: DatacenterId| {
             let named = self.config.topology.datacenters.get(usize::from(datacenter.0));
             json::text(named.map_or("", |one| one.name.as_str()).as_bytes())
@@ -75,13 +86,4 @@ impl Partition {
             effects.join(","),
         )
     }
-}
-
-fn effect_of(row: &RowEffect) -> String {
-    let what = match &row.effect {
-        Effect::Put { value, .. } => format!("\"put\":{}", json::value(&row.column, value)),
-        Effect::Delete { .. } => "\"delete\":true".to_owned(),
-        Effect::Add { tally } => format!("\"sum\":\"{}\"", tally.sum),
-    };
-    format!("{{\"key\":{}{},{what}}}", json::text(&row.key), json::column(&row.column))
 }

@@ -88,6 +88,25 @@ fn writes_are_refused_when_most_clocks_say_that_the_time_here_is_ahead() {
     assert_eq!(write(&mut world), ":3\r\n");
 }
 
+/// A time of another that is just not too far ahead of this clock is so of clocks that show a little less.
+#[test]
+fn who_has_taken_a_time_that_the_others_take_in_a_moment_writes() {
+    let mut world = world(3);
+    let edge = LogicalTime::from_ms(world.now.wall_ms + 59_999);
+    hear(&mut world, 1, edge, Message::Heartbeat { end: Position(0) });
+    for by in 1..3 {
+        told(&mut world, by, 60_300);
+    }
+    assert_eq!(write(&mut world), ":1\r\n", "three clocks that differ by 300 milliseconds");
+    // Their word stands, and time goes on.
+    world.now.wall_ms += 40_000;
+    assert_eq!(write(&mut world), ":2\r\n");
+    for by in 1..3 {
+        told(&mut world, by, 60_300);
+    }
+    assert!(write(&mut world).starts_with("-CLOCKAHEAD "), "their clocks show 40 seconds less");
+}
+
 #[test]
 fn of_two_datacenters_the_own_clock_decides_once_it_is_right() {
     let mut world = world(2);

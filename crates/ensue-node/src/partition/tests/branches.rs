@@ -34,7 +34,7 @@ impl Sessions {
         let message =
             Message::Execute { request, keyspace: KeyspaceId(0), context, commands, together: false };
         self.world.message(from, message);
-        let mut sent = std::iter::from_fn(|| self.world.partition.outbox.next());
+        let mut sent = std::iter::from_fn(|| self.world.partition.cx.outbox.next());
         let answer = sent.find_map(|envelope| match envelope.message {
             Message::Executed { context, mut replies, .. } => Some((context, replies.remove(0))),
             _ => None,
@@ -88,7 +88,7 @@ fn what_came_late_is_asked_for_once_until_an_answer_is_overdue() {
     assert_eq!(sessions.ask(ALICE, "SET a 1"), Reply::OK);
     let world = &mut sessions.world;
     let keyspace = KeyspaceId(0);
-    let branches = world.partition.branching.keyspaces.get_mut(&keyspace).expect("it has branches");
+    let branches = world.partition.keyspaces.branching.keyspaces.get_mut(&keyspace).expect("it has branches");
     let leaves = branches.leaves();
     branches.place_ceilings(&leaves).unwrap();
     branches.offer_ceiling(OTHER, leaves[0]);
@@ -99,7 +99,7 @@ fn what_came_late_is_asked_for_once_until_an_answer_is_overdue() {
         writes: vec![Write { key: Bytes::from_static(b"b"), value: None }],
     };
     let questions = |world: &mut World| {
-        let sent = std::iter::from_fn(|| world.partition.outbox.next());
+        let sent = std::iter::from_fn(|| world.partition.cx.outbox.next());
         sent.filter(|envelope| matches!(envelope.message, Message::BranchFetch { .. })).count()
     };
     let wait = |world: &mut World, ms: u64| {
@@ -107,7 +107,7 @@ fn what_came_late_is_asked_for_once_until_an_answer_is_overdue() {
         world.partition.on_timer(world.now);
         world.work();
     };
-    world.partition.arrive_on_branch(OTHER, keyspace, Position(1), &Note::Commit(late).encode());
+    world.partition.visibility().arrive_on_branch(OTHER, keyspace, Position(1), &Note::Commit(late).encode());
     assert_eq!(questions(world), 1);
     for _ in 0..10 {
         wait(world, 100);
@@ -116,6 +116,6 @@ fn what_came_late_is_asked_for_once_until_an_answer_is_overdue() {
     world.partition.on_link_up(world.now, OTHER, &|_: PartitionId| true);
     wait(world, 100);
     assert_eq!(questions(world), 1, "the question may not have arrived");
-    wait(world, world.partition.config.tuning.request_timeout_ms);
+    wait(world, world.partition.cx.config.tuning.request_timeout_ms);
     assert_eq!(questions(world), 1, "the answer is overdue");
 }

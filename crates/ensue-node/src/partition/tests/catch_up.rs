@@ -7,24 +7,25 @@ use crate::config::DatacenterTopology;
 use crate::partition::Partition;
 use crate::trace::Trace;
 use bytes::Bytes;
-use ensue_protocol::facts;
+use ensue_protocol::dependency_set;
 use ensue_store::disk::{DiskOp, FileName};
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
     Column, CoreId, DatacenterId, Dependency, Effect, Extent, Incarnation, KeyspaceId, LogicalTime, Now,
-    Opaque, OperationId, Part, PartitionId, Position, RowEffect, Rules, Stamp, TimeVector,
+    Opaque, OperationId, Part, PartitionId, Position, RowEffect, Stamp, TimeVector,
 };
 use ensue_wire::{Address, Decision, Envelope, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const BESIDE: PartitionId = PartitionId(1);
-const ITS_NEIGHBOUR: Address = Address::Partition { datacenter: DatacenterId(0), partition: BESIDE };
-const ELSEWHERE: Address = Address::Partition { datacenter: OTHER, partition: PARTITION };
+pub(super) const BESIDE: PartitionId = PartitionId(1);
+pub(super) const ITS_NEIGHBOUR: Address =
+    Address::Partition { datacenter: DatacenterId(0), partition: BESIDE };
+pub(super) const ELSEWHERE: Address = Address::Partition { datacenter: OTHER, partition: PARTITION };
 
 /// The first of two partitions, on this boot of its machine.
-fn started(files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
+pub(super) fn started(files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
     let mut config = config(AppendFsync::EverySecond);
     config.boot = boot;
     config.boot_id = [boot as u8; 16];
@@ -34,7 +35,7 @@ fn started(files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
         *datacenter = DatacenterTopology { cores: 2, placement, ..datacenter.clone() };
     }
     config.tuning.checkpoint_bytes = u64::MAX;
-    let eiger = || ensue_protocol::by_name("eiger", Default::default(), Rules::default()).expect("known");
+    let eiger = || ensue_protocol::by_name("eiger", Default::default()).expect("known");
     let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| eiger()).collect::<Vec<_>>());
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
     let partition = Partition::new(PARTITION, Arc::new(config), protocols, now);
@@ -43,15 +44,15 @@ fn started(files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
 
 /// The same after a power failure, when the other datacenter has said that it has nothing more of this one's stream.
 fn after_power_loss(before: World) -> World {
-    let mut world = started(before.files, before.partition.config.boot + 1);
+    let mut world = started(before.files, before.partition.cx.config.boot + 1);
     let after = Position::before(Incarnation(1));
     world.message(ELSEWHERE, Message::Regained { after, received: after, entries: Vec::new() });
-    assert!(world.partition.is_catching_up());
+    assert!(world.partition.others.is_catching_up());
     world
 }
 
-fn sent(world: &mut World) -> Vec<Message> {
-    std::iter::from_fn(|| world.partition.outbox.next()).map(|envelope| envelope.message).collect()
+pub(super) fn sent(world: &mut World) -> Vec<Message> {
+    std::iter::from_fn(|| world.partition.cx.outbox.next()).map(|envelope| envelope.message).collect()
 }
 
 /// The neighbour has told again of all its transactions.
@@ -83,7 +84,7 @@ fn receive_what_waits(world: &mut World) {
     let entry = Entry {
         position,
         stamp: Stamp { time, datacenter: OTHER, partition: PARTITION },
-        dependencies: facts::encode(&[Dependency { operation, extent: Extent::Exact }]),
+        dependencies: dependency_set::encode(&[Dependency { operation, extent: Extent::Exact }]),
         change: Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects },
         previous: Vec::new(),
     };
@@ -113,11 +114,11 @@ fn met(asked: &[Message]) -> Vec<Message> {
 #[test]
 fn it_serves_when_what_the_streams_held_is_applied_and_not_when_it_is_received() {
     let (mut world, asked) = waiting();
-    assert!(world.partition.is_catching_up(), "a session may have seen it before");
+    assert!(world.partition.others.is_catching_up(), "a session may have seen it before");
     for message in met(&asked) {
         world.message(ITS_NEIGHBOUR, message);
     }
-    assert!(!world.partition.is_catching_up());
+    assert!(!world.partition.others.is_catching_up());
 }
 
 #[test]
@@ -151,9 +152,9 @@ fn what_its_neighbours_told_an_earlier_life_does_not_count() {
     let asked = sent(&mut world);
     say_end(&mut world, 0);
     repeat(&mut world, &asked_before);
-    assert!(world.partition.is_catching_up());
+    assert!(world.partition.others.is_catching_up());
     repeat(&mut world, &asked);
-    assert!(!world.partition.is_catching_up());
+    assert!(!world.partition.others.is_catching_up());
 }
 
 /// Seed 110082483. A process that is killed before must catch up again: else it would serve without what it had taken up, and shown, last.
@@ -164,12 +165,12 @@ fn it_is_called_caught_up_on_disk_when_the_log_holds_what_it_caught_up_with() {
     for message in met(&asked) {
         world.hear(ITS_NEIGHBOUR, message);
     }
-    assert!(!world.partition.is_catching_up());
+    assert!(!world.partition.others.is_catching_up());
     world.partition.on_turn_end();
-    let end = world.partition.persistence.log_end();
+    let end = world.partition.cx.journal.log_end();
     let mut marked = 0;
     loop {
-        let written = world.partition.persistence.open().written().0;
+        let written = world.partition.cx.journal.open().written().0;
         let Some(op) = world.next_op() else { break };
         if let DiskOp::Replace { file: FileName::Superblock, .. } = op {
             assert!(written >= end, "{written} of {end} bytes of the log are written");
@@ -206,10 +207,10 @@ fn a_part_that_was_given_back_stands_at_the_time_of_its_decision_after_a_restart
     world.message(ITS_NEIGHBOUR, commit(named(9), decided));
     say_end(&mut world, 0);
     repeat(&mut world, &asked);
-    assert!(!world.partition.is_catching_up());
+    assert!(!world.partition.others.is_catching_up());
 
     let mut world = started(world.files, 2);
-    assert!(!world.partition.is_catching_up(), "the process alone died");
+    assert!(!world.partition.others.is_catching_up(), "the process alone died");
     let later = LogicalTime(decided.0 + 1_000);
     world.message(ITS_NEIGHBOUR, commit(named(8), later));
     sent(&mut world);
@@ -217,12 +218,12 @@ fn a_part_that_was_given_back_stands_at_the_time_of_its_decision_after_a_restart
     world.now.wall_ms += 10_000;
     world.partition.on_timer(world.now);
     world.work();
-    let acknowledged = std::iter::from_fn(|| world.partition.outbox.next())
+    let acknowledged = std::iter::from_fn(|| world.partition.cx.outbox.next())
         .filter(|envelope| matches!(envelope.message, Message::StreamAcknowledge(_)))
         .map(|envelope| envelope.time);
     assert!(acknowledged.max().is_some_and(|time| time < decided), "its entry has that time");
     world.message(ITS_NEIGHBOUR, commit(named(9), decided));
-    assert_eq!(world.partition.order.earliest(), None);
+    assert_eq!(world.partition.keyspaces.order.earliest(), None);
 }
 
 /// Trap 14. The other datacenter says that it has applied a delete, and where its stream ends, and loses its tail. A part that it had executed
@@ -232,13 +233,13 @@ fn what_another_datacenter_reported_before_it_lost_its_tail_collects_no_tombston
     let mut world = started(BTreeMap::new(), 1);
     world.run("SET x 1");
     world.run("DEL x");
-    let own = world.partition.position;
+    let own = world.partition.cx.position;
     let collects = |world: &mut World| {
         world.now.monotonic_us += 10_000_000;
         world.partition.on_timer(world.now);
         world.work();
         let collected = |trace: &Trace| matches!(trace, Trace::TombstonesCollected { .. });
-        world.partition.traces.drain(..).any(|trace| collected(&trace))
+        world.partition.cx.traces.drain(..).any(|trace| collected(&trace))
     };
     let says = |world: &mut World, end, time| {
         let (datacenter, incarnation, received) = (DatacenterId(0), Incarnation(1), own);
@@ -267,7 +268,7 @@ fn what_another_datacenter_reported_before_it_lost_its_tail_collects_no_tombston
     let lost = Entry { position: first, stamp, dependencies, change, previous: Vec::new() };
     let entries = vec![layout::encode_entry(&lost)];
     world.message(ELSEWHERE, Message::StreamEntries { incarnation, first, entries });
-    assert_eq!(world.partition.applied.set(OTHER).map(|set| set.watermark), Some(first));
+    assert_eq!(world.partition.others.replication.applied.set(OTHER).map(|set| set.watermark), Some(first));
     assert!(!collects(&mut world), "no time was told in this life");
     says(&mut world, first, LogicalTime(later.0 + 1));
     assert!(collects(&mut world));
@@ -285,4 +286,31 @@ fn a_token_in_times_waits_for_a_partition_that_takes_back_its_tail() {
     let after = Position::before(Incarnation(1));
     world.message(ELSEWHERE, Message::Regained { after, received: after, entries: Vec::new() });
     assert!(sent(&mut world).iter().any(is_answer));
+}
+
+#[test]
+fn a_partition_ends_its_incarnation_with_its_neighbour_once_a_start() {
+    let mut world = started(BTreeMap::new(), 1);
+    let first = Position::before(Incarnation(2)).next();
+    for number in 1..=2 {
+        world.message(ITS_NEIGHBOUR, Message::Repeat { number });
+        assert!(sent(&mut world).contains(&Message::Repeated { number }));
+        assert_eq!(
+            (world.partition.cx.incarnation, world.partition.cx.position),
+            (Incarnation(2), first),
+            "{number}"
+        );
+    }
+    // What was lost, if anything, is named, and a restart knows it.
+    let again = started(world.files, 1);
+    assert_eq!((again.partition.cx.incarnation, again.partition.cx.position), (Incarnation(2), first));
+    assert!(
+        again
+            .partition
+            .others
+            .replication
+            .applied
+            .set(DatacenterId(0))
+            .is_some_and(|set| set.is_lost(Position(1)))
+    );
 }

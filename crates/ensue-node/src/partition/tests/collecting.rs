@@ -5,10 +5,9 @@ use super::previous::{HERE, OTHER};
 use super::versions::World;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
-use ensue_types::{Incarnation, LogicalTime, Now, Opaque, Position, Rule, Rules, Stamp};
+use ensue_types::{Breaking, Incarnation, LogicalTime, Now, Opaque, Position, Rule, Stamp};
 use ensue_wire::{Address, Envelope, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 const ELSEWHERE: Address = Address::Partition { datacenter: OTHER, partition: PARTITION };
 
@@ -17,10 +16,9 @@ fn place(incarnation: u16, number: u64) -> Position {
 }
 
 /// A partition with one tombstone, in a round that waits for the other datacenter.
-fn with_a_tombstone(rules: Rules) -> World {
+fn with_a_tombstone() -> World {
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
-    let mut world = World::under("eiger", BTreeMap::new(), now, u64::MAX);
-    Arc::get_mut(&mut world.partition.config).expect("nobody else has it").rules = rules;
+    let world = World::under("eiger", BTreeMap::new(), now, u64::MAX);
     let mut world = world.started();
     world.run("SET x 1");
     world.run("DEL x");
@@ -30,9 +28,9 @@ fn with_a_tombstone(rules: Rules) -> World {
 }
 
 fn tombstones(world: &World) -> usize {
-    let rows = &world.partition.rows[0];
+    let rows = &world.partition.keyspaces.rows[0];
     let cells = rows.rows().flat_map(|row| row.all_cells());
-    cells.filter(|(_, cell)| cell.is_dead(rows.rules())).count()
+    cells.filter(|(_, cell)| cell.is_dead()).count()
 }
 
 /// Time passes, and what may go is looked for.
@@ -78,8 +76,8 @@ fn lose_the_tail(world: &mut World) {
 /// It said that it had applied a delete, and that its stream ended at its fifth entry, which held a part of a
 /// transaction from before
 /// that delete. It lost that part, and is given it back: the part comes behind the loss, with its old time.
-fn left_after_a_lost_tail(rules: Rules) -> (usize, World) {
-    let mut world = with_a_tombstone(rules);
+fn left_after_a_lost_tail() -> (usize, World) {
+    let mut world = with_a_tombstone();
     let time = LogicalTime::from_ms(world.now.wall_ms);
     report(&mut world, time, place(1, 5));
     pass(&mut world);
@@ -93,7 +91,7 @@ fn left_after_a_lost_tail(rules: Rules) -> (usize, World) {
 
 #[test]
 fn what_a_datacenter_reported_before_it_lost_its_tail_lets_nothing_go() {
-    let (left, mut world) = left_after_a_lost_tail(Rules::default());
+    let (left, mut world) = left_after_a_lost_tail();
     assert_eq!(left, 1, "its lost part may be older than the tombstone");
     let time = LogicalTime::from_ms(world.now.wall_ms);
     report(&mut world, time, place(2, 1));
@@ -103,6 +101,7 @@ fn what_a_datacenter_reported_before_it_lost_its_tail_lets_nothing_go() {
 
 #[test]
 fn without_the_rule_the_tombstone_would_go_too_early() {
-    let (left, _) = left_after_a_lost_tail(Rules::breaking(Rule::ReportsAreOfThisLife));
+    let _breaking = Breaking::only(Some(Rule::ReportsAreOfThisLife));
+    let (left, _) = left_after_a_lost_tail();
     assert_eq!(left, 0);
 }

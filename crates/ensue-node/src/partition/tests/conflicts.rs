@@ -3,13 +3,13 @@
 use super::previous::{HERE, OTHER, partition, written_elsewhere};
 use super::versions::World;
 use bytes::Bytes;
-use ensue_protocol::facts;
+use ensue_protocol::dependency_set;
 use ensue_types::{Context, CoreId, KeyspaceId, Reply, RequestId};
 use ensue_wire::{Address, Message};
 
 /// Asks a partition, and says what it answers and what past the answer has.
 fn ask(world: &mut World, line: &str) -> (Vec<String>, Context) {
-    while world.partition.outbox.next().is_some() {}
+    while world.partition.cx.outbox.next().is_some() {}
     let args = line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
     let from = Address::Core { datacenter: HERE, core: CoreId(0) };
     let (request, keyspace) = (RequestId::default(), KeyspaceId(0));
@@ -23,10 +23,11 @@ fn ask(world: &mut World, line: &str) -> (Vec<String>, Context) {
             together: false,
         },
     );
-    let answer = std::iter::from_fn(|| world.partition.outbox.next()).find_map(|sent| match sent.message {
-        Message::Executed { context, mut replies, .. } => Some((replies.remove(0), context)),
-        _ => None,
-    });
+    let answer =
+        std::iter::from_fn(|| world.partition.cx.outbox.next()).find_map(|sent| match sent.message {
+            Message::Executed { context, mut replies, .. } => Some((replies.remove(0), context)),
+            _ => None,
+        });
     let Some((Reply::Array(lines), context)) = answer else { panic!("{line}: no array") };
     let text = |line: Reply| match line {
         Reply::Bulk(bytes) => String::from_utf8(bytes.to_vec()).expect("JSON"),
@@ -49,7 +50,7 @@ fn values_in_conflict_are_listed_until_a_write_replaces_them() {
     );
     assert!(has("\"value\":\"mine\"}}") && has("\"value\":\"\\\"theirs\"}}"), "{lines:?}");
     // Who was told of both depends on both.
-    let past = facts::decode(&context.facts).expect("a list");
+    let past = dependency_set::decode(&context.facts).expect("a list");
     let of = |datacenter| past.iter().any(|one| one.operation.datacenter == datacenter);
     assert!(of(HERE) && of(OTHER), "{past:?}");
     let (listed, _) = ask(&mut world, "causal conflicts");

@@ -21,7 +21,7 @@ fn name(number: usize) -> ContextName {
 fn fetch(world: &mut World, number: usize) -> Result<LogicalTime, String> {
     let request = RequestId::default();
     world.hear(SESSIONS, Message::ContextFetch { request, context: name(number) });
-    let answers = std::iter::from_fn(|| world.partition.outbox.next()).map(|envelope| envelope.message);
+    let answers = std::iter::from_fn(|| world.partition.cx.outbox.next()).map(|envelope| envelope.message);
     let mut answers = answers.filter_map(|message| match message {
         Message::ContextFetched { context, .. } => Some(Ok(context.time)),
         Message::Refused { reply: Reply::Error(words), .. } => Some(Err(words.to_string())),

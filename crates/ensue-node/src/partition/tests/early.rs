@@ -26,7 +26,7 @@ fn check(world: &mut World, check: u64, dependencies: usize) {
 }
 
 fn said(world: &mut World) -> Vec<Message> {
-    std::iter::from_fn(|| world.partition.outbox.next()).map(|envelope| envelope.message).collect()
+    std::iter::from_fn(|| world.partition.cx.outbox.next()).map(|envelope| envelope.message).collect()
 }
 
 /// The checks that were answered.

@@ -33,8 +33,7 @@ fn asking(files: Files, seed: u128) -> World {
 }
 
 fn partition(config: NodeConfig) -> Partition {
-    let rules = config.rules;
-    let protocol = || ensue_protocol::by_name("eventual", Default::default(), rules).expect("it is known");
+    let protocol = || ensue_protocol::by_name("eventual", Default::default()).expect("it is known");
     let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
     Partition::new(PARTITION, Arc::new(config), protocols, NOW)
 }
@@ -50,6 +49,7 @@ fn introduction() -> Introduction {
         proof: 0,
         applied: Position(0),
         end: Position(0),
+        elsewhere: Position(0),
         is_whole: true,
         asks: false,
     }
@@ -67,7 +67,7 @@ fn introduce(world: &mut World, introduction: Introduction) {
 }
 
 fn sent(world: &mut World) -> Vec<Message> {
-    std::iter::from_fn(|| world.partition.outbox.next()).map(|envelope| envelope.message).collect()
+    std::iter::from_fn(|| world.partition.cx.outbox.next()).map(|envelope| envelope.message).collect()
 }
 
 /// What a session is answered that asks for the time of the partition's newest write of a key.
@@ -83,7 +83,7 @@ fn answer(world: &mut World, line: &str) -> String {
 }
 
 fn refused(world: &World) -> Option<&str> {
-    world.partition.identity.refusal(OTHER)
+    world.partition.peers.identity.refusal(OTHER)
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn an_old_copy_of_a_directory_is_noticed_at_the_first_contact() {
     let copy = world.files.clone();
     world.run("SET a 1");
     world.run("SET a 2");
-    let (own, last) = (world.partition.identity.own, world.partition.clock.latest());
+    let (own, last) = (world.partition.peers.identity.own, world.partition.cx.clock.latest());
     for (writes, claim, word) in [
         (0, knowing(own, 2, last), "Start the process again"),
         (1, knowing(own, 2, last), "1 writes were taken on it"),
@@ -232,10 +232,10 @@ fn an_entry_that_left_memory_is_compared_with_the_one_in_the_log() {
         (config.tuning.checkpoint_bytes, config.tuning.stream_memory_bytes) = (u64::MAX, 1);
         let mut world = World { partition: partition(config), now: NOW, files: Files::new() }.started();
         world.run("SET a 1");
-        let own = world.partition.clock.latest();
+        let own = world.partition.cx.clock.latest();
         (0..9).for_each(|_| world.run("SET a 2"));
-        assert!(world.partition.persistence.entry_in_memory(Position(1)).is_none());
-        let directory = world.partition.identity.own;
+        assert!(world.partition.cx.journal.entry_in_memory(Position(1)).is_none());
+        let directory = world.partition.peers.identity.own;
         introduce(&mut world, knowing(directory, 1, last.unwrap_or(own)));
         assert_eq!(matches!(world.partition.stage, Stage::Stopped(_)), last.is_some());
     }
@@ -261,11 +261,100 @@ fn what_the_log_no_longer_has_is_refused_and_the_partition_goes_on() {
         world.partition.on_timer(world.now);
         world.work();
     }
-    assert!(!world.partition.persistence.is_whole(), "the log was trimmed");
+    assert!(!world.partition.cx.journal.is_whole(), "the log was trimmed");
     introduce(&mut world, introduction());
     world.message(ELSEWHERE, Message::StreamResume { incarnation: Incarnation(1), received: Position(0) });
     assert!(refused(&world).is_some_and(|reason| reason.contains("the log here begins at")));
     assert!(answer(&mut world, "GET a").contains("0123"));
     let is_told = |trace: &Trace| matches!(trace, Trace::PeerRefused { .. });
-    assert!(world.partition.traces.iter().any(is_told));
+    assert!(world.partition.cx.traces.iter().any(is_told));
+}
+
+const THIRD: DatacenterId = DatacenterId(2);
+
+/// A partition with two others, whose directory is an old copy for all that it knows.
+fn of_three() -> World {
+    let mut config = config(AppendFsync::Always);
+    config.tuning.checkpoint_bytes = u64::MAX;
+    let third =
+        crate::config::DatacenterTopology { name: "dc3".into(), ..config.topology.datacenters[1].clone() };
+    config.topology.datacenters.push(third);
+    World { partition: partition(config), now: NOW, files: Files::new() }.started()
+}
+
+fn introduce_third(world: &mut World, introduction: Introduction) {
+    let third = Address::Partition { datacenter: THIRD, partition: PARTITION };
+    world.message(third, Message::Introduce(introduction));
+}
+
+#[test]
+fn a_peer_that_has_heard_of_more_is_refused_until_the_third_can_be_asked() {
+    let heard = Introduction { elsewhere: Position(1), ..introduction() };
+    let third = Introduction { directory: DirectoryId(0x79), ..introduction() };
+    let mut world = of_three();
+    world.run("SET a 1");
+    introduce(&mut world, heard.clone());
+    assert!(refused(&world).is_some_and(|reason| reason.contains("dc2 has heard that dc3 has")));
+    assert!(answer(&mut world, "SET b 2").contains("OK"), "hearsay stops nobody");
+    // The third one is here, and knows nothing of that: whoever said so was wrong.
+    let mut cleared = of_three();
+    introduce(&mut cleared, heard.clone());
+    introduce_third(&mut cleared, third.clone());
+    introduce(&mut cleared, heard.clone());
+    assert!(refused(&cleared).is_none());
+    // Or an operator knows better.
+    let mut vouched = of_three();
+    introduce(&mut vouched, heard.clone());
+    let partition = &mut vouched.partition;
+    partition.others.execute_readmit(&partition.cx, &bytes::Bytes::from_static(b"dc2"));
+    partition.readmit();
+    introduce(&mut vouched, heard);
+    assert!(refused(&vouched).is_none());
+}
+
+#[test]
+fn a_directory_that_all_others_do_not_know_is_left() {
+    let foreign = |known: u128| Introduction { directory: DirectoryId(known), ..introduction() };
+    let denies = |known: u128| Introduction {
+        directory: DirectoryId(known),
+        ..knowing(DirectoryId(0x99), 3, LogicalTime(5))
+    };
+    let mut world = of_three();
+    introduce(&mut world, foreign(0x11));
+    introduce_third(&mut world, foreign(0x12));
+    // Those who were met are on other directories now, and know another one of this partition.
+    let mut again = of_three();
+    again.files = world.files.clone();
+    let mut again = World { partition: again.partition, now: NOW, files: again.files }.started();
+    introduce(&mut again, denies(0x21));
+    assert!(matches!(again.partition.stage, Stage::Serving), "one that says so alone stops nobody");
+    introduce_third(&mut again, denies(0x22));
+    assert!(matches!(again.partition.stage, Stage::Stopped(_)));
+    // Who has agreed since this process began has changed its own directory since.
+    introduce(&mut world, denies(0x21));
+    introduce_third(&mut world, denies(0x22));
+    assert!(matches!(world.partition.stage, Stage::Serving));
+}
+
+#[test]
+fn what_follows_an_old_copy_must_still_be_in_the_logs_of_the_others() {
+    let mut world = serving();
+    let copy = world.files.clone();
+    world.run("SET a 1");
+    let (own, last) = (world.partition.peers.identity.own, world.partition.cx.clock.latest());
+    let mut old = World::under("eventual", copy, NOW, u64::MAX).started();
+    introduce(&mut old, knowing(own, 1, last));
+    old.work();
+    let mut again = World::under("eventual", old.files, NOW, u64::MAX).started();
+    assert!(matches!(again.partition.stage, Stage::Regaining(_)));
+    introduce(&mut again, Introduction { is_whole: false, ..knowing(own, 1, last) });
+    again.now.monotonic_us += 2_000_000;
+    again.partition.on_timer(again.now);
+    again.work();
+    let words = answer(&mut again, "GET a");
+    assert!(words.contains("REJOIN") && words.contains("cannot be had again from dc2"), "{words}");
+    introduce(&mut again, knowing(own, 1, last));
+    let regained = |received| Message::Regained { after: Position(0), received, entries: Vec::new() };
+    again.message(ELSEWHERE, regained(Position(0)));
+    assert!(matches!(again.partition.stage, Stage::Serving), "{:?}", again.partition.stage);
 }

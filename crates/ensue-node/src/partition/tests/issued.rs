@@ -20,14 +20,14 @@ fn world() -> World {
     world.run("SET a 1");
     world.run("SET a 2");
     world.receive(1, "b", put("1"));
-    while world.partition.outbox.next().is_some() {}
+    while world.partition.cx.outbox.next().is_some() {}
     world
 }
 
 /// What is answered to the question of a session, or of another partition.
 fn gone(world: &mut World, from: Address, question: Message) -> Option<Vec<Dependency>> {
     world.message(from, question);
-    std::iter::from_fn(|| world.partition.outbox.next()).find_map(|envelope| match envelope.message {
+    std::iter::from_fn(|| world.partition.cx.outbox.next()).find_map(|envelope| match envelope.message {
         Message::DependenciesMet { gone, .. } => Some(gone),
         _ => None,
     })
@@ -78,7 +78,7 @@ fn who_was_declared_dead_answers_everybody_what_to_do_and_remembers_it() {
     world.message(from, message);
     let answer = |world: &mut World| {
         world.run("GET a");
-        std::iter::from_fn(|| world.partition.outbox.next()).find_map(|envelope| match envelope.message {
+        std::iter::from_fn(|| world.partition.cx.outbox.next()).find_map(|envelope| match envelope.message {
             Message::Refused { reply: Reply::Error(words), .. } => Some(words),
             _ => None,
         })

@@ -4,7 +4,7 @@ use super::PARTITION;
 use super::previous::{HERE, OTHER, partition, sent, written_elsewhere};
 use super::versions::World;
 use bytes::Bytes;
-use ensue_protocol::facts;
+use ensue_protocol::dependency_set;
 use ensue_types::{
     Dependency, Incarnation, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Stamp,
 };
@@ -24,18 +24,18 @@ fn dependencies(world: &mut World, time: LogicalTime) -> Vec<Dependency> {
     let (transaction, keyspace) = (operation(7), KeyspaceId(0));
     world.message(from, Message::Prepare { transaction, keyspace, part: Some(part) });
     let stamp = Stamp { time, datacenter: HERE, partition: COORDINATOR };
-    let decision = Decision { at: world.partition.clock.latest(), operation: operation(9), stamp };
+    let decision = Decision { at: world.partition.cx.clock.latest(), operation: operation(9), stamp };
     world.message(from, Message::Commit { transaction, decision });
     let entries = sent(world);
     let [entry] = &entries[..] else { panic!("one entry of the part, {} were sent", entries.len()) };
-    facts::decode(&entry.dependencies).expect("the protocol's own bytes")
+    dependency_set::decode(&entry.dependencies).expect("the protocol's own bytes")
 }
 
 /// A row that the other datacenter has written, and the time of that.
 fn written() -> (World, LogicalTime) {
     let (mut world, mut elsewhere) = (partition("eiger"), partition("eiger"));
     written_elsewhere(&mut world, &mut elsewhere, "SET x 5");
-    let row = world.partition.rows[0].row(b"x").expect("it was applied");
+    let row = world.partition.keyspaces.rows[0].row(b"x").expect("it was applied");
     let (_, cell) = row.all_cells().next().expect("it has a text");
     let time = cell.state().newest().time;
     (world, time)

@@ -26,7 +26,7 @@ pub(super) fn partition(protocol: &str) -> World {
 /// The entries sent to the other datacenter since the last call.
 pub(super) fn sent(world: &mut World) -> Vec<Entry> {
     let mut entries = Vec::new();
-    while let Some(envelope) = world.partition.outbox.next() {
+    while let Some(envelope) = world.partition.cx.outbox.next() {
         if let Message::StreamEntries { entries: sent, .. } = envelope.message {
             entries.extend(sent.iter().map(|bytes| layout::decode_entry(bytes).expect("well formed")));
         }
@@ -50,7 +50,7 @@ fn conflicts(world: &mut World) -> i64 {
 /// The protocols that ask for what writes replaced.
 fn asking() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter().filter(|name| {
-        let protocol = ensue_protocol::by_name(name, Default::default(), Default::default());
+        let protocol = ensue_protocol::by_name(name, Default::default());
         protocol.expect("every listed name is known").needs().previous_versions
     })
 }

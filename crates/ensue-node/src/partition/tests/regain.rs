@@ -28,7 +28,7 @@ fn a_question_that_is_asked_anew_is_answered_once() {
         world.partition.on_message(world.now, Envelope { from: ELSEWHERE, to: HERE, time, message });
     }
     world.work();
-    let sent = std::iter::from_fn(|| world.partition.outbox.next());
+    let sent = std::iter::from_fn(|| world.partition.cx.outbox.next());
     let answers = sent.filter_map(|envelope| match envelope.message {
         Message::Regained { after, received, entries } => Some((after, received, entries.len())),
         _ => None,
@@ -39,7 +39,7 @@ fn a_question_that_is_asked_anew_is_answered_once() {
 #[test]
 fn what_depends_on_what_was_lost_waits_for_nothing_and_is_counted() {
     let mut world = world();
-    world.partition.lose(OTHER, Position(3), Position::before(Incarnation(2)));
+    world.partition.visibility().lose(OTHER, Position(3), Position::before(Incarnation(2)));
     for (number, lost) in [(3, 0), (4, 1)] {
         let position = Position(number);
         let operation =
@@ -48,7 +48,7 @@ fn what_depends_on_what_was_lost_waits_for_nothing_and_is_counted() {
         world.message(HERE, Message::CheckDependencies { check: number, dependencies });
         let is_answer =
             |message| matches!(message, Message::DependenciesMet { check, .. } if check == number);
-        assert!(std::iter::from_fn(|| world.partition.outbox.next()).any(|sent| is_answer(sent.message)));
+        assert!(std::iter::from_fn(|| world.partition.cx.outbox.next()).any(|sent| is_answer(sent.message)));
         let counted = ("lost_dependencies".to_owned(), lost);
         assert!(world.partition.survey().contains(&counted), "{number}");
     }

@@ -28,7 +28,7 @@ fn replicas(world: &mut World, times: TimeVector) -> u8 {
 
 /// What a session has been told.
 fn told(world: &mut World) -> Option<u8> {
-    std::iter::from_fn(|| world.partition.outbox.next()).find_map(|envelope| match envelope.message {
+    std::iter::from_fn(|| world.partition.cx.outbox.next()).find_map(|envelope| match envelope.message {
         Message::ReplicasReached { datacenters, .. } => Some(datacenters),
         _ => None,
     })
@@ -65,7 +65,7 @@ fn written(world: &mut World, line: &str) -> LogicalTime {
     world.now.monotonic_us += 1_000;
     world.now.wall_ms += 1;
     world.run(line);
-    world.partition.clock.latest()
+    world.partition.cx.clock.latest()
 }
 
 #[test]
@@ -125,21 +125,21 @@ fn a_session_has_one_wait_and_the_partition_keeps_no_other() {
         wait(&mut world, 1, sequence, time);
         wait(&mut world, 2, sequence, time);
     }
-    assert_eq!(world.partition.replica_waits.len(), 2);
+    assert_eq!(world.partition.others.replication.replica_waits.len(), 2);
     // Its time is over.
     let (dependencies, times) = (Vec::new(), TimeVector::default());
     let request = RequestId { session: SessionId(1), sequence: 100, ..RequestId::default() };
     world.message(SESSIONS, Message::CountReplicas { request, dependencies, times });
-    assert_eq!(world.partition.replica_waits.len(), 1);
+    assert_eq!(world.partition.others.replication.replica_waits.len(), 1);
     assert_eq!(told(&mut world), Some(2), "of nothing there is enough");
     applied_elsewhere(&mut world, 1);
     assert_eq!(told(&mut world), Some(2));
-    assert_eq!(world.partition.replica_waits.len(), 0);
+    assert_eq!(world.partition.others.replication.replica_waits.len(), 0);
 }
 
 /// How many questions of sessions have been answered since the last call.
 fn met(world: &mut World) -> usize {
-    let sent = std::iter::from_fn(|| world.partition.outbox.next());
+    let sent = std::iter::from_fn(|| world.partition.cx.outbox.next());
     sent.filter(|sent| matches!(sent.message, Message::DependenciesMet { .. })).count()
 }
 
@@ -188,7 +188,7 @@ fn sessions_behind_a_broken_link_wait_no_more() {
     let times = through(DatacenterId(1), LogicalTime::from_ms(world.now.wall_ms + 5));
     world.message(SESSIONS, Message::AwaitTimes { check: 8, times });
     world.partition.on_link_down(world.now, HERE, CoreId(1), &|_| false);
-    assert!(world.partition.replica_waits.is_empty());
+    assert!(world.partition.others.replication.replica_waits.is_empty());
     world.receive(1, "a", super::versions::put("1"));
     world.now.wall_ms += 10;
     world.message(OTHER, Message::Heartbeat { end: Position(1) });

@@ -100,15 +100,15 @@ fn writes_are_taken_again_when_what_found_no_room_was_not_of_the_log() {
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
     let mut world = versions::World::new(BTreeMap::new(), now, u64::MAX);
     let partition = &mut world.partition;
-    let superblock = partition.persistence.superblock.as_ref().expect("it has been written");
+    let superblock = partition.durability.superblock.as_ref().expect("it has been written");
     let replace = superblock.replace();
-    partition.persistence.opening.push_back(replace);
+    partition.durability.opening.push_back(replace);
     let (file, reason) = (Some(FileName::Superblock), "no room".to_owned());
     partition.on_disk(now, DiskDone::Failed { op: "replace", file, full: true, reason });
-    assert!(partition.is_out_of_room());
+    assert!(partition.cx.is_out_of_room());
 
     world.now.monotonic_us += limits::FULL_DISK_RETRY_US;
     world.partition.on_timer(world.now);
     world.work();
-    assert!(!world.partition.is_out_of_room());
+    assert!(!world.partition.cx.is_out_of_room());
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 fn answer(world: &mut World, line: &str) -> Reply {
     world.run(line);
     let replies =
-        std::iter::from_fn(|| world.partition.outbox.next()).find_map(|envelope| match envelope.message {
+        std::iter::from_fn(|| world.partition.cx.outbox.next()).find_map(|envelope| match envelope.message {
             Message::Executed { replies, .. } => Some(replies),
             _ => None,
         });

@@ -23,7 +23,7 @@ fn heartbeat(world: &mut World, end: u64, after_ms: u64) {
 /// What is known to be received and to be applied, in milliseconds after the start.
 fn known(world: &World) -> (u64, u64) {
     let after = |time: LogicalTime| time.ms() - START_MS;
-    let times = &world.partition.times;
+    let times = &world.partition.others.stable_time.times;
     (after(times.received.at(OTHER)), after(times.applied.at(OTHER)))
 }
 
@@ -53,7 +53,7 @@ fn only_what_is_behind_is_called_missing() {
     let missing = |after_ms| {
         let mut times = TimeVector::uniform(2, LogicalTime::from_ms(START_MS));
         times.raise(OTHER, LogicalTime::from_ms(START_MS + after_ms));
-        world.partition.missing_times(&times)
+        world.partition.others.stable_time.times.missing_times(&world.partition.cx, &times)
     };
     assert_eq!((missing(99), missing(100)), (String::new(), String::new()));
     assert_eq!(missing(103), "dc2 is 3 ms behind at p0");
@@ -70,7 +70,7 @@ fn what_waits_for_a_time_goes_on_when_all_partitions_are_said_to_have_it() {
         let here = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
         world.message(here, Message::AwaitTimes { check: 7, times: times.clone() });
         let met = |world: &mut World| {
-            let sent = std::iter::from_fn(|| world.partition.outbox.next());
+            let sent = std::iter::from_fn(|| world.partition.cx.outbox.next());
             sent.filter(|sent| matches!(sent.message, Message::DependenciesMet { check: 7, .. })).count()
         };
         assert_eq!(met(&mut world), 0, "{name}");

@@ -8,10 +8,11 @@ use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::entry::{Change, Entry};
 use ensue_store::keyspace::Keyspace;
 use ensue_store::layout;
+use ensue_store::testing::{Files, carry_out};
 use ensue_store::view::View;
 use ensue_types::{
     Column, Context, CoreId, DatacenterId, Dependency, Effect, Incarnation, KeyspaceId, LogicalTime, Now,
-    Opaque, Position, RequestId, RowEffect, Rules, Source, Stamp, TimeVector,
+    Opaque, Position, RequestId, RowEffect, Source, Stamp, TimeVector,
 };
 use ensue_wire::{Address, AtValues, Envelope, Message};
 use std::collections::BTreeMap;
@@ -23,27 +24,21 @@ pub(super) const OTHER: DatacenterId = DatacenterId(1);
 pub(super) struct World {
     pub(super) partition: Partition,
     pub(super) now: Now,
-    pub(super) files: BTreeMap<FileName, Vec<u8>>,
+    pub(super) files: Files,
 }
 
 impl World {
-    pub(super) fn new(files: BTreeMap<FileName, Vec<u8>>, now: Now, checkpoint_bytes: u64) -> World {
+    pub(super) fn new(files: Files, now: Now, checkpoint_bytes: u64) -> World {
         let mut world = World::under("eventual", files, now, checkpoint_bytes);
-        world.partition.rows[0] = Keyspace::new(Rules::default(), true);
+        world.partition.keyspaces.rows[0] = Keyspace::new(true);
         world.started()
     }
 
     /// A partition that has not begun to read its files.
-    pub(super) fn under(
-        protocol: &str,
-        files: BTreeMap<FileName, Vec<u8>>,
-        now: Now,
-        checkpoint_bytes: u64,
-    ) -> World {
+    pub(super) fn under(protocol: &str, files: Files, now: Now, checkpoint_bytes: u64) -> World {
         let mut config = config(AppendFsync::Always);
         config.tuning.checkpoint_bytes = checkpoint_bytes;
-        let rules = Rules::default();
-        let protocol = || ensue_protocol::by_name(protocol, Default::default(), rules).expect("it is known");
+        let protocol = || ensue_protocol::by_name(protocol, Default::default()).expect("it is known");
         let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
         World { partition: Partition::new(PARTITION, Arc::new(config), protocols, now), now, files }
     }
@@ -62,7 +57,7 @@ impl World {
 
     /// Carries out the next operation of the disk; says which it was.
     pub(super) fn next_op(&mut self) -> Option<DiskOp> {
-        let op = self.partition.disk.pop_front()?;
+        let op = self.partition.cx.disk_ops.pop_front()?;
         let done = carry_out(&mut self.files, op.clone());
         self.partition.on_disk(self.now, done);
         self.partition.on_turn_end();
@@ -102,7 +97,7 @@ impl World {
         effect: Option<Effect>,
         on: &[Dependency],
     ) {
-        self.receive_with(position, key, effect, ensue_protocol::facts::encode(on));
+        self.receive_with(position, key, effect, ensue_protocol::dependency_set::encode(on));
     }
 
     /// The next entry of the other datacenter's stream.
@@ -136,15 +131,15 @@ impl World {
 
     /// What a power failure leaves just when a checkpoint has been named: what was synced. The log is synced beside the other
     /// operations, here when nothing else is left to do.
-    fn files_when_a_checkpoint_is_named(mut self) -> BTreeMap<FileName, Vec<u8>> {
+    fn files_when_a_checkpoint_is_named(mut self) -> Files {
         let mut synced = self.files.clone();
         self.now.monotonic_us += 1_000;
         self.partition.on_timer(self.now);
         loop {
             self.partition.on_turn_end();
             let syncs = |op: &DiskOp| matches!(op, DiskOp::Sync { file: FileName::Segment(_) });
-            let next = self.partition.disk.iter().position(|op| !syncs(op)).unwrap_or(0);
-            let op = self.partition.disk.remove(next).expect("a checkpoint comes to its end");
+            let next = self.partition.cx.disk_ops.iter().position(|op| !syncs(op)).unwrap_or(0);
+            let op = self.partition.cx.disk_ops.remove(next).expect("a checkpoint comes to its end");
             let done = carry_out(&mut self.files, op);
             match done {
                 DiskDone::Synced { file } => drop(synced.insert(file, self.files[&file].clone())),
@@ -177,13 +172,13 @@ impl World {
         let sight = |source: &Source| {
             source.operation.datacenter != OTHER || source.operation.position.number() <= through
         };
-        let rows = &self.partition.rows[0];
+        let rows = &self.partition.keyspaces.rows[0];
         let mut seen = vec![format!("versions {}", rows.versions()), format!("floor {:?}", rows.floor())];
         for row in rows.rows() {
             for (column, cell) in row.all_cells() {
-                let shown = cell.at(View::Sight(&sight), rows.rules()).expect("no past time");
+                let shown = cell.at(View::Sight(&sight)).expect("no past time");
                 let sources: Vec<Source> = shown.state.sources().collect();
-                let content = shown.state.content(rows.rules());
+                let content = shown.state.content();
                 let key = row.key();
                 seen.push(format!("{key:?} {column:?} {content:?} {sources:?} {}", shown.stale));
             }
@@ -194,40 +189,6 @@ impl World {
 
     fn all_views(&self) -> Vec<Vec<String>> {
         (0..7).map(|through| self.seen(through)).collect()
-    }
-}
-
-fn carry_out(files: &mut BTreeMap<FileName, Vec<u8>>, op: DiskOp) -> DiskDone {
-    match op {
-        DiskOp::List => {
-            let files = files.iter().map(|(&name, bytes)| (name, bytes.len() as u64)).collect();
-            DiskDone::Listed { files }
-        }
-        DiskOp::Append { file, bytes } => {
-            files.entry(file).or_default().extend_from_slice(&bytes);
-            DiskDone::Appended { file }
-        }
-        DiskOp::Sync { file } => DiskDone::Synced { file },
-        DiskOp::Replace { file, bytes } => {
-            files.insert(file, bytes.to_vec());
-            DiskDone::Replaced { file }
-        }
-        DiskOp::Rewrite { file } => DiskDone::Rewritten { file },
-        DiskOp::Overwrite { file, bytes } => {
-            files.insert(file, bytes.to_vec());
-            DiskDone::Replaced { file }
-        }
-        DiskOp::Read { file, offset, length } => {
-            let bytes = &files[&file];
-            let start = bytes.len().min(offset as usize);
-            let end = bytes.len().min(start + length as usize);
-            DiskDone::Read { file, offset, bytes: Bytes::copy_from_slice(&bytes[start..end]) }
-        }
-        DiskOp::Delete { file } => {
-            files.remove(&file);
-            DiskDone::Deleted { file }
-        }
-        other => panic!("{other:?} of a whole log"),
     }
 }
 
@@ -245,7 +206,7 @@ fn history(checkpoint_bytes: u64) -> World {
     world.receive(2, "b", put("3"));
     let first_two =
         |source: &Source| source.operation.datacenter != OTHER || source.operation.position.number() <= 2;
-    let rows = &mut world.partition.rows[0];
+    let rows = &mut world.partition.keyspaces.rows[0];
     rows.raise_floor(&TimeVector::uniform(2, LogicalTime(2)));
     assert_eq!(rows.settle(&first_two, usize::MAX), 0);
     world.receive(3, "a", put("4"));
@@ -262,7 +223,7 @@ fn a_restart_by_the_log_keeps_versions_apart() {
     let after: Vec<_> = again.all_views().into_iter().map(without_settled).collect();
     // Readers that see all that was settled: what was settled is a version again, until it is settled again.
     assert_eq!(before[2..], after[2..]);
-    assert_eq!(again.partition.rows[0].versions(), 7, "one a write");
+    assert_eq!(again.partition.keyspaces.rows[0].versions(), 7, "one a write");
 }
 
 /// Without what settling changes: how much is a version.
@@ -274,7 +235,7 @@ fn without_settled(seen: Vec<String>) -> Vec<String> {
 fn a_restart_by_a_checkpoint_changes_nothing_for_any_reader() {
     let mut world = history(1);
     // The log is kept for the other datacenter, which has synced nothing; this is about the checkpoint's rows.
-    world.partition.persistence.stream_floor = world.partition.persistence.log.as_ref().expect("open").end();
+    world.partition.cx.journal.stream_floor = world.partition.cx.journal.log.as_ref().expect("open").end();
     assert!(world.checkpoint());
     let before = world.all_views();
     let again = world.restarted(u64::MAX);
@@ -294,10 +255,10 @@ fn a_flush_that_some_do_not_see_is_not_seen_by_them_after_a_restart() {
         let mut again = world.restarted(u64::MAX);
         assert!(shows(&again, 4) && !shows(&again, 5));
         // A write that the flush covers and that comes after it is seen only by those who do not see the flush.
-        assert_eq!(again.partition.rows[0].flushes().len(), 1);
+        assert_eq!(again.partition.keyspaces.rows[0].flushes().len(), 1);
         let everything = |_: &Source| true;
-        assert_eq!(again.partition.rows[0].settle(&everything, usize::MAX), 0);
-        assert!(!shows(&again, 4) && again.partition.rows[0].flushes().is_empty());
+        assert_eq!(again.partition.keyspaces.rows[0].settle(&everything, usize::MAX), 0);
+        assert!(!shows(&again, 4) && again.partition.keyspaces.rows[0].flushes().is_empty());
     }
 }
 
@@ -307,7 +268,7 @@ fn slice(world: &mut World, cut: TimeVector) -> Option<AtValues> {
     let from = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
     world.message(from, Message::ReadSlice { read: 7, keyspace: KeyspaceId(0), cut, commands });
     let read =
-        std::iter::from_fn(|| world.partition.outbox.next()).find_map(|envelope| match envelope.message {
+        std::iter::from_fn(|| world.partition.cx.outbox.next()).find_map(|envelope| match envelope.message {
             Message::SliceRead { values, .. } => Some(values),
             _ => None,
         });
@@ -317,7 +278,7 @@ fn slice(world: &mut World, cut: TimeVector) -> Option<AtValues> {
 /// The protocols whose pasts are times.
 pub(super) fn versioned() -> impl Iterator<Item = &'static str> {
     ensue_protocol::NAMES.into_iter().filter(|name| {
-        let protocol = ensue_protocol::by_name(name, Default::default(), Rules::default());
+        let protocol = ensue_protocol::by_name(name, Default::default());
         protocol.expect("every listed name is known").needs().cuts
     })
 }
@@ -343,8 +304,8 @@ fn a_restart_answers_no_cut_below_what_was_folded() {
         assert!(slice(&mut world, TimeVector::default()).is_none(), "{name}");
         assert!(slice(&mut world, floor.clone()).is_some(), "{name}");
         // The log is kept for the other datacenter; this is about the checkpoint's rows.
-        world.partition.persistence.stream_floor =
-            world.partition.persistence.log.as_ref().expect("open").end();
+        world.partition.cx.journal.stream_floor =
+            world.partition.cx.journal.log.as_ref().expect("open").end();
         assert!(world.checkpoint());
         let mut again = World::under(name, world.files, world.now, u64::MAX).started();
         assert!(slice(&mut again, TimeVector::default()).is_none(), "{name}: after a restart");
@@ -364,12 +325,12 @@ fn a_restart_by_a_checkpoint_knows_what_was_stable() {
         world.message(from, Message::Stable { received: received.clone(), floor, everywhere: Vec::new() });
         world.run("SET a 1");
         // The log is kept for the other datacenter; this is about what is behind the checkpoint's start.
-        world.partition.persistence.stream_floor =
-            world.partition.persistence.log.as_ref().expect("open").end();
+        world.partition.cx.journal.stream_floor =
+            world.partition.cx.journal.log.as_ref().expect("open").end();
         let now = world.now;
         let files = world.files_when_a_checkpoint_is_named();
         let again = World::under(name, files, now, u64::MAX).started();
-        let stable = &again.partition.times.stable;
+        let stable = &again.partition.others.stable_time.times.stable;
         assert!(stable.covers_but(DatacenterId(0), &received), "{name}: {stable:?} after a restart");
     }
 }
@@ -381,11 +342,11 @@ fn a_restart_by_a_checkpoint_shows_no_time_again() {
     let mut world = World::under("eventual", BTreeMap::new(), now, 1).started();
     world.run("SET a 1");
     // The log is kept for the other datacenter; this is about what is behind the checkpoint's start.
-    world.partition.persistence.stream_floor = world.partition.persistence.log.as_ref().expect("open").end();
-    let (now, bound) = (world.now, world.partition.persistence.bound);
-    assert!(bound > world.partition.clock.latest());
+    world.partition.cx.journal.stream_floor = world.partition.cx.journal.log.as_ref().expect("open").end();
+    let (now, bound) = (world.now, world.partition.cx.journal.bound);
+    assert!(bound > world.partition.cx.clock.latest());
     let again = World::under("eventual", world.files_when_a_checkpoint_is_named(), now, u64::MAX).started();
-    assert!(again.partition.clock.latest() >= bound, "a time below {bound} may have been shown");
+    assert!(again.partition.cx.clock.latest() >= bound, "a time below {bound} may have been shown");
 }
 
 /// Seed 700085 of `eventual`. The wall leaps between two turns; a process that is killed in the second one must not forget it.
@@ -394,13 +355,13 @@ fn what_is_said_at_a_time_rests_on_a_bound_of_the_clock_above_it() {
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
     let mut world = World::under("eventual", BTreeMap::new(), now, u64::MAX).started();
     let said = |world: &mut World| {
-        std::iter::from_fn(|| world.partition.outbox.next()).map(|envelope| envelope.time).max()
+        std::iter::from_fn(|| world.partition.cx.outbox.next()).map(|envelope| envelope.time).max()
     };
     said(&mut world);
-    let bound = world.partition.persistence.bound;
+    let bound = world.partition.cx.journal.bound;
     world.now.monotonic_us += 10_000_000;
     world.now.wall_ms += 3_600_000;
-    world.partition.now = world.now;
+    world.partition.cx.now = world.now;
     world.partition.on_turn_end();
     assert!(said(&mut world).is_none_or(|time| time < bound), "the new bound is not in the log");
     world.work();

@@ -1,8 +1,8 @@
 //! CAUSAL: tokens, what a merge waits for, and how many datacenters have a past.
 
 use super::*;
-use crate::session::token::Token;
-use ensue_types::{Dependency, Extent, Incarnation, KeyspaceId, PartitionId, Rule};
+use crate::session::causal::token::Token;
+use ensue_types::{Breaking, Dependency, Extent, Incarnation, KeyspaceId, PartitionId, Rule};
 
 pub(super) fn token(keyspace: u8, time_ms: u64, operations: &[(u8, u16, u64)]) -> String {
     let context = Context { time: LogicalTime::from_ms(time_ms), facts: facts(operations) };
@@ -125,7 +125,7 @@ fn a_merge_that_an_owner_does_not_answer_at_all_is_not_called_too_early() {
     let stopped = Reply::error("STOPPED partition p2 has stopped: why");
     world.answer(&two, 1, Message::Refused { request: request(&two), reply: stopped });
     assert_eq!(world.received(), "-STOPPED partition p2 has stopped: why|");
-    assert!(world.sessions.desk.checks.is_empty());
+    assert!(world.sessions.core.checks.is_empty());
 }
 
 #[test]
@@ -150,7 +150,8 @@ fn tokens_that_are_refused() {
 
 #[test]
 fn without_the_rule_a_merge_does_not_wait() {
-    let mut world = World::with(NodeConfig { rules: Rules::breaking(Rule::MergeWaits), ..config() });
+    let _breaking = Breaking::only(Some(Rule::MergeWaits));
+    let mut world = World::with(config());
     let text = token(0, WALL_MS, &[(1, 2, 5)]);
     assert_eq!(world.ask(&format!("CAUSAL MERGE {text}")), "+OK|");
 }
@@ -242,7 +243,7 @@ fn nobody_waits_for_a_client_that_has_gone() {
         assert!(withdrawn.iter().all(|envelope| is_withdrawal(&envelope.message)), "{withdrawn:?}");
         assert_eq!(executes(&world.next()), [set], "what it had sent before is carried out");
         world.pass_ms(5_000);
-        assert!(world.sessions.sessions.is_empty() && world.sessions.desk.checks.is_empty());
+        assert!(world.sessions.sessions.is_empty() && world.sessions.core.checks.is_empty());
     }
 }
 

@@ -1,7 +1,7 @@
 //! Read transactions: rounds, restarts, and what the session remembers of them.
 
 use super::*;
-use ensue_types::{Rule, limits};
+use ensue_types::{Breaking, Rule, limits};
 use ensue_wire::AtValues;
 
 /// An MGET of a key of partition 0 and one of partition 1, with both messages out.
@@ -114,7 +114,8 @@ fn a_transaction_older_than_its_timeout_begins_again() {
 
 #[test]
 fn without_the_rule_of_the_second_round_the_first_values_stand() {
-    let mut world = World::with(NodeConfig { rules: Rules::breaking(Rule::SecondRound), ..config() });
+    let _breaking = Breaking::only(Some(Rule::SecondRound));
+    let mut world = World::with(config());
     let (one, zero) = mget(&mut world);
     world.answer(&zero, 20, first(&zero, 5, 20, array(&["old"])));
     world.answer(&one, 30, first(&one, 25, 30, array(&["x", "y"])));
@@ -130,7 +131,8 @@ fn without_the_rule_of_the_second_round_the_first_values_stand() {
 
 #[test]
 fn without_the_rule_of_remembering_reads_nothing_is_remembered() {
-    let mut world = World::with(NodeConfig { rules: Rules::breaking(Rule::RememberReads), ..config() });
+    let _breaking = Breaking::only(Some(Rule::RememberReads));
+    let mut world = World::with(config());
     let (one, zero) = mget(&mut world);
     world.answer(&zero, 20, first(&zero, 5, 20, array(&["z"])));
     world.answer(&one, 30, first(&one, 10, 30, array(&["x", "y"])));

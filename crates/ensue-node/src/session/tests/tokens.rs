@@ -1,7 +1,7 @@
 //! Tokens as text.
 
 use super::*;
-use crate::session::token::{Token, TokenError};
+use crate::session::causal::token::{Token, TokenError};
 use ensue_types::{KeyspaceId, limits};
 
 fn token(length: usize) -> Token {

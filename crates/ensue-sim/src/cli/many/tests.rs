@@ -3,7 +3,8 @@
 use super::{RECORD_HEAD, Sum, differs, record, run_many};
 use crate::cli::{SimOptions, run_seed};
 use crate::oracle::property;
-use ensue_types::{Rule, Rules};
+use crate::rules::Rules;
+use ensue_types::Rule;
 
 #[test]
 fn a_run_that_does_not_repeat_is_a_violation() {

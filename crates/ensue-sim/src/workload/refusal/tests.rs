@@ -5,12 +5,12 @@ use crate::event::ConnectionId;
 use crate::history::Outcome;
 use crate::marks::{Mark, Marks};
 use crate::oracle::{Violation, property};
-use crate::promises::Promises;
+use crate::rules::Rules;
 use crate::run::Clients;
 use crate::seed::Options;
 use crate::workload::Workload;
 use crate::world::{Happening, World};
-use ensue_types::Rules;
+use ensue_protocol::Promises;
 
 /// A world in which a client has asked several things at once.
 struct Asked {

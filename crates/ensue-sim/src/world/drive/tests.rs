@@ -1,13 +1,14 @@
 //! What a partition says is judged by what its disk was when it said it.
 
 use crate::network::Break;
+use crate::rules::Rules;
 use crate::seed::Options;
 use crate::shape::{Shape, Site};
 use crate::world::{Happening, World};
 use bytes::Bytes;
 use ensue_node::Trace;
 use ensue_store::disk::{DiskOp, FileName};
-use ensue_types::{DatacenterId, PartitionId, Rules};
+use ensue_types::{DatacenterId, PartitionId};
 
 #[test]
 fn a_process_that_dies_at_once_had_a_reason_to_stop_all_the_same() {

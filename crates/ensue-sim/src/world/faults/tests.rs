@@ -1,9 +1,10 @@
 //! Which faults excuse a datacenter.
 
+use crate::rules::Rules;
 use crate::seed::Options;
 use crate::shape::{Shape, Site};
 use crate::world::World;
-use ensue_types::{DatacenterId, Rules};
+use ensue_types::DatacenterId;
 
 /// Seed 40002301 of pocc: what was late by more than the time that was left was answered `UNAVAILABLE` in the place of `BLOCKED`.
 /// Seed 80061128 of eiger: the votes and the answers of a write transaction went over a link that took a third of the timeout.
@@ -20,7 +21,7 @@ fn a_slow_link_excuses_where_a_request_takes_longer_than_its_client_waits() {
     ];
     for (protocol, by_us, excused) in cases {
         let mut options = Options::calm(shape, 1_000, Rules::default());
-        options.protocol = protocol.into();
+        options.protocol = ensue_protocol::find(protocol).expect("it is registered");
         options.tuning.request_timeout_ms = timeout_us / 1_000;
         let mut world = World::new(options);
         while world.step(100_000).is_some() {}

@@ -1,0 +1,234 @@
+//! What every part may use while it takes an input: who this partition is, the time, the log, and the ways out.
+//!
+//! - **In**: nothing by itself. The conductor sets `now` for each input, and whether the clock's bound is to be kept.
+//! - **Out**: messages, disk operations and traces, each in the order in which it was said. A message rests on the log
+//!   as it stands when it is sent, and leaves when that is durable enough.
+//!
+//! No part is known here.
+
+use super::Protocols;
+use super::journal::Journal;
+use crate::config::NodeConfig;
+use crate::order::Moment;
+use crate::outbox::Outbox;
+use crate::trace::{Trace, TransactionStep};
+use ensue_protocol::Protocol;
+use ensue_store::disk::DiskOp;
+use ensue_store::record::Record;
+use ensue_types::{
+    DatacenterId, HybridClock, Incarnation, KeyspaceId, LogicalTime, Now, OperationId, PartitionId, Position,
+    Rule, Stamp,
+};
+use ensue_wire::{Address, Envelope, Message};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The clock's bound is moved when it is as near as this.
+const CLOCK_MARGIN_MS: u64 = 8;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(crate) struct Cx {
+    pub(crate) id: PartitionId,
+    pub(crate) datacenter: DatacenterId,
+    pub(crate) config: Arc<NodeConfig>,
+    pub(crate) protocols: Protocols,
+    pub(crate) now: Now,
+    pub(crate) clock: HybridClock,
+    pub(crate) incarnation: Incarnation,
+    /// The end of this partition's own stream.
+    pub(crate) position: Position,
+    pub(crate) journal: Journal,
+    pub(crate) outbox: Outbox,
+    pub(crate) disk_ops: VecDeque<DiskOp>,
+    pub(crate) traces: VecDeque<Trace>,
+    /// The partition serves: no time is shown that the log does not bound.
+    pub(crate) bounds_the_clock: bool,
+    /// Rows are still being written aside.
+    pub(crate) is_checkpointing: bool,
+    /// The disk has no room: writes are refused, and streams wait, until there is a reserve again.
+    pub(crate) disk_is_full: bool,
+    next_number: u64,
+}
+
+impl Cx {
+    pub(crate) fn new(id: PartitionId, config: Arc<NodeConfig>, protocols: Protocols, now: Now) -> Cx {
+        Cx {
+            id,
+            datacenter: config.topology.datacenter,
+            now,
+            clock: HybridClock::default(),
+            incarnation: Incarnation(1),
+            position: Position(0),
+            journal: Journal::new(&config.tuning),
+            outbox: Outbox::default(),
+            disk_ops: VecDeque::new(),
+            traces: VecDeque::new(),
+            bounds_the_clock: false,
+            is_checkpointing: false,
+            disk_is_full: false,
+            // Numbers of an earlier life must not be taken for ours when they are answered late (trap 54).
+            next_number: u64::from(config.boot) << 32,
+            config,
+            protocols,
+        }
+    }
+
+    pub(crate) fn trace(&mut self, trace: Trace) {
+        self.traces.push_back(trace);
+    }
+
+    pub(crate) fn address(&self) -> Address {
+        Address::Partition { datacenter: self.datacenter, partition: self.id }
+    }
+
+    /// Sends once the log as it stands now is durable enough.
+    pub(crate) fn send(&mut self, to: Address, message: Message) {
+        self.send_at(self.clock.latest(), to, message);
+    }
+
+    /// The same, in the name of a time that may lie below the clock.
+    pub(super) fn send_at(&mut self, time: LogicalTime, to: Address, message: Message) {
+        self.cover_clock();
+        let rests_on = if Rule::OutputsAfterLog.holds() { self.journal.log_end() } else { 0 };
+        let envelope = Envelope { from: self.address(), to, time, message };
+        self.outbox.send(rests_on, envelope);
+    }
+
+    pub(crate) fn send_local(&mut self, partition: PartitionId, message: Message) {
+        self.send(Address::Partition { datacenter: self.datacenter, partition }, message);
+    }
+
+    /// Sends what rests on nothing that was logged, and shows no time: what a partition says that has stopped.
+    pub(super) fn send_refusal(&mut self, to: Address, message: Message) {
+        self.outbox.send(0, Envelope { from: self.address(), to, time: LogicalTime::ZERO, message });
+    }
+
+    pub(crate) fn protocol(&self, keyspace: KeyspaceId) -> &dyn Protocol {
+        self.protocols[usize::from(keyspace.0)].as_ref()
+    }
+
+    /// Whether writes are refused and streams wait for room on the disk.
+    pub(super) fn is_out_of_room(&self) -> bool {
+        self.disk_is_full && Rule::RefuseWhenFull.holds()
+    }
+
+    /// A number that this partition has not used since it started.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number
+    }
+
+    /// Moves the clock past a time of this datacenter.
+    pub(crate) fn observe(&mut self, time: LogicalTime) {
+        if Rule::StampAboveThePast.holds() {
+            self.clock.observe(time);
+        }
+    }
+
+    /// Moves the clock past a time of another datacenter, unless it is absurdly far ahead (trap 31).
+    pub(super) fn observe_peer(&mut self, time: LogicalTime) -> bool {
+        if self.is_too_far_ahead(time) {
+            self.trace(Trace::Refused { what: "a time too far ahead of this machine's clock" });
+            return false;
+        }
+        self.observe(time);
+        true
+    }
+
+    fn is_too_far_ahead(&self, time: LogicalTime) -> bool {
+        time.ms() > self.now.wall_ms + self.config.tuning.clock_ahead_ms_max
+    }
+
+    /// A new logical time, above every promise made so far (trap 4).
+    pub(crate) fn tick(&mut self) -> LogicalTime {
+        let now = self.now;
+        if Rule::TickPastPromises.holds() { self.clock.tick(now) } else { self.clock.read(now) }
+    }
+
+    /// The present time, as a promise: nothing will become visible at or before it that is not visible now.
+    pub(super) fn promise(&mut self) -> LogicalTime {
+        self.clock.read(self.now)
+    }
+
+    /// A moment that this partition drew.
+    pub(crate) fn moment(&self, time: LogicalTime) -> Moment {
+        Moment { time, drawn_by: self.id }
+    }
+
+    pub(crate) fn stamp(&self, time: LogicalTime) -> Stamp {
+        Stamp { time, datacenter: self.datacenter, partition: self.id }
+    }
+
+    /// The identity of the entry that the next write would make.
+    pub(crate) fn next_operation(&self) -> OperationId {
+        OperationId {
+            datacenter: self.datacenter,
+            incarnation: self.incarnation,
+            partition: self.id,
+            position: self.position.next(),
+        }
+    }
+
+    /// The name of the entry at this place of a stream.
+    pub(super) fn name_at(&self, origin: DatacenterId, position: Position) -> OperationId {
+        OperationId { datacenter: origin, incarnation: position.incarnation(), partition: self.id, position }
+    }
+
+    pub(crate) fn name_of(&self, datacenter: DatacenterId) -> String {
+        let named = self.config.topology.datacenters.get(usize::from(datacenter.0));
+        named.map_or_else(|| datacenter.to_string(), |datacenter| datacenter.name.clone())
+    }
+
+    /// The same within a turn, where the wall or another datacenter has moved the clock past its bound at once: what is
+    /// said now rests on the next bound.
+    fn cover_clock(&mut self) {
+        if self.bounds_the_clock && self.clock.latest().ms() >= self.journal.bound.ms() {
+            self.bound_clock();
+        }
+    }
+
+    /// The clock shows no time that a restart could show again (trap 30).
+    pub(super) fn bound_clock(&mut self) {
+        let latest_ms = self.clock.latest().ms();
+        if latest_ms + CLOCK_MARGIN_MS <= self.journal.bound.ms() {
+            return;
+        }
+        // A clock ahead of the wall moves only by counting: little is enough for it, and a partition that restarts
+        // again and again must not run away from the wall.
+        let ahead_ms = self.now.wall_ms + self.config.tuning.clock_persist_ahead_ms;
+        let bound = LogicalTime::from_ms(ahead_ms.max(latest_ms + 2 * CLOCK_MARGIN_MS));
+        self.journal.bound = bound;
+        self.log_bound();
+    }
+
+    pub(super) fn log_bound(&mut self) {
+        let bound = self.journal.bound;
+        self.journal.log(&Record::ClockBound { bound });
+    }
+
+    /// The name of the `number`th local transaction that this partition coordinates.
+    pub(crate) fn local_transaction(&self, number: u64) -> OperationId {
+        OperationId {
+            datacenter: self.datacenter,
+            incarnation: self.incarnation,
+            partition: self.id,
+            position: Position(number),
+        }
+    }
+
+    /// Where the `Transaction` entry of a replicated transaction stands in its origin's stream.
+    pub(crate) fn is_replicated(&self, transaction: OperationId) -> Option<DatacenterId> {
+        (transaction.datacenter != self.datacenter).then_some(transaction.datacenter)
+    }
+
+    /// Tells the simulator where a transaction stands.
+    pub(crate) fn trace_step(&mut self, transaction: OperationId, step: TransactionStep) {
+        self.trace(Trace::TransactionStep { partition: self.id, transaction, step });
+    }
+}
+
+/// The partition that coordinates a transaction named by this id, in this datacenter.
+pub(crate) fn coordinator_of(transaction: OperationId) -> PartitionId {
+    transaction.partition
+}

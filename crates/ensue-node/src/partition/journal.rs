@@ -1,0 +1,290 @@
+//! The partition's log as its parts use it: what is appended, what of it a restart still needs, and what is kept for
+//! others.
+//!
+//! Records of a turn gather here; `persistence` writes and syncs them. A record that began something is *needed* until
+//! that is done: checkpoints begin their replay at the oldest one.
+
+use crate::config::Tuning;
+use bytes::Bytes;
+use ensue_store::log::{Log, Lsn};
+use ensue_store::record::Record;
+use ensue_store::tail::{INDEX_SPACING_BYTES, StreamReader, StreamTail, TailOptions, Wanted};
+use ensue_types::{DatacenterId, Incarnation, LogicalTime, OperationId, Position};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A record that a restart needs until what it began is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Needed {
+    Received(DatacenterId, Position),
+    Begun(OperationId),
+    Prepared(OperationId),
+    /// A part that was executed, until its coordinator will not ask for it again.
+    Executed(OperationId),
+}
+
+/// What old entries are read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadFor {
+    /// A datacenter that lags.
+    Stream(DatacenterId),
+    /// A datacenter that lost the tail of its own stream, after this position.
+    Regain(DatacenterId, Position),
+    /// A survivor that lacks the end of a dead datacenter's stream: the first lacks what the second wrote.
+    PassOn(DatacenterId, DatacenterId),
+    /// Comparing an own entry with the time of the one that a datacenter has received.
+    Compare(DatacenterId, LogicalTime),
+}
+
+/// The log, and what is known of its records.
+#[derive(Clone, Debug)]
+pub(crate) struct Journal {
+    pub(super) log: Option<Log>,
+    pub(super) tail: StreamTail,
+    needed: BTreeMap<Needed, Lsn>,
+    /// For each origin where its entries stand that some datacenter may still want from here, itself after it lost
+    /// power or another after it is lost for good: some positions, and their batches.
+    retained: BTreeMap<DatacenterId, VecDeque<(Position, Lsn)>>,
+    /// No time at or above this has been shown.
+    pub(super) bound: LogicalTime,
+    /// Where the first own entry stands that some datacenter has not synced.
+    pub(super) stream_floor: Lsn,
+    /// Every own entry after this is in the log: no floor was moved beyond it.
+    pub(super) kept_after: Position,
+    /// Readers of old entries, one a purpose, with their numbers; the first one reads.
+    pub(super) readers: VecDeque<(u64, ReadFor, StreamReader)>,
+    /// The reader whose read is in flight. It may have been given up since.
+    pub(super) reading: Option<u64>,
+    readers_made: u64,
+}
+
+impl Journal {
+    pub(crate) fn new(tuning: &Tuning) -> Journal {
+        let memory_bytes = tuning.stream_memory_bytes;
+        // As close as what is kept in memory asks for, so that where little is kept, reading back begins near what is
+        // wanted, too.
+        let index_spacing_bytes = INDEX_SPACING_BYTES.min(memory_bytes as u64 / 4);
+        let options = TailOptions { memory_bytes, index_spacing_bytes };
+        Journal {
+            log: None,
+            tail: StreamTail::new(options),
+            needed: BTreeMap::new(),
+            retained: BTreeMap::new(),
+            bound: LogicalTime::ZERO,
+            stream_floor: Lsn(0),
+            kept_after: Position(0),
+            readers: VecDeque::new(),
+            reading: None,
+            readers_made: 0,
+        }
+    }
+
+    pub(crate) fn open(&mut self) -> &mut Log {
+        self.log.as_mut().expect("a partition serves only after its log was read")
+    }
+
+    pub(crate) fn log_end(&self) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.end().0)
+    }
+
+    pub(crate) fn log_synced(&self) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.synced().0)
+    }
+
+    /// Appends an entry of the own stream.
+    pub(super) fn log_own(&mut self, position: Position, entry: &Bytes) {
+        self.open().append_own(entry);
+        let batch = self.open().batch_start();
+        self.tail.push(position, batch, entry.clone());
+    }
+
+    /// Appends a decision. The entry, if there is one, is of the own stream.
+    pub(crate) fn log_decided(
+        &mut self,
+        transaction: OperationId,
+        at: LogicalTime,
+        position: Position,
+        entry: &Bytes,
+    ) {
+        self.log(&Record::Decided { transaction, at, entry: Some(entry.clone()) });
+        let batch = self.open().batch_start();
+        self.tail.push(position, batch, entry.clone());
+    }
+
+    pub(super) fn log_received(
+        &mut self,
+        origin: DatacenterId,
+        incarnation: Incarnation,
+        position: Position,
+        entry: &[u8],
+    ) {
+        self.open().append_received(origin, incarnation, entry);
+        self.note_needed(Needed::Received(origin, position));
+        let batch = self.open().batch_start();
+        self.retain(origin, position, batch);
+    }
+
+    /// An entry of another stream stands in this batch; it is kept until every datacenter has it durably.
+    pub(crate) fn retain(&mut self, origin: DatacenterId, position: Position, batch: Lsn) {
+        let places = self.retained.entry(origin).or_default();
+        if places.back().is_none_or(|&(last, lsn)| lsn != batch && last < position) {
+            places.push_back((position, batch));
+        }
+    }
+
+    /// The origins of which something is kept for others.
+    pub(super) fn retained_of(&self) -> Vec<DatacenterId> {
+        self.retained.iter().filter(|(_, places)| !places.is_empty()).map(|(origin, _)| *origin).collect()
+    }
+
+    /// Every datacenter has everything of a stream up to here durably.
+    pub(super) fn durable_everywhere(&mut self, origin: DatacenterId, durable: Position, received: Position) {
+        let Some(places) = self.retained.get_mut(&origin) else { return };
+        while places.get(1).is_some_and(|&(position, _)| position <= durable.next()) {
+            places.pop_front();
+        }
+        if received <= durable {
+            places.clear();
+        }
+    }
+
+    pub(super) fn log_applied(
+        &mut self,
+        origin: DatacenterId,
+        incarnation: Incarnation,
+        position: Position,
+        at: LogicalTime,
+    ) {
+        self.log(&Record::Applied { origin, incarnation, position, at });
+        self.needed.remove(&Needed::Received(origin, position));
+    }
+
+    /// Appends any record.
+    pub(crate) fn log(&mut self, record: &Record) {
+        self.open().append(record);
+        match record {
+            Record::Prepared { transaction, .. } => self.note_needed(Needed::Prepared(*transaction)),
+            Record::Completed { transaction } => {
+                self.needed.remove(&Needed::Begun(*transaction));
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps the record just appended until what it began is done.
+    pub(crate) fn note_needed(&mut self, needed: Needed) {
+        let batch = self.open().batch_start();
+        self.needed.insert(needed, batch);
+    }
+
+    pub(super) fn restore_needed(&mut self, needed: Needed, batch: Lsn) {
+        self.needed.insert(needed, batch);
+    }
+
+    /// The same record is needed for something else from now on.
+    pub(crate) fn needed_as(&mut self, before: Needed, after: Needed) {
+        if let Some(batch) = self.needed.remove(&before) {
+            self.needed.insert(after, batch);
+        }
+    }
+
+    pub(crate) fn no_longer_needed(&mut self, needed: Needed) {
+        self.needed.remove(&needed);
+    }
+
+    /// The place from which a restart must read: the oldest record that is still needed.
+    pub(super) fn oldest_needed(&self) -> Option<Lsn> {
+        let retained = self.retained.values().filter_map(|places| places.front().map(|(_, lsn)| *lsn));
+        self.needed.values().copied().chain(retained).min()
+    }
+
+    pub(super) fn entry_in_memory(&self, position: Position) -> Option<Bytes> {
+        self.tail.get(position).cloned()
+    }
+
+    fn received_reader(&self, origin: DatacenterId, after: Position) -> Option<StreamReader> {
+        let log = self.log.as_ref()?;
+        let places = self.retained.get(&origin).into_iter().flatten();
+        let start = places.take_while(|(position, _)| *position <= after.next()).last();
+        let start = start.map_or(log.first(), |(_, lsn)| *lsn);
+        Some(StreamReader::of(log, Wanted::Received(origin), start, after.next()))
+    }
+
+    /// Whether the log, or memory, certainly has what was written after a position.
+    pub(super) fn has_own_after(&self, position: Position, next: Position) -> bool {
+        let is_kept = self.is_whole() || position >= self.kept_after;
+        is_kept || self.tail.index().batch_before(next).is_some() || self.tail.get(next).is_some()
+    }
+
+    /// Whether the log certainly has what was received of a datacenter after a position.
+    pub(super) fn has_received_after(&self, origin: DatacenterId, next: Position) -> bool {
+        let oldest = self.retained.get(&origin).and_then(|places| places.front());
+        self.is_whole() || oldest.is_some_and(|(oldest, _)| *oldest <= next)
+    }
+
+    /// The log still begins at its beginning.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.log.as_ref().is_some_and(|log| log.first() == Lsn(0))
+    }
+
+    /// Log bytes that some datacenter has not synced yet.
+    pub(super) fn backlog_bytes(&self) -> u64 {
+        self.log_end()
+            .saturating_sub(self.stream_floor.0.max(self.log.as_ref().map_or(0, |log| log.first().0)))
+    }
+
+    pub(super) fn log_bytes(&self) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.end().0 - log.first().0)
+    }
+
+    /// Begins to read old entries for a datacenter that lags.
+    pub(super) fn read_entries_from(&mut self, datacenter: DatacenterId, first: Position) {
+        let Some(log) = &self.log else { return };
+        let reader = StreamReader::new(log, self.tail.index(), first);
+        self.add_reader(ReadFor::Stream(datacenter), reader);
+    }
+
+    /// Begins to read what was received of a datacenter's own stream after a position.
+    pub(super) fn read_received_after(&mut self, origin: DatacenterId, after: Position) {
+        if let Some(reader) = self.received_reader(origin, after) {
+            self.add_reader(ReadFor::Regain(origin, after), reader);
+        }
+    }
+
+    /// Begins to read what was received of a dead datacenter's stream, for a survivor that lacks it.
+    pub(super) fn read_to_pass_on(&mut self, to: DatacenterId, origin: DatacenterId, after: Position) {
+        if let Some(reader) = self.received_reader(origin, after) {
+            self.add_reader(ReadFor::PassOn(to, origin), reader);
+        }
+    }
+
+    /// Begins to read an own entry, to compare it with the one that a datacenter has received.
+    pub(super) fn read_to_compare(
+        &mut self,
+        datacenter: DatacenterId,
+        position: Position,
+        last: LogicalTime,
+    ) {
+        let Some(log) = &self.log else { return };
+        let reader = StreamReader::new(log, self.tail.index(), position);
+        self.add_reader(ReadFor::Compare(datacenter, last), reader);
+    }
+
+    fn add_reader(&mut self, purpose: ReadFor, reader: StreamReader) {
+        let same = |one: &ReadFor| match (one, purpose) {
+            (ReadFor::Stream(a), ReadFor::Stream(b)) => *a == b,
+            (ReadFor::Regain(a, _), ReadFor::Regain(b, _)) => *a == b,
+            (ReadFor::Compare(a, _), ReadFor::Compare(b, _)) => *a == b,
+            (ReadFor::PassOn(..), _) => *one == purpose,
+            _ => false,
+        };
+        self.readers.retain(|(_, one, _)| !same(one));
+        self.readers_made += 1;
+        self.readers.push_back((self.readers_made, purpose, reader));
+    }
+
+    /// The place from which the log is being read for a datacenter that lags. It may have got all of that another way
+    /// meanwhile, and the log go on without it, but a file must not go under its reader.
+    pub(super) fn oldest_read(&self) -> Option<Lsn> {
+        self.readers.iter().filter_map(|(_, _, reader)| reader.needs_from()).min()
+    }
+}

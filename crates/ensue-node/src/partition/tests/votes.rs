@@ -1,0 +1,101 @@
+//! A vote for a replicated transaction whose coordinator was started anew before it decided: it is given back, or what
+//! the transaction depends on, and comes again, may stand behind the part that was voted for, and each waits for the
+//! other (trap 17).
+
+use super::PARTITION;
+use super::previous::{HERE, OTHER, partition};
+use super::versions::World;
+use bytes::Bytes;
+use ensue_protocol::dependency_set;
+use ensue_store::entry::{Change, Entry};
+use ensue_store::layout;
+use ensue_types::{
+    Breaking, Column, Effect, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId, Position,
+    RowEffect, Rule, Stamp, partition_of,
+};
+use ensue_wire::{Address, Message};
+use std::sync::Arc;
+
+const NEIGHBOUR: PartitionId = PartitionId(1);
+
+/// A transaction of the other datacenter, coordinated by this partition.
+fn transaction(partition: PartitionId) -> OperationId {
+    OperationId { datacenter: OTHER, incarnation: Incarnation(1), partition, position: Position(1) }
+}
+
+/// A partition that has a neighbour.
+fn world() -> World {
+    let mut world = partition("eiger");
+    let config = Arc::get_mut(&mut world.partition.cx.config).expect("nobody else has it");
+    config.topology.partitions = 2;
+    world
+}
+
+/// What was sent to the neighbour since the last call.
+fn said(world: &mut World) -> Vec<Message> {
+    let to = Address::Partition { datacenter: HERE, partition: NEIGHBOUR };
+    std::iter::from_fn(|| world.partition.cx.outbox.next())
+        .filter(|envelope| envelope.to == to)
+        .map(|envelope| envelope.message)
+        .collect()
+}
+
+fn neighbour_says(world: &mut World, message: Message) {
+    world.message(Address::Partition { datacenter: HERE, partition: NEIGHBOUR }, message);
+}
+
+#[test]
+fn a_coordinator_that_waits_again_gives_the_vote_back() {
+    for (broken, is_given_back) in [(None, true), (Some(Rule::GiveTheVoteBack), false)] {
+        let _breaking = Breaking::only(broken);
+        let mut world = world();
+        let transaction = transaction(PARTITION);
+        neighbour_says(&mut world, Message::Vote { transaction });
+        assert_eq!(said(&mut world).contains(&Message::ForgetVote { transaction }), is_given_back);
+    }
+}
+
+#[test]
+fn a_part_whose_vote_is_given_back_is_heard_of_again() {
+    let mut world = world();
+    let transaction = transaction(NEIGHBOUR);
+    let effect = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() };
+    let key = ["x", "y", "z", "u", "v"].into_iter().find(|key| partition_of(key.as_bytes(), 2) == PARTITION);
+    let key = Bytes::from(key.expect("one of them is of this partition"));
+    let row = RowEffect { key, column: Column::Text, effect };
+    let entry = Entry {
+        position: Position(1),
+        stamp: Stamp {
+            time: LogicalTime::from_ms(world.now.wall_ms),
+            datacenter: OTHER,
+            partition: NEIGHBOUR,
+        },
+        dependencies: dependency_set::encode(&[]),
+        change: Change::Effects {
+            keyspace: KeyspaceId(0),
+            transaction: Some(transaction),
+            effects: vec![row],
+        },
+        previous: Vec::new(),
+    };
+    let entries = vec![layout::encode_entry(&entry)];
+    let (incarnation, first) = (Incarnation(1), Position(1));
+    let from = Address::Partition { datacenter: OTHER, partition: PARTITION };
+    world.message(from, Message::StreamEntries { incarnation, first, entries });
+    assert_eq!(said(&mut world), [Message::Notify { transaction }]);
+
+    let keyspace = KeyspaceId(0);
+    neighbour_says(&mut world, Message::Prepare { transaction, keyspace, part: None });
+    assert_eq!(said(&mut world), [Message::Vote { transaction }]);
+    let has_place =
+        |world: &World| world.partition.transactions.replicated_parts[&transaction].work.is_some();
+    assert!(has_place(&world));
+
+    // Said before the vote: it is not of this vote.
+    neighbour_says(&mut world, Message::ForgetVote { transaction });
+    assert!(has_place(&world) && said(&mut world).is_empty());
+    world.now.wall_ms += 1_000;
+    neighbour_says(&mut world, Message::ForgetVote { transaction });
+    assert_eq!(said(&mut world), [Message::Notify { transaction }]);
+    assert!(!has_place(&world));
+}

@@ -1,0 +1,11 @@
+//! Who is connected, how the datacenter is, and the declaration that another one has failed permanently.
+//!
+//! A step returns what it comes to, and names no other part of the session.
+
+pub(crate) mod client;
+pub(crate) mod cluster_query;
+pub(crate) mod config;
+pub(crate) mod dead;
+pub(crate) mod filter;
+pub(crate) mod handshake;
+pub(crate) mod info;

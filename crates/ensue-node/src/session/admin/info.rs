@@ -1,0 +1,262 @@
+//! `INFO`: figures of the datacenter as lines, with the names that existing dashboards and clients look for.
+//!
+//! Figures arrive summed over all cores and partitions. Those that Redis has a line for stand in its sections; every
+//! other one stands in the section `Ensue` under its own name. Fields that mean nothing here are left out.
+
+use crate::links::{self, Linked};
+use crate::session::cx::Cx;
+use crate::{AppendFsync, NodeConfig};
+use ensue_protocol::{Capabilities, Protocol, SnapshotReads};
+use ensue_types::{Args, DatacenterId, Now};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+pub(crate) type Figures = BTreeMap<String, i64>;
+
+/// What partitions and cores have answered.
+#[derive(Clone, Copy)]
+pub(crate) struct Findings<'a> {
+    pub(crate) figures: &'a Figures,
+    pub(crate) linked: &'a BTreeMap<DatacenterId, Linked>,
+}
+
+/// A section: its name in lower case, its title, and whether it needs figures.
+struct Section {
+    name: &'static str,
+    title: &'static str,
+    asks: bool,
+}
+
+const SECTIONS: [Section; 9] = [
+    Section { name: "server", title: "Server", asks: false },
+    Section { name: "clients", title: "Clients", asks: true },
+    Section { name: "memory", title: "Memory", asks: true },
+    Section { name: "persistence", title: "Persistence", asks: true },
+    Section { name: "stats", title: "Stats", asks: true },
+    Section { name: "replication", title: "Replication", asks: false },
+    Section { name: "keyspace", title: "Keyspace", asks: true },
+    Section { name: "keyspaces", title: "Keyspaces", asks: true },
+    Section { name: "ensue", title: "Ensue", asks: true },
+];
+
+/// The sections that `INFO` names, in lower case; none if it asks for all.
+pub(crate) fn sections(args: &Args) -> Vec<String> {
+    let sections: Vec<String> =
+        args[1..].iter().map(|name| String::from_utf8_lossy(name).to_ascii_lowercase()).collect();
+    let all = sections.iter().any(|name| matches!(name.as_str(), "all" | "default" | "everything"));
+    if all { Vec::new() } else { sections }
+}
+
+/// Whether one of these sections needs figures.
+pub(crate) fn asks(sections: &[String]) -> bool {
+    SECTIONS.iter().any(|section| section.asks && is_wanted(sections, section))
+}
+
+/// The lines of these sections, of all if none is named.
+pub(crate) fn text(cx: &Cx<'_>, sections: &[String], findings: Findings<'_>) -> String {
+    let Findings { figures, linked } = findings;
+    let mut lines = Lines {
+        config: &cx.core.config,
+        protocols: &cx.core.protocols,
+        now: cx.now,
+        figures,
+        linked,
+        text: String::new(),
+    };
+    for section in SECTIONS.iter().filter(|section| is_wanted(sections, section)) {
+        if !lines.text.is_empty() {
+            lines.text.push_str("\r\n");
+        }
+        lines.text.push_str("# ");
+        lines.text.push_str(section.title);
+        lines.text.push_str("\r\n");
+        lines.section(section.name);
+    }
+    lines.text
+}
+
+fn is_wanted(sections: &[String], section: &Section) -> bool {
+    sections.is_empty() || sections.iter().any(|name| name == section.name)
+}
+
+struct Lines<'a> {
+    config: &'a NodeConfig,
+    protocols: &'a [Box<dyn Protocol>],
+    now: Now,
+    figures: &'a Figures,
+    linked: &'a BTreeMap<DatacenterId, Linked>,
+    text: String,
+}
+
+impl Lines<'_> {
+    fn section(&mut self, name: &str) {
+        match name {
+            "server" => self.server(),
+            "clients" => self.clients(),
+            "memory" => self.memory(),
+            "persistence" => self.persistence(),
+            "stats" => self.stats(),
+            "replication" => self.replication(),
+            "keyspace" => self.keyspace(),
+            "keyspaces" => self.keyspaces(),
+            _ => self.ensue(),
+        }
+    }
+
+    fn line(&mut self, name: &str, value: impl std::fmt::Display) {
+        // Writing to a string cannot fail.
+        let _ = write!(self.text, "{name}:{value}\r\n");
+    }
+
+    fn figure(&self, name: &str) -> i64 {
+        self.figures.get(name).copied().unwrap_or(0)
+    }
+
+    fn server(&mut self) {
+        self.line("redis_version", REDIS_VERSION);
+        self.line("server_name", "ensue");
+        self.line("ensue_version", env!("CARGO_PKG_VERSION"));
+        self.line("redis_mode", "standalone");
+        self.line("server_time_usec", self.now.wall_ms.saturating_mul(1_000));
+        for (name, value) in &self.config.info {
+            self.line(name, value);
+        }
+    }
+
+    fn clients(&mut self) {
+        self.line("connected_clients", self.figure("connected_clients"));
+        self.line("blocked_clients", self.figure("blocked_clients"));
+    }
+
+    fn memory(&mut self) {
+        self.line("used_memory", self.figure("memory_bytes"));
+        self.line("maxmemory", self.config.maxmemory);
+        self.line("maxmemory_policy", "noeviction");
+    }
+
+    fn persistence(&mut self) {
+        self.line("loading", u8::from(self.figure("loading") > 0));
+        self.line("aof_enabled", 1);
+        let appendfsync = match self.config.append_fsync {
+            AppendFsync::Always => "always",
+            AppendFsync::EverySecond => "everysec",
+            AppendFsync::No => "no",
+        };
+        self.line("ensue_appendfsync", appendfsync);
+    }
+
+    fn stats(&mut self) {
+        for name in STATS {
+            self.line(name, self.figure(name));
+        }
+    }
+
+    fn replication(&mut self) {
+        // Every datacenter takes writes; to a client of Redis that is a master.
+        self.line("role", "master");
+        self.line("connected_slaves", 0);
+        let topology = &self.config.topology;
+        self.line("ensue_datacenter", topology.datacenter);
+        let name = |datacenter: DatacenterId| &topology.datacenters[usize::from(datacenter.0)].name;
+        self.line("ensue_datacenter_name", name(topology.datacenter));
+        let others: Vec<String> = topology.others().map(|datacenter| datacenter.to_string()).collect();
+        self.line("ensue_other_datacenters", others.join(","));
+        let names: Vec<&str> = topology.others().map(|other| name(other).as_str()).collect();
+        self.line("ensue_other_datacenter_names", names.join(","));
+        self.line("ensue_partitions", topology.partitions);
+    }
+
+    fn keyspace(&mut self) {
+        for keyspace in 0..self.config.protocols.len() {
+            let keys = self.figure(&format!("keys_{keyspace}"));
+            if keys > 0 {
+                let expires = self.figure(&format!("expires_{keyspace}"));
+                self.line(&format!("db{keyspace}"), format!("keys={keys},expires={expires},avg_ttl=0"));
+            }
+        }
+    }
+
+    /// What the protocol of each keyspace offers, and how many conflicts were seen where it looks for them: of the
+    /// first keyspace, of those that hold keys, and of those with another protocol than the first.
+    fn keyspaces(&mut self) {
+        for (keyspace, protocol) in self.protocols.iter().enumerate() {
+            let holds_keys = self.figure(&format!("keys_{keyspace}")) > 0;
+            if keyspace == 0 || holds_keys || protocol.name() != self.protocols[0].name() {
+                let mut line = offer(protocol.as_ref());
+                if protocol.needs().previous_versions {
+                    let conflicts = self.figure(&format!("conflicts_{keyspace}"));
+                    line += &format!(",conflicts={conflicts}");
+                }
+                self.line(&format!("keyspace{keyspace}"), line);
+            }
+        }
+    }
+
+    /// Who is reached, and whether all is as it should be: a datacenter that replicates to nobody serves all the same.
+    fn links(&mut self) {
+        let topology = &self.config.topology;
+        let shortcomings = links::shortcomings(topology, self.linked, |name| self.figure(name));
+        for (datacenter, linked) in self.linked {
+            let Some(there) = topology.datacenters.get(usize::from(datacenter.0)) else { continue };
+            self.line(&format!("ensue_link_{}", there.name), linked.state());
+            self.line(&format!("ensue_link_{}_since", there.name), linked.since_s);
+            if !linked.reason.is_empty() {
+                self.line(&format!("ensue_link_{}_reason", there.name), &linked.reason);
+            }
+        }
+        self.line("ensue_ready", u8::from(shortcomings.is_empty()));
+        if !shortcomings.is_empty() {
+            self.line("ensue_ready_reason", shortcomings.join("; "));
+        }
+    }
+
+    fn ensue(&mut self) {
+        for (keyspace, protocol) in self.config.protocols.iter().enumerate() {
+            self.line(&format!("ensue_protocol_{keyspace}"), protocol);
+        }
+        self.links();
+        for (name, value) in self.figures {
+            let elsewhere = name.starts_with("keys_")
+                || name.starts_with("expires_")
+                || matches!(
+                    name.as_str(),
+                    "connected_clients" | "blocked_clients" | "memory_bytes" | "loading"
+                )
+                || STATS.contains(&name.as_str());
+            if !elsewhere {
+                self.line(&format!("ensue_{name}"), value);
+            }
+        }
+    }
+}
+
+/// A protocol and its capabilities, in the words of `docs/protocols.md`.
+fn offer(protocol: &dyn Protocol) -> String {
+    let Capabilities { snapshot_reads, write_transactions, causality, available } = protocol.capabilities();
+    let snapshot_reads = match snapshot_reads {
+        SnapshotReads::None => "none",
+        SnapshotReads::OneRound => "one-round",
+        SnapshotReads::TwoRounds => "two-rounds",
+    };
+    let said = |yes: bool| if yes { "yes" } else { "no" };
+    format!(
+        "protocol={},snapshot_reads={snapshot_reads},write_transactions={},causality={},available={}",
+        protocol.name(),
+        said(write_transactions),
+        said(causality),
+        said(available)
+    )
+}
+
+/// Figures that have a line of this name in `Stats`, present or not.
+const STATS: [&str; 6] = [
+    "total_connections_received",
+    "total_commands_processed",
+    "keyspace_hits",
+    "keyspace_misses",
+    "expired_keys",
+    "evicted_keys",
+];
+
+/// The version of Redis whose commands and answers these are.
+pub(crate) const REDIS_VERSION: &str = "7.2.4";

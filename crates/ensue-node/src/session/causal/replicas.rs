@@ -1,0 +1,136 @@
+//! `CAUSAL WAIT`: in how many datacenters the session's past is safe.
+//!
+//! The answer is the number of datacenters, this one included, that have durably applied everything the session has
+//! read and written; the least over its dependencies. A past in times names none: then it is everything that each
+//! partition has of each datacenter up to these times.
+//!
+//! - Begin: `AwaitReplicas` to every partition that a dependency names. Nothing to depend on is safe everywhere.
+//! - On the last answer: the least of them.
+//! - On the timeout: `CountReplicas` to all, and the least of those answers.
+//! - A past that may hold what was lost with a dead datacenter is in none: `DISCARDED`, and the session is as it was
+//!   until it reads or writes.
+//! - When it fails, or the client is gone: `CountReplicas` of nothing to those that have not answered, which ends their
+//!   waits.
+
+use super::Exchange;
+use super::dependencies::by_partition;
+use crate::session::cx::Cx;
+use crate::session::step::Step;
+use ensue_protocol::Past;
+use ensue_types::{Dependency, LogicalTime, PartitionId, Reply, TimeVector};
+use ensue_wire::Message;
+
+/// Waiting for `ReplicasReached` of every group.
+#[derive(Clone, Debug)]
+pub(crate) struct ReplicaWait {
+    groups: Vec<(PartitionId, Vec<Dependency>)>,
+    times: TimeVector,
+    counts: Vec<Option<u8>>,
+    /// The client's time is over: each answer says how many there are now.
+    counting: bool,
+}
+
+impl ReplicaWait {
+    pub(crate) fn begin(cx: &mut Cx<'_>, wanted: i64, timeout_ms: u64) -> Step<Exchange> {
+        let datacenters = cx.core.config.topology.datacenters.len() as u8;
+        // More than there are will never come: as many as there are is the truth soonest.
+        let wanted = u8::try_from(wanted).unwrap_or(datacenters).min(datacenters);
+        let (groups, times) = groups(cx);
+        if groups.is_empty() {
+            return Step::answer(Reply::Integer(i64::from(datacenters)));
+        }
+        cx.requests.ask(1);
+        if let Some(failure) = cx.refusal(groups.iter().map(|(partition, _)| *partition)) {
+            return Step::Failed(failure);
+        }
+        let wait = ReplicaWait { counts: vec![None; groups.len()], groups, times, counting: false };
+        if wanted == 0 {
+            return wait.count(cx);
+        }
+        cx.begin(wait.groups.len(), timeout_ms);
+        for (share, (partition, dependencies)) in wait.groups.iter().enumerate() {
+            let (request, times) = (cx.request(share), wait.times.clone());
+            let dependencies = dependencies.clone();
+            cx.send(*partition, Message::AwaitReplicas { request, dependencies, times, datacenters: wanted });
+        }
+        Step::Waits(Exchange::Replicas(Box::new(wait)))
+    }
+
+    /// The client's time is over, or it gave none: how many are there now?
+    fn count(self, cx: &mut Cx<'_>) -> Step<Exchange> {
+        let wait = ReplicaWait { counting: true, counts: vec![None; self.groups.len()], ..self };
+        cx.begin_request(wait.groups.len());
+        for (share, (partition, dependencies)) in wait.groups.iter().enumerate() {
+            let (request, times) = (cx.request(share), wait.times.clone());
+            let dependencies = dependencies.clone();
+            cx.send(*partition, Message::CountReplicas { request, dependencies, times });
+        }
+        Step::Waits(Exchange::Replicas(Box::new(wait)))
+    }
+
+    /// Whether the client's time is still running.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.counting
+    }
+
+    pub(crate) fn unanswered(&self) -> Vec<PartitionId> {
+        let groups = self.groups.iter().zip(&self.counts);
+        groups.filter(|(_, count)| count.is_none()).map(|((partition, _), _)| *partition).collect()
+    }
+
+    pub(crate) fn withdraw(self, cx: &mut Cx<'_>) {
+        for (share, (partition, _)) in self.groups.iter().enumerate() {
+            if self.counts[share].is_none() {
+                let (request, times) = (cx.request(share), TimeVector::default());
+                cx.send(*partition, Message::CountReplicas { request, dependencies: Vec::new(), times });
+            }
+        }
+    }
+
+    pub(crate) fn on_timeout(self, cx: &mut Cx<'_>) -> Step<Exchange> {
+        self.count(cx)
+    }
+
+    pub(crate) fn on_answer(
+        mut self: Box<Self>,
+        cx: &mut Cx<'_>,
+        share: usize,
+        message: Message,
+    ) -> Step<Exchange> {
+        let Message::ReplicasReached { datacenters, .. } = message else {
+            return cx.unexpected(Exchange::Replicas(self));
+        };
+        self.counts[share] = Some(datacenters);
+        if self.counts.iter().any(Option::is_none) {
+            return Step::Waits(Exchange::Replicas(self));
+        }
+        let least = self.counts.into_iter().flatten().min().unwrap_or(0);
+        Step::answer(Reply::Integer(i64::from(least)))
+    }
+}
+
+/// Whom to ask about the session's past, and up to which times.
+fn groups(cx: &Cx<'_>) -> (Vec<(PartitionId, Vec<Dependency>)>, TimeVector) {
+    let facts = &cx.contexts.own().facts;
+    match cx.protocol().past(facts) {
+        Ok(Past::Operations(dependencies)) => {
+            (by_partition(dependencies).into_iter().collect(), TimeVector::default())
+        }
+        Ok(Past::Times(times)) if !times.is_zero() => {
+            let times = beneath(&times, &cx.protocol().doubted(facts));
+            let all = (0..cx.core.partitions()).map(|number| (PartitionId(number), Vec::new()));
+            (all.collect(), times)
+        }
+        Ok(Past::Times(_)) | Err(_) => Default::default(),
+    }
+}
+
+/// Of a dead datacenter the time that its loss may have covered up: whoever knows the loss says whether it holds
+/// something lost.
+fn beneath(times: &TimeVector, doubted: &TimeVector) -> TimeVector {
+    let own = |(datacenter, time)| match doubted.at(datacenter) {
+        LogicalTime::ZERO => time,
+        doubted => doubted,
+    };
+    times.entries().map(own).collect()
+}

@@ -1,0 +1,51 @@
+//! Commands that need no transaction: batches for one partition, commands at several or all of them in parallel, and
+//! what the session answers itself.
+//!
+//! A step is given the queue of the session, and returns what it comes to. It names no other part of the session.
+
+pub(crate) mod batch;
+pub(crate) mod fan_out;
+pub(crate) mod local;
+pub(crate) mod parallel;
+pub(crate) mod queue;
+pub(crate) mod rename;
+
+use super::cx::Cx;
+use super::step::Step;
+use batch::Batch;
+use ensue_types::{LogicalTime, PartitionId};
+use ensue_wire::Message;
+use parallel::Parallel;
+use queue::Queue;
+
+/// What commands wait for.
+#[derive(Clone, Debug)]
+pub(crate) enum Exchange {
+    Batch(Batch),
+    Parallel(Box<Parallel>),
+}
+
+impl Exchange {
+    /// An answer to one share of the exchange, with the time that it carried.
+    pub(crate) fn on_answer(
+        self,
+        cx: &mut Cx<'_>,
+        queue: &mut Queue,
+        share: usize,
+        time: LogicalTime,
+        message: Message,
+    ) -> Step<Exchange> {
+        match self {
+            Exchange::Batch(batch) => batch.on_answer(cx, queue, message),
+            Exchange::Parallel(parallel) => parallel.on_answer(cx, share, time, message),
+        }
+    }
+
+    /// Partitions whose answer is still missing.
+    pub(crate) fn unanswered(&self) -> Vec<PartitionId> {
+        match self {
+            Exchange::Batch(batch) => vec![batch.partition()],
+            Exchange::Parallel(parallel) => parallel.unanswered(),
+        }
+    }
+}

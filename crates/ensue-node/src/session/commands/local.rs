@@ -1,0 +1,58 @@
+//! Commands that the session answers without asking anyone.
+
+use crate::session::contexts::{Contexts, KEYSPACE_OUT_OF_RANGE};
+use crate::session::cx::Cx;
+use ensue_resp::{CommandError, CommandSpec, describe, number};
+use ensue_types::{Args, Now, Reply};
+
+/// The answer to a command that neither changes the session nor waits.
+pub(crate) fn answer(now: Now, spec: &CommandSpec, args: &Args) -> Reply {
+    match spec.name {
+        "ping" => match &args[1..] {
+            [] => Reply::Status("PONG".into()),
+            [message] => Reply::Bulk(message.clone()),
+            _ => CommandError::wrong_arity("ping").reply(),
+        },
+        "echo" => Reply::Bulk(args[1].clone()),
+        "time" => time(now),
+        "command" => describe::command(args),
+        "cluster" => Reply::error("ERR This instance has cluster support disabled"),
+        "unwatch" => Reply::OK,
+        // Only inside MULTI, where it was checked to name the selected keyspace.
+        "select" => Reply::OK,
+        "watch" => WATCH,
+        "exec" => Reply::error("ERR EXEC without MULTI"),
+        "discard" => Reply::error("ERR DISCARD without MULTI"),
+        _ => CommandError::unknown_command(args).reply(),
+    }
+}
+
+fn time(now: Now) -> Reply {
+    let ms = now.wall_ms;
+    let microseconds = (ms % 1_000) * 1_000;
+    Reply::Array(vec![Reply::bulk((ms / 1_000).to_string()), Reply::bulk(microseconds.to_string())])
+}
+
+/// `SELECT` outside a MULTI.
+pub(crate) fn select(contexts: &mut Contexts, args: &Args) -> Reply {
+    match contexts.named_by_select(args) {
+        Some(keyspace) => {
+            contexts.select(keyspace);
+            Reply::OK
+        }
+        None if number::parse_i64(&args[1]).is_none() => CommandError::NotInteger.reply(),
+        None => KEYSPACE_OUT_OF_RANGE,
+    }
+}
+
+/// The answer to a command on branches in a keyspace that has none.
+pub(crate) fn no_branches(cx: &Cx<'_>) -> Reply {
+    let (keyspace, protocol) = (cx.keyspace(), cx.protocol().name());
+    let words = format!("NOBRANCHES keyspace {} has no branches: its protocol is {protocol}", keyspace.0);
+    Reply::Error(words.into())
+}
+
+const WATCH: Reply = Reply::error(
+    "ERR WATCH is not supported: a write elsewhere may not have arrived yet, so nothing can be promised of it; use a \
+     command that reads to write, or a lock of your own",
+);

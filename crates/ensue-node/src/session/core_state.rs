@@ -1,0 +1,197 @@
+//! What all sessions of a core share: the configuration, the protocols, the one queue of outputs, timers and counters.
+//!
+//! It promises that outputs leave in the order in which they were given. It knows no session's state.
+
+use super::links::Links;
+use super::output::SessionOutput;
+use super::timers::Timers;
+use crate::links::LinkReport;
+use crate::{NodeConfig, Trace};
+use ensue_protocol::Protocol;
+use ensue_types::{CoreId, DatacenterId, KeyspaceId, LogicalTime, PartitionId, RequestId, SessionId};
+use ensue_wire::{Address, Envelope, Message};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// The shared part of a core's sessions.
+#[derive(Clone, Debug)]
+pub(super) struct CoreState {
+    pub(super) config: Arc<NodeConfig>,
+    pub(super) protocols: Arc<Vec<Box<dyn Protocol>>>,
+    pub(super) timers: Timers,
+    pub(super) counters: Counters,
+    outputs: VecDeque<SessionOutput>,
+    /// Which session waits for which dependency check.
+    pub(super) checks: BTreeMap<u64, SessionId>,
+    checks_made: u32,
+    /// Sessions that `CLIENT KILL` can name.
+    connected: BTreeSet<SessionId>,
+    /// Sessions to close when the present turn is over.
+    doomed: Vec<SessionId>,
+    /// Which cores of the datacenter can be asked.
+    links: Links,
+    /// What is known of this core's links.
+    link_reports: BTreeMap<DatacenterId, LinkReport>,
+    /// The node is shutting down: no further command is begun.
+    stopping: bool,
+}
+
+/// What `INFO stats` counts for a core.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    pub(super) connections: u64,
+    pub(super) commands: u64,
+}
+
+impl CoreState {
+    pub(super) fn new(config: Arc<NodeConfig>, protocols: Arc<Vec<Box<dyn Protocol>>>) -> CoreState {
+        assert!(!protocols.is_empty(), "there is at least keyspace 0");
+        CoreState {
+            config,
+            protocols,
+            timers: Timers::default(),
+            counters: Counters::default(),
+            outputs: VecDeque::new(),
+            checks: BTreeMap::new(),
+            checks_made: 0,
+            connected: BTreeSet::new(),
+            doomed: Vec::new(),
+            links: Links::default(),
+            link_reports: BTreeMap::new(),
+            stopping: false,
+        }
+    }
+
+    pub(super) fn on_connected(&mut self, session: SessionId) {
+        self.counters.connections += 1;
+        self.connected.insert(session);
+    }
+
+    pub(super) fn on_gone(&mut self, session: SessionId) {
+        self.connected.remove(&session);
+    }
+
+    pub(super) fn on_link_up(&mut self, core: CoreId) {
+        self.links.on_up(core);
+    }
+
+    pub(super) fn on_link_down(&mut self, core: CoreId) {
+        self.links.on_down(core);
+    }
+
+    pub(super) fn on_link_report(&mut self, report: LinkReport) {
+        self.link_reports.insert(report.datacenter, report);
+    }
+
+    pub(super) fn on_shutdown(&mut self) {
+        self.stopping = true;
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping
+    }
+
+    pub(super) fn next_output(&mut self) -> Option<SessionOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// How many clients are connected.
+    pub(super) fn clients(&self) -> usize {
+        self.connected.len()
+    }
+
+    pub(super) fn link_reports(&self) -> impl Iterator<Item = &LinkReport> {
+        self.link_reports.values()
+    }
+
+    /// Closes a connection when the present turn is over; false if there is none of this name.
+    pub(super) fn close_later(&mut self, session: SessionId) -> bool {
+        let connected = self.connected.contains(&session);
+        if connected {
+            self.doomed.push(session);
+        }
+        connected
+    }
+
+    pub(super) fn next_doomed(&mut self) -> Option<SessionId> {
+        self.doomed.pop()
+    }
+
+    /// Whether a core of the datacenter can be asked.
+    pub(super) fn reaches_core(&self, core: CoreId) -> bool {
+        self.links.reaches(self.config.core, core)
+    }
+
+    /// Whether a partition of the datacenter can be asked.
+    pub(super) fn reaches(&self, partition: PartitionId) -> bool {
+        self.reaches_core(self.owner(partition))
+    }
+
+    /// The core that owns a partition of the datacenter.
+    pub(super) fn owner(&self, partition: PartitionId) -> CoreId {
+        let topology = &self.config.topology;
+        topology.owner(topology.datacenter, partition)
+    }
+
+    /// Where answers to this core's sessions go.
+    pub(super) fn address(&self) -> Address {
+        Address::Core { datacenter: self.config.topology.datacenter, core: self.config.core }
+    }
+
+    pub(super) fn partition_address(&self, partition: PartitionId) -> Address {
+        Address::Partition { datacenter: self.config.topology.datacenter, partition }
+    }
+
+    pub(super) fn protocol(&self, keyspace: KeyspaceId) -> &dyn Protocol {
+        self.protocols[usize::from(keyspace.0)].as_ref()
+    }
+
+    pub(super) fn partitions(&self) -> u16 {
+        self.config.topology.partitions
+    }
+
+    /// Over how many partitions, from the first on, the keys of a keyspace are spread.
+    pub(super) fn spread(&self, keyspace: KeyspaceId) -> u16 {
+        if self.protocol(keyspace).needs().one_stream { 1 } else { self.partitions() }
+    }
+
+    pub(super) fn request(&self, session: SessionId, sequence: u64) -> RequestId {
+        RequestId { core: self.config.core, boot: self.config.boot, session, sequence }
+    }
+
+    pub(super) fn send(&mut self, to: Address, time: LogicalTime, message: Message) {
+        let envelope = Envelope { from: self.address(), to, time, message };
+        self.outputs.push_back(SessionOutput::Send(envelope));
+    }
+
+    pub(super) fn output(&mut self, output: SessionOutput) {
+        self.outputs.push_back(output);
+    }
+
+    pub(super) fn trace(&mut self, trace: Trace) {
+        self.outputs.push_back(SessionOutput::Trace(trace));
+    }
+
+    /// Numbers for `count` dependency checks of a session, consecutive, never used before in this or an earlier run.
+    pub(super) fn begin_checks(&mut self, session: SessionId, count: u32) -> u64 {
+        // Four billion checks ago the first ones were answered, or given up.
+        let begin = if self.checks_made.checked_add(count).is_some() { self.checks_made } else { 0 };
+        self.checks_made = begin + count;
+        let first = u64::from(self.config.boot) << 32 | u64::from(begin);
+        for check in first..first + u64::from(count) {
+            self.checks.insert(check, session);
+        }
+        first
+    }
+
+    /// The session that waits for a dependency check.
+    pub(super) fn waits_for_check(&self, check: u64) -> Option<SessionId> {
+        self.checks.get(&check).copied()
+    }
+
+    pub(super) fn end_checks(&mut self, first: u64, count: usize) {
+        for check in first..first + count as u64 {
+            self.checks.remove(&check);
+        }
+    }
+}

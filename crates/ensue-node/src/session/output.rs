@@ -1,0 +1,24 @@
+//! What leaves the sessions of a core. The order is the order of effects.
+
+use crate::Trace;
+use ensue_types::SessionId;
+use ensue_wire::Envelope;
+
+/// One output.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum SessionOutput {
+    /// Encoded answers to `answered` commands of a client, and whether it waits for its next turn.
+    Reply {
+        session: SessionId,
+        bytes: Vec<u8>,
+        answered: u32,
+        wants_turn: bool,
+    },
+    /// Close this connection after what was written to it.
+    Disconnect {
+        session: SessionId,
+    },
+    /// To a partition or a core of this datacenter.
+    Send(Envelope),
+    Trace(Trace),
+}

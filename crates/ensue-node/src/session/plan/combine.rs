@@ -1,0 +1,124 @@
+//! How the answers of several owners to one command become one answer.
+//!
+//! An error among them is the answer, the first one in the order of the pieces.
+
+use bytes::Bytes;
+use ensue_resp::Combine;
+use ensue_types::Reply;
+
+/// A way of putting answers together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Combination {
+    /// One element a key, in the order of the keys.
+    Gather,
+    /// The sum of integers.
+    Sum,
+    AllOk,
+    /// One array after the other.
+    Concatenate,
+    /// The first that is not nil, beginning at this piece.
+    First {
+        start: usize,
+    },
+    /// The wrapping sum of hexadecimal numbers.
+    Digest,
+    /// The cursor and keys of one partition: the cursor becomes one over all partitions.
+    Scan {
+        partition: u16,
+        partitions: u16,
+    },
+}
+
+impl From<Combine> for Combination {
+    fn from(combine: Combine) -> Combination {
+        match combine {
+            Combine::Gather => Combination::Gather,
+            Combine::Sum => Combination::Sum,
+            Combine::AllOk => Combination::AllOk,
+        }
+    }
+}
+
+impl Combination {
+    /// The one answer. Each piece comes with the places of its keys among `keys` in all.
+    pub(crate) fn combine(self, pieces: Vec<(Vec<usize>, Reply)>, keys: usize) -> Reply {
+        if let Some((_, error)) = pieces.iter().find(|(_, reply)| reply.is_error()) {
+            return error.clone();
+        }
+        match self {
+            Combination::Gather => gather(pieces, keys),
+            Combination::Sum => {
+                let sum = pieces.iter().fold(0_i64, |sum, (_, reply)| sum.saturating_add(integer(reply)));
+                Reply::Integer(sum)
+            }
+            Combination::AllOk => Reply::OK,
+            Combination::Concatenate => {
+                Reply::Array(pieces.into_iter().flat_map(|(_, r)| items(r)).collect())
+            }
+            Combination::First { start } => {
+                let (before, after) = pieces.split_at(start.min(pieces.len()));
+                let found = after.iter().chain(before).find(|(_, reply)| *reply != Reply::Nil);
+                found.map_or(Reply::Nil, |(_, reply)| reply.clone())
+            }
+            Combination::Digest => {
+                let sum = pieces.iter().fold(0_u64, |sum, (_, reply)| sum.wrapping_add(digest(reply)));
+                Reply::bulk(format!("{sum:016x}"))
+            }
+            Combination::Scan { partition, partitions } => {
+                let reply = pieces.into_iter().next().map(|(_, reply)| reply);
+                scanned(reply, partition, partitions).unwrap_or(CURSOR_TOO_FAR)
+            }
+        }
+    }
+}
+
+fn gather(pieces: Vec<(Vec<usize>, Reply)>, keys: usize) -> Reply {
+    let mut gathered = vec![Reply::Nil; keys];
+    for (places, reply) in pieces {
+        for (place, item) in places.into_iter().zip(items(reply)) {
+            gathered[place] = item;
+        }
+    }
+    Reply::Array(gathered)
+}
+
+/// The owner's cursor, times the number of partitions, plus the partition; the next partition when this one is done.
+fn scanned(reply: Option<Reply>, partition: u16, partitions: u16) -> Option<Reply> {
+    let mut parts = items(reply?).into_iter();
+    let local: u64 = match parts.next()? {
+        Reply::Bulk(text) => std::str::from_utf8(&text).ok()?.parse().ok()?,
+        Reply::Integer(value) => u64::try_from(value).ok()?,
+        _ => return None,
+    };
+    let keys = parts.next()?;
+    let cursor = match local {
+        0 if partition + 1 == partitions => 0,
+        0 => u64::from(partition) + 1,
+        local => local.checked_mul(u64::from(partitions))?.checked_add(u64::from(partition))?,
+    };
+    Some(Reply::Array(vec![Reply::bulk(cursor.to_string()), keys]))
+}
+
+fn items(reply: Reply) -> Vec<Reply> {
+    match reply {
+        Reply::Array(items) | Reply::Set(items) => items,
+        _ => Vec::new(),
+    }
+}
+
+fn integer(reply: &Reply) -> i64 {
+    match reply {
+        Reply::Integer(value) => *value,
+        _ => 0,
+    }
+}
+
+fn digest(reply: &Reply) -> u64 {
+    let text: &Bytes = match reply {
+        Reply::Bulk(text) => text,
+        _ => return 0,
+    };
+    std::str::from_utf8(text).ok().and_then(|text| u64::from_str_radix(text, 16).ok()).unwrap_or(0)
+}
+
+const CURSOR_TOO_FAR: Reply = Reply::error("ERR the cursor of this partition cannot be expressed");

@@ -1,0 +1,45 @@
+//! Answers of a session, encoded in the order of its commands, until they leave together.
+
+use ensue_resp::ProtocolVersion;
+use ensue_types::Reply;
+
+/// A guess that spares most growing of the buffer.
+const REPLY_BYTES_EXPECTED: usize = 16;
+
+/// Encoded answers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReplyBuffer {
+    bytes: Vec<u8>,
+    answered: u32,
+}
+
+impl ReplyBuffer {
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The answer to one command.
+    pub(super) fn push(&mut self, version: ProtocolVersion, reply: &Reply) {
+        ensue_resp::encode(reply, version, &mut self.bytes);
+        self.answered += 1;
+    }
+
+    /// The answers to several commands.
+    pub(super) fn push_all(&mut self, version: ProtocolVersion, replies: &[Reply]) {
+        self.bytes.reserve(replies.len() * REPLY_BYTES_EXPECTED);
+        for reply in replies {
+            ensue_resp::encode(reply, version, &mut self.bytes);
+        }
+        self.answered += replies.len() as u32;
+    }
+
+    /// An error that answers no command.
+    pub(super) fn push_error(&mut self, version: ProtocolVersion, error: String) {
+        ensue_resp::encode(&Reply::Error(error.into()), version, &mut self.bytes);
+    }
+
+    /// The bytes, and how many commands they answer.
+    pub(super) fn take(&mut self) -> (Vec<u8>, u32) {
+        (std::mem::take(&mut self.bytes), std::mem::take(&mut self.answered))
+    }
+}

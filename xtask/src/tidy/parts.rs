@@ -1,0 +1,315 @@
+//! Which part of a large module may name which, as `arrows` does for crates: one table a module.
+//!
+//! A part is a file or a folder directly below the module. What is not in the table fails, and so does a cycle, a row
+//! or an arrow that nobody needs, and a conductor that grows beyond its bounds. Tests may name everything.
+
+use super::Report;
+use super::code::{Source, has_word};
+use super::tree::Tree;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// A module that is made of parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Its path in its crate, as `crate::session`.
+    pub module: &'static str,
+    /// Its folder; the file of the same name beside it is its root, which may name every part.
+    pub folder: &'static str,
+    pub conductor: Conductor,
+    /// A part, and which others it may name.
+    pub rows: &'static [(&'static str, &'static [&'static str])],
+}
+
+/// The one type that knows the order of things.
+#[derive(Clone, Copy, Debug)]
+pub struct Conductor {
+    pub name: &'static str,
+    pub fields_max: usize,
+    pub methods_max: usize,
+}
+
+/// What steps of a session may use, beside its surroundings.
+const SESSION_STEP: &[&str] = &["contexts", "cx", "failure", "plan", "step"];
+
+pub const TABLES: &[Table] = &[Table {
+    module: "crate::session",
+    folder: "crates/ensue-node/src/session",
+    conductor: Conductor { name: "Turn", fields_max: 2, methods_max: 27 },
+    rows: &[
+        ("contexts", &[]),
+        ("failure", &[]),
+        ("links", &[]),
+        ("output", &[]),
+        ("reply_buffer", &[]),
+        ("timers", &[]),
+        ("write_marks", &[]),
+        ("plan", &["failure"]),
+        ("requests", &["timers", "write_marks"]),
+        ("core_state", &["links", "output", "timers"]),
+        ("step", &["failure", "plan"]),
+        ("cx", &["contexts", "core_state", "failure", "requests", "step"]),
+        ("commands", &["contexts", "cx", "failure", "plan", "step", "write_marks"]),
+        ("transactions", SESSION_STEP),
+        ("causal", SESSION_STEP),
+        ("admin", &["core_state", "cx", "failure", "plan", "step"]),
+        ("exchange", &["admin", "causal", "commands", "cx", "failure", "step", "transactions"]),
+        (
+            "connection",
+            &[
+                "admin",
+                "causal",
+                "commands",
+                "contexts",
+                "exchange",
+                "reply_buffer",
+                "requests",
+                "timers",
+                "transactions",
+            ],
+        ),
+        (
+            "turn",
+            &[
+                "admin",
+                "causal",
+                "commands",
+                "connection",
+                "core_state",
+                "cx",
+                "exchange",
+                "failure",
+                "output",
+                "plan",
+                "requests",
+                "step",
+                "transactions",
+            ],
+        ),
+    ],
+}];
+
+/// One part names another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Arrow {
+    from: String,
+    to: String,
+    path: String,
+    line: usize,
+}
+
+pub fn check(tree: &Tree, sources: &[Source<'_>], report: &mut Report) {
+    for table in TABLES.iter().filter(|table| tree.has(table.folder)) {
+        check_table(table, sources, report);
+    }
+}
+
+fn check_table(table: &Table, sources: &[Source<'_>], report: &mut Report) {
+    check_rows(table, sources, report);
+    let arrows = arrows(table, sources, report);
+    for arrow in &arrows {
+        let Some(allowed) = allowed(table, &arrow.from) else { continue };
+        if !allowed.contains(&arrow.to.as_str()) {
+            let message = format!(
+                "`{}` may not name `{}`: take it as an argument, or return what happened and let `{}` go on",
+                arrow.from, arrow.to, table.conductor.name
+            );
+            report.find(&arrow.path, arrow.line, message);
+        }
+    }
+    for (from, allowed) in table.rows {
+        for to in *allowed {
+            if !arrows.iter().any(|arrow| arrow.from == *from && arrow.to == *to) {
+                let message =
+                    format!("`{from}` of `{}` names nothing of `{to}`: delete the arrow", table.module);
+                report.find(FILE, 1, message);
+            }
+        }
+    }
+    let edges = |from: &str| allowed(table, from).unwrap_or_default().to_vec();
+    if let Some(cycle) = cycle(table.rows.iter().map(|(part, _)| *part), edges) {
+        let message = format!("the parts of `{}` name each other: {}", table.module, cycle.join(" -> "));
+        report.find(FILE, 1, message);
+    }
+    let (file, fields, methods) = count(table, sources);
+    let Conductor { name, fields_max, methods_max } = table.conductor;
+    if fields > fields_max || methods > methods_max {
+        let message = format!(
+            "`{name}` has {fields} fields and {methods} methods, more than {fields_max} and {methods_max}: give the \
+             part that owns the state what it needs, and go on by what it returns"
+        );
+        report.find(&file, 1, message);
+    }
+}
+
+/// Every part has a row, and every row a part.
+fn check_rows(table: &Table, sources: &[Source<'_>], report: &mut Report) {
+    let mut parts = BTreeMap::new();
+    for source in sources.iter().filter(|source| !source.is_test) {
+        if let Some(part) = modules(table, source.path).first() {
+            parts.entry(*part).or_insert(source.path);
+        }
+    }
+    for (part, path) in &parts {
+        if allowed(table, part).is_none() {
+            report.find(path, 1, format!("`{part}` has no row in the table of `{}` in {FILE}", table.module));
+        }
+    }
+    for (part, _) in table.rows.iter().filter(|(part, _)| !parts.contains_key(part)) {
+        report.find(FILE, 1, format!("`{}` has no part `{part}`: delete its row", table.module));
+    }
+}
+
+fn allowed(table: &Table, part: &str) -> Option<&'static [&'static str]> {
+    table.rows.iter().find(|(name, _)| *name == part).map(|(_, allowed)| *allowed)
+}
+
+/// The modules of a file below the table's: `commands::batch` for `commands/batch.rs`; none elsewhere.
+fn modules<'a>(table: &Table, path: &'a str) -> Vec<&'a str> {
+    let below = path.strip_prefix(table.folder).and_then(|rest| rest.strip_prefix('/'));
+    below.and_then(|rest| rest.strip_suffix(".rs")).map(|rest| rest.split('/').collect()).unwrap_or_default()
+}
+
+/// Every arrow between two parts. What stands in the root is named by nobody: the root knows all parts.
+fn arrows(table: &Table, sources: &[Source<'_>], report: &mut Report) -> Vec<Arrow> {
+    let mut arrows = Vec::new();
+    for source in sources.iter().filter(|source| !source.is_test) {
+        let own = modules(table, source.path);
+        let Some(from) = own.first() else { continue };
+        for (line, path) in paths(source) {
+            let Some(to) = part_of(table, &own, &path).filter(|to| to != from) else { continue };
+            if allowed(table, &to).is_some() {
+                arrows.push(Arrow { from: (*from).into(), to, path: source.path.into(), line });
+            } else {
+                let message = format!(
+                    "`{from}` names `{to}` of the root of `{}`, which knows every part: move it into a part",
+                    table.module
+                );
+                report.find(source.path, line, message);
+            }
+        }
+    }
+    arrows.sort();
+    arrows.dedup();
+    arrows
+}
+
+/// Every path in code that begins with `crate::` or `super::`, and the line where it stands, counted from 1.
+fn paths(source: &Source<'_>) -> BTreeSet<(usize, String)> {
+    let mut paths: BTreeSet<(usize, String)> = BTreeSet::new();
+    let is_code = |index: &usize| !source.lines[*index].in_test;
+    let imports = source.imports();
+    paths.extend(imports.into_iter().filter(|(i, _)| is_code(i)).map(|(i, path)| (i + 1, path)));
+    for (index, line) in source.lines.iter().enumerate().filter(|(_, line)| !line.in_test) {
+        let word = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        let words = line.code.split(|c: char| !word(c));
+        let rooted = words.filter(|path| path.starts_with("crate::") || path.starts_with("super::"));
+        paths.extend(rooted.map(|path| (index + 1, path.to_owned())));
+    }
+    paths
+}
+
+/// The part that a path names from within these modules, if it names one, or what it names of the root.
+fn part_of(table: &Table, own: &[&str], path: &str) -> Option<String> {
+    let names: Vec<&str> = path.split("::").map(str::trim).collect();
+    let below = if names.first() == Some(&"crate") {
+        let root: Vec<&str> = table.module.split("::").collect();
+        names.strip_prefix(root.as_slice())?
+    } else {
+        let up = names.iter().take_while(|name| **name == "super").count();
+        if up == 0 || up != own.len() {
+            return None;
+        }
+        &names[up..]
+    };
+    below.first().filter(|name| !name.is_empty()).map(|name| (*name).to_owned())
+}
+
+/// A way from a part back to itself, if there is one.
+fn cycle<'a>(
+    parts: impl Iterator<Item = &'a str>,
+    edges: impl Fn(&str) -> Vec<&'a str>,
+) -> Option<Vec<&'a str>> {
+    let mut done = BTreeSet::new();
+    for part in parts {
+        let mut way: Vec<(&str, Vec<&str>)> = vec![(part, edges(part))];
+        while let Some((at, rest)) = way.last_mut() {
+            let Some(next) = rest.pop() else {
+                done.insert(*at);
+                way.pop();
+                continue;
+            };
+            if let Some(begin) = way.iter().position(|(name, _)| *name == next) {
+                return Some(way[begin..].iter().map(|(name, _)| *name).chain([next]).collect());
+            }
+            if !done.contains(next) {
+                way.push((next, edges(next)));
+            }
+        }
+    }
+    None
+}
+
+/// The file of the conductor, its fields, and its methods in all files of the module.
+fn count(table: &Table, sources: &[Source<'_>]) -> (String, usize, usize) {
+    let root = format!("{}.rs", table.folder);
+    let (mut file, mut fields, mut methods) = (root.clone(), 0, 0);
+    let own = |source: &&Source<'_>| {
+        !source.is_test && (source.path == root || !modules(table, source.path).is_empty())
+    };
+    for source in sources.iter().filter(own) {
+        for (index, line) in source.lines.iter().enumerate().filter(|(_, line)| !line.in_test) {
+            let is_struct = has_word(&line.code, &format!("struct {}", table.conductor.name));
+            if !is_struct && !is_impl(&line.code, table.conductor.name) {
+                continue;
+            }
+            let Some(last) = source.last_line_of_item(index) else { continue };
+            let body = &source.lines[index + 1..last.max(index + 1)];
+            let items = body.iter().filter(|line| {
+                line.code.starts_with("    ") && !line.code.starts_with("     ") && !line.in_test
+            });
+            if is_struct {
+                file = source.path.into();
+                fields += items.filter(|line| line.code.contains(": ")).count();
+            } else {
+                methods += items.filter(|line| has_word(&line.code, "fn")).count();
+            }
+        }
+    }
+    (file, fields, methods)
+}
+
+/// Whether a line begins the methods of a type, and not a trait for it.
+fn is_impl(code: &str, name: &str) -> bool {
+    let Some(rest) = code.strip_prefix("impl") else { return false };
+    let rest = if rest.starts_with('<') { rest.split_once("> ").map_or("", |(_, rest)| rest) } else { rest };
+    !has_word(rest, "for") && rest.trim_start().split(['<', ' ']).next() == Some(name)
+}
+
+/// What `cargo xtask parts` prints: for each table its conductor, and which part names which, in how many places.
+pub fn describe(tree: &Tree) -> String {
+    let sources = Source::all(tree);
+    let mut text = String::new();
+    for table in TABLES {
+        let (file, fields, methods) = count(table, &sources);
+        let name = table.conductor.name;
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}: `{name}` in {file}, {fields} fields, {methods} methods", table.module);
+        let arrows = arrows(table, &sources, &mut Report::default());
+        let mut named: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+        for arrow in &arrows {
+            *named.entry(&arrow.from).or_default().entry(&arrow.to).or_default() += 1;
+        }
+        for (part, _) in table.rows {
+            let others = named.get(part).into_iter().flatten();
+            let others: Vec<String> = others.map(|(to, count)| format!("{to} {count}")).collect();
+            let _ = writeln!(text, "  {part:14} -> {}", others.join(", "));
+        }
+    }
+    text
+}
+
+const FILE: &str = "xtask/src/tidy/parts.rs";
+
+#[cfg(test)]
+mod tests;
