@@ -314,11 +314,15 @@ impl Keyspace {
     /// arrive, as for any tombstone: a late write below it must lose against it here, too.
     pub fn flush(&mut self, flush: &Write) {
         let known = |known: &Write| known.stamp == flush.stamp;
-        if flush.stamp <= self.flushed() || self.flushes.iter().any(known) {
+        if self.flushes.iter().any(known) {
             return;
         }
+        // Even one that hides nothing any more: the additions that it deletes by name are not discarded without it.
         if self.keeps_versions {
             self.flushes.push(flush.clone());
+        }
+        if flush.stamp <= self.flushed() {
+            return;
         }
         self.flushed = self.flushed.max(flush.stamp);
         self.absent_since = self.absent_since.max(flush.at);
@@ -365,8 +369,8 @@ impl Keyspace {
         self.versions
     }
 
-    /// Takes out the unsettled writes that are as if they had never been, and says what they had done where. A flush stays: what it
-    /// hid may be forgotten.
+    /// Takes out the unsettled writes that are as if they had never been, and says what they had done where. A flush
+    /// stays: what it hid may be forgotten.
     pub fn discard(&mut self, discarded: &dyn Fn(&Source) -> bool) -> Vec<(Bytes, Column, Version)> {
         let flushes: Vec<Stamp> = self.flushes.iter().map(|flush| flush.stamp).collect();
         let discarded = |source: &Source| discarded(source) && !flushes.contains(&source.stamp);

@@ -388,6 +388,43 @@ fn what_a_flush_hid_is_still_above_what_comes_late() {
     assert_eq!(shown(true), shown(false));
 }
 
+/// A flush that came after a later one had settled hides nothing, but deletes additions by name, as it does where it
+/// came before the later one.
+#[test]
+fn a_flush_below_a_settled_one_is_not_discarded_either() {
+    let series =
+        Stamp { time: LogicalTime::from_ms(1), datacenter: DatacenterId(2), partition: PartitionId(0) };
+    let tally = Tally { series, sum: Decimal::from_integer(3) };
+    let seen = vec![SeenTally { datacenter: DatacenterId(2), tally, stamp: series }];
+    let text = |effect: Effect| RowEffect { key: Bytes::from_static(KEY), column: Column::Text, effect };
+    let draft = Draft { datacenter: 0, kind: 0, column: 0, number: 0, needs: [1; 3], seen: [0; 3] };
+    let write = |time| Write { dependencies: None, ..source_of(&draft, time) };
+    let (early, late) = (write(5), write(6));
+    let shown = |late_first: bool| {
+        let mut keyspace = Keyspace::new(true);
+        if late_first {
+            keyspace.flush(&late);
+            keyspace.settle(EVERYTHING, 0);
+        }
+        keyspace.apply(
+            &text(Effect::Add { tally }),
+            None,
+            &Write { stamp: series, at: series.time, ..write(1) },
+        );
+        keyspace.apply(&text(Effect::Delete { seen: seen.clone() }), None, &early);
+        keyspace.flush(&early);
+        if !late_first {
+            keyspace.flush(&late);
+        }
+        let discarded = keyspace.discard(&|source| source.stamp == early.stamp);
+        let total =
+            keyspace.row(KEY).and_then(|row| row.cell(&Column::Text)).map(|cell| cell.state().content());
+        (discarded.len(), total)
+    };
+    assert_eq!(shown(false), shown(true));
+    assert_eq!(shown(true).0, 0);
+}
+
 #[test]
 fn what_a_write_carries_is_known_to_its_value_and_to_its_version() {
     let put = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() };
