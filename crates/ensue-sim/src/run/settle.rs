@@ -198,6 +198,7 @@ impl Run {
         loop {
             let mut digests = Vec::new();
             let mut lists = Vec::new();
+            let mut named = Vec::new();
             let mut left = [0; UNFINISHED.len()];
             let mut parted = 0;
             for datacenter in self.world.survivors() {
@@ -205,6 +206,7 @@ impl Run {
                 let answers = self.ask(workload, datacenter, questions.to_vec())??;
                 digests.push(format!("{} and {}", answers[0], answers[1]));
                 lists.push(lines(&answers[2]));
+                named.push(updates(lists.last().expect("it was just pushed")));
                 for (left, (name, _)) in left.iter_mut().zip(UNFINISHED) {
                     *left += figure(&answers[3], name);
                 }
@@ -216,7 +218,7 @@ impl Run {
                 self.lost().len() * lists.len() * usize::from(self.world.options.shape.partitions);
             let unfinished = left.into_iter().zip(UNFINISHED).find(|(count, _)| *count > 0);
             let equal = digests.iter().all(|digest| *digest == digests[0]);
-            let listed = lists.iter().all(|list| *list == lists[0]);
+            let listed = named.iter().all(|updates| *updates == named[0]);
             let known = !self.world.options.promises().goes_by_times || parted == everywhere as u64;
             if equal && listed && known && unfinished.is_none() {
                 return Ok(lists.swap_remove(0));
@@ -407,6 +409,25 @@ fn lines(answer: &Answer) -> Vec<String> {
         items.iter().map(|item| item.text().unwrap_or_default().to_owned()).collect();
     lines.sort();
     lines
+}
+
+/// The updates of a list, as every survivor names them. A survivor may list an update as lost with another of two dead
+/// datacenters, and as a deletion if a flush had hidden it there before it was discarded.
+fn updates(lines: &[String]) -> Vec<String> {
+    let update = |line: &String| {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+        line["lost_with"].take();
+        for effect in line["effects"].as_array_mut().into_iter().flatten() {
+            let members = effect.as_object_mut().expect("an effect has members");
+            if members.remove("put").is_some() {
+                members.insert("delete".to_owned(), true.into());
+            }
+        }
+        line.to_string()
+    };
+    let mut updates: Vec<String> = lines.iter().map(update).collect();
+    updates.sort_unstable();
+    updates
 }
 
 /// Which writes the lines name; nothing if they have effects that do not say who made them.

@@ -183,7 +183,10 @@ impl World {
                 self.start(crate::shape::ProcessId(process));
             }
             let is_stuck = self.directories.stuck.iter().any(|(stuck, _)| *stuck == datacenter);
-            if is_stuck && self.now > sickness.since_us + PATIENCE_US {
+            // It asks a lost one, too, which answers nothing, and could not recover without it.
+            let asks_the_lost =
+                self.is_healed && self.survivors().len() < usize::from(self.options.shape.datacenters);
+            if (is_stuck || asks_the_lost) && self.now > sickness.since_us + PATIENCE_US {
                 self.give_up(datacenter);
             }
         }
