@@ -14,7 +14,7 @@ mod sites;
 use crate::protocols;
 use crate::rules::{NOT_BREAKABLE, Rules};
 use crate::run::{Report, run as run_world, to_screen};
-use crate::seed::Options;
+use crate::world::options::Options;
 use ensue_types::Rule;
 use std::path::PathBuf;
 

@@ -15,11 +15,11 @@ pub mod reads;
 pub mod sites;
 pub mod table;
 
-use crate::seed::Options;
-use crate::shape::Shape;
 use crate::stopwatch::Stopwatch;
-use crate::traffic::Traffic;
 use crate::world::World;
+use crate::world::options::Options;
+use crate::world::shape::Shape;
+use crate::world::traffic::Traffic;
 use cost::Cost;
 use demand::Demand;
 use load::Load;

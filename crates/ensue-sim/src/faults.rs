@@ -8,8 +8,8 @@ mod plan;
 pub mod text;
 
 use crate::random::Random;
-use crate::seed::Options;
 use crate::world::World;
+use crate::world::options::Options;
 use ensue_types::DatacenterId;
 use std::fmt;
 use text::Words;

@@ -5,21 +5,28 @@
 //! which values replace each other must be one order for all observers (`order`), and the final state of every
 //! datacenter must be the same, and hold every acknowledged write that nothing replaced (`finals`).
 
+pub mod agreement;
 mod counters;
 mod finals;
+pub mod folded;
 mod folds;
+pub mod history;
 mod local;
 mod lost;
 mod order;
 mod origins;
 mod past;
 mod recency;
+pub mod recording;
 mod registers;
+pub mod said;
+pub mod staleness;
+pub mod values;
 mod writes;
 
 pub use finals::Final;
 
-use crate::history::History;
+use crate::oracle::history::History;
 use ensue_types::PartitionId;
 use lost::Parted;
 use past::Pasts;
@@ -116,7 +123,11 @@ pub fn power_took(history: &History, finals: &[Final]) -> bool {
 }
 
 /// Whether a power failure may have taken what an operation wrote in a partition, within what was promised.
-pub fn may_be_lost(history: &History, index: crate::history::OperationIndex, partition: PartitionId) -> bool {
+pub fn may_be_lost(
+    history: &History,
+    index: crate::oracle::history::OperationIndex,
+    partition: PartitionId,
+) -> bool {
     !lost::failures_of(history, &history.operations[index], partition).is_empty()
 }
 

@@ -1,21 +1,24 @@
 //! One run: a seed's world under its workload and faults, then quiescence, then the judgement.
 
 mod branches;
+mod coverage;
 mod panics;
 mod settle;
+pub mod trial;
 
 pub use panics::caught;
 
-use crate::agreement;
 use crate::branching::clients::BranchClients;
-use crate::event::{Alarm, ConnectionId};
 use crate::faults::{Effect, Plan};
-use crate::history::{History, OperationIndex};
-use crate::marks::{Mark, Marks};
+use crate::oracle::agreement;
+use crate::oracle::history::{History, OperationIndex};
+use crate::oracle::staleness::StaleReads;
 use crate::oracle::{self, Final, Violation, property};
-use crate::seed::Options;
-use crate::staleness::StaleReads;
 use crate::workload::Workload;
+use crate::workload::clients::Clients;
+use crate::world::event::Alarm;
+use crate::world::marks::{Mark, Marks};
+use crate::world::options::Options;
 use crate::world::{Happening, World};
 use ensue_node::Trace;
 use ensue_types::DatacenterId;
@@ -53,39 +56,6 @@ pub struct Report {
     pub events: u64,
     pub operations: u64,
     pub virtual_us: u64,
-}
-
-/// Those who ask, as a run meets them.
-pub trait Clients {
-    /// Whether everything was issued and answered, or has an unknown outcome.
-    fn is_idle(&self) -> bool;
-
-    /// From now on nothing new is asked.
-    fn stop(&mut self);
-
-    /// How long a request may wait for another datacenter.
-    fn waits_us(&self, world: &World) -> u64;
-
-    /// A request that a healthy datacenter, or after long any running core, should have answered by now.
-    fn overdue(&self, world: &mut World, patience_us: u64) -> Option<Violation>;
-
-    /// A client has thought enough.
-    fn on_alarm(&mut self, world: &mut World, index: usize);
-
-    /// Bytes from a server.
-    fn on_answer(
-        &mut self,
-        world: &mut World,
-        marks: &mut Marks,
-        connection: ConnectionId,
-        bytes: &[u8],
-    ) -> Result<(), Violation>;
-
-    /// A connection is lost.
-    fn on_hangup(&mut self, world: &mut World, connection: ConnectionId);
-
-    /// Power failed, and may have taken what was acknowledged.
-    fn on_power_losses(&mut self, world: &World);
 }
 
 /// Where the events of a run are shown.

@@ -8,9 +8,9 @@ pub mod parse;
 pub mod play;
 
 use crate::rules::Rules;
+use crate::run::trial::Trial;
 use crate::run::{caught, to_screen};
-use crate::seed::Options;
-use crate::trial::Trial;
+use crate::world::options::Options;
 use ensue_types::Rule;
 use parse::{Line, Step};
 use std::path::{Path, PathBuf};

@@ -6,12 +6,12 @@
 //! were. The result is a `Trial`, which is a script.
 
 use crate::faults::Planned;
-use crate::history::OperationIndex;
+use crate::oracle::history::OperationIndex;
 use crate::oracle::property;
 use crate::rules::Rules;
 use crate::run::Report;
-use crate::seed::Kept;
-use crate::trial::Trial;
+use crate::run::trial::Trial;
+use crate::world::options::Kept;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 

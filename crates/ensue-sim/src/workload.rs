@@ -5,9 +5,9 @@
 //! session: what was not answered has an unknown outcome, and stands last in its session.
 
 pub mod client;
+pub mod clients;
 pub mod command;
 pub mod finals;
-pub mod folds;
 pub(crate) mod forgery;
 pub mod keys;
 pub mod mix;
@@ -15,16 +15,16 @@ pub mod model;
 mod private;
 mod refusal;
 
-use crate::clock::EPOCH_MS;
-use crate::event::{Alarm, ConnectionId};
-use crate::history::{History, OperationIndex, Outcome};
-use crate::marks::{Mark, Marks};
+use crate::oracle::history::{History, OperationIndex, Outcome};
 use crate::oracle::{Violation, property};
 use crate::random::Random;
-use crate::reply::Answer;
-use crate::run::Clients;
-use crate::shape::Site;
+use crate::resp::{self, Answer};
+use crate::workload::clients::Clients;
 use crate::world::World;
+use crate::world::clock::EPOCH_MS;
+use crate::world::event::{Alarm, ConnectionId};
+use crate::world::marks::{Mark, Marks};
+use crate::world::shape::Site;
 use bytes::Bytes;
 use client::{Client, Purpose, Relic, Request, Token};
 use command::{Command, Expect};
@@ -156,9 +156,9 @@ impl Workload {
 
     fn merge(&mut self, world: &mut World, index: usize, token: Token, own: bool) {
         let timeout = world.options.workload.merge_timeout_ms;
-        let mut args = command::args("CAUSAL MERGE");
+        let mut args = resp::args("CAUSAL MERGE");
         args.push(Bytes::from(token.text));
-        args.extend(command::args(&format!("TIMEOUT {timeout}")));
+        args.extend(resp::args(&format!("TIMEOUT {timeout}")));
         let draft = Draft { commands: vec![Command { args, expect: Expect::Ok }], ..Draft::default() };
         let commands = self.enqueue(world, index, draft, Purpose::Merge { own });
         if let Some(request) = self.clients[index].waiting.back() {
@@ -184,7 +184,7 @@ impl Workload {
             forgery::naming(&token.text, options.protocol, place, at_ms)
         };
         let Some(text) = text else { return };
-        let mut args = command::args("CAUSAL MERGE");
+        let mut args = resp::args("CAUSAL MERGE");
         args.push(Bytes::from(text));
         let draft = Draft { commands: vec![Command { args, expect: Expect::Refused }], ..Draft::default() };
         let commands = self.enqueue(world, index, draft, Purpose::Merge { own: false });
@@ -195,8 +195,8 @@ impl Workload {
         let client = &mut self.clients[index];
         let mut commands: Vec<Args> = draft.commands.iter().map(|command| command.args.clone()).collect();
         if draft.multi {
-            commands.insert(0, command::args("MULTI"));
-            commands.push(command::args("EXEC"));
+            commands.insert(0, resp::args("MULTI"));
+            commands.push(resp::args("EXEC"));
         }
         let datacenter = world.options.shape.datacenter(client.site);
         let operation =

@@ -4,27 +4,37 @@
 //! connects clients, orders alarms, and breaks things; the world never decides anything of that kind itself, except
 //! for crashes that were aimed in advance at a step of a transaction.
 
+pub mod audit;
+pub mod clock;
 mod clocks;
 mod directories;
+pub mod disk;
 mod disks;
 mod drive;
+pub mod event;
 mod faults;
+pub mod marks;
+pub mod network;
+pub mod nonsense;
 pub(crate) mod operator;
+pub mod options;
 mod process;
+pub mod shape;
+pub mod traffic;
 
-use crate::audit::Audit;
-use crate::clock::Clock;
-use crate::disk::{Disk, Harm};
-use crate::event::{Alarm, ConnectionId, Event, Queue};
-use crate::marks::Marks;
-use crate::network::Network;
+use crate::oracle::said::Said;
+use crate::oracle::staleness::Staleness;
 use crate::random::Random;
-use crate::said::Said;
-use crate::seed::Options;
-use crate::shape::{ProcessId, Site};
-use crate::staleness::Staleness;
 use crate::stopwatch::Stopwatch;
-use crate::traffic::Traffic;
+use crate::world::audit::Audit;
+use crate::world::clock::Clock;
+use crate::world::disk::{Disk, Harm};
+use crate::world::event::{Alarm, ConnectionId, Event, Queue};
+use crate::world::marks::Marks;
+use crate::world::network::Network;
+use crate::world::options::Options;
+use crate::world::shape::{ProcessId, Site};
+use crate::world::traffic::Traffic;
 use ensue_node::{Node, Trace, TransactionStep};
 use ensue_types::{Args, DatacenterId, PartitionId, SessionId};
 use ensue_wire::handshake::VersionRange;
@@ -159,7 +169,7 @@ pub struct World {
     pub trace: Option<Box<dyn Write>>,
     pub aims: Vec<Aim>,
     /// Power failures that may have taken what was not synced.
-    pub power_losses: Vec<crate::history::PowerLost>,
+    pub power_losses: Vec<crate::oracle::history::PowerLost>,
     /// What happened that is worth counting and that only the world sees.
     pub marks: Marks,
     pub staleness: Staleness,

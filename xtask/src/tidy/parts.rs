@@ -14,9 +14,11 @@ use std::fmt::Write;
 pub struct Table {
     /// Its path in its crate, as `crate::session`.
     pub module: &'static str,
-    /// Its folder; the file of the same name beside it is its root, which may name every part.
+    /// Its folder; the file of the same name beside it, or the `lib.rs` of a whole crate, is its root, which may name
+    /// every part.
     pub folder: &'static str,
-    pub conductor: Conductor,
+    /// `None`: the parts are layers, and whoever needs several stands above them.
+    pub conductor: Option<Conductor>,
     /// A part, and which others it may name.
     pub rows: &'static [(&'static str, &'static [&'static str])],
 }
@@ -32,10 +34,12 @@ pub struct Conductor {
 /// What steps of a session may use, beside its surroundings.
 const SESSION_STEP: &[&str] = &["contexts", "cx", "failure", "plan", "step"];
 
-pub const TABLES: &[Table] = &[Table {
+pub const TABLES: &[Table] = &[SESSION, SIMULATOR];
+
+const SESSION: Table = Table {
     module: "crate::session",
     folder: "crates/ensue-node/src/session",
-    conductor: Conductor { name: "Turn", fields_max: 2, methods_max: 27 },
+    conductor: Some(Conductor { name: "Turn", fields_max: 2, methods_max: 27 }),
     rows: &[
         ("contexts", &[]),
         ("failure", &[]),
@@ -87,7 +91,46 @@ pub const TABLES: &[Table] = &[Table {
             ],
         ),
     ],
-}];
+};
+
+const SIMULATOR: Table = Table {
+    module: "crate",
+    folder: "crates/ensue-sim/src",
+    conductor: None,
+    rows: &[
+        ("protocols", &[]),
+        ("random", &[]),
+        ("resp", &[]),
+        ("rules", &[]),
+        ("stopwatch", &[]),
+        ("oracle", &["random", "resp"]),
+        ("world", &["oracle", "random", "resp", "rules", "stopwatch"]),
+        ("faults", &["random", "world"]),
+        ("workload", &["oracle", "random", "resp", "world"]),
+        ("branching", &["oracle", "random", "resp", "workload", "world"]),
+        ("seed", &["branching", "faults", "oracle", "protocols", "random", "rules", "workload", "world"]),
+        ("run", &["branching", "faults", "oracle", "resp", "rules", "workload", "world"]),
+        ("shrink", &["faults", "oracle", "rules", "run", "world"]),
+        ("script", &["faults", "protocols", "random", "resp", "rules", "run", "workload", "world"]),
+        ("exhaust", &["oracle", "resp", "rules", "run", "world"]),
+        ("compare", &["random", "resp", "rules", "stopwatch", "world"]),
+        (
+            "cli",
+            &[
+                "compare",
+                "exhaust",
+                "oracle",
+                "protocols",
+                "rules",
+                "run",
+                "script",
+                "shrink",
+                "stopwatch",
+                "world",
+            ],
+        ),
+    ],
+};
 
 /// One part names another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,10 +153,12 @@ fn check_table(table: &Table, sources: &[Source<'_>], report: &mut Report) {
     for arrow in &arrows {
         let Some(allowed) = allowed(table, &arrow.from) else { continue };
         if !allowed.contains(&arrow.to.as_str()) {
-            let message = format!(
-                "`{}` may not name `{}`: take it as an argument, or return what happened and let `{}` go on",
-                arrow.from, arrow.to, table.conductor.name
-            );
+            let remedy = match table.conductor {
+                Some(conductor) => format!("return what happened and let `{}` go on", conductor.name),
+                None => "move what both need below them".to_owned(),
+            };
+            let message =
+                format!("`{}` may not name `{}`: take it as an argument, or {remedy}", arrow.from, arrow.to);
             report.find(&arrow.path, arrow.line, message);
         }
     }
@@ -131,8 +176,14 @@ fn check_table(table: &Table, sources: &[Source<'_>], report: &mut Report) {
         let message = format!("the parts of `{}` name each other: {}", table.module, cycle.join(" -> "));
         report.find(FILE, 1, message);
     }
-    let (file, fields, methods) = count(table, sources);
-    let Conductor { name, fields_max, methods_max } = table.conductor;
+    if let Some(conductor) = table.conductor {
+        check_conductor(table, conductor, sources, report);
+    }
+}
+
+fn check_conductor(table: &Table, conductor: Conductor, sources: &[Source<'_>], report: &mut Report) {
+    let Conductor { name, fields_max, methods_max } = conductor;
+    let (file, fields, methods) = count(table, name, sources);
     if fields > fields_max || methods > methods_max {
         let message = format!(
             "`{name}` has {fields} fields and {methods} methods, more than {fields_max} and {methods_max}: give the \
@@ -164,8 +215,19 @@ fn allowed(table: &Table, part: &str) -> Option<&'static [&'static str]> {
     table.rows.iter().find(|(name, _)| *name == part).map(|(_, allowed)| *allowed)
 }
 
+/// The file that declares the parts.
+fn root(table: &Table) -> String {
+    match table.module {
+        "crate" => format!("{}/lib.rs", table.folder),
+        _ => format!("{}.rs", table.folder),
+    }
+}
+
 /// The modules of a file below the table's: `commands::batch` for `commands/batch.rs`; none elsewhere.
 fn modules<'a>(table: &Table, path: &'a str) -> Vec<&'a str> {
+    if path == root(table) {
+        return Vec::new();
+    }
     let below = path.strip_prefix(table.folder).and_then(|rest| rest.strip_prefix('/'));
     below.and_then(|rest| rest.strip_suffix(".rs")).map(|rest| rest.split('/').collect()).unwrap_or_default()
 }
@@ -251,16 +313,16 @@ fn cycle<'a>(
 }
 
 /// The file of the conductor, its fields, and its methods in all files of the module.
-fn count(table: &Table, sources: &[Source<'_>]) -> (String, usize, usize) {
-    let root = format!("{}.rs", table.folder);
+fn count(table: &Table, conductor: &str, sources: &[Source<'_>]) -> (String, usize, usize) {
+    let root = root(table);
     let (mut file, mut fields, mut methods) = (root.clone(), 0, 0);
     let own = |source: &&Source<'_>| {
         !source.is_test && (source.path == root || !modules(table, source.path).is_empty())
     };
     for source in sources.iter().filter(own) {
         for (index, line) in source.lines.iter().enumerate().filter(|(_, line)| !line.in_test) {
-            let is_struct = has_word(&line.code, &format!("struct {}", table.conductor.name));
-            if !is_struct && !is_impl(&line.code, table.conductor.name) {
+            let is_struct = has_word(&line.code, &format!("struct {conductor}"));
+            if !is_struct && !is_impl(&line.code, conductor) {
                 continue;
             }
             let Some(last) = source.last_line_of_item(index) else { continue };
@@ -291,10 +353,15 @@ pub fn describe(tree: &Tree) -> String {
     let sources = Source::all(tree);
     let mut text = String::new();
     for table in TABLES {
-        let (file, fields, methods) = count(table, &sources);
-        let name = table.conductor.name;
+        let head = match table.conductor {
+            Some(Conductor { name, .. }) => {
+                let (file, fields, methods) = count(table, name, &sources);
+                format!("{}: `{name}` in {file}, {fields} fields, {methods} methods", table.module)
+            }
+            None => format!("{} of {}: layers", table.module, table.folder),
+        };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}: `{name}` in {file}, {fields} fields, {methods} methods", table.module);
+        let _ = writeln!(text, "{head}");
         let arrows = arrows(table, &sources, &mut Report::default());
         let mut named: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
         for arrow in &arrows {

@@ -5,16 +5,16 @@
 
 use super::draw::Drawer;
 use super::options::BranchOptions;
-use crate::event::{Alarm, ConnectionId};
-use crate::history::{History, OperationIndex, Outcome, SessionIndex};
-use crate::marks::{Mark, Marks};
+use crate::oracle::history::{History, OperationIndex, Outcome, SessionIndex};
 use crate::oracle::{Violation, property};
 use crate::random::Random;
-use crate::reply::{Answer, Answers};
-use crate::run::Clients;
-use crate::shape::Site;
-use crate::workload::command::args;
+use crate::resp::args;
+use crate::resp::{Answer, Answers};
+use crate::workload::clients::Clients;
 use crate::world::World;
+use crate::world::event::{Alarm, ConnectionId};
+use crate::world::marks::{Mark, Marks};
+use crate::world::shape::Site;
 use ensue_types::Args;
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 
 use super::clients::Open;
 use crate::random::Random;
-use crate::workload::command::args;
+use crate::resp::args;
 use ensue_types::Args;
 
 /// Kinds of steps outside of a transaction, with their usual weights.

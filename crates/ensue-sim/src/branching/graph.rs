@@ -9,7 +9,7 @@ use super::id::{ROOT, StateId, show};
 use super::rows::{Key, Row, effect};
 use super::tale::{Kind, Outcome, Tale, Transaction};
 use crate::oracle::Violation;
-use crate::reply::Answer;
+use crate::resp::Answer;
 use ensue_types::DatacenterId;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! What of a world with branches the seed draws beside everything else, and what its oracle must be told of it.
 
 use crate::random::Random;
-use crate::seed::Options;
+use crate::world::options::Options;
 use ensue_node::{BranchingOptions, Collection};
 use ensue_types::DatacenterId;
 

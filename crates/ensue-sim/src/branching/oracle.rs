@@ -16,7 +16,7 @@ mod values;
 use super::graph::{Graph, Place, tellings};
 use super::options::BranchOptions;
 use super::tale::{Step, Tale, Transaction, tell};
-use crate::history::History;
+use crate::oracle::history::History;
 use crate::oracle::{Violation, property};
 use shown::Shown;
 

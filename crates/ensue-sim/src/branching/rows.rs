@@ -1,6 +1,6 @@
 //! Rows of the reference store, whole and simple, and what ordinary commands make of them.
 
-use crate::reply::Answer;
+use crate::resp::Answer;
 use ensue_types::Args;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -149,8 +149,8 @@ pub fn in_order(key: &[u8], answer: &Answer) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::{Effect, Row, effect, in_order, shown};
-    use crate::reply::Answer;
-    use crate::workload::command::args;
+    use crate::resp::Answer;
+    use crate::resp::args;
 
     fn of(text: &str, row: Row) -> Effect {
         effect(&args(text), &|_| row.clone()).unwrap()

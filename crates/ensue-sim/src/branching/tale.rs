@@ -3,8 +3,8 @@
 use super::constraint::{Condition, Constraint};
 use super::graph::wrote;
 use super::id::{ROOT, StateId};
-use crate::history::{History, OperationIndex, SessionIndex};
-use crate::reply::Answer;
+use crate::oracle::history::{History, OperationIndex, SessionIndex};
+use crate::resp::Answer;
 use ensue_types::{Args, DatacenterId};
 use std::collections::BTreeSet;
 

@@ -5,7 +5,7 @@
 
 use super::many::threads;
 use super::{SimOptions, find_rule, run_as};
-use crate::agreement::{Witnesses, witnesses};
+use crate::oracle::agreement::{Witnesses, witnesses};
 use crate::rules::Rules;
 use ensue_types::Rule;
 use std::io::{IsTerminal, Write};

@@ -3,11 +3,11 @@
 //! The history is left twice: as the simulator tells it, and for `ensue check`.
 
 use super::{SimOptions, replay_line};
-use crate::agreement;
-use crate::recording::record;
+use crate::oracle::agreement;
+use crate::oracle::recording::record;
+use crate::run::trial::Trial;
 use crate::run::{Report, run_plan};
 use crate::shrink::{Shrunk, shrink};
-use crate::trial::Trial;
 use ensue_check::draw;
 use ensue_check::format::Format;
 use std::fs::{self, File};

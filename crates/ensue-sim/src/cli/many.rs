@@ -4,11 +4,11 @@
 //! A share of the seeds is run twice, and both runs must agree to the last event.
 
 use super::{SimOptions, failure, run_as};
-use crate::marks::Marks;
+use crate::oracle::staleness::StaleReads;
 use crate::oracle::{Violation, property};
 use crate::rules::Rules;
 use crate::run::Report;
-use crate::staleness::StaleReads;
+use crate::world::marks::Marks;
 use ensue_protocol::Promises;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;

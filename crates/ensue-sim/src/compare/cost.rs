@@ -2,7 +2,7 @@
 
 use super::load::Load;
 use super::reads::{self, Share};
-use crate::traffic::{Counts, Traffic};
+use crate::world::traffic::{Counts, Traffic};
 
 /// Everything but processor time.
 #[derive(Clone, Debug)]

@@ -6,12 +6,12 @@
 use super::demand::{Demand, Draw};
 use super::probes::Probes;
 use super::reads::{Acknowledged, Read};
-use crate::event::{Alarm, ConnectionId};
 use crate::random::Random;
-use crate::reply::{Answer, Answers};
-use crate::shape::{Shape, Site};
-use crate::traffic::{Key, WriteNumber};
-use crate::workload::command::args;
+use crate::resp::args;
+use crate::resp::{Answer, Answers};
+use crate::world::event::{Alarm, ConnectionId};
+use crate::world::shape::{Shape, Site};
+use crate::world::traffic::{Key, WriteNumber};
 use crate::world::{Happening, World};
 use ensue_node::Trace;
 use ensue_types::{DatacenterId, PartitionId, partition_of};

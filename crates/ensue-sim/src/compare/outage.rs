@@ -9,10 +9,10 @@ pub mod table;
 
 use super::Contestant;
 use super::demand::Demand;
-use crate::event::ConnectionId;
-use crate::network::Break;
-use crate::reply::{Answer, Answers};
-use crate::workload::command::args;
+use crate::resp::args;
+use crate::resp::{Answer, Answers};
+use crate::world::event::ConnectionId;
+use crate::world::network::Break;
 use crate::world::{Happening, World};
 use clients::Clients;
 use ensue_types::{CoreId, DatacenterId};
@@ -164,7 +164,7 @@ fn others(world: &World) -> impl Iterator<Item = DatacenterId> + use<> {
 fn step(world: &mut World, clients: &mut Clients, surveys: &mut Surveys, end_us: u64) -> Result<(), String> {
     while let Some(happening) = world.step(end_us) {
         match happening {
-            Happening::Alarm(crate::event::Alarm::Client(number)) => clients.on_alarm(world, number),
+            Happening::Alarm(crate::world::event::Alarm::Client(number)) => clients.on_alarm(world, number),
             Happening::Answer { connection, bytes, .. } => match surveys.on_answer(connection, &bytes)? {
                 true => {}
                 false => clients.on_answer(world, connection, &bytes)?,

@@ -3,12 +3,12 @@
 //! The first asks when the update is applied there, the next ones every `INTERVAL_US`. Each is a new session, since one that
 //! knows something may be shown more. Only updates of keys of their own are looked for, so that no later write hides them.
 
-use crate::event::{Alarm, ConnectionId};
-use crate::reply::{Answer, Answers};
-use crate::shape::Site;
-use crate::traffic::{Key, WriteNumber};
-use crate::workload::command::args;
+use crate::resp::args;
+use crate::resp::{Answer, Answers};
 use crate::world::World;
+use crate::world::event::{Alarm, ConnectionId};
+use crate::world::shape::Site;
+use crate::world::traffic::{Key, WriteNumber};
 
 /// Between two sessions that ask for the same update.
 const INTERVAL_US: u64 = 500;

@@ -3,7 +3,7 @@
 //! A version is there from the moment when its partition received it, or, if it was written there, when it was
 //! acknowledged. Nodes are not asked: this is seen from outside.
 
-use crate::traffic::{Key, Traffic, WriteNumber};
+use crate::world::traffic::{Key, Traffic, WriteNumber};
 use ensue_types::{DatacenterId, Stamp};
 use std::collections::BTreeMap;
 

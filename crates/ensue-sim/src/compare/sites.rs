@@ -9,13 +9,13 @@ pub mod table;
 
 use super::Span;
 use super::cost::percentile;
-use crate::event::{Alarm, ConnectionId};
 use crate::random::Random;
-use crate::reply::{Answer, Answers};
-use crate::seed::Options;
-use crate::shape::{Shape, Site};
+use crate::resp::args;
+use crate::resp::{Answer, Answers};
 use crate::stopwatch::Stopwatch;
-use crate::workload::command::args;
+use crate::world::event::{Alarm, ConnectionId};
+use crate::world::options::Options;
+use crate::world::shape::{Shape, Site};
 use crate::world::{Happening, World};
 use ensue_types::{CoreId, DatacenterId};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! A client of a tiny world: a few commands, one after the other, and what it was answered.
 
 use super::case::Command;
-use crate::reply::{Answer, Answers};
-use crate::shape::Site;
+use crate::resp::{Answer, Answers};
+use crate::world::shape::Site;
 use ensue_types::SessionId;
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use super::line::Sent;
 use super::print::{self, Print, Printer};
-use crate::disk::Disk;
+use crate::world::disk::Disk;
 use ensue_node::{Input, Node, NodeConfig, Output, Trace};
 use ensue_store::disk::DiskOp;
 use ensue_types::{CoreId, DatacenterId, Now, PartitionId, SessionId};

@@ -3,10 +3,10 @@
 use super::case::{self, Command, key, value};
 use super::client::Client;
 use super::state::State;
-use crate::history::{History, Location, OperationIndex, Outcome, Seen, Written};
+use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen, Written};
 use crate::oracle::{Final, Violation, judge, property};
-use crate::reply::Answer;
-use crate::workload::command::args;
+use crate::resp::Answer;
+use crate::resp::args;
 use ensue_types::DatacenterId;
 use std::collections::BTreeMap;
 

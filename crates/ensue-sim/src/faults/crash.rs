@@ -3,7 +3,7 @@
 use super::text::{Words, show_us};
 use super::{Effect, Kind, duration_us};
 use crate::random::Random;
-use crate::seed::Options;
+use crate::world::options::Options;
 use crate::world::{Aim, World};
 use ensue_node::TransactionStep;
 use std::fmt;

@@ -4,9 +4,9 @@
 
 use super::text::{Home, Words, show_us};
 use super::{Effect, Kind, duration_us};
-use crate::disk::Harm;
+use crate::world::disk::Harm;
 use crate::random::Random;
-use crate::seed::Options;
+use crate::world::options::Options;
 use crate::world::World;
 use std::fmt;
 

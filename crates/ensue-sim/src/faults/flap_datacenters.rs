@@ -2,9 +2,9 @@
 
 use super::text::{Words, draw_two_datacenters};
 use super::{Effect, Kind};
-use crate::network::Break;
+use crate::world::network::Break;
 use crate::random::Random;
-use crate::seed::Options;
+use crate::world::options::Options;
 use crate::world::World;
 use ensue_types::DatacenterId;
 use std::fmt;

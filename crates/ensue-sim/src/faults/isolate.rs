@@ -2,9 +2,9 @@
 
 use super::text::{Words, show_us};
 use super::{Effect, Kind, draw_datacenter, duration_us};
-use crate::network::Break;
+use crate::world::network::Break;
 use crate::random::Random;
-use crate::seed::Options;
+use crate::world::options::Options;
 use crate::world::World;
 use ensue_types::DatacenterId;
 use std::fmt;

@@ -3,8 +3,8 @@
 use super::text::{Words, show_us};
 use super::{Effect, Kind, duration_us};
 use crate::random::Random;
-use crate::seed::Options;
-use crate::shape::ProcessId;
+use crate::world::options::Options;
+use crate::world::shape::ProcessId;
 use crate::world::World;
 use std::fmt;
 

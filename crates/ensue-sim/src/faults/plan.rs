@@ -3,8 +3,8 @@
 use super::Fault;
 use super::text::{Words, show_us};
 use crate::random::Random;
-use crate::seed::Options;
-use crate::shape::Shape;
+use crate::world::options::Options;
+use crate::world::shape::Shape;
 use std::fmt;
 
 /// A fault and when it strikes, in microseconds of virtual time.

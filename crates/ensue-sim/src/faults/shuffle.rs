@@ -3,7 +3,7 @@
 use super::text::{Words, show_us};
 use super::{Effect, Kind, draw_datacenter, duration_us};
 use crate::random::Random;
-use crate::seed::Options;
+use crate::world::options::Options;
 use crate::world::World;
 use ensue_types::DatacenterId;
 use std::fmt;

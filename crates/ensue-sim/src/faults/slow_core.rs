@@ -3,7 +3,7 @@
 use super::text::{Place, Words, show_us};
 use super::{Effect, Kind, duration_us};
 use crate::random::Random;
-use crate::seed::Options;
+use crate::world::options::Options;
 use crate::world::World;
 use std::fmt;
 

@@ -2,7 +2,7 @@
 
 use super::{Fault, NAMES, Plan};
 use crate::rules::Rules;
-use crate::seed::Options;
+use crate::world::options::Options;
 use std::collections::BTreeSet;
 
 #[test]

@@ -1,8 +1,8 @@
 //! The words of a fault's line: places, times and numbers, shown and read.
 
 use crate::random::Random;
-use crate::shape::{ProcessId, Shape, Site};
 use crate::world::World;
+use crate::world::shape::{ProcessId, Shape, Site};
 use ensue_types::{CoreId, DatacenterId, PartitionId};
 use std::fmt;
 use std::str::{FromStr, SplitWhitespace};

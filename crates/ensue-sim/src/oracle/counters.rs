@@ -4,7 +4,7 @@ use super::past::{Pasts, join};
 use super::registers::before;
 use super::writes::{Write, Writes};
 use super::{Violation, property};
-use crate::history::{History, Outcome, Seen, Written};
+use crate::oracle::history::{History, Outcome, Seen, Written};
 
 /// A sum must include every addition in the reader's past, and its own. That it includes nothing else was
 /// checked with the values that nobody wrote.

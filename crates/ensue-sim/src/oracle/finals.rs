@@ -5,7 +5,7 @@ use super::past::Pasts;
 use super::registers::replaced;
 use super::writes::{Writes, known_bits};
 use super::{Violation, property};
-use crate::history::{History, Location, Outcome, Seen};
+use crate::oracle::history::{History, Location, Outcome, Seen};
 use ensue_types::DatacenterId;
 
 /// What a fresh session read in a datacenter after quiescence.
@@ -15,7 +15,7 @@ pub struct Final {
     /// Every location that the oracle understands.
     pub values: Vec<(Location, Seen)>,
     /// What handlers of conflicts made.
-    pub folded: Vec<crate::history::Folded>,
+    pub folded: Vec<crate::oracle::history::Folded>,
     /// Every answer as text, for comparison, the oracle's locations included.
     pub answers: Vec<(String, String)>,
 }

@@ -10,8 +10,8 @@ use super::past::{Pasts, covers, join};
 use super::recency::floor;
 use super::writes::Writes;
 use super::{Final, Violation, finals, property};
-use crate::history::{Folded, History, Location, Operation, OperationIndex, Outcome};
-use crate::workload::folds::{DELETED, KEYS};
+use crate::oracle::folded::{DELETED, KEYS};
+use crate::oracle::history::{Folded, History, Location, Operation, OperationIndex, Outcome};
 use std::collections::BTreeSet;
 
 /// The writes of one key.

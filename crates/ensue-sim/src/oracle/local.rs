@@ -6,7 +6,7 @@
 use super::past::{Pasts, covers};
 use super::writes::{Writes, bit_of};
 use super::{Violation, property};
-use crate::history::{History, Location, OperationIndex, Outcome, Seen, Written};
+use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen, Written};
 use std::collections::BTreeMap;
 
 /// What a session has seen at its locations so far.

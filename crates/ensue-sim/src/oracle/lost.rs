@@ -17,7 +17,7 @@
 
 use super::finals::Final;
 use super::writes::bit_of;
-use crate::history::{History, Location, Operation, OperationIndex, Outcome, PowerLost, Seen};
+use crate::oracle::history::{History, Location, Operation, OperationIndex, Outcome, PowerLost, Seen};
 use ensue_resp::command::{keys, lookup};
 use ensue_types::{PartitionId, partition_of};
 use std::collections::BTreeSet;

@@ -10,7 +10,7 @@ use super::past::{Pasts, join};
 use super::recency::floor;
 use super::writes::Writes;
 use super::{Violation, property};
-use crate::history::{History, Location, OperationIndex, Outcome, Seen};
+use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen};
 use std::collections::BTreeMap;
 
 struct Graph {

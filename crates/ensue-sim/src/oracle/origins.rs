@@ -8,7 +8,7 @@ use super::past::{Pasts, join};
 use super::registers::replaced;
 use super::writes::{Writes, bit_of};
 use super::{Violation, property};
-use crate::history::{History, Location, OperationIndex, Outcome, Seen};
+use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen};
 
 pub(super) fn check(history: &History, pasts: &Pasts, writes: &Writes) -> Result<(), Violation> {
     for operations in &history.sessions {

@@ -2,7 +2,7 @@
 
 use super::writes::Writes;
 use super::{Violation, property};
-use crate::history::{History, Location, Operation, OperationIndex, Outcome, Seen, Written};
+use crate::oracle::history::{History, Location, Operation, OperationIndex, Outcome, Seen, Written};
 
 /// For each operation a vector with one entry a session: how many of that session's operations lie in its past, itself
 /// and what it read included.

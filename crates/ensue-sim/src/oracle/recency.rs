@@ -8,7 +8,7 @@ use super::past::Pasts;
 use super::registers::{before, replaced};
 use super::writes::Writes;
 use super::{Violation, property};
-use crate::history::{History, Location, Operation, OperationIndex, Outcome, Seen};
+use crate::oracle::history::{History, Location, Operation, OperationIndex, Outcome, Seen};
 
 pub(super) fn check(history: &History, pasts: &Pasts, writes: &Writes) -> Result<(), Violation> {
     for (reader, operation) in history.operations.iter().enumerate() {

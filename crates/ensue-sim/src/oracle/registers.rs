@@ -7,7 +7,7 @@
 use super::past::{Pasts, covers, join};
 use super::writes::Writes;
 use super::{Violation, property};
-use crate::history::{History, Location, Operation, OperationIndex, Outcome, Seen, Written};
+use crate::oracle::history::{History, Location, Operation, OperationIndex, Outcome, Seen, Written};
 
 pub(super) fn check(history: &History, pasts: &Pasts, writes: &Writes) -> Result<(), Violation> {
     for (index, operation) in history.operations.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Hand-made histories: each anomaly must be flagged by name, and each legal oddity must pass.
 
 use super::{Final, Violation, judge, property};
-use crate::history::{History, OperationIndex, Outcome, PowerLost, Seen, SessionIndex, Written};
+use crate::oracle::history::{History, OperationIndex, Outcome, PowerLost, Seen, SessionIndex, Written};
 use ensue_protocol::Promises;
 use ensue_types::{DatacenterId, PartitionId};
 
@@ -472,7 +472,7 @@ fn what_was_known_only_by_a_write_that_power_may_have_taken_is_not_known() {
         let [writer, reader] = m.sessions();
         let earlier = m.write(writer, &["s0/v1"]);
         let untold = m.operation(writer, &[], &[]);
-        m.history.operations[untold].commands = vec![crate::workload::command::args(command)];
+        m.history.operations[untold].commands = vec![crate::resp::args(command)];
         let later = m.write(writer, &["s0/v2"]);
         m.read(reader, &[("s0/v2", Some(later)), ("s0/v1", None)]);
         m.history.partitions = 1;

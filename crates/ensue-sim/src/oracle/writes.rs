@@ -1,7 +1,7 @@
 //! Which writes there are at each location, and which of them certainly took effect.
 
 use super::lost::Lost;
-use crate::history::{History, Location, OperationIndex, Outcome, Seen, SessionIndex, Written};
+use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen, SessionIndex, Written};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Violation, property};

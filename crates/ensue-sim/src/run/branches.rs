@@ -6,11 +6,11 @@ use super::settle::{LOOK_AGAIN_US, RECONNECT_US, SETTLE_US_MAX, figure};
 use crate::branching::clients::BranchClients;
 use crate::branching::oracle as branch_oracle;
 use crate::branching::property as branch_property;
-use crate::history::Outcome;
-use crate::marks::Mark;
+use crate::oracle::history::Outcome;
 use crate::oracle::{Violation, property};
-use crate::reply::Answer;
-use crate::workload::command::args;
+use crate::resp::Answer;
+use crate::resp::args;
+use crate::world::marks::Mark;
 use ensue_types::{Args, DatacenterId};
 use std::collections::BTreeSet;
 

@@ -1,19 +1,20 @@
 //! Quiescence: everything is healed, nobody asks any more, and all datacenters must become one.
 
-use super::{Clients, Run};
-use crate::event::ConnectionId;
-use crate::history::{Location, OperationIndex};
-use crate::marks::Mark;
+use super::Run;
+use crate::oracle::history::{Location, OperationIndex};
+use crate::oracle::values::writer_of;
 use crate::oracle::{self, Final, Violation, property};
-use crate::reply::{Answer, Answers};
-use crate::seed::Options;
-use crate::shape::Site;
+use crate::resp::args;
+use crate::resp::{Answer, Answers};
 use crate::workload::Workload;
-use crate::workload::command::args;
-use crate::workload::command::writer_of;
+use crate::workload::clients::Clients;
 use crate::workload::finals::Questions;
 use crate::world::Happening;
+use crate::world::event::ConnectionId;
+use crate::world::marks::Mark;
 use crate::world::operator::{confirm, look};
+use crate::world::options::Options;
+use crate::world::shape::Site;
 use ensue_protocol::Availability;
 use ensue_types::{Args, CoreId, DatacenterId};
 use std::collections::BTreeSet;
@@ -462,7 +463,7 @@ pub(super) fn figure(info: &Answer, name: &str) -> u64 {
 mod tests {
     use super::rest_us_max;
     use crate::rules::Rules;
-    use crate::seed::Options;
+    use crate::world::options::Options;
 
     /// Seed 60005337 of `orbe-clock`: rows with the deadlines of a wild clock were deleted two minutes after the last fault, and their
     /// tombstones were still waiting for the syncs that come every thirty seconds.

@@ -1,14 +1,14 @@
 //! The words of the scenario language, one step a line.
 
 use super::{Break, Script};
-use crate::disk::Harm;
 use crate::faults::Planned;
 use crate::faults::text::parse_us;
 use crate::protocols;
 use crate::rules::Rules;
-use crate::seed::{Kept, Options};
-use crate::shape::Shape;
-use crate::trial::Trial;
+use crate::run::trial::Trial;
+use crate::world::disk::Harm;
+use crate::world::options::{Kept, Options};
+use crate::world::shape::Shape;
 use crate::world::{Aim, Hold};
 use ensue_node::TransactionStep;
 use ensue_types::{DatacenterId, PartitionId, Rule, partition_of};

@@ -1,17 +1,17 @@
 //! Plays a script in a world of its own.
 
 use super::parse::{DiskOrder, Line, Place, Say, Step, Wanted};
-use crate::clock::EPOCH_MS;
-use crate::event::{Alarm, ConnectionId};
-use crate::network::Break;
 use crate::random::Random;
-use crate::reply::{Answer, Answers};
+use crate::resp::args;
+use crate::resp::{Answer, Answers};
 use crate::run::to_screen;
-use crate::seed::Options;
-use crate::shape::{ProcessId, Site};
-use crate::workload::command::args;
 use crate::workload::forgery;
 use crate::workload::model::normal;
+use crate::world::clock::EPOCH_MS;
+use crate::world::event::{Alarm, ConnectionId};
+use crate::world::network::Break;
+use crate::world::options::Options;
+use crate::world::shape::{ProcessId, Site};
 use crate::world::{Happening, World};
 use bytes::Bytes;
 use ensue_types::{Args, CoreId, DatacenterId, PartitionId};

@@ -3,8 +3,8 @@
 use super::{minimise, shrink};
 use crate::faults::Plan;
 use crate::rules::Rules;
+use crate::run::trial::Trial;
 use crate::script::{Break, Script};
-use crate::trial::Trial;
 use ensue_types::Rule;
 
 #[test]

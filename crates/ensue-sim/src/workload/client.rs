@@ -2,11 +2,11 @@
 
 use super::command::Command;
 use super::model::Model;
-use crate::event::ConnectionId;
-use crate::history::{OperationIndex, SessionIndex};
+use crate::oracle::history::{OperationIndex, SessionIndex};
 use crate::random::Random;
-use crate::reply::{Answer, Answers};
-use crate::shape::Site;
+use crate::resp::{Answer, Answers};
+use crate::world::event::ConnectionId;
+use crate::world::shape::Site;
 use std::collections::VecDeque;
 
 /// A key with a deadline, of one client.

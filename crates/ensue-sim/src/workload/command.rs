@@ -1,11 +1,11 @@
 //! A command of a client, and what its answer says about the history.
 
-use super::folds;
 use super::model::normal;
-use crate::history::{Folded, History, Location, OperationIndex, Seen, Written};
+use crate::oracle::folded;
+use crate::oracle::history::{Folded, History, Location, OperationIndex, Seen, Written};
+use crate::oracle::values::writer_of;
 use crate::oracle::{Violation, property};
-use crate::reply::Answer;
-use bytes::Bytes;
+use crate::resp::{Answer, args};
 use ensue_types::Args;
 
 /// What an answer means.
@@ -67,11 +67,6 @@ pub struct Finding {
     pub folded: Vec<Folded>,
 }
 
-/// Words split at blanks.
-pub fn args(text: &str) -> Args {
-    text.split_whitespace().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()
-}
-
 impl Command {
     pub fn new(text: &str, expect: Expect) -> Command {
         Command { args: args(text), expect }
@@ -88,7 +83,7 @@ impl Command {
         let wrong = || Violation::new(property::PROTOCOL, format!("{} answered {answer}", self.text()));
         match &self.expect {
             Expect::Anything | Expect::Beside => {}
-            Expect::Folded(key) => finding.folded.push(folds::read(key, answer).ok_or_else(wrong)?),
+            Expect::Folded(key) => finding.folded.push(folded::read(key, answer).ok_or_else(wrong)?),
             Expect::Ok if *answer == Answer::Status("OK".to_owned()) => {}
             Expect::Integer if matches!(answer, Answer::Integer(_)) => {}
             Expect::Value(location) => finding.reads.push((*location, value(answer).ok_or_else(wrong)?)),
@@ -169,16 +164,6 @@ impl Finding {
             .writes
             .retain(|(location, w)| matches!(w, Written::Bit(_)) || !not_written.contains(location));
     }
-}
-
-/// The value that an operation writes.
-pub fn value_of(index: OperationIndex) -> String {
-    format!("v{index}")
-}
-
-/// The operation that wrote a value.
-pub fn writer_of(text: &str) -> Option<OperationIndex> {
-    text.strip_prefix('v')?.parse().ok()
 }
 
 fn value(answer: &Answer) -> Option<Seen> {

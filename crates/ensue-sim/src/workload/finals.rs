@@ -3,12 +3,12 @@
 use super::Workload;
 use super::client::Relic;
 use super::command::{Command, Expect};
-use super::folds;
 use super::keys::{Keys, Total};
 use super::model::normal;
-use crate::history::Location;
+use crate::oracle::folded;
+use crate::oracle::history::Location;
 use crate::oracle::{Final, Violation, property};
-use crate::reply::Answer;
+use crate::resp::Answer;
 use ensue_types::DatacenterId;
 
 /// Every question of the end.
@@ -45,7 +45,7 @@ impl Questions {
             commands.push(Command::new(&format!("GET {name}"), Expect::Anything));
         }
         if workload.history.promises.folds {
-            for key in folds::KEYS {
+            for key in folded::KEYS {
                 commands.push(Command::new(&format!("GET {key}"), Expect::Folded(key)));
                 commands.push(Command::new(&format!("CAUSAL CONFLICTS {key}"), Expect::Beside));
             }
@@ -65,13 +65,13 @@ impl Questions {
 
     /// The questions about totals come last.
     pub fn texts(&self) -> Vec<ensue_types::Args> {
-        let totals = self.totals.iter().map(|(key, _)| super::command::args(&format!("GET {key}")));
+        let totals = self.totals.iter().map(|(key, _)| crate::resp::args(&format!("GET {key}")));
         self.commands.iter().map(|command| command.args.clone()).chain(totals).collect()
     }
 
     /// What the answers of a datacenter say.
     pub fn read(&self, datacenter: DatacenterId, answers: &[Answer]) -> Result<Final, Violation> {
-        let mut values: Vec<(Location, crate::history::Seen)> = Vec::new();
+        let mut values: Vec<(Location, crate::oracle::history::Seen)> = Vec::new();
         let mut texts = Vec::new();
         let mut folded = Vec::new();
         let mut answers = answers.iter();
@@ -87,7 +87,7 @@ impl Questions {
             values.extend(found.reads);
             folded.extend(found.folded);
             let shown = match command.expect {
-                Expect::Beside => folds::beside(answer).join(" "),
+                Expect::Beside => folded::beside(answer).join(" "),
                 _ => normal(&command.args, answer.clone()).to_string(),
             };
             texts.push((command.text(), shown));
@@ -118,7 +118,7 @@ fn private(relic: &Relic) -> Vec<Command> {
         .whole()
         .into_iter()
         .map(|(words, answer)| {
-            let args = super::command::args(&words.join(" "));
+            let args = crate::resp::args(&words.join(" "));
             let answer = normal(&args, answer);
             Command { args, expect: if relic.certain { Expect::Exactly(answer) } else { Expect::Anything } }
         })

@@ -3,7 +3,7 @@
 //! The layout is that of `docs/sessions.md`'s token as it travels: base64url of version, keyspace, time, facts and an
 //! FNV-1a checksum, which protects against mistakes and not against forgers.
 
-use crate::seed::Options;
+use crate::world::options::Options;
 use ensue_protocol::Registration;
 use ensue_protocol::anchor::Anchor;
 use ensue_types::{
@@ -102,7 +102,7 @@ fn encode(bytes: &[u8]) -> Vec<u8> {
 mod tests {
     use super::{at, decode, encode, far_ms};
     use crate::rules::Rules;
-    use crate::seed::Options;
+    use crate::world::options::Options;
 
     /// Seeds 40005447 and 40005975 of the protocols that go by times: a clock so wild took what was refused by all others.
     #[test]

@@ -1,6 +1,6 @@
 //! The keys of a run, few and shared, and what has to be remembered about them.
 
-use crate::history::{History, Location, OperationIndex};
+use crate::oracle::history::{History, Location, OperationIndex};
 use crate::oracle::may_be_lost;
 use ensue_types::{DatacenterId, partition_of};
 use std::collections::BTreeMap;

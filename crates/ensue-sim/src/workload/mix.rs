@@ -1,11 +1,13 @@
 //! What clients ask, drawn one request at a time from weights of the seed.
 
 use super::client::{Client, Expiring};
-use super::command::{Command, Expect, args, value_of};
-use super::folds;
+use super::command::{Command, Expect};
 use super::keys::Keys;
-use crate::history::{History, Location, Written};
+use crate::oracle::folded;
+use crate::oracle::history::{History, Location, Written};
+use crate::oracle::values::value_of;
 use crate::random::Random;
+use crate::resp::args;
 use ensue_protocol::SeveralWrites;
 use ensue_types::{DatacenterId, PartitionId, partition_of};
 
@@ -402,7 +404,7 @@ impl Drawer<'_> {
             draft.commands.push(Command::new(&format!("SET {key} {value}"), Expect::Ok));
             draft.commands.push(Command::new(
                 &format!("PEXPIRE {key} {ms}"),
-                Expect::Exactly(crate::reply::Answer::Integer(1)),
+                Expect::Exactly(crate::resp::Answer::Integer(1)),
             ));
             draft.multi = true;
         }
@@ -413,7 +415,7 @@ impl Drawer<'_> {
     fn expire_read(&mut self, draft: &mut Draft, client: &Client) {
         let here = self.keys.gone.iter().rev().find(|(datacenter, _)| *datacenter == self.datacenter);
         if let Some((_, key)) = here.filter(|_| self.random.chance(500)) {
-            let gone = Expect::Exactly(crate::reply::Answer::Nil);
+            let gone = Expect::Exactly(crate::resp::Answer::Nil);
             return draft.commands.push(Command::new(&format!("GET {key}"), gone));
         }
         let Some(expiring) = &client.expiring else { return self.read_one(draft) };
@@ -435,10 +437,10 @@ impl Drawer<'_> {
 
     /// A key whose conflicting values are folded. Each value is a place of its own: several are read at once.
     fn fold(&mut self, draft: &mut Draft, kind: Kind) {
-        let key = folds::KEYS[self.random.index(folds::KEYS.len())];
+        let key = folded::KEYS[self.random.index(folded::KEYS.len())];
         match kind {
             Kind::FoldSet => {
-                let value = folds::value_of(key, self.history.next(), self.random);
+                let value = folded::value_of(key, self.history.next(), self.random);
                 let location = self.history.location(&format!("{key}/{value}"));
                 draft.commands.push(Command::new(&format!("SET {key} {value}"), Expect::Ok));
                 draft.writes.push((location, Written::Value));

@@ -1,6 +1,6 @@
 //! A miniature of Redis for keys that one client has to itself: with nobody else writing, every answer is certain.
 
-use crate::reply::Answer;
+use crate::resp::Answer;
 use ensue_types::Args;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -171,7 +171,7 @@ fn pairs(fields: &BTreeMap<String, String>) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::{Model, normal};
-    use crate::workload::command::args;
+    use crate::resp::args;
 
     #[test]
     fn answers_as_redis_does() {

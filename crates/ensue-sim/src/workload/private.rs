@@ -1,9 +1,10 @@
 //! Requests on keys that one client has to itself, whose answers a model knows in advance.
 
 use super::client::Client;
-use super::command::{Command, Expect, args};
+use super::command::{Command, Expect};
 use super::mix::{Draft, Owners};
 use crate::random::Random;
+use crate::resp::args;
 
 pub(super) fn single(random: &mut Random, draft: &mut Draft, client: &mut Client) {
     let text = draw(random, &client.prefix);

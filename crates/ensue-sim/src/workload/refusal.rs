@@ -6,11 +6,11 @@
 use super::client::{Purpose, Request};
 use super::command::Expect;
 use super::{Workload, names_several};
-use crate::history::{OperationIndex, Outcome};
-use crate::marks::{Mark, Marks};
+use crate::oracle::history::{OperationIndex, Outcome};
 use crate::oracle::{Violation, property};
-use crate::reply::Answer;
+use crate::resp::Answer;
 use crate::world::World;
+use crate::world::marks::{Mark, Marks};
 use ensue_protocol::{Availability, Promises};
 
 /// What such an answer means.

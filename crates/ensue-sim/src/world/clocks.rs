@@ -1,8 +1,8 @@
 //! The clocks of the world's machines, and the way back of a datacenter whose clock was too far ahead.
 
 use super::World;
-use crate::event::Event;
-use crate::shape::ProcessId;
+use crate::world::event::Event;
+use crate::world::shape::ProcessId;
 use ensue_node::restamp::{Gather, Replace};
 use ensue_store::disk::FileName;
 use ensue_store::superblock::Superblock;

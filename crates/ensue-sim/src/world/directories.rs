@@ -7,10 +7,10 @@
 //! on a directory that is not its newest; partitions of all others may not. What nobody else had received is lost.
 
 use super::World;
-use crate::disk::Disk;
-use crate::history::PowerLost;
-use crate::seed::{FaultOptions, Options, WorkloadOptions};
-use crate::shape::Site;
+use crate::oracle::history::PowerLost;
+use crate::world::disk::Disk;
+use crate::world::options::{FaultOptions, Options, WorkloadOptions};
+use crate::world::shape::Site;
 use bytes::Bytes;
 use ensue_node::Trace;
 use ensue_types::{CoreId, DatacenterId, PartitionId, Position};
@@ -179,8 +179,8 @@ impl World {
             let stopped: BTreeSet<_> =
                 stopped.map(|partition| self.process_of(datacenter, partition).0).collect();
             for process in stopped {
-                self.kill(crate::shape::ProcessId(process));
-                self.start(crate::shape::ProcessId(process));
+                self.kill(crate::world::shape::ProcessId(process));
+                self.start(crate::world::shape::ProcessId(process));
             }
             let is_stuck = self.directories.stuck.iter().any(|(stuck, _)| *stuck == datacenter);
             // It asks a lost one, too, which answers nothing, and could not recover without it.

@@ -1,8 +1,8 @@
 //! What can be done to the disks of the world from outside, and what follows for the partitions on them.
 
 use super::World;
-use crate::disk::{Disk, Harm};
-use crate::shape::{ProcessId, Site};
+use crate::world::disk::{Disk, Harm};
+use crate::world::shape::{ProcessId, Site};
 use ensue_node::Trace;
 use ensue_store::disk::DiskDone;
 use ensue_types::{DatacenterId, PartitionId};

@@ -1,12 +1,12 @@
 //! How the world drives a node: one input, its outputs carried out in order, then the end of the turn.
 
 use super::{Aim, Happening, Hold, World};
-use crate::disk::Disk;
-use crate::event::{Alarm, ConnectionId, Event};
-use crate::marks::Mark;
-use crate::nonsense;
 use crate::random::Random;
-use crate::shape::Site;
+use crate::world::disk::Disk;
+use crate::world::event::{Alarm, ConnectionId, Event};
+use crate::world::marks::Mark;
+use crate::world::nonsense;
+use crate::world::shape::Site;
 use ensue_node::link_rule::admit;
 use ensue_node::{Input, Output, Trace};
 use ensue_store::disk::{DiskDone, DiskOp};

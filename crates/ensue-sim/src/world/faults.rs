@@ -1,10 +1,10 @@
 //! What can be done to the network of the world from outside.
 
 use super::{Hold, VERSIONS, World};
-use crate::event::Event;
-use crate::network::Break;
 use crate::random::Random;
-use crate::shape::{ProcessId, Site};
+use crate::world::event::Event;
+use crate::world::network::Break;
+use crate::world::shape::{ProcessId, Site};
 use ensue_protocol::Availability;
 use ensue_types::{CoreId, DatacenterId};
 

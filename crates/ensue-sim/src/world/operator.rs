@@ -5,9 +5,9 @@
 //! number of times: whoever did not hear of it is told by the others, or when everything is healed.
 
 use super::World;
-use crate::event::ConnectionId;
-use crate::reply::{Answer, Answers};
-use crate::shape::Site;
+use crate::resp::{Answer, Answers};
+use crate::world::event::ConnectionId;
+use crate::world::shape::Site;
 use ensue_types::{Args, DatacenterId};
 
 /// How often one that is refused looks again.
@@ -57,7 +57,7 @@ impl World {
 
 /// What shows what is known of a datacenter.
 pub(crate) fn look(datacenter: DatacenterId) -> Args {
-    crate::workload::command::args(&format!("CAUSAL DEAD {datacenter}"))
+    crate::resp::args(&format!("CAUSAL DEAD {datacenter}"))
 }
 
 /// What confirms what was shown, if the answer shows something.
@@ -65,5 +65,5 @@ pub(crate) fn confirm(datacenter: DatacenterId, shown: &Answer, force: bool) -> 
     let Answer::Array(lines) = shown else { return None };
     let digest = lines.first()?.text()?;
     let force = if force { " FORCE" } else { "" };
-    Some(crate::workload::command::args(&format!("CAUSAL DEAD {datacenter} CONFIRM {digest}{force}")))
+    Some(crate::resp::args(&format!("CAUSAL DEAD {datacenter} CONFIRM {digest}{force}")))
 }

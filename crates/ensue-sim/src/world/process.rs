@@ -1,11 +1,11 @@
 //! Processes of the world: how they start, and the two ways in which they die.
 
 use super::World;
-use crate::event::Event;
-use crate::history::PowerLost;
-use crate::marks::Mark;
-use crate::network::{Break, EndNews};
-use crate::shape::{ProcessId, Site};
+use crate::oracle::history::PowerLost;
+use crate::world::event::Event;
+use crate::world::marks::Mark;
+use crate::world::network::{Break, EndNews};
+use crate::world::shape::{ProcessId, Site};
 use ensue_node::{AppendFsync, FirstStart, Input, Node, NodeConfig};
 use ensue_types::{DatacenterId, Now, limits};
 use ensue_wire::handshake::VersionRange;
@@ -205,7 +205,7 @@ impl World {
         self.queue.push(self.now, Event::LinkEnd { site, peer, up, boot, epoch: 0 });
     }
 
-    fn disks_of(&mut self, site: Site) -> impl Iterator<Item = &mut crate::disk::Disk> {
+    fn disks_of(&mut self, site: Site) -> impl Iterator<Item = &mut crate::world::disk::Disk> {
         let datacenter = self.options.shape.datacenter(site);
         let partitions = self.options.shape.partitions_of(site);
         self.disks

@@ -6,7 +6,7 @@ use crate::branching::graph::{Place, own_tag};
 use crate::branching::id::StateId;
 use crate::branching::tale::{Outcome, Step, Transaction};
 use crate::oracle::{Violation, property};
-use crate::reply::Answer;
+use crate::resp::Answer;
 use ensue_types::DatacenterId;
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use crate::branching::property;
 use crate::branching::rows::Key;
 use crate::branching::tale::{Anchor, Question, Step};
 use crate::oracle::Violation;
-use crate::reply::Answer;
+use crate::resp::Answer;
 use std::collections::BTreeSet;
 
 impl Judge<'_> {

@@ -6,8 +6,8 @@
 use crate::branching::graph::{Graph, Place, States};
 use crate::branching::id::StateId;
 use crate::branching::tale::{Step, Tale};
-use crate::history::{History, PowerLost};
-use crate::reply::Answer;
+use crate::oracle::history::{History, PowerLost};
+use crate::resp::Answer;
 use ensue_types::{DatacenterId, PartitionId};
 use std::collections::BTreeMap;
 

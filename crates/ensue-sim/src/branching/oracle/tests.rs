@@ -3,10 +3,10 @@
 use super::judge;
 use crate::branching::options::BranchOptions;
 use crate::branching::property;
-use crate::history::{History, Outcome, PowerLost};
+use crate::oracle::history::{History, Outcome, PowerLost};
 use crate::oracle::property as common;
-use crate::reply::Answer;
-use crate::workload::command::args;
+use crate::resp::Answer;
+use crate::resp::args;
 use ensue_types::{DatacenterId, PartitionId};
 
 /// Two transactions that conflict, from the same state, and what two datacenters tell of it. A line is a session, its datacenter, a

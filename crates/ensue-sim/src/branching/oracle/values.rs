@@ -7,7 +7,7 @@ use crate::branching::property;
 use crate::branching::rows::{Key, Row, effect, in_order, shown};
 use crate::branching::tale::{Kind, Question, Step, Transaction};
 use crate::oracle::Violation;
-use crate::reply::Answer;
+use crate::resp::Answer;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Judge<'_> {

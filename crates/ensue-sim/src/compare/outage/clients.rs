@@ -1,11 +1,11 @@
 //! The clients of an outage: each asks, waits for the answer or loses patience, thinks, and asks again.
 
 use super::{ALONE, PATIENCE_US, Question, Served};
-use crate::event::{Alarm, ConnectionId};
 use crate::random::Random;
-use crate::reply::{Answer, Answers};
-use crate::shape::Site;
-use crate::workload::command::args;
+use crate::resp::args;
+use crate::resp::{Answer, Answers};
+use crate::world::event::{Alarm, ConnectionId};
+use crate::world::shape::Site;
 use crate::world::{Happening, World};
 use ensue_types::{Args, CoreId, DatacenterId};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,14 +1,14 @@
 //! What a client does when it is answered `BLOCKED` or `FALLBACK`.
 
-use crate::event::Alarm;
-use crate::event::ConnectionId;
-use crate::history::Outcome;
-use crate::marks::{Mark, Marks};
+use crate::oracle::history::Outcome;
 use crate::oracle::{Violation, property};
 use crate::rules::Rules;
-use crate::run::Clients;
-use crate::seed::Options;
 use crate::workload::Workload;
+use crate::workload::clients::Clients;
+use crate::world::event::Alarm;
+use crate::world::event::ConnectionId;
+use crate::world::marks::{Mark, Marks};
+use crate::world::options::Options;
 use crate::world::{Happening, World};
 use ensue_protocol::Promises;
 

@@ -1,9 +1,9 @@
 //! What a partition says is judged by what its disk was when it said it.
 
-use crate::network::Break;
 use crate::rules::Rules;
-use crate::seed::Options;
-use crate::shape::{Shape, Site};
+use crate::world::network::Break;
+use crate::world::options::Options;
+use crate::world::shape::{Shape, Site};
 use crate::world::{Happening, World};
 use bytes::Bytes;
 use ensue_node::Trace;

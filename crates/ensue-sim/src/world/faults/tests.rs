@@ -1,9 +1,9 @@
 //! Which faults excuse a datacenter.
 
 use crate::rules::Rules;
-use crate::seed::Options;
-use crate::shape::{Shape, Site};
 use crate::world::World;
+use crate::world::options::Options;
+use crate::world::shape::{Shape, Site};
 use ensue_types::DatacenterId;
 
 /// Seed 40002301 of pocc: what was late by more than the time that was left was answered `UNAVAILABLE` in the place of `BLOCKED`.

@@ -1,8 +1,8 @@
 //! Order, loss by prefix, and the order of the news about a connection.
 
 use super::{Break, EndNews, Network};
-use crate::seed::LinkOptions;
-use crate::shape::{Shape, Site};
+use crate::world::options::LinkOptions;
+use crate::world::shape::{Shape, Site};
 
 const A: Site = Site(0);
 const B: Site = Site(1);

@@ -1,7 +1,7 @@
 //! What will happen in the simulated world, and the one queue that orders it by time, then by order of scheduling.
 
-use crate::network::Break;
-use crate::shape::{ProcessId, Site};
+use crate::world::network::Break;
+use crate::world::shape::{ProcessId, Site};
 use ensue_node::Input;
 use ensue_store::disk::{DiskOp, FileName};
 use ensue_types::{DatacenterId, PartitionId};

@@ -5,9 +5,9 @@
 //! times, liveness and bounds, of which the checker's history says nothing. A run in which a power failure took
 //! acknowledged writes, as `everysec` and `no` allow, is the oracle's alone: no definition of the checker knows such writes.
 
-use crate::history::History;
+use crate::oracle::history::History;
+use crate::oracle::recording::record;
 use crate::oracle::{self, Final, Violation, property};
-use crate::recording::record;
 use ensue_check::reference::{self, Finding};
 use ensue_check::report::Report;
 use ensue_check::{Options, Property, explain};

@@ -3,7 +3,7 @@
 //! A session here is one lineage of causality on one connection: a client that reconnects begins a new session, and
 //! one that shows a token in another place begins a new session whose first operation merges the old one's past.
 
-use crate::reply::Answer;
+use crate::resp::Answer;
 use ensue_protocol::{Availability, Promises};
 use ensue_types::{Args, DatacenterId, PartitionId, partition_of};
 use std::collections::BTreeMap;

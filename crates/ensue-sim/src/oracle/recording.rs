@@ -21,9 +21,9 @@
 
 mod emptiness;
 
-use crate::history::{History, Location, Operation, OperationIndex, Outcome, Seen, Written};
 use crate::oracle::Final;
-use crate::workload::command::value_of;
+use crate::oracle::history::{History, Location, Operation, OperationIndex, Outcome, Seen, Written};
+use crate::oracle::values::value_of;
 use emptiness::Emptiness;
 use ensue_check::builder::Builder;
 use ensue_check::history::{

@@ -1,7 +1,7 @@
 //! Settings change what they name, and nonsense is refused.
 
 use crate::rules::Rules;
-use crate::seed::Options;
+use crate::world::options::Options;
 
 #[test]
 fn settings_change_what_they_name() {

@@ -4,9 +4,9 @@
 //! them, are taken from what partitions send each other. So a version counts as received a little later than it was.
 //! Only strings are looked at that nobody deletes (`r0`, `r1`, …), and only `GET`s of one of them.
 
-use crate::history::{History, Location, OperationIndex, Outcome, Seen};
+use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen};
+use crate::oracle::values::writer_of;
 use crate::oracle::{Violation, property};
-use crate::workload::command::writer_of;
 use ensue_store::entry::Change;
 use ensue_store::layout::decode_entry;
 use ensue_types::{

@@ -4,8 +4,8 @@
 //! sent before the answer and does not follow the reader in its session. This asks for no past: were it wrong, the
 //! checker would see a cause that is none.
 
-use crate::history::{History, Location, OperationIndex, Outcome, Seen, SessionIndex, Written};
 use crate::oracle::Final;
+use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen, SessionIndex, Written};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Stands for the readers of the end, who all find the same.

@@ -2,7 +2,7 @@
 
 use super::{Disk, SECTOR};
 use crate::random::Random;
-use crate::seed::DiskOptions;
+use crate::world::options::DiskOptions;
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
 

@@ -1,8 +1,8 @@
 //! The hash is fixed, and every part of what is hashed counts.
 
 use super::Audit;
-use crate::event::{ConnectionId, Event};
-use crate::shape::Site;
+use crate::world::event::{ConnectionId, Event};
+use crate::world::shape::Site;
 use std::hash::Hash;
 
 fn hash_of(what: &impl Hash) -> u64 {

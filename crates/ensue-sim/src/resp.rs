@@ -1,5 +1,7 @@
 //! The client's side of RESP2, written apart from `ensue-resp` so that the simulator does not trust what it tests.
 
+use bytes::Bytes;
+use ensue_types::Args;
 use std::fmt;
 
 /// One answer as a client sees it.
@@ -31,6 +33,11 @@ impl Answer {
             _ => None,
         }
     }
+}
+
+/// A command as a client sends it: words split at blanks.
+pub fn args(text: &str) -> Args {
+    text.split_whitespace().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()
 }
 
 /// Answers of one connection, as their bytes arrive.

@@ -7,8 +7,8 @@ use crate::faults::text::show_us;
 use crate::faults::{Plan, Planned};
 use crate::rules::Rules;
 use crate::run::{Report, Sink, run_plan};
-use crate::seed::{Kept, Options};
-use crate::shape::Shape;
+use crate::world::options::{Kept, Options};
+use crate::world::shape::Shape;
 use std::fmt;
 
 /// One world to run.

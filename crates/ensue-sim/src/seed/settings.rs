@@ -2,7 +2,7 @@
 
 use crate::faults::text::parse_us;
 use crate::protocols;
-use crate::seed::{DiskOptions, Options};
+use crate::world::options::{DiskOptions, Options};
 use ensue_node::{AppendFsync, Collection, Tuning};
 use ensue_protocol::Registration;
 

@@ -10,7 +10,7 @@ mod trouble;
 mod witness;
 
 use crate::random::Random;
-use crate::seed::DiskOptions;
+use crate::world::options::DiskOptions;
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
 pub use harm::Harm;

@@ -1,7 +1,7 @@
 //! Messages and reads made by hand.
 
 use super::{StaleReads, Staleness};
-use crate::history::{History, Outcome, Seen, Written};
+use crate::oracle::history::{History, Outcome, Seen, Written};
 use crate::oracle::property;
 use bytes::Bytes;
 use ensue_protocol::Promises;

@@ -1,9 +1,9 @@
 //! Keys whose conflicting values are folded by a handler: two a handler, named by its first letter, and values that tell who wrote them.
 
-use crate::history::{Folded, OperationIndex};
+use super::values;
+use crate::oracle::history::{Folded, OperationIndex};
 use crate::random::Random;
-use crate::reply::Answer;
-use crate::workload::command;
+use crate::resp::Answer;
 
 /// Keys of `union`, `max`, `min` and `concat-sorted`. The registers of all protocols have `newest`.
 pub const KEYS: [&str; 8] = ["u0", "u1", "x0", "x1", "i0", "i1", "l0", "l1"];
@@ -39,12 +39,12 @@ pub fn value_of(key: &str, index: OperationIndex, random: &mut Random) -> String
     if is_number(key) && !random.chance(50) {
         return (random.between(1, 9) * WRITERS + index as u64).to_string();
     }
-    command::value_of(index)
+    values::value_of(index)
 }
 
 fn writer_of(text: &str) -> OperationIndex {
     let of_number = || Some((text.parse::<u64>().ok()? % WRITERS) as OperationIndex);
-    command::writer_of(text).or_else(of_number).unwrap_or(OperationIndex::MAX)
+    values::writer_of(text).or_else(of_number).unwrap_or(OperationIndex::MAX)
 }
 
 /// What a read of such a key says.

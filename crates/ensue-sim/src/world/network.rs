@@ -5,8 +5,8 @@
 //! only after both ends have seen it go. Cores of one process share memory and never lose a message.
 
 use crate::random::Random;
-use crate::seed::LinkOptions;
-use crate::shape::{Shape, Site};
+use crate::world::options::LinkOptions;
+use crate::world::shape::{Shape, Site};
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -6,7 +6,7 @@
 //! no nonsense: `docs/trust.md` has the list.
 
 use crate::random::Random;
-use crate::shape::Shape;
+use crate::world::shape::Shape;
 use bytes::Bytes;
 use ensue_types::{
     DatacenterId, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId, Position, TimeVector,

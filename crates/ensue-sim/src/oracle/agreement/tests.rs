@@ -1,12 +1,12 @@
 //! A broken rule that both see, a clean world in which both see nothing, and histories made by hand.
 
 use super::{Witnesses, check, compare, judge, reference_sees, witnesses};
-use crate::history::{History, OperationIndex, Outcome, Seen, SessionIndex, Written};
+use crate::oracle::history::{History, OperationIndex, Outcome, Seen, SessionIndex, Written};
+use crate::oracle::recording::record;
 use crate::oracle::{Final, property};
-use crate::recording::record;
 use crate::rules::Rules;
 use crate::run::run;
-use crate::seed::Options;
+use crate::world::options::Options;
 use ensue_check::{Property, Verdict};
 use ensue_protocol::Promises;
 use ensue_types::{DatacenterId, Rule};

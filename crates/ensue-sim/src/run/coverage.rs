@@ -1,0 +1,94 @@
+//! Which marks must occur in many seeds, and which did not: what never happens is not tested.
+
+use crate::faults::{NAMES, OF_DIRECTORIES};
+use crate::world::marks::{Mark, Marks};
+use ensue_node::TransactionStep;
+use ensue_protocol::{Availability, Promises};
+
+const STEPS: [TransactionStep; 5] = [
+    TransactionStep::Begun,
+    TransactionStep::Voted,
+    TransactionStep::Decided,
+    TransactionStep::Committed,
+    TransactionStep::Completed,
+];
+
+impl Mark {
+    /// Every mark that must occur in a thousand seeds of these protocols: some things happen only with some of them.
+    pub fn required(protocols: &[Promises]) -> Vec<Mark> {
+        let mut marks = Mark::all();
+        marks.retain(|mark| protocols.iter().any(|promises| mark.is_possible(promises)));
+        marks
+    }
+
+    fn is_possible(&self, promises: &Promises) -> bool {
+        match self {
+            Mark::SecondRound
+            | Mark::ReadRestarted
+            | Mark::CommitCheck
+            | Mark::LosingWriteInTransaction
+            | Mark::DependencyWaited
+            | Mark::Crash { .. } => promises.writes_together(),
+            Mark::SessionMoved | Mark::PastMerged => promises.causality,
+            Mark::StaleRead => promises.causality && !promises.shows_received,
+            Mark::Blocked => promises.availability == Availability::Blocks,
+            Mark::FellBack => promises.availability == Availability::FallsBack,
+            Mark::Aborted | Mark::MergeBegun | Mark::Branched | Mark::StateCollected => promises.branches,
+            _ => true,
+        }
+    }
+
+    fn all() -> Vec<Mark> {
+        let mut marks = vec![
+            Mark::DependencyWaited,
+            Mark::DuplicateDropped,
+            Mark::SecondRound,
+            Mark::ReadRestarted,
+            Mark::CommitCheck,
+            Mark::LosingWriteInTransaction,
+            Mark::TornTail,
+            Mark::TombstonesCollected,
+            Mark::Checkpointed,
+            Mark::PartitionStopped,
+            Mark::DiskFull,
+            Mark::RoomAgain,
+            Mark::PowerTore,
+            Mark::HandshakeRefused,
+            Mark::ConnectionReplaced,
+            Mark::Refused("a time too far ahead of this machine's clock"),
+            Mark::SessionMoved,
+            Mark::PastMerged,
+            Mark::ErrorAnswer,
+            Mark::Digest,
+            Mark::StaleRead,
+            Mark::Blocked,
+            Mark::FellBack,
+            Mark::Aborted,
+            Mark::MergeBegun,
+            Mark::Branched,
+            Mark::StateCollected,
+        ];
+        for remote in [false, true] {
+            marks.extend(STEPS.iter().map(|&step| Mark::Crash { step, remote }));
+        }
+        // Directories are lost only where somebody asks for that.
+        let drawn = NAMES.into_iter().filter(|name| !OF_DIRECTORIES.contains(name));
+        marks.extend(drawn.map(Mark::Fault));
+        marks
+    }
+}
+
+impl Marks {
+    /// Required marks that never occurred.
+    pub fn missing(&self, protocols: &[Promises]) -> Vec<Mark> {
+        Mark::required(protocols).into_iter().filter(|&mark| self.count(mark) == 0).collect()
+    }
+
+    /// One line a mark: those that these protocols must hit, and all that were hit.
+    pub fn table(&self, protocols: &[Promises]) -> String {
+        let required = Mark::required(protocols);
+        let others = self.occurred().filter(|mark| !required.contains(mark));
+        let marks = required.iter().copied().chain(others);
+        marks.map(|mark| format!("{:>12}  {mark}\n", self.count(mark))).collect()
+    }
+}
