@@ -11,6 +11,7 @@ pub mod links;
 pub mod manifest;
 pub mod map;
 pub mod parts;
+pub mod pointers;
 pub mod protocol_names;
 pub mod purity;
 pub mod shape;
@@ -68,6 +69,7 @@ pub fn check(tree: &Tree) -> Report {
     dependencies::check(tree, &mut report);
     words::check(tree, &sources, &mut report);
     links::check(tree, &mut report);
+    pointers::check(tree, &mut report);
     report.findings.sort();
     report.findings.dedup();
     report

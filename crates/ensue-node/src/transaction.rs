@@ -11,8 +11,8 @@
 //! Where we differ from the paper:
 //! - The session sends the whole write set to the coordinator, which logs it before any participant hears of it, so that a
 //!   logged transaction can always be completed (trap 17). A participant logs its vote with its part.
-//! - The commit time is above every vote and above every time at which "not committed" was answered (traps 4, 10).
-//! - The coordinator knows the participants by name and counts them, not keys; partitions are the same everywhere (trap 12).
+//! - The commit time is above every vote and above every time at which "not committed" was answered (trap 4).
+//! - The coordinator knows the participants by name and counts them, not keys; partitions are the same everywhere (trap 63).
 //! - A participant executes its part in row order by logical time, which also evaluates commands that read to write.
 
 mod coordinator;

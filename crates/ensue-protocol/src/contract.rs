@@ -431,7 +431,7 @@ fn again(share: usize, at: u64) -> SnapshotCheck {
 fn shares_valid_at_one_time_belong_together(registration: &Registration) {
     each(registration, |protocol| {
         assert_eq!(protocol.check_snapshot(&[share(10, 30), share(20, 40)]), SnapshotCheck::Consistent);
-        // Trap 9: the only common time is both an earliest and a latest valid time.
+        // Trap 62: the only common time is both an earliest and a latest valid time.
         assert_eq!(protocol.check_snapshot(&[share(20, 20), share(10, 20)]), SnapshotCheck::Consistent);
     });
 }
@@ -455,7 +455,7 @@ fn shares_without_a_common_time_are_read_again(registration: &Registration) {
 
 fn a_pending_share_is_always_read_again(registration: &Registration) {
     two_rounds(registration, |protocol| {
-        // Trap 8: the pending share promised 50, the other was valid from 30 to 40.
+        // Trap 61: the pending share promised 50, the other was valid from 30 to 40.
         let pending = Share { earliest: None, ..share(0, 50) };
         let check = protocol.check_snapshot(&[pending, share(30, 40)]);
         assert_eq!(check, again(0, 40));

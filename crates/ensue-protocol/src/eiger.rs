@@ -12,8 +12,8 @@
 //! - On an undecided transaction: the first round says only how far its promise goes; the second asks the coordinator (5.4).
 //!
 //! Where we differ from the paper:
-//! - Figure 5 compares with `>` where the text says "at or above"; with `>` the effective time can be infinite (trap 9).
-//!   And it would accept a pending answer whose latest valid time reaches the effective time (trap 8): such a share is
+//! - Figure 5 compares with `>` where the text says "at or above"; with `>` the effective time can be infinite (trap 62).
+//!   And it would accept a pending answer whose latest valid time reaches the effective time (trap 61): such a share is
 //!   always read again.
 //! - The paper's client library holds the context; here the server's session does, for stock Redis clients.
 //! - A context above its bound folds into one watermark a stream: stronger than one-hop, and bounded.

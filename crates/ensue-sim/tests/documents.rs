@@ -36,3 +36,18 @@ fn the_rules_that_seeds_saw_are_counted() {
         assert!(document(name).contains(&expected), "docs/{name} should say: {expected}");
     }
 }
+
+#[test]
+fn the_traps_name_rules_that_exist() {
+    let text = document("traps.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    let names: BTreeSet<String> = Rule::ALL.iter().map(|rule| rule.name().to_string()).collect();
+    let mut named = 0;
+    let lists = text.split(". Rule").skip(1).filter_map(|rest| rest.split_once('.'));
+    for (list, _) in lists {
+        for name in list.split('`').skip(1).step_by(2) {
+            assert!(names.contains(name), "docs/traps.md names the rule `{name}`, and there is none");
+            named += 1;
+        }
+    }
+    assert!(named >= 60, "only {named} rules found in docs/traps.md");
+}

@@ -39,9 +39,9 @@ rules! {
     TickPastPromises,
     /// The coordinator decides only when every participant has voted (Eiger 5.2).
     DecideAfterEveryVote,
-    /// The coordinator of a replicated transaction waits until every part has arrived (Eiger 5.3; trap 12).
+    /// The coordinator of a replicated transaction waits until every part has arrived (Eiger 5.3; trap 63).
     WaitForEveryPart,
-    /// A location with an undecided transaction answers a first round without a value (Eiger 5.4; trap 8).
+    /// A location with an undecided transaction answers a first round without a value (Eiger 5.4; trap 61).
     PendingAnswersNothing,
     /// A second round asks the coordinator about every undecided transaction that may come before its time (5.4).
     AskTheCoordinator,
@@ -126,9 +126,9 @@ rules! {
     // Dependencies and contexts.
     /// A dependency on another partition is checked with the owner of that partition in this datacenter (Eiger 3.1).
     AskTheOwner,
-    /// A write that lost arbitration counts as applied, so that checks for it end (trap 2).
+    /// A write that lost arbitration counts as applied, so that checks for it end (trap 60).
     LosersAreApplied,
-    /// A dependency is dropped only when every datacenter has durably applied it (traps 5, 29).
+    /// A dependency is dropped only when every datacenter has durably applied it (trap 29).
     DropWhatAllHave,
     /// A context above its bound folds into watermarks that cover all of it.
     FoldCoversAll,
@@ -156,11 +156,11 @@ rules! {
     NewTimesKeepTheOrder,
 
     // Reads.
-    /// A share that answered without a value is always read again (trap 8).
+    /// A share that answered without a value is always read again (trap 61).
     PendingIsReadAgain,
     /// The effective time is at or above every earliest valid time of the first round (Eiger 4.2).
     EffectiveTimeCoversAll,
-    /// A latest valid time equal to the highest earliest one will do as effective time (trap 9).
+    /// A latest valid time equal to the highest earliest one will do as effective time (trap 62).
     EqualTimesWillDo,
     /// A second round whose moment is forgotten starts again; it never gets the newest value instead (trap 6).
     ForgottenMeansAgain,
