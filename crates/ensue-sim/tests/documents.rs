@@ -1,5 +1,6 @@
-//! What the documents say of the rules is what there is.
+//! What the documents say of the rules is what there is, and scenarios open with their stories.
 
+use ensue_sim::script::files;
 use ensue_types::Rule;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -50,4 +51,25 @@ fn the_traps_name_rules_that_exist() {
         }
     }
     assert!(named >= 60, "only {named} rules found in docs/traps.md");
+}
+
+/// Before any number of a trap, a seed or a section of a paper: who does what, and what follows.
+#[test]
+fn scenarios_open_with_a_story_in_two_sentences() {
+    const REFERENCES: [&str; 8] = ["Trap", "Seed", "Decision", "COPS", "Eiger", "Orbe", "POCC", "TARDiS"];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    for path in files(&root).unwrap() {
+        let text = std::fs::read_to_string(&path).expect("a scenario");
+        let head = text.lines().map_while(|line| line.strip_prefix("# "));
+        let story = head.take_while(|line| !REFERENCES.iter().any(|word| line.starts_with(word)));
+        let story = story.collect::<Vec<_>>().join(" ");
+        let ends = story.split_whitespace().filter(|word| word.ends_with(['.', ':', ';'])).count();
+        assert!(
+            ends >= 2 && story.ends_with(['.', ')']),
+            "{}: tell the story first: {story}",
+            path.display()
+        );
+        let is_wide = |line: &&str| line.starts_with('#') && line.chars().count() > 120;
+        assert!(!text.lines().any(|line| is_wide(&line)), "{}: a comment is too wide", path.display());
+    }
 }

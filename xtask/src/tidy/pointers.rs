@@ -41,7 +41,18 @@ pub fn check(tree: &Tree, report: &mut Report) {
         check_entry(tree, *number, entry, report);
     }
     for (path, text) in tree.files().filter(|(path, _)| may_point(path)) {
-        for Pointer { kind, number, line } in pointers(text) {
+        let pointers = pointers(text);
+        if let Some(number) = number_of(path) {
+            let says_so = |pointer: &Pointer| pointer.kind == Kind::Trap && pointer.number == number;
+            if !pointers.iter().any(says_so) {
+                report.find(
+                    path,
+                    1,
+                    format!("its name begins with {number}, and it does not say `Trap {number}`"),
+                );
+            }
+        }
+        for Pointer { kind, number, line } in pointers {
             match kind {
                 Kind::Decision if !records.contains_key(&number) => {
                     report.find(
@@ -97,6 +108,11 @@ fn is_meant(name: &str, scenario: &str) -> bool {
 /// The name of a scenario's file, without the folder.
 fn scenario(path: &str) -> Option<&str> {
     path.strip_prefix("scenarios/")?.rsplit('/').next()?.strip_suffix(".txt")
+}
+
+/// The number that the name of a trap's scenario begins with.
+fn number_of(path: &str) -> Option<u32> {
+    path.strip_prefix("scenarios/traps/")?.split('-').next()?.parse().ok()
 }
 
 /// The entries of the catalogue: `## 14. Title`, and below it a paragraph that names files.

@@ -69,6 +69,15 @@ fn an_entry_names_the_scenarios_that_point_to_it_and_files_that_exist() {
 }
 
 #[test]
+fn a_scenario_of_a_trap_says_which() {
+    let found = with((SCENARIO.0, "# A story. Trap 17, decision 9.\n"));
+    assert_eq!(
+        found[..1],
+        ["scenarios/traps/02-a.txt:1: its name begins with 2, and it does not say `Trap 2`",]
+    );
+}
+
+#[test]
 fn a_record_has_its_number_and_has_it_alone() {
     let found = with(("docs/decisions/0009-y.md", "# 8. Y\n"));
     assert_eq!(
