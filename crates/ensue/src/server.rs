@@ -9,7 +9,7 @@ use std::process::ExitCode;
 /// Run one node, configured in redis.conf syntax
 ///
 /// Each directive of the file is also a flag (`--port 7001`) and a variable (`ENSUE_PORT=7001`); a flag wins over a
-/// variable, a variable over the file. docs/operating.md lists them all.
+/// variable, a variable over the file. docs/configuration.md lists them all.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServerArgs {
     /// Configuration file
