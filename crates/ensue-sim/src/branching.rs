@@ -13,7 +13,7 @@ pub mod oracle;
 pub mod rows;
 pub mod tale;
 
-/// What is violated; `docs/simulator.md` says how each is checked.
+/// What is violated; `docs/oracle.md` says how each is checked.
 pub mod property {
     pub const ISOLATION: &str = "T1 a read does not return what stands at its state";
     pub const MERGED: &str = "T3 a merge does not read, or join, what its states say";

@@ -54,7 +54,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Names of the properties; `docs/simulator.md` says how each is checked.
+/// Names of the properties; `docs/oracle.md` says how each is checked.
 pub mod property {
     pub const THIN_AIR: &str = "P13 a value is returned that nobody wrote";
     pub const CYCLE: &str = "P5 a value is returned before its own causal past";

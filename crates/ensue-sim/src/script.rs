@@ -1,4 +1,4 @@
-//! Scenarios as text: what clients say, what breaks when, and what must come of it. `docs/simulator.md` has the words.
+//! Scenarios as text: what clients say, what breaks when, and what must come of it. `docs/scripts.md` has the language.
 //!
 //! A script runs in a calm world. It fails at the first line whose answer is not the expected one. A line
 //! `break RULE` promises that the same script fails when that rule is broken. A script that begins with `world` is no

@@ -18,22 +18,22 @@ fn caught(document: &str) -> BTreeSet<&str> {
 
 #[test]
 fn every_rule_is_told_of() {
-    let text = document("simulator.md");
+    let text = document("figures/broken-rules.md");
     let is_untold = |rule: &Rule| !text.contains(&format!("`{}`", rule.name()));
     let untold: Vec<_> = Rule::ALL.iter().filter(|rule| is_untold(rule)).map(|rule| rule.name()).collect();
     assert!(
         untold.is_empty(),
-        "docs/simulator.md says nothing of {untold:?}: which seed or which script sees it broken?"
+        "docs/figures/broken-rules.md says nothing of {untold:?}: which seed or which script sees it broken?"
     );
 }
 
 #[test]
 fn the_rules_that_seeds_saw_are_counted() {
-    let text = document("simulator.md");
+    let text = document("figures/broken-rules.md");
     let caught = caught(&text);
     let count = Rule::ALL.into_iter().filter(|rule| caught.contains(rule.name().as_str())).count();
     let expected = format!("{count} of the {} rules", Rule::ALL.len());
-    for name in ["simulator.md", "trust.md"] {
+    for name in ["figures/broken-rules.md", "trust.md"] {
         assert!(document(name).contains(&expected), "docs/{name} should say: {expected}");
     }
 }
