@@ -1,8 +1,9 @@
-//! The tables of `docs/protocols.md` say what the protocols register.
+//! The tables and lists of `docs/protocols.md` and `docs/protocol-design.md` say what the protocols register.
 
 use ensue_protocol::{Capabilities, NAMES, SnapshotReads, find};
 
 const PAGE: &str = include_str!("../../../docs/protocols.md");
+const DESIGN: &str = include_str!("../../../docs/protocol-design.md");
 
 /// The cells of the rows of the first table below a heading, without the first two lines.
 fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
@@ -38,13 +39,25 @@ fn what_each_offers_is_what_it_registers() {
     }
 }
 
+/// The bold names of the list below a heading, up to the next one: `- **`a`, `b`**` names two protocols.
+fn listed<'a>(page: &'a str, heading: &str) -> Vec<&'a str> {
+    let (_, below) = page.split_once(&format!("\n{heading}\n")).expect("the heading is there");
+    let section = below.split("\n#").next().unwrap_or_default();
+    section.split("**").skip(1).step_by(2).flat_map(|bold| bold.split('`').skip(1).step_by(2)).collect()
+}
+
 #[test]
-fn every_protocol_stands_in_every_table() {
-    for heading in ["### What they cost", "## The six questions", "## The papers, and where we differ"] {
-        let rows = table(PAGE, heading);
+fn every_protocol_stands_in_every_list() {
+    let lists = [
+        (PAGE, "## Choosing one"),
+        (PAGE, "### What they cost"),
+        (DESIGN, "## The six questions"),
+        (DESIGN, "## The papers, and where we differ"),
+    ];
+    for (page, heading) in lists {
+        let listed = listed(page, heading);
         for name in NAMES.into_iter().filter(|name| *name != "eventual" || !heading.contains("papers")) {
-            let has = |row: &Vec<String>| row[0].split('`').any(|word| word == name);
-            assert!(rows.iter().any(has), "{name} is missing below {heading}");
+            assert!(listed.contains(&name), "{name} is missing below {heading}");
         }
     }
 }
