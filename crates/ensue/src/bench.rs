@@ -82,8 +82,8 @@ fn contest(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.record {
         let head = format!(
             "# Branch on conflict, locking, and optimistic control\n\nEach control at its best number of clients (of {:?}), {} s a \
-             run, round trip {} us, {} keys, at most {} leaves.\nTaken by `ensue bench`; [branches.md](../branches.md) says what it \
-             means.\n\n",
+             run,\nround trip {} us, {} keys, at most {} leaves. Measured by `ensue bench`;\n\
+             [branch-reference.md](../branch-reference.md) describes the method.\n\n",
             args.clients, args.seconds, args.round_trip_us, args.keys, args.leaves
         );
         write(file, &(head + &table), &plot::contest(&all))?;
@@ -129,7 +129,7 @@ fn soak(args: &BenchArgs, minutes: u64) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.record {
         let head = format!(
             "# What branches keep, with ceilings and without\n\n{SOAK_CLIENTS} clients, write-heavy, Zipfian, {} keys, a ceiling every \
-             {CEILING_EVERY} transactions of a client, at most {} leaves. Taken by `ensue bench --soak {minutes}`.\n\n",
+             {CEILING_EVERY} transactions of a client, at\nmost {} leaves. Measured by `ensue bench --soak {minutes}`.\n\n",
             args.keys, args.leaves
         );
         write(file, &(head + &table), &plot::soak(&runs[0], &runs[1]))?;
