@@ -4,7 +4,6 @@
 //! come out by `Node::next_output`; nothing here does I/O, reads a clock, or waits.
 
 mod admission;
-mod applied;
 mod command;
 pub mod config;
 mod evaluate;
@@ -13,16 +12,12 @@ pub mod input;
 pub mod link_rule;
 pub mod links;
 pub mod node;
-mod order;
-mod outbox;
 pub mod output;
 mod partition;
 pub mod restamp;
 mod router;
 mod session;
-mod stream;
 pub mod trace;
-mod transaction;
 mod view;
 
 pub use config::{

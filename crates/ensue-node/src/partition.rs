@@ -9,108 +9,51 @@
 //! `dead` and `discarded` a datacenter that is lost for good, `branching` keyspaces that are states and not rows, `collect` and `everywhere` what may be forgotten,
 //! `survey` figures.
 
-mod acknowledgements;
-mod admit;
-mod ahead;
 mod branching;
-mod catch_up;
-mod checkpoint;
-mod closing;
-mod collect;
-mod conflicts;
-mod contexts;
-mod cuts;
 mod cx;
-mod dead;
-mod discarded;
-mod early;
-mod everywhere;
-mod execute;
-mod gone;
-mod identity;
-mod intake;
-mod issued;
-mod joining;
+mod execution;
+mod failover;
 mod journal;
 mod json;
+mod keyspaces;
+mod maintenance;
+mod others;
+mod peers;
 mod persistence;
-mod progress;
-mod recover;
-mod regain;
-mod replay;
-mod replicas;
-mod snapshot;
-mod space;
-mod survey;
-mod times;
-mod waits;
+mod reads;
+mod recovery;
+mod replication;
+mod stable_time;
+mod transactions;
+mod visibility;
 
-pub(crate) use cx::{Cx, coordinator_of};
-pub(crate) use dead::state_hash;
-pub use discarded::describe_write;
-pub(crate) use execute::Execution;
-pub(crate) use journal::Needed;
-pub use recover::Stage;
-
-use crate::applied::Applied;
 use crate::config::NodeConfig;
-use crate::handlers::HandlerTable;
-use crate::order::RowOrder;
-use crate::stream::receiver::Receiver;
-use crate::stream::sender::Sender;
-use crate::trace::Trace;
-use crate::transaction::Transactions;
-use collect::Collector;
-use cuts::Cuts;
-use ensue_protocol::Protocol;
-use ensue_store::keyspace::Keyspace;
-use ensue_types::{
-    CoreId, DatacenterId, KeyspaceId, LogicalTime, Now, Opaque, OperationId, PartitionId, Position, Rule,
-    Source, limits,
-};
+use cx::Cx;
+pub use cx::Protocols;
+use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, Rule};
 use ensue_wire::{Address, Envelope, Message};
-use everywhere::Everywhere;
-use intake::Intake;
+use execution::Executor;
+use execution::execute::Batch;
+use failover::Failover;
+pub(crate) use failover::dead::state_hash;
+pub use failover::discarded::describe_write;
+use keyspaces::Keyspaces;
+use maintenance::Maintenance;
+use others::Others;
+use peers::Peers;
 use persistence::Persistence;
-use snapshot::{SecondRead, Snapshots};
-use std::collections::{BTreeMap, BTreeSet};
+use reads::Reads;
+use reads::snapshot::SecondRead;
+use recovery::closing::SHUTTING_DOWN;
+pub use recovery::recover::Stage;
+use replication::Replication;
+use replication::replicas::Wanted;
+use stable_time::StableTime;
+use stable_time::everywhere::Everywhere;
+use stable_time::times::Times;
 use std::sync::Arc;
-use times::Times;
-use waits::{ReadCounts, Slice, Waits};
-
-/// The protocols of all keyspaces, by keyspace number.
-pub type Protocols = Arc<Vec<Box<dyn Protocol>>>;
-
-/// Work that waits for its turn in its rows.
-#[derive(Clone, Debug)]
-pub(crate) enum Work {
-    /// A command of a session, or the commands of a `MULTI` over this partition alone.
-    Commands(Box<Execution>),
-    /// This partition's part of a local write transaction.
-    LocalPart(OperationId),
-    /// This partition's part of a replicated write transaction, at this place of its origin's stream.
-    ReplicatedPart(DatacenterId, Position),
-    /// A replicated write of this partition alone.
-    Entry(DatacenterId, Position),
-}
-
-/// Who waits for an operation to be applied here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waiter {
-    /// A received entry.
-    Entry(DatacenterId, Position),
-    /// A dependency check that came from elsewhere: who asked, and its number there.
-    Ask(Address, u64),
-}
-
-/// What lost tails have cost since the start, for `INFO`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Losses {
-    /// Own entries that came back from other datacenters.
-    pub taken_back: u64,
-    /// Dependencies on operations that were declared lost.
-    pub dependencies: u64,
-}
+use transactions::Transactions;
+use visibility::Visibility;
 
 /// One partition: it takes an input, lets its parts work in their order, and knows that order alone.
 #[derive(Clone, Debug)]
@@ -124,300 +67,6 @@ pub struct Partition {
     pub(crate) others: Others,
     pub(crate) maintenance: Maintenance,
     pub(crate) peers: Peers,
-}
-
-/// The rows, and who writes to them in which order.
-#[derive(Clone, Debug)]
-pub(crate) struct Keyspaces {
-    pub(crate) rows: Vec<Keyspace>,
-    pub(crate) order: RowOrder<Work>,
-    /// Keyspaces that are states and not rows.
-    pub(crate) branching: branching::Branching,
-    conflict_log: conflicts::ConflictLog,
-    /// Contexts that sessions share by name.
-    contexts: contexts::Contexts,
-    counts: ReadCounts,
-    /// Bytes of rows above which local writes are refused; 0 is no bound.
-    pub(crate) memory_max: u64,
-}
-
-impl Keyspaces {
-    fn new(id: PartitionId, config: &NodeConfig, protocols: &Protocols) -> Keyspaces {
-        let rows = (0..usize::from(limits::KEYSPACES)).map(|number| {
-            let needs = protocols.get(number).map(|protocol| protocol.needs()).unwrap_or_default();
-            let rows = Keyspace::new(needs.versions);
-            let table = HandlerTable::of_keyspace(KeyspaceId(number as u8), &config.handlers);
-            if needs.siblings { rows.with_siblings(Arc::new(table)) } else { rows }
-        });
-        Keyspaces {
-            rows: rows.collect(),
-            order: RowOrder::default(),
-            branching: branching::Branching::new(id, config, protocols),
-            conflict_log: Default::default(),
-            contexts: Default::default(),
-            counts: ReadCounts::default(),
-            memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
-        }
-    }
-}
-
-/// Reads that wait: for coordinators, for their slices, for times.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Reads {
-    pub(crate) snapshots: Snapshots,
-    waits: Waits,
-    cuts: Cuts,
-}
-
-/// Streams from and to the other datacenters, and what of them has been applied.
-#[derive(Clone, Debug)]
-pub(crate) struct Replication {
-    pub(crate) applied: Applied<Waiter>,
-    pub(crate) intake: Intake,
-    pub(crate) senders: BTreeMap<DatacenterId, Sender>,
-    pub(crate) receivers: BTreeMap<DatacenterId, Receiver>,
-    /// Streams that brought something that could not be taken yet.
-    paused: BTreeSet<DatacenterId>,
-    /// Where each stream was at which time, the own one too; kept where pasts are times.
-    progress: BTreeMap<DatacenterId, progress::Progress>,
-    keeps_progress: bool,
-    /// When something was last sent to each datacenter.
-    spoke_us: BTreeMap<DatacenterId, u64>,
-    pub(crate) acknowledgements: acknowledgements::Acknowledgements,
-    pub(crate) replica_waits: replicas::ReplicaWaits,
-    pub(crate) losses: Losses,
-}
-
-impl Replication {
-    fn new(id: PartitionId, config: &NodeConfig, protocols: &Protocols) -> Replication {
-        let others: Vec<DatacenterId> = config.topology.others().collect();
-        Replication {
-            applied: Applied::new(id),
-            intake: Intake::default(),
-            senders: others.iter().map(|&d| (d, Sender::default())).collect(),
-            receivers: others.iter().map(|&d| (d, Receiver::default())).collect(),
-            paused: BTreeSet::new(),
-            progress: BTreeMap::new(),
-            keeps_progress: protocols.iter().any(|protocol| protocol.needs().cuts),
-            spoke_us: BTreeMap::new(),
-            acknowledgements: Default::default(),
-            replica_waits: Default::default(),
-            losses: Losses::default(),
-        }
-    }
-}
-
-/// The other datacenters: their streams, their time, and which of them failed.
-#[derive(Clone, Debug)]
-pub(crate) struct Others {
-    pub(crate) replication: Replication,
-    pub(crate) stable_time: StableTime,
-    pub(crate) failover: Failover,
-    /// Times too far ahead, of others and of this datacenter.
-    ahead: ahead::Ahead,
-    /// What is still missing of theirs before sessions are served, after a lost tail.
-    catch_up: Option<catch_up::CatchUp>,
-    /// Refused datacenters that an operator wants to be looked at again.
-    readmitted: Vec<DatacenterId>,
-}
-
-/// What is known of the other datacenters' time, and what every datacenter has.
-#[derive(Clone, Debug)]
-pub(crate) struct StableTime {
-    pub(crate) times: Times,
-    /// A time has risen since those that wait for one were looked at.
-    times_rose: bool,
-    pub(crate) everywhere: Everywhere,
-}
-
-/// Datacenters that failed permanently, and what was discarded with them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Failover {
-    pub(crate) dead: dead::Dead,
-    pub(crate) discarded: discarded::Discarded,
-}
-
-/// What is removed when nobody can need it any more.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Maintenance {
-    pub(crate) collector: Collector,
-}
-
-/// What is known of the same partition in the other datacenters, and what of their words is not taken.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Peers {
-    /// Which directories this partition and its peers run on, and which peers are refused.
-    pub(crate) identity: identity::Identity,
-    /// Messages that came before the log was read.
-    early: early::Early,
-    /// What datacenters said that was refused, by who said it.
-    refused: BTreeMap<DatacenterId, u64>,
-}
-
-impl Keyspaces {
-    pub(crate) fn keyspace(&mut self, keyspace: KeyspaceId) -> &mut Keyspace {
-        &mut self.rows[usize::from(keyspace.0)]
-    }
-}
-
-impl Others {
-    /// Makes what was read the past of a context.
-    pub(crate) fn observe_into(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Opaque, sources: &[Source]) {
-        let protocol = cx.protocol(keyspace);
-        if sources.is_empty() || (self.replication.senders.is_empty() && !protocol.needs().versions) {
-            return;
-        }
-        if protocol.needs().remembers_settled {
-            return protocol.record_reads(facts, sources, &[]);
-        }
-        let (settled, unsettled): (Vec<Source>, Vec<Source>) =
-            sources.iter().cloned().partition(|source| self.is_settled(cx, keyspace, &source.operation));
-        protocol.record_reads(facts, &unsettled, &settled);
-    }
-
-    /// Of what was read, what a write that rests on it must carry.
-    pub(crate) fn to_carry(&self, cx: &Cx, keyspace: KeyspaceId, mut sources: Vec<Source>) -> Vec<Source> {
-        if !cx.protocol(keyspace).needs().remembers_settled {
-            sources.retain(|source| !self.is_settled(cx, keyspace, &source.operation));
-        }
-        sources
-    }
-
-    /// What a write of this session carries.
-    pub(crate) fn dependencies(
-        &self,
-        cx: &Cx,
-        keyspace: KeyspaceId,
-        context: &mut Opaque,
-        observed: &[Source],
-    ) -> Opaque {
-        let protocol = cx.protocol(keyspace);
-        protocol.forget(context, &|operation| self.is_settled(cx, keyspace, operation));
-        protocol.dependencies(context, observed)
-    }
-
-    /// Whether nobody need remember an operation any more.
-    pub(crate) fn is_settled(&self, cx: &Cx, keyspace: KeyspaceId, operation: &OperationId) -> bool {
-        match cx.protocol(keyspace).needs().keeps_for_reads() {
-            true => self.stable_time.everywhere.contains(operation),
-            false => self.is_stable(cx, operation),
-        }
-    }
-
-    /// Whether every other datacenter has durably applied an operation, as far as this partition knows.
-    pub(crate) fn is_stable(&self, cx: &Cx, operation: &OperationId) -> bool {
-        let has = |sender: &Sender| {
-            let (_, position) = sender.applied(operation.datacenter);
-            position >= operation.position
-        };
-        let enough = match Rule::DropWhatAllHave.holds() {
-            true => self.living_senders().all(has),
-            false => self.replication.senders.values().any(has),
-        };
-        operation.partition == cx.id && enough
-    }
-
-    /// What the protocol wants remembered of what was read.
-    pub(crate) fn facts_of(&self, cx: &Cx, keyspace: KeyspaceId, sources: Vec<Source>) -> Opaque {
-        let mut facts = Opaque::default();
-        self.observe_into(cx, keyspace, &mut facts, &sources);
-        self.failover.discarded.past_the_losses(cx, keyspace, &mut facts);
-        facts
-    }
-}
-
-/// What becomes visible, and when: entries and parts of transactions whose dependencies are met, applied, or discarded.
-/// A machine over parts of the partition, for as long as it runs.
-pub(crate) struct Visibility<'a> {
-    pub(crate) cx: &'a mut Cx,
-    pub(crate) others: &'a mut Others,
-    pub(crate) keyspaces: &'a mut Keyspaces,
-    pub(crate) transactions: &'a mut Transactions,
-}
-
-impl Executor<'_> {
-    /// What goes by vectors of times.
-    pub(crate) fn dispatch_times(&mut self, from: Address, time: LogicalTime, message: Message) {
-        match (from, message) {
-            (_, Message::ReadCut { request, keyspace, context, parts }) => {
-                self.reads.on_read_cut(self.cx, self.others, (from, request), keyspace, context, parts);
-            }
-            (_, Message::ReadSlice { read, keyspace, cut, commands }) => {
-                self.reads.on_read_slice(
-                    self.cx,
-                    self.others,
-                    self.keyspaces,
-                    Slice { from, read, keyspace, cut, commands },
-                );
-            }
-            (Address::Partition { partition, .. }, Message::SliceRead { read, values }) => {
-                self.reads.on_slice_read(self.cx, self.others, partition, read, values);
-            }
-            (_, Message::SliceLate { read, missing }) => {
-                self.reads.on_slice_late(self.cx, self.others, read, &missing)
-            }
-            (_, Message::SliceRefused { read, reply }) => {
-                self.reads.cuts.on_slice_refused(self.cx, read, reply)
-            }
-            (_, Message::AwaitTimes { check, times }) => {
-                self.reads.on_await_times(self.cx, self.others, from, check, times)
-            }
-            (Address::Partition { partition, .. }, Message::Heard { received, floor, everywhere }) => {
-                self.others.stable_time.on_heard(partition, received, floor, &everywhere);
-            }
-            (_, Message::Stable { received, floor, everywhere }) => {
-                self.keyspaces.on_stable(self.cx, self.others, from, &received, &floor, &everywhere);
-            }
-            (Address::Partition { partition, .. }, Message::Ended { datacenter, whole, doubtful }) => {
-                self.others.failover.discarded.on_ended(self.cx, partition, datacenter, whole, doubtful);
-            }
-            (_, Message::Lost { datacenter, whole, doubtful }) => {
-                self.keyspaces.on_lost(self.cx, self.others, datacenter, whole, doubtful)
-            }
-            (_, Message::ClockAhead { ahead_ms }) => {
-                self.others.ahead.on_clock_ahead(self.cx, from.datacenter(), ahead_ms)
-            }
-            (_, Message::AskTime) => self.others.say_heartbeat(self.cx, from.datacenter()),
-            (_, Message::Heartbeat { end }) => self.others.on_heartbeat(from.datacenter(), end, time),
-            // Answers to sessions never come to a partition; a peer that sends one is wrong.
-            _ => self.cx.trace(Trace::Refused { what: "a message that no partition takes" }),
-        }
-    }
-
-    /// Executes what has become ready, until nothing is.
-    pub(crate) fn settle(&mut self) {
-        while let Some((at, work)) = self.keyspaces.order.pop_ready() {
-            match work {
-                Work::Commands(execution) => self.resume_execution(*execution, at),
-                Work::LocalPart(transaction) => {
-                    self.transactions.execute_local_part(self.cx, self.others, self.keyspaces, transaction)
-                }
-                Work::ReplicatedPart(origin, position) => self.visibility().apply_entry(origin, position, at),
-                Work::Entry(origin, position) => self.visibility().apply_entry(origin, position, at),
-            }
-        }
-    }
-}
-
-/// Commands of sessions on their way: executed, or waiting for coordinators, times, or their turn in a row.
-/// A machine over parts of the partition, for as long as it runs.
-pub(crate) struct Executor<'a> {
-    pub(crate) cx: &'a mut Cx,
-    pub(crate) others: &'a mut Others,
-    pub(crate) keyspaces: &'a mut Keyspaces,
-    pub(crate) transactions: &'a mut Transactions,
-    pub(crate) reads: &'a mut Reads,
-}
-
-impl Executor<'_> {
-    pub(crate) fn visibility(&mut self) -> Visibility<'_> {
-        Visibility {
-            cx: self.cx,
-            others: self.others,
-            keyspaces: self.keyspaces,
-            transactions: self.transactions,
-        }
-    }
 }
 
 impl Partition {
@@ -489,7 +138,7 @@ impl Partition {
                 let reason = reason.clone();
                 return self.refuse(&envelope, &reason);
             }
-            Stage::Closing(_) => return self.refuse(&envelope, closing::SHUTTING_DOWN),
+            Stage::Closing(_) => return self.refuse(&envelope, SHUTTING_DOWN),
             Stage::Joining(_) => return self.on_message_joining(envelope),
             Stage::Regaining(_) => return self.on_message_regaining(envelope),
             Stage::Serving if self.others.catch_up.is_some() => return self.on_message_catching_up(envelope),
@@ -528,13 +177,7 @@ impl Partition {
         let from = envelope.from;
         match envelope.message {
             Message::Execute { request, keyspace, context, commands, together } => {
-                self.executor().on_execute(
-                    from,
-                    request,
-                    keyspace,
-                    context,
-                    execute::Batch { commands, together },
-                );
+                self.executor().on_execute(from, request, keyspace, context, Batch { commands, together });
             }
             Message::ReadFirst { request, keyspace, commands } => {
                 self.keyspaces.on_read_first(&mut self.cx, &self.others, from, request, keyspace, commands);
@@ -550,17 +193,12 @@ impl Partition {
                     &mut self.cx,
                     from,
                     request,
-                    replicas::Wanted { dependencies, times },
+                    Wanted { dependencies, times },
                     datacenters,
                 );
             }
             Message::CountReplicas { request, dependencies, times } => {
-                self.others.on_count_replicas(
-                    &mut self.cx,
-                    from,
-                    request,
-                    &replicas::Wanted { dependencies, times },
-                );
+                self.others.on_count_replicas(&mut self.cx, from, request, &Wanted { dependencies, times });
             }
             Message::ContextFetch { request, context } => {
                 self.keyspaces.contexts.on_context_fetch(&mut self.cx, from, request, context)

@@ -15,13 +15,12 @@ mod stream;
 mod value;
 mod walk;
 
-pub(super) use stream::note_of;
-
 use crate::config::NodeConfig;
 use ensue_branch::{Branches, Commit, Options, StateId, TransactionId};
 use ensue_protocol::Protocol;
 use ensue_types::{CoreId, DatacenterId, KeyspaceId, PartitionId, RequestId, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
+pub(super) use stream::note_of;
 
 /// A session, as the owner of its keyspace knows it.
 type Seat = (CoreId, u32, SessionId, KeyspaceId);

@@ -6,11 +6,10 @@
 //!
 //! No part is known here.
 
-use super::Protocols;
-use super::journal::Journal;
 use crate::config::NodeConfig;
-use crate::order::Moment;
-use crate::outbox::Outbox;
+use crate::partition::journal::Journal;
+use crate::partition::journal::outbox::Outbox;
+use crate::partition::keyspaces::order::Moment;
 use crate::trace::{Trace, TransactionStep};
 use ensue_protocol::Protocol;
 use ensue_store::disk::DiskOp;
@@ -25,6 +24,9 @@ use std::sync::Arc;
 
 /// The clock's bound is moved when it is as near as this.
 const CLOCK_MARGIN_MS: u64 = 8;
+
+/// The protocols of all keyspaces, by keyspace number.
+pub type Protocols = Arc<Vec<Box<dyn Protocol>>>;
 
 /// See the module.
 #[derive(Clone, Debug)]

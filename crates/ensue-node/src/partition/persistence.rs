@@ -3,15 +3,18 @@
 //! All records of a turn share one append, and under `appendfsync always` one sync. What another datacenter is told to be
 //! synced or durably applied is a snapshot taken when a sync began, reported when it ended.
 
-use super::Partition;
-use super::journal::{Journal, ReadFor};
+pub(in crate::partition) mod checkpoint;
+pub(in crate::partition) mod space;
+
 use crate::config::AppendFsync;
-use crate::partition::Cx;
-use crate::partition::Keyspaces;
-use crate::partition::Others;
-use crate::partition::Replication;
+use crate::partition::Partition;
+use crate::partition::cx::Cx;
+use crate::partition::journal::{Journal, ReadFor};
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::others::Others;
+use crate::partition::replication::Replication;
+use crate::partition::transactions::Transactions;
 use crate::trace::Trace;
-use crate::transaction::Transactions;
 use ensue_store::checkpoint::CheckpointWriter;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::log::Lsn;
@@ -40,7 +43,7 @@ struct SyncSnapshot {
 #[derive(Clone, Debug)]
 pub(crate) struct Persistence {
     pub(super) superblock: Option<Superblock>,
-    pub(super) writer: Option<(CheckpointWriter, super::checkpoint::Walk)>,
+    pub(super) writer: Option<(CheckpointWriter, crate::partition::persistence::checkpoint::Walk)>,
     pub(super) checkpointed_end: Lsn,
     snapshot: Option<SyncSnapshot>,
     next_sync_us: u64,
@@ -49,7 +52,7 @@ pub(crate) struct Persistence {
     pub(super) opening: VecDeque<DiskOp>,
     /// After a lost tail all has been caught up with: the superblock says so when the log has been written up to here.
     pub(super) caught_up: Option<Lsn>,
-    pub(super) room: super::space::Room,
+    pub(super) room: crate::partition::persistence::space::Room,
     /// There is a witness, which is written over after each sync of the log.
     pub(super) has_witness: bool,
 }
@@ -273,7 +276,9 @@ impl Keyspaces {
 impl Partition {
     /// Ends a turn: streams and acknowledgements are said, everything logged goes to disk as one append.
     pub fn on_turn_end(&mut self) {
-        if self.cx.journal.log.is_none() || !matches!(self.stage, super::Stage::Serving) {
+        if self.cx.journal.log.is_none()
+            || !matches!(self.stage, crate::partition::recovery::recover::Stage::Serving)
+        {
             return;
         }
         self.cx.bound_clock();
@@ -295,12 +300,12 @@ impl Partition {
     pub fn on_disk(&mut self, now: ensue_types::Now, done: DiskDone) {
         self.cx.now = now;
         match self.stage {
-            super::Stage::Reading(_) => return self.on_recovery_disk(done),
-            super::Stage::Closing(_) => return self.on_closing_disk(done),
-            super::Stage::Stopped(_) => return,
-            super::Stage::Joining(_) => return,
-            super::Stage::Regaining(_) => return self.on_disk_regaining(done),
-            super::Stage::Serving => {}
+            crate::partition::recovery::recover::Stage::Reading(_) => return self.on_recovery_disk(done),
+            crate::partition::recovery::recover::Stage::Closing(_) => return self.on_closing_disk(done),
+            crate::partition::recovery::recover::Stage::Stopped(_) => return,
+            crate::partition::recovery::recover::Stage::Joining(_) => return,
+            crate::partition::recovery::recover::Stage::Regaining(_) => return self.on_disk_regaining(done),
+            crate::partition::recovery::recover::Stage::Serving => {}
         }
         match done {
             DiskDone::Failed { file: Some(file), full: true, .. } => {
@@ -377,7 +382,9 @@ impl Partition {
                 }
             }
             Err(StreamReadError::Gone { wanted, first }) => self.refuse_what_is_gone(purpose, wanted, first),
-            Err(error) => return self.stop(format!("{error}{}", super::recover::ADVICE)),
+            Err(error) => {
+                return self.stop(format!("{error}{}", crate::partition::recovery::recover::ADVICE));
+            }
         }
         self.others.replication.read_old_entries(&mut self.cx);
     }
@@ -417,15 +424,19 @@ impl Partition {
 
     /// When time alone will have something to do.
     pub fn next_timer(&self) -> Option<u64> {
-        if matches!(self.stage, super::Stage::Joining(_)) {
+        if matches!(self.stage, crate::partition::recovery::recover::Stage::Joining(_)) {
             return Some(self.peers.identity.next_request_us);
         }
-        if !matches!(self.stage, super::Stage::Serving | super::Stage::Regaining(_)) {
+        if !matches!(
+            self.stage,
+            crate::partition::recovery::recover::Stage::Serving
+                | crate::partition::recovery::recover::Stage::Regaining(_)
+        ) {
             return None;
         }
         let waits = self.reads.waits.next_give_up(&self.cx);
         let first = waits.into_iter().fold(self.durability.next_timer_us, u64::min);
-        if matches!(self.stage, super::Stage::Regaining(_)) {
+        if matches!(self.stage, crate::partition::recovery::recover::Stage::Regaining(_)) {
             return Some(first.min(self.peers.identity.next_request_us)); // Others are told nothing yet.
         }
         let acknowledge = self
@@ -440,13 +451,17 @@ impl Partition {
     /// What time alone brings.
     pub fn on_timer(&mut self, now: ensue_types::Now) {
         self.cx.now = now;
-        if matches!(self.stage, super::Stage::Joining(_))
+        if matches!(self.stage, crate::partition::recovery::recover::Stage::Joining(_))
             && now.monotonic_us >= self.peers.identity.next_request_us
         {
             return self.request_introductions();
         }
         self.ask_again_what_can_be_had();
-        if !matches!(self.stage, super::Stage::Serving | super::Stage::Regaining(_)) {
+        if !matches!(
+            self.stage,
+            crate::partition::recovery::recover::Stage::Serving
+                | crate::partition::recovery::recover::Stage::Regaining(_)
+        ) {
             return;
         }
         self.executor().give_up_waits();
@@ -456,7 +471,7 @@ impl Partition {
         // A moment that inputs in between do not move: a busy partition needs its syncs most.
         self.durability.next_timer_us = now.monotonic_us + TIMER_INTERVAL_US;
         self.durability.look_for_room(&mut self.cx);
-        if matches!(self.stage, super::Stage::Regaining(_)) {
+        if matches!(self.stage, crate::partition::recovery::recover::Stage::Regaining(_)) {
             return;
         }
         self.durability.sync_in_time(&mut self.cx, &mut self.others);

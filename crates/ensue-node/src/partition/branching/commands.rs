@@ -5,11 +5,11 @@
 use super::steps::{aborted, default_begin, default_end};
 use super::{Seat, value};
 use crate::command::Fingerprint;
-use crate::partition::Cx;
-use crate::partition::Keyspaces;
-use crate::partition::Others;
 use crate::partition::Partition;
 use crate::partition::branching::Branching;
+use crate::partition::cx::Cx;
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::others::Others;
 use bytes::Bytes;
 use ensue_branch::{Constraint, Mode, StateId, StateView, Term};
 use ensue_protocol::anchor::Anchor;

@@ -1,12 +1,12 @@
 //! Commands of sessions on a branching keyspace: within the open transaction, or each as one of its own.
 
 use super::{Seat, Sitting, ids, seat_of};
-use crate::partition::Cx;
-use crate::partition::Execution;
-use crate::partition::Keyspaces;
-use crate::partition::Others;
-use crate::partition::Replication;
 use crate::partition::branching::Branching;
+use crate::partition::cx::Cx;
+use crate::partition::execution::execute::Execution;
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::others::Others;
+use crate::partition::replication::Replication;
 use ensue_branch::{Abort, Committed, Constraint, Note, StateId, Term, TransactionId};
 use ensue_protocol::anchor::Anchor;
 use ensue_resp::{CommandSpec, Flags, Request};

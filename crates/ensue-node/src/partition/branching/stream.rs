@@ -6,11 +6,11 @@
 //! If its datacenter is dead and all that live say that they lack it, too, it goes.
 
 use super::{Branching, Seat};
-use crate::partition::Cx;
-use crate::partition::Keyspaces;
-use crate::partition::Others;
 use crate::partition::Partition;
-use crate::partition::Visibility;
+use crate::partition::cx::Cx;
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::others::Others;
+use crate::partition::visibility::Visibility;
 use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_branch::{Note, Offered, Rebuilt, StateId, Tag};

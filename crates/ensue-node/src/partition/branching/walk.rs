@@ -4,8 +4,8 @@
 //! walk is returned.
 
 use super::value;
-use crate::partition::Cx;
 use crate::partition::branching::Branching;
+use crate::partition::cx::Cx;
 use ensue_branch::{Abort, Branches, Key, TransactionId};
 use ensue_resp::request::ScanOptions;
 use ensue_resp::{Request, glob};

@@ -1,0 +1,99 @@
+//! Commands of sessions on their way through a partition.
+
+pub(in crate::partition) mod execute;
+
+use crate::partition::cx::Cx;
+use crate::partition::keyspaces::{Keyspaces, Work};
+use crate::partition::others::Others;
+use crate::partition::reads::Reads;
+use crate::partition::reads::waits::Slice;
+use crate::partition::transactions::Transactions;
+use crate::partition::visibility::Visibility;
+use crate::trace::Trace;
+use ensue_types::LogicalTime;
+use ensue_wire::{Address, Message};
+
+/// Commands of sessions on their way: executed, or waiting for coordinators, times, or their turn in a row.
+/// A machine over parts of the partition, for as long as it runs.
+pub(crate) struct Executor<'a> {
+    pub(in crate::partition) cx: &'a mut Cx,
+    pub(in crate::partition) others: &'a mut Others,
+    pub(in crate::partition) keyspaces: &'a mut Keyspaces,
+    pub(in crate::partition) transactions: &'a mut Transactions,
+    pub(in crate::partition) reads: &'a mut Reads,
+}
+
+impl Executor<'_> {
+    pub(crate) fn visibility(&mut self) -> Visibility<'_> {
+        Visibility {
+            cx: self.cx,
+            others: self.others,
+            keyspaces: self.keyspaces,
+            transactions: self.transactions,
+        }
+    }
+}
+
+impl Executor<'_> {
+    /// What goes by vectors of times.
+    pub(crate) fn dispatch_times(&mut self, from: Address, time: LogicalTime, message: Message) {
+        match (from, message) {
+            (_, Message::ReadCut { request, keyspace, context, parts }) => {
+                self.reads.on_read_cut(self.cx, self.others, (from, request), keyspace, context, parts);
+            }
+            (_, Message::ReadSlice { read, keyspace, cut, commands }) => {
+                self.reads.on_read_slice(
+                    self.cx,
+                    self.others,
+                    self.keyspaces,
+                    Slice { from, read, keyspace, cut, commands },
+                );
+            }
+            (Address::Partition { partition, .. }, Message::SliceRead { read, values }) => {
+                self.reads.on_slice_read(self.cx, self.others, partition, read, values);
+            }
+            (_, Message::SliceLate { read, missing }) => {
+                self.reads.on_slice_late(self.cx, self.others, read, &missing)
+            }
+            (_, Message::SliceRefused { read, reply }) => {
+                self.reads.cuts.on_slice_refused(self.cx, read, reply)
+            }
+            (_, Message::AwaitTimes { check, times }) => {
+                self.reads.on_await_times(self.cx, self.others, from, check, times)
+            }
+            (Address::Partition { partition, .. }, Message::Heard { received, floor, everywhere }) => {
+                self.others.stable_time.on_heard(partition, received, floor, &everywhere);
+            }
+            (_, Message::Stable { received, floor, everywhere }) => {
+                self.keyspaces.on_stable(self.cx, self.others, from, &received, &floor, &everywhere);
+            }
+            (Address::Partition { partition, .. }, Message::Ended { datacenter, whole, doubtful }) => {
+                self.others.failover.discarded.on_ended(self.cx, partition, datacenter, whole, doubtful);
+            }
+            (_, Message::Lost { datacenter, whole, doubtful }) => {
+                self.keyspaces.on_lost(self.cx, self.others, datacenter, whole, doubtful)
+            }
+            (_, Message::ClockAhead { ahead_ms }) => {
+                self.others.ahead.on_clock_ahead(self.cx, from.datacenter(), ahead_ms)
+            }
+            (_, Message::AskTime) => self.others.say_heartbeat(self.cx, from.datacenter()),
+            (_, Message::Heartbeat { end }) => self.others.on_heartbeat(from.datacenter(), end, time),
+            // Answers to sessions never come to a partition; a peer that sends one is wrong.
+            _ => self.cx.trace(Trace::Refused { what: "a message that no partition takes" }),
+        }
+    }
+
+    /// Executes what has become ready, until nothing is.
+    pub(crate) fn settle(&mut self) {
+        while let Some((at, work)) = self.keyspaces.order.pop_ready() {
+            match work {
+                Work::Commands(execution) => self.resume_execution(*execution, at),
+                Work::LocalPart(transaction) => {
+                    self.transactions.execute_local_part(self.cx, self.others, self.keyspaces, transaction)
+                }
+                Work::ReplicatedPart(origin, position) => self.visibility().apply_entry(origin, position, at),
+                Work::Entry(origin, position) => self.visibility().apply_entry(origin, position, at),
+            }
+        }
+    }
+}

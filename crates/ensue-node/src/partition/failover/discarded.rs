@@ -1,0 +1,414 @@
+//! What a dead datacenter took with it, for the protocols that go by times: what may depend on that is discarded.
+//!
+//! The streams of the dead one's partitions end at different times. What is here of it may depend on something later that
+//! is nowhere (POCC, section 7.1), and what others have written since may depend on that in turn. When all partitions of this
+//! datacenter have the ends (`dead`), partition 0 gathers them in two rounds: up to when everything is whole, and which is the first
+//! write left that names something later. Both are the same in every survivor, since the streams are. Then each partition by
+//! itself takes out what its protocol says may depend on what was lost, whatever has arrived and whatever arrives later; keeps a list
+//! of it for the operator (`listing`); and from then on the dead one's time counts as here for ever. Sessions that may have seen something of it are told once.
+//!
+//! The list is also that of the protocols which name operations, whose entries are discarded by their names (`gone`).
+
+mod listing;
+
+pub use self::listing::describe_write;
+use super::dead::Dead;
+use crate::partition::cx::Cx;
+use crate::partition::execution::Executor;
+use crate::partition::execution::execute::Execution;
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::others::Others;
+use crate::trace::Trace;
+
+use ensue_protocol::Loss;
+use ensue_store::entry::{Change, Entry};
+use ensue_store::layout;
+use ensue_store::record::Record;
+use ensue_types::{
+    DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Position, Reply, RowEffect,
+    Rule, Source, TimeVector,
+};
+use ensue_wire::Message;
+use std::collections::BTreeMap;
+
+/// The partition that gathers what all say.
+const GATHERER: PartitionId = PartitionId(0);
+
+/// The losses, and what was discarded with them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Discarded {
+    losses: Vec<Loss>,
+    /// By the names of the writes, so that none is listed twice.
+    writes: BTreeMap<OperationId, DiscardedWrite>,
+    /// Entries of dead datacenters that are gone and have no effects on rows of their own: flushes, and those that named transactions.
+    others: BTreeMap<(DatacenterId, Position), Entry>,
+    /// At partition 0: what each partition has said.
+    gathered: BTreeMap<DatacenterId, Gathered>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Gathered {
+    whole: BTreeMap<PartitionId, LogicalTime>,
+    doubtful: BTreeMap<PartitionId, LogicalTime>,
+}
+
+#[derive(Clone, Debug)]
+struct DiscardedWrite {
+    lost: DatacenterId,
+    entry: Entry,
+}
+
+impl Discarded {
+    pub(crate) fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// Whether what depends on what this datacenter took with it is discarded here.
+    pub(crate) fn knows(&self, datacenter: DatacenterId) -> bool {
+        self.loss_of(datacenter).is_some()
+    }
+
+    pub(in crate::partition) fn losses(&self) -> impl Iterator<Item = Loss> + '_ {
+        self.losses.iter().copied()
+    }
+
+    fn loss_of(&self, datacenter: DatacenterId) -> Option<Loss> {
+        self.losses.iter().find(|loss| loss.datacenter == datacenter).copied()
+    }
+
+    /// What a checkpoint must hold of it.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
+        let losses = self.losses.iter().map(|loss| {
+            let Loss { datacenter, whole, doubtful } = *loss;
+            Record::Lost { datacenter, whole, doubtful }
+        });
+        let writes = self.writes.values().map(|write| Record::Discarded {
+            datacenter: write.lost,
+            entry: layout::encode_entry(&write.entry),
+        });
+        let others = self.others.iter().map(|(&(datacenter, _), entry)| Record::Discarded {
+            datacenter,
+            entry: layout::encode_entry(entry),
+        });
+        losses.chain(writes).chain(others)
+    }
+
+    /// An entry of a dead datacenter that is gone.
+    pub(in crate::partition) fn add_gone(&mut self, operation: OperationId, entry: Entry) {
+        let origin = entry.stamp.datacenter;
+        match &entry.change {
+            Change::Effects { transaction, .. } => self.add(origin, transaction.unwrap_or(operation), entry),
+            _ => drop(self.others.insert((origin, entry.position), entry)),
+        }
+    }
+
+    fn add(&mut self, lost: DatacenterId, operation: OperationId, mut entry: Entry) {
+        let Change::Effects { transaction, effects, .. } = &mut entry.change else { return };
+        *transaction = Some(operation);
+        let effects = std::mem::take(effects);
+        let write = self.writes.entry(operation).or_insert(DiscardedWrite { lost, entry });
+        let Change::Effects { effects: known, .. } = &mut write.entry.change else { return };
+        for effect in effects {
+            if !known.contains(&effect) {
+                known.push(effect);
+            }
+        }
+        known.sort_by(|one, other| (&one.key, &one.column).cmp(&(&other.key, &other.column)));
+    }
+}
+
+/// What is said of a loss that is known.
+fn told(Loss { datacenter, whole, doubtful }: Loss) -> Message {
+    Message::Lost { datacenter, whole, doubtful: Some(doubtful) }
+}
+
+impl Dead {
+    /// A dead datacenter's stream has its end here. It is said by who knows the loss, too: partition 0 may have lost it
+    /// with the end of its log.
+    pub(in crate::partition) fn say_ended(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
+        let cuts = cx.protocols.iter().any(|protocol| protocol.needs().cuts);
+        let Some(whole) = self.whole(datacenter) else { return };
+        if cuts {
+            cx.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful: None });
+        }
+    }
+
+    /// Partition 0 may have restarted, and forgotten what it was told.
+    pub(in crate::partition) fn say_ended_again(&mut self, cx: &mut Cx) {
+        for datacenter in self.datacenters().collect::<Vec<_>>() {
+            self.say_ended(cx, datacenter);
+        }
+    }
+}
+
+impl Discarded {
+    /// At partition 0.
+    pub(in crate::partition) fn on_ended(
+        &mut self,
+        cx: &mut Cx,
+        from: PartitionId,
+        datacenter: DatacenterId,
+        whole: LogicalTime,
+        doubtful: Option<LogicalTime>,
+    ) {
+        if let Some(loss) = self.loss_of(datacenter) {
+            return cx.send_local(from, told(loss));
+        }
+        let partitions = usize::from(cx.config.topology.partitions);
+        let gathered = self.gathered.entry(datacenter).or_default();
+        let least = |said: &BTreeMap<PartitionId, LogicalTime>| {
+            (said.len() == partitions).then(|| said.values().copied().min()).flatten()
+        };
+        match doubtful {
+            None => drop(gathered.whole.insert(from, whole)),
+            Some(doubtful) => drop(gathered.doubtful.insert(from, doubtful)),
+        }
+        let Some(whole) = least(&gathered.whole) else { return };
+        let all_doubtful = least(&gathered.doubtful);
+        if doubtful.is_some() && all_doubtful.is_none() {
+            return;
+        }
+        // Asked anew, all answer anew: one of them may not have heard.
+        let doubtful = doubtful.and(all_doubtful);
+        for partition in (0..cx.config.topology.partitions).map(PartitionId) {
+            cx.send_local(partition, Message::Lost { datacenter, whole, doubtful });
+        }
+    }
+
+    /// Whether an entry that has just come is discarded; then it is listed.
+    pub(in crate::partition) fn discards(&mut self, cx: &Cx, operation: OperationId, entry: &Entry) -> bool {
+        let Change::Effects { keyspace, .. } = &entry.change else { return false };
+        if self.losses.is_empty() || !Rule::DiscardWhatDependsOnLost.holds() {
+            return false;
+        }
+        let protocol = cx.protocols[usize::from(keyspace.0)].as_ref();
+        let depends =
+            |loss: &&Loss| protocol.depends_on_lost(entry.stamp.datacenter, &entry.dependencies, loss);
+        let Some(loss) = self.losses.iter().find(depends) else { return false };
+        self.add(loss.datacenter, operation, entry.clone());
+        true
+    }
+
+    /// A session that may have seen what was discarded is told, and is a new one.
+    pub(in crate::partition) fn part_from_losses(
+        &self,
+        cx: &Cx,
+        keyspace: KeyspaceId,
+        facts: &mut Opaque,
+    ) -> Result<(), Reply> {
+        if !Rule::PartFromTheLost.holds() {
+            return Ok(());
+        }
+        let protocol = cx.protocol(keyspace);
+        self.losses.iter().try_for_each(|loss| protocol.reset_if_lost(facts, loss))
+    }
+
+    /// What leaves this partition as a past is whole again.
+    pub(in crate::partition) fn past_the_losses(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Opaque) {
+        for loss in &self.losses {
+            cx.protocol(keyspace).strip_lost(facts, loss);
+        }
+    }
+
+    /// Whether a cut was drawn by a partition that did not know of a loss yet; then it is told.
+    pub(in crate::partition) fn tell_of_losses(
+        &mut self,
+        cx: &mut Cx,
+        keyspace: KeyspaceId,
+        cut: &TimeVector,
+        to: ensue_wire::Address,
+    ) -> bool {
+        let protocol = cx.protocol(keyspace);
+        let Some(loss) = self.losses.iter().find(|loss| protocol.shows_lost(cut, loss)) else {
+            return false;
+        };
+        let message = told(*loss);
+        cx.send(to, message);
+        true
+    }
+}
+
+impl Keyspaces {
+    /// The first write of a dead datacenter here that depends on something after `whole`.
+    fn first_doubtful(&self, cx: &Cx, datacenter: DatacenterId, whole: LogicalTime) -> LogicalTime {
+        let loss = Loss { datacenter, whole, doubtful: LogicalTime::MAX };
+        let mut first = LogicalTime::MAX;
+        for (rows, protocol) in self.rows.iter().zip(cx.protocols.iter()) {
+            let cells = rows.rows().flat_map(|row| row.all_cells());
+            for version in cells.filter_map(|(_, cell)| cell.versions()).flat_map(|v| v.unsettled()) {
+                let Source { stamp, dependencies, .. } = &version.source;
+                let depends = |carried: &Opaque| protocol.depends_on_lost(datacenter, carried, &loss);
+                if stamp.datacenter == datacenter && dependencies.as_deref().is_some_and(depends) {
+                    first = first.min(stamp.time);
+                }
+            }
+        }
+        first
+    }
+}
+
+impl Keyspaces {
+    /// Partition 0 says what was lost, or asks what may depend on it.
+    pub(in crate::partition) fn on_lost(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        datacenter: DatacenterId,
+        whole: LogicalTime,
+        doubtful: Option<LogicalTime>,
+    ) {
+        if let Some(loss) = others.failover.discarded.loss_of(datacenter) {
+            // What was discarded is not here any more, so the question cannot be answered a second time.
+            if doubtful.is_none() {
+                cx.send_local(GATHERER, told(loss));
+            }
+            return;
+        }
+        if others.failover.dead.whole(datacenter).is_none() {
+            return;
+        }
+        match doubtful {
+            None => {
+                let doubtful = Some(self.first_doubtful(cx, datacenter, whole));
+                cx.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful });
+            }
+            Some(doubtful) => {
+                cx.journal.log(&Record::Lost { datacenter, whole, doubtful });
+                self.take_loss(cx, others, Loss { datacenter, whole, doubtful });
+                others.stable_time.times_rose = true;
+            }
+        }
+    }
+
+    /// From here on what may depend on what was lost is as if it had never been.
+    pub(in crate::partition) fn take_loss(&mut self, cx: &mut Cx, others: &mut Others, loss: Loss) {
+        if others.failover.discarded.loss_of(loss.datacenter).is_some() {
+            return;
+        }
+        others.failover.discarded.losses.push(loss);
+        for number in 0..self.rows.len() {
+            self.discard_versions(cx, others, KeyspaceId(number as u8), &loss);
+        }
+        others.stable_time.times.received.raise(loss.datacenter, LogicalTime::MAX);
+        others.stable_time.times.stable.raise(loss.datacenter, LogicalTime::MAX);
+        let protocols = cx.protocols.clone();
+        for (keyspace, shared) in self.contexts.each() {
+            // What its members will be told each for themselves must not come back with the name.
+            drop(protocols[usize::from(keyspace.0)].reset_if_lost(&mut shared.facts, &loss));
+        }
+        others.note_all_applied(loss.datacenter);
+        cx.trace(Trace::Discarded { partition: cx.id, count: others.failover.discarded.len() as u64 });
+    }
+
+    fn discard_versions(&mut self, cx: &Cx, others: &mut Others, keyspace: KeyspaceId, loss: &Loss) {
+        let number = usize::from(keyspace.0);
+        let protocol = cx.protocols[number].as_ref();
+        if !protocol.needs().cuts || !Rule::DiscardWhatDependsOnLost.holds() {
+            return;
+        }
+        let depends = |source: &Source| {
+            let carried = source.dependencies.as_deref();
+            carried.is_some_and(|carried| protocol.depends_on_lost(source.stamp.datacenter, carried, loss))
+        };
+        for (key, column, version) in self.rows[number].discard(&depends) {
+            let Source { operation, stamp, dependencies } = version.source;
+            let Some(effect) = version.effect else { continue };
+            let dependencies = dependencies.map(|carried| Opaque::clone(&carried)).unwrap_or_default();
+            let effects = vec![RowEffect { key, column, effect }];
+            let change = Change::Effects { keyspace, transaction: Some(operation), effects };
+            let entry = Entry {
+                position: operation.position,
+                stamp,
+                dependencies,
+                previous: Default::default(),
+                change,
+            };
+            others.failover.discarded.add(loss.datacenter, operation, entry);
+        }
+    }
+}
+
+impl Others {
+    /// When nothing of a dead datacenter waits here any more, its time counts as applied for ever, too.
+    pub(in crate::partition) fn note_all_applied(&mut self, datacenter: DatacenterId) {
+        if self.failover.discarded.loss_of(datacenter).is_none() {
+            return;
+        }
+        let applied = self.replication.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
+        if self.replication.receivers.get(&datacenter).is_some_and(|receiver| receiver.received() <= applied)
+        {
+            self.stable_time.times_rose |= self.stable_time.times.applied.raise(datacenter, LogicalTime::MAX);
+        }
+    }
+
+    /// A checkpoint, or the log, names a discarded write.
+    pub(in crate::partition) fn restore_discarded(&mut self, cx: &Cx, lost: DatacenterId, entry: Entry) {
+        if lost == entry.stamp.datacenter && !cx.protocol(entry.keyspace()).goes_by_times() {
+            return self.take_gone(cx, entry);
+        }
+        if let Change::Effects { transaction: Some(operation), .. } = entry.change {
+            self.failover.discarded.add(lost, operation, entry);
+        }
+    }
+}
+
+impl Executor<'_> {
+    /// The same for commands that are about to be executed; nothing if they have been answered.
+    pub(crate) fn admit(&mut self, mut execution: Execution) -> Option<Execution> {
+        if self.others.failover.discarded.losses.is_empty() {
+            return Some(execution);
+        }
+        match self.others.failover.discarded.part_from_losses(
+            self.cx,
+            execution.keyspace,
+            &mut execution.context.facts,
+        ) {
+            Ok(()) => Some(execution),
+            Err(reply) => {
+                self.go_on_without(execution, reply);
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use ensue_types::{Column, Effect, Incarnation, Seen, Stamp};
+
+    /// One of the entries by which a write came: each partition, and each turn of a replay, brings a share of its effects.
+    fn share(keys: &[&'static str]) -> Entry {
+        let effect = |key: &&'static str| RowEffect {
+            key: Bytes::from_static(key.as_bytes()),
+            column: Column::Text,
+            effect: Effect::Delete { seen: Seen::default() },
+        };
+        let effects = keys.iter().map(effect).collect();
+        let change = Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects };
+        let (position, stamp) = (Position(1), Stamp::ZERO);
+        Entry { position, stamp, dependencies: Opaque::default(), change, previous: Vec::new() }
+    }
+
+    #[test]
+    fn a_write_is_listed_once_with_all_its_effects_each_once() {
+        let operation = OperationId {
+            datacenter: DatacenterId(1),
+            incarnation: Incarnation(1),
+            partition: PartitionId(0),
+            position: Position(1),
+        };
+        let mut discarded = Discarded::default();
+        assert!(!discarded.knows(DatacenterId(1)));
+        for keys in [&["b"][..], &["a", "b"], &["c", "a"]] {
+            discarded.add(DatacenterId(1), operation, share(keys));
+        }
+        assert_eq!(discarded.len(), 1);
+        let Change::Effects { effects, transaction, .. } = &discarded.writes[&operation].entry.change else {
+            panic!("a write has effects");
+        };
+        let keys: Vec<&[u8]> = effects.iter().map(|effect| &effect.key[..]).collect();
+        assert_eq!((keys, *transaction), (vec![&b"a"[..], b"b", b"c"], Some(operation)));
+    }
+}

@@ -1,0 +1,74 @@
+//! The rows of a partition, and who writes to them in which order.
+
+pub(in crate::partition) mod conflicts;
+pub(in crate::partition) mod contexts;
+pub(in crate::partition) mod order;
+
+use crate::config::NodeConfig;
+use crate::handlers::HandlerTable;
+use crate::partition::branching::Branching;
+use crate::partition::cx::Protocols;
+use crate::partition::execution::execute::Execution;
+use crate::partition::reads::waits::ReadCounts;
+use conflicts::ConflictLog;
+use contexts::Contexts;
+use ensue_store::keyspace::Keyspace;
+use ensue_types::{DatacenterId, KeyspaceId, OperationId, PartitionId, Position, limits};
+use order::RowOrder;
+use std::sync::Arc;
+
+/// Work that waits for its turn in its rows.
+#[derive(Clone, Debug)]
+pub(crate) enum Work {
+    /// A command of a session, or the commands of a `MULTI` over this partition alone.
+    Commands(Box<Execution>),
+    /// This partition's part of a local write transaction.
+    LocalPart(OperationId),
+    /// This partition's part of a replicated write transaction, at this place of its origin's stream.
+    ReplicatedPart(DatacenterId, Position),
+    /// A replicated write of this partition alone.
+    Entry(DatacenterId, Position),
+}
+
+/// The rows, and who writes to them in which order.
+#[derive(Clone, Debug)]
+pub(crate) struct Keyspaces {
+    pub(in crate::partition) rows: Vec<Keyspace>,
+    pub(in crate::partition) order: RowOrder<Work>,
+    /// Keyspaces that are states and not rows.
+    pub(in crate::partition) branching: Branching,
+    pub(in crate::partition) conflict_log: ConflictLog,
+    /// Contexts that sessions share by name.
+    pub(in crate::partition) contexts: Contexts,
+    pub(in crate::partition) counts: ReadCounts,
+    /// Bytes of rows above which local writes are refused; 0 is no bound.
+    pub(in crate::partition) memory_max: u64,
+}
+
+impl Keyspaces {
+    pub(in crate::partition) fn new(
+        id: PartitionId,
+        config: &NodeConfig,
+        protocols: &Protocols,
+    ) -> Keyspaces {
+        let rows = (0..usize::from(limits::KEYSPACES)).map(|number| {
+            let needs = protocols.get(number).map(|protocol| protocol.needs()).unwrap_or_default();
+            let rows = Keyspace::new(needs.versions);
+            let table = HandlerTable::of_keyspace(KeyspaceId(number as u8), &config.handlers);
+            if needs.siblings { rows.with_siblings(Arc::new(table)) } else { rows }
+        });
+        Keyspaces {
+            rows: rows.collect(),
+            order: RowOrder::default(),
+            branching: Branching::new(id, config, protocols),
+            conflict_log: Default::default(),
+            contexts: Default::default(),
+            counts: ReadCounts::default(),
+            memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
+        }
+    }
+
+    pub(crate) fn keyspace(&mut self, keyspace: KeyspaceId) -> &mut Keyspace {
+        &mut self.rows[usize::from(keyspace.0)]
+    }
+}

@@ -1,0 +1,199 @@
+//! Writes that met what their writers did not know: counted, listed in a log of bounded length, and shown a key at a time.
+//!
+//! The log is of this partition, in memory, and since its start: it tells an operator what happens, and no state depends
+//! on it. The values themselves stand in the rows, beside each other, until a write replaces them.
+
+use super::Keyspaces;
+use crate::partition::cx::Cx;
+use crate::partition::execution::execute::Execution;
+use crate::partition::json;
+use crate::partition::json::text;
+use crate::partition::others::Others;
+use bytes::Bytes;
+use ensue_store::cell::{Base, Content, Write};
+use ensue_store::row::Row;
+use ensue_store::siblings::Sibling;
+use ensue_types::{Column, KeyspaceId, Previous, Reply, RowEffect, Source, limits};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Conflicts that a partition lists: when there are more, the oldest are forgotten, and counted.
+const LOG_LINES_MAX: usize = 1_000;
+/// Bytes of a value that the log shows: the value itself is read by its key.
+const LOG_VALUE_BYTES_MAX: usize = 128;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(crate) struct ConflictLog {
+    /// Conflicts seen since the start, for each keyspace: of a write that meets others at several places of a key, one.
+    counts: Vec<u64>,
+    lines: VecDeque<String>,
+    forgotten: u64,
+}
+
+impl Default for ConflictLog {
+    fn default() -> ConflictLog {
+        let counts = vec![0; usize::from(limits::KEYSPACES)];
+        ConflictLog { counts, lines: VecDeque::new(), forgotten: 0 }
+    }
+}
+
+impl ConflictLog {
+    pub(crate) fn count(&self, keyspace: usize) -> u64 {
+        self.counts[keyspace]
+    }
+
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    fn add(&mut self, line: String) {
+        if self.lines.len() == LOG_LINES_MAX {
+            self.lines.pop_front();
+            self.forgotten += 1;
+        }
+        self.lines.push_back(line);
+    }
+}
+
+/// A place where a write has met others.
+pub(in crate::partition) struct Met {
+    change: RowEffect,
+    others: Vec<Base>,
+}
+
+impl Keyspaces {
+    /// Before a write from elsewhere is merged: where it meets what its writer did not know.
+    pub(in crate::partition) fn conflicts_of(
+        &mut self,
+        keyspace: KeyspaceId,
+        effects: &[RowEffect],
+        previous: &[Previous],
+        write: &Write,
+    ) -> Vec<Met> {
+        let rows = self.keyspace(keyspace);
+        let bases = effects.iter().filter(|change| change.effect.is_base()).zip(previous);
+        let met = bases.map(|(change, previous)| Met {
+            change: change.clone(),
+            others: rows.conflicts(change, previous, write),
+        });
+        let met: Vec<Met> = met.filter(|met| !met.others.is_empty()).collect();
+        let keys: BTreeSet<&Bytes> = met.iter().map(|met| &met.change.key).collect();
+        self.conflict_log.counts[usize::from(keyspace.0)] += keys.len() as u64;
+        met
+    }
+
+    /// After it is merged: what it met, and what is shown now.
+    pub(in crate::partition) fn log_conflicts(
+        &mut self,
+        cx: &Cx,
+        keyspace: KeyspaceId,
+        met: Vec<Met>,
+        write: &Write,
+    ) {
+        for Met { change, others } in met {
+            let rows = &self.rows[usize::from(keyspace.0)];
+            let shown = rows.row(&change.key).and_then(|row| row.cell(&change.column));
+            let shown = shown.map_or(Content::Nothing, |cell| cell.state().content());
+            let value = match &change.effect {
+                ensue_types::Effect::Put { value, .. } => Some(value),
+                _ => None,
+            };
+            let arrived = cx.write_line(&write.source(), value, &change.column, LOG_VALUE_BYTES_MAX);
+            let others: Vec<String> = others
+                .iter()
+                .map(|base| {
+                    cx.write_line(&base.source(), base.value.as_ref(), &change.column, LOG_VALUE_BYTES_MAX)
+                })
+                .collect();
+            let line = format!(
+                "{{\"keyspace\":{},\"key\":{}{},\"at\":\"{}\",\"handler\":\"{}\",\"arrived\":{arrived},\
+                 \"met\":[{}],\"shows\":{}}}",
+                keyspace.0,
+                text(&change.key),
+                json::column(&change.column),
+                write.at,
+                self.handler_of(keyspace, &change.key, &change.column),
+                others.join(","),
+                shown_words(&shown, &change.column),
+            );
+            self.conflict_log.add(line);
+        }
+    }
+
+    fn standing_beside(&self, cx: &Cx, keyspace: KeyspaceId, row: &Row) -> (Vec<String>, Vec<Source>) {
+        let (mut lines, mut sources) = (Vec::new(), Vec::new());
+        for (column, cell) in row.all_cells().filter(|(_, cell)| !cell.state().siblings().is_empty()) {
+            let state = cell.state();
+            let others = state.siblings().iter().map(|Sibling { base, .. }| base);
+            for base in others.chain([&state.base]) {
+                let write = cx.write_line(&base.source(), base.value.as_ref(), column, usize::MAX);
+                lines.push(format!(
+                    "{{\"key\":{}{},\"handler\":\"{}\",\"write\":{write}}}",
+                    text(row.key()),
+                    json::column(column),
+                    self.handler_of(keyspace, row.key(), column),
+                ));
+                sources.push(base.source());
+            }
+        }
+        (lines, sources)
+    }
+
+    /// The handler of a place; where no values are kept beside each other, and for deadlines, the last writer's stays.
+    fn handler_of(&self, keyspace: KeyspaceId, key: &[u8], column: &Column) -> &'static str {
+        let rows = &self.rows[usize::from(keyspace.0)];
+        rows.handler(key).filter(|_| *column != Column::Deadline).map_or("newest", |fold| fold.name())
+    }
+}
+
+impl Cx {
+    fn write_line(&self, source: &Source, value: Option<&Bytes>, column: &Column, most: usize) -> String {
+        let datacenters = &self.config.topology.datacenters;
+        let origin = datacenters.get(usize::from(source.stamp.datacenter.0));
+        let value = match value {
+            None => "\"delete\":true".to_owned(),
+            Some(value) if value.len() > most => {
+                format!("\"value\":{},\"bytes\":{}", text(&value[..most]), value.len())
+            }
+            Some(value) => format!("\"value\":{}", json::value(column, value)),
+        };
+        format!(
+            "{{\"operation\":\"{}\",\"origin\":{},\"time\":\"{}\",{value}}}",
+            source.operation,
+            text(origin.map_or("", |one| one.name.as_str()).as_bytes()),
+            source.stamp.time
+        )
+    }
+}
+
+fn shown_words(shown: &Content, column: &Column) -> String {
+    match shown {
+        Content::Nothing => "null".to_owned(),
+        Content::Number(number) => format!("\"{number}\""),
+        Content::Bytes(value) => json::value(column, &value[..value.len().min(LOG_VALUE_BYTES_MAX)]),
+    }
+}
+
+impl Keyspaces {
+    /// `CAUSAL CONFLICTS`: the log, or everything that stands at a key beside something else.
+    pub(in crate::partition) fn list_conflicts(
+        &self,
+        cx: &mut Cx,
+        others: &Others,
+        execution: &mut Execution,
+        key: Option<&Bytes>,
+    ) -> Reply {
+        let Some(key) = key else {
+            return Reply::Array(self.conflict_log.lines.iter().cloned().map(Reply::bulk).collect());
+        };
+        let at = cx.promise();
+        let (lines, sources) = match self.rows[usize::from(execution.keyspace.0)].row(key) {
+            Some(row) => self.standing_beside(cx, execution.keyspace, row),
+            None => Default::default(),
+        };
+        // Who has been told of them depends on them.
+        execution.context.time = execution.context.time.max(at);
+        others.remember(cx, execution.keyspace, &mut execution.context.facts, sources);
+        Reply::Array(lines.into_iter().map(Reply::bulk).collect())
+    }
+}

@@ -1,0 +1,12 @@
+//! What is removed when nobody can need it any more, and the figures of a partition.
+
+pub(in crate::partition) mod collect;
+pub(in crate::partition) mod survey;
+
+use collect::Collector;
+
+/// What is removed when nobody can need it any more.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Maintenance {
+    pub(in crate::partition) collector: Collector,
+}

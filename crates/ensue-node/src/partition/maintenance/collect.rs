@@ -1,0 +1,243 @@
+//! Tombstones, removed when nothing older can arrive any more (trap 14), and rows whose deadline has passed, deleted.
+//!
+//! A row whose deadline has passed is gone for readers at once. Then one datacenter deletes it, by a write as any
+//! other: the one that wrote the deadline, or after a while any. If each just dropped the row by itself, one that has
+//! not yet would take what another one writes afterwards for a part of the expired row, and so would a replay of the
+//! log.
+//!
+//! A round takes all candidates noted so far and remembers the positions applied here then. When a datacenter reports
+//! that it has durably applied all of that, at a time above the candidates, every later write of it stamps above them;
+//! when this partition has then applied that datacenter's stream up to where it stood at the report, nothing older is
+//! on its way. After all datacenters, the round's candidates go.
+
+use super::Maintenance;
+use crate::evaluate::Evaluation;
+use crate::partition::cx::Cx;
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::others::Others;
+use crate::trace::Trace;
+use ensue_protocol::Choice;
+use ensue_store::cell::Write;
+use ensue_store::keyspace::{Collected, Lapse, Spent};
+use ensue_store::view::View;
+use ensue_types::{Context, DatacenterId, Incarnation, KeyspaceId, LogicalTime, Position, Rule};
+use std::collections::{BTreeMap, VecDeque};
+
+/// How many intervals a datacenter waits for the one that wrote a deadline before it deletes the row itself.
+const PATIENCE: u64 = 30;
+/// Rows deleted in one go: many that lapse together must not hold up commands.
+const LAPSED_AT_ONCE: usize = 1_000;
+
+/// The candidates and the round under way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Collector {
+    candidates: Candidates,
+    /// Rows with deadlines, by the milliseconds at which it is this datacenter's turn to delete them.
+    deadlines: BTreeMap<u64, Vec<(KeyspaceId, Lapse)>>,
+    round: Option<Round>,
+    /// Rows whose deadline has passed, and nothing older can arrive.
+    lapsed: VecDeque<(KeyspaceId, Lapse)>,
+    /// Rows deleted by this partition because their deadline had passed.
+    pub(in crate::partition) expired: u64,
+    next_us: u64,
+}
+
+/// What is to go.
+#[derive(Clone, Debug, Default)]
+struct Candidates {
+    tombstones: Vec<(KeyspaceId, Spent)>,
+    lapsed: Vec<(KeyspaceId, Lapse)>,
+}
+
+#[derive(Clone, Debug)]
+struct Round {
+    candidates: Candidates,
+    /// What was applied here of every stream when the round began.
+    applied: Vec<(DatacenterId, Incarnation, Position)>,
+    /// No candidate's deadline or stamp is above this.
+    latest: LogicalTime,
+    /// For each datacenter that has applied all that, the end of its own stream when it said so.
+    reported: BTreeMap<DatacenterId, Position>,
+}
+
+impl Keyspaces {
+    /// Forgets past states whose read transactions are over.
+    pub(in crate::partition) fn sweep_marks(&mut self, cx: &Cx) {
+        let now_ms = cx.now.monotonic_us / 1_000;
+        for rows in &mut self.rows {
+            rows.sweep_marks(now_ms);
+        }
+    }
+}
+
+impl Maintenance {
+    fn take_candidates(&mut self, cx: &mut Cx, keyspaces: &mut Keyspaces) {
+        for (number, rows) in keyspaces.rows.iter_mut().enumerate() {
+            let keyspace = KeyspaceId(number as u8);
+            let tombstones = rows.take_spent().into_iter().map(|spent| (keyspace, spent));
+            self.collector.candidates.tombstones.extend(tombstones);
+            for lapse in rows.take_lapses() {
+                let wait = match lapse.stamp.datacenter == cx.datacenter {
+                    true => 0,
+                    false => PATIENCE * cx.config.tuning.collect_interval_ms,
+                };
+                let turn = lapse.deadline_ms.saturating_add(wait);
+                self.collector.deadlines.entry(turn).or_default().push((keyspace, lapse));
+            }
+        }
+        let now_ms = cx.promise().ms();
+        while let Some(entry) = self.collector.deadlines.first_entry() {
+            if *entry.key() > now_ms {
+                break;
+            }
+            self.collector.candidates.lapsed.extend(entry.remove());
+        }
+    }
+
+    fn begin_round(&mut self, others: &Others) {
+        let candidates = std::mem::take(&mut self.collector.candidates);
+        let ends = |lapse: &Lapse| lapse.stamp.time.max(LogicalTime::from_ms(lapse.deadline_ms).next());
+        let tombstones = candidates.tombstones.iter().map(|(_, spent)| spent.stamp.time);
+        let lapsed = candidates.lapsed.iter().map(|(_, lapse)| ends(lapse));
+        let latest = tombstones.chain(lapsed).max().unwrap_or_default();
+        let applied =
+            others.replication.applied.sets().map(|(d, set)| (d, set.highest().incarnation(), set.highest()));
+        let applied = applied.filter(|(_, _, position)| *position > Position(0)).collect();
+        self.collector.round = Some(Round { candidates, applied, latest, reported: BTreeMap::new() });
+    }
+
+    /// Writes tombstones over a row whose deadline has passed, as the next command that writes to it would.
+    fn delete_lapsed(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        keyspaces: &mut Keyspaces,
+        keyspace: KeyspaceId,
+        lapse: &Lapse,
+    ) {
+        let at = cx.tick();
+        let (stamp, operation) = (cx.stamp(at), cx.next_operation());
+        let write = Write { stamp, at, operation, dependencies: None };
+        let mut writer = cx.writer(keyspace, write, &Choice::Newest);
+        let mut desk = Evaluation::writing(keyspaces.keyspace(keyspace), &mut writer, View::Newest);
+        let is_too_large = desk.begin_write(&lapse.key).is_err();
+        if is_too_large {
+            desk.clear_some_lapsed(&lapse.key);
+        }
+        let observed = desk.observed;
+        keyspaces.log_write(cx, others, &mut Context::default(), keyspace, stamp, (writer.changes, observed));
+        match is_too_large {
+            // What is left of it comes next.
+            true => self.collector.lapsed.push_back((keyspace, lapse.clone())),
+            false => self.collector.expired += 1,
+        }
+    }
+}
+
+impl Maintenance {
+    /// Looks for what may go, at its interval.
+    pub(crate) fn collect(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
+        self.delete_some_lapsed(cx, others, keyspaces);
+        if cx.now.monotonic_us < self.collector.next_us {
+            return;
+        }
+        self.collector.next_us = cx.now.monotonic_us + 1_000 * cx.config.tuning.collect_interval_ms;
+        self.take_candidates(cx, keyspaces);
+        if others.awaits_lost_parts(cx) {
+            // One of them may be older than a tombstone, and stands in no row yet.
+            return;
+        }
+        if cx.is_checkpointing {
+            // A tombstone that the checkpoint has not reached must be in it: the log merged on top may hold older
+            // writes. So must states.
+            return;
+        }
+        keyspaces.collect_branches(others);
+        let Candidates { tombstones, lapsed } = &self.collector.candidates;
+        if self.collector.round.is_none() && !(tombstones.is_empty() && lapsed.is_empty()) {
+            self.begin_round(others);
+        }
+        self.advance_round(cx, others, keyspaces);
+    }
+
+    fn advance_round(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
+        let Some(round) = &mut self.collector.round else { return };
+        if Rule::KeepTombstones.holds() {
+            // What a datacenter reported before it lost its tail is said anew: parts that it had executed then, and
+            // lost, come again.
+            let senders = &others.replication.senders;
+            let of_this_life = |datacenter: &DatacenterId, end: &mut Position| {
+                senders.get(datacenter).is_some_and(|sender| sender.end().incarnation() == end.incarnation())
+            };
+            if Rule::ReportsAreOfThisLife.holds() {
+                round.reported.retain(of_this_life);
+            }
+            for (&datacenter, sender) in &others.replication.senders {
+                if others.failover.dead.contains(datacenter) {
+                    continue;
+                }
+                let has = |(origin, incarnation, position): &(DatacenterId, Incarnation, Position)| {
+                    sender.applied(*origin) >= (*incarnation, *position)
+                };
+                let all = round.applied.iter().all(has) && sender.clock() > round.latest;
+                if all {
+                    round.reported.entry(datacenter).or_insert(sender.end());
+                }
+            }
+            let caught_up = |&datacenter: &DatacenterId| {
+                let watermark =
+                    others.replication.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
+                if others.failover.dead.contains(datacenter) {
+                    // Nothing follows what is here of it, once that is all that anybody has.
+                    let end =
+                        others.replication.receivers.get(&datacenter).map(|receiver| receiver.received());
+                    return others.failover.dead.is_settled(datacenter)
+                        && end.is_some_and(|end| watermark >= end);
+                }
+                let reported = round.reported.get(&datacenter);
+                reported.is_some_and(|end| watermark >= *end)
+            };
+            let all = others.replication.senders.keys().all(caught_up);
+            if !all && Rule::CatchUpBeforeCollecting.holds() {
+                return;
+            }
+        }
+        let round = self.collector.round.take().expect("looked at above");
+        self.finish_round(cx, others, keyspaces, round);
+    }
+
+    fn finish_round(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces, round: Round) {
+        let mut count = 0;
+        for (keyspace, spent) in round.candidates.tombstones {
+            if !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &spent.key) {
+                self.collector.candidates.tombstones.push((keyspace, spent));
+                continue;
+            }
+            match keyspaces.rows[usize::from(keyspace.0)].collect(&spent) {
+                Collected::Removed => count += 1,
+                Collected::Changed => {}
+                Collected::Later => self.collector.candidates.tombstones.push((keyspace, spent)),
+            }
+        }
+        if count > 0 {
+            cx.trace(Trace::TombstonesCollected { partition: cx.id, count });
+        }
+        self.collector.lapsed.extend(round.candidates.lapsed);
+        self.delete_some_lapsed(cx, others, keyspaces);
+    }
+
+    fn delete_some_lapsed(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
+        let count = self.collector.lapsed.len().min(LAPSED_AT_ONCE);
+        for (keyspace, lapse) in self.collector.lapsed.drain(..count).collect::<Vec<_>>() {
+            if !keyspaces.keyspace(keyspace).lapses(&lapse) {
+                continue;
+            }
+            let busy = !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &lapse.key);
+            if busy || others.catch_up.is_some() || keyspaces.write_refusal(cx, others, false).is_some() {
+                self.collector.lapsed.push_back((keyspace, lapse));
+                continue;
+            }
+            self.delete_lapsed(cx, others, keyspaces, keyspace, &lapse);
+        }
+    }
+}

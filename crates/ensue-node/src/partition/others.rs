@@ -1,0 +1,93 @@
+//! The other datacenters: their streams, their time, and which of them failed.
+
+pub(in crate::partition) mod ahead;
+pub(in crate::partition) mod catch_up;
+
+use crate::partition::cx::Cx;
+use crate::partition::failover::Failover;
+use crate::partition::replication::Replication;
+use crate::partition::replication::sender::Sender;
+use crate::partition::stable_time::StableTime;
+use ahead::Ahead;
+use catch_up::CatchUp;
+use ensue_types::{DatacenterId, KeyspaceId, Opaque, OperationId, Rule, Source};
+
+/// The other datacenters: their streams, their time, and which of them failed.
+#[derive(Clone, Debug)]
+pub(crate) struct Others {
+    pub(in crate::partition) replication: Replication,
+    pub(in crate::partition) stable_time: StableTime,
+    pub(in crate::partition) failover: Failover,
+    /// Times too far ahead, of others and of this datacenter.
+    pub(in crate::partition) ahead: Ahead,
+    /// What is still missing of theirs before sessions are served, after a lost tail.
+    pub(in crate::partition) catch_up: Option<CatchUp>,
+    /// Refused datacenters that an operator wants to be looked at again.
+    pub(in crate::partition) readmitted: Vec<DatacenterId>,
+}
+
+impl Others {
+    /// Makes what was read the past of a context.
+    pub(crate) fn observe_into(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Opaque, sources: &[Source]) {
+        let protocol = cx.protocol(keyspace);
+        if sources.is_empty() || (self.replication.senders.is_empty() && !protocol.needs().versions) {
+            return;
+        }
+        if protocol.needs().remembers_settled {
+            return protocol.record_reads(facts, sources, &[]);
+        }
+        let (settled, unsettled): (Vec<Source>, Vec<Source>) =
+            sources.iter().cloned().partition(|source| self.is_settled(cx, keyspace, &source.operation));
+        protocol.record_reads(facts, &unsettled, &settled);
+    }
+
+    /// Of what was read, what a write that rests on it must carry.
+    pub(crate) fn to_carry(&self, cx: &Cx, keyspace: KeyspaceId, mut sources: Vec<Source>) -> Vec<Source> {
+        if !cx.protocol(keyspace).needs().remembers_settled {
+            sources.retain(|source| !self.is_settled(cx, keyspace, &source.operation));
+        }
+        sources
+    }
+
+    /// What a write of this session carries.
+    pub(crate) fn dependencies(
+        &self,
+        cx: &Cx,
+        keyspace: KeyspaceId,
+        context: &mut Opaque,
+        observed: &[Source],
+    ) -> Opaque {
+        let protocol = cx.protocol(keyspace);
+        protocol.forget(context, &|operation| self.is_settled(cx, keyspace, operation));
+        protocol.dependencies(context, observed)
+    }
+
+    /// Whether nobody need remember an operation any more.
+    pub(crate) fn is_settled(&self, cx: &Cx, keyspace: KeyspaceId, operation: &OperationId) -> bool {
+        match cx.protocol(keyspace).needs().keeps_for_reads() {
+            true => self.stable_time.everywhere.contains(operation),
+            false => self.is_stable(cx, operation),
+        }
+    }
+
+    /// Whether every other datacenter has durably applied an operation, as far as this partition knows.
+    pub(crate) fn is_stable(&self, cx: &Cx, operation: &OperationId) -> bool {
+        let has = |sender: &Sender| {
+            let (_, position) = sender.applied(operation.datacenter);
+            position >= operation.position
+        };
+        let enough = match Rule::DropWhatAllHave.holds() {
+            true => self.living_senders().all(has),
+            false => self.replication.senders.values().any(has),
+        };
+        operation.partition == cx.id && enough
+    }
+
+    /// What the protocol wants remembered of what was read.
+    pub(crate) fn facts_of(&self, cx: &Cx, keyspace: KeyspaceId, sources: Vec<Source>) -> Opaque {
+        let mut facts = Opaque::default();
+        self.observe_into(cx, keyspace, &mut facts, &sources);
+        self.failover.discarded.past_the_losses(cx, keyspace, &mut facts);
+        facts
+    }
+}

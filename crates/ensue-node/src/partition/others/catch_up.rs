@@ -1,0 +1,276 @@
+//! After a lost tail: what must be here again before sessions are served.
+//!
+//! The log also held what was received of the other datacenters, and votes and parts of transactions. Sessions of this
+//! datacenter, on other cores, may have seen all of that. So before a session is served: every datacenter's stream is
+//! applied up to where it stood after the restart, which is at least what may have been shown before; and every other
+//! partition of this datacenter has told again of the transactions that this one takes part in (trap 17). The same goes
+//! for what was known of the others' time: what was whole before must not wait for it anew (trap 32). Meanwhile the
+//! partition speaks with partitions as always, but executes no part of a local transaction before all that it would
+//! read has come.
+
+use super::Others;
+use crate::config::AppendFsync;
+use crate::partition::Partition;
+use crate::partition::cx::Cx;
+use crate::partition::execution::Executor;
+use crate::partition::peers::Peers;
+use crate::partition::persistence::Persistence;
+use crate::partition::recovery::recover::Stage;
+use crate::partition::recovery::regain::{is_about_dependencies, is_given_up};
+use crate::partition::recovery::replay::Open;
+use crate::trace::Trace;
+use ensue_store::log::Lsn;
+use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Rule};
+use ensue_wire::{Address, Envelope, Message};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is still missing.
+#[derive(Clone, Debug, Default)]
+pub(in crate::partition) struct CatchUp {
+    records: u64,
+    /// Datacenters that have not said where their stream ends.
+    unheard: BTreeSet<DatacenterId>,
+    ends: BTreeMap<DatacenterId, Position>,
+    /// When they said so.
+    ended_at: BTreeMap<DatacenterId, LogicalTime>,
+    /// Partitions of this datacenter that have not told again of their transactions, and the question's number.
+    silent: BTreeSet<PartitionId>,
+    number: u64,
+    /// Votes for local transactions that the log still has.
+    prepared: BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>,
+    /// What coordinators of this datacenter said meanwhile, until it is taken up.
+    told: Vec<Message>,
+    placed: bool,
+}
+
+impl Persistence {
+    /// From now on a restart within this boot of the machine finds all that was shown, once what was caught up with is
+    /// in the log: a process that is killed before must catch up again. Under `always` the mark is believed after a
+    /// power loss, too.
+    pub(in crate::partition) fn mark_caught_up(&mut self, cx: &mut Cx) {
+        let always = cx.config.append_fsync == AppendFsync::Always;
+        let boot_id = cx.config.boot_id;
+        let Some(log) = &cx.journal.log else { return };
+        let kept = if always { log.synced() } else { log.written() };
+        if self.caught_up.take_if(|end| *end <= kept).is_none() {
+            return;
+        }
+        let Some(superblock) = &mut self.superblock else { return };
+        let marked = superblock.mark_running(boot_id, always);
+        self.opening.push_back(marked.clone());
+        if self.opening.len() == 1 {
+            cx.disk_ops.push_back(marked);
+        }
+    }
+}
+
+impl Peers {
+    /// What goes by times shows what is stable, and a directory that was lost knew that of all that has come back. A
+    /// lost tail need not wait: the log before it says what was stable.
+    fn knows_what_was_stable(&self, others: &Others, catch_up: &CatchUp) -> bool {
+        let is_known = |(datacenter, time): (&DatacenterId, &LogicalTime)| {
+            others.failover.dead.contains(*datacenter)
+                || others.stable_time.times.stable.at(*datacenter) >= *time
+        };
+        !self.identity.rejoined
+            || !others.stable_time.times.has_cuts()
+            || catch_up.ended_at.iter().all(is_known)
+    }
+}
+
+impl Others {
+    pub(in crate::partition) fn is_catching_up(&self) -> bool {
+        self.catch_up.is_some()
+    }
+
+    /// Whether parts of local transactions that were lost may yet be given back: they are stamped at the time of their
+    /// decision. Where no write takes several partitions there are none.
+    pub(in crate::partition) fn awaits_lost_parts(&self, cx: &Cx) -> bool {
+        Rule::LostPartsHoldTheTime.holds()
+            && self.catch_up.as_ref().is_some_and(|catch_up| !catch_up.placed)
+            && cx.protocols.iter().any(|protocol| protocol.capabilities().write_transactions)
+    }
+
+    pub(in crate::partition) fn begin_to_catch_up(
+        &mut self,
+        cx: &mut Cx,
+        without: u16,
+        records: u64,
+        open: &mut Open,
+    ) {
+        let local = |transaction: &OperationId| transaction.datacenter == cx.datacenter;
+        let (prepared, replicated) =
+            std::mem::take(&mut open.prepared).into_iter().partition(|(transaction, _)| local(transaction));
+        open.prepared = replicated;
+        let wait = Rule::CatchUpBeforeServing.holds();
+        let others = self
+            .replication
+            .receivers
+            .keys()
+            .copied()
+            .filter(|d| wait && !is_given_up(without, *d) && !self.failover.dead.is_settled(*d));
+        let partitions = (0..cx.config.topology.partitions).map(PartitionId);
+        let unheard = others.collect();
+        let silent = partitions.filter(|partition| wait && *partition != cx.id).collect();
+        let number = cx.number();
+        self.catch_up = Some(CatchUp { records, unheard, silent, number, prepared, ..CatchUp::default() });
+        self.ask_to_repeat_again(cx, &|_| true);
+    }
+
+    /// Asks those that have not told yet.
+    pub(in crate::partition) fn ask_to_repeat_again(&self, cx: &mut Cx, owns: &dyn Fn(PartitionId) -> bool) {
+        let Some(catch_up) = &self.catch_up else { return };
+        let number = catch_up.number;
+        let silent: Vec<PartitionId> = catch_up.silent.iter().copied().filter(|p| owns(*p)).collect();
+        for partition in silent {
+            cx.send_local(partition, Message::Repeat { number });
+        }
+    }
+
+    pub(in crate::partition) fn on_repeated(&mut self, from: Address, number: u64) {
+        let Address::Partition { partition, .. } = from else { return };
+        if let Some(catch_up) = self.catch_up.as_mut().filter(|catch_up| catch_up.number == number) {
+            catch_up.silent.remove(&partition);
+        }
+    }
+
+    /// A datacenter said where its stream ends: the first time counts. It said when, too, and that is as good as a
+    /// heartbeat: its clock has passed all that was known of its time before, on which what is taken back of the own
+    /// stream may rest.
+    pub(in crate::partition) fn note_end(
+        &mut self,
+        cx: &Cx,
+        datacenter: DatacenterId,
+        end: Position,
+        time: LogicalTime,
+    ) {
+        let Some(catch_up) = &mut self.catch_up else { return };
+        if !catch_up.unheard.remove(&datacenter) {
+            return;
+        }
+        catch_up.ends.insert(datacenter, end);
+        // A time that is not believed has not moved the clock.
+        if time <= cx.clock.latest() {
+            catch_up.ended_at.insert(datacenter, time);
+            self.on_heartbeat(datacenter, end, time);
+        }
+    }
+
+    /// Their coordinator needs nothing more of these: what it said before is not executed again.
+    pub(crate) fn forget_told(&mut self, operations: &[OperationId]) {
+        let Some(catch_up) = &mut self.catch_up else { return };
+        let done: BTreeSet<OperationId> = catch_up
+            .told
+            .iter()
+            .filter_map(|message| match message {
+                Message::Commit { transaction, decision } if operations.contains(&decision.operation) => {
+                    Some(*transaction)
+                }
+                _ => None,
+            })
+            .collect();
+        catch_up.prepared.retain(|transaction, _| !done.contains(transaction));
+        catch_up.told.retain(|message| match message {
+            Message::Prepare { transaction, .. } | Message::Commit { transaction, .. } => {
+                !done.contains(transaction)
+            }
+            _ => true,
+        });
+    }
+}
+
+impl Executor<'_> {
+    fn take_up_local_parts(&mut self) {
+        let Some(catch_up) = &mut self.others.catch_up else { return };
+        catch_up.placed = true;
+        let (prepared, told) = (std::mem::take(&mut catch_up.prepared), std::mem::take(&mut catch_up.told));
+        self.transactions.take_up_prepared(self.cx, self.others, self.keyspaces, prepared);
+        let (asked, decided): (Vec<Message>, Vec<Message>) =
+            told.into_iter().partition(|message| matches!(message, Message::Prepare { .. }));
+        let times: BTreeMap<OperationId, LogicalTime> = decided
+            .iter()
+            .filter_map(|message| match message {
+                Message::Commit { transaction, decision } => Some((*transaction, decision.at)),
+                _ => None,
+            })
+            .collect();
+        for message in asked {
+            if let Message::Prepare { transaction, keyspace, part } = message {
+                self.visibility().prepare(transaction, keyspace, part, times.get(&transaction).copied());
+            }
+        }
+        // All get their times before any is executed: what changes one row takes effect in the order of time.
+        for message in decided {
+            if let Message::Commit { transaction, decision } = message {
+                self.transactions.place_decided(self.cx, self.others, self.keyspaces, transaction, decision);
+            }
+        }
+        self.settle();
+    }
+}
+
+impl Partition {
+    pub(in crate::partition) fn on_message_catching_up(&mut self, envelope: Envelope) {
+        // A slice is read for a session too.
+        let session = matches!(envelope.from, Address::Core { .. });
+        let session = session || matches!(envelope.message, Message::ReadSlice { .. });
+        if session && !is_about_dependencies(&envelope.message) {
+            return self.refuse_for_now(&envelope);
+        }
+        let of_local = match &envelope.message {
+            Message::Prepare { transaction, .. } | Message::Commit { transaction, .. } => {
+                transaction.datacenter == self.cx.datacenter
+            }
+            _ => false,
+        };
+        match &mut self.others.catch_up {
+            Some(catch_up) if of_local && !catch_up.placed => catch_up.told.push(envelope.message),
+            _ => self.take(envelope),
+        }
+        self.finish_catching_up();
+    }
+
+    /// Goes on with local transactions when all that is known to come has come, and serves when it is applied.
+    ///
+    /// The first does not wait for the second: a replicated transaction may wait for a part that its origin lost and
+    /// executes again only when it has caught up itself, with us.
+    pub(in crate::partition) fn finish_catching_up(&mut self) {
+        if !matches!(self.stage, Stage::Serving) {
+            return;
+        }
+        let Some(catch_up) = &self.others.catch_up else { return };
+        if !catch_up.unheard.is_empty() || !catch_up.silent.is_empty() {
+            return;
+        }
+        let received = |(datacenter, end): (&DatacenterId, &Position)| {
+            self.others
+                .replication
+                .receivers
+                .get(datacenter)
+                .is_none_or(|receiver| receiver.received() >= *end)
+        };
+        if !catch_up.placed && catch_up.ends.iter().all(received) {
+            self.executor().take_up_local_parts();
+        }
+        let Some(catch_up) = &self.others.catch_up else { return };
+        let applied = |(datacenter, end): (&DatacenterId, &Position)| {
+            self.others.replication.applied.set(*datacenter).map(|set| set.watermark).unwrap_or_default()
+                >= *end
+        };
+        if !catch_up.placed
+            || !catch_up.ends.iter().all(applied)
+            || !self.peers.knows_what_was_stable(&self.others, catch_up)
+        {
+            return;
+        }
+        let records = catch_up.records;
+        self.others.catch_up = None;
+        self.keyspaces.forget_past(&mut self.cx);
+        // What was taken back was logged before the others' time was known again.
+        self.others.stable_time.times.logged = None;
+        self.others.stable_time.times.log_times(&mut self.cx);
+        self.durability.caught_up = Some(Lsn(self.cx.journal.log_end()));
+        self.durability.mark_caught_up(&mut self.cx);
+        self.cx.trace(Trace::PartitionReady { partition: self.cx.id, records });
+    }
+}

@@ -1,0 +1,180 @@
+//! What comes before the log is read, or before its lost tail is back: kept in order, and taken up when the partition can.
+//!
+//! Partitions of this datacenter say again what they are not answered: what comes of them is kept. What other
+//! datacenters say of themselves they say
+//! again and again, for as long as a lost tail is waited for: of that the latest is kept. They send no entries before
+//! they were asked to; what
+//! comes of such beyond a bound is dropped, and asked for when the partition serves.
+//! Sessions are refused at once (`LOADING`): a start may take long, and their clients can ask again. Only what a
+//! session asks about a
+//! past that it takes over is kept, up to a bound in bytes.
+
+use crate::partition::Partition;
+use crate::partition::recovery::regain::is_about_dependencies;
+use bytes::Bytes;
+use ensue_types::limits;
+use ensue_wire::{Address, Envelope, Message};
+use std::collections::VecDeque;
+
+/// Messages in the order in which they came.
+#[derive(Clone, Debug, Default)]
+pub(in crate::partition) struct Early {
+    waiting: VecDeque<Envelope>,
+    /// What those of sessions take.
+    session_bytes: usize,
+    /// What entries of other datacenters take.
+    entry_bytes: usize,
+}
+
+impl Early {
+    /// Keeps a message; gives it back if what sessions asked takes too much already.
+    pub(crate) fn keep(&mut self, envelope: Envelope) -> Option<Envelope> {
+        if is_of_session(&envelope) {
+            if self.session_bytes >= limits::EARLY_BYTES_MAX {
+                return Some(envelope);
+            }
+            self.session_bytes += bytes_of(&envelope.message);
+        }
+        self.waiting.push_back(envelope);
+        None
+    }
+
+    /// Keeps what another datacenter says, in place of what it said of the same before.
+    fn keep_foreign(&mut self, envelope: Envelope) {
+        match entry_bytes_of(&envelope.message) {
+            0 => {
+                let is_older = |old: &Envelope| {
+                    old.from == envelope.from && is_of_the_same(&old.message, &envelope.message)
+                };
+                self.waiting.retain(|waiting| !is_older(waiting));
+            }
+            bytes if self.entry_bytes + bytes > limits::EARLY_BYTES_MAX => return,
+            bytes => self.entry_bytes += bytes,
+        }
+        self.waiting.push_back(envelope);
+    }
+
+    /// Drops what is not to be taken up.
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(&Envelope) -> bool) {
+        self.waiting.retain(is_kept);
+        let of_sessions = self.waiting.iter().filter(|envelope| is_of_session(envelope));
+        self.session_bytes = of_sessions.map(|envelope| bytes_of(&envelope.message)).sum();
+        self.entry_bytes = self.waiting.iter().map(|envelope| entry_bytes_of(&envelope.message)).sum();
+    }
+}
+
+impl Partition {
+    /// The log is not read yet: who can ask again is told so.
+    pub(in crate::partition) fn on_message_reading(&mut self, envelope: Envelope) {
+        let is_read = matches!(envelope.message, Message::ReadSlice { .. });
+        let is_asked = is_of_session(&envelope) && !is_about_dependencies(&envelope.message);
+        if is_read || is_asked {
+            return self.refuse_loading(&envelope);
+        }
+        self.keep_early(envelope);
+    }
+
+    fn refuse_loading(&mut self, envelope: &Envelope) {
+        let reason = format!("LOADING partition {} is still reading its log; try again later", self.cx.id);
+        self.refuse(envelope, &reason);
+    }
+
+    /// It cannot be taken yet.
+    pub(in crate::partition) fn keep_early(&mut self, envelope: Envelope) {
+        if envelope.from.datacenter() != self.cx.datacenter {
+            return self.peers.early.keep_foreign(envelope);
+        }
+        if let Some(envelope) = self.peers.early.keep(envelope) {
+            self.refuse_loading(&envelope);
+        }
+    }
+
+    /// Begins to serve, or to refuse: what came early is taken now.
+    pub(in crate::partition) fn take_early(&mut self) {
+        for envelope in std::mem::take(&mut self.peers.early).waiting {
+            self.on_message(self.cx.now, envelope);
+        }
+    }
+}
+
+fn is_of_session(envelope: &Envelope) -> bool {
+    matches!(envelope.from, Address::Core { .. })
+}
+
+/// Bytes of the entries that come with a message.
+fn entry_bytes_of(message: &Message) -> usize {
+    let (Message::StreamEntries { entries, .. }
+    | Message::PassedOn { entries, .. }
+    | Message::Regained { entries, .. }) = message
+    else {
+        return 0;
+    };
+    let each = entries.iter().map(|entry| entry.len() + size_of::<Bytes>());
+    size_of::<Envelope>() + each.sum::<usize>()
+}
+
+/// Whether a datacenter says of the same thing how it is now.
+fn is_of_the_same(old: &Message, new: &Message) -> bool {
+    match (old, new) {
+        (Message::Dead { datacenter: old, .. }, Message::Dead { datacenter: new, .. }) => old == new,
+        (Message::PassOn { origin: old, .. }, Message::PassOn { origin: new, .. }) => old == new,
+        (old, new) => std::mem::discriminant(old) == std::mem::discriminant(new),
+    }
+}
+
+/// What a session's message takes in memory, but for small change.
+fn bytes_of(message: &Message) -> usize {
+    let asked = match message {
+        Message::CheckDependencies { dependencies, .. } => size_of_val(dependencies.as_slice()),
+        _ => 0,
+    };
+    size_of::<Envelope>() + asked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ensue_types::{DatacenterId, Incarnation, LogicalTime, PartitionId, Position};
+
+    fn keep(early: &mut Early, message: Message) {
+        let at = |datacenter| Address::Partition {
+            datacenter: DatacenterId(datacenter),
+            partition: PartitionId(0),
+        };
+        let envelope = Envelope { from: at(1), to: at(0), time: LogicalTime::ZERO, message };
+        early.keep_foreign(envelope);
+    }
+
+    #[test]
+    fn of_what_a_datacenter_says_of_itself_the_latest_is_kept() {
+        let mut early = Early::default();
+        for number in 0..1_000 {
+            keep(&mut early, Message::Heartbeat { end: Position(number) });
+            keep(&mut early, Message::AskTime);
+            let (datacenter, time) = (DatacenterId(2 + number as u8 % 2), LogicalTime(number));
+            keep(&mut early, Message::Dead { datacenter, received: Position(number), time });
+        }
+        let said: Vec<Message> =
+            std::mem::take(&mut early).waiting.into_iter().map(|envelope| envelope.message).collect();
+        let dead = |datacenter, number| Message::Dead {
+            datacenter: DatacenterId(datacenter),
+            received: Position(number),
+            time: LogicalTime(number),
+        };
+        let heartbeat = Message::Heartbeat { end: Position(999) };
+        assert_eq!(said, [dead(2, 998), heartbeat, Message::AskTime, dead(3, 999)]);
+    }
+
+    #[test]
+    fn entries_that_nobody_asked_for_are_kept_up_to_a_bound() {
+        let mut early = Early::default();
+        for number in 1..=100 {
+            let entries = vec![Bytes::from(vec![0; 1 << 20])];
+            let first = Position(number);
+            keep(&mut early, Message::StreamEntries { incarnation: Incarnation(1), first, entries });
+        }
+        let kept = std::mem::take(&mut early).waiting.len();
+        assert!((10..=limits::EARLY_BYTES_MAX >> 20).contains(&kept), "{kept}");
+        assert_eq!(early.entry_bytes, 0);
+    }
+}

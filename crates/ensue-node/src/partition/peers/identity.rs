@@ -1,0 +1,610 @@
+//! On which directory this partition runs, which directories the other datacenters' partitions run on, and which of
+//! them are refused.
+//!
+//! A partition's directory has a random identity, made at its first start. The first message on a link to another
+//! datacenter is an introduction: it names the sender's directory, the receiver's as the sender knows it, and how much
+//! of the receiver's stream the sender has. The receiver compares:
+//!
+//! - The sender's directory is not the one known here: the sender started with an empty or foreign directory. It is
+//!   refused: nothing of it is taken and nothing is sent to it, until it introduces itself with the known directory.
+//!   Everybody else is served.
+//! - The sender has received more of this partition's stream than there is here, or another entry at a position: this
+//!   directory is an old copy, or has lost the end of its log. The partition stops, for what it would write from here
+//!   on would take positions that are taken. Only a proof counts (`DirectoryId::proof`): a peer's mistake must not stop
+//!   a healthy partition.
+//! - The sender's stream ends before what was received of it here: the sender is the old copy. It is refused until it
+//!   has recovered.
+//!
+//! What a peer claims or requests without ground (acknowledgements of what was never sent, entries that the log no
+//! longer has) refuses it, too. A refusal is counted, logged and shown; it ends with a valid introduction, or by an
+//! operator (`CAUSAL READMIT`). What to do about an empty directory is `joining`'s.
+
+use super::Peers;
+use crate::partition::Partition;
+use crate::partition::cx::Cx;
+use crate::partition::failover::dead::Dead;
+use crate::partition::others::Others;
+use crate::partition::persistence::Persistence;
+use crate::partition::recovery::joining::REQUEST_INTERVAL_US;
+use crate::partition::recovery::recover::Stage;
+use crate::trace::Trace;
+use bytes::Bytes;
+use ensue_store::layout;
+use ensue_store::record::Record;
+use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, Position, Reply, Rule};
+use ensue_wire::{Address, Introduction, Message, PeerStage};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The directories of a partition in all datacenters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Identity {
+    pub(in crate::partition) own: DirectoryId,
+    peers: BTreeMap<DatacenterId, Peer>,
+    /// Why nothing is exchanged with a datacenter.
+    refused: BTreeMap<DatacenterId, String>,
+    /// Datacenters that say that they know another directory of this partition.
+    denied_by: BTreeSet<DatacenterId>,
+    /// Datacenters whose introduction said that they cannot take part yet.
+    absent: BTreeMap<DatacenterId, PeerStage>,
+    /// Datacenters that are recovering, from an empty directory perhaps: they may request everything that the log
+    /// still has.
+    recovering: BTreeMap<DatacenterId, Lacking>,
+    /// Datacenters that have introduced themselves to this process, and agree with what is here.
+    heard: BTreeSet<DatacenterId>,
+    /// Datacenters that are refused for what they say of third ones, which may turn out.
+    unsure: BTreeSet<DatacenterId>,
+    /// Datacenters whose word about third ones counts no longer: an operator said so.
+    vouched: BTreeSet<DatacenterId>,
+    /// How often a datacenter was refused.
+    pub(in crate::partition) refusals: u64,
+    /// The end of the own stream when this process began to serve.
+    pub(in crate::partition) opened_at: Position,
+    /// The incarnation in which the log was that this process has read.
+    pub(in crate::partition) read_in: Incarnation,
+    /// This process began with an empty directory in the place of one that was lost.
+    pub(in crate::partition) rejoined: bool,
+    /// Introductions sent, for the one timer of a partition that waits for answers.
+    pub(in crate::partition) next_request_us: u64,
+}
+
+/// How far a datacenter that recovers has this one's stream and its own.
+#[derive(Clone, Copy, Debug)]
+struct Lacking {
+    received: Position,
+    end: Position,
+}
+
+/// The same partition of another datacenter.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    directory: DirectoryId,
+    /// The time of the last entry received from it.
+    last: LogicalTime,
+}
+
+/// What an introduction shows.
+pub(in crate::partition) enum Finding {
+    Valid,
+    /// Something is wrong with the sender.
+    Refuse(String),
+    /// The sender has heard of what would make this directory an old copy.
+    Unsure(String),
+    /// Something is wrong with this directory: entries of its own stream are missing here.
+    Short(String),
+    /// The same, and entries were written since at positions that were taken.
+    Forked(String),
+}
+
+impl Identity {
+    /// Derives the identity of a directory that is new from the random number of this start.
+    pub(crate) fn draw(seed: u128, datacenter: DatacenterId, partition: u16) -> DirectoryId {
+        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+        let mix = |hash: u128, byte: u8| (hash ^ u128::from(byte)).wrapping_mul(PRIME);
+        let bytes = partition.to_le_bytes().into_iter().chain([datacenter.0]);
+        DirectoryId(bytes.fold(seed, mix) | 1)
+    }
+
+    /// What the log or a checkpoint says.
+    pub(crate) fn restore(&mut self, datacenter: DatacenterId, directory: DirectoryId, last: LogicalTime) {
+        let peer = self.peers.entry(datacenter).or_insert(Peer { directory, last });
+        *peer = Peer { directory, last: peer.last.max(last) };
+    }
+
+    /// An entry was received, or was read from the log as received.
+    pub(in crate::partition) fn note_received(&mut self, datacenter: DatacenterId, time: LogicalTime) {
+        self.peers.entry(datacenter).or_insert(Peer { directory: DirectoryId::UNKNOWN, last: time }).last =
+            time;
+    }
+
+    /// What a checkpoint must hold.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
+        self.peers.iter().map(|(&datacenter, peer)| Record::Peer {
+            datacenter,
+            directory: peer.directory,
+            last: peer.last,
+        })
+    }
+
+    fn known(&self, datacenter: DatacenterId) -> DirectoryId {
+        self.peers.get(&datacenter).map(|peer| peer.directory).unwrap_or_default()
+    }
+
+    /// Why a datacenter is refused.
+    pub(crate) fn refusal(&self, datacenter: DatacenterId) -> Option<&str> {
+        self.refused.get(&datacenter).map(String::as_str)
+    }
+
+    /// Whether a message of another datacenter may be taken.
+    pub(crate) fn admits(&self, datacenter: DatacenterId, message: &Message) -> bool {
+        if self.refused.is_empty() && self.absent.is_empty() {
+            return true;
+        }
+        match message {
+            Message::Introduce(_) => true,
+            Message::Regain { .. } => !self.refused.contains_key(&datacenter),
+            _ => !self.refused.contains_key(&datacenter) && !self.absent.contains_key(&datacenter),
+        }
+    }
+
+    /// Whether the log must keep everything that it has, for a datacenter that recovers.
+    pub(in crate::partition) fn keeps_the_log(&self, failed: &Dead) -> bool {
+        self.recovering.keys().any(|datacenter| !failed.contains(*datacenter))
+    }
+
+    /// The link is down: the next one begins with an introduction.
+    pub(crate) fn on_link_down(&mut self, datacenter: DatacenterId) {
+        self.absent.remove(&datacenter);
+    }
+}
+
+impl Identity {
+    fn other_entry(&self, cx: &Cx, name: &str, received: Position) -> String {
+        format!(
+            "{name} has received another entry at position {received} of this partition's stream than the one here: {}",
+            self.fork_advice(cx)
+        )
+    }
+
+    /// Whether anything was written since this process began to serve.
+    fn has_written(&self, cx: &Cx) -> bool {
+        cx.position > self.opened_at
+    }
+
+    fn fork_advice(&self, cx: &Cx) -> String {
+        format!(
+            "the directory is an old copy, and {} writes were taken on it since position {}, which nobody else will \
+             take. Put the directory away (`ensue fsck DIR --writes-after {}:{}` lists them) and put the newest one \
+             back, or start with an empty one",
+            cx.position.0.saturating_sub(self.opened_at.0),
+            self.opened_at,
+            cx.id.0,
+            self.opened_at
+        )
+    }
+}
+
+impl Cx {
+    /// The time of the own entry at a position, if it is in memory.
+    fn own_time_at(&self, position: Position) -> Option<LogicalTime> {
+        let bytes = self.journal.entry_in_memory(position)?;
+        layout::decode_entry(&bytes).ok().map(|entry| entry.stamp.time)
+    }
+}
+
+impl Others {
+    /// How far third datacenters have applied the stream of this one, as they said.
+    pub(in crate::partition) fn applied_elsewhere(&self, origin: DatacenterId) -> Position {
+        let thirds = self.living().filter(|third| *third != origin);
+        let applied = thirds
+            .filter_map(|third| self.replication.senders.get(&third))
+            .map(|third| third.applied(origin).1);
+        applied.max().unwrap_or_default()
+    }
+}
+
+impl Peers {
+    /// Whether everything can be sent that a datacenter lacks which has said that it recovers. It is a promise: a
+    /// checkpoint under way may yet give up the beginning of the log, a later one does not.
+    fn has_what_is_lacking(
+        &self,
+        cx: &Cx,
+        others: &Others,
+        durability: &Persistence,
+        datacenter: DatacenterId,
+    ) -> bool {
+        let Some(lacking) = self.identity.recovering.get(&datacenter) else { return false };
+        let of_theirs = others
+            .replication
+            .receivers
+            .get(&datacenter)
+            .map(|receiver| receiver.received())
+            .unwrap_or_default();
+        let has_own = cx.position <= lacking.received || {
+            // What was lost in between is passed over.
+            let next = others.replication.applied.next(cx.datacenter, lacking.received);
+            cx.journal.has_own_after(lacking.received, next)
+        };
+        let has_theirs = of_theirs <= lacking.end || {
+            let next = others.replication.applied.next(datacenter, lacking.end);
+            cx.journal.has_received_after(datacenter, next)
+        };
+        has_own && has_theirs && durability.writer.is_none()
+    }
+
+    /// Whoever recovers was told what the log has, or will be. Nothing of that is given up before it has recovered, and
+    /// what it had synced before it lost it counts no longer.
+    pub(in crate::partition) fn keep_the_log_for(
+        &mut self,
+        cx: &mut Cx,
+        others: &Others,
+        datacenter: DatacenterId,
+        theirs: &Introduction,
+    ) {
+        if theirs.stage == PeerStage::Serving || others.failover.dead.contains(datacenter) {
+            self.identity.recovering.remove(&datacenter);
+        } else {
+            let lacking = Lacking { received: theirs.received, end: theirs.end };
+            self.identity.recovering.insert(datacenter, lacking);
+        }
+        if let (true, Some(log)) = (theirs.stage != PeerStage::Serving, &cx.journal.log) {
+            cx.journal.stream_floor = log.first();
+        }
+    }
+
+    /// Compares what another datacenter says with what is here.
+    fn judge_introduction(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        datacenter: DatacenterId,
+        theirs: &Introduction,
+    ) -> Finding {
+        let name = cx.name_of(datacenter);
+        let stream = (cx.datacenter, cx.id);
+        let is_about_us = theirs.known != DirectoryId::UNKNOWN;
+        if is_about_us && theirs.proof != theirs.known.proof(stream, theirs.received, theirs.last) {
+            return Finding::Refuse(format!(
+                "{name} contradicts itself in what it says of this partition's stream"
+            ));
+        }
+        let denies = is_about_us && theirs.known != self.identity.own;
+        if denies && self.is_denied_by_all(others, datacenter) {
+            return Finding::Forked(format!(
+                "REJOIN {name} knows another directory of partition {} ({}) than this one, and so does every other \
+                 datacenter: this one is of another cluster, was exchanged, or was started empty by an operator's word \
+                 (first-start alone). Put the right one back; if it is lost, start with an empty directory and without \
+                 that word",
+                cx.id, theirs.known
+            ));
+        }
+        let known = self.identity.known(datacenter);
+        if known != DirectoryId::UNKNOWN && known != theirs.directory {
+            return Finding::Refuse(format!(
+                "{name} runs this partition on another directory ({}) than the one known here ({known}): it was started \
+                 with an empty, foreign or exchanged one. Put the right one back, or, if it is lost, see CAUSAL DEAD",
+                theirs.directory
+            ));
+        }
+        if denies {
+            return Finding::Refuse(format!(
+                "{name} knows another directory of this partition ({}) than the one that is served ({}), and others \
+                 have not said so: see which of the two was exchanged or started empty, and put the right directory \
+                 back",
+                theirs.known, self.identity.own
+            ));
+        }
+        let received = others
+            .replication
+            .receivers
+            .get(&datacenter)
+            .map(|receiver| receiver.received())
+            .unwrap_or_default();
+        if theirs.stage == PeerStage::Serving
+            && theirs.end < received
+            && !others.failover.dead.contains(datacenter)
+        {
+            return Finding::Refuse(format!(
+                "{name} has its own stream up to position {} only, and {received} was received from it: it runs on an \
+                 old copy of its directory, or lost the end of its log. Start it again when it has stopped",
+                theirs.end
+            ));
+        }
+        match self.judge_received(cx, others, datacenter, is_about_us, theirs) {
+            Finding::Valid => self.judge_hearsay(cx, others, datacenter, theirs),
+            finding => finding,
+        }
+    }
+
+    /// The sender has heard that a third datacenter has more of this stream than there is here. That proves nothing: a
+    /// peer's mistake must not stop a partition. But if it is so, what is written here must not reach the sender: it
+    /// would take the places of what the sender has yet to receive. The third one will say.
+    fn judge_hearsay(
+        &self,
+        cx: &Cx,
+        others: &Others,
+        datacenter: DatacenterId,
+        theirs: &Introduction,
+    ) -> Finding {
+        let is_open = |third: &DatacenterId| *third != datacenter && !self.identity.heard.contains(third);
+        let open: Vec<DatacenterId> = others.living().filter(is_open).collect();
+        // Who has not introduced itself to this process has nothing that this process has written.
+        let nobody_else = others.living().count() == open.len() + 1;
+        let known = if nobody_else { self.identity.opened_at } else { cx.position };
+        if theirs.elsewhere <= known
+            || open.is_empty()
+            || self.identity.vouched.contains(&datacenter)
+            || !Rule::HearWhatOthersHave.holds()
+        {
+            return Finding::Valid;
+        }
+        let names: Vec<String> = open.into_iter().map(|third| cx.name_of(third)).collect();
+        let (name, names) = (cx.name_of(datacenter), names.join(" or "));
+        Finding::Unsure(format!(
+            "{name} has heard that {names} has this partition's stream up to {}, and the log here ended at {}: the \
+             directory may be an old copy, and nothing is exchanged with {name} before {names} can be asked. Put the \
+             newest directory back, or heal the links; if {names} is lost, say CAUSAL DEAD for it, and if you know \
+             better, CAUSAL READMIT {name}",
+            theirs.elsewhere, known
+        ))
+    }
+
+    /// The sender knows another directory of this datacenter; says whether everybody does. It may be the sender that
+    /// runs on a foreign one: one that says so alone stops nobody who has met it, nor does one that has agreed since
+    /// this process began.
+    fn is_denied_by_all(&mut self, others: &Others, datacenter: DatacenterId) -> bool {
+        if self.identity.heard.contains(&datacenter) {
+            return false;
+        }
+        self.identity.denied_by.insert(datacenter);
+        let has_met = self.identity.known(datacenter) != DirectoryId::UNKNOWN;
+        let leaves = Rule::LeaveAForeignDirectory.holds() && others.living().count() > 1;
+        others.living().all(|other| self.identity.denied_by.contains(&other)) && (leaves || !has_met)
+    }
+
+    /// The sender knows this directory, or none: compares the stream.
+    fn judge_received(
+        &self,
+        cx: &mut Cx,
+        others: &mut Others,
+        datacenter: DatacenterId,
+        is_about_us: bool,
+        theirs: &Introduction,
+    ) -> Finding {
+        let name = &cx.name_of(datacenter);
+        let (received, end) = (theirs.received, cx.position);
+        if !Rule::NoticeAnOldCopy.holds() {
+            return Finding::Valid;
+        }
+        if received > end {
+            if !is_about_us {
+                return Finding::Refuse(format!(
+                    "{name} says that it has received this partition's stream up to {received}, which ends at {end}"
+                ));
+            }
+            let missing = format!(
+                "{name} has received this partition's stream up to {received}, and the log here ends at {end}: "
+            );
+            return match self.identity.has_written(cx) {
+                true => Finding::Forked(missing + &self.identity.fork_advice(cx)),
+                false => Finding::Short(missing + SHORT_ADVICE),
+            };
+        }
+        let is_lost = others.replication.applied.set(cx.datacenter).is_some_and(|set| set.is_lost(received));
+        if !is_about_us || is_lost || received <= self.identity.opened_at {
+            return Finding::Valid;
+        }
+        match cx.own_time_at(received) {
+            Some(time) if time != theirs.last => {
+                Finding::Forked(self.identity.other_entry(cx, name, received))
+            }
+            Some(_) => Finding::Valid,
+            None => {
+                // The partition goes on while the log is read: it did so before the link was up, too.
+                cx.journal.read_to_compare(datacenter, received, theirs.last);
+                others.replication.read_old_entries(cx);
+                Finding::Valid
+            }
+        }
+    }
+}
+
+impl Others {
+    /// An operator wants a refused datacenter to be looked at again, which follows when this command is done.
+    pub(in crate::partition) fn execute_readmit(&mut self, cx: &Cx, name: &Bytes) -> Reply {
+        let Some(datacenter) = cx.config.topology.datacenter_named(name) else {
+            return Reply::error("ERR there is no datacenter of this name");
+        };
+        self.readmitted.push(datacenter);
+        Reply::OK
+    }
+}
+
+impl Partition {
+    /// The message with which everything between two datacenters begins.
+    pub(in crate::partition) fn introduce(&mut self, datacenter: DatacenterId, asks: bool) {
+        let stage = match &self.stage {
+            Stage::Joining(_) => PeerStage::Joining,
+            Stage::Regaining(_) => PeerStage::Recovering,
+            _ => PeerStage::Serving,
+        };
+        let received = self
+            .others
+            .replication
+            .receivers
+            .get(&datacenter)
+            .map(|receiver| receiver.received())
+            .unwrap_or_default();
+        let peer = self.peers.identity.peers.get(&datacenter).copied();
+        let known = self.peers.identity.known(datacenter);
+        let last = peer.map(|peer| peer.last).unwrap_or_default();
+        let introduction = Introduction {
+            directory: self.peers.identity.own,
+            stage,
+            known,
+            received,
+            last,
+            proof: known.proof((datacenter, self.cx.id), received, last),
+            applied: self
+                .others
+                .replication
+                .applied
+                .set(datacenter)
+                .map(|set| set.watermark)
+                .unwrap_or_default(),
+            end: self.cx.position,
+            elsewhere: self.others.applied_elsewhere(datacenter),
+            is_whole: self.peers.has_what_is_lacking(&self.cx, &self.others, &self.durability, datacenter),
+            asks,
+        };
+        let to = Address::Partition { datacenter, partition: self.cx.id };
+        self.cx.send(to, Message::Introduce(introduction));
+    }
+
+    /// Introduces this partition, and requests the stream.
+    pub(in crate::partition) fn greet(&mut self, datacenter: DatacenterId) {
+        self.introduce(datacenter, false);
+        if self.peers.identity.refusal(datacenter).is_none() {
+            self.visibility().resume_stream(datacenter);
+        }
+        // One that is refused may wait for the dead.
+        self.visibility().tell_of_the_dead_again(datacenter);
+    }
+
+    /// Another datacenter's partition says who it is.
+    pub(in crate::partition) fn on_introduce(
+        &mut self,
+        datacenter: DatacenterId,
+        introduction: &Introduction,
+    ) {
+        if !self.others.replication.senders.contains_key(&datacenter) {
+            return self.cx.trace(Trace::Refused { what: "an introduction of no datacenter" });
+        }
+        self.peers.keep_the_log_for(&mut self.cx, &self.others, datacenter, introduction);
+        let finding = self.peers.judge_introduction(&mut self.cx, &mut self.others, datacenter, introduction);
+        match finding {
+            Finding::Valid => self.accept_peer(datacenter, introduction),
+            Finding::Refuse(reason) => self.refuse_peer(datacenter, reason),
+            Finding::Unsure(reason) => {
+                self.refuse_peer(datacenter, reason);
+                self.peers.identity.unsure.insert(datacenter);
+            }
+            Finding::Short(reason) => return self.stop_short(reason),
+            Finding::Forked(reason) => return self.stop_forked(reason),
+        }
+        if introduction.asks {
+            self.greet(datacenter);
+        }
+    }
+
+    /// Asks those again whose word about third datacenters is not verified yet.
+    pub(in crate::partition) fn ask_the_unsure(&mut self) {
+        if self.peers.identity.unsure.is_empty()
+            || self.cx.now.monotonic_us < self.peers.identity.next_request_us
+        {
+            return;
+        }
+        self.peers.identity.next_request_us = self.cx.now.monotonic_us + REQUEST_INTERVAL_US;
+        let unsure: Vec<DatacenterId> = self.peers.identity.unsure.iter().copied().collect();
+        unsure.into_iter().for_each(|datacenter| self.introduce(datacenter, true));
+    }
+
+    /// The own entry that another datacenter has received was read from the log.
+    pub(in crate::partition) fn compare_with(
+        &mut self,
+        datacenter: DatacenterId,
+        last: LogicalTime,
+        read: &[(Position, Bytes)],
+    ) {
+        let Some((position, bytes)) = read.first() else { return };
+        if layout::decode_entry(bytes).is_ok_and(|entry| entry.stamp.time != last) {
+            let reason = self.peers.identity.other_entry(&self.cx, &self.cx.name_of(datacenter), *position);
+            self.stop_forked(reason);
+        }
+    }
+
+    /// The sender is who it was, and its claims agree with what is here.
+    fn accept_peer(&mut self, datacenter: DatacenterId, theirs: &Introduction) {
+        if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
+            sender.on_introduced(theirs.received);
+        }
+        self.peers.identity.denied_by.remove(&datacenter);
+        self.peers.identity.unsure.remove(&datacenter);
+        let was_refused = self.peers.identity.refused.remove(&datacenter).is_some();
+        if was_refused {
+            self.cx.trace(Trace::PeerReadmitted { partition: self.cx.id, datacenter });
+        }
+        if theirs.stage != PeerStage::Serving {
+            self.peers.identity.absent.insert(datacenter, theirs.stage);
+            if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
+                sender.on_link_down();
+            }
+            return;
+        }
+        self.peers.identity.heard.insert(datacenter);
+        let was_absent = self.peers.identity.absent.remove(&datacenter).is_some();
+        if self.peers.identity.known(datacenter) == DirectoryId::UNKNOWN {
+            let last = self.peers.identity.peers.get(&datacenter).map(|peer| peer.last).unwrap_or_default();
+            let directory = theirs.directory;
+            self.peers.identity.restore(datacenter, directory, last);
+            if self.cx.journal.log.is_some() {
+                self.cx.journal.log(&Record::Peer { datacenter, directory, last });
+            }
+        }
+        if (was_refused || was_absent) && !theirs.asks {
+            self.greet(datacenter);
+        }
+    }
+
+    /// Nothing is exchanged with a datacenter any more, until it introduces itself with what agrees.
+    pub(in crate::partition) fn refuse_peer(&mut self, datacenter: DatacenterId, reason: String) {
+        if !Rule::RefuseThePeerAlone.holds() {
+            return self.stop(reason);
+        }
+        if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
+            sender.on_link_down();
+        }
+        self.others.replication.paused.remove(&datacenter);
+        self.peers.identity.unsure.remove(&datacenter);
+        self.peers.identity.refusals += 1;
+        let before = self.peers.identity.refused.insert(datacenter, reason.clone());
+        if before.as_ref() != Some(&reason) {
+            self.cx.trace(Trace::PeerRefused { partition: self.cx.id, datacenter, reason });
+        }
+    }
+
+    /// Looks again at the refused datacenters that an operator readmitted.
+    pub(crate) fn readmit(&mut self) {
+        for datacenter in std::mem::take(&mut self.others.readmitted) {
+            if self.peers.identity.refused.remove(&datacenter).is_some() {
+                self.cx.trace(Trace::PeerReadmitted { partition: self.cx.id, datacenter });
+            }
+            self.peers.identity.vouched.insert(datacenter);
+            self.introduce(datacenter, true);
+        }
+    }
+
+    /// The end of the own log was lost though it was taken for whole, as when a file system is mounted again after an
+    /// error: the next start recovers it from the other datacenters.
+    fn stop_short(&mut self, reason: String) {
+        // A checkpoint under way must not be named before it is whole; then the next stop marks it.
+        let marked = match (&mut self.durability.superblock, &self.durability.writer) {
+            (Some(superblock), None) => Some(superblock.mark_tail_lost(self.cx.config.boot_id)),
+            _ => None,
+        };
+        self.stop(reason);
+        self.cx.disk_ops.extend(marked);
+    }
+
+    /// The directory is not the datacenter's newest, and was written to: it must not be served by a next start either.
+    fn stop_forked(&mut self, reason: String) {
+        let marked = match (&mut self.durability.superblock, &self.durability.writer) {
+            (Some(superblock), None) => Some(superblock.mark_not_admitted()),
+            _ => None,
+        };
+        self.stop(reason);
+        self.cx.disk_ops.extend(marked);
+    }
+}
+
+const SHORT_ADVICE: &str = "its end was lost, as by an error of the disk before it was synced, or the directory is an old copy. \
+                            Start the process again: then the partition takes back what the other datacenters have";

@@ -1,0 +1,251 @@
+//! Checkpoints: the rows written aside while writes go on, so that the log before them may go.
+//!
+//! A checkpoint walks the slots of every keyspace in slices. A row visited late may hold what the log has later;
+//! merging the log on top does no harm. It begins its replay at the oldest record that anyone still needs: one that a
+//! restart needs, or one that some datacenter has not synced. It counts only when the log is durable up to where it
+//! stood at the end of the walk: a write that the log could still lose must not be in it.
+
+use super::Persistence;
+use crate::partition::Partition;
+use crate::partition::cx::Cx;
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::others::Others;
+use crate::partition::transactions::Transactions;
+use crate::trace::Trace;
+use ensue_branch::Branches;
+use ensue_store::checkpoint::CheckpointWriter;
+use ensue_store::disk::DiskDone;
+use ensue_store::image::{self, PartitionImage, StreamImage};
+use ensue_store::keyspace::Keyspace;
+use ensue_store::log::Lsn;
+use ensue_types::{DatacenterId, KeyspaceId, Rule};
+
+/// Rows of one slice: a turn is held up no longer than this takes.
+const SLICE_ROWS: usize = 512;
+/// Bytes that may wait for the disk before the next slice.
+const QUEUED_BYTES_MAX: usize = 1 << 20;
+
+/// Where the walk over the rows stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Walk {
+    keyspace: usize,
+    slot: usize,
+    /// Behind all rows: the keyspace and the hash of the key that comes next of those with branches.
+    branch: Option<(u8, u32)>,
+    pub(in crate::partition) done: bool,
+    /// The end of the log when the last row was written: the checkpoint may hold whatever was logged before.
+    pub(in crate::partition) end: Lsn,
+    pub(in crate::partition) finished: bool,
+    /// Where the log stood when the checkpoint before this one began.
+    before: Lsn,
+}
+
+impl Walk {
+    pub(in crate::partition) fn checkpointed_before(&self) -> Lsn {
+        self.before
+    }
+}
+
+impl Others {
+    /// Where the first own entry stands that some datacenter has not synced.
+    fn move_stream_floor(&self, cx: &mut Cx) {
+        let synced = self.synced_everywhere(cx);
+        let Some(log) = &cx.journal.log else { return };
+        let floor = if synced >= cx.position {
+            log.batch_start()
+        } else {
+            cx.journal.tail.index().batch_before(synced.next()).unwrap_or(log.first())
+        };
+        cx.journal.stream_floor = cx.journal.stream_floor.max(floor);
+        cx.journal.kept_after = cx.journal.kept_after.max(synced.min(cx.position));
+    }
+}
+
+impl Transactions {
+    pub(in crate::partition) fn image(
+        &self,
+        cx: &Cx,
+        others: &Others,
+        keyspaces: &Keyspaces,
+    ) -> PartitionImage {
+        let datacenters = (0..cx.config.topology.datacenters.len() as u8).map(DatacenterId);
+        let streams = datacenters.map(|datacenter| {
+            let applied = others.replication.applied.set(datacenter).cloned().unwrap_or_default();
+            let receiver = others.replication.receivers.get(&datacenter);
+            StreamImage {
+                datacenter,
+                applied_incarnation: applied.watermark.incarnation(),
+                watermark: applied.watermark,
+                above: applied.above.into_iter().collect(),
+                received_incarnation: receiver.map(|r| r.received().incarnation()).unwrap_or_default(),
+                received: receiver.map(|r| r.received()).unwrap_or_default(),
+                lost: applied.lost,
+            }
+        });
+        PartitionImage {
+            clock: cx.clock.latest(),
+            position: cx.position,
+            begun: self.begun,
+            streams: streams.filter(|_| Rule::CheckpointHoldsStreams.holds()).collect(),
+            bounds: keyspaces.rows.iter().map(Keyspace::bounds).collect(),
+        }
+    }
+}
+
+impl Persistence {
+    /// Writes the next slice, if the disk has kept up.
+    pub(in crate::partition) fn continue_checkpoint(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        keyspaces: &mut Keyspaces,
+    ) {
+        let Some((mut writer, mut walk)) = self.writer.take() else { return };
+        if writer.queued_bytes() < QUEUED_BYTES_MAX && !walk.done {
+            keyspaces.write_slice(&mut writer, &mut walk);
+            walk.end = cx.journal.log.as_ref().map_or(Lsn(0), |log| log.end());
+        }
+        let synced = cx.journal.log.as_ref().map_or(Lsn(0), |log| log.synced());
+        if walk.done && !walk.finished {
+            if synced >= walk.end {
+                writer.finish(synced);
+                walk.finished = true;
+            } else {
+                self.begin_sync(cx, others);
+            }
+        }
+        while let Some(op) = writer.take_op() {
+            cx.disk_ops.push_back(op);
+        }
+        cx.is_checkpointing = !walk.done;
+        self.writer = Some((writer, walk));
+    }
+
+    /// A disk answer that may be the checkpoint's.
+    pub(in crate::partition) fn on_checkpoint_disk(
+        &mut self,
+        cx: &mut Cx,
+        keyspaces: &mut Keyspaces,
+        done: &DiskDone,
+    ) {
+        if let DiskDone::Deleted { file } = done {
+            self.room.given_up.take_if(|given_up| given_up == file);
+        }
+        let Some((writer, _)) = &mut self.writer else { return };
+        let Some(superblock) = &mut self.superblock else { return };
+        let durable = writer.on_done(done, superblock);
+        while let Some(op) = writer.take_op() {
+            cx.disk_ops.push_back(op);
+        }
+        if durable {
+            let place = writer.place();
+            self.writer = None;
+            keyspaces.branching.keyspaces.values_mut().for_each(Branches::note_kept);
+            cx.trace(Trace::Checkpointed { partition: cx.id, number: place.number });
+            let oldest_read = cx.journal.oldest_read().unwrap_or(place.log_start);
+            if let Some(log) = &mut cx.journal.log {
+                log.on_checkpoint(place.log_start);
+                cx.disk_ops.extend(log.drop_before(place.log_start.min(oldest_read)));
+                let first = log.first();
+                cx.journal.tail.drop_before(first);
+            }
+        }
+    }
+}
+
+impl Keyspaces {
+    /// Writes the next rows, of one or several keyspaces.
+    fn write_slice(&mut self, writer: &mut CheckpointWriter, walk: &mut Walk) {
+        let mut left = SLICE_ROWS;
+        let holds_dead = Rule::CheckpointHoldsTombstones.holds();
+        while left > 0 {
+            let Some(rows) = self.rows.get(walk.keyspace) else {
+                walk.branch = self.branching.write_keys(writer, walk.branch.unwrap_or_default(), left);
+                walk.done = walk.branch.is_none();
+                return;
+            };
+            let keyspace = KeyspaceId(walk.keyspace as u8);
+            let (slice, next) = rows.rows_from(walk.slot, left);
+            for row in slice {
+                for (column, cell) in row.all_cells().filter(|(_, cell)| holds_dead || cell.state().is_live())
+                {
+                    for (kind, item) in image::column_items(keyspace, row.key(), column, cell) {
+                        writer.item(kind, &item);
+                    }
+                }
+            }
+            match next {
+                Some(slot) => {
+                    left -= (slot - walk.slot).min(left);
+                    walk.slot = slot;
+                }
+                None => {
+                    if !rows.floor().is_empty() {
+                        writer.item(image::FLOOR, &image::floor_item(keyspace, rows.floor()));
+                    }
+                    *walk = Walk { keyspace: walk.keyspace + 1, slot: 0, ..*walk };
+                }
+            }
+        }
+    }
+}
+
+impl Partition {
+    /// Begins a checkpoint when the log has grown enough, and lets go of segments that nobody needs.
+    pub(in crate::partition) fn begin_checkpoint_in_time(&mut self) {
+        self.others.move_stream_floor(&mut self.cx);
+        let grown = self.cx.journal.log_end().saturating_sub(self.durability.checkpointed_end.0);
+        if self.durability.writer.is_some()
+            || self.others.is_catching_up()
+            || grown < self.cx.config.tuning.checkpoint_bytes && !self.keyspaces.branching.wants_checkpoint
+        {
+            return;
+        }
+        if self.cx.is_out_of_room()
+            || !self.durability.opening.is_empty()
+            || self.durability.caught_up.is_some()
+            || self.durability.room.given_up.is_some()
+            || self.cx.now.monotonic_us < self.durability.room.next_checkpoint_us
+        {
+            return;
+        }
+        let Some(superblock) = &self.durability.superblock else { return };
+        let Some(log) = &self.cx.journal.log else { return };
+        let here = log.batch_start();
+        let needed = self.cx.journal.oldest_needed().filter(|_| Rule::KeepNeededRecords.holds());
+        let mut start = needed.unwrap_or(here).min(self.cx.journal.stream_floor).min(here);
+        if self.peers.identity.keeps_the_log(&self.others.failover.dead) {
+            start = start.min(self.cx.journal.log.as_ref().map_or(start, |log| log.first()));
+        }
+        let mut writer = CheckpointWriter::begin(superblock, start, start);
+        writer.item(
+            image::PARTITION,
+            &self.transactions.image(&self.cx, &self.others, &self.keyspaces).encode(),
+        );
+        for (number, rows) in self.keyspaces.rows.iter().enumerate() {
+            for flush in rows.flushes() {
+                writer.item(image::FLUSH, &image::flush_item(KeyspaceId(number as u8), flush));
+            }
+        }
+        self.keyspaces.branching.write_states(&mut writer);
+        self.keyspaces.branching.wants_checkpoint = false;
+        for record in self
+            .others
+            .failover
+            .dead
+            .records()
+            .chain(self.peers.identity.records())
+            .chain(self.others.failover.discarded.records())
+        {
+            writer.item(image::RECORD, &image::record_item(&record));
+        }
+        let before = std::mem::replace(&mut self.durability.checkpointed_end, log.end());
+        // The clock's bound and what is known of the others' time are not in the checkpoint, so they are logged again
+        // behind its start: now, because the partition may stop before it logs anything else.
+        self.cx.log_bound();
+        self.others.stable_time.times.logged = None;
+        self.others.stable_time.times.log_times(&mut self.cx);
+        self.durability.writer = Some((writer, Walk { before, ..Walk::default() }));
+        self.cx.is_checkpointing = true;
+    }
+}

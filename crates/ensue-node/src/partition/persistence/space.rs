@@ -1,0 +1,147 @@
+//! What a partition does while its disk is full (trap 56).
+//!
+//! It keeps a reserve, a file of zeroes. The first append that finds no room gives the reserve up and goes on in its
+//! place: what was promised, the clock's bound, votes, decisions and what has been received can still be logged, so reads
+//! are answered and transactions end. New writes are refused and no more is taken of the other datacenters' streams,
+//! which send it again later. The reserve is made again as soon as there is room for it, and then all goes on.
+//!
+//! If even the reserve does not help, the batch that found no room waits, and everything that rests on it.
+
+use super::Persistence;
+use crate::partition::cx::Cx;
+use crate::trace::Trace;
+use bytes::Bytes;
+use ensue_store::disk::{DiskOp, FileName};
+use ensue_types::{Rule, limits};
+
+/// What is known of the room on the disk.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Room {
+    reserve: Reserve,
+    /// What must be done before the log goes on found no room.
+    opening_failed: bool,
+    next_try_us: u64,
+    /// A checkpoint that was given up, until its rest is deleted.
+    pub(in crate::partition) given_up: Option<FileName>,
+    pub(in crate::partition) next_checkpoint_us: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Reserve {
+    #[default]
+    Missing,
+    Making,
+    Kept,
+}
+
+impl Persistence {
+    /// Something was to be written, and there was no room.
+    pub(in crate::partition) fn on_no_room(&mut self, cx: &mut Cx, file: FileName) {
+        if let Some(DiskOp::Rewrite { file: due } | DiskOp::Replace { file: due, .. }) = self.opening.front()
+            && *due == file
+        {
+            self.room.opening_failed = true;
+            return self.run_short(cx);
+        }
+        match file {
+            FileName::Segment(_) => {
+                let cut = cx.journal.open().on_append_refused(file);
+                if Rule::CutAPartialAppend.holds() {
+                    cx.disk_ops.push_back(cut);
+                }
+                self.run_short(cx);
+                self.spend_reserve(cx);
+            }
+            FileName::Checkpoint(_) | FileName::Superblock => self.give_up_checkpoint(cx),
+            // Where files are never written in place, there may be no room for that: the next sync says more.
+            FileName::Witness => {}
+            FileName::Reserve => {
+                cx.disk_ops.push_back(DiskOp::Delete { file });
+                self.room.reserve = Reserve::Missing;
+                self.run_short(cx);
+            }
+        }
+    }
+
+    fn run_short(&mut self, cx: &mut Cx) {
+        if std::mem::replace(&mut cx.disk_is_full, true) {
+            return;
+        }
+        self.room.next_try_us = cx.now.monotonic_us + limits::FULL_DISK_RETRY_US;
+        cx.trace(Trace::DiskFull { partition: cx.id });
+        // It would eat what the log needs, and its rest takes room.
+        if self.writer.as_ref().is_some_and(|(writer, _)| !writer.is_being_named()) {
+            self.give_up_checkpoint(cx);
+        }
+    }
+
+    /// Lets a batch that waits for room have that of the reserve.
+    fn spend_reserve(&mut self, cx: &mut Cx) {
+        if self.room.reserve == Reserve::Kept && cx.journal.open().is_refused() {
+            self.room.reserve = Reserve::Missing;
+            cx.disk_ops.push_back(DiskOp::Delete { file: FileName::Reserve });
+        }
+    }
+
+    pub(in crate::partition) fn make_reserve(&mut self, cx: &mut Cx) {
+        match self.room.reserve {
+            Reserve::Missing => {
+                self.room.reserve = Reserve::Making;
+                let bytes = Bytes::from(vec![0; cx.config.tuning.reserve_bytes]);
+                cx.disk_ops.push_back(DiskOp::Append { file: FileName::Reserve, bytes });
+            }
+            Reserve::Making => {}
+            // What found no room was not of the log, so the reserve was never given up.
+            Reserve::Kept => self.on_reserve_made(cx),
+        }
+    }
+
+    pub(in crate::partition) fn on_reserve_made(&mut self, cx: &mut Cx) {
+        self.room.reserve = Reserve::Kept;
+        self.spend_reserve(cx);
+        if self.room.reserve == Reserve::Kept && std::mem::take(&mut cx.disk_is_full) {
+            cx.trace(Trace::RoomAgain { partition: cx.id });
+        }
+    }
+
+    /// Tries again, now and then, what found no room.
+    pub(in crate::partition) fn look_for_room(&mut self, cx: &mut Cx) {
+        let room = &mut self.room;
+        if !cx.disk_is_full || cx.now.monotonic_us < room.next_try_us {
+            return;
+        }
+        room.next_try_us = cx.now.monotonic_us + limits::FULL_DISK_RETRY_US;
+        if std::mem::take(&mut room.opening_failed) {
+            let again = self.opening.front().cloned();
+            return cx.disk_ops.extend(again);
+        }
+        if !self.opening.is_empty() {
+            return;
+        }
+        let again = cx.journal.open().retry_append();
+        if again.is_some() {
+            cx.disk_ops.extend(again);
+        } else if self.room.reserve == Reserve::Missing {
+            self.make_reserve(cx);
+        }
+    }
+
+    /// Gives up the checkpoint under way; another begins later.
+    fn give_up_checkpoint(&mut self, cx: &mut Cx) {
+        let Some((writer, walk)) = self.writer.take() else { return };
+        cx.is_checkpointing = false;
+        let Some(superblock) = &mut self.superblock else { return };
+        self.checkpointed_end = walk.checkpointed_before();
+        self.room.given_up = Some(FileName::Checkpoint(writer.place().number));
+        self.room.next_checkpoint_us = cx.now.monotonic_us + limits::FULL_DISK_RETRY_US;
+        cx.disk_ops.push_back(writer.give_up(superblock));
+    }
+}
+
+impl Cx {
+    /// What the reserve took is free, be it spent or never quite made.
+    pub(in crate::partition) fn on_reserve_gone(&mut self) {
+        let again = self.journal.open().retry_append();
+        self.disk_ops.extend(again);
+    }
+}

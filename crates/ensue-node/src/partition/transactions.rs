@@ -1,0 +1,148 @@
+//! Write transactions: two-phase commit with positive cohorts and indirection (Eiger, section 5), made to survive crashes.
+//!
+//! On `Transact` (local): log the whole write set, then ask every participant to prepare. On every vote: draw the commit
+//! time above all votes, log it with the entry that names the transaction, tell every participant. On every `Committed`:
+//! answer the session.
+//!
+//! On a replicated transaction: each participant receives its part by its own stream and, when the part's own
+//! dependencies are met, notifies the coordinator's equivalent here. When all have, and the transaction's dependencies
+//! are met, the same two phases follow, and the commit time drawn is the earliest valid time here.
+//!
+//! Where we differ from the paper:
+//! - The session sends the whole write set to the coordinator, which logs it before any participant hears of it, so that a
+//!   logged transaction can always be completed (trap 17). A participant logs its vote with its part.
+//! - The commit time is above every vote and above every time at which "not committed" was answered (trap 4).
+//! - The coordinator knows the participants by name and counts them, not keys; partitions are the same everywhere (trap 63).
+//! - A participant executes its part in row order by logical time, which also evaluates commands that read to write.
+
+mod coordinator;
+mod durable;
+mod participant;
+
+use crate::partition::cx::{Cx, coordinator_of};
+use crate::partition::keyspaces::Work;
+use crate::partition::keyspaces::order::WorkId;
+use crate::partition::others::Others;
+pub(crate) use coordinator::{Announced, Committing, Coordinated, Voting, VotingKind};
+use ensue_types::{DatacenterId, Opaque, OperationId, PartitionId, Position, Rule};
+use ensue_wire::Message;
+pub(crate) use participant::{LocalPart, ReplicatedPart};
+use std::collections::BTreeMap;
+
+/// The transactions that this partition coordinates or takes part in, until all is done.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Transactions {
+    /// By the name that the participants know: local ones by number, replicated ones by operation.
+    pub coordinated: BTreeMap<OperationId, Coordinated>,
+    pub local_parts: BTreeMap<OperationId, LocalPart>,
+    pub replicated_parts: BTreeMap<OperationId, ReplicatedPart>,
+    /// Local transactions begun by this partition in this incarnation.
+    pub begun: u64,
+    /// The names of decided local transactions, by the operations that they became.
+    pub names: BTreeMap<OperationId, OperationId>,
+    pub durable: durable::Durable,
+}
+
+impl Transactions {
+    /// The piece of work that waits for this transaction's decision.
+    pub fn work_of(&self, transaction: OperationId) -> Option<WorkId> {
+        let local = self.local_parts.get(&transaction).map(|part| part.work);
+        local.or_else(|| self.replicated_parts.get(&transaction).and_then(|part| part.work))
+    }
+
+    /// The transaction whose part came at this place of a stream.
+    pub fn replicated_at(&self, origin: DatacenterId, position: Position) -> Option<OperationId> {
+        let here = |part: &ReplicatedPart| part.origin == origin && part.position == position;
+        self.replicated_parts.iter().find(|(_, part)| here(part)).map(|(transaction, _)| *transaction)
+    }
+
+    /// The name that participants know a decided transaction by, if this partition, of `datacenter`, still coordinates it.
+    ///
+    /// A local one is named by its number, which is not its place in the stream: the place of one may be the number of
+    /// another. One that was replicated is named by its place.
+    pub fn name_of(&self, operation: OperationId, datacenter: DatacenterId) -> Option<OperationId> {
+        match operation.datacenter == datacenter {
+            true => self.names.get(&operation).copied(),
+            false => Some(operation),
+        }
+    }
+
+    /// Transactions of this datacenter whose own entries wait for nothing, and which miss parts.
+    pub fn awaited_of(&self, datacenter: DatacenterId) -> Vec<OperationId> {
+        let names = self.coordinated.keys().copied().filter(|name| name.datacenter == datacenter);
+        names.filter(|name| !self.missing_parts(*name).is_empty()).collect()
+    }
+
+    /// Who has not said yet that its part of a replicated transaction is ready.
+    pub fn missing_parts(&self, transaction: OperationId) -> Vec<PartitionId> {
+        let Some(Coordinated::Arriving(arriving)) = self.coordinated.get(&transaction) else {
+            return Vec::new();
+        };
+        let participants = arriving.announced.iter().flat_map(|announced| &announced.participants);
+        participants.copied().filter(|participant| !arriving.notified.contains(participant)).collect()
+    }
+
+    pub fn len(&self) -> usize {
+        let open = self.coordinated.len() + self.local_parts.len() + self.replicated_parts.len();
+        open + self.durable.len()
+    }
+}
+
+impl Transactions {
+    /// The transaction that a piece of work belongs to.
+    pub(crate) fn transaction_name(&self, work: &Work) -> Option<OperationId> {
+        match work {
+            Work::LocalPart(transaction) => Some(*transaction),
+            Work::ReplicatedPart(origin, position) => self.replicated_at(*origin, *position),
+            Work::Commands(_) | Work::Entry(..) => None,
+        }
+    }
+}
+
+impl Cx {
+    pub(crate) fn vote_again(&mut self, transaction: OperationId) {
+        self.send_local(coordinator_of(transaction), Message::Vote { transaction });
+    }
+
+    pub(crate) fn send_committed(
+        &mut self,
+        transaction: OperationId,
+        replies: Vec<(u32, ensue_types::Reply)>,
+        seen: Opaque,
+    ) {
+        let message = Message::Committed { transaction, replies, seen };
+        self.send_local(coordinator_of(transaction), message);
+    }
+
+    pub(crate) fn tell_again(&mut self, transaction: OperationId) {
+        if Rule::TellAgainWhatIsDone.holds() {
+            self.send_committed(transaction, Vec::new(), Opaque::default());
+        }
+    }
+}
+
+impl Transactions {
+    /// After a link broke: asks the partitions behind it again for whatever they owe.
+    pub(crate) fn ask_transactions_again(
+        &mut self,
+        cx: &mut Cx,
+        others: &Others,
+        owns: &dyn Fn(PartitionId) -> bool,
+    ) {
+        let coordinated: Vec<OperationId> = self.coordinated.keys().copied().collect();
+        for transaction in coordinated {
+            self.repeat_decision(transaction, owns);
+            self.ask_participants(cx, transaction, owns);
+            self.await_parts(cx, others, transaction, owns);
+        }
+        self.report_parts_again(cx, owns);
+        let local: Vec<OperationId> = self.local_parts.keys().copied().collect();
+        for transaction in local.into_iter().filter(|t| owns(t.partition)) {
+            cx.vote_again(transaction);
+        }
+        let replicated: Vec<OperationId> = self.replicated_parts.keys().copied().collect();
+        for transaction in replicated.into_iter().filter(|t| owns(t.partition)) {
+            self.notify_again(cx, others, transaction);
+        }
+    }
+}

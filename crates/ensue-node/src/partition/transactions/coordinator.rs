@@ -1,0 +1,508 @@
+//! The coordinator: one struct a state, each consumed by the step to the next.
+
+use super::Transactions;
+use crate::config::AppendFsync;
+use crate::partition::cx::Cx;
+use crate::partition::execution::Executor;
+use crate::partition::journal::Needed;
+use crate::partition::others::Others;
+use crate::partition::replication::Replication;
+use crate::partition::visibility::Visibility;
+use crate::trace::{Trace, TransactionStep};
+use ensue_store::entry::Change;
+use ensue_store::record::Record;
+use ensue_types::{
+    Context, KeyspaceId, LogicalTime, Opaque, OperationId, Part, PartitionId, Reply, RequestId, Rule, Stamp,
+};
+use ensue_wire::{Address, Decision, Message};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A transaction that this partition coordinates.
+#[derive(Clone, Debug)]
+pub(crate) enum Coordinated {
+    /// Replicated: parts or dependencies are still missing.
+    Arriving(Arriving),
+    /// Votes are missing.
+    Voting(Voting),
+    /// Decided; some participant has not said that its part is durable.
+    Committing(Committing),
+}
+
+/// A replicated transaction of which something is missing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arriving {
+    /// From its `Transaction` entry, once that has arrived and its dependencies are met.
+    pub announced: Option<Announced>,
+    pub notified: BTreeSet<PartitionId>,
+    /// A part is never shown, and so nothing of it is.
+    pub gone: bool,
+}
+
+/// What the `Transaction` entry said.
+#[derive(Clone, Debug)]
+pub(crate) struct Announced {
+    pub keyspace: KeyspaceId,
+    pub participants: Vec<PartitionId>,
+    pub stamp: Stamp,
+}
+
+/// All participants have been asked to prepare.
+#[derive(Clone, Debug)]
+pub(crate) struct Voting {
+    pub keyspace: KeyspaceId,
+    pub participants: Vec<PartitionId>,
+    /// Who has voted, at which time.
+    pub votes: BTreeMap<PartitionId, LogicalTime>,
+    pub kind: VotingKind,
+}
+
+/// What differs between a local and a replicated transaction.
+#[derive(Clone, Debug)]
+pub(crate) enum VotingKind {
+    Local { parts: Vec<Part>, context: Context, session: Option<(Address, RequestId)> },
+    Replicated { stamp: Stamp },
+}
+
+/// Decided; participants are being told.
+#[derive(Clone, Debug)]
+pub(crate) struct Committing {
+    pub decision: Decision,
+    pub participants: Vec<PartitionId>,
+    /// Of a local transaction: a participant that lost its part gets it back.
+    pub parts: Vec<Part>,
+    /// The decision is durable; before that, nobody hears of it.
+    pub announced: bool,
+    /// Readers that asked before.
+    pub checks: Vec<(Address, u64)>,
+    /// Who is to be given its part again, because it may have lost it.
+    pub again: BTreeSet<PartitionId>,
+    /// Who has executed its part, and who has it durably.
+    pub committed: BTreeSet<PartitionId>,
+    pub synced: BTreeSet<PartitionId>,
+    pub answered: bool,
+    pub keyspace: KeyspaceId,
+    pub replies: Vec<(u32, Reply)>,
+    pub context: Context,
+    pub session: Option<(Address, RequestId)>,
+}
+
+impl Committing {
+    pub fn new(
+        decision: Decision,
+        keyspace: KeyspaceId,
+        participants: Vec<PartitionId>,
+        parts: Vec<Part>,
+    ) -> Committing {
+        Committing {
+            decision,
+            participants,
+            parts,
+            announced: false,
+            checks: Vec::new(),
+            again: BTreeSet::new(),
+            committed: BTreeSet::new(),
+            synced: BTreeSet::new(),
+            answered: false,
+            keyspace,
+            replies: Vec::new(),
+            context: Context::default(),
+            session: None,
+        }
+    }
+}
+
+impl Transactions {
+    /// Asks the participants that have not answered, those that the filter names.
+    pub(crate) fn ask_participants(
+        &mut self,
+        cx: &mut Cx,
+        transaction: OperationId,
+        whom: &dyn Fn(PartitionId) -> bool,
+    ) {
+        let mut messages = Vec::new();
+        match self.coordinated.get(&transaction) {
+            Some(Coordinated::Voting(voting)) => {
+                for &participant in
+                    voting.participants.iter().filter(|p| !voting.votes.contains_key(p) && whom(**p))
+                {
+                    let part = match &voting.kind {
+                        VotingKind::Local { parts, .. } => {
+                            parts.iter().find(|part| part.partition == participant).cloned()
+                        }
+                        VotingKind::Replicated { .. } => None,
+                    };
+                    let prepare = Message::Prepare { transaction, keyspace: voting.keyspace, part };
+                    messages.push((participant, prepare));
+                }
+            }
+            Some(Coordinated::Committing(committing)) if committing.announced => {
+                let (decision, keyspace) = (committing.decision, committing.keyspace);
+                let done =
+                    |p: &PartitionId| committing.committed.contains(p) && committing.synced.contains(p);
+                for &participant in committing.participants.iter().filter(|p| !done(p) && whom(**p)) {
+                    let part = committing.parts.iter().find(|part| part.partition == participant);
+                    let part = part.filter(|_| committing.again.contains(&participant)).cloned();
+                    if part.is_some() {
+                        messages.push((participant, Message::Prepare { transaction, keyspace, part }));
+                    }
+                    messages.push((participant, Message::Commit { transaction, decision }));
+                }
+            }
+            Some(Coordinated::Committing(_)) => {}
+            Some(Coordinated::Arriving(_)) | None => {}
+        }
+        for (participant, message) in messages {
+            cx.send_local(participant, message);
+        }
+    }
+
+    /// The participants behind a new link may have lost their parts.
+    pub(crate) fn repeat_decision(&mut self, transaction: OperationId, owns: &dyn Fn(PartitionId) -> bool) {
+        if !Rule::GiveThePartBack.holds() {
+            return;
+        }
+        if let Some(Coordinated::Committing(committing)) = self.coordinated.get_mut(&transaction) {
+            committing.again.extend(committing.participants.iter().copied().filter(|p| owns(*p)));
+        }
+    }
+
+    /// A participant has executed its part.
+    pub(crate) fn on_committed(
+        &mut self,
+        cx: &mut Cx,
+        from: Address,
+        transaction: OperationId,
+        replies: Vec<(u32, Reply)>,
+        seen: Opaque,
+    ) {
+        let Address::Partition { partition, .. } = from else { return };
+        let protocols = cx.protocols.clone();
+        let always = cx.config.append_fsync == AppendFsync::Always;
+        let Some(Coordinated::Committing(committing)) = self.coordinated.get_mut(&transaction) else {
+            return;
+        };
+        committing.again.remove(&partition);
+        if always {
+            committing.synced.insert(partition);
+        }
+        if !committing.committed.insert(partition) {
+            return self.complete_if_done(cx, transaction);
+        }
+        committing.replies.extend(replies);
+        let protocol = &protocols[usize::from(committing.keyspace.0)];
+        if protocol.merge(&mut committing.context.facts, &seen).is_err() {
+            cx.traces.push_back(Trace::Refused { what: "a context that the protocol cannot read" });
+        }
+        self.complete_if_done(cx, transaction);
+    }
+
+    /// Answers the session when every participant has executed its part, and forgets when every part is durable.
+    pub(super) fn complete_if_done(&mut self, cx: &mut Cx, transaction: OperationId) {
+        let Some(Coordinated::Committing(done)) = self.coordinated.get_mut(&transaction) else {
+            return;
+        };
+        if done.committed.len() < done.participants.len() {
+            return;
+        }
+        let first = !std::mem::replace(&mut done.answered, true);
+        let (context, mut replies) = (done.context.clone(), std::mem::take(&mut done.replies));
+        let durable = done.synced.len() == done.participants.len();
+        if let Some((to, request)) = done.session.take() {
+            replies.sort_by_key(|(place, _)| *place);
+            cx.send(to, Message::Transacted { request, context, replies });
+        }
+        if first {
+            cx.trace_step(transaction, TransactionStep::Completed);
+        }
+        if durable {
+            self.complete(cx, transaction);
+        }
+    }
+
+    pub(crate) fn complete(&mut self, cx: &mut Cx, transaction: OperationId) {
+        if let Some(Coordinated::Committing(done)) = self.coordinated.remove(&transaction) {
+            cx.journal.log(&Record::Completed { transaction });
+            self.note_completed(cx, done.decision.operation, done.participants);
+        }
+    }
+
+    /// A reader asks whether the transaction had committed at a past time. If not, it never will have (trap 4).
+    pub(crate) fn on_commit_check(
+        &mut self,
+        cx: &mut Cx,
+        from: Address,
+        check: u64,
+        transaction: OperationId,
+        at: LogicalTime,
+    ) {
+        cx.observe(at);
+        let decision = match self.coordinated.get_mut(&transaction) {
+            Some(Coordinated::Committing(committing)) if !committing.announced => {
+                return committing.checks.push((from, check));
+            }
+            Some(Coordinated::Committing(committing)) => Some(committing.decision),
+            _ => None,
+        };
+        cx.send(from, Message::CommitChecked { check, transaction, decision });
+    }
+
+    fn prepare_when_complete(&mut self, cx: &mut Cx, transaction: OperationId) {
+        let Some(Coordinated::Arriving(arriving)) = self.coordinated.get(&transaction) else {
+            return;
+        };
+        let Some(announced) = arriving.announced.clone() else { return };
+        let all = announced.participants.iter().all(|p| arriving.notified.contains(p));
+        if !all && Rule::WaitForEveryPart.holds() {
+            return;
+        }
+        let mut participants = announced.participants;
+        if !all {
+            participants.retain(|p| arriving.notified.contains(p));
+        }
+        if participants.is_empty() {
+            return;
+        }
+        let kind = VotingKind::Replicated { stamp: announced.stamp };
+        let voting = Voting { keyspace: announced.keyspace, participants, votes: BTreeMap::new(), kind };
+        self.coordinated.insert(transaction, Coordinated::Voting(voting));
+        self.ask_participants(cx, transaction, &|_| true);
+    }
+}
+
+impl Replication {
+    /// What a participant is told of a replicated transaction whose entry was lost with its origin's tail, or with a
+    /// dead datacenter.
+    fn never_shown(&self, transaction: OperationId) -> Option<Message> {
+        let set = self.applied.set(transaction.datacenter);
+        if set.is_some_and(|set| set.is_lost(transaction.position)) {
+            return Some(Message::Abandon { transaction });
+        }
+        self.is_transaction_gone(transaction).then_some(Message::Discard { transaction })
+    }
+}
+
+impl Transactions {
+    /// A vote for a replicated transaction that is not voted on: this coordinator has been away, and waits again for
+    /// what the transaction depends on. If that was lost here with a tail and comes again, its place in the rows may be
+    /// behind the part that was voted for. So the part gives up its place, and is heard of again when it has none.
+    fn give_vote_back(
+        &mut self,
+        cx: &mut Cx,
+        others: &Others,
+        participant: PartitionId,
+        transaction: OperationId,
+    ) {
+        let applied = others.replication.applied.contains(transaction.datacenter, transaction.position);
+        let message = match others.replication.never_shown(transaction) {
+            Some(message) => message,
+            None if applied || !Rule::GiveTheVoteBack.holds() => return,
+            None => Message::ForgetVote { transaction },
+        };
+        if let Some(Coordinated::Arriving(arriving)) = self.coordinated.get_mut(&transaction) {
+            arriving.notified.remove(&participant);
+        }
+        cx.send_local(participant, message);
+    }
+
+    fn decide_local(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        transaction: OperationId,
+        at: LogicalTime,
+        (keyspace, participants): (KeyspaceId, Vec<PartitionId>),
+        mut context: Context,
+    ) -> Committing {
+        let stamp = cx.stamp(at);
+        let operation = cx.next_operation();
+        let mut dependencies = others.dependencies(cx, keyspace, &mut context.facts, &[]);
+        if !Rule::TransactionsCarryThePast.holds() {
+            dependencies = Opaque::default();
+        }
+        let change = Change::Transaction { keyspace, participants: participants.clone() };
+        let entry = others.replication.next_entry(cx, stamp, dependencies, change, Vec::new());
+        cx.journal.log_decided(transaction, at, cx.position, &entry);
+        others.replication.own_entry_applied(cx);
+        context.time = context.time.max(at);
+        others.replication.wrote(cx, keyspace, &mut context, operation, stamp);
+        let decision = Decision { at, operation, stamp };
+        self.names.insert(operation, transaction);
+        Committing { context, ..Committing::new(decision, keyspace, participants, Vec::new()) }
+    }
+
+    /// A part of a replicated transaction arrived at a participant.
+    pub(crate) fn on_notify(
+        &mut self,
+        cx: &mut Cx,
+        others: &Others,
+        from: Address,
+        transaction: OperationId,
+    ) {
+        let Address::Partition { partition, .. } = from else { return };
+        if let Some(message) = others.replication.never_shown(transaction) {
+            return cx.send(from, message);
+        }
+        if others.replication.applied.contains(transaction.datacenter, transaction.position) {
+            return self.ask_participants(cx, transaction, &|p| p == partition);
+        }
+        let fresh = || Coordinated::Arriving(Arriving::default());
+        match self.coordinated.entry(transaction).or_insert_with(fresh) {
+            Coordinated::Arriving(arriving) => {
+                arriving.notified.insert(partition);
+                self.prepare_when_complete(cx, transaction);
+            }
+            // It has been away, and is asked what it was asked before.
+            Coordinated::Voting(voting) => {
+                voting.votes.remove(&partition);
+                self.ask_participants(cx, transaction, &|p| p == partition);
+            }
+            Coordinated::Committing(_) => self.ask_participants(cx, transaction, &|p| p == partition),
+        }
+    }
+}
+
+impl Visibility<'_> {
+    /// A participant has prepared. One that votes on a decided transaction has been away: it is told again.
+    pub(crate) fn on_vote(&mut self, from: Address, voted_at: LogicalTime, transaction: OperationId) {
+        let Address::Partition { partition, .. } = from else { return };
+        match self.transactions.coordinated.get_mut(&transaction) {
+            Some(Coordinated::Voting(voting)) => {
+                if !voting.participants.contains(&partition) {
+                    return self
+                        .cx
+                        .trace(Trace::Refused { what: "a vote of a partition that takes no part" });
+                }
+                voting.votes.insert(partition, voted_at);
+                let enough =
+                    voting.votes.len() == voting.participants.len() || !Rule::DecideAfterEveryVote.holds();
+                if enough {
+                    self.decide(transaction);
+                }
+            }
+            Some(Coordinated::Committing(committing)) => {
+                // It has its part. Even one that has executed it is told: asked twice, it may have placed it once more.
+                committing.again.remove(&partition);
+                if committing.announced {
+                    let decision = committing.decision;
+                    self.cx.send_local(partition, Message::Commit { transaction, decision });
+                }
+            }
+            // A local transaction that was never decided: this log lost its beginning.
+            None if transaction.datacenter == self.cx.datacenter => {
+                self.cx.send(from, Message::Abandon { transaction });
+            }
+            Some(Coordinated::Arriving(_)) | None => {
+                self.transactions.give_vote_back(self.cx, self.others, partition, transaction)
+            }
+        }
+    }
+
+    /// Every participant has voted: the transaction commits now.
+    pub(crate) fn decide(&mut self, transaction: OperationId) {
+        let Some(Coordinated::Voting(voting)) = self.transactions.coordinated.remove(&transaction) else {
+            return;
+        };
+        // Above every vote, and above every time at which a reader was told "not committed": the clock has seen both.
+        let mut at = self.cx.tick();
+        let Voting { keyspace, participants, kind, votes } = voting;
+        if !Rule::KeepTheDenial.holds() {
+            at = votes.values().max().map_or(at, |vote| vote.next());
+        }
+        if !Rule::CommitAboveEveryVote.holds() {
+            at = votes.values().min().map_or(at, |vote| vote.next());
+        }
+        let committing = match kind {
+            VotingKind::Local { parts, context, session } => {
+                let committing = self.transactions.decide_local(
+                    self.cx,
+                    self.others,
+                    transaction,
+                    at,
+                    (keyspace, participants),
+                    context,
+                );
+                Committing { parts, session, ..committing }
+            }
+            VotingKind::Replicated { stamp } => {
+                self.cx.journal.log(&Record::Decided { transaction, at, entry: None });
+                let announced = Needed::Received(transaction.datacenter, transaction.position);
+                self.cx.journal.needed_as(announced, Needed::Begun(transaction));
+                let decision = Decision { at, operation: transaction, stamp };
+                Committing::new(decision, keyspace, participants, Vec::new())
+            }
+        };
+        let local = transaction.datacenter == self.cx.datacenter;
+        let place = local.then_some(committing.decision.operation.position);
+        self.transactions.coordinated.insert(transaction, Coordinated::Committing(committing));
+        self.cx.trace_step(transaction, TransactionStep::Decided);
+        if self.transactions.note_decision(self.cx, transaction, place) {
+            self.announce(transaction);
+        }
+    }
+
+    /// The `Transaction` entry has arrived and its dependencies are met.
+    pub(crate) fn on_announced(&mut self, transaction: OperationId, announced: Announced) {
+        let fresh = || Coordinated::Arriving(Arriving::default());
+        if let Coordinated::Arriving(arriving) =
+            self.transactions.coordinated.entry(transaction).or_insert_with(fresh)
+        {
+            arriving.announced = Some(announced);
+        }
+        if !self.discard_when_announced(transaction) {
+            self.transactions.prepare_when_complete(self.cx, transaction);
+            self.transactions.await_parts(self.cx, self.others, transaction, &|_| true);
+        }
+    }
+}
+
+impl Executor<'_> {
+    /// A session's write transaction begins.
+    pub(crate) fn on_transact(
+        &mut self,
+        from: Address,
+        request: RequestId,
+        keyspace: KeyspaceId,
+        context: Context,
+        mut parts: Vec<Part>,
+    ) {
+        self.cx.observe(context.time);
+        if parts.len() == 1 && parts[0].partition == self.cx.id {
+            let part = parts.remove(0);
+            let (places, commands): (Vec<u32>, Vec<_>) = part.commands.into_iter().unzip();
+            let commands = commands.into();
+            let atomic = Some(places);
+            let replies = Vec::new();
+            let execution = crate::partition::execution::execute::Execution {
+                from,
+                request,
+                keyspace,
+                context,
+                commands,
+                replies,
+                atomic,
+                together: true,
+                gave_up: false,
+                since_us: self.cx.now.monotonic_us,
+                used: Default::default(),
+            };
+            return self.execute_atomically(execution);
+        }
+        if let Some(reply) = self.keyspaces.write_refusal(self.cx, self.others, true) {
+            return self.cx.send(from, Message::Refused { request, reply });
+        }
+        self.transactions.begun += 1;
+        let number = self.transactions.begun;
+        let transaction = self.cx.local_transaction(number);
+        let record = Record::Begun { number, keyspace, context: context.facts.clone(), parts: parts.clone() };
+        if Rule::LogBeforeAsking.holds() {
+            self.cx.journal.log(&record);
+        }
+        self.cx.journal.note_needed(Needed::Begun(transaction));
+        let participants = parts.iter().map(|part| part.partition).collect();
+        let kind = VotingKind::Local { parts, context, session: Some((from, request)) };
+        let voting = Voting { keyspace, participants, votes: BTreeMap::new(), kind };
+        self.transactions.coordinated.insert(transaction, Coordinated::Voting(voting));
+        self.cx.trace_step(transaction, TransactionStep::Begun);
+        self.transactions.ask_participants(self.cx, transaction, &|_| true);
+    }
+}

@@ -1,0 +1,373 @@
+//! What of a decided transaction is durable, and who may forget it (trap 17): the price of `everysec` and `no`.
+//!
+//! A transaction lives in several logs, and each may lose its tail alone. On a decision: it is synced before anybody
+//! hears of it, whatever `appendfsync` says. On an executed part: the participant remembers it, and reports when it is
+//! synced. On every part synced: the coordinator logs `Completed`, and when that is durable, tells the participants to
+//! forget. Until then a participant that lost its part gets it back, and one that has it never executes it twice.
+
+use super::{Committing, Coordinated, Transactions};
+use crate::config::AppendFsync;
+use crate::partition::Partition;
+use crate::partition::cx::Cx;
+use crate::partition::execution::Executor;
+use crate::partition::journal::Needed;
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::others::Others;
+use crate::partition::visibility::Visibility;
+use crate::trace::Trace;
+use ensue_types::{DatacenterId, OperationId, PartitionId, Position, Rule};
+use ensue_wire::{Address, Message};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Operations named in one message.
+const OPERATIONS_A_MESSAGE: usize = 1024;
+
+/// A part that its coordinator may still ask for.
+#[derive(Clone, Copy, Debug)]
+struct Executed {
+    /// Of a local transaction, unless the part came back from another datacenter.
+    name: Option<OperationId>,
+    /// The coordinator has been told that it is synced.
+    told: bool,
+}
+
+/// Steps of transactions that wait for the log to be synced, and parts that a coordinator may still ask for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Durable {
+    /// Decisions that nobody has heard of: the log's end after each, and its place in the own stream if it has one.
+    decisions: VecDeque<(u64, OperationId, Option<Position>)>,
+    /// Executed parts, by operation.
+    executed: BTreeMap<OperationId, Executed>,
+    /// The names that their coordinators know them by, those of local transactions.
+    named: BTreeSet<OperationId>,
+    /// Executed parts that are not synced, by the log's end after each.
+    unsynced: VecDeque<(u64, OperationId)>,
+    /// Completed transactions whose participants still remember them, by the log's end after each.
+    completed: VecDeque<(u64, OperationId, Vec<PartitionId>)>,
+    /// Who has asked to be told all again, and is told that this was all when the log is synced up to here.
+    repeats: VecDeque<(u64, Address, u64)>,
+}
+
+impl Durable {
+    pub fn has_executed(&self, operation: OperationId) -> bool {
+        self.executed.contains_key(&operation)
+    }
+
+    /// Whether this partition's part of a local transaction of this name was executed.
+    pub fn has_executed_named(&self, transaction: OperationId) -> bool {
+        self.named.contains(&transaction)
+    }
+
+    fn executed(&mut self, operation: OperationId, name: Option<OperationId>, told: bool) {
+        self.named.extend(name);
+        self.executed.insert(operation, Executed { name, told });
+    }
+
+    pub fn len(&self) -> usize {
+        self.decisions.len() + self.executed.len() + self.completed.len()
+    }
+}
+
+impl crate::partition::transactions::Transactions {
+    /// Whether a decision waits for a sync.
+    pub fn has_unsynced_decisions(&self) -> bool {
+        !self.durable.decisions.is_empty()
+    }
+
+    /// The first place of the own stream that may not be sent.
+    pub fn first_unsynced_decision(&self) -> Option<Position> {
+        self.durable.decisions.iter().filter_map(|(_, _, position)| *position).min()
+    }
+}
+
+impl Transactions {
+    /// A decision was logged, or found in the log. Says whether it may be told at once.
+    pub(crate) fn note_decision(
+        &mut self,
+        cx: &Cx,
+        transaction: OperationId,
+        position: Option<Position>,
+    ) -> bool {
+        let always = cx.config.append_fsync == AppendFsync::Always;
+        if always || !Rule::SyncTheDecision.holds() {
+            return true;
+        }
+        self.durable.decisions.push_back((cx.journal.log_end(), transaction, position));
+        false
+    }
+
+    /// A part was executed: its record, or the one that `before` needed, is needed until the coordinator forgets.
+    pub(crate) fn note_executed(
+        &mut self,
+        cx: &mut Cx,
+        operation: OperationId,
+        name: Option<OperationId>,
+        before: Option<Needed>,
+    ) {
+        match before {
+            Some(before) => cx.journal.needed_as(before, Needed::Executed(operation)),
+            None => cx.journal.note_needed(Needed::Executed(operation)),
+        }
+        if cx.config.append_fsync == AppendFsync::Always {
+            // The answer itself rests on the sync.
+            self.durable.executed(operation, name, true);
+        } else {
+            // The record of it may be logged only after this.
+            self.report_when_synced(operation, name, cx.journal.log_end() + 1);
+        }
+    }
+
+    /// An executed part, which its coordinator hears of when the log is synced up to `end`.
+    pub(crate) fn report_when_synced(&mut self, operation: OperationId, name: Option<OperationId>, end: u64) {
+        self.durable.executed(operation, name, false);
+        self.durable.unsynced.push_back((end, operation));
+    }
+
+    fn report_synced_parts(&mut self, cx: &mut Cx, synced: u64) {
+        let mut reports: BTreeMap<PartitionId, Vec<OperationId>> = BTreeMap::new();
+        let durable = &mut self.durable;
+        while durable.unsynced.front().is_some_and(|(end, _)| *end <= synced) {
+            let Some((_, operation)) = durable.unsynced.pop_front() else { break };
+            if let Some(executed) = durable.executed.get_mut(&operation) {
+                executed.told = true;
+                reports.entry(operation.partition).or_default().push(operation);
+            }
+        }
+        cx.send_reports(reports);
+    }
+
+    /// After a link broke: reports again what the coordinators behind it may not have heard.
+    pub(super) fn report_parts_again(&mut self, cx: &mut Cx, owns: &dyn Fn(PartitionId) -> bool) {
+        let mut reports: BTreeMap<PartitionId, Vec<OperationId>> = BTreeMap::new();
+        for (operation, executed) in &self.durable.executed {
+            if executed.told && owns(operation.partition) {
+                reports.entry(operation.partition).or_default().push(*operation);
+            }
+        }
+        cx.send_reports(reports);
+    }
+
+    /// A participant's parts are durable.
+    pub(crate) fn on_parts_synced(&mut self, cx: &mut Cx, from: Address, operations: Vec<OperationId>) {
+        let Address::Partition { partition, .. } = from else { return };
+        for operation in operations {
+            let name = self.name_of(operation, cx.datacenter);
+            let coordinated = name.and_then(|name| self.coordinated.get_mut(&name));
+            match (coordinated, name) {
+                (Some(Coordinated::Committing(committing)), Some(transaction)) => {
+                    committing.synced.insert(partition);
+                    self.complete_if_done(cx, transaction);
+                }
+                (Some(_), _) => {}
+                (None, _) => self.forget_when_durable(cx, operation, partition),
+            }
+        }
+        self.forget_completed(cx, cx.journal.log_synced());
+    }
+
+    /// A participant reports its part of a transaction that is not coordinated here any more. That it was completed may
+    /// have been read, after a restart, from the part of the log that is not synced: the participant is told when it
+    /// is.
+    fn forget_when_durable(&mut self, cx: &Cx, operation: OperationId, participant: PartitionId) {
+        let end = cx.journal.log_end();
+        let completed = &mut self.durable.completed;
+        match completed.iter_mut().find(|(_, waits, _)| *waits == operation) {
+            Some((.., participants)) if participants.contains(&participant) => {}
+            Some((.., participants)) => participants.push(participant),
+            None => completed.push_back((end, operation, vec![participant])),
+        }
+    }
+
+    /// Every participant has its part durably: once the log says so durably, they may forget it.
+    pub(super) fn note_completed(&mut self, cx: &Cx, operation: OperationId, participants: Vec<PartitionId>) {
+        self.names.remove(&operation);
+        let end = cx.journal.log_end();
+        self.durable.completed.push_back((end, operation, participants));
+    }
+
+    fn forget_completed(&mut self, cx: &mut Cx, synced: u64) {
+        let mut forgotten: BTreeMap<PartitionId, Vec<OperationId>> = BTreeMap::new();
+        let durable = &mut self.durable;
+        while durable.completed.front().is_some_and(|(end, ..)| *end <= synced) {
+            let Some((_, operation, participants)) = durable.completed.pop_front() else { break };
+            for participant in participants {
+                forgotten.entry(participant).or_default().push(operation);
+            }
+        }
+        for (participant, operations) in forgotten {
+            for chunk in operations.chunks(OPERATIONS_A_MESSAGE) {
+                cx.send_local(participant, Message::PartsForgotten { operations: chunk.to_vec() });
+            }
+        }
+    }
+
+    /// The entries that would have named these transactions are lost: no part of them is ever shown, as their
+    /// participants are told.
+    pub(crate) fn abandon_lost(
+        &mut self,
+        cx: &mut Cx,
+        origin: DatacenterId,
+        (after, through): (Position, Position),
+        word: impl Fn(OperationId) -> Message,
+    ) {
+        let lost = |transaction: &OperationId| {
+            transaction.datacenter == origin
+                && transaction.partition == cx.id
+                && after < transaction.position
+                && transaction.position <= through
+        };
+        let arriving: Vec<OperationId> = self.coordinated.keys().copied().filter(lost).collect();
+        for transaction in arriving {
+            if let Some(Coordinated::Arriving(arriving)) = self.coordinated.remove(&transaction) {
+                for participant in arriving.notified {
+                    cx.send_local(participant, word(transaction));
+                }
+            }
+        }
+    }
+}
+
+impl Cx {
+    fn send_reports(&mut self, reports: BTreeMap<PartitionId, Vec<OperationId>>) {
+        for (coordinator, operations) in reports {
+            for chunk in operations.chunks(OPERATIONS_A_MESSAGE) {
+                self.send_local(coordinator, Message::PartsSynced { operations: chunk.to_vec() });
+            }
+        }
+    }
+}
+
+impl Transactions {
+    pub(super) fn drop_local_part(
+        &mut self,
+        cx: &mut Cx,
+        keyspaces: &mut Keyspaces,
+        transaction: OperationId,
+    ) {
+        if let Some(part) = self.local_parts.remove(&transaction) {
+            keyspaces.order.remove(part.work);
+            cx.journal.no_longer_needed(Needed::Prepared(transaction));
+        }
+    }
+}
+
+impl Visibility<'_> {
+    /// Tells everybody concerned of a decision that is durable now.
+    pub(super) fn announce(&mut self, transaction: OperationId) {
+        let Some(Coordinated::Committing(committing)) = self.transactions.coordinated.get_mut(&transaction)
+        else {
+            return;
+        };
+        let Committing { decision, checks, announced, .. } = committing;
+        let decision = *decision;
+        *announced = true;
+        for (from, check) in std::mem::take(checks) {
+            self.cx.send(from, Message::CommitChecked { check, transaction, decision: Some(decision) });
+        }
+        self.transactions.ask_participants(self.cx, transaction, &|_| true);
+        let replicated = transaction.datacenter != self.cx.datacenter;
+        if replicated
+            && !self.others.replication.applied.contains(transaction.datacenter, transaction.position)
+        {
+            // From here on a reader is led to the transaction by its participants, so dependents may be shown.
+            let (incarnation, position) = (transaction.incarnation, transaction.position);
+            self.mark_applied(transaction.datacenter, incarnation, position, decision.at);
+        }
+    }
+}
+
+impl Transactions {
+    pub(crate) fn on_parts_forgotten(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        operations: &[OperationId],
+    ) {
+        others.forget_told(operations);
+        for operation in operations {
+            // One that is not synced cannot have been completed; the answer was to an earlier life.
+            let durable = &mut self.durable;
+            if durable.executed.get(operation).is_some_and(|executed| executed.told) {
+                let gone = durable.executed.remove(operation);
+                if let Some(name) = gone.and_then(|gone| gone.name) {
+                    durable.named.remove(&name);
+                }
+                cx.journal.no_longer_needed(Needed::Executed(*operation));
+            }
+        }
+    }
+}
+
+impl Executor<'_> {
+    /// The log is synced up to here.
+    pub(crate) fn on_decisions_synced(&mut self, synced: u64) {
+        let durable =
+            |first: Option<&(u64, OperationId, Option<Position>)>| first.is_some_and(|one| one.0 <= synced);
+        let mut told = false;
+        while durable(self.transactions.durable.decisions.front()) {
+            let Some((_, transaction, _)) = self.transactions.durable.decisions.pop_front() else { break };
+            self.visibility().announce(transaction);
+            told = true;
+        }
+        if told {
+            self.visibility().replicate();
+            self.settle();
+            self.read_what_is_answered();
+        }
+        while self.transactions.durable.repeats.front().is_some_and(|one| one.0 <= synced) {
+            let Some((_, to, number)) = self.transactions.durable.repeats.pop_front() else { break };
+            self.cx.send(to, Message::Repeated { number });
+        }
+        self.transactions.report_synced_parts(self.cx, synced);
+        self.transactions.forget_completed(self.cx, synced);
+    }
+
+    /// The coordinator will never decide this: the part is given up.
+    pub(crate) fn on_abandon(&mut self, transaction: OperationId) {
+        if transaction.datacenter == self.cx.datacenter {
+            if self.transactions.local_parts.get(&transaction).is_some_and(|part| part.decision.is_none()) {
+                self.transactions.drop_local_part(self.cx, self.keyspaces, transaction);
+                self.cx.trace(Trace::PartAbandoned { partition: self.cx.id, transaction });
+            }
+        } else if let Some(part) = self.transactions.replicated_parts.remove(&transaction) {
+            let at = self.cx.tick();
+            if let Some(work) = part.work {
+                self.keyspaces.order.remove(work);
+            }
+            self.cx.journal.no_longer_needed(Needed::Prepared(transaction));
+            self.cx.trace(Trace::PartAbandoned { partition: self.cx.id, transaction });
+            self.visibility().mark_applied(part.origin, part.position.incarnation(), part.position, at);
+        }
+        self.reads.snapshots.answer_reads(transaction);
+        self.settle();
+        self.read_what_is_answered();
+    }
+}
+
+impl Partition {
+    /// A participant lost its tail: it is told again of all that it takes part in.
+    pub(crate) fn on_repeat(&mut self, from: Address, number: u64) {
+        let Address::Partition { partition, .. } = from else { return };
+        self.lose_with_a_sibling();
+        let give = Rule::GiveThePartBack.holds();
+        let mut again = Vec::new();
+        for (transaction, coordinated) in &mut self.transactions.coordinated {
+            match coordinated {
+                // Who takes no part has no vote, and is asked for none and told nothing.
+                Coordinated::Voting(voting) => drop(voting.votes.remove(&partition)),
+                Coordinated::Committing(committing) => committing.again.extend(give.then_some(partition)),
+                Coordinated::Arriving(_) => continue,
+            }
+            again.push(*transaction);
+        }
+        for transaction in again {
+            self.transactions.ask_participants(&mut self.cx, transaction, &|p| p == partition);
+        }
+        // A decision that nobody may hear of yet belongs to what must be told: what follows it in its rows waits for
+        // it.
+        match self.transactions.durable.decisions.back() {
+            Some(&(end, ..)) => self.transactions.durable.repeats.push_back((end, from, number)),
+            None => self.cx.send(from, Message::Repeated { number }),
+        }
+    }
+}

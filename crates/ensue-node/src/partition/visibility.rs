@@ -1,0 +1,15 @@
+//! What becomes visible, and when.
+
+use crate::partition::cx::Cx;
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::others::Others;
+use crate::partition::transactions::Transactions;
+
+/// What becomes visible, and when: entries and parts of transactions whose dependencies are met, applied, or discarded.
+/// A machine over parts of the partition, for as long as it runs.
+pub(crate) struct Visibility<'a> {
+    pub(in crate::partition) cx: &'a mut Cx,
+    pub(in crate::partition) others: &'a mut Others,
+    pub(in crate::partition) keyspaces: &'a mut Keyspaces,
+    pub(in crate::partition) transactions: &'a mut Transactions,
+}
