@@ -17,6 +17,7 @@ mod journal;
 mod json;
 mod keyspaces;
 mod maintenance;
+mod order;
 mod others;
 mod peers;
 mod persistence;
@@ -26,6 +27,7 @@ mod replication;
 mod stable_time;
 mod transactions;
 mod visibility;
+mod work;
 
 use crate::config::NodeConfig;
 use cx::Cx;

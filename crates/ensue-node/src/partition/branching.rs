@@ -8,9 +8,9 @@
 //! Transactions live in memory: one that is idle for too long is over, and so are all when the owner restarts. A session that thinks it
 //! has one is told, at every command, until it ends it.
 
-mod commands;
+pub(in crate::partition) mod commands;
 mod evaluate;
-mod steps;
+pub(in crate::partition) mod steps;
 mod stream;
 mod value;
 mod walk;
@@ -23,27 +23,27 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) use stream::note_of;
 
 /// A session, as the owner of its keyspace knows it.
-type Seat = (CoreId, u32, SessionId, KeyspaceId);
+pub(in crate::partition) type Seat = (CoreId, u32, SessionId, KeyspaceId);
 
 /// A transaction that a session has open.
 #[derive(Clone, Copy, Debug)]
-struct Sitting {
+pub(in crate::partition) struct Sitting {
     transaction: TransactionId,
     /// When it was last used.
-    used_us: u64,
+    pub(in crate::partition) used_us: u64,
 }
 
 /// The branching keyspaces of a partition: none but in the first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Branching {
     pub(super) keyspaces: BTreeMap<KeyspaceId, Branches>,
-    sittings: BTreeMap<Seat, Sitting>,
+    pub(in crate::partition) sittings: BTreeMap<Seat, Sitting>,
     /// States that came in since ceilings were last placed by themselves.
-    since_ceilings: BTreeMap<KeyspaceId, u64>,
+    pub(in crate::partition) since_ceilings: BTreeMap<KeyspaceId, u64>,
     /// When each state that came too late was asked for.
-    asked: BTreeMap<(KeyspaceId, StateId), u64>,
+    pub(in crate::partition) asked: BTreeMap<(KeyspaceId, StateId), u64>,
     /// Of states that came too late from a dead datacenter: those that have said that they lack them, too.
-    lacking: BTreeMap<(KeyspaceId, StateId), BTreeSet<DatacenterId>>,
+    pub(in crate::partition) lacking: BTreeMap<(KeyspaceId, StateId), BTreeSet<DatacenterId>>,
     /// Something came too late, and only a checkpoint makes sure that it is so after a restart.
     pub(super) wants_checkpoint: bool,
 }
@@ -90,11 +90,11 @@ impl Branching {
     }
 }
 
-fn seat_of(request: &RequestId, keyspace: KeyspaceId) -> Seat {
+pub(in crate::partition) fn seat_of(request: &RequestId, keyspace: KeyspaceId) -> Seat {
     (request.core, request.boot, request.session, keyspace)
 }
 
-fn ids(bits: &[u64]) -> Vec<StateId> {
+pub(in crate::partition) fn ids(bits: &[u64]) -> Vec<StateId> {
     bits.iter().map(|bits| StateId::from_bits(*bits)).collect()
 }
 

@@ -6,10 +6,16 @@
 //!
 //! No part is known here.
 
+pub(in crate::partition) mod admission;
+pub(in crate::partition) mod commands;
+pub(in crate::partition) mod disk;
+pub(in crate::partition) mod listing;
+pub(in crate::partition) mod words;
+
 use crate::config::NodeConfig;
 use crate::partition::journal::Journal;
 use crate::partition::journal::outbox::Outbox;
-use crate::partition::keyspaces::order::Moment;
+use crate::partition::order::Moment;
 use crate::trace::{Trace, TransactionStep};
 use ensue_protocol::Protocol;
 use ensue_store::disk::DiskOp;
@@ -233,4 +239,11 @@ impl Cx {
 /// The partition that coordinates a transaction named by this id, in this datacenter.
 pub(crate) fn coordinator_of(transaction: OperationId) -> PartitionId {
     transaction.partition
+}
+
+impl Cx {
+    /// By how many milliseconds the logical time here is ahead of this machine's clock.
+    pub(in crate::partition) fn own_ahead_ms(&self) -> u64 {
+        self.clock.latest().ms().saturating_sub(self.now.wall_ms)
+    }
 }

@@ -1,14 +1,18 @@
 //! Commands of sessions on their way through a partition.
 
+pub(in crate::partition) mod catch_up;
 pub(in crate::partition) mod execute;
+pub(in crate::partition) mod reads;
+pub(in crate::partition) mod transactions;
 
 use crate::partition::cx::Cx;
-use crate::partition::keyspaces::{Keyspaces, Work};
+use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
 use crate::partition::reads::Reads;
 use crate::partition::reads::waits::Slice;
 use crate::partition::transactions::Transactions;
 use crate::partition::visibility::Visibility;
+use crate::partition::work::Work;
 use crate::trace::Trace;
 use ensue_types::LogicalTime;
 use ensue_wire::{Address, Message};
@@ -32,9 +36,7 @@ impl Executor<'_> {
             transactions: self.transactions,
         }
     }
-}
 
-impl Executor<'_> {
     /// What goes by vectors of times.
     pub(crate) fn dispatch_times(&mut self, from: Address, time: LogicalTime, message: Message) {
         match (from, message) {

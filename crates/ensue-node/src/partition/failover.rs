@@ -2,7 +2,6 @@
 
 pub(in crate::partition) mod dead;
 pub(in crate::partition) mod discarded;
-pub(in crate::partition) mod gone;
 pub(in crate::partition) mod issued;
 
 use dead::Dead;

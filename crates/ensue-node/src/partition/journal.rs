@@ -4,6 +4,7 @@
 //! Records of a turn gather here; `persistence` writes and syncs them. A record that began something is *needed* until
 //! that is done: checkpoints begin their replay at the oldest one.
 
+pub(in crate::partition) mod open;
 pub(in crate::partition) mod outbox;
 
 use crate::config::Tuning;

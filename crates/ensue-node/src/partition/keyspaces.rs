@@ -1,34 +1,28 @@
 //! The rows of a partition, and who writes to them in which order.
 
+pub(in crate::partition) mod acknowledge;
+pub(in crate::partition) mod branches;
 pub(in crate::partition) mod conflicts;
 pub(in crate::partition) mod contexts;
-pub(in crate::partition) mod order;
+pub(in crate::partition) mod execute;
+pub(in crate::partition) mod failed;
+pub(in crate::partition) mod figures;
+pub(in crate::partition) mod replay;
+pub(in crate::partition) mod snapshot;
+pub(in crate::partition) mod times;
 
 use crate::config::NodeConfig;
 use crate::handlers::HandlerTable;
 use crate::partition::branching::Branching;
-use crate::partition::cx::Protocols;
-use crate::partition::execution::execute::Execution;
-use crate::partition::reads::waits::ReadCounts;
+use crate::partition::cx::{Cx, Protocols};
+use crate::partition::order::RowOrder;
+use crate::partition::work::Work;
 use conflicts::ConflictLog;
 use contexts::Contexts;
 use ensue_store::keyspace::Keyspace;
-use ensue_types::{DatacenterId, KeyspaceId, OperationId, PartitionId, Position, limits};
-use order::RowOrder;
+use ensue_types::{KeyspaceId, PartitionId, limits};
+use snapshot::ReadCounts;
 use std::sync::Arc;
-
-/// Work that waits for its turn in its rows.
-#[derive(Clone, Debug)]
-pub(crate) enum Work {
-    /// A command of a session, or the commands of a `MULTI` over this partition alone.
-    Commands(Box<Execution>),
-    /// This partition's part of a local write transaction.
-    LocalPart(OperationId),
-    /// This partition's part of a replicated write transaction, at this place of its origin's stream.
-    ReplicatedPart(DatacenterId, Position),
-    /// A replicated write of this partition alone.
-    Entry(DatacenterId, Position),
-}
 
 /// The rows, and who writes to them in which order.
 #[derive(Clone, Debug)]
@@ -70,5 +64,13 @@ impl Keyspaces {
 
     pub(crate) fn keyspace(&mut self, keyspace: KeyspaceId) -> &mut Keyspace {
         &mut self.rows[usize::from(keyspace.0)]
+    }
+
+    /// Forgets past states whose read transactions are over.
+    pub(in crate::partition) fn sweep_marks(&mut self, cx: &Cx) {
+        let now_ms = cx.now.monotonic_us / 1_000;
+        for rows in &mut self.rows {
+            rows.sweep_marks(now_ms);
+        }
     }
 }

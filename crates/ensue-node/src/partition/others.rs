@@ -2,6 +2,10 @@
 
 pub(in crate::partition) mod ahead;
 pub(in crate::partition) mod catch_up;
+pub(in crate::partition) mod everywhere;
+pub(in crate::partition) mod failed;
+pub(in crate::partition) mod replicas;
+pub(in crate::partition) mod times;
 
 use crate::partition::cx::Cx;
 use crate::partition::failover::Failover;
@@ -89,5 +93,10 @@ impl Others {
         self.observe_into(cx, keyspace, &mut facts, &sources);
         self.failover.discarded.past_the_losses(cx, keyspace, &mut facts);
         facts
+    }
+
+    /// The session has read this; it counts as its past from now on.
+    pub(crate) fn remember(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Opaque, sources: Vec<Source>) {
+        self.observe_into(cx, keyspace, facts, &cx.observed(sources));
     }
 }

@@ -3,9 +3,12 @@
 pub(in crate::partition) mod admit;
 pub(in crate::partition) mod early;
 pub(in crate::partition) mod identity;
+pub(in crate::partition) mod lost_directory;
 
+use crate::partition::cx::Cx;
+use crate::partition::others::Others;
 use early::Early;
-use ensue_types::DatacenterId;
+use ensue_types::{DatacenterId, Position};
 use identity::Identity;
 use std::collections::BTreeMap;
 
@@ -18,4 +21,43 @@ pub(crate) struct Peers {
     pub(in crate::partition) early: Early,
     /// What datacenters said that was refused, by who said it.
     pub(in crate::partition) refused: BTreeMap<DatacenterId, u64>,
+}
+
+impl Peers {
+    /// The figures of each other datacenter.
+    pub(in crate::partition) fn survey_peers(
+        &self,
+        cx: &Cx,
+        others: &Others,
+        add: &mut impl FnMut(&str, u64),
+    ) {
+        for (datacenter, sender) in &others.replication.senders {
+            if others.failover.dead.contains(*datacenter) {
+                continue;
+            }
+            let name = &cx.config.topology.datacenters[usize::from(datacenter.0)].name;
+            add(&format!("refused_{name}_messages"), self.refused(*datacenter));
+            add(&format!("lag_{name}_entries"), entries_between(sender.synced(), cx.position));
+            add(&format!("unreceived_{name}_entries"), entries_between(sender.received(), cx.position));
+            add(&format!("linked_{name}"), u64::from(sender.is_resumed()));
+            add(
+                &format!("refused_{name}_partitions"),
+                u64::from(self.identity.refusal(*datacenter).is_some()),
+            );
+        }
+    }
+}
+
+/// Entries after one place and up to another. Of an earlier incarnation only the last part is counted: how many entries
+/// it had is not kept.
+fn entries_between(after: Position, end: Position) -> u64 {
+    let same = after.incarnation() == end.incarnation();
+    if same { end.0.saturating_sub(after.0) } else { end.number() }
+}
+
+impl Peers {
+    /// How often this datacenter was refused.
+    pub(crate) fn refused(&self, from: DatacenterId) -> u64 {
+        self.refused.get(&from).copied().unwrap_or(0)
+    }
 }

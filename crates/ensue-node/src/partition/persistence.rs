@@ -10,9 +10,7 @@ use crate::config::AppendFsync;
 use crate::partition::Partition;
 use crate::partition::cx::Cx;
 use crate::partition::journal::{Journal, ReadFor};
-use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
-use crate::partition::replication::Replication;
 use crate::partition::transactions::Transactions;
 use crate::trace::Trace;
 use ensue_store::checkpoint::CheckpointWriter;
@@ -27,9 +25,6 @@ use std::collections::VecDeque;
 const EVERY_SECOND_US: u64 = 1_000_000;
 /// How often time alone is given a chance to do something.
 const TIMER_INTERVAL_US: u64 = 50_000;
-/// Without news, an acknowledgement still follows after this many intervals: it carries the clock, which tells others
-/// that a deadline has passed here too.
-const HEARTBEAT_INTERVALS: u64 = 20;
 
 /// What was true of the log when a sync began.
 #[derive(Clone, Debug)]
@@ -85,9 +80,7 @@ impl Persistence {
         let (superblock, log) = (self.superblock.as_ref()?, journal.log.as_ref()?);
         self.has_witness.then(|| witness::testify(superblock.seal(), log.synced()))
     }
-}
 
-impl Persistence {
     /// Emits the append that is due, if none is in flight; says whether it did.
     pub(super) fn write_log(&mut self, cx: &mut Cx) -> bool {
         if !self.opening.is_empty() {
@@ -105,60 +98,7 @@ impl Persistence {
             cx.disk_ops.extend(self.testimony(&cx.journal));
         }
     }
-}
 
-impl Replication {
-    /// Everything logged is synced, so what stands now is durable: the end of most turns under `always`.
-    fn all_is_durable(&mut self) {
-        for (datacenter, set) in self.applied.sets() {
-            self.acknowledgements.note_applied(datacenter, (set.watermark.incarnation(), set.watermark));
-        }
-        for (datacenter, receiver) in &mut self.receivers {
-            let received = receiver.received();
-            self.acknowledgements.note_received(*datacenter, receiver, received);
-        }
-    }
-
-    pub(super) fn read_old_entries(&mut self, cx: &mut Cx) {
-        if cx.journal.reading.is_some() {
-            return;
-        }
-        while let Some((number, purpose, reader)) = cx.journal.readers.front_mut() {
-            let (number, purpose) = (*number, *purpose);
-            if let Some(op) = reader.next_op() {
-                cx.journal.reading = Some(number);
-                cx.disk_ops.push_back(op);
-                return;
-            }
-            cx.journal.readers.pop_front();
-            // What was asked for is not written yet: it is asked for again.
-            match purpose {
-                ReadFor::Stream(datacenter) => {
-                    if let Some(sender) = self.senders.get_mut(&datacenter) {
-                        sender.reading = false;
-                    }
-                }
-                ReadFor::Regain(datacenter, after) => self.give_back(cx, datacenter, after, Vec::new()),
-                ReadFor::PassOn(to, origin) => cx.pass_on(to, origin, Vec::new()),
-                ReadFor::Compare(..) => {}
-            }
-        }
-    }
-}
-
-impl Cx {
-    /// Lets go of what rested on records that are durable now.
-    pub(crate) fn release(&mut self) {
-        let Some(log) = &self.journal.log else { return };
-        let durable = match self.config.append_fsync {
-            AppendFsync::Always if Rule::SyncBeforeAnswering.holds() => log.synced(),
-            _ => log.written(),
-        };
-        self.outbox.release(durable.0);
-    }
-}
-
-impl Persistence {
     fn needs_sync_now(&self, cx: &Cx, others: &Others, transactions: &Transactions) -> bool {
         let synced = cx.journal.log.as_ref().map_or(Lsn(0), |log| log.synced());
         let walked =
@@ -252,23 +192,6 @@ impl Persistence {
                 self.begin_sync(cx, others);
                 self.make_reserve(cx);
             }
-        }
-    }
-}
-
-impl Keyspaces {
-    fn say_acknowledgements(&self, cx: &mut Cx, others: &mut Others) {
-        let due_us = others.replication.acknowledgements.next_us;
-        let interval = cx.config.tuning.acknowledge_interval_ms * 1_000;
-        let silent_too_long = cx.now.monotonic_us >= due_us + HEARTBEAT_INTERVALS * interval;
-        if (others.replication.acknowledgements.all && cx.now.monotonic_us >= due_us) || silent_too_long {
-            others.replication.acknowledgements.all = false;
-            others.replication.acknowledgements.next_us = cx.now.monotonic_us + interval;
-            let everyone: Vec<DatacenterId> = others.replication.receivers.keys().copied().collect();
-            others.replication.acknowledgements.now.extend(everyone);
-        }
-        for datacenter in std::mem::take(&mut others.replication.acknowledgements.now) {
-            self.acknowledge(cx, others, datacenter);
         }
     }
 }
@@ -508,5 +431,39 @@ fn a_frame_holds_one_entry_at_least_and_no_more_than_fit() {
     let cases = [(vec![], 0), (vec![most + 1, 1], 1), (vec![1, most - 1, 1], 2), (vec![1, 2, 3], 3)];
     for (lengths, expected) in cases {
         assert_eq!(frame_holds(lengths.iter().copied()), expected, "{lengths:?}");
+    }
+}
+
+impl Persistence {
+    /// From now on a restart within this boot of the machine finds all that was shown, once what was caught up with is
+    /// in the log: a process that is killed before must catch up again. Under `always` the mark is believed after a
+    /// power loss, too.
+    pub(in crate::partition) fn mark_caught_up(&mut self, cx: &mut Cx) {
+        let always = cx.config.append_fsync == AppendFsync::Always;
+        let boot_id = cx.config.boot_id;
+        let Some(log) = &cx.journal.log else { return };
+        let kept = if always { log.synced() } else { log.written() };
+        if self.caught_up.take_if(|end| *end <= kept).is_none() {
+            return;
+        }
+        let Some(superblock) = &mut self.superblock else { return };
+        let marked = superblock.mark_running(boot_id, always);
+        self.opening.push_back(marked.clone());
+        if self.opening.len() == 1 {
+            cx.disk_ops.push_back(marked);
+        }
+    }
+
+    /// Whether an earlier process of this boot found that others have more of the own stream.
+    pub(in crate::partition) fn is_marked_short(&self, cx: &Cx) -> bool {
+        self.superblock.as_ref().is_some_and(|block| block.is_marked_short(cx.config.boot_id))
+    }
+
+    /// One append is in flight at a time; when all are done, everything is synced.
+    pub(in crate::partition) fn write_what_came_back(&mut self, cx: &mut Cx) {
+        if !self.write_log(cx) && !cx.journal.open().is_held_back() {
+            let log = cx.journal.open();
+            cx.disk_ops.extend(log.take_sync());
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(in crate::partition) mod cuts;
 pub(in crate::partition) mod snapshot;
+pub(in crate::partition) mod times;
 pub(in crate::partition) mod waits;
 
 use cuts::Cuts;

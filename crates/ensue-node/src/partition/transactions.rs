@@ -15,17 +15,19 @@
 //! - The coordinator knows the participants by name and counts them, not keys; partitions are the same everywhere (trap 63).
 //! - A participant executes its part in row order by logical time, which also evaluates commands that read to write.
 
-mod coordinator;
+pub(in crate::partition) mod admit;
+pub(in crate::partition) mod coordinator;
 mod durable;
 mod participant;
+pub(in crate::partition) mod recovery;
 
-use crate::partition::cx::{Cx, coordinator_of};
-use crate::partition::keyspaces::Work;
-use crate::partition::keyspaces::order::WorkId;
+use crate::partition::cx::Cx;
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::order::{RowName, WorkId};
 use crate::partition::others::Others;
+use crate::partition::work::Work;
 pub(crate) use coordinator::{Announced, Committing, Coordinated, Voting, VotingKind};
-use ensue_types::{DatacenterId, Opaque, OperationId, PartitionId, Position, Rule};
-use ensue_wire::Message;
+use ensue_types::{DatacenterId, LogicalTime, OperationId, PartitionId, Position};
 pub(crate) use participant::{LocalPart, ReplicatedPart};
 use std::collections::BTreeMap;
 
@@ -86,9 +88,7 @@ impl Transactions {
         let open = self.coordinated.len() + self.local_parts.len() + self.replicated_parts.len();
         open + self.durable.len()
     }
-}
 
-impl Transactions {
     /// The transaction that a piece of work belongs to.
     pub(crate) fn transaction_name(&self, work: &Work) -> Option<OperationId> {
         match work {
@@ -97,31 +97,7 @@ impl Transactions {
             Work::Commands(_) | Work::Entry(..) => None,
         }
     }
-}
 
-impl Cx {
-    pub(crate) fn vote_again(&mut self, transaction: OperationId) {
-        self.send_local(coordinator_of(transaction), Message::Vote { transaction });
-    }
-
-    pub(crate) fn send_committed(
-        &mut self,
-        transaction: OperationId,
-        replies: Vec<(u32, ensue_types::Reply)>,
-        seen: Opaque,
-    ) {
-        let message = Message::Committed { transaction, replies, seen };
-        self.send_local(coordinator_of(transaction), message);
-    }
-
-    pub(crate) fn tell_again(&mut self, transaction: OperationId) {
-        if Rule::TellAgainWhatIsDone.holds() {
-            self.send_committed(transaction, Vec::new(), Opaque::default());
-        }
-    }
-}
-
-impl Transactions {
     /// After a link broke: asks the partitions behind it again for whatever they owe.
     pub(crate) fn ask_transactions_again(
         &mut self,
@@ -144,5 +120,20 @@ impl Transactions {
         for transaction in replicated.into_iter().filter(|t| owns(t.partition)) {
             self.notify_again(cx, others, transaction);
         }
+    }
+
+    pub(in crate::partition) fn undecided_before(
+        &self,
+        keyspaces: &Keyspaces,
+        rows: &[RowName],
+        at: LogicalTime,
+    ) -> Vec<OperationId> {
+        let name = |work: WorkId| keyspaces.order.work(work).and_then(|work| self.transaction_name(work));
+        keyspaces.order.blockers(rows, at).into_iter().filter_map(name).collect()
+    }
+
+    /// The last position that may be sent: a decision leaves when it is durable.
+    pub(in crate::partition) fn stream_end(&self, cx: &Cx) -> Position {
+        self.first_unsynced_decision().map_or(cx.position, |first| Position(first.0 - 1))
     }
 }

@@ -1,5 +1,12 @@
 //! What becomes visible, and when.
 
+pub(in crate::partition) mod arrivals;
+pub(in crate::partition) mod branches;
+pub(in crate::partition) mod failed;
+pub(in crate::partition) mod gone;
+pub(in crate::partition) mod recovery;
+pub(in crate::partition) mod transactions;
+
 use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;

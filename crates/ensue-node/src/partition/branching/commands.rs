@@ -3,30 +3,30 @@
 //! Words arrive as the client wrote them. Whatever is wrong with them is answered before anything is done.
 
 use super::steps::{aborted, default_begin, default_end};
-use super::{Seat, value};
+use super::{Branching, Seat, value};
 use crate::command::Fingerprint;
-use crate::partition::Partition;
-use crate::partition::branching::Branching;
 use crate::partition::cx::Cx;
-use crate::partition::keyspaces::Keyspaces;
-use crate::partition::others::Others;
 use bytes::Bytes;
 use ensue_branch::{Constraint, Mode, StateId, StateView, Term};
 use ensue_protocol::anchor::Anchor;
 use ensue_resp::{CommandError, number};
-use ensue_types::{Args, DatacenterId, KeyspaceId, Reply};
+use ensue_types::{DatacenterId, KeyspaceId, Reply};
 
-/// Longest text of a session's own constraint.
-const CONSTRAINT_BYTES_MAX: usize = 1024;
 /// States that `LOG` tells unless it is asked for more.
 const LOG_COUNT: usize = 100;
 
 const IS_OPEN: Reply = Reply::error("ERR a transaction is open: BRANCH COMMIT or BRANCH ABORT first");
 
-type Answer = Result<Reply, Reply>;
+pub(in crate::partition) type Answer = Result<Reply, Reply>;
 
 impl Branching {
-    fn branch_begin(&mut self, cx: &Cx, seat: Seat, anchor: &mut Anchor, words: &[Bytes]) -> Answer {
+    pub(in crate::partition) fn branch_begin(
+        &mut self,
+        cx: &Cx,
+        seat: Seat,
+        anchor: &mut Anchor,
+        words: &[Bytes],
+    ) -> Answer {
         let constraint = if words.is_empty() { default_begin(anchor) } else { begin_constraint(words)? };
         let anchors = self.ready_to_begin(cx, seat, anchor)?;
         let branches = self.branches(seat.3);
@@ -36,7 +36,13 @@ impl Branching {
         Ok(at.map_or(Reply::Nil, id_text))
     }
 
-    fn branch_merge(&mut self, cx: &Cx, seat: Seat, anchor: &mut Anchor, words: &[Bytes]) -> Answer {
+    pub(in crate::partition) fn branch_merge(
+        &mut self,
+        cx: &Cx,
+        seat: Seat,
+        anchor: &mut Anchor,
+        words: &[Bytes],
+    ) -> Answer {
         let constraint = if words.is_empty() { Constraint::of(Term::Any) } else { begin_constraint(words)? };
         if let Some(merger) = cx.config.tuning.branching.merging_datacenter {
             if merger != cx.datacenter {
@@ -61,7 +67,7 @@ impl Branching {
         Ok(self.anchors(seat.3, anchor))
     }
 
-    fn branch_abort(&mut self, cx: &Cx, seat: Seat, anchor: &mut Anchor) -> Answer {
+    pub(in crate::partition) fn branch_abort(&mut self, cx: &Cx, seat: Seat, anchor: &mut Anchor) -> Answer {
         let transaction = match self.leave(cx, seat, anchor) {
             Ok(transaction) => transaction,
             Err(reply) if reply == super::steps::OVER => return Ok(Reply::OK),
@@ -71,7 +77,13 @@ impl Branching {
         Ok(Reply::OK)
     }
 
-    fn branch_checkout(&mut self, cx: &Cx, seat: Seat, anchor: &mut Anchor, words: &[Bytes]) -> Answer {
+    pub(in crate::partition) fn branch_checkout(
+        &mut self,
+        cx: &Cx,
+        seat: Seat,
+        anchor: &mut Anchor,
+        words: &[Bytes],
+    ) -> Answer {
         let [state] = words else { return Err(CommandError::wrong_arity("branch|checkout").reply()) };
         let state = state_of(state)?;
         self.ready_to_begin(cx, seat, anchor)?;
@@ -80,7 +92,7 @@ impl Branching {
         Ok(Reply::OK)
     }
 
-    fn branch_session(&mut self, seat: Seat, anchor: &Anchor) -> Answer {
+    pub(in crate::partition) fn branch_session(&mut self, seat: Seat, anchor: &Anchor) -> Answer {
         let anchors = self.anchors(seat.3, anchor);
         let open = self.sittings.get(&seat).filter(|_| anchor.open).copied();
         let branches = self.branches(seat.3);
@@ -118,20 +130,38 @@ impl Branching {
         Ok(open.map_or_else(|| branches.leaves(), |(_, at)| at.to_vec()))
     }
 
-    fn branch_fork_points(&mut self, cx: &Cx, seat: Seat, anchor: &Anchor, words: &[Bytes]) -> Answer {
+    pub(in crate::partition) fn branch_fork_points(
+        &mut self,
+        cx: &Cx,
+        seat: Seat,
+        anchor: &Anchor,
+        words: &[Bytes],
+    ) -> Answer {
         let states = self.asked_states(cx, seat, anchor, words)?;
         let points = self.branches(seat.3).fork_points(&states).map_err(|abort| aborted(&abort))?;
         let point = |(id, weight)| Reply::Array(vec![id_text(id), Reply::Integer(weight)]);
         Ok(Reply::Array(points.into_iter().map(point).collect()))
     }
 
-    fn branch_conflicts(&mut self, cx: &Cx, seat: Seat, anchor: &Anchor, words: &[Bytes]) -> Answer {
+    pub(in crate::partition) fn branch_conflicts(
+        &mut self,
+        cx: &Cx,
+        seat: Seat,
+        anchor: &Anchor,
+        words: &[Bytes],
+    ) -> Answer {
         let states = self.asked_states(cx, seat, anchor, words)?;
         let keys = self.branches(seat.3).conflicts(&states).map_err(|abort| aborted(&abort))?;
         Ok(Reply::Array(keys.into_iter().map(Reply::Bulk).collect()))
     }
 
-    fn branch_get(&mut self, cx: &mut Cx, seat: Seat, anchor: &Anchor, words: &[Bytes]) -> Answer {
+    pub(in crate::partition) fn branch_get(
+        &mut self,
+        cx: &mut Cx,
+        seat: Seat,
+        anchor: &Anchor,
+        words: &[Bytes],
+    ) -> Answer {
         let [key, states @ ..] = words else { return Err(CommandError::wrong_arity("branch|get").reply()) };
         let states = self.asked_states(cx, seat, anchor, states)?;
         let now_ms = cx.tick().ms();
@@ -148,7 +178,13 @@ impl Branching {
         Ok(Reply::Array(values))
     }
 
-    fn branch_diff(&mut self, cx: &mut Cx, keyspace: KeyspaceId, a: StateId, b: StateId) -> Answer {
+    pub(in crate::partition) fn branch_diff(
+        &mut self,
+        cx: &mut Cx,
+        keyspace: KeyspaceId,
+        a: StateId,
+        b: StateId,
+    ) -> Answer {
         let now_ms = cx.tick().ms();
         let found = self.branches(keyspace).difference(a, b).map_err(|abort| aborted(&abort))?;
         let row = |(key, a, b): (Bytes, Option<Bytes>, Option<Bytes>)| {
@@ -158,7 +194,7 @@ impl Branching {
         Ok(Reply::Array(found.into_iter().map(row).collect()))
     }
 
-    fn branch_log(&mut self, keyspace: KeyspaceId, words: &[Bytes]) -> Answer {
+    pub(in crate::partition) fn branch_log(&mut self, keyspace: KeyspaceId, words: &[Bytes]) -> Answer {
         let (count, rest) = match words {
             [word, count, rest @ ..] if word.eq_ignore_ascii_case(b"count") => {
                 let count = number::parse_i64(count).and_then(|count| usize::try_from(count).ok());
@@ -176,7 +212,7 @@ impl Branching {
         Ok(Reply::Array(states.take(count).map(state_line).collect()))
     }
 
-    fn branch_info(&mut self, keyspace: KeyspaceId) -> Reply {
+    pub(in crate::partition) fn branch_info(&mut self, keyspace: KeyspaceId) -> Reply {
         let figures = self.branches(keyspace).figures();
         let counts = [
             ("states", figures.states as u64),
@@ -205,154 +241,28 @@ impl Branching {
     }
 }
 
-impl Keyspaces {
-    pub(in crate::partition) fn branch_command(
-        &mut self,
-        cx: &mut Cx,
-        others: &mut Others,
-        seat: Seat,
-        anchor: &mut Anchor,
-        args: &Args,
-    ) -> Reply {
-        let word = args[1].to_ascii_lowercase();
-        let words = &args[2..];
-        let answer = match &word[..] {
-            b"begin" => self.branching.branch_begin(cx, seat, anchor, words),
-            b"merge" => self.branching.branch_merge(cx, seat, anchor, words),
-            b"commit" => self.branch_commit(cx, others, seat, anchor, words),
-            b"abort" if words.is_empty() => self.branching.branch_abort(cx, seat, anchor),
-            b"checkout" => self.branching.branch_checkout(cx, seat, anchor, words),
-            b"session" if words.is_empty() => self.branching.branch_session(seat, anchor),
-            b"defaults" => set_defaults(anchor, words),
-            b"forkpoints" => self.branching.branch_fork_points(cx, seat, anchor, words),
-            b"conflicts" => self.branching.branch_conflicts(cx, seat, anchor, words),
-            b"get" => self.branching.branch_get(cx, seat, anchor, words),
-            _ => self.branch_question(cx, others, seat.3, &word, args),
-        };
-        answer.unwrap_or_else(|error| error)
-    }
-
-    /// What has nothing to do with the session.
-    fn branch_question(
-        &mut self,
-        cx: &mut Cx,
-        others: &mut Others,
-        keyspace: KeyspaceId,
-        word: &[u8],
-        args: &Args,
-    ) -> Answer {
-        let words = &args[2..];
-        match (word, words) {
-            (b"list", []) => Ok(id_list(&self.branching.branches(keyspace).leaves())),
-            (b"log", _) => self.branching.branch_log(keyspace, words),
-            (b"diff", [a, b]) => self.branching.branch_diff(cx, keyspace, state_of(a)?, state_of(b)?),
-            (b"ceiling", _) => self.branch_ceiling(cx, others, keyspace, words),
-            (b"info", []) => Ok(self.branching.branch_info(keyspace)),
-            (b"digest", []) => Ok(self.branching.branch_digest(keyspace, true)),
-            (b"digest", [leaves]) if leaves.eq_ignore_ascii_case(b"leaves") => {
-                Ok(self.branching.branch_digest(keyspace, false))
-            }
-            (b"help", []) => Ok(Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect())),
-            (b"list" | b"info" | b"help" | b"abort" | b"session" | b"diff", _) => {
-                Err(CommandError::wrong_arity("branch").reply())
-            }
-            (b"digest", _) => Err(CommandError::Syntax.reply()),
-            _ => Err(CommandError::unknown_subcommand("branch", &args[1]).reply()),
-        }
-    }
-
-    fn branch_commit(
-        &mut self,
-        cx: &mut Cx,
-        others: &mut Others,
-        seat: Seat,
-        anchor: &mut Anchor,
-        words: &[Bytes],
-    ) -> Answer {
-        let constraint = if words.is_empty() { default_end(anchor) } else { constraint_of(words)? };
-        if let Some(refusal) = self.write_refusal(cx, others, true) {
-            return Err(refusal);
-        }
-        let transaction = self.branching.leave(cx, seat, anchor)?;
-        self.commit_on_branch(cx, others, seat.3, transaction, &constraint, anchor).map(id_text)
-    }
-
-    fn branch_ceiling(
-        &mut self,
-        cx: &mut Cx,
-        others: &mut Others,
-        keyspace: KeyspaceId,
-        words: &[Bytes],
-    ) -> Answer {
-        let states = match words {
-            [] => self.branching.branches(keyspace).leaves(),
-            words => words.iter().map(state_of).collect::<Result<_, _>>()?,
-        };
-        self.branching.branches(keyspace).place_ceilings(&states).map_err(|abort| aborted(&abort))?;
-        self.tell_ceilings(cx, others, keyspace);
-        Ok(Reply::OK)
-    }
-}
-
-impl Partition {
-    // Transactions.
-
-    // Comparing branches.
-
-    // Forgetting, and figures.
-}
-
-fn set_defaults(anchor: &mut Anchor, words: &[Bytes]) -> Answer {
-    let is_begin = |word: &Bytes| word.eq_ignore_ascii_case(b"begin");
-    let is_end = |word: &Bytes| word.eq_ignore_ascii_case(b"end");
-    let mut rest = words;
-    let mut set = anchor.clone();
-    while let [word, more @ ..] = rest {
-        let length = more.iter().position(|word| is_begin(word) || is_end(word)).unwrap_or(more.len());
-        let (own, behind) = more.split_at(length);
-        if is_begin(word) {
-            set.begin = text_of(&begin_constraint(own)?)?;
-        } else if is_end(word) {
-            set.end = text_of(&constraint_of(own)?)?;
-        } else {
-            return Err(CommandError::Syntax.reply());
-        }
-        rest = behind;
-    }
-    *anchor = set;
-    Ok(Reply::OK)
-}
-
-fn text_of(constraint: &Constraint) -> Result<Vec<u8>, Reply> {
-    let text = constraint.to_string().into_bytes();
-    match text.len() <= CONSTRAINT_BYTES_MAX {
-        true => Ok(text),
-        false => Err(Reply::error("ERR the constraint is too long to be a session's default")),
-    }
-}
-
-fn constraint_of(words: &[Bytes]) -> Result<Constraint, Reply> {
+pub(in crate::partition) fn constraint_of(words: &[Bytes]) -> Result<Constraint, Reply> {
     let words = words.iter().map(|word| &word[..]);
     Constraint::parse(words).map_err(|error| Reply::Error(format!("ERR {error}").into()))
 }
 
-fn begin_constraint(words: &[Bytes]) -> Result<Constraint, Reply> {
+pub(in crate::partition) fn begin_constraint(words: &[Bytes]) -> Result<Constraint, Reply> {
     let for_begin = constraint_of(words)?.for_begin();
     for_begin.map_err(|error| Reply::Error(format!("ERR {error}").into()))
 }
 
-fn state_of(word: &Bytes) -> Result<StateId, Reply> {
+pub(in crate::partition) fn state_of(word: &Bytes) -> Result<StateId, Reply> {
     let id = std::str::from_utf8(word).ok().and_then(|text| text.parse().ok());
     id.filter(|id: &StateId| id.site() != DatacenterId::EVERY).ok_or(Reply::error(
         "ERR a state has a name such as 12.0: its number, a dot and its datacenter's number",
     ))
 }
 
-fn id_text(id: StateId) -> Reply {
+pub(in crate::partition) fn id_text(id: StateId) -> Reply {
     Reply::bulk(id.to_string())
 }
 
-fn id_list(ids: &[StateId]) -> Reply {
+pub(in crate::partition) fn id_list(ids: &[StateId]) -> Reply {
     Reply::Array(ids.iter().map(|id| id_text(*id)).collect())
 }
 
@@ -372,24 +282,3 @@ fn state_line(state: StateView) -> Reply {
         Reply::Array(flags.collect()),
     ])
 }
-
-const HELP: &[&str] = &[
-    "BRANCH <subcommand> [<arg> ...]. Subcommands are:",
-    "BEGIN [constraint]: begin a transaction; answers the state that it reads.",
-    "MERGE [constraint]: begin one that joins branches; answers the states that it reads.",
-    "COMMIT [constraint]: end it; answers its state.",
-    "ABORT: end it without a trace.",
-    "FORKPOINTS [state ...]: where branches forked, each with its weight in a sum.",
-    "CONFLICTS [state ...]: the keys that two of the branches have written.",
-    "GET key [state ...]: the value of a key at states.",
-    "LIST: the leaves.",
-    "LOG [COUNT n] [state]: the states, newest first.",
-    "DIFF a b: the keys that differ between two states.",
-    "CEILING [state ...]: no transaction of this datacenter begins above these states any more.",
-    "CHECKOUT state: go on from this state.",
-    "SESSION: what the session goes on from, and its transaction.",
-    "DEFAULTS [BEGIN constraint] [END constraint]: the session's own.",
-    "INFO: figures. DIGEST [LEAVES]: a fingerprint, equal in all datacenters when nothing is under way.",
-    "Constraints: ANY, SERIALIZABILITY, SNAPSHOT-ISOLATION, READ-COMMITTED, NO-BRANCHING, K-BRANCHING k, PARENT, ANCESTOR,",
-    "STATE id [id ...], joined by AND and OR.",
-];

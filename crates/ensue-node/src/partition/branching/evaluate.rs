@@ -4,12 +4,11 @@
 //! written since, an `HSET` with everything that was written to its key.
 
 use super::steps::aborted;
-use super::value;
+use super::{Branching, value};
 use crate::command;
 use crate::evaluate::{Evaluation, Writer};
-use crate::partition::branching::Branching;
 use crate::partition::cx::Cx;
-use crate::partition::execution::execute::FORGOTTEN;
+use crate::partition::work::FORGOTTEN;
 use bytes::Bytes;
 use ensue_branch::{Abort, TransactionId, Value};
 use ensue_resp::Request;

@@ -3,8 +3,7 @@
 //! The cursor of `SCAN` is the hash of the key to go on from: keys have their place whatever is written, so what is there during a whole
 //! walk is returned.
 
-use super::value;
-use crate::partition::branching::Branching;
+use super::{Branching, value};
 use crate::partition::cx::Cx;
 use ensue_branch::{Abort, Branches, Key, TransactionId};
 use ensue_resp::request::ScanOptions;

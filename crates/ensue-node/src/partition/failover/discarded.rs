@@ -11,33 +11,27 @@
 
 mod listing;
 
-pub use self::listing::describe_write;
 use super::dead::Dead;
 use crate::partition::cx::Cx;
-use crate::partition::execution::Executor;
-use crate::partition::execution::execute::Execution;
-use crate::partition::keyspaces::Keyspaces;
-use crate::partition::others::Others;
-use crate::trace::Trace;
-
 use ensue_protocol::Loss;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_store::record::Record;
 use ensue_types::{
-    DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Position, Reply, RowEffect,
-    Rule, Source, TimeVector,
+    DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Position, Reply, Rule,
+    TimeVector,
 };
 use ensue_wire::Message;
+pub use listing::describe_write;
 use std::collections::BTreeMap;
 
 /// The partition that gathers what all say.
-const GATHERER: PartitionId = PartitionId(0);
+pub(in crate::partition) const GATHERER: PartitionId = PartitionId(0);
 
 /// The losses, and what was discarded with them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Discarded {
-    losses: Vec<Loss>,
+    pub(in crate::partition) losses: Vec<Loss>,
     /// By the names of the writes, so that none is listed twice.
     writes: BTreeMap<OperationId, DiscardedWrite>,
     /// Entries of dead datacenters that are gone and have no effects on rows of their own: flushes, and those that named transactions.
@@ -72,7 +66,7 @@ impl Discarded {
         self.losses.iter().copied()
     }
 
-    fn loss_of(&self, datacenter: DatacenterId) -> Option<Loss> {
+    pub(in crate::partition) fn loss_of(&self, datacenter: DatacenterId) -> Option<Loss> {
         self.losses.iter().find(|loss| loss.datacenter == datacenter).copied()
     }
 
@@ -102,7 +96,7 @@ impl Discarded {
         }
     }
 
-    fn add(&mut self, lost: DatacenterId, operation: OperationId, mut entry: Entry) {
+    pub(in crate::partition) fn add(&mut self, lost: DatacenterId, operation: OperationId, mut entry: Entry) {
         let Change::Effects { transaction, effects, .. } = &mut entry.change else { return };
         *transaction = Some(operation);
         let effects = std::mem::take(effects);
@@ -118,7 +112,7 @@ impl Discarded {
 }
 
 /// What is said of a loss that is known.
-fn told(Loss { datacenter, whole, doubtful }: Loss) -> Message {
+pub(in crate::partition) fn told(Loss { datacenter, whole, doubtful }: Loss) -> Message {
     Message::Lost { datacenter, whole, doubtful: Some(doubtful) }
 }
 
@@ -228,155 +222,11 @@ impl Discarded {
     }
 }
 
-impl Keyspaces {
-    /// The first write of a dead datacenter here that depends on something after `whole`.
-    fn first_doubtful(&self, cx: &Cx, datacenter: DatacenterId, whole: LogicalTime) -> LogicalTime {
-        let loss = Loss { datacenter, whole, doubtful: LogicalTime::MAX };
-        let mut first = LogicalTime::MAX;
-        for (rows, protocol) in self.rows.iter().zip(cx.protocols.iter()) {
-            let cells = rows.rows().flat_map(|row| row.all_cells());
-            for version in cells.filter_map(|(_, cell)| cell.versions()).flat_map(|v| v.unsettled()) {
-                let Source { stamp, dependencies, .. } = &version.source;
-                let depends = |carried: &Opaque| protocol.depends_on_lost(datacenter, carried, &loss);
-                if stamp.datacenter == datacenter && dependencies.as_deref().is_some_and(depends) {
-                    first = first.min(stamp.time);
-                }
-            }
-        }
-        first
-    }
-}
-
-impl Keyspaces {
-    /// Partition 0 says what was lost, or asks what may depend on it.
-    pub(in crate::partition) fn on_lost(
-        &mut self,
-        cx: &mut Cx,
-        others: &mut Others,
-        datacenter: DatacenterId,
-        whole: LogicalTime,
-        doubtful: Option<LogicalTime>,
-    ) {
-        if let Some(loss) = others.failover.discarded.loss_of(datacenter) {
-            // What was discarded is not here any more, so the question cannot be answered a second time.
-            if doubtful.is_none() {
-                cx.send_local(GATHERER, told(loss));
-            }
-            return;
-        }
-        if others.failover.dead.whole(datacenter).is_none() {
-            return;
-        }
-        match doubtful {
-            None => {
-                let doubtful = Some(self.first_doubtful(cx, datacenter, whole));
-                cx.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful });
-            }
-            Some(doubtful) => {
-                cx.journal.log(&Record::Lost { datacenter, whole, doubtful });
-                self.take_loss(cx, others, Loss { datacenter, whole, doubtful });
-                others.stable_time.times_rose = true;
-            }
-        }
-    }
-
-    /// From here on what may depend on what was lost is as if it had never been.
-    pub(in crate::partition) fn take_loss(&mut self, cx: &mut Cx, others: &mut Others, loss: Loss) {
-        if others.failover.discarded.loss_of(loss.datacenter).is_some() {
-            return;
-        }
-        others.failover.discarded.losses.push(loss);
-        for number in 0..self.rows.len() {
-            self.discard_versions(cx, others, KeyspaceId(number as u8), &loss);
-        }
-        others.stable_time.times.received.raise(loss.datacenter, LogicalTime::MAX);
-        others.stable_time.times.stable.raise(loss.datacenter, LogicalTime::MAX);
-        let protocols = cx.protocols.clone();
-        for (keyspace, shared) in self.contexts.each() {
-            // What its members will be told each for themselves must not come back with the name.
-            drop(protocols[usize::from(keyspace.0)].reset_if_lost(&mut shared.facts, &loss));
-        }
-        others.note_all_applied(loss.datacenter);
-        cx.trace(Trace::Discarded { partition: cx.id, count: others.failover.discarded.len() as u64 });
-    }
-
-    fn discard_versions(&mut self, cx: &Cx, others: &mut Others, keyspace: KeyspaceId, loss: &Loss) {
-        let number = usize::from(keyspace.0);
-        let protocol = cx.protocols[number].as_ref();
-        if !protocol.needs().cuts || !Rule::DiscardWhatDependsOnLost.holds() {
-            return;
-        }
-        let depends = |source: &Source| {
-            let carried = source.dependencies.as_deref();
-            carried.is_some_and(|carried| protocol.depends_on_lost(source.stamp.datacenter, carried, loss))
-        };
-        for (key, column, version) in self.rows[number].discard(&depends) {
-            let Source { operation, stamp, dependencies } = version.source;
-            let Some(effect) = version.effect else { continue };
-            let dependencies = dependencies.map(|carried| Opaque::clone(&carried)).unwrap_or_default();
-            let effects = vec![RowEffect { key, column, effect }];
-            let change = Change::Effects { keyspace, transaction: Some(operation), effects };
-            let entry = Entry {
-                position: operation.position,
-                stamp,
-                dependencies,
-                previous: Default::default(),
-                change,
-            };
-            others.failover.discarded.add(loss.datacenter, operation, entry);
-        }
-    }
-}
-
-impl Others {
-    /// When nothing of a dead datacenter waits here any more, its time counts as applied for ever, too.
-    pub(in crate::partition) fn note_all_applied(&mut self, datacenter: DatacenterId) {
-        if self.failover.discarded.loss_of(datacenter).is_none() {
-            return;
-        }
-        let applied = self.replication.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
-        if self.replication.receivers.get(&datacenter).is_some_and(|receiver| receiver.received() <= applied)
-        {
-            self.stable_time.times_rose |= self.stable_time.times.applied.raise(datacenter, LogicalTime::MAX);
-        }
-    }
-
-    /// A checkpoint, or the log, names a discarded write.
-    pub(in crate::partition) fn restore_discarded(&mut self, cx: &Cx, lost: DatacenterId, entry: Entry) {
-        if lost == entry.stamp.datacenter && !cx.protocol(entry.keyspace()).goes_by_times() {
-            return self.take_gone(cx, entry);
-        }
-        if let Change::Effects { transaction: Some(operation), .. } = entry.change {
-            self.failover.discarded.add(lost, operation, entry);
-        }
-    }
-}
-
-impl Executor<'_> {
-    /// The same for commands that are about to be executed; nothing if they have been answered.
-    pub(crate) fn admit(&mut self, mut execution: Execution) -> Option<Execution> {
-        if self.others.failover.discarded.losses.is_empty() {
-            return Some(execution);
-        }
-        match self.others.failover.discarded.part_from_losses(
-            self.cx,
-            execution.keyspace,
-            &mut execution.context.facts,
-        ) {
-            Ok(()) => Some(execution),
-            Err(reply) => {
-                self.go_on_without(execution, reply);
-                None
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use ensue_types::{Column, Effect, Incarnation, Seen, Stamp};
+    use ensue_types::{Column, Effect, Incarnation, RowEffect, Seen, Stamp};
 
     /// One of the entries by which a write came: each partition, and each turn of a replay, brings a share of its effects.
     fn share(keys: &[&'static str]) -> Entry {

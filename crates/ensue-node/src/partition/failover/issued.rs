@@ -12,34 +12,7 @@
 use super::discarded::Discarded;
 use crate::partition::cx::Cx;
 use ensue_protocol::Loss;
-use ensue_types::{DatacenterId, Dependency, Extent, OperationId, Position, Reply, Rule, TimeVector};
-use ensue_wire::Address;
-
-impl Cx {
-    /// Whether a session asks about something that this partition has not issued. Other partitions ask for entries of
-    /// other
-    /// datacenters: there is nothing to wait for, and all datacenters must show the same.
-    pub(in crate::partition) fn is_refused_as_never_issued(
-        &self,
-        from: Address,
-        operation: &OperationId,
-    ) -> bool {
-        matches!(from, Address::Core { .. })
-            && operation.datacenter == self.datacenter
-            && operation.position > self.position
-            && Rule::RefuseWhatWasNeverIssued.holds()
-    }
-
-    fn something_of(&self, datacenter: DatacenterId) -> Dependency {
-        let operation = OperationId {
-            datacenter,
-            incarnation: self.incarnation,
-            partition: self.id,
-            position: Position(0),
-        };
-        Dependency { operation, extent: Extent::Through }
-    }
-}
+use ensue_types::{Dependency, Reply, Rule, TimeVector};
 
 impl Discarded {
     /// Of a past of times what never comes, as far as this partition knows: where it stands in the stream does not

@@ -5,10 +5,10 @@
 
 use super::Keyspaces;
 use crate::partition::cx::Cx;
-use crate::partition::execution::execute::Execution;
 use crate::partition::json;
 use crate::partition::json::text;
 use crate::partition::others::Others;
+use crate::partition::work::Execution;
 use bytes::Bytes;
 use ensue_store::cell::{Base, Content, Write};
 use ensue_store::row::Row;
@@ -143,26 +143,6 @@ impl Keyspaces {
     fn handler_of(&self, keyspace: KeyspaceId, key: &[u8], column: &Column) -> &'static str {
         let rows = &self.rows[usize::from(keyspace.0)];
         rows.handler(key).filter(|_| *column != Column::Deadline).map_or("newest", |fold| fold.name())
-    }
-}
-
-impl Cx {
-    fn write_line(&self, source: &Source, value: Option<&Bytes>, column: &Column, most: usize) -> String {
-        let datacenters = &self.config.topology.datacenters;
-        let origin = datacenters.get(usize::from(source.stamp.datacenter.0));
-        let value = match value {
-            None => "\"delete\":true".to_owned(),
-            Some(value) if value.len() > most => {
-                format!("\"value\":{},\"bytes\":{}", text(&value[..most]), value.len())
-            }
-            Some(value) => format!("\"value\":{}", json::value(column, value)),
-        };
-        format!(
-            "{{\"operation\":\"{}\",\"origin\":{},\"time\":\"{}\",{value}}}",
-            source.operation,
-            text(origin.map_or("", |one| one.name.as_str()).as_bytes()),
-            source.stamp.time
-        )
     }
 }
 

@@ -54,9 +54,7 @@ impl Contexts {
         self.shared.len() >= limits::SHARED_CONTEXTS_MAX
             && !self.shared.contains_key(&(name.keyspace, name.name.clone()))
     }
-}
 
-impl Contexts {
     pub(in crate::partition) fn on_context_fetch(
         &mut self,
         cx: &mut Cx,

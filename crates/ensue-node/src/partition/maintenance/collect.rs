@@ -60,16 +60,6 @@ struct Round {
     reported: BTreeMap<DatacenterId, Position>,
 }
 
-impl Keyspaces {
-    /// Forgets past states whose read transactions are over.
-    pub(in crate::partition) fn sweep_marks(&mut self, cx: &Cx) {
-        let now_ms = cx.now.monotonic_us / 1_000;
-        for rows in &mut self.rows {
-            rows.sweep_marks(now_ms);
-        }
-    }
-}
-
 impl Maintenance {
     fn take_candidates(&mut self, cx: &mut Cx, keyspaces: &mut Keyspaces) {
         for (number, rows) in keyspaces.rows.iter_mut().enumerate() {
@@ -132,9 +122,7 @@ impl Maintenance {
             false => self.collector.expired += 1,
         }
     }
-}
 
-impl Maintenance {
     /// Looks for what may go, at its interval.
     pub(crate) fn collect(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
         self.delete_some_lapsed(cx, others, keyspaces);

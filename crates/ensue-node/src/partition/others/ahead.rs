@@ -63,13 +63,6 @@ impl Ahead {
     }
 }
 
-impl Cx {
-    /// By how many milliseconds the logical time here is ahead of this machine's clock.
-    fn own_ahead_ms(&self) -> u64 {
-        self.clock.latest().ms().saturating_sub(self.now.wall_ms)
-    }
-}
-
 impl Others {
     /// Moves the clock past the time of a message. The partitions of a datacenter share its time, right or wrong: what
     /// one of them has stamped the next one's clients see at once. Only other datacenters are kept at a distance.
@@ -133,5 +126,18 @@ impl Others {
             names.join(" and ")
         );
         Some(Reply::Error(words.into()))
+    }
+
+    /// Whose time is refused by whom.
+    pub(in crate::partition) fn survey_clocks(&self, cx: &Cx, add: &mut impl FnMut(&str, u64)) {
+        add("clock_ahead", u64::from(self.is_ahead_by_most(cx)));
+        for (by, ahead_ms) in self.refused_by() {
+            let name = cx.name_of(by);
+            add(&format!("refused_by_{name}_partitions"), 1);
+            add(&format!("refused_by_{name}_ms"), ahead_ms);
+        }
+        for datacenter in self.ahead.refuses() {
+            add(&format!("refuses_{}_partitions", cx.name_of(datacenter)), 1);
+        }
     }
 }

@@ -9,15 +9,12 @@
 //! read has come.
 
 use super::Others;
-use crate::config::AppendFsync;
 use crate::partition::Partition;
 use crate::partition::cx::Cx;
-use crate::partition::execution::Executor;
-use crate::partition::peers::Peers;
-use crate::partition::persistence::Persistence;
+use crate::partition::journal::open::Open;
+use crate::partition::recovery::joining::Joining;
 use crate::partition::recovery::recover::Stage;
 use crate::partition::recovery::regain::{is_about_dependencies, is_given_up};
-use crate::partition::recovery::replay::Open;
 use crate::trace::Trace;
 use ensue_store::log::Lsn;
 use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Rule};
@@ -32,50 +29,15 @@ pub(in crate::partition) struct CatchUp {
     unheard: BTreeSet<DatacenterId>,
     ends: BTreeMap<DatacenterId, Position>,
     /// When they said so.
-    ended_at: BTreeMap<DatacenterId, LogicalTime>,
+    pub(in crate::partition) ended_at: BTreeMap<DatacenterId, LogicalTime>,
     /// Partitions of this datacenter that have not told again of their transactions, and the question's number.
     silent: BTreeSet<PartitionId>,
     number: u64,
     /// Votes for local transactions that the log still has.
-    prepared: BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>,
+    pub(in crate::partition) prepared: BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>,
     /// What coordinators of this datacenter said meanwhile, until it is taken up.
-    told: Vec<Message>,
-    placed: bool,
-}
-
-impl Persistence {
-    /// From now on a restart within this boot of the machine finds all that was shown, once what was caught up with is
-    /// in the log: a process that is killed before must catch up again. Under `always` the mark is believed after a
-    /// power loss, too.
-    pub(in crate::partition) fn mark_caught_up(&mut self, cx: &mut Cx) {
-        let always = cx.config.append_fsync == AppendFsync::Always;
-        let boot_id = cx.config.boot_id;
-        let Some(log) = &cx.journal.log else { return };
-        let kept = if always { log.synced() } else { log.written() };
-        if self.caught_up.take_if(|end| *end <= kept).is_none() {
-            return;
-        }
-        let Some(superblock) = &mut self.superblock else { return };
-        let marked = superblock.mark_running(boot_id, always);
-        self.opening.push_back(marked.clone());
-        if self.opening.len() == 1 {
-            cx.disk_ops.push_back(marked);
-        }
-    }
-}
-
-impl Peers {
-    /// What goes by times shows what is stable, and a directory that was lost knew that of all that has come back. A
-    /// lost tail need not wait: the log before it says what was stable.
-    fn knows_what_was_stable(&self, others: &Others, catch_up: &CatchUp) -> bool {
-        let is_known = |(datacenter, time): (&DatacenterId, &LogicalTime)| {
-            others.failover.dead.contains(*datacenter)
-                || others.stable_time.times.stable.at(*datacenter) >= *time
-        };
-        !self.identity.rejoined
-            || !others.stable_time.times.has_cuts()
-            || catch_up.ended_at.iter().all(is_known)
-    }
+    pub(in crate::partition) told: Vec<Message>,
+    pub(in crate::partition) placed: bool,
 }
 
 impl Others {
@@ -179,36 +141,6 @@ impl Others {
     }
 }
 
-impl Executor<'_> {
-    fn take_up_local_parts(&mut self) {
-        let Some(catch_up) = &mut self.others.catch_up else { return };
-        catch_up.placed = true;
-        let (prepared, told) = (std::mem::take(&mut catch_up.prepared), std::mem::take(&mut catch_up.told));
-        self.transactions.take_up_prepared(self.cx, self.others, self.keyspaces, prepared);
-        let (asked, decided): (Vec<Message>, Vec<Message>) =
-            told.into_iter().partition(|message| matches!(message, Message::Prepare { .. }));
-        let times: BTreeMap<OperationId, LogicalTime> = decided
-            .iter()
-            .filter_map(|message| match message {
-                Message::Commit { transaction, decision } => Some((*transaction, decision.at)),
-                _ => None,
-            })
-            .collect();
-        for message in asked {
-            if let Message::Prepare { transaction, keyspace, part } = message {
-                self.visibility().prepare(transaction, keyspace, part, times.get(&transaction).copied());
-            }
-        }
-        // All get their times before any is executed: what changes one row takes effect in the order of time.
-        for message in decided {
-            if let Message::Commit { transaction, decision } = message {
-                self.transactions.place_decided(self.cx, self.others, self.keyspaces, transaction, decision);
-            }
-        }
-        self.settle();
-    }
-}
-
 impl Partition {
     pub(in crate::partition) fn on_message_catching_up(&mut self, envelope: Envelope) {
         // A slice is read for a session too.
@@ -272,5 +204,17 @@ impl Partition {
         self.durability.caught_up = Some(Lsn(self.cx.journal.log_end()));
         self.durability.mark_caught_up(&mut self.cx);
         self.cx.trace(Trace::PartitionReady { partition: self.cx.id, records });
+    }
+}
+
+impl Others {
+    /// The datacenters that have not answered.
+    pub(in crate::partition) fn awaited(&self, joining: &Joining) -> Vec<DatacenterId> {
+        let is_awaited = |d: &DatacenterId| {
+            !is_given_up(joining.without, *d)
+                && !self.failover.dead.contains(*d)
+                && !joining.answers.contains_key(d)
+        };
+        self.replication.senders.keys().copied().filter(is_awaited).collect()
     }
 }

@@ -24,6 +24,7 @@ use crate::partition::Partition;
 use crate::partition::cx::Cx;
 use crate::partition::failover::dead::Dead;
 use crate::partition::others::Others;
+use crate::partition::others::catch_up::CatchUp;
 use crate::partition::persistence::Persistence;
 use crate::partition::recovery::joining::REQUEST_INTERVAL_US;
 use crate::partition::recovery::recover::Stage;
@@ -31,7 +32,7 @@ use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_store::layout;
 use ensue_store::record::Record;
-use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, Position, Reply, Rule};
+use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, Position, Rule};
 use ensue_wire::{Address, Introduction, Message, PeerStage};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -155,9 +156,7 @@ impl Identity {
     pub(crate) fn on_link_down(&mut self, datacenter: DatacenterId) {
         self.absent.remove(&datacenter);
     }
-}
 
-impl Identity {
     fn other_entry(&self, cx: &Cx, name: &str, received: Position) -> String {
         format!(
             "{name} has received another entry at position {received} of this partition's stream than the one here: {}",
@@ -180,25 +179,6 @@ impl Identity {
             cx.id.0,
             self.opened_at
         )
-    }
-}
-
-impl Cx {
-    /// The time of the own entry at a position, if it is in memory.
-    fn own_time_at(&self, position: Position) -> Option<LogicalTime> {
-        let bytes = self.journal.entry_in_memory(position)?;
-        layout::decode_entry(&bytes).ok().map(|entry| entry.stamp.time)
-    }
-}
-
-impl Others {
-    /// How far third datacenters have applied the stream of this one, as they said.
-    pub(in crate::partition) fn applied_elsewhere(&self, origin: DatacenterId) -> Position {
-        let thirds = self.living().filter(|third| *third != origin);
-        let applied = thirds
-            .filter_map(|third| self.replication.senders.get(&third))
-            .map(|third| third.applied(origin).1);
-        applied.max().unwrap_or_default()
     }
 }
 
@@ -408,17 +388,6 @@ impl Peers {
     }
 }
 
-impl Others {
-    /// An operator wants a refused datacenter to be looked at again, which follows when this command is done.
-    pub(in crate::partition) fn execute_readmit(&mut self, cx: &Cx, name: &Bytes) -> Reply {
-        let Some(datacenter) = cx.config.topology.datacenter_named(name) else {
-            return Reply::error("ERR there is no datacenter of this name");
-        };
-        self.readmitted.push(datacenter);
-        Reply::OK
-    }
-}
-
 impl Partition {
     /// The message with which everything between two datacenters begins.
     pub(in crate::partition) fn introduce(&mut self, datacenter: DatacenterId, asks: bool) {
@@ -608,3 +577,17 @@ impl Partition {
 
 const SHORT_ADVICE: &str = "its end was lost, as by an error of the disk before it was synced, or the directory is an old copy. \
                             Start the process again: then the partition takes back what the other datacenters have";
+
+impl Peers {
+    /// What goes by times shows what is stable, and a directory that was lost knew that of all that has come back. A
+    /// lost tail need not wait: the log before it says what was stable.
+    pub(in crate::partition) fn knows_what_was_stable(&self, others: &Others, catch_up: &CatchUp) -> bool {
+        let is_known = |(datacenter, time): (&DatacenterId, &LogicalTime)| {
+            others.failover.dead.contains(*datacenter)
+                || others.stable_time.times.stable.at(*datacenter) >= *time
+        };
+        !self.identity.rejoined
+            || !others.stable_time.times.has_cuts()
+            || catch_up.ended_at.iter().all(is_known)
+    }
+}

@@ -15,7 +15,8 @@ use crate::trace::Trace;
 use ensue_branch::Branches;
 use ensue_store::checkpoint::CheckpointWriter;
 use ensue_store::disk::DiskDone;
-use ensue_store::image::{self, PartitionImage, StreamImage};
+use ensue_store::image;
+use ensue_store::image::{PartitionImage, StreamImage};
 use ensue_store::keyspace::Keyspace;
 use ensue_store::log::Lsn;
 use ensue_types::{DatacenterId, KeyspaceId, Rule};
@@ -43,21 +44,6 @@ pub(crate) struct Walk {
 impl Walk {
     pub(in crate::partition) fn checkpointed_before(&self) -> Lsn {
         self.before
-    }
-}
-
-impl Others {
-    /// Where the first own entry stands that some datacenter has not synced.
-    fn move_stream_floor(&self, cx: &mut Cx) {
-        let synced = self.synced_everywhere(cx);
-        let Some(log) = &cx.journal.log else { return };
-        let floor = if synced >= cx.position {
-            log.batch_start()
-        } else {
-            cx.journal.tail.index().batch_before(synced.next()).unwrap_or(log.first())
-        };
-        cx.journal.stream_floor = cx.journal.stream_floor.max(floor);
-        cx.journal.kept_after = cx.journal.kept_after.max(synced.min(cx.position));
     }
 }
 

@@ -137,11 +137,3 @@ impl Persistence {
         cx.disk_ops.push_back(writer.give_up(superblock));
     }
 }
-
-impl Cx {
-    /// What the reserve took is free, be it spent or never quite made.
-    pub(in crate::partition) fn on_reserve_gone(&mut self) {
-        let again = self.journal.open().retry_append();
-        self.disk_ops.extend(again);
-    }
-}

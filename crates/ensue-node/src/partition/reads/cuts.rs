@@ -52,9 +52,7 @@ impl Cuts {
     pub(crate) fn len(&self) -> usize {
         self.reads.len()
     }
-}
 
-impl Cuts {
     /// Asks every partition for its slice of the cut.
     fn ask_slices(&mut self, cx: &mut Cx, mut read: CutRead) {
         let number = cx.number();

@@ -5,31 +5,21 @@
 
 use super::closing::Closing;
 use super::regain::is_given_up;
-use super::replay::{Begun, Open};
 use crate::config::{AppendFsync, FirstStart};
 use crate::partition::Partition;
-use crate::partition::cx::Cx;
-use crate::partition::failover::dead::DECLARED_DEAD;
-use crate::partition::keyspaces::Keyspaces;
-use crate::partition::others::Others;
+use crate::partition::cx::words::DECLARED_DEAD;
+use crate::partition::journal::open::Open;
 use crate::partition::peers::identity::Identity;
 use crate::partition::replication::applied::AppliedSet;
-use crate::partition::transactions::{Committing, Coordinated, Transactions, Voting, VotingKind};
-use crate::partition::visibility::Visibility;
 use crate::trace::Trace;
-use ensue_store::disk::{DiskDone, DiskOp};
-use ensue_store::entry::{Change, Entry};
-use ensue_store::image::{self, PartitionImage};
-use ensue_store::layout;
-use ensue_store::log::{Log, LogOptions, Lsn};
+use ensue_store::disk::DiskDone;
+use ensue_store::image::PartitionImage;
+use ensue_store::log::{LogOptions, Lsn};
 use ensue_store::recovery::{Finish, Recovered, Recovery, RecoveryError, RecoveryOptions};
 use ensue_store::superblock::{FORMAT, Superblock};
-use ensue_types::{
-    Context, DatacenterId, DirectoryId, HybridClock, Incarnation, KeyspaceId, LogicalTime, OperationId, Part,
-    Reply, Rule,
-};
-use ensue_wire::{Decision, Envelope, Message};
-use std::collections::{BTreeMap, VecDeque};
+use ensue_store::{image, layout};
+use ensue_types::{DatacenterId, DirectoryId, HybridClock, Incarnation, LogicalTime, Reply, Rule};
+use ensue_wire::{Envelope, Message};
 
 /// What a partition is doing.
 #[derive(Clone, Debug)]
@@ -58,136 +48,6 @@ pub struct Reading {
     pub(in crate::partition) clock: LogicalTime,
     records: u64,
     pub(in crate::partition) open: Open,
-}
-
-impl Cx {
-    /// What an earlier process of this boot wrote may be in memory only, dropped by a sync that failed: a sync of today
-    /// would not tell. It is written anew before anything rests on it (trap 55).
-    pub(in crate::partition) fn opening(&self, superblock: &Superblock, log: &Log) -> VecDeque<DiskOp> {
-        // After a loss the boot that the superblock names is the lost one until all has caught up, however many
-        // processes of this boot have tried.
-        let may_be_of_this_boot =
-            superblock.boot_id == self.config.boot_id || !superblock.tail_complete(self.config.boot_id);
-        if superblock.clean || !may_be_of_this_boot || !Rule::RewriteTheUnsyncedTail.holds() {
-            return VecDeque::new();
-        }
-        let unsynced = log.segments().filter(|segment| segment.end > log.synced());
-        unsynced.map(|segment| DiskOp::Rewrite { file: segment.file() }).collect()
-    }
-
-    /// Answers, instead of with what rested on records that are not durable, that the partition has stopped. Only
-    /// sessions are told; partitions wait.
-    pub(in crate::partition) fn disavow(&mut self, answer: Envelope) {
-        let (Message::Executed { request, .. }
-        | Message::ExecutedInPart { request, .. }
-        | Message::GaveUp { request, .. }
-        | Message::CutRead { request, .. }
-        | Message::Transacted { request, .. }) = answer.message
-        else {
-            return;
-        };
-        let words =
-            format!("STOPPED partition {} has stopped; it is not known whether a write was kept", self.id);
-        self.send_refusal(answer.to, Message::Refused { request, reply: Reply::Error(words.into()) });
-    }
-}
-
-impl Transactions {
-    fn take_up_begun(
-        &mut self,
-        cx: &Cx,
-        transaction: OperationId,
-        begun: Begun,
-        decision: Option<(LogicalTime, Option<Entry>)>,
-    ) {
-        let participants: Vec<_> = begun.parts.iter().map(|part| part.partition).collect();
-        let keyspace = begun.keyspace;
-        let state = match decision {
-            Some((at, Some(entry))) => {
-                let operation = OperationId {
-                    incarnation: entry.position.incarnation(),
-                    position: entry.position,
-                    ..transaction
-                };
-                let decision = Decision { at, operation, stamp: entry.stamp };
-                self.names.insert(operation, transaction);
-                let announced = self.note_decision(cx, transaction, Some(entry.position));
-                let committing = Committing::new(decision, keyspace, participants, begun.parts);
-                Coordinated::Committing(Committing { announced, ..committing })
-            }
-            _ => {
-                let context = Context { time: LogicalTime::ZERO, facts: begun.context };
-                let kind = VotingKind::Local { parts: begun.parts, context, session: None };
-                Coordinated::Voting(Voting { keyspace, participants, votes: BTreeMap::new(), kind })
-            }
-        };
-        self.coordinated.insert(transaction, state);
-    }
-
-    fn take_up_decided(&mut self, cx: &Cx, transaction: OperationId, at: LogicalTime, entry: &Entry) {
-        let Change::Transaction { keyspace, participants } = &entry.change else { return };
-        let decision = Decision { at, operation: transaction, stamp: entry.stamp };
-        let announced = self.note_decision(cx, transaction, None);
-        let committing = Committing::new(decision, *keyspace, participants.clone(), Vec::new());
-        let committing = Committing { announced, ..committing };
-        self.coordinated.insert(transaction, Coordinated::Committing(committing));
-    }
-}
-
-impl Transactions {
-    /// What was voted for is undecided again, until the coordinator says more.
-    pub(in crate::partition) fn take_up_prepared(
-        &mut self,
-        cx: &mut Cx,
-        others: &Others,
-        keyspaces: &mut Keyspaces,
-        prepared: BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>,
-    ) {
-        let remember = Rule::RememberTheVote.holds();
-        for (transaction, (keyspace, at, part)) in prepared.into_iter().filter(|_| remember) {
-            if transaction.datacenter == cx.datacenter {
-                self.await_decision(cx, keyspaces, transaction, keyspace, part, at);
-                cx.vote_again(transaction);
-            } else if let Some(part) = self.replicated_parts.get(&transaction) {
-                let (origin, position) = (part.origin, part.position);
-                if part.work.is_none() {
-                    self.await_replicated_decision(others, keyspaces, transaction, origin, position, at);
-                }
-                self.notify_again(cx, others, transaction);
-            }
-        }
-    }
-}
-
-impl Visibility<'_> {
-    fn take_up(&mut self, open: Open) {
-        let Open { received, begun, mut decided, prepared, announced, .. } = open;
-        let complete = Rule::CompleteAfterCrash.holds();
-        for (transaction, begun) in begun {
-            if complete {
-                let decision = decided.remove(&transaction);
-                self.transactions.take_up_begun(self.cx, transaction, begun, decision);
-            }
-        }
-        for (transaction, (at, _)) in decided {
-            if let (Some(entry), true) = (announced.get(&transaction), complete) {
-                self.transactions.take_up_decided(self.cx, transaction, at, entry);
-            }
-        }
-        for ((origin, position), (incarnation, entry)) in received {
-            let waited = !self.others.replication.applied.contains(origin, position);
-            if waited && Rule::TakeUpWhatWaited.holds() {
-                debug_assert_eq!(entry.position, position);
-                self.arrive(origin, incarnation, entry);
-            }
-        }
-        self.transactions.take_up_prepared(self.cx, self.others, self.keyspaces, prepared);
-        let asked: Vec<OperationId> = self.transactions.coordinated.keys().copied().collect();
-        for transaction in asked {
-            self.transactions.repeat_decision(transaction, &|_| true);
-            self.transactions.ask_participants(self.cx, transaction, &|_| true);
-        }
-    }
 }
 
 impl Partition {

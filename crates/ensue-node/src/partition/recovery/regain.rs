@@ -13,20 +13,17 @@
 
 use super::joining::REQUEST_INTERVAL_US;
 use super::recover::Stage;
-use super::replay::Open;
 use crate::partition::Partition;
 use crate::partition::cx::Cx;
 use crate::partition::failover::dead::Dead;
 use crate::partition::journal::Needed;
-use crate::partition::persistence::Persistence;
-use crate::partition::replication::Replication;
-use crate::partition::visibility::Visibility;
+use crate::partition::journal::open::Open;
 use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, FileName};
 use ensue_store::entry::Change;
 use ensue_store::layout;
-use ensue_types::{DatacenterId, Incarnation, Opaque, Position, Rule};
+use ensue_types::{DatacenterId, Position, Rule};
 use ensue_wire::{Address, Envelope, Introduction, Message};
 use std::collections::BTreeMap;
 
@@ -68,30 +65,6 @@ pub(in crate::partition) fn is_given_up(without: u16, datacenter: DatacenterId) 
     datacenter.0 < 16 && without >> datacenter.0 & 1 == 1
 }
 
-impl Cx {
-    /// Asks a datacenter what it has beyond the end of this log.
-    pub(in crate::partition) fn ask_to_regain(&mut self, datacenter: DatacenterId) {
-        let to = Address::Partition { datacenter, partition: self.id };
-        let after = self.position;
-        self.send(to, Message::Regain { after });
-    }
-}
-
-impl Persistence {
-    /// Whether an earlier process of this boot found that others have more of the own stream.
-    fn is_marked_short(&self, cx: &Cx) -> bool {
-        self.superblock.as_ref().is_some_and(|block| block.is_marked_short(cx.config.boot_id))
-    }
-
-    /// One append is in flight at a time; when all are done, everything is synced.
-    fn write_what_came_back(&mut self, cx: &mut Cx) {
-        if !self.write_log(cx) && !cx.journal.open().is_held_back() {
-            let log = cx.journal.open();
-            cx.disk_ops.extend(log.take_sync());
-        }
-    }
-}
-
 impl Dead {
     /// The datacenters that have trimmed what is lacking here, or wait for what may be lost for good.
     fn who_cannot_send(&self, cx: &Cx, regaining: &Regaining) -> Vec<DatacenterId> {
@@ -107,56 +80,6 @@ impl Dead {
         let cannot =
             regaining.offers.iter().filter(|(_, offer)| lacks(offer)).map(|(datacenter, _)| datacenter);
         cannot.filter(is_asked).copied().collect()
-    }
-}
-
-impl Replication {
-    /// Another datacenter lost the tail of its stream. It is told how far it was received here, and given what follows.
-    pub(in crate::partition) fn on_regain(&mut self, cx: &mut Cx, origin: DatacenterId, after: Position) {
-        let Some(receiver) = self.receivers.get(&origin) else { return };
-        if receiver.received() <= after {
-            return self.give_back(cx, origin, after, Vec::new());
-        }
-        cx.journal.read_received_after(origin, after);
-        self.read_old_entries(cx);
-    }
-
-    /// Answers with the entries read, as many as fit into one message.
-    pub(in crate::partition) fn give_back(
-        &mut self,
-        cx: &mut Cx,
-        origin: DatacenterId,
-        after: Position,
-        read: Vec<(Position, Bytes)>,
-    ) {
-        let received = self.receivers.get(&origin).map(|receiver| receiver.received()).unwrap_or_default();
-        let most = cx.config.tuning.stream_batch_entries;
-        let entries = read.into_iter().map(|(_, entry)| entry).take(most).collect();
-        let to = Address::Partition { datacenter: origin, partition: cx.id };
-        cx.send(to, Message::Regained { after, received, entries });
-    }
-}
-
-impl Visibility<'_> {
-    /// The own stream goes on in a new incarnation, which begins by saying where the one before ended.
-    fn end_incarnation(&mut self) {
-        let after = self.cx.position;
-        let incarnation =
-            Incarnation(self.cx.incarnation.0.checked_add(1).expect("65535 lost tails of one partition"));
-        self.cx.journal.open().begin_incarnation(incarnation);
-        self.cx.journal.tail.begin_incarnation(incarnation);
-        self.cx.incarnation = incarnation;
-        self.cx.position = Position::before(incarnation);
-        self.lose(self.cx.datacenter, after, self.cx.position);
-        let time = self.cx.clock.tick(self.cx.now);
-        let stamp = self.cx.stamp(time);
-        self.others.replication.log_own(
-            self.cx,
-            stamp,
-            Opaque::default(),
-            Change::Lost { after },
-            Vec::new(),
-        );
     }
 }
 

@@ -9,23 +9,14 @@ use super::applied::{Applied, Woken};
 use super::receiver::Arrival;
 use super::{Replication, Waiter};
 use crate::partition::Partition;
-use crate::partition::branching::note_of;
 use crate::partition::cx::Cx;
-use crate::partition::failover::gone::depends_on;
-use crate::partition::journal::Needed;
-use crate::partition::keyspaces::order::RowName;
-use crate::partition::keyspaces::{Keyspaces, Work};
-use crate::partition::transactions::ReplicatedPart;
-use crate::partition::visibility::Visibility;
-use crate::trace::{Trace, TransactionStep};
+use crate::partition::order::RowName;
+use crate::trace::Trace;
 use bytes::Bytes;
-use ensue_protocol::Visibility as Waits;
-use ensue_store::cell::{Outcome, Write};
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
-    DatacenterId, Dependency, Extent, Incarnation, LogicalTime, OperationId, PartitionId, Position, Previous,
-    RowEffect, Rule,
+    DatacenterId, Dependency, Extent, Incarnation, OperationId, PartitionId, Position, Rule, limits,
 };
 use ensue_wire::{Address, Message};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -33,44 +24,44 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Received entries that are not applied yet, and the questions about dependencies, both ways.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Intake {
-    arrived: BTreeMap<(DatacenterId, Position), Arrived>,
+    pub(in crate::partition) arrived: BTreeMap<(DatacenterId, Position), Arrived>,
     /// Checks that this partition has asked others, by number.
-    checks: BTreeMap<u64, Check>,
+    pub(in crate::partition) checks: BTreeMap<u64, Check>,
     /// Checks that others have asked this partition, by who asked and the number there.
-    asks: BTreeMap<(Address, u64), Ask>,
+    pub(in crate::partition) asks: BTreeMap<(Address, u64), Ask>,
     /// Those whose wait is over, and who have not been told yet.
-    woken: VecDeque<Woken<Waiter>>,
+    pub(in crate::partition) woken: VecDeque<Woken<Waiter>>,
     /// Whether somebody up the stack is telling them.
-    is_waking: bool,
-    waited: u64,
+    pub(in crate::partition) is_waking: bool,
+    pub(in crate::partition) waited: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Arrived {
-    incarnation: Incarnation,
-    entry: Entry,
+pub(in crate::partition) struct Arrived {
+    pub(in crate::partition) incarnation: Incarnation,
+    pub(in crate::partition) entry: Entry,
     /// Dependency waits and checks that are open.
-    open: usize,
-    ready: bool,
+    pub(in crate::partition) open: usize,
+    pub(in crate::partition) ready: bool,
     /// Something that it depends on is gone with a dead datacenter.
-    gone: bool,
-    since_us: u64,
+    pub(in crate::partition) gone: bool,
+    pub(in crate::partition) since_us: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Check {
+pub(in crate::partition) struct Check {
     partition: PartitionId,
     dependencies: Vec<Dependency>,
-    entry: (DatacenterId, Position),
+    pub(in crate::partition) entry: (DatacenterId, Position),
 }
 
 #[derive(Clone, Debug)]
-struct Ask {
+pub(in crate::partition) struct Ask {
     /// What had not been applied when it was asked about.
     dependencies: Vec<Dependency>,
     /// How many of these have not been applied yet.
-    open: usize,
-    gone: Vec<Dependency>,
+    pub(in crate::partition) open: usize,
+    pub(in crate::partition) gone: Vec<Dependency>,
 }
 
 impl Intake {
@@ -241,7 +232,12 @@ impl Replication {
 
 impl Intake {
     /// A dependency of an arrived entry is gone, or covers what is gone.
-    fn learn_gone(&mut self, origin: DatacenterId, position: Position, gone: Option<Dependency>) {
+    pub(in crate::partition) fn learn_gone(
+        &mut self,
+        origin: DatacenterId,
+        position: Position,
+        gone: Option<Dependency>,
+    ) {
         if let (Some(gone), Some(arrived)) = (gone, self.arrived.get_mut(&(origin, position))) {
             arrived.gone |= depends_on(origin, &gone);
         }
@@ -257,257 +253,6 @@ impl Intake {
         let open: Vec<_> = self.checks.iter().filter(|(_, check)| owns(check.partition)).map(again).collect();
         for (check, partition, dependencies) in open {
             cx.send_local(partition, Message::CheckDependencies { check, dependencies });
-        }
-    }
-}
-
-impl Keyspaces {
-    pub(in crate::partition) fn apply_effects(
-        &mut self,
-        keyspace: ensue_types::KeyspaceId,
-        effects: &[RowEffect],
-        previous: &[Previous],
-        write: &Write,
-    ) -> bool {
-        let rows = self.keyspace(keyspace);
-        let mut lost = false;
-        let mut previous = previous.iter();
-        for change in effects {
-            let previous = if change.effect.is_base() { previous.next() } else { None };
-            lost |= rows.apply(change, previous, write) == Outcome::Lost;
-        }
-        lost
-    }
-}
-
-impl Visibility<'_> {
-    /// An entry is here and logged: finds out what it waits for.
-    pub(crate) fn arrive(&mut self, origin: DatacenterId, incarnation: Incarnation, entry: Entry) {
-        let position = entry.position;
-        let operation = OperationId { datacenter: origin, incarnation, partition: self.cx.id, position };
-        if let Change::Effects { keyspace, transaction: Some(transaction), .. } = entry.change {
-            let part =
-                ReplicatedPart { origin, position, keyspace, work: None, voted_at: None, decision: None };
-            self.transactions.replicated_parts.insert(transaction, part);
-            self.cx.trace_step(transaction, TransactionStep::Begun);
-        }
-        if let Some((keyspace, note)) = note_of(&entry) {
-            let note = note.clone();
-            let since_us = self.cx.now.monotonic_us;
-            let arrived = Arrived { incarnation, entry, open: 0, ready: false, gone: false, since_us };
-            self.others.replication.intake.arrived.insert((origin, position), arrived);
-            return self.arrive_on_branch(origin, keyspace, position, &note);
-        }
-        let verdict = self.cx.protocol(entry.keyspace()).visibility(operation, &entry.dependencies);
-        let dependencies = match verdict {
-            Ok(_) if !Rule::WaitForDependencies.holds() => Vec::new(),
-            Ok(Waits::Now) => replaced_by(&entry),
-            Ok(Waits::After(dependencies)) => [dependencies, replaced_by(&entry)].concat(),
-            Err(_) => {
-                // Shown without what it needs it would be untrue; it stays, counted, until an operator looks.
-                self.cx.trace(Trace::Refused { what: "dependencies that the protocol cannot read" });
-                vec![Dependency { operation, extent: Extent::Exact }]
-            }
-        };
-        let since_us = self.cx.now.monotonic_us;
-        let arrived = Arrived { incarnation, entry, open: 0, ready: false, gone: false, since_us };
-        self.others.replication.intake.arrived.insert((origin, position), arrived);
-        let open = self.others.replication.open_checks(self.cx, origin, position, dependencies);
-        if open == 0 {
-            self.on_all_answered(origin, position);
-        } else {
-            self.others.replication.intake.waited += 1;
-            self.cx.trace(Trace::DependencyWaited { partition: self.cx.id, origin, position });
-        }
-    }
-
-    /// A datacenter's stream goes on without what it lost.
-    pub(crate) fn lose(&mut self, origin: DatacenterId, after: Position, through: Position) {
-        self.cx.trace(Trace::DeclaredLost { partition: self.cx.id, origin, after });
-        let woken = self.others.replication.applied.lose(origin, after, through);
-        self.others.replication.losses.dependencies += woken.len() as u64;
-        self.wake(woken);
-        self.transactions
-            .abandon_lost(self.cx, origin, (after, through), |transaction| Message::Abandon { transaction });
-        self.lose_branches(origin, through.next().incarnation());
-    }
-
-    pub(crate) fn on_dependencies_met(&mut self, check: u64, gone: &[Dependency]) {
-        if let Some(check) = self.others.replication.intake.checks.remove(&check) {
-            let (origin, position) = check.entry;
-            gone.iter()
-                .for_each(|gone| self.others.replication.intake.learn_gone(origin, position, Some(*gone)));
-            self.wake([Woken { waiter: Waiter::Entry(origin, position), gone: None }]);
-        }
-    }
-
-    /// Nothing that an arrived entry depends on is open any more.
-    fn on_all_answered(&mut self, origin: DatacenterId, position: Position) {
-        match self.others.replication.intake.is_gone(origin, position) {
-            true => self.discard_arrived(origin, position),
-            false => self.on_entry_ready(origin, position),
-        }
-    }
-
-    /// Tells those whose wait is over, one after the other: each may end the wait of others, and a chain of entries
-    /// that depend on each other is longer than a stack is deep.
-    pub(in crate::partition) fn wake(&mut self, woken: impl IntoIterator<Item = Woken<Waiter>>) {
-        self.others.replication.intake.woken.extend(woken);
-        if std::mem::replace(&mut self.others.replication.intake.is_waking, true) {
-            return;
-        }
-        while let Some(woken) = self.others.replication.intake.woken.pop_front() {
-            self.wake_one(woken);
-        }
-        self.others.replication.intake.is_waking = false;
-    }
-
-    fn wake_one(&mut self, woken: Woken<Waiter>) {
-        match woken.waiter {
-            Waiter::Entry(origin, position) => {
-                self.others.replication.intake.learn_gone(origin, position, woken.gone);
-                let Some(arrived) = self.others.replication.intake.arrived.get_mut(&(origin, position))
-                else {
-                    return;
-                };
-                arrived.open = arrived.open.saturating_sub(1);
-                if arrived.open == 0 && !arrived.ready {
-                    self.on_all_answered(origin, position);
-                }
-            }
-            Waiter::Ask(from, check) => {
-                let Some(ask) = self.others.replication.intake.asks.get_mut(&(from, check)) else { return };
-                ask.open -= 1;
-                ask.gone.extend(woken.gone);
-                if ask.open == 0 {
-                    let Ask { gone, .. } =
-                        self.others.replication.intake.asks.remove(&(from, check)).expect("found above");
-                    self.cx.send(from, Message::DependenciesMet { check, gone });
-                }
-            }
-        }
-    }
-
-    /// Everything that an entry depends on is visible here.
-    fn on_entry_ready(&mut self, origin: DatacenterId, position: Position) {
-        let Some(arrived) = self.others.replication.intake.arrived.get_mut(&(origin, position)) else {
-            return;
-        };
-        arrived.ready = true;
-        let stamp = arrived.entry.stamp;
-        match &arrived.entry.change {
-            Change::Effects { transaction: Some(transaction), .. } => {
-                let transaction = *transaction;
-                self.transactions.notify_again(self.cx, self.others, transaction);
-            }
-            Change::Transaction { keyspace, participants } => {
-                let operation = OperationId {
-                    datacenter: origin,
-                    incarnation: arrived.incarnation,
-                    partition: self.cx.id,
-                    position,
-                };
-                let announced = crate::partition::transactions::Announced {
-                    keyspace: *keyspace,
-                    participants: participants.clone(),
-                    stamp,
-                };
-                self.on_announced(operation, announced);
-            }
-            Change::Branch { .. } => unreachable!("the states of its keyspace say when it is shown"),
-            Change::Effects { .. } | Change::Flush { .. } | Change::Lost { .. } => {
-                let rows = rows_of(&arrived.entry);
-                let at = self.cx.tick();
-                if self.keyspaces.must_wait(&rows) {
-                    self.keyspaces.order.insert(
-                        self.cx.moment(at),
-                        true,
-                        rows,
-                        Work::Entry(origin, position),
-                    );
-                } else {
-                    self.apply_entry(origin, position, at);
-                }
-            }
-        }
-    }
-
-    /// An entry becomes visible at this time.
-    pub(crate) fn apply_entry(&mut self, origin: DatacenterId, position: Position, at: LogicalTime) {
-        let Some(arrived) = self.others.replication.intake.arrived.remove(&(origin, position)) else {
-            return;
-        };
-        let Arrived { incarnation, entry, .. } = arrived;
-        let own = OperationId { datacenter: origin, incarnation, partition: self.cx.id, position };
-        match entry.change {
-            Change::Effects { transaction: None, .. }
-                if self.others.failover.discarded.discards(self.cx, own, &entry) => {}
-            Change::Effects { keyspace, transaction, effects } => {
-                let operation = transaction.unwrap_or(own);
-                let dependencies = self.keyspaces.keyspace(keyspace).carried(&entry.dependencies);
-                let write = Write { stamp: entry.stamp, at, operation, dependencies };
-                let met = self.keyspaces.conflicts_of(keyspace, &effects, &entry.previous, &write);
-                let lost = self.keyspaces.apply_effects(keyspace, &effects, &entry.previous, &write);
-                self.keyspaces.log_conflicts(self.cx, keyspace, met, &write);
-                if lost && transaction.is_none() && !Rule::LosersAreApplied.holds() {
-                    return;
-                }
-                if let Some(transaction) = transaction {
-                    if lost {
-                        self.cx.trace(Trace::LosingWrite { partition: self.cx.id, transaction });
-                    }
-                    self.transactions.replicated_parts.remove(&transaction);
-                    self.cx.journal.no_longer_needed(Needed::Prepared(transaction));
-                    self.transactions.note_executed(
-                        self.cx,
-                        transaction,
-                        None,
-                        Some(Needed::Received(origin, position)),
-                    );
-                    self.mark_applied(origin, incarnation, position, at);
-                    self.others.note_applied(origin, position, entry.stamp.time);
-                    self.cx.trace_step(transaction, TransactionStep::Committed);
-                    self.cx.send_committed(transaction, Vec::new(), Default::default());
-                    return;
-                }
-            }
-            Change::Flush { keyspace, effects } => {
-                let dependencies = self.keyspaces.keyspace(keyspace).carried(&entry.dependencies);
-                let write = Write { stamp: entry.stamp, at, operation: own, dependencies };
-                self.keyspaces.apply_flush(keyspace, &effects, &write);
-            }
-            Change::Lost { after } => self.lose(origin, after, Position::before(incarnation)),
-            Change::Transaction { .. } | Change::Branch { .. } => {}
-        }
-        self.mark_applied(origin, incarnation, position, at);
-        self.others.note_applied(origin, position, entry.stamp.time);
-    }
-
-    /// Logs that a received entry is visible, and wakes those who wait for it.
-    pub(crate) fn mark_applied(
-        &mut self,
-        origin: DatacenterId,
-        incarnation: Incarnation,
-        position: Position,
-        at: LogicalTime,
-    ) {
-        self.others.replication.intake.arrived.remove(&(origin, position));
-        self.cx.journal.log_applied(origin, incarnation, position, at);
-        self.others.replication.acknowledgements.acknowledge_all_soon();
-        let woken = self.others.replication.applied.insert(origin, position);
-        self.cx.trace(Trace::Applied { partition: self.cx.id, origin, position });
-        self.wake(woken);
-    }
-}
-
-impl Visibility<'_> {
-    /// Asks the paused streams to go on.
-    pub(in crate::partition) fn resume_paused(&mut self) {
-        if self.cx.is_out_of_room() {
-            return;
-        }
-        for origin in std::mem::take(&mut self.others.replication.paused) {
-            self.resume_stream(origin);
         }
     }
 }
@@ -619,14 +364,7 @@ fn after_a_loss(origin: DatacenterId, position: Position, bytes: &Bytes) -> Opti
     }
 }
 
-/// The writes whose values an entry replaced where it was written.
-fn replaced_by(entry: &Entry) -> Vec<Dependency> {
-    let operations = entry.previous.iter().flat_map(|previous| previous.operations().iter().copied());
-    let operations = operations.filter(|_| Rule::ThePreviousIsADependency.holds());
-    operations.map(|operation| Dependency { operation, extent: Extent::Exact }).collect()
-}
-
-fn rows_of(entry: &Entry) -> Vec<RowName> {
+pub(in crate::partition) fn rows_of(entry: &Entry) -> Vec<RowName> {
     let (Change::Effects { keyspace, effects, .. } | Change::Flush { keyspace, effects }) = &entry.change
     else {
         return Vec::new();
@@ -635,4 +373,29 @@ fn rows_of(entry: &Entry) -> Vec<RowName> {
     rows.sort_unstable();
     rows.dedup();
     rows
+}
+
+impl Replication {
+    /// How many entries have waited for long for writes of which datacenter, by figure.
+    pub(in crate::partition) fn overdue(&self, cx: &Cx) -> Vec<(String, u64)> {
+        let long_ago_us = cx.now.monotonic_us.saturating_sub(1_000 * limits::OVERDUE_MS);
+        let waiting = self.intake.waiting_since(long_ago_us, &self.applied);
+        let named = waiting.into_iter().filter_map(|(awaited, entries)| {
+            // What an entry names is its origin's word.
+            let awaited = cx.config.topology.datacenters.get(usize::from(awaited.0))?;
+            Some((format!("overdue_for_{}_entries", awaited.name), entries as u64))
+        });
+        named.collect()
+    }
+
+    /// At the coordinator: whether a transaction of a dead datacenter is never shown.
+    pub(crate) fn is_transaction_gone(&self, transaction: OperationId) -> bool {
+        let exact = Dependency { operation: transaction, extent: Extent::Exact };
+        self.applied.gone(&exact).is_some()
+    }
+}
+
+/// Whether a write of this origin truly depends on this, of which it is known that it is gone or covers what is gone.
+pub(in crate::partition) fn depends_on(origin: DatacenterId, gone: &Dependency) -> bool {
+    gone.extent == Extent::Exact || gone.operation.datacenter == origin
 }

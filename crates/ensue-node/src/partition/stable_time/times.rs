@@ -12,37 +12,33 @@
 
 use super::StableTime;
 use crate::partition::cx::Cx;
-use crate::partition::keyspaces::Keyspaces;
-use crate::partition::others::Others;
-use crate::partition::reads::Reads;
-use crate::view::Shown;
-use ensue_protocol::{Protocol, StabilityState, VisibilityPredicate};
+use ensue_protocol::{Choice, Protocol, StabilityState};
 use ensue_store::record::Record;
-use ensue_types::{DatacenterId, LogicalTime, OperationId, PartitionId, Position, Rule, TimeVector};
-use ensue_wire::{Address, Message};
+use ensue_types::{
+    DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Position, Rule, TimeVector,
+};
+use ensue_wire::Message;
 use std::collections::BTreeMap;
 
 /// The partition that gathers what all have received.
-const GATHERER: PartitionId = PartitionId(0);
-/// Rows folded in one go: a round of a busy partition must not hold up its commands.
-const FOLDED_AT_ONCE: usize = 1_000;
+pub(in crate::partition) const GATHERER: PartitionId = PartitionId(0);
 
 /// A heartbeat that came before something that went before it.
 #[derive(Clone, Copy, Debug)]
-struct Early {
-    end: Position,
-    time: LogicalTime,
+pub(in crate::partition) struct Early {
+    pub(in crate::partition) end: Position,
+    pub(in crate::partition) time: LogicalTime,
 }
 
 /// One datacenter's heartbeats that do not count yet: the first, and the latest.
 #[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
+pub(in crate::partition) struct Waiting {
     first: Option<Early>,
     latest: Option<Early>,
 }
 
 impl Waiting {
-    fn add(&mut self, early: Early) {
+    pub(in crate::partition) fn add(&mut self, early: Early) {
         if self.first.is_none() {
             self.first = Some(early);
         } else {
@@ -51,7 +47,7 @@ impl Waiting {
     }
 
     /// The time of the latest heartbeat that counts when everything up to here is there.
-    fn reached(&mut self, position: Position) -> Option<LogicalTime> {
+    pub(in crate::partition) fn reached(&mut self, position: Position) -> Option<LogicalTime> {
         let mut time = None;
         while self.first.is_some_and(|early| early.end <= position) {
             time = self.first.map(|early| early.time);
@@ -66,22 +62,22 @@ impl Waiting {
 pub(crate) struct Times {
     /// What any of the keyspaces wants: cuts, heartbeats, and rounds at the pace of the one that wants them most often.
     has_cuts: bool,
-    has_heartbeats: bool,
-    round_ms: Option<u64>,
+    pub(in crate::partition) has_heartbeats: bool,
+    pub(in crate::partition) round_ms: Option<u64>,
     pub(in crate::partition) received: TimeVector,
     pub(in crate::partition) applied: TimeVector,
     pub(in crate::partition) stable: TimeVector,
     pub(in crate::partition) floor: TimeVector,
-    unreceived: BTreeMap<DatacenterId, Waiting>,
-    unapplied: BTreeMap<DatacenterId, Waiting>,
+    pub(in crate::partition) unreceived: BTreeMap<DatacenterId, Waiting>,
+    pub(in crate::partition) unapplied: BTreeMap<DatacenterId, Waiting>,
     /// At partition 0: what each has said last.
     heard: BTreeMap<PartitionId, (TimeVector, TimeVector)>,
     /// What was stable when the log was read, until partition 0 has told all of it.
-    proven: Option<TimeVector>,
+    pub(in crate::partition) proven: Option<TimeVector>,
     /// What the log knows of this, and the end of the log then.
     pub(in crate::partition) logged: Option<(TimeVector, TimeVector, u64)>,
-    next_heartbeat_us: u64,
-    next_round_us: u64,
+    pub(in crate::partition) next_heartbeat_us: u64,
+    pub(in crate::partition) next_round_us: u64,
     pub(in crate::partition) heartbeats: u64,
     pub(in crate::partition) rounds: u64,
 }
@@ -108,9 +104,7 @@ impl Times {
         let round = self.round_ms.map(|_| self.next_round_us);
         heartbeat.into_iter().chain(round).min()
     }
-}
 
-impl Times {
     /// What the protocols are told. The present is a promise.
     pub(in crate::partition) fn stability(&self, cx: &Cx, now: LogicalTime) -> StabilityState<'_> {
         StabilityState {
@@ -126,7 +120,7 @@ impl Times {
     /// What a write rests on was stable when it was made, and its log says so. Another partition may have known that
     /// from heartbeats, which are not logged: it must know it again though nobody else can be reached. Said until
     /// partition 0 says the same.
-    fn say_proven(&mut self, cx: &mut Cx) {
+    pub(in crate::partition) fn say_proven(&mut self, cx: &mut Cx) {
         let known = self.stable_of_the_living(cx);
         let proven = self.proven.get_or_insert(known);
         if proven.is_zero() || !Rule::TellWhatTheLogProves.holds() {
@@ -176,7 +170,7 @@ impl StableTime {
     }
 
     /// Partition 0 tells all what all have received.
-    fn tell_stable(&mut self, cx: &mut Cx) {
+    pub(in crate::partition) fn tell_stable(&mut self, cx: &mut Cx) {
         let partitions = cx.config.topology.partitions;
         if self.times.heard.len() < usize::from(partitions) {
             return;
@@ -206,212 +200,42 @@ impl StableTime {
     }
 }
 
-impl Others {
-    /// An entry with this stamp has been received: nothing below it follows.
-    pub(in crate::partition) fn note_received(&mut self, origin: DatacenterId, time: LogicalTime) {
-        let position =
-            self.replication.receivers.get(&origin).map(|receiver| receiver.received()).unwrap_or_default();
-        self.replication.note_progress(origin, position, time);
-        let mut rose = self.stable_time.times.received.raise(origin, time);
-        let reached =
-            self.stable_time.times.unreceived.get_mut(&origin).and_then(|waiting| waiting.reached(position));
-        rose |= reached.is_some_and(|time| self.stable_time.times.received.raise(origin, time));
-        self.stable_time.times_rose |= rose;
-    }
-
-    /// An entry with this stamp has been applied.
-    pub(in crate::partition) fn note_applied(
-        &mut self,
-        origin: DatacenterId,
-        position: Position,
-        time: LogicalTime,
-    ) {
-        let watermark = self.replication.applied.set(origin).map(|set| set.watermark).unwrap_or_default();
-        // Above the watermark something is missing that may have a lower stamp.
-        let mut rose = watermark == position && self.stable_time.times.applied.raise(origin, time);
-        let reached =
-            self.stable_time.times.unapplied.get_mut(&origin).and_then(|waiting| waiting.reached(watermark));
-        rose |= reached.is_some_and(|time| self.stable_time.times.applied.raise(origin, time));
-        self.stable_time.times_rose |= rose;
-        self.note_all_applied(origin);
-    }
-
-    /// Another datacenter has nothing to say but its time.
-    pub(in crate::partition) fn on_heartbeat(
-        &mut self,
-        origin: DatacenterId,
-        end: Position,
-        time: LogicalTime,
-    ) {
-        let Some(receiver) = self.replication.receivers.get(&origin) else { return };
-        let early = Early { end, time };
-        let order = Rule::HeartbeatsFollowEntries.holds();
-        let (received, applied) = match order {
-            true => (
-                receiver.received(),
-                self.replication.applied.set(origin).map(|set| set.watermark).unwrap_or_default(),
-            ),
-            false => (end, end),
-        };
-        let times = &mut self.stable_time.times;
-        let mut rose = false;
-        for (here, vector, waiting) in [
-            (received, &mut times.received, &mut times.unreceived),
-            (applied, &mut times.applied, &mut times.unapplied),
-        ] {
-            if here >= end {
-                rose |= vector.raise(origin, time);
-            } else {
-                waiting.entry(origin).or_default().add(early);
-            }
+impl Times {
+    /// What the next command of a session may see. The session's mode may change.
+    pub(crate) fn look(&mut self, cx: &mut Cx, keyspace: KeyspaceId, facts: &mut Opaque) -> Choice {
+        if !cx.protocol(keyspace).needs().cuts {
+            return Choice::Newest;
         }
-        self.stable_time.times_rose |= rose;
-    }
-
-    /// A promise: the clock has passed whatever is logged, and what is stamped later lies above.
-    pub(in crate::partition) fn say_heartbeat(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
-        if self.replication.senders.contains_key(&datacenter) {
-            cx.promise();
-            self.stable_time.times.heartbeats += 1;
-            let message = Message::Heartbeat { end: cx.position };
-            cx.send(Address::Partition { datacenter, partition: cx.id }, message);
-        }
-    }
-}
-
-impl Reads {
-    /// Tells the others the time, and partition 0 what has been received, if it is time to.
-    pub(in crate::partition) fn say_times(
-        &self,
-        cx: &mut Cx,
-        others: &mut Others,
-        keyspaces: &mut Keyspaces,
-    ) {
-        let now_us = cx.now.monotonic_us;
-        if others.stable_time.times.has_heartbeats && now_us >= others.stable_time.times.next_heartbeat_us {
-            let interval_us = 1_000 * cx.config.tuning.heartbeat_interval_ms;
-            others.stable_time.times.next_heartbeat_us = now_us + interval_us;
-            self.say_heartbeats(cx, others, now_us, interval_us);
-        }
-        if let Some(interval_ms) = others.stable_time.times.round_ms {
-            if now_us >= others.stable_time.times.next_round_us {
-                others.stable_time.times.next_round_us = now_us + 1_000 * interval_ms;
-                self.say_heard(cx, others, keyspaces);
-            }
-        }
-    }
-
-    fn say_heartbeats(&self, cx: &mut Cx, others: &mut Others, now_us: u64, interval_us: u64) {
-        let silent = |datacenter: &DatacenterId| {
-            others
-                .replication
-                .spoke_us
-                .get(datacenter)
-                .is_none_or(|spoke_us| spoke_us + interval_us <= now_us)
-        };
-        let listeners: Vec<DatacenterId> = others
-            .replication
-            .senders
-            .iter()
-            .filter(|(datacenter, sender)| sender.is_resumed() && silent(datacenter))
-            .map(|(datacenter, _)| *datacenter)
-            .collect();
-        listeners.into_iter().for_each(|datacenter| others.say_heartbeat(cx, datacenter));
-        self.ask_times(cx, others);
-    }
-
-    /// Asks the datacenters that reads here wait for to move past what is waited for: their clocks may be behind (trap
-    /// 39).
-    fn ask_times(&self, cx: &mut Cx, others: &Others) {
-        let wanted = self.waits.wanted_times(cx);
-        for (datacenter, time) in wanted.entries() {
-            let behind = time > others.stable_time.times.received.at(datacenter)
-                || time > others.stable_time.times.applied.at(datacenter);
-            if behind
-                && !others.failover.dead.contains(datacenter)
-                && others.replication.senders.contains_key(&datacenter)
-            {
-                cx.send_at(time, Address::Partition { datacenter, partition: cx.id }, Message::AskTime);
-            }
-        }
-    }
-
-    /// What this partition has received, and what it may still read.
-    fn say_heard(&self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
         let now = cx.promise();
-        let received = others.stable_time.times.received.clone();
-        let floor = self.own_floor(cx, others, now);
-        keyspaces.forget_after_reads(cx, others);
-        let everywhere = others.stable_time.everywhere.everywhere_here(cx);
-        others.stable_time.times.rounds += 1;
-        cx.send_local(GATHERER, Message::Heard { received, floor, everywhere });
-        others.stable_time.times.say_proven(cx);
-        if cx.id == GATHERER {
-            others.stable_time.tell_stable(cx);
+        let choice = cx.protocol(keyspace).choose(facts, &self.stability(cx, now));
+        if let Choice::Shown(predicate) = &choice {
+            // What a stable session depends on every partition has received: it may have learned so from another one. From here
+            // on all see it, so that what this session writes here rests on what is shown here.
+            self.stable.join(&predicate.times);
         }
+        choice
     }
 
-    /// The lowest cut that is read at from here, or may be.
-    pub(in crate::partition) fn own_floor(&self, cx: &Cx, others: &Others, now: LogicalTime) -> TimeVector {
-        let stability = others.stable_time.times.stability(cx, now);
-        let versioned = cx.protocols.iter().filter(|protocol| protocol.needs().cuts);
-        let lowest = versioned.map(|protocol| protocol.floor(&stability)).reduce(|mut lowest, floor| {
-            lowest.meet(&floor);
-            lowest
-        });
-        let mut floor = lowest.unwrap_or_default();
-        if Rule::FoldBelowEveryCut.holds() {
-            self.cuts.cuts().for_each(|cut| floor.meet(cut));
-        }
-        floor
+    /// What of a past is not here, in words.
+    pub(crate) fn missing(&self, cx: &Cx, facts: &Opaque, keyspace: KeyspaceId) -> String {
+        let past = cx.protocol(keyspace).past(facts);
+        let Ok(ensue_protocol::Past::Times(times)) = past else { return "updates".to_owned() };
+        self.missing_times(cx, &times)
     }
-}
 
-impl Keyspaces {
-    /// Folds versions that no cut tells apart any more.
-    fn fold_versions(&mut self, cx: &Cx, others: &Others) {
-        let predicate = VisibilityPredicate {
-            datacenter: cx.datacenter,
-            times: others.stable_time.times.floor.clone(),
-            whole: true,
-        };
-        for number in 0..self.rows.len() {
-            let protocol = cx.protocols[number].as_ref();
-            if protocol.needs().cuts {
-                self.rows[number].raise_floor(&predicate.times);
-                self.rows[number].settle(&Shown { protocol, predicate: &predicate }, FOLDED_AT_ONCE);
+    pub(in crate::partition) fn missing_times(&self, cx: &Cx, times: &TimeVector) -> String {
+        let mut words = Vec::new();
+        for (datacenter, time) in times.entries() {
+            let here: LogicalTime = self.received.at(datacenter);
+            if datacenter != cx.datacenter && here < time {
+                let behind_ms = time.ms().saturating_sub(here.ms());
+                words.push(match here {
+                    LogicalTime::ZERO => format!("{datacenter} has not been heard yet at {}", cx.id),
+                    _ => format!("{datacenter} is {behind_ms} ms behind at {}", cx.id),
+                });
             }
         }
-    }
-}
-
-impl Keyspaces {
-    pub(in crate::partition) fn on_stable(
-        &mut self,
-        cx: &Cx,
-        others: &mut Others,
-        from: Address,
-        received: &TimeVector,
-        floor: &TimeVector,
-        everywhere: &[OperationId],
-    ) {
-        others.stable_time.everywhere.take_everywhere(everywhere);
-        let is_from =
-            |partition| matches!(from, Address::Partition { partition: other, .. } if other == partition);
-        if let Some(proven) = &mut others.stable_time.times.proven {
-            // What this partition has said itself proves nothing, at partition 0.
-            if is_from(GATHERER) && !floor.is_zero() && received.covers(proven) {
-                *proven = TimeVector::default();
-            }
-        }
-        // Nobody waits for what is stable: a choice that it widens is made anew at each command.
-        others.stable_time.times.stable.join(received);
-        // Whatever all have received this partition has, and it may have forgotten when it restarted. If it lost the
-        // end of its log it has that only when it has caught up.
-        others.stable_time.times_rose |=
-            others.catch_up.is_none() && others.stable_time.times.received.join(received);
-        others.stable_time.times.floor.join(floor);
-        self.fold_versions(cx, others);
+        words.join(", ")
     }
 }
 

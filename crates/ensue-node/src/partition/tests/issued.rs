@@ -2,7 +2,7 @@
 
 use super::PARTITION;
 use super::versions::{OTHER, World, put};
-use crate::partition::failover::dead::DECLARED_DEAD;
+use crate::partition::cx::words::DECLARED_DEAD;
 use ensue_types::{
     CoreId, DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Now, OperationId, Position, Reply,
     TimeVector,

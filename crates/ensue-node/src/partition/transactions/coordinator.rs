@@ -2,12 +2,9 @@
 
 use super::Transactions;
 use crate::config::AppendFsync;
-use crate::partition::cx::Cx;
-use crate::partition::execution::Executor;
-use crate::partition::journal::Needed;
+use crate::partition::cx::{Cx, coordinator_of};
+use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
-use crate::partition::replication::Replication;
-use crate::partition::visibility::Visibility;
 use crate::trace::{Trace, TransactionStep};
 use ensue_store::entry::Change;
 use ensue_store::record::Record;
@@ -246,7 +243,7 @@ impl Transactions {
         cx.send(from, Message::CommitChecked { check, transaction, decision });
     }
 
-    fn prepare_when_complete(&mut self, cx: &mut Cx, transaction: OperationId) {
+    pub(in crate::partition) fn prepare_when_complete(&mut self, cx: &mut Cx, transaction: OperationId) {
         let Some(Coordinated::Arriving(arriving)) = self.coordinated.get(&transaction) else {
             return;
         };
@@ -267,25 +264,11 @@ impl Transactions {
         self.coordinated.insert(transaction, Coordinated::Voting(voting));
         self.ask_participants(cx, transaction, &|_| true);
     }
-}
 
-impl Replication {
-    /// What a participant is told of a replicated transaction whose entry was lost with its origin's tail, or with a
-    /// dead datacenter.
-    fn never_shown(&self, transaction: OperationId) -> Option<Message> {
-        let set = self.applied.set(transaction.datacenter);
-        if set.is_some_and(|set| set.is_lost(transaction.position)) {
-            return Some(Message::Abandon { transaction });
-        }
-        self.is_transaction_gone(transaction).then_some(Message::Discard { transaction })
-    }
-}
-
-impl Transactions {
     /// A vote for a replicated transaction that is not voted on: this coordinator has been away, and waits again for
     /// what the transaction depends on. If that was lost here with a tail and comes again, its place in the rows may be
     /// behind the part that was voted for. So the part gives up its place, and is heard of again when it has none.
-    fn give_vote_back(
+    pub(in crate::partition) fn give_vote_back(
         &mut self,
         cx: &mut Cx,
         others: &Others,
@@ -304,7 +287,7 @@ impl Transactions {
         cx.send_local(participant, message);
     }
 
-    fn decide_local(
+    pub(in crate::partition) fn decide_local(
         &mut self,
         cx: &mut Cx,
         others: &mut Others,
@@ -359,150 +342,41 @@ impl Transactions {
             Coordinated::Committing(_) => self.ask_participants(cx, transaction, &|p| p == partition),
         }
     }
-}
 
-impl Visibility<'_> {
-    /// A participant has prepared. One that votes on a decided transaction has been away: it is told again.
-    pub(crate) fn on_vote(&mut self, from: Address, voted_at: LogicalTime, transaction: OperationId) {
-        let Address::Partition { partition, .. } = from else { return };
-        match self.transactions.coordinated.get_mut(&transaction) {
-            Some(Coordinated::Voting(voting)) => {
-                if !voting.participants.contains(&partition) {
-                    return self
-                        .cx
-                        .trace(Trace::Refused { what: "a vote of a partition that takes no part" });
-                }
-                voting.votes.insert(partition, voted_at);
-                let enough =
-                    voting.votes.len() == voting.participants.len() || !Rule::DecideAfterEveryVote.holds();
-                if enough {
-                    self.decide(transaction);
-                }
-            }
-            Some(Coordinated::Committing(committing)) => {
-                // It has its part. Even one that has executed it is told: asked twice, it may have placed it once more.
-                committing.again.remove(&partition);
-                if committing.announced {
-                    let decision = committing.decision;
-                    self.cx.send_local(partition, Message::Commit { transaction, decision });
-                }
-            }
-            // A local transaction that was never decided: this log lost its beginning.
-            None if transaction.datacenter == self.cx.datacenter => {
-                self.cx.send(from, Message::Abandon { transaction });
-            }
-            Some(Coordinated::Arriving(_)) | None => {
-                self.transactions.give_vote_back(self.cx, self.others, partition, transaction)
-            }
-        }
-    }
-
-    /// Every participant has voted: the transaction commits now.
-    pub(crate) fn decide(&mut self, transaction: OperationId) {
-        let Some(Coordinated::Voting(voting)) = self.transactions.coordinated.remove(&transaction) else {
-            return;
-        };
-        // Above every vote, and above every time at which a reader was told "not committed": the clock has seen both.
-        let mut at = self.cx.tick();
-        let Voting { keyspace, participants, kind, votes } = voting;
-        if !Rule::KeepTheDenial.holds() {
-            at = votes.values().max().map_or(at, |vote| vote.next());
-        }
-        if !Rule::CommitAboveEveryVote.holds() {
-            at = votes.values().min().map_or(at, |vote| vote.next());
-        }
-        let committing = match kind {
-            VotingKind::Local { parts, context, session } => {
-                let committing = self.transactions.decide_local(
-                    self.cx,
-                    self.others,
-                    transaction,
-                    at,
-                    (keyspace, participants),
-                    context,
-                );
-                Committing { parts, session, ..committing }
-            }
-            VotingKind::Replicated { stamp } => {
-                self.cx.journal.log(&Record::Decided { transaction, at, entry: None });
-                let announced = Needed::Received(transaction.datacenter, transaction.position);
-                self.cx.journal.needed_as(announced, Needed::Begun(transaction));
-                let decision = Decision { at, operation: transaction, stamp };
-                Committing::new(decision, keyspace, participants, Vec::new())
-            }
-        };
-        let local = transaction.datacenter == self.cx.datacenter;
-        let place = local.then_some(committing.decision.operation.position);
-        self.transactions.coordinated.insert(transaction, Coordinated::Committing(committing));
-        self.cx.trace_step(transaction, TransactionStep::Decided);
-        if self.transactions.note_decision(self.cx, transaction, place) {
-            self.announce(transaction);
-        }
-    }
-
-    /// The `Transaction` entry has arrived and its dependencies are met.
-    pub(crate) fn on_announced(&mut self, transaction: OperationId, announced: Announced) {
-        let fresh = || Coordinated::Arriving(Arriving::default());
-        if let Coordinated::Arriving(arriving) =
-            self.transactions.coordinated.entry(transaction).or_insert_with(fresh)
-        {
-            arriving.announced = Some(announced);
-        }
-        if !self.discard_when_announced(transaction) {
-            self.transactions.prepare_when_complete(self.cx, transaction);
-            self.transactions.await_parts(self.cx, self.others, transaction, &|_| true);
-        }
-    }
-}
-
-impl Executor<'_> {
-    /// A session's write transaction begins.
-    pub(crate) fn on_transact(
-        &mut self,
-        from: Address,
-        request: RequestId,
-        keyspace: KeyspaceId,
-        context: Context,
-        mut parts: Vec<Part>,
+    /// At the coordinator: everything of a dead datacenter's transaction is here but some parts.
+    pub(crate) fn await_parts(
+        &self,
+        cx: &mut Cx,
+        others: &Others,
+        transaction: OperationId,
+        owns: &dyn Fn(PartitionId) -> bool,
     ) {
-        self.cx.observe(context.time);
-        if parts.len() == 1 && parts[0].partition == self.cx.id {
-            let part = parts.remove(0);
-            let (places, commands): (Vec<u32>, Vec<_>) = part.commands.into_iter().unzip();
-            let commands = commands.into();
-            let atomic = Some(places);
-            let replies = Vec::new();
-            let execution = crate::partition::execution::execute::Execution {
-                from,
-                request,
-                keyspace,
-                context,
-                commands,
-                replies,
-                atomic,
-                together: true,
-                gave_up: false,
-                since_us: self.cx.now.monotonic_us,
-                used: Default::default(),
-            };
-            return self.execute_atomically(execution);
+        if !others.failover.dead.is_settled(transaction.datacenter) || !Rule::AwaitTheParts.holds() {
+            return;
         }
-        if let Some(reply) = self.keyspaces.write_refusal(self.cx, self.others, true) {
-            return self.cx.send(from, Message::Refused { request, reply });
+        for participant in self.missing_parts(transaction).into_iter().filter(|p| owns(*p)) {
+            cx.send_local(participant, Message::AwaitPart { transaction });
         }
-        self.transactions.begun += 1;
-        let number = self.transactions.begun;
-        let transaction = self.cx.local_transaction(number);
-        let record = Record::Begun { number, keyspace, context: context.facts.clone(), parts: parts.clone() };
-        if Rule::LogBeforeAsking.holds() {
-            self.cx.journal.log(&record);
+    }
+
+    /// The coordinator misses a part.
+    pub(in crate::partition) fn on_await_part(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        keyspaces: &mut Keyspaces,
+        transaction: OperationId,
+    ) {
+        let origin = transaction.datacenter;
+        if self.replicated_parts.contains_key(&transaction) {
+            return self.notify_again(cx, others, transaction);
         }
-        self.cx.journal.note_needed(Needed::Begun(transaction));
-        let participants = parts.iter().map(|part| part.partition).collect();
-        let kind = VotingKind::Local { parts, context, session: Some((from, request)) };
-        let voting = Voting { keyspace, participants, votes: BTreeMap::new(), kind };
-        self.transactions.coordinated.insert(transaction, Coordinated::Voting(voting));
-        self.cx.trace_step(transaction, TransactionStep::Begun);
-        self.transactions.ask_participants(self.cx, transaction, &|_| true);
+        keyspaces.declare_dead(cx, others, origin);
+        if !others.failover.dead.is_settled(origin) {
+            return others.failover.dead.await_end(transaction);
+        }
+        if !self.durable.has_executed(transaction) {
+            cx.send_local(coordinator_of(transaction), Message::PartGone { transaction });
+        }
     }
 }

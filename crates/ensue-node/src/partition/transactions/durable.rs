@@ -5,22 +5,17 @@
 //! synced. On every part synced: the coordinator logs `Completed`, and when that is durable, tells the participants to
 //! forget. Until then a participant that lost its part gets it back, and one that has it never executes it twice.
 
-use super::{Committing, Coordinated, Transactions};
+use super::{Coordinated, Transactions};
 use crate::config::AppendFsync;
 use crate::partition::Partition;
 use crate::partition::cx::Cx;
-use crate::partition::execution::Executor;
+use crate::partition::cx::words::OPERATIONS_A_MESSAGE;
 use crate::partition::journal::Needed;
 use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
-use crate::partition::visibility::Visibility;
-use crate::trace::Trace;
 use ensue_types::{DatacenterId, OperationId, PartitionId, Position, Rule};
 use ensue_wire::{Address, Message};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
-/// Operations named in one message.
-const OPERATIONS_A_MESSAGE: usize = 1024;
 
 /// A part that its coordinator may still ask for.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +30,7 @@ struct Executed {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Durable {
     /// Decisions that nobody has heard of: the log's end after each, and its place in the own stream if it has one.
-    decisions: VecDeque<(u64, OperationId, Option<Position>)>,
+    pub(in crate::partition) decisions: VecDeque<(u64, OperationId, Option<Position>)>,
     /// Executed parts, by operation.
     executed: BTreeMap<OperationId, Executed>,
     /// The names that their coordinators know them by, those of local transactions.
@@ -45,7 +40,7 @@ pub(crate) struct Durable {
     /// Completed transactions whose participants still remember them, by the log's end after each.
     completed: VecDeque<(u64, OperationId, Vec<PartitionId>)>,
     /// Who has asked to be told all again, and is told that this was all when the log is synced up to here.
-    repeats: VecDeque<(u64, Address, u64)>,
+    pub(in crate::partition) repeats: VecDeque<(u64, Address, u64)>,
 }
 
 impl Durable {
@@ -123,7 +118,7 @@ impl Transactions {
         self.durable.unsynced.push_back((end, operation));
     }
 
-    fn report_synced_parts(&mut self, cx: &mut Cx, synced: u64) {
+    pub(in crate::partition) fn report_synced_parts(&mut self, cx: &mut Cx, synced: u64) {
         let mut reports: BTreeMap<PartitionId, Vec<OperationId>> = BTreeMap::new();
         let durable = &mut self.durable;
         while durable.unsynced.front().is_some_and(|(end, _)| *end <= synced) {
@@ -185,7 +180,7 @@ impl Transactions {
         self.durable.completed.push_back((end, operation, participants));
     }
 
-    fn forget_completed(&mut self, cx: &mut Cx, synced: u64) {
+    pub(in crate::partition) fn forget_completed(&mut self, cx: &mut Cx, synced: u64) {
         let mut forgotten: BTreeMap<PartitionId, Vec<OperationId>> = BTreeMap::new();
         let durable = &mut self.durable;
         while durable.completed.front().is_some_and(|(end, ..)| *end <= synced) {
@@ -225,20 +220,8 @@ impl Transactions {
             }
         }
     }
-}
 
-impl Cx {
-    fn send_reports(&mut self, reports: BTreeMap<PartitionId, Vec<OperationId>>) {
-        for (coordinator, operations) in reports {
-            for chunk in operations.chunks(OPERATIONS_A_MESSAGE) {
-                self.send_local(coordinator, Message::PartsSynced { operations: chunk.to_vec() });
-            }
-        }
-    }
-}
-
-impl Transactions {
-    pub(super) fn drop_local_part(
+    pub(in crate::partition) fn drop_local_part(
         &mut self,
         cx: &mut Cx,
         keyspaces: &mut Keyspaces,
@@ -249,34 +232,7 @@ impl Transactions {
             cx.journal.no_longer_needed(Needed::Prepared(transaction));
         }
     }
-}
 
-impl Visibility<'_> {
-    /// Tells everybody concerned of a decision that is durable now.
-    pub(super) fn announce(&mut self, transaction: OperationId) {
-        let Some(Coordinated::Committing(committing)) = self.transactions.coordinated.get_mut(&transaction)
-        else {
-            return;
-        };
-        let Committing { decision, checks, announced, .. } = committing;
-        let decision = *decision;
-        *announced = true;
-        for (from, check) in std::mem::take(checks) {
-            self.cx.send(from, Message::CommitChecked { check, transaction, decision: Some(decision) });
-        }
-        self.transactions.ask_participants(self.cx, transaction, &|_| true);
-        let replicated = transaction.datacenter != self.cx.datacenter;
-        if replicated
-            && !self.others.replication.applied.contains(transaction.datacenter, transaction.position)
-        {
-            // From here on a reader is led to the transaction by its participants, so dependents may be shown.
-            let (incarnation, position) = (transaction.incarnation, transaction.position);
-            self.mark_applied(transaction.datacenter, incarnation, position, decision.at);
-        }
-    }
-}
-
-impl Transactions {
     pub(crate) fn on_parts_forgotten(
         &mut self,
         cx: &mut Cx,
@@ -295,52 +251,6 @@ impl Transactions {
                 cx.journal.no_longer_needed(Needed::Executed(*operation));
             }
         }
-    }
-}
-
-impl Executor<'_> {
-    /// The log is synced up to here.
-    pub(crate) fn on_decisions_synced(&mut self, synced: u64) {
-        let durable =
-            |first: Option<&(u64, OperationId, Option<Position>)>| first.is_some_and(|one| one.0 <= synced);
-        let mut told = false;
-        while durable(self.transactions.durable.decisions.front()) {
-            let Some((_, transaction, _)) = self.transactions.durable.decisions.pop_front() else { break };
-            self.visibility().announce(transaction);
-            told = true;
-        }
-        if told {
-            self.visibility().replicate();
-            self.settle();
-            self.read_what_is_answered();
-        }
-        while self.transactions.durable.repeats.front().is_some_and(|one| one.0 <= synced) {
-            let Some((_, to, number)) = self.transactions.durable.repeats.pop_front() else { break };
-            self.cx.send(to, Message::Repeated { number });
-        }
-        self.transactions.report_synced_parts(self.cx, synced);
-        self.transactions.forget_completed(self.cx, synced);
-    }
-
-    /// The coordinator will never decide this: the part is given up.
-    pub(crate) fn on_abandon(&mut self, transaction: OperationId) {
-        if transaction.datacenter == self.cx.datacenter {
-            if self.transactions.local_parts.get(&transaction).is_some_and(|part| part.decision.is_none()) {
-                self.transactions.drop_local_part(self.cx, self.keyspaces, transaction);
-                self.cx.trace(Trace::PartAbandoned { partition: self.cx.id, transaction });
-            }
-        } else if let Some(part) = self.transactions.replicated_parts.remove(&transaction) {
-            let at = self.cx.tick();
-            if let Some(work) = part.work {
-                self.keyspaces.order.remove(work);
-            }
-            self.cx.journal.no_longer_needed(Needed::Prepared(transaction));
-            self.cx.trace(Trace::PartAbandoned { partition: self.cx.id, transaction });
-            self.visibility().mark_applied(part.origin, part.position.incarnation(), part.position, at);
-        }
-        self.reads.snapshots.answer_reads(transaction);
-        self.settle();
-        self.read_what_is_answered();
     }
 }
 

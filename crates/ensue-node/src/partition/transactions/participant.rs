@@ -3,17 +3,15 @@
 use super::Transactions;
 use crate::evaluate::Changes;
 use crate::partition::cx::{Cx, coordinator_of};
-use crate::partition::execution::Executor;
 use crate::partition::journal::Needed;
-use crate::partition::keyspaces::order::{Moment, WorkId};
-use crate::partition::keyspaces::{Keyspaces, Work};
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::order::{Moment, WorkId};
 use crate::partition::others::Others;
-use crate::partition::visibility::Visibility;
-use crate::trace::{Trace, TransactionStep};
+use crate::partition::work::Work;
+use crate::trace::TransactionStep;
 use ensue_protocol::Choice;
 use ensue_store::cell::Write;
 use ensue_store::entry::Change;
-use ensue_store::record::Record;
 use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, Part, Position, Rule};
 use ensue_wire::{Decision, Message};
 
@@ -169,100 +167,5 @@ impl Transactions {
         others.replication.own_entry_applied(cx);
         cx.trace_step(transaction, TransactionStep::Committed);
         cx.send_committed(transaction, places.into_iter().zip(replies).collect(), seen);
-    }
-}
-
-impl Visibility<'_> {
-    /// The coordinator asks for a vote.
-    pub(crate) fn on_prepare(&mut self, transaction: OperationId, keyspace: KeyspaceId, part: Option<Part>) {
-        self.prepare(transaction, keyspace, part, None);
-    }
-
-    /// A part, or one that was lost and whose decision is known: it stands at the time of that, also after a restart.
-    pub(crate) fn prepare(
-        &mut self,
-        transaction: OperationId,
-        keyspace: KeyspaceId,
-        part: Option<Part>,
-        decided: Option<LogicalTime>,
-    ) {
-        if self.cx.is_replicated(transaction).is_some() {
-            return self.prepare_replicated(transaction);
-        }
-        if self.transactions.durable.has_executed_named(transaction) {
-            // Given back though it was not lost. The decision follows, and is answered.
-            return;
-        }
-        let prepared = self.transactions.local_parts.contains_key(&transaction);
-        if prepared && Rule::PrepareOnce.holds() {
-            return self.cx.vote_again(transaction);
-        }
-        let Some(part) = part else { return };
-        let at = decided.unwrap_or_else(|| self.cx.tick());
-        let record = Record::Prepared { transaction, keyspace, at, part: part.clone() };
-        self.cx.journal.log(&record);
-        self.transactions.await_decision(self.cx, self.keyspaces, transaction, keyspace, part, at);
-        self.cx.trace_step(transaction, TransactionStep::Voted);
-        self.cx.send_local(coordinator_of(transaction), Message::Vote { transaction });
-    }
-
-    fn prepare_replicated(&mut self, transaction: OperationId) {
-        let Some(part) = self.transactions.replicated_parts.get(&transaction) else {
-            // Applied before, and the coordinator has not heard of it. Or it is yet to come again, and then it
-            // notifies.
-            if self.transactions.durable.has_executed(transaction) {
-                self.cx.tell_again(transaction);
-            }
-            return;
-        };
-        let mut early = None;
-        if part.work.is_none() {
-            let (origin, position, keyspace) = (part.origin, part.position, part.keyspace);
-            let at = self.cx.tick();
-            let empty = Part { partition: self.cx.id, commands: Vec::new() };
-            self.cx.journal.log(&Record::Prepared { transaction, keyspace, at, part: empty });
-            if Rule::PartsWaitForTheDecision.holds() {
-                self.transactions.await_replicated_decision(
-                    self.others,
-                    self.keyspaces,
-                    transaction,
-                    origin,
-                    position,
-                    at,
-                );
-            } else {
-                early = Some((origin, position, at));
-            }
-            self.cx.trace_step(transaction, TransactionStep::Voted);
-        }
-        self.cx.send_local(coordinator_of(transaction), Message::Vote { transaction });
-        if let Some((origin, position, at)) = early {
-            self.apply_entry(origin, position, at);
-        }
-    }
-}
-
-impl Executor<'_> {
-    /// The coordinator, which was away, counted no vote until `said_at`: nothing is decided.
-    pub(crate) fn on_forget_vote(&mut self, transaction: OperationId, said_at: LogicalTime) {
-        let Some(part) = self.transactions.replicated_parts.get_mut(&transaction) else { return };
-        let voted_before = part.voted_at.is_some_and(|voted_at| voted_at <= said_at);
-        let Some(work) = part.work.take_if(|_| voted_before && part.decision.is_none()) else { return };
-        part.voted_at = None;
-        self.keyspaces.order.remove(work);
-        self.cx.journal.no_longer_needed(Needed::Prepared(transaction));
-        self.cx.trace(Trace::VoteGivenBack { partition: self.cx.id, transaction });
-        self.transactions.notify_again(self.cx, self.others, transaction);
-        self.reads.snapshots.answer_reads(transaction);
-        self.settle();
-        self.read_what_is_answered();
-    }
-
-    /// The coordinator has decided, or told a reader so.
-    pub(crate) fn on_commit(&mut self, transaction: OperationId, decision: Decision) {
-        self.transactions.place_decided(self.cx, self.others, self.keyspaces, transaction, decision);
-        self.reads.snapshots.answer_reads(transaction);
-        self.settle();
-        self.read_what_is_answered();
     }
 }

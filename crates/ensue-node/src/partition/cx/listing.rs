@@ -1,0 +1,81 @@
+//! Writes as an operator reads them: one line each, as JSON.
+
+use super::Cx;
+use crate::partition::json;
+use crate::partition::json::text;
+use bytes::Bytes;
+use ensue_protocol::Past;
+use ensue_store::entry::{Change, Entry};
+use ensue_types::{Column, DatacenterId, Effect, Extent, LogicalTime, OperationId, RowEffect, Source};
+
+impl Cx {
+    pub(in crate::partition) fn write_line(
+        &self,
+        source: &Source,
+        value: Option<&Bytes>,
+        column: &Column,
+        most: usize,
+    ) -> String {
+        let datacenters = &self.config.topology.datacenters;
+        let origin = datacenters.get(usize::from(source.stamp.datacenter.0));
+        let value = match value {
+            None => "\"delete\":true".to_owned(),
+            Some(value) if value.len() > most => {
+                format!("\"value\":{},\"bytes\":{}", text(&value[..most]), value.len())
+            }
+            Some(value) => format!("\"value\":{}", json::value(column, value)),
+        };
+        format!(
+            "{{\"operation\":\"{}\",\"origin\":{},\"time\":\"{}\",{value}}}",
+            source.operation,
+            text(origin.map_or("", |one| one.name.as_str()).as_bytes()),
+            source.stamp.time
+        )
+    }
+
+    pub(crate) fn line(&self, operation: &OperationId, lost: DatacenterId, entry: &Entry) -> String {
+        let name = |datacenter: DatacenterId| {
+            let named = self.config.topology.datacenters.get(usize::from(datacenter.0));
+            json::text(named.map_or("", |one| one.name.as_str()).as_bytes())
+        };
+        let Entry { stamp, dependencies, change, .. } = entry;
+        let keyspace = entry.keyspace();
+        let effects = match change {
+            Change::Effects { effects, .. } => effects.iter().map(effect_of).collect(),
+            _ => vec!["{\"flush\":true}".to_owned()],
+        };
+        let depends_on = match self.protocol(keyspace).past(dependencies) {
+            Ok(Past::Times(times)) => {
+                let named = times.entries().filter(|(_, time)| *time > LogicalTime::ZERO);
+                let named = named.map(|(datacenter, time)| format!("{}:\"{time}\"", name(datacenter)));
+                format!("{{{}}}", named.collect::<Vec<_>>().join(","))
+            }
+            Ok(Past::Operations(operations)) => {
+                let named = operations.iter().map(|dependency| match dependency.extent {
+                    Extent::Exact => format!("\"{}\"", dependency.operation),
+                    Extent::Through => format!("\"up to {}\"", dependency.operation),
+                });
+                format!("[{}]", named.collect::<Vec<_>>().join(","))
+            }
+            Err(_) => "null".to_owned(),
+        };
+        format!(
+            "{{\"lost_with\":{},\"origin\":{},\"operation\":\"{operation}\",\"keyspace\":{},\"time\":\"{}\",\
+             \"effects\":[{}],\"depends_on\":{depends_on}}}",
+            name(lost),
+            name(stamp.datacenter),
+            keyspace.0,
+            stamp.time,
+            effects.join(","),
+        )
+    }
+}
+
+pub(in crate::partition) fn effect_of(row: &RowEffect) -> String {
+    let what = match &row.effect {
+        Effect::Put { value, .. } => format!("\"put\":{}", json::value(&row.column, value)),
+        Effect::Delete { .. } => "\"delete\":true".to_owned(),
+        Effect::Add { tally } => format!("\"sum\":\"{}\"", tally.sum),
+    };
+    format!("{{\"key\":{}{},{what}}}", json::text(&row.key), json::column(&row.column))
+}

@@ -1,0 +1,75 @@
+//! What several parts say in the same words, and to whom.
+
+use super::{Cx, coordinator_of};
+use bytes::Bytes;
+use ensue_types::{DatacenterId, Opaque, OperationId, PartitionId, Position, Rule};
+use ensue_wire::{Address, Message};
+use std::collections::BTreeMap;
+
+/// The code of that answer.
+pub(in crate::partition) const DECLARED_DEAD: &str = "DECLAREDDEAD";
+
+/// Operations named in one message.
+pub(in crate::partition) const OPERATIONS_A_MESSAGE: usize = 1024;
+
+impl Cx {
+    /// Answers with the entries read, as many as fit into one message.
+    pub(in crate::partition) fn pass_on(
+        &mut self,
+        to: DatacenterId,
+        origin: DatacenterId,
+        read: Vec<(Position, Bytes)>,
+    ) {
+        let most = self.config.tuning.stream_batch_entries;
+        let entries = read.into_iter().map(|(_, entry)| entry).take(most).collect();
+        self.send(
+            Address::Partition { datacenter: to, partition: self.id },
+            Message::PassedOn { origin, entries },
+        );
+    }
+
+    /// What everybody is answered from here on.
+    pub(in crate::partition) fn word_of_death(&self, by: &str) -> String {
+        let own = &self.config.topology.datacenters[usize::from(self.datacenter.0)].name;
+        format!(
+            "{DECLARED_DEAD} {own} was declared dead, says {by}: the others go on without it and take nothing from it, \
+             so that nothing is read or written here any more. Use another datacenter; stop the nodes of {own} and put \
+             their data away"
+        )
+    }
+
+    /// Asks a datacenter what it has beyond the end of this log.
+    pub(in crate::partition) fn ask_to_regain(&mut self, datacenter: DatacenterId) {
+        let to = Address::Partition { datacenter, partition: self.id };
+        let after = self.position;
+        self.send(to, Message::Regain { after });
+    }
+
+    pub(crate) fn vote_again(&mut self, transaction: OperationId) {
+        self.send_local(coordinator_of(transaction), Message::Vote { transaction });
+    }
+
+    pub(crate) fn send_committed(
+        &mut self,
+        transaction: OperationId,
+        replies: Vec<(u32, ensue_types::Reply)>,
+        seen: Opaque,
+    ) {
+        let message = Message::Committed { transaction, replies, seen };
+        self.send_local(coordinator_of(transaction), message);
+    }
+
+    pub(crate) fn tell_again(&mut self, transaction: OperationId) {
+        if Rule::TellAgainWhatIsDone.holds() {
+            self.send_committed(transaction, Vec::new(), Opaque::default());
+        }
+    }
+
+    pub(in crate::partition) fn send_reports(&mut self, reports: BTreeMap<PartitionId, Vec<OperationId>>) {
+        for (coordinator, operations) in reports {
+            for chunk in operations.chunks(OPERATIONS_A_MESSAGE) {
+                self.send_local(coordinator, Message::PartsSynced { operations: chunk.to_vec() });
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Reads that wait for coordinators or for times, taken up again.
+
+use super::Executor;
+use crate::evaluate::within_bound;
+use crate::partition::cx::coordinator_of;
+use crate::partition::reads::snapshot::{Read, SecondRead, WaitingRead};
+use crate::partition::reads::waits::{Slice, Wait, Waiting};
+use crate::partition::work::{Execution, FORGOTTEN};
+use crate::trace::Trace;
+use ensue_protocol::Choice;
+use ensue_resp::Request;
+use ensue_store::row::Gone;
+use ensue_types::{LogicalTime, OperationId, Rule, limits};
+use ensue_wire::{AtValues, Decision, Message};
+
+impl Executor<'_> {
+    /// Second round: the values at one time, and of what has come since what was named.
+    pub(in crate::partition) fn on_read_at(&mut self, read: SecondRead, at: LogicalTime) {
+        // Nothing may become visible here at or before a time that is being read.
+        self.cx.observe(at);
+        self.ask_then_read(at, Read::Second(read));
+    }
+
+    /// A batch whose next command reads a row with an undecided transaction.
+    pub(in crate::partition) fn park_read(&mut self, execution: Execution, at: LogicalTime) {
+        let rows = self.cx.rows_of(execution.keyspace, execution.commands.front());
+        self.keyspaces.mark(self.cx, &rows);
+        self.ask_then_read(at, Read::Batch(Box::new(execution)));
+    }
+
+    /// A coordinator answered.
+    pub(in crate::partition) fn on_commit_checked(
+        &mut self,
+        check: u64,
+        transaction: OperationId,
+        decision: Option<Decision>,
+    ) {
+        match decision {
+            Some(decision) => self.on_commit(transaction, decision),
+            None => {
+                let at = self.reads.snapshots.waiting.get(&check).map(|waiting| waiting.at);
+                if let (Some(at), Some(work)) = (at, self.transactions.work_of(transaction)) {
+                    self.keyspaces.order.not_before(work, at);
+                }
+            }
+        }
+        if let Some(waiting) = self.reads.snapshots.waiting.get_mut(&check) {
+            waiting.unanswered.retain(|unanswered| *unanswered != transaction);
+        }
+        self.settle();
+        self.read_what_is_answered();
+    }
+
+    /// Carries out the reads that wait for nobody any more.
+    pub(crate) fn read_what_is_answered(&mut self) {
+        let answered =
+            |(check, waiting): (&u64, &WaitingRead)| waiting.unanswered.is_empty().then_some(*check);
+        while let Some(check) = self.reads.snapshots.waiting.iter().find_map(answered) {
+            let waiting = self.reads.snapshots.waiting.remove(&check).expect("found above");
+            // More may have been prepared before the time, while the answers were on their way.
+            self.ask_then_read(waiting.at, waiting.read);
+        }
+    }
+
+    fn ask_then_read(&mut self, at: LogicalTime, read: Read) {
+        let rows = match &read {
+            Read::Batch(execution) => self.cx.rows_of(execution.keyspace, execution.commands.front()),
+            Read::Second(read) => self.cx.rows_of(read.keyspace, &read.commands),
+        };
+        let unanswered = self.transactions.undecided_before(self.keyspaces, &rows, at);
+        if unanswered.is_empty() || !Rule::AskTheCoordinator.holds() {
+            return self.carry_out(at, read);
+        }
+        let check = self.cx.number();
+        for &transaction in &unanswered {
+            self.cx.trace(Trace::CommitCheck { partition: self.cx.id, transaction });
+            let message = Message::CommitCheck { check, transaction, at };
+            self.cx.send_local(coordinator_of(transaction), message);
+        }
+        let since_us = self.cx.now.monotonic_us;
+        self.reads.snapshots.waiting.insert(check, WaitingRead { at, unanswered, since_us, read });
+    }
+
+    fn carry_out(&mut self, at: LogicalTime, read: Read) {
+        match read {
+            Read::Batch(mut execution) => {
+                if let Some(args) = execution.commands.pop_front() {
+                    match Request::parse(&args).map(|request| {
+                        self.keyspaces.read_now(
+                            self.cx,
+                            self.others,
+                            &mut execution,
+                            at,
+                            &request,
+                            &Choice::Newest,
+                        )
+                    }) {
+                        Ok(Ok(reply)) => execution.replies.push(within_bound(reply)),
+                        Err(error) => execution.replies.push(error.reply()),
+                        // The coordinators took longer to answer than past states are kept: it is read as of now.
+                        Ok(Err(Gone)) if at < self.cx.promise() => execution.commands.push_front(args),
+                        Ok(Err(Gone)) => execution.replies.push(FORGOTTEN),
+                    }
+                }
+                self.advance(*execution);
+            }
+            Read::Second(read) => {
+                let latest = self.cx.clock.latest();
+                let at = if Rule::ReadAtEffectiveTime.holds() { at } else { latest };
+                let mut found = self.keyspaces.read_with(&read, at);
+                if found.is_none() && !Rule::ForgottenMeansAgain.holds() {
+                    found = self.keyspaces.read_with(&read, latest);
+                }
+                let values = found.map(|(replies, observed)| AtValues {
+                    replies,
+                    seen: self.others.facts_of(self.cx, read.keyspace, observed.sources),
+                });
+                self.cx.send(read.from, Message::ReadAtDone { request: read.request, values });
+            }
+        }
+    }
+
+    /// Takes up what need not wait any longer.
+    pub(in crate::partition) fn take_up_waits(&mut self) {
+        if !std::mem::take(&mut self.others.stable_time.times_rose) {
+            return;
+        }
+        self.others.answer_replica_waits(self.cx);
+        if self.reads.waits.waiting.is_empty() {
+            return;
+        }
+        for Wait { since_us, what } in std::mem::take(&mut self.reads.waits.waiting) {
+            let ready = match &what {
+                Waiting::Commands(execution) => {
+                    let mut facts = execution.context.facts.clone();
+                    self.others.stable_time.times.look(self.cx, execution.keyspace, &mut facts)
+                        != Choice::Wait
+                }
+                Waiting::Slice(slice) => {
+                    let now = self.cx.promise();
+                    self.cx
+                        .protocol(slice.keyspace)
+                        .has_all(&slice.cut, &self.others.stable_time.times.stability(self.cx, now))
+                }
+                Waiting::Times { times, .. } => self.others.is_settled_here(self.cx, times),
+            };
+            if !ready {
+                self.reads.waits.waiting.push(Wait { since_us, what });
+                continue;
+            }
+            self.reads.waits.waited_us += self.cx.now.monotonic_us - since_us;
+            match what {
+                Waiting::Commands(execution) => self.go_on(*execution),
+                Waiting::Slice(slice) => self.reads.read_slice(self.cx, self.others, self.keyspaces, slice),
+                Waiting::Times { from, check, times } => {
+                    let gone = self.others.failover.discarded.nowhere(self.cx, &times);
+                    self.cx.send(from, Message::DependenciesMet { check, gone });
+                }
+            }
+        }
+    }
+
+    /// Gives up what has waited too long.
+    pub(in crate::partition) fn give_up_waits(&mut self) {
+        let now_us = self.cx.now.monotonic_us;
+        let (late, waiting) = std::mem::take(&mut self.reads.waits.waiting).into_iter().partition(|wait| {
+            let patience_us = match &wait.what {
+                Waiting::Commands(execution) => {
+                    1_000 * self.cx.protocol(execution.keyspace).needs().patience_ms
+                }
+                Waiting::Slice(slice) => 1_000 * self.cx.protocol(slice.keyspace).needs().patience_ms,
+                Waiting::Times { .. } => 1_000 * limits::CAUSAL_TIMEOUT_MS_MAX,
+            };
+            now_us.saturating_sub(wait.begun_us()) >= patience_us
+        });
+        self.reads.waits.waiting = waiting;
+        let late: Vec<Wait> = late;
+        for Wait { since_us, what } in late {
+            let mut execution = match what {
+                Waiting::Commands(execution) => execution,
+                Waiting::Slice(Slice { from, read, cut, .. }) => {
+                    let missing = self.others.stable_time.times.missing_times(self.cx, &cut);
+                    self.cx.send(from, Message::SliceLate { read, missing });
+                    continue;
+                }
+                Waiting::Times { .. } => continue,
+            };
+            self.reads.waits.given_up += 1;
+            self.reads.waits.waited_us += now_us - since_us;
+            let missing =
+                self.others.stable_time.times.missing(self.cx, &execution.context.facts, execution.keyspace);
+            let reply =
+                self.cx.protocol(execution.keyspace).timed_out(&mut execution.context.facts, &missing);
+            self.go_on_without(*execution, reply);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What other datacenters are told of how far their streams are here, and the ceilings of branches with it.
+
+use super::Keyspaces;
+use crate::partition::cx::Cx;
+use crate::partition::others::Others;
+use ensue_types::{DatacenterId, LogicalTime};
+use ensue_wire::{Address, Message, StreamAcknowledge};
+
+impl Keyspaces {
+    pub(in crate::partition) fn say_acknowledgements(&self, cx: &mut Cx, others: &mut Others) {
+        let due_us = others.replication.acknowledgements.next_us;
+        let interval = cx.config.tuning.acknowledge_interval_ms * 1_000;
+        let silent_too_long = cx.now.monotonic_us >= due_us + HEARTBEAT_INTERVALS * interval;
+        if (others.replication.acknowledgements.all && cx.now.monotonic_us >= due_us) || silent_too_long {
+            others.replication.acknowledgements.all = false;
+            others.replication.acknowledgements.next_us = cx.now.monotonic_us + interval;
+            let everyone: Vec<DatacenterId> = others.replication.receivers.keys().copied().collect();
+            others.replication.acknowledgements.now.extend(everyone);
+        }
+        for datacenter in std::mem::take(&mut others.replication.acknowledgements.now) {
+            self.acknowledge(cx, others, datacenter);
+        }
+    }
+}
+
+/// Without news, an acknowledgement still follows after this many intervals: it carries the clock, which tells others
+/// that a deadline has passed here too.
+const HEARTBEAT_INTERVALS: u64 = 20;
+
+impl Keyspaces {
+    /// Tells a datacenter what has been received, synced and applied here.
+    pub(crate) fn acknowledge(&self, cx: &mut Cx, others: &mut Others, datacenter: DatacenterId) {
+        let Some(receiver) = others.replication.receivers.get(&datacenter) else { return };
+        let acknowledge = StreamAcknowledge {
+            incarnation: receiver.received().incarnation(),
+            received: receiver.received(),
+            synced: receiver.synced(),
+            applied: others.replication.acknowledgements.applied_durably().collect(),
+            end: cx.position,
+        };
+        let to = Address::Partition { datacenter, partition: cx.id };
+        // Every entry that is yet to come in the own stream has a higher stamp than this acknowledgement's time: what
+        // waits for a decision or its turn may have drawn, or be given, one below the clock.
+        let now = cx.promise();
+        let floor = match self.order.earliest() {
+            // A part that was lost comes with the time of its decision, which is not known before it comes.
+            _ if others.awaits_lost_parts(cx) => LogicalTime::ZERO,
+            Some(earliest) => now.min(LogicalTime(earliest.0.saturating_sub(1))),
+            None => now,
+        };
+        cx.send_at(floor, to, Message::StreamAcknowledge(acknowledge));
+        others.ahead.say_whether_ahead(cx, datacenter);
+    }
+}

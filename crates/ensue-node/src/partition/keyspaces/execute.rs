@@ -1,0 +1,345 @@
+//! Commands at the rows: evaluated at one logical time, and what they change applied.
+
+use super::Keyspaces;
+use crate::command;
+use crate::evaluate::{Changes, Evaluation, Observed, Room, TOO_MUCH, effect_bytes};
+use crate::partition::cx::Cx;
+use crate::partition::order::RowName;
+use crate::partition::others::Others;
+use crate::partition::work::{Execution, FORGOTTEN, Work};
+use crate::view::{Shown, is_whole, view_of};
+use bytes::Bytes;
+use ensue_protocol::Choice;
+use ensue_resp::{CommandSpec, Flags, Request};
+use ensue_store::cell::{Outcome, Write};
+use ensue_store::entry::Change;
+use ensue_store::row::Gone;
+use ensue_store::view::View;
+use ensue_types::{
+    Args, Column, Context, Effect, KeyspaceId, LogicalTime, Opaque, Previous, Reply, RowEffect, Rule, Stamp,
+    limits,
+};
+use ensue_wire::Message;
+
+impl Keyspaces {
+    /// The versions just written remember what they depend on.
+    pub(crate) fn carry(
+        &mut self,
+        keyspace: KeyspaceId,
+        effects: &[RowEffect],
+        stamp: Stamp,
+        dependencies: &Opaque,
+    ) {
+        let rows = self.keyspace(keyspace);
+        if let Some(carried) = rows.carried(dependencies) {
+            rows.carry(effects, stamp, &carried);
+        }
+    }
+
+    /// Evaluates commands in order at one logical time; later ones see earlier ones.
+    pub(crate) fn evaluate_all(
+        &mut self,
+        cx: &Cx,
+        keyspace: KeyspaceId,
+        write: Write,
+        commands: impl IntoIterator<Item = Args>,
+        choice: &Choice,
+    ) -> (Vec<Reply>, Changes, Observed) {
+        let operation = write.operation;
+        let mut writer = cx.writer(keyspace, write, choice);
+        let shown = Shown::of(cx.protocols[usize::from(keyspace.0)].as_ref(), choice);
+        let mut observed = Observed::default();
+        let mut replies = Vec::new();
+        let mut room = Room::default();
+        for args in commands {
+            let request = match Request::parse(&args) {
+                Ok(request) => request,
+                Err(error) => {
+                    replies.push(error.reply());
+                    continue;
+                }
+            };
+            let view = view_of(&shown, View::Newest);
+            let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, view);
+            let reply = command::run(&request, &mut desk);
+            observed.depend_on(desk.observed, operation);
+            replies.push(room.fit(reply.unwrap_or(FORGOTTEN), request.is_write()));
+        }
+        (replies, writer.changes, observed)
+    }
+
+    pub(crate) fn evaluate(
+        &mut self,
+        cx: &Cx,
+        keyspace: KeyspaceId,
+        write: Write,
+        request: &Request,
+        choice: &Choice,
+    ) -> (Reply, Changes, Observed) {
+        let mut writer = cx.writer(keyspace, write, choice);
+        let shown = Shown::of(cx.protocols[usize::from(keyspace.0)].as_ref(), choice);
+        let view = view_of(&shown, View::Newest);
+        let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, view);
+        let reply = command::run(request, &mut desk);
+        let observed = desk.observed;
+        (reply.unwrap_or(FORGOTTEN), writer.changes, observed)
+    }
+
+    /// Whether something undecided, or behind it, stands in one of these rows.
+    pub(in crate::partition) fn must_wait(&self, rows: &[RowName]) -> bool {
+        Rule::RowsInTimeOrder.holds()
+            && !self.order.is_idle()
+            && rows.iter().any(|(keyspace, key)| self.order.is_busy(*keyspace, key))
+    }
+
+    pub(in crate::partition) fn apply_flush(
+        &mut self,
+        keyspace: KeyspaceId,
+        effects: &[RowEffect],
+        write: &Write,
+    ) {
+        let rows = self.keyspace(keyspace);
+        // What a flush deletes by name, it deletes with everything below it.
+        let everything = Previous::Nothing { forgotten: write.stamp.before() };
+        for effect in effects {
+            rows.apply(effect, Some(&everything), write);
+        }
+        rows.flush(write);
+    }
+
+    pub(crate) fn digest(&mut self, cx: &mut Cx, keyspace: KeyspaceId) -> Reply {
+        let at = cx.promise();
+        let digest = command::digest(self.keyspace(keyspace), at);
+        Reply::bulk(format!("{digest:016x}"))
+    }
+
+    pub(in crate::partition) fn step_write(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        execution: &mut Execution,
+        spec: &CommandSpec,
+        (args, request): (Args, &Request),
+        choice: &Choice,
+    ) -> Step {
+        if let Request::Flush { .. } = request {
+            return Step::Done(self.flush(cx, others, execution));
+        }
+        if let Some(refusal) = self.write_refusal(cx, others, spec.flags.contains(Flags::DENYOOM)) {
+            return Step::Done(refusal);
+        }
+        let at = cx.tick();
+        if !self.order.is_idle() {
+            let rows = cx.rows_of(execution.keyspace, std::iter::once(&args));
+            if self.must_wait(&rows) {
+                execution.commands.push_front(args);
+                self.order.insert(cx.moment(at), true, rows, Work::Commands(Box::new(take(execution))));
+                return Step::Parked;
+            }
+        }
+        Step::Done(self.write(cx, others, execution, at, request, choice))
+    }
+
+    /// Evaluates one read at a time at which its rows are settled, unless that time has been forgotten.
+    pub(in crate::partition) fn read_now(
+        &mut self,
+        cx: &Cx,
+        others: &Others,
+        execution: &mut Execution,
+        at: LogicalTime,
+        request: &Request,
+        choice: &Choice,
+    ) -> Result<Reply, Gone> {
+        let number = usize::from(execution.keyspace.0);
+        let shown = Shown::of(cx.protocols[number].as_ref(), choice);
+        let view = match choice {
+            Choice::NewestIfWhole(_) => View::Newest,
+            _ => view_of(&shown, View::At(at)),
+        };
+        let mut desk = Evaluation::reading(&mut self.rows[number], at, view);
+        let mut reply = command::run(request, &mut desk);
+        let mut observed = desk.observed;
+        execution.used.cells += observed.pieces;
+        if let (Choice::NewestIfWhole(_), Some(shown)) = (choice, &shown) {
+            if !is_whole(shown, &observed) {
+                let mut desk = Evaluation::reading(&mut self.rows[number], at, View::Sight(shown));
+                reply = command::run(request, &mut desk);
+                observed = desk.observed;
+            }
+        }
+        let reply = reply?;
+        execution.context.time = execution.context.time.max(at);
+        self.counts.count_reads(1, observed.stale);
+        others.remember(cx, execution.keyspace, &mut execution.context.facts, observed.sources);
+        Ok(reply)
+    }
+
+    /// Evaluates one write command, and logs what it changes.
+    pub(crate) fn write(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        execution: &mut Execution,
+        at: LogicalTime,
+        request: &Request,
+        choice: &Choice,
+    ) -> Reply {
+        let keyspace = execution.keyspace;
+        let stamp = cx.stamp(at);
+        let write = Write { stamp, at, operation: cx.next_operation(), dependencies: None };
+        let (reply, changes, observed) = self.evaluate(cx, keyspace, write, request, choice);
+        execution.used.cells += observed.pieces + changes.effects.len();
+        self.log_write(cx, others, &mut execution.context, keyspace, stamp, (changes, observed));
+        reply
+    }
+
+    pub(in crate::partition) fn finish_atomic(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        execution: &mut Execution,
+        at: LogicalTime,
+        choice: &Choice,
+    ) {
+        let keyspace = execution.keyspace;
+        let places = execution.atomic.take().unwrap_or_default();
+        let stamp = cx.stamp(at);
+        let write = Write { stamp, at, operation: cx.next_operation(), dependencies: None };
+        let commands = std::mem::take(&mut execution.commands);
+        let (replies, changes, observed) = self.evaluate_all(cx, keyspace, write, commands, choice);
+        self.log_write(cx, others, &mut execution.context, keyspace, stamp, (changes, observed));
+        let replies = places.into_iter().zip(replies).collect();
+        others.failover.discarded.past_the_losses(cx, keyspace, &mut execution.context.facts);
+        let context = std::mem::take(&mut execution.context);
+        cx.send(execution.from, Message::Transacted { request: execution.request, context, replies });
+    }
+
+    /// Logs what a write changed, and makes it the session's past. A write that changed nothing was a read.
+    pub(in crate::partition) fn log_write(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        context: &mut Context,
+        keyspace: KeyspaceId,
+        stamp: Stamp,
+        (changes, observed): (Changes, Observed),
+    ) {
+        context.time = context.time.max(stamp.time);
+        let Observed { sources, continued, .. } = observed;
+        let Changes { effects, previous } = changes;
+        if effects.is_empty() {
+            return others.remember(cx, keyspace, &mut context.facts, sources);
+        }
+        let operation = cx.next_operation();
+        let observed = cx.observed(sources);
+        let carried = others.to_carry(cx, keyspace, [observed.clone(), continued].concat());
+        let mut dependencies = others.dependencies(cx, keyspace, &mut context.facts, &carried);
+        others.failover.discarded.past_the_losses(cx, keyspace, &mut dependencies);
+        self.carry(keyspace, &effects, stamp, &dependencies);
+        let change = Change::Effects { keyspace, transaction: None, effects };
+        others.replication.log_own(cx, stamp, dependencies, change, previous);
+        others.observe_into(cx, keyspace, &mut context.facts, &observed);
+        others.replication.wrote(cx, keyspace, context, operation, stamp);
+    }
+
+    /// The typed error for local writes while a bound is reached. Replicated writes are never refused.
+    pub(crate) fn write_refusal(&self, cx: &Cx, others: &Others, grows: bool) -> Option<Reply> {
+        if cx.is_out_of_room() {
+            return Some(Reply::error(
+                "DISKFULL the disk is full: reads are answered, writes are refused until there is room",
+            ));
+        }
+        if let Some(refusal) = others.ahead_refusal(cx) {
+            return Some(refusal);
+        }
+        let backlog_max = cx.config.replication_backlog_max;
+        if backlog_max > 0 && cx.journal.backlog_bytes() > backlog_max {
+            return Some(Reply::error(
+                "BACKLOG log not yet replicated everywhere exceeds 'replication-backlog-max'",
+            ));
+        }
+        if grows { self.memory_refusal() } else { None }
+    }
+
+    /// The same, of the bound on memory alone: for what is not logged yet.
+    pub(in crate::partition) fn memory_refusal(&self) -> Option<Reply> {
+        let is_full = self.memory_max > 0 && self.memory_bytes() > self.memory_max;
+        is_full.then_some(Reply::error("OOM command not allowed when used memory > 'maxmemory'."))
+    }
+
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.rows.iter().map(|keyspace| keyspace.bytes()).sum::<u64>() + self.branching.bytes()
+    }
+
+    /// FLUSHDB: one record that hides every base value below its stamp, and deletes the counters it saw by name.
+    pub(crate) fn flush(&mut self, cx: &mut Cx, others: &mut Others, execution: &mut Execution) -> Reply {
+        if let Some(refusal) = self.write_refusal(cx, others, false) {
+            return refusal;
+        }
+        let keyspace = execution.keyspace;
+        let at = cx.tick();
+        let stamp = cx.stamp(at);
+        let operation = cx.next_operation();
+        let counters = self.keyspace(keyspace).counters();
+        let delete = |(key, column, seen): (Bytes, Column, _)| RowEffect {
+            key,
+            column,
+            effect: Effect::Delete { seen },
+        };
+        let effects: Vec<RowEffect> = counters.into_iter().map(delete).collect();
+        let bytes = |effect: &RowEffect| effect_bytes(&effect.key, &effect.column, 0);
+        if effects.iter().map(bytes).sum::<usize>() > limits::ENTRY_BYTES_MAX {
+            return TOO_MUCH;
+        }
+        let dependencies = others.dependencies(cx, keyspace, &mut execution.context.facts, &[]);
+        let carried = self.keyspace(keyspace).carried(&dependencies);
+        let write = Write { stamp, at, operation, dependencies: carried };
+        self.apply_flush(keyspace, &effects, &write);
+        others.replication.log_own(cx, stamp, dependencies, Change::Flush { keyspace, effects }, Vec::new());
+        execution.context.time = execution.context.time.max(at);
+        others.replication.wrote(cx, keyspace, &mut execution.context, operation, stamp);
+        Reply::OK
+    }
+
+    pub(in crate::partition) fn apply_effects(
+        &mut self,
+        keyspace: ensue_types::KeyspaceId,
+        effects: &[RowEffect],
+        previous: &[Previous],
+        write: &Write,
+    ) -> bool {
+        let rows = self.keyspace(keyspace);
+        let mut lost = false;
+        let mut previous = previous.iter();
+        for change in effects {
+            let previous = if change.effect.is_base() { previous.next() } else { None };
+            lost |= rows.apply(change, previous, write) == Outcome::Lost;
+        }
+        lost
+    }
+}
+
+/// What became of one command.
+#[derive(Clone, Debug)]
+pub(in crate::partition) enum Step {
+    Done(Reply),
+    /// The batch waits; it has been put where it will be taken up again.
+    Parked,
+}
+
+/// Takes a batch out of the caller's hands.
+pub(in crate::partition) fn take(execution: &mut Execution) -> Execution {
+    Execution {
+        from: execution.from,
+        request: execution.request,
+        keyspace: execution.keyspace,
+        context: std::mem::take(&mut execution.context),
+        commands: std::mem::take(&mut execution.commands),
+        replies: std::mem::take(&mut execution.replies),
+        atomic: execution.atomic.take(),
+        together: execution.together,
+        gave_up: execution.gave_up,
+        since_us: execution.since_us,
+        used: execution.used,
+    }
+}

@@ -1,0 +1,158 @@
+//! What a failed datacenter takes with it: what may depend on that is taken out of the rows.
+
+use super::Keyspaces;
+use crate::partition::cx::Cx;
+use crate::partition::failover::discarded::{GATHERER, told};
+use crate::partition::others::Others;
+use crate::trace::Trace;
+use bytes::Bytes;
+use ensue_protocol::Loss;
+use ensue_store::entry::{Change, Entry};
+use ensue_store::record::Record;
+use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, Opaque, Reply, RowEffect, Rule, Source};
+use ensue_wire::Message;
+
+impl Keyspaces {
+    /// From now on nothing is taken from this datacenter itself.
+    pub(in crate::partition) fn declare_dead(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        datacenter: DatacenterId,
+    ) {
+        if others.failover.dead.contains(datacenter) || !others.replication.senders.contains_key(&datacenter)
+        {
+            return;
+        }
+        let time = others.stable_time.times.received.at(datacenter);
+        cx.journal.log(&Record::Dead { datacenter, time });
+        others.failover.dead.restore(datacenter, time);
+        for declared in others.failover.dead.declared.values_mut() {
+            declared.logged = cx.journal.log_end();
+            declared.told = false;
+            declared.heard.clear();
+        }
+        self.branching.hear_again();
+        if let Some(sender) = others.replication.senders.get_mut(&datacenter) {
+            sender.on_link_down();
+        }
+        others.replication.paused.remove(&datacenter);
+        cx.trace(Trace::DeclaredDead { partition: cx.id, datacenter });
+        others.let_go_of_received(cx);
+        others.answer_replica_waits(cx);
+    }
+
+    /// An operator asks what is known of a datacenter, or confirms that it is lost for good.
+    pub(in crate::partition) fn execute_dead(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        name: &Bytes,
+        confirmed: bool,
+    ) -> Reply {
+        let Some(datacenter) = cx.config.topology.datacenter_named(name) else {
+            return Reply::error("ERR there is no datacenter of this name");
+        };
+        if !confirmed {
+            return others.state_of(cx, datacenter);
+        }
+        self.declare_dead(cx, others, datacenter);
+        Reply::OK
+    }
+
+    /// The first write of a dead datacenter here that depends on something after `whole`.
+    fn first_doubtful(&self, cx: &Cx, datacenter: DatacenterId, whole: LogicalTime) -> LogicalTime {
+        let loss = Loss { datacenter, whole, doubtful: LogicalTime::MAX };
+        let mut first = LogicalTime::MAX;
+        for (rows, protocol) in self.rows.iter().zip(cx.protocols.iter()) {
+            let cells = rows.rows().flat_map(|row| row.all_cells());
+            for version in cells.filter_map(|(_, cell)| cell.versions()).flat_map(|v| v.unsettled()) {
+                let Source { stamp, dependencies, .. } = &version.source;
+                let depends = |carried: &Opaque| protocol.depends_on_lost(datacenter, carried, &loss);
+                if stamp.datacenter == datacenter && dependencies.as_deref().is_some_and(depends) {
+                    first = first.min(stamp.time);
+                }
+            }
+        }
+        first
+    }
+
+    /// Partition 0 says what was lost, or asks what may depend on it.
+    pub(in crate::partition) fn on_lost(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        datacenter: DatacenterId,
+        whole: LogicalTime,
+        doubtful: Option<LogicalTime>,
+    ) {
+        if let Some(loss) = others.failover.discarded.loss_of(datacenter) {
+            // What was discarded is not here any more, so the question cannot be answered a second time.
+            if doubtful.is_none() {
+                cx.send_local(GATHERER, told(loss));
+            }
+            return;
+        }
+        if others.failover.dead.whole(datacenter).is_none() {
+            return;
+        }
+        match doubtful {
+            None => {
+                let doubtful = Some(self.first_doubtful(cx, datacenter, whole));
+                cx.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful });
+            }
+            Some(doubtful) => {
+                cx.journal.log(&Record::Lost { datacenter, whole, doubtful });
+                self.take_loss(cx, others, Loss { datacenter, whole, doubtful });
+                others.stable_time.times_rose = true;
+            }
+        }
+    }
+
+    /// From here on what may depend on what was lost is as if it had never been.
+    pub(in crate::partition) fn take_loss(&mut self, cx: &mut Cx, others: &mut Others, loss: Loss) {
+        if others.failover.discarded.loss_of(loss.datacenter).is_some() {
+            return;
+        }
+        others.failover.discarded.losses.push(loss);
+        for number in 0..self.rows.len() {
+            self.discard_versions(cx, others, KeyspaceId(number as u8), &loss);
+        }
+        others.stable_time.times.received.raise(loss.datacenter, LogicalTime::MAX);
+        others.stable_time.times.stable.raise(loss.datacenter, LogicalTime::MAX);
+        let protocols = cx.protocols.clone();
+        for (keyspace, shared) in self.contexts.each() {
+            // What its members will be told each for themselves must not come back with the name.
+            drop(protocols[usize::from(keyspace.0)].reset_if_lost(&mut shared.facts, &loss));
+        }
+        others.note_all_applied(loss.datacenter);
+        cx.trace(Trace::Discarded { partition: cx.id, count: others.failover.discarded.len() as u64 });
+    }
+
+    fn discard_versions(&mut self, cx: &Cx, others: &mut Others, keyspace: KeyspaceId, loss: &Loss) {
+        let number = usize::from(keyspace.0);
+        let protocol = cx.protocols[number].as_ref();
+        if !protocol.needs().cuts || !Rule::DiscardWhatDependsOnLost.holds() {
+            return;
+        }
+        let depends = |source: &Source| {
+            let carried = source.dependencies.as_deref();
+            carried.is_some_and(|carried| protocol.depends_on_lost(source.stamp.datacenter, carried, loss))
+        };
+        for (key, column, version) in self.rows[number].discard(&depends) {
+            let Source { operation, stamp, dependencies } = version.source;
+            let Some(effect) = version.effect else { continue };
+            let dependencies = dependencies.map(|carried| Opaque::clone(&carried)).unwrap_or_default();
+            let effects = vec![RowEffect { key, column, effect }];
+            let change = Change::Effects { keyspace, transaction: Some(operation), effects };
+            let entry = Entry {
+                position: operation.position,
+                stamp,
+                dependencies,
+                previous: Default::default(),
+                change,
+            };
+            others.failover.discarded.add(loss.datacenter, operation, entry);
+        }
+    }
+}

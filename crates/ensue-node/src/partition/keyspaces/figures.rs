@@ -1,0 +1,56 @@
+//! Figures of the rows.
+
+use super::Keyspaces;
+use crate::partition::cx::Cx;
+use ensue_store::view::View;
+use ensue_types::KeyspaceId;
+
+impl Keyspaces {
+    /// Walks all rows: exact, and as slow as there are rows.
+    pub(in crate::partition) fn count_rows(&self, cx: &mut Cx) -> RowCounts {
+        let at = cx.promise();
+        let mut counts = RowCounts::default();
+        for (number, rows) in self.rows.iter().enumerate() {
+            let mut shown = Shown { keyspace: KeyspaceId(number as u8), keys: 0, expires: 0 };
+            for row in rows.rows() {
+                let dead = row.all_cells().filter(|(_, cell)| cell.is_dead()).count() as u64;
+                counts.tombstones += dead;
+                let beside = row.all_cells().map(|(_, cell)| cell.state().siblings().len() as u64);
+                counts.conflicting += beside.sum::<u64>();
+                let deadline = row.deadline_at(View::Newest).ok().flatten();
+                let expired = deadline.is_some_and(|deadline| deadline <= at.ms());
+                if expired {
+                    counts.tombstones += row.columns_count() as u64;
+                } else if row.kind().is_some() {
+                    shown.keys += 1;
+                    shown.expires += u64::from(deadline.is_some());
+                }
+            }
+            if shown.keys > 0 {
+                counts.shown.push(shown);
+            }
+        }
+        // Of branches, the keys that any of them has.
+        for (&keyspace, branches) in &self.branching.keyspaces {
+            let keys = branches.figures().keys as u64;
+            counts.shown.extend((keys > 0).then_some(Shown { keyspace, keys, expires: 0 }));
+        }
+        counts
+    }
+}
+
+/// Dead cells, and for each keyspace in use what it shows.
+#[derive(Default)]
+pub(in crate::partition) struct RowCounts {
+    pub(in crate::partition) tombstones: u64,
+    /// Values and tombstones that stand beside newer ones.
+    pub(in crate::partition) conflicting: u64,
+    pub(in crate::partition) shown: Vec<Shown>,
+}
+
+/// Rows that a keyspace shows, and those of them with a deadline.
+pub(in crate::partition) struct Shown {
+    pub(in crate::partition) keyspace: KeyspaceId,
+    pub(in crate::partition) keys: u64,
+    pub(in crate::partition) expires: u64,
+}

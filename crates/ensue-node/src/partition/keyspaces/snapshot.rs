@@ -1,0 +1,138 @@
+//! Reads at past times, and at cuts.
+
+use super::Keyspaces;
+use crate::command;
+use crate::evaluate::{Evaluation, Observed, Room};
+use crate::partition::cx::Cx;
+use crate::partition::order::RowName;
+use crate::partition::others::Others;
+use crate::partition::reads::snapshot::SecondRead;
+use crate::view::{Shown, view_of};
+use ensue_protocol::Choice;
+use ensue_resp::Request;
+use ensue_store::keyspace::Keyspace;
+use ensue_store::view::View;
+use ensue_types::{Args, KeyspaceId, LogicalTime, OperationId, Reply, RequestId, Rule, Source, TimeVector};
+use ensue_wire::{Address, AtValues, FirstValues, Message};
+use std::collections::BTreeSet;
+
+impl Keyspaces {
+    pub(in crate::partition) fn read_with(
+        &mut self,
+        read: &SecondRead,
+        at: LogicalTime,
+    ) -> Option<(Vec<Reply>, Observed)> {
+        let named: BTreeSet<OperationId> = read.with.iter().copied().collect();
+        let sight = |source: &Source| named.contains(&source.operation);
+        run_all(self.keyspace(read.keyspace), &read.commands, at, View::With(at, &sight))
+    }
+
+    /// Evaluates reads, of what is shown or of a logical time.
+    pub(in crate::partition) fn read_all(
+        &mut self,
+        cx: &Cx,
+        keyspace: KeyspaceId,
+        commands: &[Args],
+        at: LogicalTime,
+        choice: &Choice,
+    ) -> Option<(Vec<Reply>, Observed)> {
+        let number = usize::from(keyspace.0);
+        let shown = Shown::of(cx.protocols[number].as_ref(), choice);
+        run_all(&mut self.rows[number], commands, at, view_of(&shown, View::At(at)))
+    }
+
+    pub(crate) fn mark(&mut self, cx: &Cx, rows: &[RowName]) {
+        let until = cx.now.monotonic_us / 1_000 + cx.config.tuning.read_mark_ms;
+        for (keyspace, key) in rows {
+            if cx.protocol(*keyspace).needs().second_rounds {
+                self.rows[usize::from(keyspace.0)].mark(key, until);
+            }
+        }
+    }
+
+    /// First round: the newest values with their validity, or only the promise.
+    pub(in crate::partition) fn on_read_first(
+        &mut self,
+        cx: &mut Cx,
+        others: &Others,
+        from: Address,
+        request: RequestId,
+        keyspace: KeyspaceId,
+        commands: Vec<Args>,
+    ) {
+        let rows = cx.rows_of(keyspace, &commands);
+        let latest_valid = cx.promise();
+        self.mark(cx, &rows);
+        let pending = self.must_wait(&rows) && Rule::PendingAnswersNothing.holds();
+        let values = if pending {
+            None
+        } else {
+            self.read_all(cx, keyspace, &commands, latest_valid, &Choice::Newest).map(
+                |(replies, observed)| FirstValues {
+                    replies,
+                    earliest_valid: observed.earliest_valid,
+                    seen: others.facts_of(cx, keyspace, observed.sources),
+                },
+            )
+        };
+        cx.send(from, Message::ReadFirstDone { request, latest_valid, values });
+    }
+}
+
+/// Evaluates reads; nothing if what they look at is forgotten.
+fn run_all(
+    rows: &mut Keyspace,
+    commands: &[Args],
+    at: LogicalTime,
+    view: View<'_>,
+) -> Option<(Vec<Reply>, Observed)> {
+    let mut desk = Evaluation::reading(rows, at, view);
+    let mut replies = Vec::with_capacity(commands.len());
+    let mut room = Room::default();
+    for args in commands {
+        replies.push(match Request::parse(args) {
+            // No node of ours sends one here; a broken peer may.
+            Ok(request) if request.is_write() => Reply::error("ERR a write among reads"),
+            Ok(request) => room.fit(command::run(&request, &mut desk).ok()?, false),
+            Err(error) => error.reply(),
+        });
+    }
+    Some((replies, desk.observed))
+}
+
+impl Keyspaces {
+    /// The newest versions within a cut.
+    pub(in crate::partition) fn read_cut_values(
+        &mut self,
+        cx: &mut Cx,
+        others: &Others,
+        keyspace: KeyspaceId,
+        cut: &TimeVector,
+        commands: &[Args],
+    ) -> Option<AtValues> {
+        let predicate = ensue_protocol::VisibilityPredicate {
+            datacenter: cx.datacenter,
+            times: cut.clone(),
+            whole: true,
+        };
+        let at = cx.promise();
+        let (replies, observed) = self.read_all(cx, keyspace, commands, at, &Choice::Shown(predicate))?;
+        self.counts.count_reads(commands.len(), observed.stale);
+        Some(AtValues { replies, seen: others.facts_of(cx, keyspace, observed.sources) })
+    }
+}
+
+impl ReadCounts {
+    /// A session's reads, and whether they were stale: a newer version was here and was not shown.
+    pub(in crate::partition) fn count_reads(&mut self, reads: usize, stale: bool) {
+        self.reads += reads as u64;
+        self.stale += u64::from(stale);
+    }
+}
+
+/// How many reads there were.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReadCounts {
+    pub(in crate::partition) reads: u64,
+    pub(in crate::partition) stale: u64,
+}

@@ -1,0 +1,79 @@
+//! Versions of rows, and what of them every datacenter has passed.
+
+use super::Keyspaces;
+use crate::partition::cx::Cx;
+use crate::partition::others::Others;
+use crate::partition::stable_time::times::GATHERER;
+use crate::view::Shown;
+use ensue_protocol::VisibilityPredicate;
+use ensue_types::{HereSince, LogicalTime, OperationId, TimeVector};
+use ensue_wire::Address;
+
+impl Keyspaces {
+    /// Folds versions that no cut tells apart any more.
+    fn fold_versions(&mut self, cx: &Cx, others: &Others) {
+        let predicate = VisibilityPredicate {
+            datacenter: cx.datacenter,
+            times: others.stable_time.times.floor.clone(),
+            whole: true,
+        };
+        for number in 0..self.rows.len() {
+            let protocol = cx.protocols[number].as_ref();
+            if protocol.needs().cuts {
+                self.rows[number].raise_floor(&predicate.times);
+                self.rows[number].settle(&Shown { protocol, predicate: &predicate }, FOLDED_AT_ONCE);
+            }
+        }
+    }
+
+    pub(in crate::partition) fn on_stable(
+        &mut self,
+        cx: &Cx,
+        others: &mut Others,
+        from: Address,
+        received: &TimeVector,
+        floor: &TimeVector,
+        everywhere: &[OperationId],
+    ) {
+        others.stable_time.everywhere.take_everywhere(everywhere);
+        let is_from =
+            |partition| matches!(from, Address::Partition { partition: other, .. } if other == partition);
+        if let Some(proven) = &mut others.stable_time.times.proven {
+            // What this partition has said itself proves nothing, at partition 0.
+            if is_from(GATHERER) && !floor.is_zero() && received.covers(proven) {
+                *proven = TimeVector::default();
+            }
+        }
+        // Nobody waits for what is stable: a choice that it widens is made anew at each command.
+        others.stable_time.times.stable.join(received);
+        // Whatever all have received this partition has, and it may have forgotten when it restarted. If it lost the
+        // end of its log it has that only when it has caught up.
+        others.stable_time.times_rose |=
+            others.catch_up.is_none() && others.stable_time.times.received.join(received);
+        others.stable_time.times.floor.join(floor);
+        self.fold_versions(cx, others);
+    }
+
+    /// Forgets what no read transaction may need any more.
+    pub(in crate::partition) fn forget_after_reads(&mut self, cx: &mut Cx, others: &mut Others) {
+        if !cx.protocols.iter().any(|protocol| protocol.needs().keeps_for_reads()) {
+            return;
+        }
+        others.note_everywhere(cx);
+        let kept_ms = cx.config.tuning.read_mark_ms;
+        let settled = HereSince(LogicalTime::from_ms(cx.promise().ms().saturating_sub(kept_ms)));
+        let everywhere = &others.stable_time.everywhere;
+        let is_everywhere = |operation: &OperationId| everywhere.contains(operation);
+        for (rows, protocol) in self.rows.iter_mut().zip(cx.protocols.iter()) {
+            if protocol.needs().keeps_for_reads() {
+                rows.settle(&settled, FOLDED_AT_ONCE);
+                rows.forget_dependencies(&is_everywhere, CLEANED_AT_ONCE);
+            }
+        }
+    }
+}
+
+/// Rows folded in one go: a round of a busy partition must not hold up its commands.
+const FOLDED_AT_ONCE: usize = 1_000;
+
+const CLEANED_AT_ONCE: usize = 10_000;

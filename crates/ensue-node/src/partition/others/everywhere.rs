@@ -1,0 +1,44 @@
+//! What every datacenter has: told by its partitions to each other.
+
+use super::Others;
+use crate::partition::cx::Cx;
+use ensue_types::{DatacenterId, Position, Rule};
+
+impl Others {
+    /// Notes what is everywhere now, to be sure of it when a read transaction that began without it is over. Twice its time, for
+    /// clocks that differ.
+    pub(in crate::partition) fn note_everywhere(&mut self, cx: &Cx) {
+        let now_us = cx.now.monotonic_us;
+        let mut age_us = 2_000 * cx.config.tuning.read_transaction_timeout_ms;
+        if !Rule::ForgetAfterTheReads.holds() {
+            age_us = 0;
+        }
+        self.stable_time.everywhere.young.push_back((now_us, self.applied_everywhere()));
+        while self
+            .stable_time
+            .everywhere
+            .young
+            .front()
+            .is_some_and(|(since_us, _)| since_us + age_us <= now_us)
+        {
+            let Some((_, positions)) = self.stable_time.everywhere.young.pop_front() else { break };
+            for (datacenter, position) in positions {
+                self.stable_time.everywhere.raise(datacenter, cx.id, position);
+            }
+        }
+    }
+
+    /// Up to where every datacenter, this one too, has durably applied each datacenter's stream of this partition.
+    pub(in crate::partition) fn applied_everywhere(&self) -> Vec<(DatacenterId, Position)> {
+        let here = self.replication.acknowledgements.applied_durably();
+        let least = |(datacenter, _, here): (DatacenterId, _, Position)| {
+            let elsewhere = self.living_senders().map(|sender| sender.applied(datacenter).1);
+            let position = match Rule::DropWhatAllHave.holds() {
+                true => elsewhere.fold(here, Position::min),
+                false => elsewhere.fold(here, Position::max),
+            };
+            (datacenter, position)
+        };
+        here.map(least).collect()
+    }
+}

@@ -1,0 +1,126 @@
+//! What is known of failed datacenters beside their streams and times: who lives, what survivors tell each other, and
+//! what was discarded.
+
+use super::Others;
+use crate::partition::cx::Cx;
+use crate::partition::failover::dead::{Have, state_hash};
+use ensue_store::entry::{Change, Entry};
+use ensue_types::{DatacenterId, LogicalTime, Position, Reply};
+use ensue_wire::{Address, Envelope, Message};
+
+impl Others {
+    /// The other datacenters that were not declared dead.
+    pub(crate) fn living(&self) -> impl Iterator<Item = DatacenterId> {
+        self.replication
+            .senders
+            .keys()
+            .copied()
+            .filter(|datacenter| !self.failover.dead.contains(*datacenter))
+    }
+
+    /// A hash of what was received of a datacenter, whether a link to it is up, and whether it was declared dead.
+    pub(in crate::partition) fn state_of(&self, cx: &Cx, datacenter: DatacenterId) -> Reply {
+        let received = self
+            .replication
+            .receivers
+            .get(&datacenter)
+            .map(|receiver| receiver.received())
+            .unwrap_or_default();
+        let time = self.stable_time.times.received.at(datacenter);
+        let state =
+            state_hash([&cx.id.0.to_le_bytes()[..], &received.0.to_le_bytes(), &time.0.to_le_bytes()]);
+        let linked = self.failover.dead.linked.contains(&datacenter);
+        let flags =
+            [linked, self.failover.dead.contains(datacenter)].map(|flag| Reply::Integer(i64::from(flag)));
+        Reply::Array([Reply::bulk(format!("{state:016x}"))].into_iter().chain(flags).collect())
+    }
+
+    /// Of several the deaths are said first, and then how much there is of each: that counts only from who is known to
+    /// know of all.
+    pub(in crate::partition) fn tell_all_dead(&self, cx: &mut Cx, survivor: DatacenterId) {
+        let told = self.failover.dead.declared.iter().filter(|(_, declared)| declared.told);
+        let told: Vec<DatacenterId> = told.map(|(datacenter, _)| *datacenter).collect();
+        let times = told.len().min(2);
+        for datacenter in told.repeat(times) {
+            self.tell_dead(cx, survivor, datacenter);
+        }
+    }
+
+    pub(in crate::partition) fn tell_dead(&self, cx: &mut Cx, to: DatacenterId, datacenter: DatacenterId) {
+        let Some(have) = self.have_of(datacenter) else { return };
+        let to = Address::Partition { datacenter: to, partition: cx.id };
+        cx.send(to, Message::Dead { datacenter, received: have.received, time: have.time });
+    }
+
+    pub(in crate::partition) fn have_of(&self, datacenter: DatacenterId) -> Option<Have> {
+        let declared = self.failover.dead.declared.get(&datacenter)?;
+        // What one said that is dead now counts for those whom it did not reach.
+        let time = declared.whole.unwrap_or(declared.time);
+        let received = self.replication.receivers.get(&datacenter)?.received();
+        Some(Have { received, time })
+    }
+
+    /// A survivor lacks the end of a dead datacenter's stream.
+    pub(in crate::partition) fn on_pass_on(
+        &mut self,
+        cx: &mut Cx,
+        to: DatacenterId,
+        origin: DatacenterId,
+        after: Position,
+    ) {
+        if !self.failover.dead.contains(origin) {
+            return;
+        }
+        cx.journal.read_to_pass_on(to, origin, after);
+        self.replication.read_old_entries(cx);
+    }
+
+    /// Whatever a dead datacenter still says is not heard; it is told what it is.
+    pub(in crate::partition) fn is_from_the_dead(&self, cx: &mut Cx, envelope: &Envelope) -> bool {
+        let from = envelope.from.datacenter();
+        if !self.failover.dead.contains(from) {
+            return false;
+        }
+        let is_told = matches!(
+            envelope.message,
+            Message::StreamResume { .. }
+                | Message::Regain { .. }
+                | Message::StreamEntries { .. }
+                | Message::Introduce(_)
+        );
+        if is_told {
+            self.tell_dead(cx, from, from);
+        }
+        true
+    }
+
+    /// When nothing of a dead datacenter waits here any more, its time counts as applied for ever, too.
+    pub(in crate::partition) fn note_all_applied(&mut self, datacenter: DatacenterId) {
+        if self.failover.discarded.loss_of(datacenter).is_none() {
+            return;
+        }
+        let applied = self.replication.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
+        if self.replication.receivers.get(&datacenter).is_some_and(|receiver| receiver.received() <= applied)
+        {
+            self.stable_time.times_rose |= self.stable_time.times.applied.raise(datacenter, LogicalTime::MAX);
+        }
+    }
+
+    /// A checkpoint, or the log, names a discarded write.
+    pub(in crate::partition) fn restore_discarded(&mut self, cx: &Cx, lost: DatacenterId, entry: Entry) {
+        if lost == entry.stamp.datacenter && !cx.protocol(entry.keyspace()).goes_by_times() {
+            return self.take_gone(cx, entry);
+        }
+        if let Change::Effects { transaction: Some(operation), .. } = entry.change {
+            self.failover.discarded.add(lost, operation, entry);
+        }
+    }
+
+    /// An entry of a dead datacenter's stream is gone.
+    pub(in crate::partition) fn take_gone(&mut self, cx: &Cx, entry: Entry) {
+        let (origin, position) = (entry.stamp.datacenter, entry.position);
+        self.replication.applied.discard(origin, position);
+        let operation = cx.name_at(origin, position);
+        self.failover.discarded.add_gone(operation, entry);
+    }
+}

@@ -1,0 +1,170 @@
+//! Who waits until other datacenters have what it wrote, and how far these are.
+
+use super::Others;
+use crate::partition::cx::Cx;
+use crate::partition::replication::replicas::{ReplicaWait, Wanted};
+use bytes::Bytes;
+use ensue_types::{DatacenterId, Dependency, Extent, Position, Reply, RequestId, Rule, limits};
+use ensue_wire::{Address, Message};
+
+impl Others {
+    /// What every living datacenter has durably need not be kept for any of them.
+    pub(in crate::partition) fn let_go_of_received(&mut self, cx: &mut Cx) {
+        for origin in cx.journal.retained_of() {
+            let of = |sender: &crate::partition::replication::sender::Sender| sender.applied(origin).1;
+            let durable = match Rule::KeepForTheOthers.holds() {
+                true => self.living_senders().map(of).min(),
+                false => self.replication.senders.get(&origin).map(of),
+            };
+            let received = self
+                .replication
+                .receivers
+                .get(&origin)
+                .map(|receiver| receiver.received())
+                .unwrap_or_default();
+            // Alone, nobody else will want it.
+            cx.journal.durable_everywhere(origin, durable.unwrap_or(received), received);
+        }
+    }
+
+    /// The other datacenters that were not declared dead, as the own stream sees them.
+    pub(in crate::partition) fn living_senders(
+        &self,
+    ) -> impl Iterator<Item = &crate::partition::replication::sender::Sender> {
+        self.replication
+            .senders
+            .iter()
+            .filter(|(datacenter, _)| !self.failover.dead.contains(**datacenter))
+            .map(|(_, sender)| sender)
+    }
+
+    /// The position that every other datacenter has synced: below it, the log need not be kept for the streams.
+    pub(in crate::partition) fn synced_everywhere(&self, cx: &Cx) -> Position {
+        if !Rule::KeepUntilSynced.holds() {
+            return cx.position;
+        }
+        self.living_senders().map(|sender| sender.synced()).min().unwrap_or(cx.position)
+    }
+
+    pub(in crate::partition) fn on_await_replicas(
+        &mut self,
+        cx: &mut Cx,
+        from: Address,
+        request: RequestId,
+        wanted: Wanted,
+        datacenters: u8,
+    ) {
+        if self.refuse_lost_past(cx, from, request, &wanted) {
+            return;
+        }
+        let (since_us, has) = (cx.now.monotonic_us, self.replicas(cx, &wanted));
+        if has >= datacenters {
+            self.replication.replica_waits.remove(&(from, request.session));
+            return cx.send(from, Message::ReplicasReached { request, datacenters: has });
+        }
+        let wait = ReplicaWait { request, wanted, datacenters, since_us };
+        self.replication.replica_waits.insert((from, request.session), wait);
+    }
+
+    /// The session's wait is over, or it is withdrawn: then this asks about nothing.
+    pub(in crate::partition) fn on_count_replicas(
+        &mut self,
+        cx: &mut Cx,
+        from: Address,
+        request: RequestId,
+        wanted: &Wanted,
+    ) {
+        if self.refuse_lost_past(cx, from, request, wanted) {
+            return;
+        }
+        self.replication.replica_waits.remove(&(from, request.session));
+        let datacenters = self.replicas(cx, wanted);
+        cx.send(from, Message::ReplicasReached { request, datacenters });
+    }
+
+    /// What was lost with a dead datacenter no other holds; says whether that is so.
+    fn refuse_lost_past(&mut self, cx: &mut Cx, from: Address, request: RequestId, wanted: &Wanted) -> bool {
+        let Some(reply) = self.failover.discarded.lost_past(cx, &wanted.times) else {
+            return false;
+        };
+        self.replication.replica_waits.remove(&(from, request.session));
+        cx.send(from, Message::Refused { request, reply });
+        true
+    }
+
+    pub(in crate::partition) fn answer_replica_waits(&mut self, cx: &mut Cx) {
+        if self.replication.replica_waits.is_empty() {
+            return;
+        }
+        // Older than any wait may be: its session has certainly given up.
+        let oldest = cx.now.monotonic_us.saturating_sub(1_000 * limits::CAUSAL_TIMEOUT_MS_MAX);
+        for ((from, session), wait) in std::mem::take(&mut self.replication.replica_waits) {
+            if self.refuse_lost_past(cx, from, wait.request, &wait.wanted) {
+                continue;
+            }
+            let datacenters = self.replicas(cx, &wait.wanted);
+            if datacenters >= wait.datacenters {
+                cx.send(from, Message::ReplicasReached { request: wait.request, datacenters });
+            } else if wait.since_us >= oldest {
+                self.replication.replica_waits.insert((from, session), wait);
+            }
+        }
+    }
+
+    /// How many datacenters, this one included, have durably applied all of this. None, as far as is known here, while some of
+    /// it has not even been received.
+    pub(crate) fn replicas(&self, cx: &Cx, wanted: &Wanted) -> u8 {
+        if !self.stable_time.times.received.covers_but(cx.datacenter, &wanted.times) {
+            return 0;
+        }
+        let mut dependencies = wanted.dependencies.clone();
+        dependencies.extend(self.replication.written_through(cx, &wanted.times));
+        let has = |sender: &crate::partition::replication::sender::Sender, dependency: &Dependency| {
+            debug_assert!(matches!(dependency.extent, Extent::Exact | Extent::Through));
+            let (_, position) = sender.applied(dependency.operation.datacenter);
+            position >= dependency.operation.position
+        };
+        let durable = |dependency: &Dependency| {
+            let wanted = dependency.operation;
+            self.replication
+                .acknowledgements
+                .applied_durably()
+                .any(|(origin, _, position)| origin == wanted.datacenter && position >= wanted.position)
+        };
+        let here = u8::from(dependencies.iter().all(durable));
+        let elsewhere =
+            self.living_senders().filter(|sender| dependencies.iter().all(|d| has(sender, d))).count();
+        here + elsewhere as u8
+    }
+
+    /// Where the first own entry stands that some datacenter has not synced.
+    pub(in crate::partition) fn move_stream_floor(&self, cx: &mut Cx) {
+        let synced = self.synced_everywhere(cx);
+        let Some(log) = &cx.journal.log else { return };
+        let floor = if synced >= cx.position {
+            log.batch_start()
+        } else {
+            cx.journal.tail.index().batch_before(synced.next()).unwrap_or(log.first())
+        };
+        cx.journal.stream_floor = cx.journal.stream_floor.max(floor);
+        cx.journal.kept_after = cx.journal.kept_after.max(synced.min(cx.position));
+    }
+
+    /// How far third datacenters have applied the stream of this one, as they said.
+    pub(in crate::partition) fn applied_elsewhere(&self, origin: DatacenterId) -> Position {
+        let thirds = self.living().filter(|third| *third != origin);
+        let applied = thirds
+            .filter_map(|third| self.replication.senders.get(&third))
+            .map(|third| third.applied(origin).1);
+        applied.max().unwrap_or_default()
+    }
+
+    /// An operator wants a refused datacenter to be looked at again, which follows when this command is done.
+    pub(in crate::partition) fn execute_readmit(&mut self, cx: &Cx, name: &Bytes) -> Reply {
+        let Some(datacenter) = cx.config.topology.datacenter_named(name) else {
+            return Reply::error("ERR there is no datacenter of this name");
+        };
+        self.readmitted.push(datacenter);
+        Reply::OK
+    }
+}

@@ -1,0 +1,97 @@
+//! What partitions tell each other of the times that they have and want: heartbeats, and the rounds of stabilization.
+
+use super::Reads;
+use crate::partition::cx::Cx;
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::others::Others;
+use crate::partition::stable_time::times::GATHERER;
+use ensue_types::{DatacenterId, LogicalTime, Rule, TimeVector};
+use ensue_wire::{Address, Message};
+
+impl Reads {
+    /// Tells the others the time, and partition 0 what has been received, if it is time to.
+    pub(in crate::partition) fn say_times(
+        &self,
+        cx: &mut Cx,
+        others: &mut Others,
+        keyspaces: &mut Keyspaces,
+    ) {
+        let now_us = cx.now.monotonic_us;
+        if others.stable_time.times.has_heartbeats && now_us >= others.stable_time.times.next_heartbeat_us {
+            let interval_us = 1_000 * cx.config.tuning.heartbeat_interval_ms;
+            others.stable_time.times.next_heartbeat_us = now_us + interval_us;
+            self.say_heartbeats(cx, others, now_us, interval_us);
+        }
+        if let Some(interval_ms) = others.stable_time.times.round_ms {
+            if now_us >= others.stable_time.times.next_round_us {
+                others.stable_time.times.next_round_us = now_us + 1_000 * interval_ms;
+                self.say_heard(cx, others, keyspaces);
+            }
+        }
+    }
+
+    fn say_heartbeats(&self, cx: &mut Cx, others: &mut Others, now_us: u64, interval_us: u64) {
+        let silent = |datacenter: &DatacenterId| {
+            others
+                .replication
+                .spoke_us
+                .get(datacenter)
+                .is_none_or(|spoke_us| spoke_us + interval_us <= now_us)
+        };
+        let listeners: Vec<DatacenterId> = others
+            .replication
+            .senders
+            .iter()
+            .filter(|(datacenter, sender)| sender.is_resumed() && silent(datacenter))
+            .map(|(datacenter, _)| *datacenter)
+            .collect();
+        listeners.into_iter().for_each(|datacenter| others.say_heartbeat(cx, datacenter));
+        self.ask_times(cx, others);
+    }
+
+    /// Asks the datacenters that reads here wait for to move past what is waited for: their clocks may be behind (trap
+    /// 39).
+    fn ask_times(&self, cx: &mut Cx, others: &Others) {
+        let wanted = self.waits.wanted_times(cx);
+        for (datacenter, time) in wanted.entries() {
+            let behind = time > others.stable_time.times.received.at(datacenter)
+                || time > others.stable_time.times.applied.at(datacenter);
+            if behind
+                && !others.failover.dead.contains(datacenter)
+                && others.replication.senders.contains_key(&datacenter)
+            {
+                cx.send_at(time, Address::Partition { datacenter, partition: cx.id }, Message::AskTime);
+            }
+        }
+    }
+
+    /// What this partition has received, and what it may still read.
+    fn say_heard(&self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
+        let now = cx.promise();
+        let received = others.stable_time.times.received.clone();
+        let floor = self.own_floor(cx, others, now);
+        keyspaces.forget_after_reads(cx, others);
+        let everywhere = others.stable_time.everywhere.everywhere_here(cx);
+        others.stable_time.times.rounds += 1;
+        cx.send_local(GATHERER, Message::Heard { received, floor, everywhere });
+        others.stable_time.times.say_proven(cx);
+        if cx.id == GATHERER {
+            others.stable_time.tell_stable(cx);
+        }
+    }
+
+    /// The lowest cut that is read at from here, or may be.
+    pub(in crate::partition) fn own_floor(&self, cx: &Cx, others: &Others, now: LogicalTime) -> TimeVector {
+        let stability = others.stable_time.times.stability(cx, now);
+        let versioned = cx.protocols.iter().filter(|protocol| protocol.needs().cuts);
+        let lowest = versioned.map(|protocol| protocol.floor(&stability)).reduce(|mut lowest, floor| {
+            lowest.meet(&floor);
+            lowest
+        });
+        let mut floor = lowest.unwrap_or_default();
+        if Rule::FoldBelowEveryCut.holds() {
+            self.cuts.cuts().for_each(|cut| floor.meet(cut));
+        }
+        floor
+    }
+}

@@ -1,0 +1,277 @@
+//! On an arriving entry: ask the protocol, check each dependency with the partition that it names, in this datacenter. On
+//! the last dependency met: a write of this partition alone becomes visible now; a part of a transaction notifies its
+//! coordinator. An applied operation wakes those who wait for it.
+
+use super::Visibility;
+use crate::partition::branching::note_of;
+use crate::partition::journal::Needed;
+use crate::partition::replication::Waiter;
+use crate::partition::replication::applied::Woken;
+use crate::partition::replication::intake::{Arrived, Ask, rows_of};
+use crate::partition::transactions::ReplicatedPart;
+use crate::partition::work::Work;
+use crate::trace::{Trace, TransactionStep};
+use ensue_protocol::Visibility as Waits;
+use ensue_store::cell::Write;
+use ensue_store::entry::{Change, Entry};
+use ensue_types::{DatacenterId, Dependency, Extent, Incarnation, LogicalTime, OperationId, Position, Rule};
+use ensue_wire::{Address, Message};
+
+impl Visibility<'_> {
+    /// An entry is here and logged: finds out what it waits for.
+    pub(crate) fn arrive(&mut self, origin: DatacenterId, incarnation: Incarnation, entry: Entry) {
+        let position = entry.position;
+        let operation = OperationId { datacenter: origin, incarnation, partition: self.cx.id, position };
+        if let Change::Effects { keyspace, transaction: Some(transaction), .. } = entry.change {
+            let part =
+                ReplicatedPart { origin, position, keyspace, work: None, voted_at: None, decision: None };
+            self.transactions.replicated_parts.insert(transaction, part);
+            self.cx.trace_step(transaction, TransactionStep::Begun);
+        }
+        if let Some((keyspace, note)) = note_of(&entry) {
+            let note = note.clone();
+            let since_us = self.cx.now.monotonic_us;
+            let arrived = Arrived { incarnation, entry, open: 0, ready: false, gone: false, since_us };
+            self.others.replication.intake.arrived.insert((origin, position), arrived);
+            return self.arrive_on_branch(origin, keyspace, position, &note);
+        }
+        let verdict = self.cx.protocol(entry.keyspace()).visibility(operation, &entry.dependencies);
+        let dependencies = match verdict {
+            Ok(_) if !Rule::WaitForDependencies.holds() => Vec::new(),
+            Ok(Waits::Now) => replaced_by(&entry),
+            Ok(Waits::After(dependencies)) => [dependencies, replaced_by(&entry)].concat(),
+            Err(_) => {
+                // Shown without what it needs it would be untrue; it stays, counted, until an operator looks.
+                self.cx.trace(Trace::Refused { what: "dependencies that the protocol cannot read" });
+                vec![Dependency { operation, extent: Extent::Exact }]
+            }
+        };
+        let since_us = self.cx.now.monotonic_us;
+        let arrived = Arrived { incarnation, entry, open: 0, ready: false, gone: false, since_us };
+        self.others.replication.intake.arrived.insert((origin, position), arrived);
+        let open = self.others.replication.open_checks(self.cx, origin, position, dependencies);
+        if open == 0 {
+            self.on_all_answered(origin, position);
+        } else {
+            self.others.replication.intake.waited += 1;
+            self.cx.trace(Trace::DependencyWaited { partition: self.cx.id, origin, position });
+        }
+    }
+
+    /// A datacenter's stream goes on without what it lost.
+    pub(crate) fn lose(&mut self, origin: DatacenterId, after: Position, through: Position) {
+        self.cx.trace(Trace::DeclaredLost { partition: self.cx.id, origin, after });
+        let woken = self.others.replication.applied.lose(origin, after, through);
+        self.others.replication.losses.dependencies += woken.len() as u64;
+        self.wake(woken);
+        self.transactions
+            .abandon_lost(self.cx, origin, (after, through), |transaction| Message::Abandon { transaction });
+        self.lose_branches(origin, through.next().incarnation());
+    }
+
+    pub(crate) fn on_dependencies_met(&mut self, check: u64, gone: &[Dependency]) {
+        if let Some(check) = self.others.replication.intake.checks.remove(&check) {
+            let (origin, position) = check.entry;
+            gone.iter()
+                .for_each(|gone| self.others.replication.intake.learn_gone(origin, position, Some(*gone)));
+            self.wake([Woken { waiter: Waiter::Entry(origin, position), gone: None }]);
+        }
+    }
+
+    /// Nothing that an arrived entry depends on is open any more.
+    fn on_all_answered(&mut self, origin: DatacenterId, position: Position) {
+        match self.others.replication.intake.is_gone(origin, position) {
+            true => self.discard_arrived(origin, position),
+            false => self.on_entry_ready(origin, position),
+        }
+    }
+
+    /// Tells those whose wait is over, one after the other: each may end the wait of others, and a chain of entries
+    /// that depend on each other is longer than a stack is deep.
+    pub(in crate::partition) fn wake(&mut self, woken: impl IntoIterator<Item = Woken<Waiter>>) {
+        self.others.replication.intake.woken.extend(woken);
+        if std::mem::replace(&mut self.others.replication.intake.is_waking, true) {
+            return;
+        }
+        while let Some(woken) = self.others.replication.intake.woken.pop_front() {
+            self.wake_one(woken);
+        }
+        self.others.replication.intake.is_waking = false;
+    }
+
+    fn wake_one(&mut self, woken: Woken<Waiter>) {
+        match woken.waiter {
+            Waiter::Entry(origin, position) => {
+                self.others.replication.intake.learn_gone(origin, position, woken.gone);
+                let Some(arrived) = self.others.replication.intake.arrived.get_mut(&(origin, position))
+                else {
+                    return;
+                };
+                arrived.open = arrived.open.saturating_sub(1);
+                if arrived.open == 0 && !arrived.ready {
+                    self.on_all_answered(origin, position);
+                }
+            }
+            Waiter::Ask(from, check) => {
+                let Some(ask) = self.others.replication.intake.asks.get_mut(&(from, check)) else { return };
+                ask.open -= 1;
+                ask.gone.extend(woken.gone);
+                if ask.open == 0 {
+                    let Ask { gone, .. } =
+                        self.others.replication.intake.asks.remove(&(from, check)).expect("found above");
+                    self.cx.send(from, Message::DependenciesMet { check, gone });
+                }
+            }
+        }
+    }
+
+    /// Everything that an entry depends on is visible here.
+    fn on_entry_ready(&mut self, origin: DatacenterId, position: Position) {
+        let Some(arrived) = self.others.replication.intake.arrived.get_mut(&(origin, position)) else {
+            return;
+        };
+        arrived.ready = true;
+        let stamp = arrived.entry.stamp;
+        match &arrived.entry.change {
+            Change::Effects { transaction: Some(transaction), .. } => {
+                let transaction = *transaction;
+                self.transactions.notify_again(self.cx, self.others, transaction);
+            }
+            Change::Transaction { keyspace, participants } => {
+                let operation = OperationId {
+                    datacenter: origin,
+                    incarnation: arrived.incarnation,
+                    partition: self.cx.id,
+                    position,
+                };
+                let announced = crate::partition::transactions::Announced {
+                    keyspace: *keyspace,
+                    participants: participants.clone(),
+                    stamp,
+                };
+                self.on_announced(operation, announced);
+            }
+            Change::Branch { .. } => unreachable!("the states of its keyspace say when it is shown"),
+            Change::Effects { .. } | Change::Flush { .. } | Change::Lost { .. } => {
+                let rows = rows_of(&arrived.entry);
+                let at = self.cx.tick();
+                if self.keyspaces.must_wait(&rows) {
+                    self.keyspaces.order.insert(
+                        self.cx.moment(at),
+                        true,
+                        rows,
+                        Work::Entry(origin, position),
+                    );
+                } else {
+                    self.apply_entry(origin, position, at);
+                }
+            }
+        }
+    }
+
+    /// An entry becomes visible at this time.
+    pub(crate) fn apply_entry(&mut self, origin: DatacenterId, position: Position, at: LogicalTime) {
+        let Some(arrived) = self.others.replication.intake.arrived.remove(&(origin, position)) else {
+            return;
+        };
+        let Arrived { incarnation, entry, .. } = arrived;
+        let own = OperationId { datacenter: origin, incarnation, partition: self.cx.id, position };
+        match entry.change {
+            Change::Effects { transaction: None, .. }
+                if self.others.failover.discarded.discards(self.cx, own, &entry) => {}
+            Change::Effects { keyspace, transaction, effects } => {
+                let operation = transaction.unwrap_or(own);
+                let dependencies = self.keyspaces.keyspace(keyspace).carried(&entry.dependencies);
+                let write = Write { stamp: entry.stamp, at, operation, dependencies };
+                let met = self.keyspaces.conflicts_of(keyspace, &effects, &entry.previous, &write);
+                let lost = self.keyspaces.apply_effects(keyspace, &effects, &entry.previous, &write);
+                self.keyspaces.log_conflicts(self.cx, keyspace, met, &write);
+                if lost && transaction.is_none() && !Rule::LosersAreApplied.holds() {
+                    return;
+                }
+                if let Some(transaction) = transaction {
+                    if lost {
+                        self.cx.trace(Trace::LosingWrite { partition: self.cx.id, transaction });
+                    }
+                    self.transactions.replicated_parts.remove(&transaction);
+                    self.cx.journal.no_longer_needed(Needed::Prepared(transaction));
+                    self.transactions.note_executed(
+                        self.cx,
+                        transaction,
+                        None,
+                        Some(Needed::Received(origin, position)),
+                    );
+                    self.mark_applied(origin, incarnation, position, at);
+                    self.others.note_applied(origin, position, entry.stamp.time);
+                    self.cx.trace_step(transaction, TransactionStep::Committed);
+                    self.cx.send_committed(transaction, Vec::new(), Default::default());
+                    return;
+                }
+            }
+            Change::Flush { keyspace, effects } => {
+                let dependencies = self.keyspaces.keyspace(keyspace).carried(&entry.dependencies);
+                let write = Write { stamp: entry.stamp, at, operation: own, dependencies };
+                self.keyspaces.apply_flush(keyspace, &effects, &write);
+            }
+            Change::Lost { after } => self.lose(origin, after, Position::before(incarnation)),
+            Change::Transaction { .. } | Change::Branch { .. } => {}
+        }
+        self.mark_applied(origin, incarnation, position, at);
+        self.others.note_applied(origin, position, entry.stamp.time);
+    }
+
+    /// Logs that a received entry is visible, and wakes those who wait for it.
+    pub(crate) fn mark_applied(
+        &mut self,
+        origin: DatacenterId,
+        incarnation: Incarnation,
+        position: Position,
+        at: LogicalTime,
+    ) {
+        self.others.replication.intake.arrived.remove(&(origin, position));
+        self.cx.journal.log_applied(origin, incarnation, position, at);
+        self.others.replication.acknowledgements.acknowledge_all_soon();
+        let woken = self.others.replication.applied.insert(origin, position);
+        self.cx.trace(Trace::Applied { partition: self.cx.id, origin, position });
+        self.wake(woken);
+    }
+
+    /// Asks the paused streams to go on.
+    pub(in crate::partition) fn resume_paused(&mut self) {
+        if self.cx.is_out_of_room() {
+            return;
+        }
+        for origin in std::mem::take(&mut self.others.replication.paused) {
+            self.resume_stream(origin);
+        }
+    }
+}
+
+/// The writes whose values an entry replaced where it was written.
+fn replaced_by(entry: &Entry) -> Vec<Dependency> {
+    let operations = entry.previous.iter().flat_map(|previous| previous.operations().iter().copied());
+    let operations = operations.filter(|_| Rule::ThePreviousIsADependency.holds());
+    operations.map(|operation| Dependency { operation, extent: Extent::Exact }).collect()
+}
+
+impl Visibility<'_> {
+    /// Sends what the windows have room for, up to the last position that may be sent.
+    pub(crate) fn replicate(&mut self) {
+        let end = self.transactions.stream_end(self.cx);
+        self.others.replication.send_streams(self.cx, end);
+    }
+
+    /// Tells a datacenter where its stream shall go on.
+    pub(in crate::partition) fn resume_stream(&mut self, datacenter: DatacenterId) {
+        if self.others.failover.dead.contains(datacenter) {
+            // From itself nothing is taken any more.
+            return self.settle_stream(datacenter);
+        }
+        let Some(receiver) = self.others.replication.receivers.get(&datacenter) else { return };
+        let received = receiver.received();
+        let incarnation = received.incarnation();
+        let to = Address::Partition { datacenter, partition: self.cx.id };
+        self.cx.send(to, Message::StreamResume { incarnation, received });
+        self.keyspaces.acknowledge(self.cx, self.others, datacenter);
+    }
+}

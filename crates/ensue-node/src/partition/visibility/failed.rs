@@ -1,0 +1,122 @@
+//! The survivors of a failed datacenter bring its stream to one end.
+
+use super::Visibility;
+use crate::partition::failover::dead::Have;
+use crate::trace::Trace;
+use ensue_store::record::Record;
+use ensue_types::{DatacenterId, LogicalTime, Position, Rule};
+use ensue_wire::{Address, Message};
+
+impl Visibility<'_> {
+    /// Says to the other survivors what is here, as soon as no power failure can take it away again.
+    pub(in crate::partition) fn tell_of_the_dead(&mut self) {
+        let synced = self.cx.journal.log.as_ref().map_or(0, |log| log.synced().0);
+        let untold =
+            self.others.failover.dead.declared.values_mut().filter(|d| !d.told && d.logged <= synced);
+        if untold.map(|declared| declared.told = true).count() == 0 {
+            return;
+        }
+        // Itself first: it may be alive, and acknowledge what nobody takes.
+        self.others
+            .failover
+            .dead
+            .datacenters()
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|dead| self.others.tell_dead(self.cx, dead, dead));
+        self.others
+            .living()
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|survivor| self.others.tell_all_dead(self.cx, survivor));
+        // Those who had to speak for the others' streams are fewer now.
+        self.others
+            .failover
+            .dead
+            .datacenters()
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|dead| self.settle_stream(dead));
+    }
+
+    /// A link is up: whatever was said or asked over an earlier one is said and asked again.
+    pub(in crate::partition) fn tell_of_the_dead_again(&mut self, survivor: DatacenterId) {
+        self.others.tell_all_dead(self.cx, survivor);
+        self.others
+            .failover
+            .dead
+            .datacenters()
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|dead| self.settle_stream(dead));
+    }
+
+    /// Another survivor says how much it has.
+    pub(in crate::partition) fn on_dead(
+        &mut self,
+        from: DatacenterId,
+        datacenter: DatacenterId,
+        received: Position,
+        time: LogicalTime,
+    ) {
+        self.keyspaces.declare_dead(self.cx, self.others, datacenter);
+        let Some(declared) = self.others.failover.dead.declared.get_mut(&datacenter) else { return };
+        declared.by.insert(from);
+        if !self.others.failover.dead.declared.values().all(|declared| declared.by.contains(&from)) {
+            return; // It says so again when it knows of them all.
+        }
+        let Some(declared) = self.others.failover.dead.declared.get_mut(&datacenter) else { return };
+        let have = declared.heard.entry(from).or_insert(Have { received, time });
+        have.received = have.received.max(received);
+        have.time = have.time.max(time);
+        self.settle_stream(datacenter);
+    }
+
+    /// When all survivors have spoken, the longest is the end; asks for what is not here.
+    pub(in crate::partition) fn settle_stream(&mut self, datacenter: DatacenterId) {
+        let Some(own) = self.others.have_of(datacenter) else { return };
+        let Some(declared) = self.others.failover.dead.declared.get(&datacenter) else { return };
+        if !declared.told || declared.whole.is_some() {
+            return;
+        }
+        let heard: Option<Vec<(DatacenterId, Have)>> =
+            self.others.living().map(|other| declared.heard.get(&other).map(|have| (other, *have))).collect();
+        let Some(heard) = heard else { return };
+        let longest = heard.iter().max_by_key(|(_, have)| have.received);
+        match longest {
+            Some(&(holder, have)) if have.received > own.received && Rule::PassOnTheLast.holds() => {
+                if let Some(declared) = self.others.failover.dead.declared.get_mut(&datacenter) {
+                    declared.asked = Some(holder);
+                }
+                let message = Message::PassOn { origin: datacenter, after: own.received };
+                self.cx.send(Address::Partition { datacenter: holder, partition: self.cx.id }, message);
+            }
+            _ => {
+                let whole = heard.iter().fold(own.time, |time, (_, have)| time.max(have.time));
+                self.cx.journal.log(&Record::Ended { datacenter, whole });
+                self.others.failover.dead.restore_end(datacenter, whole);
+                self.on_settled(datacenter, own.received, whole);
+            }
+        }
+    }
+
+    /// What was settled before a restart is so without a word of the others: they may be out of reach.
+    pub(in crate::partition) fn settle_again(&mut self) {
+        for datacenter in self.others.failover.dead.datacenters().collect::<Vec<_>>() {
+            if let (Some(whole), Some(have)) =
+                (self.others.failover.dead.whole(datacenter), self.others.have_of(datacenter))
+            {
+                self.on_settled(datacenter, have.received, whole);
+            }
+        }
+    }
+
+    /// Nothing of its stream will ever come beside what is here.
+    fn on_settled(&mut self, datacenter: DatacenterId, end: Position, whole: LogicalTime) {
+        self.cx.trace(Trace::StreamSettled { partition: self.cx.id, datacenter, end });
+        self.others.stable_time.times_rose |= self.others.stable_time.times.received.raise(datacenter, whole);
+        self.others.note_end(self.cx, datacenter, end, whole);
+        self.end_stream(datacenter, end);
+        self.others.failover.dead.say_ended(self.cx, datacenter);
+    }
+}

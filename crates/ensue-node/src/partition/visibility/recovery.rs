@@ -1,0 +1,58 @@
+//! What a log has left open, taken up again; and the own stream after a lost tail.
+
+use super::Visibility;
+use crate::partition::journal::open::Open;
+use ensue_store::entry::Change;
+use ensue_types::{Incarnation, Opaque, OperationId, Position, Rule};
+
+impl Visibility<'_> {
+    pub(in crate::partition) fn take_up(&mut self, open: Open) {
+        let Open { received, begun, mut decided, prepared, announced, .. } = open;
+        let complete = Rule::CompleteAfterCrash.holds();
+        for (transaction, begun) in begun {
+            if complete {
+                let decision = decided.remove(&transaction);
+                self.transactions.take_up_begun(self.cx, transaction, begun, decision);
+            }
+        }
+        for (transaction, (at, _)) in decided {
+            if let (Some(entry), true) = (announced.get(&transaction), complete) {
+                self.transactions.take_up_decided(self.cx, transaction, at, entry);
+            }
+        }
+        for ((origin, position), (incarnation, entry)) in received {
+            let waited = !self.others.replication.applied.contains(origin, position);
+            if waited && Rule::TakeUpWhatWaited.holds() {
+                debug_assert_eq!(entry.position, position);
+                self.arrive(origin, incarnation, entry);
+            }
+        }
+        self.transactions.take_up_prepared(self.cx, self.others, self.keyspaces, prepared);
+        let asked: Vec<OperationId> = self.transactions.coordinated.keys().copied().collect();
+        for transaction in asked {
+            self.transactions.repeat_decision(transaction, &|_| true);
+            self.transactions.ask_participants(self.cx, transaction, &|_| true);
+        }
+    }
+
+    /// The own stream goes on in a new incarnation, which begins by saying where the one before ended.
+    pub(in crate::partition) fn end_incarnation(&mut self) {
+        let after = self.cx.position;
+        let incarnation =
+            Incarnation(self.cx.incarnation.0.checked_add(1).expect("65535 lost tails of one partition"));
+        self.cx.journal.open().begin_incarnation(incarnation);
+        self.cx.journal.tail.begin_incarnation(incarnation);
+        self.cx.incarnation = incarnation;
+        self.cx.position = Position::before(incarnation);
+        self.lose(self.cx.datacenter, after, self.cx.position);
+        let time = self.cx.clock.tick(self.cx.now);
+        let stamp = self.cx.stamp(time);
+        self.others.replication.log_own(
+            self.cx,
+            stamp,
+            Opaque::default(),
+            Change::Lost { after },
+            Vec::new(),
+        );
+    }
+}
