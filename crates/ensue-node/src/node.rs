@@ -190,7 +190,7 @@ impl Node {
         self.outputs.push_back(Output::Trace(Trace::Refused { what }));
         if let Address::Partition { partition, .. } = envelope.to {
             if let Some(partition) = self.partitions.get_mut(&partition) {
-                partition.count_refused(envelope.from.datacenter());
+                partition.peers.count_refused(&partition.cx, envelope.from.datacenter());
             }
         }
     }

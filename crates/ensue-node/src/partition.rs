@@ -19,6 +19,7 @@ mod keyspaces;
 mod maintenance;
 mod order;
 mod others;
+mod peering;
 mod peers;
 mod persistence;
 mod reads;
@@ -30,10 +31,11 @@ mod visibility;
 mod work;
 
 use crate::config::NodeConfig;
+use crate::trace::Trace;
 use cx::Cx;
 pub use cx::Protocols;
-use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, Rule};
-use ensue_wire::{Address, Envelope, Message};
+use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, Position, Rule};
+use ensue_wire::{Address, Envelope, Message, PeerStage};
 use execution::Executor;
 use execution::execute::Batch;
 use failover::Failover;
@@ -42,8 +44,9 @@ pub use failover::discarded::describe_write;
 use keyspaces::Keyspaces;
 use maintenance::Maintenance;
 use others::Others;
+use peering::Peering;
 use peers::Peers;
-use persistence::Persistence;
+use persistence::{Halt, Persistence};
 use reads::Reads;
 use reads::snapshot::SecondRead;
 use recovery::closing::SHUTTING_DOWN;
@@ -91,6 +94,17 @@ impl Partition {
         }
     }
 
+    pub(crate) fn peering(&mut self) -> Peering<'_> {
+        Peering {
+            cx: &mut self.cx,
+            others: &mut self.others,
+            keyspaces: &mut self.keyspaces,
+            transactions: &mut self.transactions,
+            durability: &mut self.durability,
+            peers: &mut self.peers,
+        }
+    }
+
     /// A partition that has not read its log; its first disk operations do.
     pub fn new(id: PartitionId, config: Arc<NodeConfig>, protocols: Protocols, now: Now) -> Partition {
         let stable_time = StableTime {
@@ -121,6 +135,11 @@ impl Partition {
     /// The partition does something else from here on.
     fn enter(&mut self, stage: Stage) {
         self.cx.bounds_the_clock = matches!(stage, Stage::Serving);
+        self.cx.stage = match stage {
+            Stage::Joining(_) => PeerStage::Joining,
+            Stage::Regaining(_) => PeerStage::Recovering,
+            _ => PeerStage::Serving,
+        };
         self.stage = stage;
     }
 
@@ -170,9 +189,10 @@ impl Partition {
             envelope.time = LogicalTime::ZERO;
         }
         self.dispatch(envelope);
+        self.halt_if_found();
         self.executor().settle();
         self.executor().take_up_waits();
-        self.readmit();
+        self.peering().readmit();
     }
 
     fn dispatch(&mut self, envelope: Envelope) {
@@ -274,7 +294,7 @@ impl Partition {
                 self.keyspaces.on_branch_fetch(&mut self.cx, &self.others, from, keyspace, state, &live);
             }
             Message::BranchFetched { keyspace, rebuilt } => {
-                self.on_branch_fetched(from.datacenter(), keyspace, rebuilt);
+                self.peering().on_branch_fetched(from.datacenter(), keyspace, rebuilt);
             }
             Message::BranchLacking { keyspace, state, dead } => {
                 self.keyspaces.on_branch_lacking(&self.others, from.datacenter(), keyspace, state, &dead);
@@ -286,17 +306,52 @@ impl Partition {
                 self.others.on_pass_on(&mut self.cx, from.datacenter(), origin, after)
             }
             Message::PassedOn { origin, entries } => {
-                self.on_passed_on(from.datacenter(), origin, entries);
+                self.peering().on_passed_on(from.datacenter(), origin, entries);
             }
-            Message::Introduce(introduction) => self.on_introduce(from.datacenter(), &introduction),
-            Message::StreamResume { received, .. } => self.on_stream_resume(from.datacenter(), received),
+            Message::Introduce(introduction) => self.peering().on_introduce(from.datacenter(), &introduction),
+            Message::StreamResume { received, .. } => {
+                self.peering().on_stream_resume(from.datacenter(), received)
+            }
             Message::StreamEntries { first, entries, .. } => {
-                self.on_stream_entries(from.datacenter(), first, entries);
+                self.peering().on_stream_entries(from.datacenter(), first, entries);
             }
             Message::StreamAcknowledge(acknowledge) => {
-                self.on_stream_acknowledge(from.datacenter(), &acknowledge, time);
+                self.peering().on_stream_acknowledge(from.datacenter(), &acknowledge, time);
             }
             message => self.executor().dispatch_times(from, time, message),
+        }
+    }
+
+    /// Ends the partition if what peers said in this step shows that it cannot go on.
+    pub(in crate::partition) fn halt_if_found(&mut self) {
+        if let Some(halt) = self.peers.halt.take() {
+            self.halt(halt);
+        }
+    }
+
+    fn halt(&mut self, halt: Halt) {
+        let marked = self.durability.mark_halted(&self.cx, &halt);
+        let (Halt::Stopped(reason) | Halt::Short(reason) | Halt::Forked(reason) | Halt::Dead(reason)) = halt;
+        self.stop(reason);
+        self.cx.disk_ops.extend(marked);
+    }
+
+    /// The others go on without this datacenter: what it would write from here on nobody would take.
+    fn stop_as_dead(&mut self, by: DatacenterId) {
+        // Who names a place that is none is broken, and says nothing about us.
+        let Some(survivor) = self.cx.config.topology.datacenters.get(usize::from(by.0)) else {
+            return self.cx.trace(Trace::Refused { what: "a word of death from no datacenter" });
+        };
+        let reason = self.cx.word_of_death(&survivor.name);
+        self.halt(Halt::Dead(reason));
+        // Another partition may have no link to anybody who knows.
+        let (own, datacenter) = (self.cx.id, self.cx.datacenter);
+        let others =
+            (0..self.cx.config.topology.partitions).map(PartitionId).filter(|partition| *partition != own);
+        for partition in others {
+            let to = Address::Partition { datacenter, partition };
+            let message = Message::Dead { datacenter, received: Position(0), time: LogicalTime::ZERO };
+            self.cx.send_refusal(to, message);
         }
     }
 
@@ -306,9 +361,9 @@ impl Partition {
         if datacenter != self.cx.datacenter && owns(self.cx.id) {
             self.others.failover.dead.link_up(datacenter);
             match self.stage {
-                Stage::Joining(_) => return self.introduce(datacenter, true),
+                Stage::Joining(_) => return self.peering().introduce(datacenter, true),
                 Stage::Regaining(_) => {
-                    self.introduce(datacenter, true);
+                    self.peering().introduce(datacenter, true);
                     return self.cx.ask_to_regain(datacenter);
                 }
                 _ => {}
@@ -327,7 +382,7 @@ impl Partition {
                 self.reads.snapshots.ask_coordinators_again(&mut self.cx, owns);
             }
         } else if owns(self.cx.id) {
-            self.greet(datacenter);
+            self.peering().greet(datacenter);
             self.keyspaces.branching.ask_again();
         }
     }

@@ -24,7 +24,7 @@ use ensue_types::{
     DatacenterId, HybridClock, Incarnation, KeyspaceId, LogicalTime, Now, OperationId, PartitionId, Position,
     Rule, Stamp,
 };
-use ensue_wire::{Address, Envelope, Message};
+use ensue_wire::{Address, Envelope, Message, PeerStage};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -50,6 +50,8 @@ pub(crate) struct Cx {
     pub(crate) outbox: Outbox,
     pub(crate) disk_ops: VecDeque<DiskOp>,
     pub(crate) traces: VecDeque<Trace>,
+    /// What other datacenters are told of what this partition is doing.
+    pub(crate) stage: PeerStage,
     /// The partition serves: no time is shown that the log does not bound.
     pub(crate) bounds_the_clock: bool,
     /// Rows are still being written aside.
@@ -72,6 +74,7 @@ impl Cx {
             outbox: Outbox::default(),
             disk_ops: VecDeque::new(),
             traces: VecDeque::new(),
+            stage: PeerStage::Serving,
             bounds_the_clock: false,
             is_checkpointing: false,
             disk_is_full: false,

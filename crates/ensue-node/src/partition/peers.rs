@@ -1,12 +1,12 @@
 //! The same partition in the other datacenters: who it is, and what of its words is not taken.
 
-pub(in crate::partition) mod admit;
 pub(in crate::partition) mod early;
 pub(in crate::partition) mod identity;
 pub(in crate::partition) mod lost_directory;
 
 use crate::partition::cx::Cx;
 use crate::partition::others::Others;
+use crate::partition::persistence::Halt;
 use early::Early;
 use ensue_types::{DatacenterId, Position};
 use identity::Identity;
@@ -19,11 +19,21 @@ pub(crate) struct Peers {
     pub(in crate::partition) identity: Identity,
     /// Messages that came before the log was read.
     pub(in crate::partition) early: Early,
+    /// Why the partition cannot go on, found in what peers said: the conductor ends it when the step is done.
+    pub(in crate::partition) halt: Option<Halt>,
     /// What datacenters said that was refused, by who said it.
     pub(in crate::partition) refused: BTreeMap<DatacenterId, u64>,
 }
 
 impl Peers {
+    /// Something that a datacenter said was refused.
+    pub(crate) fn count_refused(&mut self, cx: &Cx, from: DatacenterId) {
+        // The names of those that there are not would be as many as somebody likes.
+        if usize::from(from.0) < cx.config.topology.datacenters.len() {
+            *self.refused.entry(from).or_default() += 1;
+        }
+    }
+
     /// The figures of each other datacenter.
     pub(in crate::partition) fn survey_peers(
         &self,

@@ -9,7 +9,7 @@ pub(in crate::partition) mod space;
 use crate::config::AppendFsync;
 use crate::partition::Partition;
 use crate::partition::cx::Cx;
-use crate::partition::journal::{Journal, ReadFor};
+use crate::partition::journal::Journal;
 use crate::partition::others::Others;
 use crate::partition::transactions::Transactions;
 use crate::trace::Trace;
@@ -17,9 +17,8 @@ use ensue_store::checkpoint::CheckpointWriter;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::log::Lsn;
 use ensue_store::superblock::Superblock;
-use ensue_store::tail::StreamReadError;
 use ensue_store::witness;
-use ensue_types::{DatacenterId, Incarnation, Position, Rule, limits};
+use ensue_types::{DatacenterId, Incarnation, Position, Rule};
 use std::collections::VecDeque;
 
 const EVERY_SECOND_US: u64 = 1_000_000;
@@ -32,6 +31,19 @@ struct SyncSnapshot {
     end: Lsn,
     applied: Vec<(DatacenterId, Incarnation, Position)>,
     received: Vec<(DatacenterId, Position)>,
+}
+
+/// Why a partition cannot go on.
+#[derive(Clone, Debug)]
+pub(in crate::partition) enum Halt {
+    Stopped(String),
+    /// The end of the own log was lost though it was taken for whole, as when a file system is mounted again after an
+    /// error: the next start recovers it from the other datacenters.
+    Short(String),
+    /// The directory is not the datacenter's newest, and was written to: it must not be served by a next start either.
+    Forked(String),
+    /// The others go on without this datacenter: what it would write from here on nobody would take.
+    Dead(String),
 }
 
 /// The log and everything that follows it.
@@ -196,6 +208,20 @@ impl Persistence {
     }
 }
 
+impl Persistence {
+    /// What the superblock says of why the partition cannot go on. A checkpoint under way must not be named before it is
+    /// whole; then the next stop marks it, or the next start is told again.
+    pub(in crate::partition) fn mark_halted(&mut self, cx: &Cx, halt: &Halt) -> Option<DiskOp> {
+        let (Some(superblock), None) = (&mut self.superblock, &self.writer) else { return None };
+        match halt {
+            Halt::Stopped(_) => None,
+            Halt::Short(_) => Some(superblock.mark_tail_lost(cx.config.boot_id)),
+            Halt::Forked(_) => Some(superblock.mark_not_admitted()),
+            Halt::Dead(_) => Some(superblock.mark_dead()),
+        }
+    }
+}
+
 impl Partition {
     /// Ends a turn: streams and acknowledgements are said, everything logged goes to disk as one append.
     pub fn on_turn_end(&mut self) {
@@ -249,7 +275,10 @@ impl Partition {
             DiskDone::Appended { file: FileName::Reserve } => self.durability.on_reserve_made(&mut self.cx),
             DiskDone::Deleted { file: FileName::Reserve } => self.cx.on_reserve_gone(),
             DiskDone::Synced { file: file @ FileName::Segment(_) } => self.on_log_synced(file),
-            DiskDone::Read { .. } => return self.on_old_entries(done),
+            DiskDone::Read { .. } => {
+                self.peering().on_old_entries(done);
+                return self.halt_if_found();
+            }
             DiskDone::Rewritten { .. } | DiskDone::Replaced { .. } if !self.durability.opening.is_empty() => {
                 self.durability.on_opened(&mut self.cx, &mut self.others);
             }
@@ -258,7 +287,7 @@ impl Partition {
         self.executor().settle();
         self.finish_catching_up();
         self.durability.mark_caught_up(&mut self.cx);
-        self.readmit();
+        self.peering().readmit();
     }
 
     fn on_log_synced(&mut self, file: FileName) {
@@ -277,61 +306,6 @@ impl Partition {
         {
             self.durability.begin_sync(&mut self.cx, &mut self.others);
         }
-    }
-
-    pub(super) fn on_old_entries(&mut self, done: DiskDone) {
-        let number = self.cx.journal.reading.take();
-        let front = self.cx.journal.readers.front().map(|(number, ..)| *number);
-        if number.is_none() || number != front {
-            return self.others.replication.read_old_entries(&mut self.cx);
-        }
-        let Some((number, purpose, mut reader)) = self.cx.journal.readers.pop_front() else { return };
-        match reader.on_done(done) {
-            Ok(entries) if entries.is_empty() && !reader.is_finished() => {
-                self.cx.journal.readers.push_front((number, purpose, reader));
-            }
-            Ok(mut entries) => {
-                entries.truncate(frame_holds(entries.iter().map(|(_, entry)| entry.len())));
-                match purpose {
-                    ReadFor::Stream(datacenter) => {
-                        let end = self.transactions.stream_end(&self.cx);
-                        self.others.replication.on_entries_read(&mut self.cx, datacenter, entries, end)
-                    }
-                    ReadFor::Regain(datacenter, after) => {
-                        self.others.replication.give_back(&mut self.cx, datacenter, after, entries)
-                    }
-                    ReadFor::PassOn(to, origin) => self.cx.pass_on(to, origin, entries),
-                    ReadFor::Compare(datacenter, last) => self.compare_with(datacenter, last, &entries),
-                }
-            }
-            Err(StreamReadError::Gone { wanted, first }) => self.refuse_what_is_gone(purpose, wanted, first),
-            Err(error) => {
-                return self.stop(format!("{error}{}", crate::partition::recovery::recover::ADVICE));
-            }
-        }
-        self.others.replication.read_old_entries(&mut self.cx);
-    }
-
-    /// What was requested is no longer in the log. Nobody whose word is true requests that: it was trimmed when every
-    /// datacenter
-    /// had said that it has it durably.
-    fn refuse_what_is_gone(&mut self, purpose: ReadFor, wanted: Position, first: Position) {
-        let (datacenter, whose) = match purpose {
-            ReadFor::Stream(datacenter) => (datacenter, "this datacenter's"),
-            ReadFor::Regain(datacenter, _) => (datacenter, "its own"),
-            ReadFor::PassOn(datacenter, _) => (datacenter, "a dead datacenter's"),
-            // What it has received was acknowledged, and trimmed for that: there is nothing to compare with.
-            ReadFor::Compare(..) => return,
-        };
-        let name = self.cx.name_of(datacenter);
-        self.refuse_peer(
-            datacenter,
-            format!(
-                "{name} requests {whose} stream from position {wanted}, and the log here begins at {first}: it was trimmed when \
-                 {name} had acknowledged all before. {name} runs on an old or empty directory, or one of its disks lost what was \
-                 synced: put the right one back, or say CAUSAL DEAD for it"
-            ),
-        );
     }
 
     /// The partition cannot go on: it says why, and answers with an error from now on. Nothing that rested on
@@ -398,7 +372,7 @@ impl Partition {
             return;
         }
         self.durability.sync_in_time(&mut self.cx, &mut self.others);
-        self.ask_the_unsure();
+        self.peering().ask_the_unsure();
         // What was synced before it began to wait for that is told of no other way.
         let synced = self.cx.journal.log.as_ref().map_or(Lsn(0), |log| log.synced());
         self.executor().on_decisions_synced(synced.0);
@@ -411,59 +385,5 @@ impl Partition {
         self.reads.cuts.forget_old_cuts(&self.cx);
         self.visibility().resume_paused();
         self.begin_checkpoint_in_time();
-    }
-}
-
-/// How many of these entries, by their lengths, a frame has room for; at least one. A batch of the log may hold more. Whoever
-/// wanted them asks again for the rest.
-fn frame_holds(lengths: impl Iterator<Item = usize>) -> usize {
-    let mut bytes = 0;
-    let fits = |(place, length): &(usize, usize)| {
-        bytes += length;
-        *place == 0 || bytes <= limits::ENTRY_BYTES_MAX
-    };
-    lengths.enumerate().take_while(fits).count()
-}
-
-#[test]
-fn a_frame_holds_one_entry_at_least_and_no_more_than_fit() {
-    let most = limits::ENTRY_BYTES_MAX;
-    let cases = [(vec![], 0), (vec![most + 1, 1], 1), (vec![1, most - 1, 1], 2), (vec![1, 2, 3], 3)];
-    for (lengths, expected) in cases {
-        assert_eq!(frame_holds(lengths.iter().copied()), expected, "{lengths:?}");
-    }
-}
-
-impl Persistence {
-    /// From now on a restart within this boot of the machine finds all that was shown, once what was caught up with is
-    /// in the log: a process that is killed before must catch up again. Under `always` the mark is believed after a
-    /// power loss, too.
-    pub(in crate::partition) fn mark_caught_up(&mut self, cx: &mut Cx) {
-        let always = cx.config.append_fsync == AppendFsync::Always;
-        let boot_id = cx.config.boot_id;
-        let Some(log) = &cx.journal.log else { return };
-        let kept = if always { log.synced() } else { log.written() };
-        if self.caught_up.take_if(|end| *end <= kept).is_none() {
-            return;
-        }
-        let Some(superblock) = &mut self.superblock else { return };
-        let marked = superblock.mark_running(boot_id, always);
-        self.opening.push_back(marked.clone());
-        if self.opening.len() == 1 {
-            cx.disk_ops.push_back(marked);
-        }
-    }
-
-    /// Whether an earlier process of this boot found that others have more of the own stream.
-    pub(in crate::partition) fn is_marked_short(&self, cx: &Cx) -> bool {
-        self.superblock.as_ref().is_some_and(|block| block.is_marked_short(cx.config.boot_id))
-    }
-
-    /// One append is in flight at a time; when all are done, everything is synced.
-    pub(in crate::partition) fn write_what_came_back(&mut self, cx: &mut Cx) {
-        if !self.write_log(cx) && !cx.journal.open().is_held_back() {
-            let log = cx.journal.open();
-            cx.disk_ops.extend(log.take_sync());
-        }
     }
 }

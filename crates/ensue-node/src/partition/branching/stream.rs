@@ -6,14 +6,12 @@
 //! If its datacenter is dead and all that live say that they lack it, too, it goes.
 
 use super::Branching;
-use crate::partition::Partition;
 use crate::partition::cx::Cx;
 use bytes::Bytes;
 use ensue_branch::{Note, Rebuilt};
 use ensue_store::checkpoint::CheckpointWriter;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::image;
-use ensue_store::record::Record;
 use ensue_types::{DatacenterId, Incarnation, KeyspaceId, Position};
 
 impl Branching {
@@ -55,37 +53,6 @@ impl Branching {
             branches.begin_incarnation(incarnation);
         }
     }
-}
-
-impl Partition {
-    // What comes too late.
-
-    pub(in crate::partition) fn on_branch_fetched(
-        &mut self,
-        from: DatacenterId,
-        keyspace: KeyspaceId,
-        bytes: Bytes,
-    ) {
-        let Ok(rebuilt) = Rebuilt::decode(bytes.clone()) else {
-            return self.refuse_from(from, "a state of a branching keyspace that cannot be read");
-        };
-        let site = rebuilt.id.site();
-        let was_asked = self.keyspaces.branching.asked.contains_key(&(keyspace, rebuilt.id))
-            && (from == site || self.others.failover.dead.contains(site));
-        if !was_asked {
-            return; // Or it is an answer that comes twice.
-        }
-        let Some(branches) = self.keyspaces.branching.keyspaces.get_mut(&keyspace) else { return };
-        let offered = branches.accept(&rebuilt);
-        // If it has no place here, because what it was said to come from is here no more, it is asked for anew.
-        self.keyspaces.branching.asked.remove(&(keyspace, rebuilt.id));
-        if !offered.applied.is_empty() {
-            self.cx.journal.log(&Record::Rebuilt { keyspace, rebuilt: bytes });
-        }
-        self.visibility().take_offered(keyspace, offered);
-    }
-
-    // Forgetting.
 }
 
 impl Branching {

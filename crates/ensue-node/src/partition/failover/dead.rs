@@ -18,13 +18,8 @@
 //! everybody with an error that says what to do, reads included, since they show what the others may have discarded.
 //! The process goes on, and the superblock remembers it.
 
-use crate::partition::Partition;
-use crate::trace::Trace;
-use bytes::Bytes;
-use ensue_store::layout;
 use ensue_store::record::Record;
-use ensue_types::{DatacenterId, LogicalTime, OperationId, PartitionId, Position};
-use ensue_wire::{Address, Message};
+use ensue_types::{DatacenterId, LogicalTime, OperationId, Position};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The datacenters that were declared dead.
@@ -128,72 +123,6 @@ impl Dead {
     pub(in crate::partition) fn restore_end(&mut self, datacenter: DatacenterId, whole: LogicalTime) {
         if let Some(declared) = self.declared.get_mut(&datacenter) {
             declared.whole = Some(whole);
-        }
-    }
-}
-
-impl Partition {
-    /// Entries of a dead datacenter's stream. Only who was asked may speak for it, and only until its end is here.
-    pub(in crate::partition) fn on_passed_on(
-        &mut self,
-        from: DatacenterId,
-        origin: DatacenterId,
-        entries: Vec<Bytes>,
-    ) {
-        let declared = self.others.failover.dead.declared.get(&origin);
-        if !declared.is_some_and(|declared| declared.asked == Some(from) && declared.whole.is_none()) {
-            return self
-                .cx
-                .trace(Trace::Refused { what: "entries of another's stream that were not asked for" });
-        }
-        if self.cx.is_out_of_room() {
-            return self.others.replication.pause(origin);
-        }
-        let before = self.others.replication.receivers.get(&origin).map(|receiver| receiver.received());
-        // Who has said how much it has, and that it is more than there is here, may have been asked.
-        let declared = self.others.failover.dead.declared.get(&origin);
-        let holds = declared.and_then(|declared| declared.heard.get(&from)).map(|have| have.received);
-        if holds <= before {
-            return self.cx.trace(Trace::Refused { what: "entries passed on by who was not asked for them" });
-        }
-        for bytes in entries {
-            let Ok(position) = layout::entry_position(&bytes) else {
-                self.cx.trace(Trace::Refused { what: "an entry passed on that cannot be read" });
-                break;
-            };
-            if !self.take_entry(origin, position, bytes) {
-                break;
-            }
-        }
-        match self.others.replication.receivers.get(&origin).map(|receiver| receiver.received()) == before {
-            // It is asked for again a little later.
-            true => self.others.replication.pause(origin),
-            false => self.visibility().settle_stream(origin),
-        }
-    }
-
-    /// The others go on without this datacenter: what it would write from here on nobody would take.
-    pub(in crate::partition) fn stop_as_dead(&mut self, by: DatacenterId) {
-        // Who names a place that is none is broken, and says nothing about us.
-        let Some(survivor) = self.cx.config.topology.datacenters.get(usize::from(by.0)) else {
-            return self.cx.trace(Trace::Refused { what: "a word of death from no datacenter" });
-        };
-        let reason = self.cx.word_of_death(&survivor.name);
-        // A checkpoint under way must not be named before it is whole; then the next start is told again.
-        let marked = match (&mut self.durability.superblock, &self.durability.writer) {
-            (Some(superblock), None) => Some(superblock.mark_dead()),
-            _ => None,
-        };
-        self.stop(reason);
-        self.cx.disk_ops.extend(marked);
-        // Another partition may have no link to anybody who knows.
-        let (own, datacenter) = (self.cx.id, self.cx.datacenter);
-        let others =
-            (0..self.cx.config.topology.partitions).map(PartitionId).filter(|partition| *partition != own);
-        for partition in others {
-            let to = Address::Partition { datacenter, partition };
-            let message = Message::Dead { datacenter, received: Position(0), time: LogicalTime::ZERO };
-            self.cx.send_refusal(to, message);
         }
     }
 }

@@ -20,42 +20,36 @@
 //! operator (`CAUSAL READMIT`). What to do about an empty directory is `joining`'s.
 
 use super::Peers;
-use crate::partition::Partition;
 use crate::partition::cx::Cx;
 use crate::partition::failover::dead::Dead;
 use crate::partition::others::Others;
 use crate::partition::others::catch_up::CatchUp;
 use crate::partition::persistence::Persistence;
-use crate::partition::recovery::joining::REQUEST_INTERVAL_US;
-use crate::partition::recovery::recover::Stage;
-use crate::trace::Trace;
-use bytes::Bytes;
-use ensue_store::layout;
 use ensue_store::record::Record;
 use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, Position, Rule};
-use ensue_wire::{Address, Introduction, Message, PeerStage};
+use ensue_wire::{Introduction, Message, PeerStage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The directories of a partition in all datacenters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Identity {
     pub(in crate::partition) own: DirectoryId,
-    peers: BTreeMap<DatacenterId, Peer>,
+    pub(in crate::partition) peers: BTreeMap<DatacenterId, Peer>,
     /// Why nothing is exchanged with a datacenter.
-    refused: BTreeMap<DatacenterId, String>,
+    pub(in crate::partition) refused: BTreeMap<DatacenterId, String>,
     /// Datacenters that say that they know another directory of this partition.
-    denied_by: BTreeSet<DatacenterId>,
+    pub(in crate::partition) denied_by: BTreeSet<DatacenterId>,
     /// Datacenters whose introduction said that they cannot take part yet.
-    absent: BTreeMap<DatacenterId, PeerStage>,
+    pub(in crate::partition) absent: BTreeMap<DatacenterId, PeerStage>,
     /// Datacenters that are recovering, from an empty directory perhaps: they may request everything that the log
     /// still has.
     recovering: BTreeMap<DatacenterId, Lacking>,
     /// Datacenters that have introduced themselves to this process, and agree with what is here.
-    heard: BTreeSet<DatacenterId>,
+    pub(in crate::partition) heard: BTreeSet<DatacenterId>,
     /// Datacenters that are refused for what they say of third ones, which may turn out.
-    unsure: BTreeSet<DatacenterId>,
+    pub(in crate::partition) unsure: BTreeSet<DatacenterId>,
     /// Datacenters whose word about third ones counts no longer: an operator said so.
-    vouched: BTreeSet<DatacenterId>,
+    pub(in crate::partition) vouched: BTreeSet<DatacenterId>,
     /// How often a datacenter was refused.
     pub(in crate::partition) refusals: u64,
     /// The end of the own stream when this process began to serve.
@@ -77,10 +71,10 @@ struct Lacking {
 
 /// The same partition of another datacenter.
 #[derive(Clone, Copy, Debug)]
-struct Peer {
+pub(in crate::partition) struct Peer {
     directory: DirectoryId,
     /// The time of the last entry received from it.
-    last: LogicalTime,
+    pub(in crate::partition) last: LogicalTime,
 }
 
 /// What an introduction shows.
@@ -126,7 +120,7 @@ impl Identity {
         })
     }
 
-    fn known(&self, datacenter: DatacenterId) -> DirectoryId {
+    pub(in crate::partition) fn known(&self, datacenter: DatacenterId) -> DirectoryId {
         self.peers.get(&datacenter).map(|peer| peer.directory).unwrap_or_default()
     }
 
@@ -157,7 +151,7 @@ impl Identity {
         self.absent.remove(&datacenter);
     }
 
-    fn other_entry(&self, cx: &Cx, name: &str, received: Position) -> String {
+    pub(in crate::partition) fn other_entry(&self, cx: &Cx, name: &str, received: Position) -> String {
         format!(
             "{name} has received another entry at position {received} of this partition's stream than the one here: {}",
             self.fork_advice(cx)
@@ -185,7 +179,7 @@ impl Identity {
 impl Peers {
     /// Whether everything can be sent that a datacenter lacks which has said that it recovers. It is a promise: a
     /// checkpoint under way may yet give up the beginning of the log, a later one does not.
-    fn has_what_is_lacking(
+    pub(in crate::partition) fn has_what_is_lacking(
         &self,
         cx: &Cx,
         others: &Others,
@@ -232,7 +226,7 @@ impl Peers {
     }
 
     /// Compares what another datacenter says with what is here.
-    fn judge_introduction(
+    pub(in crate::partition) fn judge_introduction(
         &mut self,
         cx: &mut Cx,
         others: &mut Others,
@@ -385,193 +379,6 @@ impl Peers {
                 Finding::Valid
             }
         }
-    }
-}
-
-impl Partition {
-    /// The message with which everything between two datacenters begins.
-    pub(in crate::partition) fn introduce(&mut self, datacenter: DatacenterId, asks: bool) {
-        let stage = match &self.stage {
-            Stage::Joining(_) => PeerStage::Joining,
-            Stage::Regaining(_) => PeerStage::Recovering,
-            _ => PeerStage::Serving,
-        };
-        let received = self
-            .others
-            .replication
-            .receivers
-            .get(&datacenter)
-            .map(|receiver| receiver.received())
-            .unwrap_or_default();
-        let peer = self.peers.identity.peers.get(&datacenter).copied();
-        let known = self.peers.identity.known(datacenter);
-        let last = peer.map(|peer| peer.last).unwrap_or_default();
-        let introduction = Introduction {
-            directory: self.peers.identity.own,
-            stage,
-            known,
-            received,
-            last,
-            proof: known.proof((datacenter, self.cx.id), received, last),
-            applied: self
-                .others
-                .replication
-                .applied
-                .set(datacenter)
-                .map(|set| set.watermark)
-                .unwrap_or_default(),
-            end: self.cx.position,
-            elsewhere: self.others.applied_elsewhere(datacenter),
-            is_whole: self.peers.has_what_is_lacking(&self.cx, &self.others, &self.durability, datacenter),
-            asks,
-        };
-        let to = Address::Partition { datacenter, partition: self.cx.id };
-        self.cx.send(to, Message::Introduce(introduction));
-    }
-
-    /// Introduces this partition, and requests the stream.
-    pub(in crate::partition) fn greet(&mut self, datacenter: DatacenterId) {
-        self.introduce(datacenter, false);
-        if self.peers.identity.refusal(datacenter).is_none() {
-            self.visibility().resume_stream(datacenter);
-        }
-        // One that is refused may wait for the dead.
-        self.visibility().tell_of_the_dead_again(datacenter);
-    }
-
-    /// Another datacenter's partition says who it is.
-    pub(in crate::partition) fn on_introduce(
-        &mut self,
-        datacenter: DatacenterId,
-        introduction: &Introduction,
-    ) {
-        if !self.others.replication.senders.contains_key(&datacenter) {
-            return self.cx.trace(Trace::Refused { what: "an introduction of no datacenter" });
-        }
-        self.peers.keep_the_log_for(&mut self.cx, &self.others, datacenter, introduction);
-        let finding = self.peers.judge_introduction(&mut self.cx, &mut self.others, datacenter, introduction);
-        match finding {
-            Finding::Valid => self.accept_peer(datacenter, introduction),
-            Finding::Refuse(reason) => self.refuse_peer(datacenter, reason),
-            Finding::Unsure(reason) => {
-                self.refuse_peer(datacenter, reason);
-                self.peers.identity.unsure.insert(datacenter);
-            }
-            Finding::Short(reason) => return self.stop_short(reason),
-            Finding::Forked(reason) => return self.stop_forked(reason),
-        }
-        if introduction.asks {
-            self.greet(datacenter);
-        }
-    }
-
-    /// Asks those again whose word about third datacenters is not verified yet.
-    pub(in crate::partition) fn ask_the_unsure(&mut self) {
-        if self.peers.identity.unsure.is_empty()
-            || self.cx.now.monotonic_us < self.peers.identity.next_request_us
-        {
-            return;
-        }
-        self.peers.identity.next_request_us = self.cx.now.monotonic_us + REQUEST_INTERVAL_US;
-        let unsure: Vec<DatacenterId> = self.peers.identity.unsure.iter().copied().collect();
-        unsure.into_iter().for_each(|datacenter| self.introduce(datacenter, true));
-    }
-
-    /// The own entry that another datacenter has received was read from the log.
-    pub(in crate::partition) fn compare_with(
-        &mut self,
-        datacenter: DatacenterId,
-        last: LogicalTime,
-        read: &[(Position, Bytes)],
-    ) {
-        let Some((position, bytes)) = read.first() else { return };
-        if layout::decode_entry(bytes).is_ok_and(|entry| entry.stamp.time != last) {
-            let reason = self.peers.identity.other_entry(&self.cx, &self.cx.name_of(datacenter), *position);
-            self.stop_forked(reason);
-        }
-    }
-
-    /// The sender is who it was, and its claims agree with what is here.
-    fn accept_peer(&mut self, datacenter: DatacenterId, theirs: &Introduction) {
-        if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
-            sender.on_introduced(theirs.received);
-        }
-        self.peers.identity.denied_by.remove(&datacenter);
-        self.peers.identity.unsure.remove(&datacenter);
-        let was_refused = self.peers.identity.refused.remove(&datacenter).is_some();
-        if was_refused {
-            self.cx.trace(Trace::PeerReadmitted { partition: self.cx.id, datacenter });
-        }
-        if theirs.stage != PeerStage::Serving {
-            self.peers.identity.absent.insert(datacenter, theirs.stage);
-            if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
-                sender.on_link_down();
-            }
-            return;
-        }
-        self.peers.identity.heard.insert(datacenter);
-        let was_absent = self.peers.identity.absent.remove(&datacenter).is_some();
-        if self.peers.identity.known(datacenter) == DirectoryId::UNKNOWN {
-            let last = self.peers.identity.peers.get(&datacenter).map(|peer| peer.last).unwrap_or_default();
-            let directory = theirs.directory;
-            self.peers.identity.restore(datacenter, directory, last);
-            if self.cx.journal.log.is_some() {
-                self.cx.journal.log(&Record::Peer { datacenter, directory, last });
-            }
-        }
-        if (was_refused || was_absent) && !theirs.asks {
-            self.greet(datacenter);
-        }
-    }
-
-    /// Nothing is exchanged with a datacenter any more, until it introduces itself with what agrees.
-    pub(in crate::partition) fn refuse_peer(&mut self, datacenter: DatacenterId, reason: String) {
-        if !Rule::RefuseThePeerAlone.holds() {
-            return self.stop(reason);
-        }
-        if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
-            sender.on_link_down();
-        }
-        self.others.replication.paused.remove(&datacenter);
-        self.peers.identity.unsure.remove(&datacenter);
-        self.peers.identity.refusals += 1;
-        let before = self.peers.identity.refused.insert(datacenter, reason.clone());
-        if before.as_ref() != Some(&reason) {
-            self.cx.trace(Trace::PeerRefused { partition: self.cx.id, datacenter, reason });
-        }
-    }
-
-    /// Looks again at the refused datacenters that an operator readmitted.
-    pub(crate) fn readmit(&mut self) {
-        for datacenter in std::mem::take(&mut self.others.readmitted) {
-            if self.peers.identity.refused.remove(&datacenter).is_some() {
-                self.cx.trace(Trace::PeerReadmitted { partition: self.cx.id, datacenter });
-            }
-            self.peers.identity.vouched.insert(datacenter);
-            self.introduce(datacenter, true);
-        }
-    }
-
-    /// The end of the own log was lost though it was taken for whole, as when a file system is mounted again after an
-    /// error: the next start recovers it from the other datacenters.
-    fn stop_short(&mut self, reason: String) {
-        // A checkpoint under way must not be named before it is whole; then the next stop marks it.
-        let marked = match (&mut self.durability.superblock, &self.durability.writer) {
-            (Some(superblock), None) => Some(superblock.mark_tail_lost(self.cx.config.boot_id)),
-            _ => None,
-        };
-        self.stop(reason);
-        self.cx.disk_ops.extend(marked);
-    }
-
-    /// The directory is not the datacenter's newest, and was written to: it must not be served by a next start either.
-    fn stop_forked(&mut self, reason: String) {
-        let marked = match (&mut self.durability.superblock, &self.durability.writer) {
-            (Some(superblock), None) => Some(superblock.mark_not_admitted()),
-            _ => None,
-        };
-        self.stop(reason);
-        self.cx.disk_ops.extend(marked);
     }
 }
 

@@ -47,13 +47,45 @@ impl Walk {
     }
 }
 
-impl Transactions {
-    pub(in crate::partition) fn image(
-        &self,
-        cx: &Cx,
-        others: &Others,
-        keyspaces: &Keyspaces,
-    ) -> PartitionImage {
+impl Walk {
+    /// Writes the next rows, of one or several keyspaces.
+    fn write_slice(&mut self, keyspaces: &Keyspaces, writer: &mut CheckpointWriter) {
+        let mut left = SLICE_ROWS;
+        let holds_dead = Rule::CheckpointHoldsTombstones.holds();
+        while left > 0 {
+            let Some(rows) = keyspaces.rows.get(self.keyspace) else {
+                self.branch = keyspaces.branching.write_keys(writer, self.branch.unwrap_or_default(), left);
+                self.done = self.branch.is_none();
+                return;
+            };
+            let keyspace = KeyspaceId(self.keyspace as u8);
+            let (slice, next) = rows.rows_from(self.slot, left);
+            for row in slice {
+                for (column, cell) in row.all_cells().filter(|(_, cell)| holds_dead || cell.state().is_live())
+                {
+                    for (kind, item) in image::column_items(keyspace, row.key(), column, cell) {
+                        writer.item(kind, &item);
+                    }
+                }
+            }
+            match next {
+                Some(slot) => {
+                    left -= (slot - self.slot).min(left);
+                    self.slot = slot;
+                }
+                None => {
+                    if !rows.floor().is_empty() {
+                        writer.item(image::FLOOR, &image::floor_item(keyspace, rows.floor()));
+                    }
+                    *self = Walk { keyspace: self.keyspace + 1, slot: 0, ..*self };
+                }
+            }
+        }
+    }
+}
+
+impl Persistence {
+    fn image(cx: &Cx, others: &Others, keyspaces: &Keyspaces, transactions: &Transactions) -> PartitionImage {
         let datacenters = (0..cx.config.topology.datacenters.len() as u8).map(DatacenterId);
         let streams = datacenters.map(|datacenter| {
             let applied = others.replication.applied.set(datacenter).cloned().unwrap_or_default();
@@ -71,7 +103,7 @@ impl Transactions {
         PartitionImage {
             clock: cx.clock.latest(),
             position: cx.position,
-            begun: self.begun,
+            begun: transactions.begun,
             streams: streams.filter(|_| Rule::CheckpointHoldsStreams.holds()).collect(),
             bounds: keyspaces.rows.iter().map(Keyspace::bounds).collect(),
         }
@@ -88,7 +120,7 @@ impl Persistence {
     ) {
         let Some((mut writer, mut walk)) = self.writer.take() else { return };
         if writer.queued_bytes() < QUEUED_BYTES_MAX && !walk.done {
-            keyspaces.write_slice(&mut writer, &mut walk);
+            walk.write_slice(keyspaces, &mut writer);
             walk.end = cx.journal.log.as_ref().map_or(Lsn(0), |log| log.end());
         }
         let synced = cx.journal.log.as_ref().map_or(Lsn(0), |log| log.synced());
@@ -139,43 +171,6 @@ impl Persistence {
     }
 }
 
-impl Keyspaces {
-    /// Writes the next rows, of one or several keyspaces.
-    fn write_slice(&mut self, writer: &mut CheckpointWriter, walk: &mut Walk) {
-        let mut left = SLICE_ROWS;
-        let holds_dead = Rule::CheckpointHoldsTombstones.holds();
-        while left > 0 {
-            let Some(rows) = self.rows.get(walk.keyspace) else {
-                walk.branch = self.branching.write_keys(writer, walk.branch.unwrap_or_default(), left);
-                walk.done = walk.branch.is_none();
-                return;
-            };
-            let keyspace = KeyspaceId(walk.keyspace as u8);
-            let (slice, next) = rows.rows_from(walk.slot, left);
-            for row in slice {
-                for (column, cell) in row.all_cells().filter(|(_, cell)| holds_dead || cell.state().is_live())
-                {
-                    for (kind, item) in image::column_items(keyspace, row.key(), column, cell) {
-                        writer.item(kind, &item);
-                    }
-                }
-            }
-            match next {
-                Some(slot) => {
-                    left -= (slot - walk.slot).min(left);
-                    walk.slot = slot;
-                }
-                None => {
-                    if !rows.floor().is_empty() {
-                        writer.item(image::FLOOR, &image::floor_item(keyspace, rows.floor()));
-                    }
-                    *walk = Walk { keyspace: walk.keyspace + 1, slot: 0, ..*walk };
-                }
-            }
-        }
-    }
-}
-
 impl Partition {
     /// Begins a checkpoint when the log has grown enough, and lets go of segments that nobody needs.
     pub(in crate::partition) fn begin_checkpoint_in_time(&mut self) {
@@ -206,7 +201,7 @@ impl Partition {
         let mut writer = CheckpointWriter::begin(superblock, start, start);
         writer.item(
             image::PARTITION,
-            &self.transactions.image(&self.cx, &self.others, &self.keyspaces).encode(),
+            &Persistence::image(&self.cx, &self.others, &self.keyspaces, &self.transactions).encode(),
         );
         for (number, rows) in self.keyspaces.rows.iter().enumerate() {
             for flush in rows.flushes() {

@@ -61,7 +61,7 @@ impl Cuts {
         read.seen.clear();
         read.drawn += 1;
         for part in &read.parts {
-            cx.ask_slice(number, &read, part);
+            read.ask_slice(cx, number, part);
         }
         self.reads.insert(number, read);
     }
@@ -71,7 +71,7 @@ impl Cuts {
         for (number, read) in self.reads.clone() {
             let silent = |part: &&Part| owns(part.partition) && read.unanswered.contains(&part.partition);
             for part in read.parts.iter().filter(silent) {
-                cx.ask_slice(number, &read, part);
+                read.ask_slice(cx, number, part);
             }
         }
     }
@@ -106,17 +106,15 @@ impl Cuts {
     }
 }
 
-impl Cx {
-    fn ask_slice(&mut self, number: u64, read: &CutRead, part: &Part) {
+impl CutRead {
+    fn ask_slice(&self, cx: &mut Cx, number: u64, part: &Part) {
         let commands: Vec<Args> = part.commands.iter().map(|(_, args)| args.clone()).collect();
-        let (keyspace, cut) = (read.keyspace, read.cut.clone());
-        self.send_local(part.partition, Message::ReadSlice { read: number, keyspace, cut, commands });
+        let (keyspace, cut) = (self.keyspace, self.cut.clone());
+        cx.send_local(part.partition, Message::ReadSlice { read: number, keyspace, cut, commands });
     }
-}
 
-impl Discarded {
-    fn answer_cut(&mut self, cx: &mut Cx, read: CutRead) {
-        let CutRead { from, request, keyspace, mut context, replies, seen, .. } = read;
+    fn answer(self, cx: &mut Cx, discarded: &Discarded) {
+        let CutRead { from, request, keyspace, mut context, replies, seen, .. } = self;
         for seen in seen {
             // A slice's facts are made by the same protocol, one partition further.
             if cx.protocol(keyspace).merge(&mut context.facts, &seen).is_err() {
@@ -125,7 +123,7 @@ impl Discarded {
                 });
             }
         }
-        self.past_the_losses(cx, keyspace, &mut context.facts);
+        discarded.past_the_losses(cx, keyspace, &mut context.facts);
         context.time = context.time.max(cx.clock.latest());
         let outcome = CutOutcome::Read { context, replies: Room::fit_all(replies) };
         cx.send(from, Message::CutRead { request, outcome });
@@ -189,7 +187,7 @@ impl Reads {
         read.seen.push(values.seen);
         if read.unanswered.is_empty() {
             let read = self.cuts.reads.remove(&number).expect("looked at above");
-            others.failover.discarded.answer_cut(cx, read);
+            read.answer(cx, &others.failover.discarded);
         }
     }
 

@@ -50,7 +50,7 @@ impl Partition {
     pub(in crate::partition) fn request_introductions(&mut self) {
         self.peers.identity.next_request_us = self.cx.now.monotonic_us + REQUEST_INTERVAL_US;
         let others: Vec<DatacenterId> = self.others.living().collect();
-        others.into_iter().for_each(|datacenter| self.introduce(datacenter, true));
+        others.into_iter().for_each(|datacenter| self.peering().introduce(datacenter, true));
     }
 
     pub(in crate::partition) fn on_message_joining(&mut self, envelope: Envelope) {
@@ -64,7 +64,7 @@ impl Partition {
                     joining.answers.insert(from, introduction);
                 }
                 if asks {
-                    self.introduce(from, false);
+                    self.peering().introduce(from, false);
                 }
                 self.join_when_all_have_answered();
             }
@@ -136,7 +136,10 @@ impl Partition {
         let (records, open, answers) =
             (joining.records, std::mem::take(&mut joining.open), std::mem::take(&mut joining.answers));
         self.serve(records, open, None);
-        answers.iter().for_each(|(datacenter, introduction)| self.on_introduce(*datacenter, introduction));
+        for (datacenter, introduction) in &answers {
+            self.peering().on_introduce(*datacenter, introduction);
+            self.halt_if_found();
+        }
     }
 
     /// Goes on under the identity that was lost, and takes everything back.

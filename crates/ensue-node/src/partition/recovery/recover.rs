@@ -296,7 +296,7 @@ impl Partition {
         self.visibility().settle_again();
         let others: Vec<DatacenterId> = self.others.replication.receivers.keys().copied().collect();
         for datacenter in others {
-            self.greet(datacenter);
+            self.peering().greet(datacenter);
         }
         self.executor().settle();
         self.take_early();

@@ -104,7 +104,7 @@ impl Partition {
         self.cx.disk_ops.extend(self.durability.opening.front().cloned());
         let others: Vec<DatacenterId> = self.others.replication.receivers.keys().copied().collect();
         for datacenter in others {
-            self.introduce(datacenter, true);
+            self.peering().introduce(datacenter, true);
             self.cx.ask_to_regain(datacenter);
         }
         self.go_on_when_all_is_back();
@@ -147,7 +147,7 @@ impl Partition {
         let from = envelope.from.datacenter();
         self.peers.keep_the_log_for(&mut self.cx, &self.others, from, introduction);
         if introduction.asks {
-            self.introduce(from, false);
+            self.peering().introduce(from, false);
         }
         if let Stage::Regaining(regaining) = &mut self.stage {
             let has_applied = introduction.applied >= introduction.received;
@@ -170,7 +170,7 @@ impl Partition {
         };
         self.peers.identity.next_request_us = self.cx.now.monotonic_us + REQUEST_INTERVAL_US;
         self.say_what_cannot_be_had(&lacking);
-        lacking.into_iter().for_each(|datacenter| self.introduce(datacenter, true));
+        lacking.into_iter().for_each(|datacenter| self.peering().introduce(datacenter, true));
     }
 
     /// The link to a datacenter is down: what it said was said before.
@@ -375,7 +375,10 @@ impl Partition {
                     None => {}
                 }
             }
-            DiskDone::Read { .. } => self.on_old_entries(done),
+            DiskDone::Read { .. } => {
+                self.peering().on_old_entries(done);
+                self.halt_if_found();
+            }
             _ => {}
         }
     }

@@ -6,15 +6,11 @@
 //! applied in order (trap 16).
 
 use super::applied::{Applied, Woken};
-use super::receiver::Arrival;
 use super::{Replication, Waiter};
-use crate::partition::Partition;
 use crate::partition::cx::Cx;
 use crate::partition::order::RowName;
 use crate::trace::Trace;
-use bytes::Bytes;
 use ensue_store::entry::{Change, Entry};
-use ensue_store::layout;
 use ensue_types::{
     DatacenterId, Dependency, Extent, Incarnation, OperationId, PartitionId, Position, Rule, limits,
 };
@@ -254,113 +250,6 @@ impl Intake {
         for (check, partition, dependencies) in open {
             cx.send_local(partition, Message::CheckDependencies { check, dependencies });
         }
-    }
-}
-
-impl Partition {
-    pub(in crate::partition) fn on_stream_entries(
-        &mut self,
-        origin: DatacenterId,
-        first: Position,
-        entries: Vec<Bytes>,
-    ) {
-        if self.cx.is_out_of_room() {
-            return self.others.replication.pause(origin);
-        }
-        let mut position = first;
-        for bytes in entries {
-            if !self.take_entry(origin, position, bytes) {
-                return self.others.replication.pause(origin);
-            }
-            position = position.next();
-        }
-        self.others.replication.acknowledgements.acknowledge_soon(origin);
-    }
-
-    /// Takes one entry of a stream, if it is the next one; says whether the stream may go on.
-    pub(in crate::partition) fn take_entry(
-        &mut self,
-        origin: DatacenterId,
-        position: Position,
-        bytes: Bytes,
-    ) -> bool {
-        let Some(receiver) = self.others.replication.receivers.get_mut(&origin) else { return false };
-        let received = receiver.received();
-        match receiver.judge(position) {
-            Arrival::Next => {}
-            Arrival::Duplicate => {
-                self.cx.trace(Trace::DuplicateDropped { partition: self.cx.id, origin, position });
-                if Rule::ApplyOnce.holds() {
-                    return true;
-                }
-            }
-            Arrival::Gap => match after_a_loss(origin, position, &bytes) {
-                Some(after) if after == received => {}
-                Some(after) if after < received => {
-                    self.refuse_loss(origin, after, received);
-                    return false;
-                }
-                _ => return false,
-            },
-        }
-        self.receive(origin, position.incarnation(), position, bytes)
-    }
-
-    /// The origin declared lost, without asking here, what this datacenter has: it was recovered without it. What is
-    /// here can never be everywhere again, and nothing that follows fits to it.
-    fn refuse_loss(&mut self, origin: DatacenterId, after: Position, received: Position) {
-        let name = self.cx.name_of(origin);
-        self.refuse_peer(origin, format!(
-            "{name} was recovered without this datacenter (`ensue recover --without`) and declared lost what is here: \
-             its stream ends after position {after}, and was received here up to {received}. Say CAUSAL DEAD for one \
-             of the two, on the other, and put its data away"
-        ));
-    }
-
-    /// Takes one entry; says whether the stream may go on.
-    fn receive(
-        &mut self,
-        origin: DatacenterId,
-        incarnation: Incarnation,
-        position: Position,
-        bytes: Bytes,
-    ) -> bool {
-        let Ok(entry) = layout::decode_entry(&bytes) else {
-            self.refuse_from(origin, "a stream entry that cannot be read");
-            return false;
-        };
-        if let Err(what) =
-            self.transactions.judge_entry(&self.cx, &self.others, &self.keyspaces, origin, position, &entry)
-        {
-            self.refuse_from(origin, what);
-            return false;
-        }
-        // A stamp too far ahead pauses its stream; it is never skipped (trap 31).
-        if !self.cx.observe_peer(entry.stamp.time) {
-            return false;
-        }
-        self.cx.journal.log_received(origin, incarnation, position, &bytes);
-        let receiver = self.others.replication.receivers.get_mut(&origin).expect("looked up by the caller");
-        receiver.received_at(position);
-        let stamp = entry.stamp;
-        self.peers.identity.note_received(origin, stamp.time);
-        self.visibility().arrive(origin, incarnation, entry);
-        // After what it brought is merged: a read that this lets go on must see it.
-        self.others.note_received(origin, stamp.time);
-        true
-    }
-}
-
-/// Where the stream ended before this entry, if it is the first after a loss.
-fn after_a_loss(origin: DatacenterId, position: Position, bytes: &Bytes) -> Option<Position> {
-    let entry = layout::decode_entry(bytes).ok()?;
-    let life = position.incarnation();
-    let begins_life = position == Position::before(life).next();
-    match entry.change {
-        Change::Lost { after } if begins_life && after.incarnation() < life => {
-            (entry.position == position && entry.stamp.datacenter == origin).then_some(after)
-        }
-        _ => None,
     }
 }
 

@@ -2,16 +2,15 @@
 
 use super::Replication;
 use super::progress::Progress;
-use crate::partition::Partition;
 use crate::partition::cx::Cx;
 use bytes::Bytes;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
-    DatacenterId, Dependency, Extent, LogicalTime, Opaque, OperationId, Position, Previous, RequestId, Rule,
+    DatacenterId, Dependency, Extent, LogicalTime, Opaque, OperationId, Position, Previous, RequestId,
     SessionId, Stamp, TimeVector,
 };
-use ensue_wire::{Address, Message, StreamAcknowledge};
+use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
 
 /// Sessions that wait until enough datacenters have their past: one wait a session, which asks for one thing at a time.
@@ -152,50 +151,5 @@ impl Replication {
             let operation = OperationId { datacenter, incarnation, partition, position };
             (position != Position(0)).then_some(Dependency { operation, extent: Extent::Through })
         })
-    }
-}
-
-impl Partition {
-    pub(in crate::partition) fn on_stream_resume(&mut self, datacenter: DatacenterId, received: Position) {
-        if received > self.cx.position {
-            return self.refuse_claim(datacenter, received);
-        }
-        let from = if Rule::ResumeWhereItStopped.holds() { received } else { self.cx.position };
-        // One that has what was declared lost is sent the declaration, and stops at it.
-        let next = self.others.replication.applied.next(self.cx.datacenter, from);
-        if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
-            sender.on_resume(from, next);
-        }
-        // It may have lost its tail: it needs to know where this stream ends.
-        self.keyspaces.acknowledge(&mut self.cx, &mut self.others, datacenter);
-        self.visibility().replicate();
-    }
-
-    /// A datacenter acknowledges, or wants to go on behind, what was never sent. When it introduced itself it had
-    /// less: it is wrong.
-    fn refuse_claim(&mut self, datacenter: DatacenterId, received: Position) {
-        let name = self.cx.name_of(datacenter);
-        let reason = format!(
-            "{name} says that it has received this partition's stream up to position {received}, which ends at {}",
-            self.cx.position
-        );
-        self.refuse_peer(datacenter, reason);
-    }
-
-    pub(in crate::partition) fn on_stream_acknowledge(
-        &mut self,
-        datacenter: DatacenterId,
-        acknowledge: &StreamAcknowledge,
-        clock: LogicalTime,
-    ) {
-        let Some(sender) = self.others.replication.senders.get_mut(&datacenter) else { return };
-        if acknowledge.received > self.cx.position {
-            return self.refuse_claim(datacenter, acknowledge.received);
-        }
-        sender.on_acknowledge(acknowledge, clock);
-        self.others.let_go_of_received(&mut self.cx);
-        self.others.note_end(&self.cx, datacenter, acknowledge.end, clock);
-        self.others.answer_replica_waits(&mut self.cx);
-        self.visibility().replicate();
     }
 }

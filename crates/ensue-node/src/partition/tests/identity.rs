@@ -181,7 +181,7 @@ fn the_last_entry_of_a_stream_is_known_after_a_restart() {
     world.receive(1, "c", put("3"));
     let said = |world: &mut World| {
         sent(world);
-        world.partition.introduce(OTHER, false);
+        world.partition.peering().introduce(OTHER, false);
         world.work();
         sent(world).into_iter().find_map(|message| match message {
             Message::Introduce(introduction) => Some((introduction.received, introduction.last)),
@@ -308,7 +308,7 @@ fn a_peer_that_has_heard_of_more_is_refused_until_the_third_can_be_asked() {
     introduce(&mut vouched, heard.clone());
     let partition = &mut vouched.partition;
     partition.others.execute_readmit(&partition.cx, &bytes::Bytes::from_static(b"dc2"));
-    partition.readmit();
+    partition.peering().readmit();
     introduce(&mut vouched, heard);
     assert!(refused(&vouched).is_none());
 }

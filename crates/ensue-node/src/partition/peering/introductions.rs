@@ -1,0 +1,175 @@
+//! Who the other datacenters' partitions are: this partition introduces itself and judges how others do.
+//!
+//! What an introduction shows is `peers::identity`'s; here is what follows from it.
+
+use super::Peering;
+use crate::partition::peers::identity::Finding;
+use crate::partition::persistence::Halt;
+use crate::partition::recovery::joining::REQUEST_INTERVAL_US;
+use crate::trace::Trace;
+use bytes::Bytes;
+use ensue_store::layout;
+use ensue_store::record::Record;
+use ensue_types::{DatacenterId, DirectoryId, LogicalTime, Position, Rule};
+use ensue_wire::{Address, Introduction, Message, PeerStage};
+
+impl Peering<'_> {
+    /// The message with which everything between two datacenters begins.
+    pub(in crate::partition) fn introduce(&mut self, datacenter: DatacenterId, asks: bool) {
+        let received = self
+            .others
+            .replication
+            .receivers
+            .get(&datacenter)
+            .map(|receiver| receiver.received())
+            .unwrap_or_default();
+        let peer = self.peers.identity.peers.get(&datacenter).copied();
+        let known = self.peers.identity.known(datacenter);
+        let last = peer.map(|peer| peer.last).unwrap_or_default();
+        let introduction = Introduction {
+            directory: self.peers.identity.own,
+            stage: self.cx.stage,
+            known,
+            received,
+            last,
+            proof: known.proof((datacenter, self.cx.id), received, last),
+            applied: self
+                .others
+                .replication
+                .applied
+                .set(datacenter)
+                .map(|set| set.watermark)
+                .unwrap_or_default(),
+            end: self.cx.position,
+            elsewhere: self.others.applied_elsewhere(datacenter),
+            is_whole: self.peers.has_what_is_lacking(self.cx, self.others, self.durability, datacenter),
+            asks,
+        };
+        let to = Address::Partition { datacenter, partition: self.cx.id };
+        self.cx.send(to, Message::Introduce(introduction));
+    }
+
+    /// Introduces this partition, and requests the stream.
+    pub(in crate::partition) fn greet(&mut self, datacenter: DatacenterId) {
+        self.introduce(datacenter, false);
+        if self.peers.identity.refusal(datacenter).is_none() {
+            self.visibility().resume_stream(datacenter);
+        }
+        // One that is refused may wait for the dead.
+        self.visibility().tell_of_the_dead_again(datacenter);
+    }
+
+    /// Another datacenter's partition says who it is.
+    pub(in crate::partition) fn on_introduce(
+        &mut self,
+        datacenter: DatacenterId,
+        introduction: &Introduction,
+    ) {
+        if !self.others.replication.senders.contains_key(&datacenter) {
+            return self.cx.trace(Trace::Refused { what: "an introduction of no datacenter" });
+        }
+        self.peers.keep_the_log_for(self.cx, self.others, datacenter, introduction);
+        let finding = self.peers.judge_introduction(self.cx, self.others, datacenter, introduction);
+        match finding {
+            Finding::Valid => self.accept_peer(datacenter, introduction),
+            Finding::Refuse(reason) => self.refuse_peer(datacenter, reason),
+            Finding::Unsure(reason) => {
+                self.refuse_peer(datacenter, reason);
+                self.peers.identity.unsure.insert(datacenter);
+            }
+            Finding::Short(reason) => return self.peers.halt = Some(Halt::Short(reason)),
+            Finding::Forked(reason) => return self.peers.halt = Some(Halt::Forked(reason)),
+        }
+        if introduction.asks {
+            self.greet(datacenter);
+        }
+    }
+
+    /// Asks those again whose word about third datacenters is not verified yet.
+    pub(in crate::partition) fn ask_the_unsure(&mut self) {
+        if self.peers.identity.unsure.is_empty()
+            || self.cx.now.monotonic_us < self.peers.identity.next_request_us
+        {
+            return;
+        }
+        self.peers.identity.next_request_us = self.cx.now.monotonic_us + REQUEST_INTERVAL_US;
+        let unsure: Vec<DatacenterId> = self.peers.identity.unsure.iter().copied().collect();
+        unsure.into_iter().for_each(|datacenter| self.introduce(datacenter, true));
+    }
+
+    /// The own entry that another datacenter has received was read from the log.
+    pub(in crate::partition) fn compare_with(
+        &mut self,
+        datacenter: DatacenterId,
+        last: LogicalTime,
+        read: &[(Position, Bytes)],
+    ) {
+        let Some((position, bytes)) = read.first() else { return };
+        if layout::decode_entry(bytes).is_ok_and(|entry| entry.stamp.time != last) {
+            let reason = self.peers.identity.other_entry(self.cx, &self.cx.name_of(datacenter), *position);
+            self.peers.halt = Some(Halt::Forked(reason));
+        }
+    }
+
+    /// The sender is who it was, and its claims agree with what is here.
+    fn accept_peer(&mut self, datacenter: DatacenterId, theirs: &Introduction) {
+        if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
+            sender.on_introduced(theirs.received);
+        }
+        self.peers.identity.denied_by.remove(&datacenter);
+        self.peers.identity.unsure.remove(&datacenter);
+        let was_refused = self.peers.identity.refused.remove(&datacenter).is_some();
+        if was_refused {
+            self.cx.trace(Trace::PeerReadmitted { partition: self.cx.id, datacenter });
+        }
+        if theirs.stage != PeerStage::Serving {
+            self.peers.identity.absent.insert(datacenter, theirs.stage);
+            if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
+                sender.on_link_down();
+            }
+            return;
+        }
+        self.peers.identity.heard.insert(datacenter);
+        let was_absent = self.peers.identity.absent.remove(&datacenter).is_some();
+        if self.peers.identity.known(datacenter) == DirectoryId::UNKNOWN {
+            let last = self.peers.identity.peers.get(&datacenter).map(|peer| peer.last).unwrap_or_default();
+            let directory = theirs.directory;
+            self.peers.identity.restore(datacenter, directory, last);
+            if self.cx.journal.log.is_some() {
+                self.cx.journal.log(&Record::Peer { datacenter, directory, last });
+            }
+        }
+        if (was_refused || was_absent) && !theirs.asks {
+            self.greet(datacenter);
+        }
+    }
+
+    /// Nothing is exchanged with a datacenter any more, until it introduces itself with what agrees.
+    pub(in crate::partition) fn refuse_peer(&mut self, datacenter: DatacenterId, reason: String) {
+        if !Rule::RefuseThePeerAlone.holds() {
+            self.peers.halt = Some(Halt::Stopped(reason));
+            return;
+        }
+        if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
+            sender.on_link_down();
+        }
+        self.others.replication.paused.remove(&datacenter);
+        self.peers.identity.unsure.remove(&datacenter);
+        self.peers.identity.refusals += 1;
+        let before = self.peers.identity.refused.insert(datacenter, reason.clone());
+        if before.as_ref() != Some(&reason) {
+            self.cx.trace(Trace::PeerRefused { partition: self.cx.id, datacenter, reason });
+        }
+    }
+
+    /// Looks again at the refused datacenters that an operator readmitted.
+    pub(crate) fn readmit(&mut self) {
+        for datacenter in std::mem::take(&mut self.others.readmitted) {
+            if self.peers.identity.refused.remove(&datacenter).is_some() {
+                self.cx.trace(Trace::PeerReadmitted { partition: self.cx.id, datacenter });
+            }
+            self.peers.identity.vouched.insert(datacenter);
+            self.introduce(datacenter, true);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Entries that were read from the log: sent to whom they were read for, or compared with what another datacenter has.
+
+use super::Peering;
+use crate::config::AppendFsync;
+use crate::partition::cx::Cx;
+use crate::partition::journal::ReadFor;
+use crate::partition::persistence::{Halt, Persistence};
+use crate::partition::recovery::recover::ADVICE;
+use ensue_store::disk::DiskDone;
+use ensue_store::tail::StreamReadError;
+use ensue_types::{Position, limits};
+
+impl Peering<'_> {
+    pub(in crate::partition) fn on_old_entries(&mut self, done: DiskDone) {
+        let number = self.cx.journal.reading.take();
+        let front = self.cx.journal.readers.front().map(|(number, ..)| *number);
+        if number.is_none() || number != front {
+            return self.others.replication.read_old_entries(self.cx);
+        }
+        let Some((number, purpose, mut reader)) = self.cx.journal.readers.pop_front() else { return };
+        match reader.on_done(done) {
+            Ok(entries) if entries.is_empty() && !reader.is_finished() => {
+                self.cx.journal.readers.push_front((number, purpose, reader));
+            }
+            Ok(mut entries) => {
+                entries.truncate(frame_holds(entries.iter().map(|(_, entry)| entry.len())));
+                match purpose {
+                    ReadFor::Stream(datacenter) => {
+                        let end = self.transactions.stream_end(self.cx);
+                        self.others.replication.on_entries_read(self.cx, datacenter, entries, end)
+                    }
+                    ReadFor::Regain(datacenter, after) => {
+                        self.others.replication.give_back(self.cx, datacenter, after, entries)
+                    }
+                    ReadFor::PassOn(to, origin) => self.cx.pass_on(to, origin, entries),
+                    ReadFor::Compare(datacenter, last) => self.compare_with(datacenter, last, &entries),
+                }
+            }
+            Err(StreamReadError::Gone { wanted, first }) => self.refuse_what_is_gone(purpose, wanted, first),
+            Err(error) => {
+                self.peers.halt = Some(Halt::Stopped(format!("{error}{}", ADVICE)));
+                return;
+            }
+        }
+        self.others.replication.read_old_entries(self.cx);
+    }
+
+    /// What was requested is no longer in the log. Nobody whose word is true requests that: it was trimmed when every
+    /// datacenter
+    /// had said that it has it durably.
+    fn refuse_what_is_gone(&mut self, purpose: ReadFor, wanted: Position, first: Position) {
+        let (datacenter, whose) = match purpose {
+            ReadFor::Stream(datacenter) => (datacenter, "this datacenter's"),
+            ReadFor::Regain(datacenter, _) => (datacenter, "its own"),
+            ReadFor::PassOn(datacenter, _) => (datacenter, "a dead datacenter's"),
+            // What it has received was acknowledged, and trimmed for that: there is nothing to compare with.
+            ReadFor::Compare(..) => return,
+        };
+        let name = self.cx.name_of(datacenter);
+        self.refuse_peer(
+            datacenter,
+            format!(
+                "{name} requests {whose} stream from position {wanted}, and the log here begins at {first}: it was trimmed when \
+                 {name} had acknowledged all before. {name} runs on an old or empty directory, or one of its disks lost what was \
+                 synced: put the right one back, or say CAUSAL DEAD for it"
+            ),
+        );
+    }
+}
+
+/// How many of these entries, by their lengths, a frame has room for; at least one. A batch of the log may hold more. Whoever
+/// wanted them asks again for the rest.
+fn frame_holds(lengths: impl Iterator<Item = usize>) -> usize {
+    let mut bytes = 0;
+    let fits = |(place, length): &(usize, usize)| {
+        bytes += length;
+        *place == 0 || bytes <= limits::ENTRY_BYTES_MAX
+    };
+    lengths.enumerate().take_while(fits).count()
+}
+
+#[test]
+fn a_frame_holds_one_entry_at_least_and_no_more_than_fit() {
+    let most = limits::ENTRY_BYTES_MAX;
+    let cases = [(vec![], 0), (vec![most + 1, 1], 1), (vec![1, most - 1, 1], 2), (vec![1, 2, 3], 3)];
+    for (lengths, expected) in cases {
+        assert_eq!(frame_holds(lengths.iter().copied()), expected, "{lengths:?}");
+    }
+}
+
+impl Persistence {
+    /// From now on a restart within this boot of the machine finds all that was shown, once what was caught up with is
+    /// in the log: a process that is killed before must catch up again. Under `always` the mark is believed after a
+    /// power loss, too.
+    pub(in crate::partition) fn mark_caught_up(&mut self, cx: &mut Cx) {
+        let always = cx.config.append_fsync == AppendFsync::Always;
+        let boot_id = cx.config.boot_id;
+        let Some(log) = &cx.journal.log else { return };
+        let kept = if always { log.synced() } else { log.written() };
+        if self.caught_up.take_if(|end| *end <= kept).is_none() {
+            return;
+        }
+        let Some(superblock) = &mut self.superblock else { return };
+        let marked = superblock.mark_running(boot_id, always);
+        self.opening.push_back(marked.clone());
+        if self.opening.len() == 1 {
+            cx.disk_ops.push_back(marked);
+        }
+    }
+
+    /// Whether an earlier process of this boot found that others have more of the own stream.
+    pub(in crate::partition) fn is_marked_short(&self, cx: &Cx) -> bool {
+        self.superblock.as_ref().is_some_and(|block| block.is_marked_short(cx.config.boot_id))
+    }
+
+    /// One append is in flight at a time; when all are done, everything is synced.
+    pub(in crate::partition) fn write_what_came_back(&mut self, cx: &mut Cx) {
+        if !self.write_log(cx) && !cx.journal.open().is_held_back() {
+            let log = cx.journal.open();
+            cx.disk_ops.extend(log.take_sync());
+        }
+    }
+}
