@@ -3,13 +3,9 @@
 //! The only part of the crate that knows threads and real time; neither reaches a simulated world.
 
 mod breaks;
-pub mod compare;
-mod exhaust;
 mod failure;
 mod hashes;
 mod many;
-mod outage;
-mod sites;
 
 use crate::protocols;
 use crate::rules::{NOT_BREAKABLE, Rules};
@@ -53,10 +49,6 @@ pub struct SimOptions {
     pub trace: bool,
     /// Threads; 0 means one a core.
     pub threads: usize,
-    /// Visit every state of the tiny world of this name, or of all of them.
-    pub exhaust: Option<Option<String>>,
-    /// Visit no more states of one tiny world than this.
-    pub states_max: u64,
     /// Where a failing run leaves its directory; `ensue-sim-failures` if nothing is said.
     pub out: Option<PathBuf>,
     /// A failing run is shrunk for at most so long; 0 is not at all.
@@ -65,16 +57,13 @@ pub struct SimOptions {
 
 /// Runs the subcommand. The exit code: 0 all is well, 1 a violation, 2 the command line makes no sense.
 pub fn run(options: &SimOptions) -> i32 {
-    if (options.broken.is_some() || options.breaks.is_some()) && !Rule::BREAKABLE {
+    if options.breaks.is_some() && !Rule::BREAKABLE {
         eprintln!("{NOT_BREAKABLE}");
         return 2;
     }
-    let rules = match &options.broken {
-        None => Rules::default(),
-        Some(name) => match find_rule(name) {
-            Some(rule) => Rules::breaking(rule),
-            None => return unknown_rule(name),
-        },
+    let rules = match rules_without(options.broken.as_deref()) {
+        Ok(rules) => rules,
+        Err(code) => return code,
     };
     if let Some(path) = &options.hashes {
         return hashes::run(path, options);
@@ -85,9 +74,6 @@ pub fn run(options: &SimOptions) -> i32 {
     if let Some(Err(why)) = options.protocol.as_deref().map(protocols::find) {
         eprintln!("{why}");
         return 2;
-    }
-    if let Some(name) = &options.exhaust {
-        return exhaust::run(name.as_deref(), rules, options.states_max);
     }
     if let Some(names) = &options.breaks {
         return breaks::table(options, names);
@@ -165,6 +151,16 @@ fn one(seed: u64, rules: Rules, options: &SimOptions) -> i32 {
     println!("event hash      {:016x}", report.hash);
     failure::tell(&report, options);
     i32::from(report.violation.is_some())
+}
+
+/// All rules but the one of this name. The error, which was told, is the exit code.
+pub fn rules_without(broken: Option<&str>) -> Result<Rules, i32> {
+    let Some(name) = broken else { return Ok(Rules::default()) };
+    if !Rule::BREAKABLE {
+        eprintln!("{NOT_BREAKABLE}");
+        return Err(2);
+    }
+    find_rule(name).map(Rules::breaking).ok_or_else(|| unknown_rule(name))
 }
 
 fn find_rule(name: &str) -> Option<Rule> {

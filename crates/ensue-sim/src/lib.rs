@@ -5,12 +5,10 @@
 //! by name to see that the oracle notices. Nothing here reads a clock or a hash map's order, except `cli`.
 //!
 //! The modules are layers (`ARCHITECTURE.md`): the oracle knows no world, the world no fault and no client, and nothing
-//! below `cli` knows exhaustive search, comparison, scripts or shrinking.
+//! below `cli` knows scripts or shrinking. Exhaustive search and comparison are crates above this one.
 
 pub mod branching;
 pub mod cli;
-pub mod compare;
-pub mod exhaust;
 pub mod faults;
 pub mod oracle;
 pub mod protocols;

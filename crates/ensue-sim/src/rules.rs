@@ -19,7 +19,7 @@ impl Rules {
     }
 
     /// Makes this thread run such a world for as long as the value lives.
-    pub(crate) fn enter(self) -> Breaking {
+    pub fn enter(self) -> Breaking {
         Breaking::only(self.broken)
     }
 }

@@ -1,7 +1,7 @@
 //! `ensue compare`: the protocols under the same load, in the simulator's world.
 
-use ensue_sim::cli::compare::{CompareOptions, LEGEND};
-use ensue_sim::compare::demand::{AppendFsync, Demand, LOADS};
+use ensue_compare::cli::{CompareOptions, LEGEND};
+use ensue_compare::demand::{AppendFsync, Demand, LOADS};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -73,7 +73,7 @@ pub(crate) fn run(args: CompareArgs) -> anyhow::Result<ExitCode> {
             ..demand
         });
     }
-    let code = ensue_sim::cli::compare::run(&CompareOptions {
+    let code = ensue_compare::cli::run(&CompareOptions {
         protocols: protocols.clone(),
         demands,
         seconds: *seconds,

@@ -74,6 +74,11 @@ pub(crate) struct SimArgs {
 }
 
 pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
+    if let Some(name) = &args.exhaust {
+        let rules = ensue_sim::cli::rules_without(args.broken.as_deref());
+        let visit = |rules| ensue_exhaust::cli::run(name.as_deref(), rules, args.states_max);
+        return Ok(exit_code(rules.map_or_else(|code| code, visit)));
+    }
     let breaks = args.breaks.map(|names| names.into_iter().filter(|name| !name.is_empty()).collect());
     let options = SimOptions {
         seeds: args.seeds,
@@ -93,10 +98,12 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
         hashes: args.hashes,
         trace: args.trace,
         threads: args.threads,
-        exhaust: args.exhaust,
-        states_max: args.states_max,
         out: Some(args.out),
         shrink_seconds: args.shrink_seconds,
     };
-    Ok(ExitCode::from(u8::try_from(ensue_sim::cli::run(&options)).unwrap_or(2)))
+    Ok(exit_code(ensue_sim::cli::run(&options)))
+}
+
+fn exit_code(code: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(code).unwrap_or(2))
 }

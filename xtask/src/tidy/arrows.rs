@@ -40,6 +40,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ensue-check",
         ],
     ),
+    ("ensue-compare", &["ensue-types", "ensue-protocol", "ensue-node", "ensue-sim"]),
+    ("ensue-exhaust", &["ensue-types", "ensue-wire", "ensue-store", "ensue-node", "ensue-sim"]),
     (
         "ensue-fuzz",
         &[

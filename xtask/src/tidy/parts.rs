@@ -112,23 +112,7 @@ const SIMULATOR: Table = Table {
         ("run", &["branching", "faults", "oracle", "resp", "rules", "workload", "world"]),
         ("shrink", &["faults", "oracle", "rules", "run", "world"]),
         ("script", &["faults", "protocols", "random", "resp", "rules", "run", "workload", "world"]),
-        ("exhaust", &["oracle", "resp", "rules", "run", "world"]),
-        ("compare", &["random", "resp", "rules", "stopwatch", "world"]),
-        (
-            "cli",
-            &[
-                "compare",
-                "exhaust",
-                "oracle",
-                "protocols",
-                "rules",
-                "run",
-                "script",
-                "shrink",
-                "stopwatch",
-                "world",
-            ],
-        ),
+        ("cli", &["oracle", "protocols", "rules", "run", "script", "shrink", "world"]),
     ],
 };
 

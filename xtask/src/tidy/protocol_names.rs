@@ -43,7 +43,10 @@ fn registered(sources: &[Source<'_>]) -> BTreeSet<String> {
 fn may_name_protocols(source: &Source<'_>) -> bool {
     let path = source.path;
     let whole = !path.starts_with("crates/")
-        || matches!(source.package(), "ensue-protocol" | "ensue-sim" | "ensue" | "ensue-bench");
+        || matches!(
+            source.package(),
+            "ensue-protocol" | "ensue-sim" | "ensue-compare" | "ensue-exhaust" | "ensue" | "ensue-bench"
+        );
     let config =
         path == "crates/ensue-server/src/config.rs" || path.starts_with("crates/ensue-server/src/config/");
     whole || config
