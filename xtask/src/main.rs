@@ -12,9 +12,10 @@ use xtask::tidy;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test          everything that must pass before a commit: fmt, tidy, clippy, tests, simulator, end-to-end tests; --verbose
-                shows what the programs say
-  ci            the same, with more seeds of the simulator, on the release build
+  test          everything that must pass before a commit: form, lints, tests, simulator, end-to-end tests, torture;
+                --verbose shows what the programs print
+  full          what must pass before a release: the same on the release build, with ten times as many simulated worlds
+                and the event hashes of 200 seeds of every protocol
   tidy          only the checks of the tree's form
   parts         which part of a large module names which, and how large its conductor is
   sim [args]    the simulator, release build: `cargo xtask sim --seed 42`
@@ -43,8 +44,8 @@ fn run() -> Result<bool> {
     let command = arguments.next().unwrap_or_default();
     let rest: Vec<String> = arguments.collect();
     match command.as_str() {
-        "test" => gate(Gate { root, seeds: 200, profile: "gate" }, &rest),
-        "ci" => gate(Gate { root, seeds: 1000, profile: "release" }, &rest),
+        "test" => gate(Gate::quick(root), &rest),
+        "full" => gate(Gate::full(root), &rest),
         "tidy" => tidy_only(&root),
         "parts" => parts(&root),
         "sim" => sim(&root, &rest),
@@ -66,7 +67,7 @@ fn gate(gate: Gate, arguments: &[String]) -> Result<bool> {
     let logs = match arguments {
         [] => Some(target(&gate.root).join("gate-logs")),
         [word] if word == "--verbose" => None,
-        _ => bail!("`test` and `ci` take no argument but --verbose"),
+        _ => bail!("`test` and `full` take no argument but --verbose"),
     };
     Ok(gate.pass(&mut Steps::new(logs)))
 }

@@ -1,8 +1,7 @@
 //! Steps that run one after the other: a line before each, the time it took after it, and a summary at the end.
 //!
 //! What the programs of a step say goes to a file, and its end is shown if the step fails. The first failure stops
-//! everything
-//! that follows.
+//! everything that follows.
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal};
@@ -14,9 +13,22 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Passed,
+    /// It passed, and left out what this machine cannot run: what that needs.
+    PassedWithout(Vec<String>),
     Failed(String),
     /// It did not run, and why.
     Skipped(String),
+}
+
+impl Outcome {
+    /// How much did not run.
+    fn left_out(&self) -> usize {
+        match self {
+            Outcome::Passed | Outcome::Failed(_) => 0,
+            Outcome::PassedWithout(left_out) => left_out.len(),
+            Outcome::Skipped(_) => 1,
+        }
+    }
 }
 
 struct Done {
@@ -59,7 +71,9 @@ impl Steps {
         }
         let elapsed = started.elapsed();
         match &outcome {
-            Outcome::Passed => println!("{} {name}: {}", self.paint("32", "  passed"), seconds(elapsed)),
+            Outcome::Passed | Outcome::PassedWithout(_) => {
+                println!("{} {name}: {}", self.paint("32", "  passed"), seconds(elapsed));
+            }
             Outcome::Failed(why) => println!("{} {name}: {why}", self.paint("31", "  failed")),
             Outcome::Skipped(why) => println!("{} {name}: {why}", self.paint("33", "  skipped")),
         }
@@ -77,10 +91,14 @@ impl Steps {
         for Done { name, outcome, elapsed } in &self.done {
             let (colour, word, note) = match outcome {
                 Outcome::Passed => ("32", "passed ", seconds(*elapsed)),
+                Outcome::PassedWithout(_) => ("33", "passed ", seconds(*elapsed)),
                 Outcome::Failed(why) => ("31", "FAILED ", why.clone()),
                 Outcome::Skipped(why) => ("33", "skipped", why.clone()),
             };
             println!("  {} {name}: {note}", self.paint(colour, word));
+            if let Outcome::PassedWithout(left_out) = outcome {
+                left_out.iter().for_each(|what| println!("          left out: {what}"));
+            }
         }
         let total = seconds(self.started.elapsed());
         if self.failed() {
@@ -89,9 +107,9 @@ impl Steps {
                 self.paint("1;31", "FAILED")
             );
         } else {
-            let skipped = self.done.iter().filter(|done| matches!(done.outcome, Outcome::Skipped(_))).count();
+            let left_out: usize = self.done.iter().map(|done| done.outcome.left_out()).sum();
             let verdict =
-                if skipped == 0 { "all passed".into() } else { format!("passed, {skipped} skipped") };
+                if left_out == 0 { "all passed".into() } else { format!("passed, {left_out} left out") };
             println!("{} in {total}", self.paint("1;32", &verdict));
         }
         !self.failed()
@@ -134,6 +152,14 @@ impl Log {
             Ok(status) => Outcome::Failed(format!("`{}` ended with {status}", spelled(command))),
             Err(error) => Outcome::Failed(format!("`{}` did not start: {error}", spelled(command))),
         }
+    }
+
+    /// The lines that contain a word, of what the programs of this step said.
+    pub fn lines_with(&self, word: &str) -> Vec<String> {
+        let Log::File(path) = self else { return Vec::new() };
+        let text = fs::read(path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        text.lines().filter(|line| line.contains(word)).map(|line| line.trim().to_owned()).collect()
     }
 
     /// The last lines of a step that failed.
