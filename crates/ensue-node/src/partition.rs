@@ -1,13 +1,13 @@
 //! The owner of one partition: it stamps, logs, applies and answers, and nobody else touches its rows.
 //!
 //! Arrives: messages from sessions, from the other partitions of this datacenter, and from the same partition of the
-//! others; disk answers; the time. Promises: outputs leave in order, after the log records that they rest on. One file a
-//! noun below: `execute` commands, `snapshot` reads at past times, `intake` what other datacenters wrote, `persistence`
-//! the log and checkpoints, `identity` whose directories these are, `joining` a start with an empty one, `issued`
-//! what a token may not name, `contexts` what sessions share by name, `early` what comes before that is read, `space`
-//! a full disk, `regain` and `catch_up` a lost tail,
-//! `dead` and `discarded` a datacenter that is lost for good, `branching` keyspaces that are states and not rows, `collect` and `everywhere` what may be forgotten,
-//! `survey` figures.
+//! others; disk answers; the time. Promises: outputs leave in order, after the log records that they rest on.
+//!
+//! `Partition` conducts: here, and nowhere else, stands which part takes an input and what follows from what it did, in
+//! this order: messages, links, disk answers, the end of a turn, timers, the stop; and the stages from a start to
+//! serving. Each module below is a part that owns its state, or a machine that borrows several parts for a step:
+//! `peering` (what is said to and by the same partitions elsewhere), `visibility` (what becomes visible, and when),
+//! `execution` (commands of sessions). Which may name which is a table, checked by `cargo xtask tidy`.
 
 mod branching;
 mod cx;
@@ -26,36 +26,41 @@ mod reads;
 mod recovery;
 mod replication;
 mod stable_time;
+mod stage;
 mod transactions;
 mod visibility;
 mod work;
 
-use crate::config::NodeConfig;
+use crate::config::{AppendFsync, NodeConfig};
 use crate::trace::Trace;
 use cx::Cx;
 pub use cx::Protocols;
-use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, Position, Rule};
-use ensue_wire::{Address, Envelope, Message, PeerStage};
+use ensue_store::disk::{DiskDone, FileName};
+use ensue_store::log::Lsn;
+use ensue_store::recovery::Finish;
+use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, Rule};
+use ensue_wire::{Address, Envelope, Message};
 use execution::Executor;
 use execution::execute::Batch;
-use failover::Failover;
 pub(crate) use failover::dead::state_hash;
 pub use failover::discarded::describe_write;
+use journal::open::Open;
 use keyspaces::Keyspaces;
 use maintenance::Maintenance;
+use maintenance::survey::Survey;
 use others::Others;
 use peering::Peering;
-use peers::Peers;
-use persistence::{Halt, Persistence};
+use peers::early::is_about_dependencies;
+use peers::{Halt, Peers};
+use persistence::{Persistence, TIMER_INTERVAL_US};
 use reads::Reads;
 use reads::snapshot::SecondRead;
-use recovery::closing::SHUTTING_DOWN;
-pub use recovery::recover::Stage;
-use replication::Replication;
+use recovery::closing::{Close, Closing, SHUTTING_DOWN};
+use recovery::joining::{Join, Joining};
+use recovery::recover::{LogRead, Reading};
+use recovery::regain::{Regain, Regaining};
 use replication::replicas::Wanted;
-use stable_time::StableTime;
-use stable_time::everywhere::Everywhere;
-use stable_time::times::Times;
+pub use stage::Stage;
 use std::sync::Arc;
 use transactions::Transactions;
 use visibility::Visibility;
@@ -105,27 +110,40 @@ impl Partition {
         }
     }
 
+    fn survey(&mut self) -> Vec<(String, i64)> {
+        let is_serving = matches!(self.stage, Stage::Serving);
+        let Partition { cx, others, keyspaces, reads, transactions, maintenance, peers, .. } = self;
+        Survey { cx, others, keyspaces, reads, transactions, maintenance, peers }.figures(is_serving)
+    }
+
+    /// A stage of a partition that does not serve yet, and what it is lent.
+    fn joining(&mut self) -> Option<(&mut Joining, Peering<'_>)> {
+        let Partition { cx, stage, durability, keyspaces, transactions, others, peers, .. } = self;
+        let Stage::Joining(joining) = stage else { return None };
+        Some((joining, Peering { cx, others, keyspaces, transactions, durability, peers }))
+    }
+
+    fn regaining(&mut self) -> Option<(&mut Regaining, Peering<'_>)> {
+        let Partition { cx, stage, durability, keyspaces, transactions, others, peers, .. } = self;
+        let Stage::Regaining(regaining) = stage else { return None };
+        Some((regaining, Peering { cx, others, keyspaces, transactions, durability, peers }))
+    }
+
+    fn reading(&mut self) -> Option<(&mut Reading, Peering<'_>)> {
+        let Partition { cx, stage, durability, keyspaces, transactions, others, peers, .. } = self;
+        let Stage::Reading(Some(reading)) = stage else { return None };
+        Some((reading, Peering { cx, others, keyspaces, transactions, durability, peers }))
+    }
+
     /// A partition that has not read its log; its first disk operations do.
     pub fn new(id: PartitionId, config: Arc<NodeConfig>, protocols: Protocols, now: Now) -> Partition {
-        let stable_time = StableTime {
-            times: Times::new(&protocols),
-            times_rose: false,
-            everywhere: Everywhere::default(),
-        };
         Partition {
             stage: Stage::Reading(None),
             durability: Persistence::new(),
             keyspaces: Keyspaces::new(id, &config, &protocols),
             reads: Reads::default(),
             transactions: Transactions::default(),
-            others: Others {
-                replication: Replication::new(id, &config, &protocols),
-                stable_time,
-                failover: Failover::default(),
-                ahead: Default::default(),
-                catch_up: None,
-                readmitted: Vec::new(),
-            },
+            others: Others::new(id, &config, &protocols),
             maintenance: Maintenance::default(),
             peers: Peers::default(),
             cx: Cx::new(id, config, protocols, now),
@@ -135,11 +153,7 @@ impl Partition {
     /// The partition does something else from here on.
     fn enter(&mut self, stage: Stage) {
         self.cx.bounds_the_clock = matches!(stage, Stage::Serving);
-        self.cx.stage = match stage {
-            Stage::Joining(_) => PeerStage::Joining,
-            Stage::Regaining(_) => PeerStage::Recovering,
-            _ => PeerStage::Serving,
-        };
+        self.cx.stage = stage.as_told();
         self.stage = stage;
     }
 
@@ -154,14 +168,22 @@ impl Partition {
             }
         }
         match &self.stage {
-            Stage::Reading(_) => return self.on_message_reading(envelope),
+            Stage::Reading(_) => return self.peers.on_message_reading(&mut self.cx, envelope),
             Stage::Stopped(reason) => {
                 let reason = reason.clone();
-                return self.refuse(&envelope, &reason);
+                return self.cx.refuse(&envelope, &reason);
             }
-            Stage::Closing(_) => return self.refuse(&envelope, SHUTTING_DOWN),
-            Stage::Joining(_) => return self.on_message_joining(envelope),
-            Stage::Regaining(_) => return self.on_message_regaining(envelope),
+            Stage::Closing(_) => return self.cx.refuse(&envelope, SHUTTING_DOWN),
+            Stage::Joining(_) => {
+                if self.joining().is_some_and(|(joining, mut p)| joining.on_message(&mut p, envelope)) {
+                    self.join_when_all_have_answered();
+                }
+                return;
+            }
+            Stage::Regaining(_) => {
+                let Some((regaining, mut p)) = self.regaining() else { return };
+                return regaining.on_message(&mut p, envelope);
+            }
             Stage::Serving if self.others.catch_up.is_some() => return self.on_message_catching_up(envelope),
             Stage::Serving => {}
         }
@@ -276,7 +298,7 @@ impl Partition {
             ),
             Message::Discard { transaction } => self.executor().on_discard(transaction),
             Message::ForgetVote { transaction } => self.executor().on_forget_vote(transaction, time),
-            Message::Repeat { number } => self.on_repeat(from, number),
+            Message::Repeat { number } => self.peering().on_repeat(from, number),
             Message::Repeated { number } => self.others.on_repeated(from, number),
             message => self.dispatch_stream(from, time, message),
         }
@@ -344,15 +366,7 @@ impl Partition {
         };
         let reason = self.cx.word_of_death(&survivor.name);
         self.halt(Halt::Dead(reason));
-        // Another partition may have no link to anybody who knows.
-        let (own, datacenter) = (self.cx.id, self.cx.datacenter);
-        let others =
-            (0..self.cx.config.topology.partitions).map(PartitionId).filter(|partition| *partition != own);
-        for partition in others {
-            let to = Address::Partition { datacenter, partition };
-            let message = Message::Dead { datacenter, received: Position(0), time: LogicalTime::ZERO };
-            self.cx.send_refusal(to, message);
-        }
+        self.cx.tell_siblings_of_death();
     }
 
     /// The link to another core is up: everything asked over an earlier one is asked again.
@@ -402,7 +416,9 @@ impl Partition {
                 sender.on_link_down();
             }
             self.peers.identity.on_link_down(datacenter);
-            self.forget_offer(datacenter);
+            if let Some((regaining, _)) = self.regaining() {
+                regaining.forget_offer(datacenter);
+            }
         }
         if datacenter == self.cx.datacenter {
             self.others.replication.forget_asks(&|from| match from {
@@ -414,6 +430,362 @@ impl Partition {
             self.peers.early.retain(|early| early.from != sessions);
             self.reads.cuts.fail_cuts(&mut self.cx, owns);
         }
+    }
+
+    /// The disk answered.
+    pub fn on_disk(&mut self, now: ensue_types::Now, done: DiskDone) {
+        self.cx.now = now;
+        match self.stage {
+            Stage::Reading(_) => return self.on_disk_reading(done),
+            Stage::Closing(_) => return self.on_disk_closing(done),
+            Stage::Stopped(_) => return,
+            Stage::Joining(_) => return,
+            Stage::Regaining(_) => return self.on_disk_regaining(done),
+            Stage::Serving => {}
+        }
+        match done {
+            DiskDone::Failed { file: Some(file), full: true, .. } => {
+                self.durability.on_no_room(&mut self.cx, file)
+            }
+            DiskDone::Failed { op: "sync", file: Some(file @ FileName::Segment(_)), .. }
+                if !Rule::StopAfterAFailedSync.holds() =>
+            {
+                self.on_log_synced(file);
+            }
+            DiskDone::Failed { op, file, reason, .. } => {
+                let file = file.map(|file| file.to_string()).unwrap_or_default();
+                return self.stop(format!("{op} of {file} failed: {reason}"));
+            }
+            DiskDone::Appended { file: file @ FileName::Segment(_) } => {
+                self.durability.on_log_written(&mut self.cx, &mut self.others, &self.transactions, file)
+            }
+            DiskDone::Appended { file: FileName::Reserve } => self.durability.on_reserve_made(&mut self.cx),
+            DiskDone::Deleted { file: FileName::Reserve } => self.cx.on_reserve_gone(),
+            DiskDone::Synced { file: file @ FileName::Segment(_) } => self.on_log_synced(file),
+            DiskDone::Read { .. } => {
+                self.peering().on_old_entries(done);
+                return self.halt_if_found();
+            }
+            DiskDone::Rewritten { .. } | DiskDone::Replaced { .. } if !self.durability.opening.is_empty() => {
+                self.durability.on_opened(&mut self.cx, &mut self.others);
+            }
+            _ => self.durability.on_checkpoint_disk(&mut self.cx, &mut self.keyspaces, &done),
+        }
+        self.executor().settle();
+        self.finish_catching_up();
+        self.durability.mark_caught_up(&mut self.cx);
+        self.peering().readmit();
+    }
+
+    fn on_log_synced(&mut self, file: FileName) {
+        let synced = self.cx.journal.open().on_synced(file);
+        self.durability.testify(&mut self.cx);
+        self.durability.take_snapshot(&mut self.others, synced);
+        self.executor().on_decisions_synced(synced.0);
+        self.visibility().tell_of_the_dead();
+        self.others.answer_replica_waits(&mut self.cx);
+        self.cx.release();
+        let always = self.cx.config.append_fsync == AppendFsync::Always;
+        if always
+            || self.durability.snapshot.is_some()
+            || self.transactions.has_unsynced_decisions()
+            || self.others.failover.dead.is_untold()
+        {
+            self.durability.begin_sync(&mut self.cx, &mut self.others);
+        }
+    }
+
+    /// Ends a turn: streams and acknowledgements are said, everything logged goes to disk as one append.
+    pub fn on_turn_end(&mut self) {
+        if self.cx.journal.log.is_none() || !matches!(self.stage, Stage::Serving) {
+            return;
+        }
+        self.cx.bound_clock();
+        self.visibility().replicate();
+        self.keyspaces.say_acknowledgements(&mut self.cx, &mut self.others);
+        self.reads.say_times(&mut self.cx, &mut self.others, &mut self.keyspaces);
+        self.durability.continue_checkpoint(&mut self.cx, &mut self.others, &mut self.keyspaces);
+        self.others.stable_time.times.log_times(&mut self.cx);
+        let appended = self.durability.write_log(&mut self.cx);
+        if self.cx.config.append_fsync == AppendFsync::Always
+            || (appended && self.durability.needs_sync_now(&self.cx, &self.others, &self.transactions))
+        {
+            self.durability.begin_sync(&mut self.cx, &mut self.others);
+        }
+        self.others.replication.read_old_entries(&mut self.cx);
+    }
+
+    /// When time alone will have something to do.
+    pub fn next_timer(&self) -> Option<u64> {
+        if matches!(self.stage, Stage::Joining(_)) {
+            return Some(self.peers.identity.next_request_us);
+        }
+        if !matches!(self.stage, Stage::Serving | Stage::Regaining(_)) {
+            return None;
+        }
+        let waits = self.reads.waits.next_give_up(&self.cx);
+        let first = waits.into_iter().fold(self.durability.next_timer_us, u64::min);
+        if matches!(self.stage, Stage::Regaining(_)) {
+            return Some(first.min(self.peers.identity.next_request_us)); // Others are told nothing yet.
+        }
+        let acknowledge = self
+            .others
+            .replication
+            .acknowledgements
+            .all
+            .then_some(self.others.replication.acknowledgements.next_us);
+        Some(acknowledge.into_iter().chain(self.others.stable_time.times.next_due()).fold(first, u64::min))
+    }
+
+    /// What time alone brings.
+    pub fn on_timer(&mut self, now: ensue_types::Now) {
+        self.cx.now = now;
+        if matches!(self.stage, Stage::Joining(_)) && now.monotonic_us >= self.peers.identity.next_request_us
+        {
+            return self.peering().request_introductions();
+        }
+        if let Some((regaining, mut p)) = self.regaining() {
+            regaining.ask_again_what_can_be_had(&mut p);
+        }
+        if !matches!(self.stage, Stage::Serving | Stage::Regaining(_)) {
+            return;
+        }
+        self.executor().give_up_waits();
+        if now.monotonic_us < self.durability.next_timer_us {
+            return; // The rest has its own, slower time.
+        }
+        // A moment that inputs in between do not move: a busy partition needs its syncs most.
+        self.durability.next_timer_us = now.monotonic_us + TIMER_INTERVAL_US;
+        self.durability.look_for_room(&mut self.cx);
+        if matches!(self.stage, Stage::Regaining(_)) {
+            return;
+        }
+        self.durability.sync_in_time(&mut self.cx, &mut self.others);
+        self.peering().ask_the_unsure();
+        // What was synced before it began to wait for that is told of no other way.
+        let synced = self.cx.journal.log.as_ref().map_or(Lsn(0), |log| log.synced());
+        self.executor().on_decisions_synced(synced.0);
+        self.visibility().tell_of_the_dead();
+        self.maintenance.collect(&mut self.cx, &mut self.others, &mut self.keyspaces);
+        self.visibility().look_after_branches();
+        self.keyspaces.sweep_marks(&self.cx);
+        self.keyspaces.contexts.forget_unused_contexts(&self.cx);
+        self.reads.snapshots.forget_old_reads(&self.cx);
+        self.reads.cuts.forget_old_cuts(&self.cx);
+        self.visibility().resume_paused();
+        self.others.move_stream_floor(&mut self.cx);
+        self.durability.begin_checkpoint_in_time(
+            &mut self.cx,
+            &mut self.others,
+            &mut self.keyspaces,
+            &self.transactions,
+            &self.peers,
+        );
+    }
+
+    /// The partition cannot go on: it says why, and answers with an error from now on. Nothing that rested on
+    /// unwritten records leaves (trap 55).
+    fn stop(&mut self, reason: String) {
+        let held = self.cx.outbox.clear();
+        self.cx.disk_ops.clear();
+        self.cx.trace(Trace::PartitionStopped { partition: self.cx.id, reason: reason.clone() });
+        self.enter(Stage::Stopped(reason));
+        held.into_iter().for_each(|envelope| self.cx.disavow(envelope));
+        self.take_early();
+    }
+
+    /// Everything is synced and the superblock says so.
+    pub fn shut_down(&mut self) {
+        match self.stage {
+            // One that is catching up must catch up again: its stop is not a clean one.
+            Stage::Serving if self.durability.opening.is_empty() && !self.others.is_catching_up() => {
+                let closing = Closing::begin(&mut self.cx, &mut self.durability);
+                self.enter(Stage::Closing(closing));
+            }
+            Stage::Serving | Stage::Reading(_) | Stage::Joining(_) | Stage::Regaining(_) => {
+                self.enter(Stage::Stopped(SHUTTING_DOWN.to_owned()));
+            }
+            Stage::Closing(_) | Stage::Stopped(_) => {}
+        }
+    }
+
+    fn on_disk_regaining(&mut self, done: DiskDone) {
+        let Some((regaining, mut p)) = self.regaining() else { return };
+        match regaining.on_disk(&mut p, done) {
+            Regain::GoesOn => self.halt_if_found(),
+            Regain::Done { without, records, open } => self.serve(records, open, Some(without)),
+            Regain::Failed(reason) => self.stop(reason),
+        }
+    }
+
+    fn on_disk_closing(&mut self, done: DiskDone) {
+        let Stage::Closing(closing) = &mut self.stage else { return };
+        match closing.on_disk(&mut self.cx, &mut self.durability, done) {
+            Close::GoesOn => {}
+            Close::Done => self.enter(Stage::Stopped(SHUTTING_DOWN.to_owned())),
+            Close::Failed(reason) => self.stop(reason),
+        }
+    }
+
+    /// Whether nothing more comes of this partition.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.stage, Stage::Stopped(_))
+    }
+
+    /// Begins to read the disk.
+    pub fn start(&mut self) {
+        let reading = Reading::new(&self.cx, &self.others);
+        self.enter(Stage::Reading(Some(Box::new(reading))));
+        self.read_on();
+    }
+
+    fn on_disk_reading(&mut self, done: DiskDone) {
+        let Some((reading, _)) = self.reading() else { return };
+        match reading.on_disk(done) {
+            Ok(()) => self.read_on(),
+            Err(reason) => self.stop(reason),
+        }
+    }
+
+    fn read_on(&mut self) {
+        let Some((reading, mut p)) = self.reading() else { return };
+        match reading.read_on(&mut p) {
+            Ok(None) => {}
+            Ok(Some(finish)) => self.on_log_read(finish),
+            Err(reason) => self.stop(reason),
+        }
+    }
+
+    /// Everything was read: goes on, or asks the others for what may be missing.
+    fn on_log_read(&mut self, finish: Finish) {
+        let Stage::Reading(reading) = &mut self.stage else { return };
+        let Some(reading) = reading.take() else { return };
+        match reading.finish(&mut self.peering(), finish) {
+            LogRead::Unadmitted { records, open } => self.begin_to_join(records, open),
+            LogRead::Torn { without, records, open } => self.begin_to_regain(without, records, open),
+            LogRead::Whole { records, open } => self.serve(records, open, None),
+        }
+    }
+
+    /// The log was read, and the superblock says that nobody has admitted this directory yet.
+    fn begin_to_join(&mut self, records: u64, open: Open) {
+        self.cx.trace(Trace::Joining { partition: self.cx.id });
+        self.enter(Stage::Joining(Box::new(Joining::new(records, open))));
+        self.peering().request_introductions();
+        self.take_early();
+        self.join_when_all_have_answered();
+    }
+
+    fn join_when_all_have_answered(&mut self) {
+        let Some((joining, mut p)) = self.joining() else { return };
+        match joining.look_at_answers(&mut p) {
+            Some(Join::AsFirst) => self.serve_as_first(),
+            Some(Join::Again(directory, answers)) => {
+                let (without, records, open) = joining.rejoin(&mut p, directory, &answers);
+                self.begin_to_regain(without, records, open);
+            }
+            None => {}
+        }
+    }
+
+    /// Nobody knows an earlier directory.
+    fn serve_as_first(&mut self) {
+        let Some((joining, _)) = self.joining() else { return };
+        let (records, open, answers) = joining.take();
+        self.serve(records, open, None);
+        for (datacenter, introduction) in &answers {
+            self.peering().on_introduce(*datacenter, introduction);
+            self.halt_if_found();
+        }
+    }
+
+    /// The log was read, and may have lost its end.
+    fn begin_to_regain(&mut self, without: u16, records: u64, open: Open) {
+        self.cx.trace(Trace::TailLost { partition: self.cx.id });
+        let is_old_copy = self.durability.is_marked_short(&self.cx);
+        let regaining = Regaining::new(without, records, open, is_old_copy);
+        self.enter(Stage::Regaining(Box::new(regaining)));
+        if let Some((regaining, mut p)) = self.regaining() {
+            regaining.begin(&mut p);
+        }
+        self.take_early();
+    }
+
+    /// The log holds all that can be had: takes up what is open, and serves; after a loss, when it has caught up.
+    fn serve(&mut self, records: u64, mut open: Open, after_loss: Option<u16>) {
+        self.durability.open_log(&mut self.cx, self.peers.identity.own, after_loss.is_some());
+        self.keyspaces.forget_past(&mut self.cx);
+        self.keyspaces.branching.branches_live_on(&self.cx);
+        self.cx.release();
+        self.enter(Stage::Serving);
+        self.peers.identity.opened_at = self.cx.position;
+        // Nothing may be logged after what was read, so its end is what they wait for.
+        let end = self.cx.journal.log_end();
+        for (operation, name) in std::mem::take(&mut open.executed) {
+            self.transactions.report_when_synced(operation, name, end);
+        }
+        if let Some(without) = after_loss {
+            self.others.begin_to_catch_up(&mut self.cx, without, records, &mut open);
+        } else {
+            self.cx.trace(Trace::PartitionReady { partition: self.cx.id, records });
+        }
+        self.visibility().take_up(open);
+        self.visibility().settle_again();
+        let others: Vec<DatacenterId> = self.others.replication.receivers.keys().copied().collect();
+        for datacenter in others {
+            self.peering().greet(datacenter);
+        }
+        self.executor().settle();
+        self.take_early();
+        self.finish_catching_up();
+    }
+
+    /// Begins to serve, or to refuse: what came early is taken now.
+    fn take_early(&mut self) {
+        for envelope in std::mem::take(&mut self.peers.early).waiting {
+            self.on_message(self.cx.now, envelope);
+        }
+    }
+
+    fn on_message_catching_up(&mut self, envelope: Envelope) {
+        // A slice is read for a session too.
+        let session = matches!(envelope.from, Address::Core { .. });
+        let session = session || matches!(envelope.message, Message::ReadSlice { .. });
+        if session && !is_about_dependencies(&envelope.message) {
+            return self.cx.refuse_without_tail(&envelope, &[]);
+        }
+        if let Some(envelope) = self.others.keep_told(&self.cx, envelope) {
+            self.take(envelope);
+        }
+        self.finish_catching_up();
+    }
+
+    /// Goes on with local transactions when all that is known to come has come, and serves when it is applied.
+    ///
+    /// The first does not wait for the second: a replicated transaction may wait for a part that its origin lost and
+    /// executes again only when it has caught up itself, with us.
+    fn finish_catching_up(&mut self) {
+        if !matches!(self.stage, Stage::Serving) {
+            return;
+        }
+        if !self.others.is_catching_up() || self.others.awaits_words() {
+            return;
+        }
+        if self.others.may_place_local_parts() {
+            self.executor().take_up_local_parts();
+        }
+        let Some((catch_up, records)) = self.others.caught_up() else { return };
+        if !self.peers.knows_what_was_stable(&self.others, catch_up) {
+            return;
+        }
+        self.others.catch_up = None;
+        self.keyspaces.forget_past(&mut self.cx);
+        // What was taken back was logged before the others' time was known again.
+        self.others.stable_time.times.logged = None;
+        self.others.stable_time.times.log_times(&mut self.cx);
+        self.durability.caught_up = Some(Lsn(self.cx.journal.log_end()));
+        self.durability.mark_caught_up(&mut self.cx);
+        self.cx.trace(Trace::PartitionReady { partition: self.cx.id, records });
     }
 }
 

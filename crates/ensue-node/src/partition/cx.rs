@@ -10,6 +10,7 @@ pub(in crate::partition) mod admission;
 pub(in crate::partition) mod commands;
 pub(in crate::partition) mod disk;
 pub(in crate::partition) mod listing;
+pub(in crate::partition) mod refusals;
 pub(in crate::partition) mod words;
 
 use crate::config::NodeConfig;

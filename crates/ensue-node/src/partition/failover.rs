@@ -6,10 +6,16 @@ pub(in crate::partition) mod issued;
 
 use dead::Dead;
 use discarded::Discarded;
+use ensue_types::DatacenterId;
 
 /// Datacenters that failed permanently, and what was discarded with them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Failover {
     pub(in crate::partition) dead: Dead,
     pub(in crate::partition) discarded: Discarded,
+}
+
+/// Whether the operator gave a datacenter up.
+pub(in crate::partition) fn is_given_up(without: u16, datacenter: DatacenterId) -> bool {
+    datacenter.0 < 16 && without >> datacenter.0 & 1 == 1
 }

@@ -7,14 +7,17 @@ pub(in crate::partition) mod failed;
 pub(in crate::partition) mod replicas;
 pub(in crate::partition) mod times;
 
-use crate::partition::cx::Cx;
+use crate::config::NodeConfig;
+use crate::partition::cx::{Cx, Protocols};
 use crate::partition::failover::Failover;
 use crate::partition::replication::Replication;
 use crate::partition::replication::sender::Sender;
 use crate::partition::stable_time::StableTime;
+use crate::partition::stable_time::everywhere::Everywhere;
+use crate::partition::stable_time::times::Times;
 use ahead::Ahead;
 use catch_up::CatchUp;
-use ensue_types::{DatacenterId, KeyspaceId, Opaque, OperationId, Rule, Source};
+use ensue_types::{DatacenterId, KeyspaceId, Opaque, OperationId, PartitionId, Rule, Source};
 
 /// The other datacenters: their streams, their time, and which of them failed.
 #[derive(Clone, Debug)]
@@ -31,6 +34,19 @@ pub(crate) struct Others {
 }
 
 impl Others {
+    pub(in crate::partition) fn new(id: PartitionId, config: &NodeConfig, protocols: &Protocols) -> Others {
+        let stable_time =
+            StableTime { times: Times::new(protocols), times_rose: false, everywhere: Everywhere::default() };
+        Others {
+            replication: Replication::new(id, config, protocols),
+            stable_time,
+            failover: Failover::default(),
+            ahead: Default::default(),
+            catch_up: None,
+            readmitted: Vec::new(),
+        }
+    }
+
     /// Makes what was read the past of a context.
     pub(crate) fn observe_into(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Opaque, sources: &[Source]) {
         let protocol = cx.protocol(keyspace);

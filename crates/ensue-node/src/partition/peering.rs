@@ -2,6 +2,7 @@
 
 pub(in crate::partition) mod introductions;
 pub(in crate::partition) mod old_entries;
+pub(in crate::partition) mod siblings;
 pub(in crate::partition) mod streams;
 
 use crate::partition::cx::Cx;

@@ -6,11 +6,23 @@ pub(in crate::partition) mod lost_directory;
 
 use crate::partition::cx::Cx;
 use crate::partition::others::Others;
-use crate::partition::persistence::Halt;
 use early::Early;
 use ensue_types::{DatacenterId, Position};
 use identity::Identity;
 use std::collections::BTreeMap;
+
+/// Why a partition cannot go on.
+#[derive(Clone, Debug)]
+pub(in crate::partition) enum Halt {
+    Stopped(String),
+    /// The end of the own log was lost though it was taken for whole, as when a file system is mounted again after an
+    /// error: the next start recovers it from the other datacenters.
+    Short(String),
+    /// The directory is not the datacenter's newest, and was written to: it must not be served by a next start either.
+    Forked(String),
+    /// The others go on without this datacenter: what it would write from here on nobody would take.
+    Dead(String),
+}
 
 /// What is known of the same partition in the other datacenters, and what of their words is not taken.
 #[derive(Clone, Debug, Default)]

@@ -7,43 +7,29 @@ pub(in crate::partition) mod checkpoint;
 pub(in crate::partition) mod space;
 
 use crate::config::AppendFsync;
-use crate::partition::Partition;
 use crate::partition::cx::Cx;
 use crate::partition::journal::Journal;
 use crate::partition::others::Others;
+use crate::partition::peers::Halt;
 use crate::partition::transactions::Transactions;
-use crate::trace::Trace;
 use ensue_store::checkpoint::CheckpointWriter;
-use ensue_store::disk::{DiskDone, DiskOp, FileName};
+use ensue_store::disk::{DiskOp, FileName};
 use ensue_store::log::Lsn;
-use ensue_store::superblock::Superblock;
+use ensue_store::superblock::{FORMAT, Superblock};
 use ensue_store::witness;
-use ensue_types::{DatacenterId, Incarnation, Position, Rule};
+use ensue_types::{DatacenterId, DirectoryId, Incarnation, Position, Rule};
 use std::collections::VecDeque;
 
 const EVERY_SECOND_US: u64 = 1_000_000;
 /// How often time alone is given a chance to do something.
-const TIMER_INTERVAL_US: u64 = 50_000;
+pub(in crate::partition) const TIMER_INTERVAL_US: u64 = 50_000;
 
 /// What was true of the log when a sync began.
 #[derive(Clone, Debug)]
-struct SyncSnapshot {
+pub(in crate::partition) struct SyncSnapshot {
     end: Lsn,
     applied: Vec<(DatacenterId, Incarnation, Position)>,
     received: Vec<(DatacenterId, Position)>,
-}
-
-/// Why a partition cannot go on.
-#[derive(Clone, Debug)]
-pub(in crate::partition) enum Halt {
-    Stopped(String),
-    /// The end of the own log was lost though it was taken for whole, as when a file system is mounted again after an
-    /// error: the next start recovers it from the other datacenters.
-    Short(String),
-    /// The directory is not the datacenter's newest, and was written to: it must not be served by a next start either.
-    Forked(String),
-    /// The others go on without this datacenter: what it would write from here on nobody would take.
-    Dead(String),
 }
 
 /// The log and everything that follows it.
@@ -52,9 +38,9 @@ pub(crate) struct Persistence {
     pub(super) superblock: Option<Superblock>,
     pub(super) writer: Option<(CheckpointWriter, crate::partition::persistence::checkpoint::Walk)>,
     pub(super) checkpointed_end: Lsn,
-    snapshot: Option<SyncSnapshot>,
+    pub(in crate::partition) snapshot: Option<SyncSnapshot>,
     next_sync_us: u64,
-    next_timer_us: u64,
+    pub(in crate::partition) next_timer_us: u64,
     /// What must be carried out before anything is appended or synced, one after the other.
     pub(super) opening: VecDeque<DiskOp>,
     /// After a lost tail all has been caught up with: the superblock says so when the log has been written up to here.
@@ -111,7 +97,12 @@ impl Persistence {
         }
     }
 
-    fn needs_sync_now(&self, cx: &Cx, others: &Others, transactions: &Transactions) -> bool {
+    pub(in crate::partition) fn needs_sync_now(
+        &self,
+        cx: &Cx,
+        others: &Others,
+        transactions: &Transactions,
+    ) -> bool {
         let synced = cx.journal.log.as_ref().map_or(Lsn(0), |log| log.synced());
         let walked =
             self.writer.as_ref().is_some_and(|(_, walk)| walk.done && !walk.finished && synced < walk.end);
@@ -150,7 +141,7 @@ impl Persistence {
     }
 
     /// What the snapshot holds is durable, if the log is synced up to its end.
-    fn take_snapshot(&mut self, others: &mut Others, synced: Lsn) {
+    pub(in crate::partition) fn take_snapshot(&mut self, others: &mut Others, synced: Lsn) {
         let Some(snapshot) = self.snapshot.take_if(|snapshot| snapshot.end <= synced) else {
             return;
         };
@@ -164,7 +155,7 @@ impl Persistence {
     }
 
     /// The periodic sync of `everysec` and `no`.
-    fn sync_in_time(&mut self, cx: &mut Cx, others: &mut Others) {
+    pub(in crate::partition) fn sync_in_time(&mut self, cx: &mut Cx, others: &mut Others) {
         let interval = match cx.config.append_fsync {
             AppendFsync::Always => return,
             AppendFsync::EverySecond => EVERY_SECOND_US,
@@ -176,7 +167,7 @@ impl Persistence {
         }
     }
 
-    fn on_log_written(
+    pub(in crate::partition) fn on_log_written(
         &mut self,
         cx: &mut Cx,
         others: &mut Others,
@@ -195,7 +186,7 @@ impl Persistence {
     }
 
     /// The next thing that had to be on disk before the log goes on is there.
-    fn on_opened(&mut self, cx: &mut Cx, others: &mut Others) {
+    pub(in crate::partition) fn on_opened(&mut self, cx: &mut Cx, others: &mut Others) {
         let opened = self.opening.pop_front();
         self.has_witness |= matches!(opened, Some(DiskOp::Replace { file: FileName::Witness, .. }));
         match self.opening.front() {
@@ -222,168 +213,32 @@ impl Persistence {
     }
 }
 
-impl Partition {
-    /// Ends a turn: streams and acknowledgements are said, everything logged goes to disk as one append.
-    pub fn on_turn_end(&mut self) {
-        if self.cx.journal.log.is_none()
-            || !matches!(self.stage, crate::partition::recovery::recover::Stage::Serving)
-        {
-            return;
+impl Persistence {
+    /// The log goes on: what must be on disk before.
+    pub(in crate::partition) fn open_log(
+        &mut self,
+        cx: &mut Cx,
+        directory: DirectoryId,
+        is_after_loss: bool,
+    ) {
+        let always = cx.config.append_fsync == AppendFsync::Always;
+        let (boot_id, incarnation) = (cx.config.boot_id, cx.incarnation);
+        self.make_witness(&cx.journal);
+        // One that a power failure has torn says again what is known.
+        self.testify(cx);
+        if let Some(mut superblock) = self.superblock.take() {
+            superblock.incarnation = incarnation;
+            superblock.not_admitted = false;
+            superblock.directory = directory;
+            superblock.witnessed |= superblock.format == FORMAT;
+            // Until it has caught up, another start must catch up too.
+            let marked = match is_after_loss {
+                true => superblock.replace(),
+                false => superblock.mark_running(boot_id, always),
+            };
+            self.opening.push_back(marked);
+            cx.disk_ops.extend(self.opening.front().cloned());
+            self.superblock = Some(superblock);
         }
-        self.cx.bound_clock();
-        self.visibility().replicate();
-        self.keyspaces.say_acknowledgements(&mut self.cx, &mut self.others);
-        self.reads.say_times(&mut self.cx, &mut self.others, &mut self.keyspaces);
-        self.durability.continue_checkpoint(&mut self.cx, &mut self.others, &mut self.keyspaces);
-        self.others.stable_time.times.log_times(&mut self.cx);
-        let appended = self.durability.write_log(&mut self.cx);
-        if self.cx.config.append_fsync == AppendFsync::Always
-            || (appended && self.durability.needs_sync_now(&self.cx, &self.others, &self.transactions))
-        {
-            self.durability.begin_sync(&mut self.cx, &mut self.others);
-        }
-        self.others.replication.read_old_entries(&mut self.cx);
-    }
-
-    /// The disk answered.
-    pub fn on_disk(&mut self, now: ensue_types::Now, done: DiskDone) {
-        self.cx.now = now;
-        match self.stage {
-            crate::partition::recovery::recover::Stage::Reading(_) => return self.on_recovery_disk(done),
-            crate::partition::recovery::recover::Stage::Closing(_) => return self.on_closing_disk(done),
-            crate::partition::recovery::recover::Stage::Stopped(_) => return,
-            crate::partition::recovery::recover::Stage::Joining(_) => return,
-            crate::partition::recovery::recover::Stage::Regaining(_) => return self.on_disk_regaining(done),
-            crate::partition::recovery::recover::Stage::Serving => {}
-        }
-        match done {
-            DiskDone::Failed { file: Some(file), full: true, .. } => {
-                self.durability.on_no_room(&mut self.cx, file)
-            }
-            DiskDone::Failed { op: "sync", file: Some(file @ FileName::Segment(_)), .. }
-                if !Rule::StopAfterAFailedSync.holds() =>
-            {
-                self.on_log_synced(file);
-            }
-            DiskDone::Failed { op, file, reason, .. } => {
-                let file = file.map(|file| file.to_string()).unwrap_or_default();
-                return self.stop(format!("{op} of {file} failed: {reason}"));
-            }
-            DiskDone::Appended { file: file @ FileName::Segment(_) } => {
-                self.durability.on_log_written(&mut self.cx, &mut self.others, &self.transactions, file)
-            }
-            DiskDone::Appended { file: FileName::Reserve } => self.durability.on_reserve_made(&mut self.cx),
-            DiskDone::Deleted { file: FileName::Reserve } => self.cx.on_reserve_gone(),
-            DiskDone::Synced { file: file @ FileName::Segment(_) } => self.on_log_synced(file),
-            DiskDone::Read { .. } => {
-                self.peering().on_old_entries(done);
-                return self.halt_if_found();
-            }
-            DiskDone::Rewritten { .. } | DiskDone::Replaced { .. } if !self.durability.opening.is_empty() => {
-                self.durability.on_opened(&mut self.cx, &mut self.others);
-            }
-            _ => self.durability.on_checkpoint_disk(&mut self.cx, &mut self.keyspaces, &done),
-        }
-        self.executor().settle();
-        self.finish_catching_up();
-        self.durability.mark_caught_up(&mut self.cx);
-        self.peering().readmit();
-    }
-
-    fn on_log_synced(&mut self, file: FileName) {
-        let synced = self.cx.journal.open().on_synced(file);
-        self.durability.testify(&mut self.cx);
-        self.durability.take_snapshot(&mut self.others, synced);
-        self.executor().on_decisions_synced(synced.0);
-        self.visibility().tell_of_the_dead();
-        self.others.answer_replica_waits(&mut self.cx);
-        self.cx.release();
-        let always = self.cx.config.append_fsync == AppendFsync::Always;
-        if always
-            || self.durability.snapshot.is_some()
-            || self.transactions.has_unsynced_decisions()
-            || self.others.failover.dead.is_untold()
-        {
-            self.durability.begin_sync(&mut self.cx, &mut self.others);
-        }
-    }
-
-    /// The partition cannot go on: it says why, and answers with an error from now on. Nothing that rested on
-    /// unwritten records leaves (trap 55).
-    pub(super) fn stop(&mut self, reason: String) {
-        let held = self.cx.outbox.clear();
-        self.cx.disk_ops.clear();
-        self.cx.trace(Trace::PartitionStopped { partition: self.cx.id, reason: reason.clone() });
-        self.enter(super::Stage::Stopped(reason));
-        held.into_iter().for_each(|envelope| self.cx.disavow(envelope));
-        self.take_early();
-    }
-
-    /// When time alone will have something to do.
-    pub fn next_timer(&self) -> Option<u64> {
-        if matches!(self.stage, crate::partition::recovery::recover::Stage::Joining(_)) {
-            return Some(self.peers.identity.next_request_us);
-        }
-        if !matches!(
-            self.stage,
-            crate::partition::recovery::recover::Stage::Serving
-                | crate::partition::recovery::recover::Stage::Regaining(_)
-        ) {
-            return None;
-        }
-        let waits = self.reads.waits.next_give_up(&self.cx);
-        let first = waits.into_iter().fold(self.durability.next_timer_us, u64::min);
-        if matches!(self.stage, crate::partition::recovery::recover::Stage::Regaining(_)) {
-            return Some(first.min(self.peers.identity.next_request_us)); // Others are told nothing yet.
-        }
-        let acknowledge = self
-            .others
-            .replication
-            .acknowledgements
-            .all
-            .then_some(self.others.replication.acknowledgements.next_us);
-        Some(acknowledge.into_iter().chain(self.others.stable_time.times.next_due()).fold(first, u64::min))
-    }
-
-    /// What time alone brings.
-    pub fn on_timer(&mut self, now: ensue_types::Now) {
-        self.cx.now = now;
-        if matches!(self.stage, crate::partition::recovery::recover::Stage::Joining(_))
-            && now.monotonic_us >= self.peers.identity.next_request_us
-        {
-            return self.request_introductions();
-        }
-        self.ask_again_what_can_be_had();
-        if !matches!(
-            self.stage,
-            crate::partition::recovery::recover::Stage::Serving
-                | crate::partition::recovery::recover::Stage::Regaining(_)
-        ) {
-            return;
-        }
-        self.executor().give_up_waits();
-        if now.monotonic_us < self.durability.next_timer_us {
-            return; // The rest has its own, slower time.
-        }
-        // A moment that inputs in between do not move: a busy partition needs its syncs most.
-        self.durability.next_timer_us = now.monotonic_us + TIMER_INTERVAL_US;
-        self.durability.look_for_room(&mut self.cx);
-        if matches!(self.stage, crate::partition::recovery::recover::Stage::Regaining(_)) {
-            return;
-        }
-        self.durability.sync_in_time(&mut self.cx, &mut self.others);
-        self.peering().ask_the_unsure();
-        // What was synced before it began to wait for that is told of no other way.
-        let synced = self.cx.journal.log.as_ref().map_or(Lsn(0), |log| log.synced());
-        self.executor().on_decisions_synced(synced.0);
-        self.visibility().tell_of_the_dead();
-        self.maintenance.collect(&mut self.cx, &mut self.others, &mut self.keyspaces);
-        self.visibility().look_after_branches();
-        self.keyspaces.sweep_marks(&self.cx);
-        self.keyspaces.contexts.forget_unused_contexts(&self.cx);
-        self.reads.snapshots.forget_old_reads(&self.cx);
-        self.reads.cuts.forget_old_cuts(&self.cx);
-        self.visibility().resume_paused();
-        self.begin_checkpoint_in_time();
     }
 }

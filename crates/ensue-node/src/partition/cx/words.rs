@@ -2,7 +2,7 @@
 
 use super::{Cx, coordinator_of};
 use bytes::Bytes;
-use ensue_types::{DatacenterId, Opaque, OperationId, PartitionId, Position, Rule};
+use ensue_types::{DatacenterId, LogicalTime, Opaque, OperationId, PartitionId, Position, Rule};
 use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
 
@@ -70,6 +70,18 @@ impl Cx {
             for chunk in operations.chunks(OPERATIONS_A_MESSAGE) {
                 self.send_local(coordinator, Message::PartsSynced { operations: chunk.to_vec() });
             }
+        }
+    }
+
+    /// Another partition of this datacenter may have no link to anybody who knows.
+    pub(in crate::partition) fn tell_siblings_of_death(&mut self) {
+        let (own, datacenter) = (self.id, self.datacenter);
+        let others =
+            (0..self.config.topology.partitions).map(PartitionId).filter(|partition| *partition != own);
+        for partition in others {
+            let to = Address::Partition { datacenter, partition };
+            let message = Message::Dead { datacenter, received: Position(0), time: LogicalTime::ZERO };
+            self.send_refusal(to, message);
         }
     }
 }

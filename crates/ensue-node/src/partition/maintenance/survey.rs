@@ -1,18 +1,34 @@
 //! Figures of a partition, for `INFO` and `ensue status`: summed over partitions by name.
 
-use crate::partition::Partition;
-use crate::partition::recovery::recover::Stage;
+use super::Maintenance;
+use crate::partition::cx::Cx;
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::others::Others;
+use crate::partition::peers::Peers;
+use crate::partition::reads::Reads;
+use crate::partition::transactions::Transactions;
 
-impl Partition {
+/// All that has figures.
+pub(in crate::partition) struct Survey<'a> {
+    pub(in crate::partition) cx: &'a mut Cx,
+    pub(in crate::partition) others: &'a Others,
+    pub(in crate::partition) keyspaces: &'a Keyspaces,
+    pub(in crate::partition) reads: &'a Reads,
+    pub(in crate::partition) transactions: &'a Transactions,
+    pub(in crate::partition) maintenance: &'a Maintenance,
+    pub(in crate::partition) peers: &'a Peers,
+}
+
+impl Survey<'_> {
     /// The figures, by name; all can be added up over partitions.
-    pub(crate) fn survey(&mut self) -> Vec<(String, i64)> {
+    pub(in crate::partition) fn figures(&mut self, is_serving: bool) -> Vec<(String, i64)> {
         let mut figures: Vec<(String, i64)> = Vec::new();
         let mut add = |name: &str, value: u64| figures.push((name.to_owned(), value as i64));
         add("memory_bytes", self.keyspaces.memory_bytes());
         add("backlog_bytes", self.cx.journal.backlog_bytes());
         add("log_bytes", self.cx.journal.log_bytes());
         add("waiting_entries", self.others.replication.intake.len() as u64);
-        self.others.replication.overdue(&self.cx).into_iter().for_each(|(name, entries)| add(&name, entries));
+        self.others.replication.overdue(self.cx).into_iter().for_each(|(name, entries)| add(&name, entries));
         add("open_dependency_checks", self.others.replication.intake.open_checks() as u64);
         add("dependency_waits", self.others.replication.intake.waited());
         add("transactions", self.transactions.len() as u64);
@@ -33,7 +49,7 @@ impl Partition {
         add("dependency_bytes", self.keyspaces.rows.iter().map(|rows| rows.dependency_bytes()).sum());
         add("waiting_rows", self.keyspaces.order.len() as u64);
         add("cells", self.keyspaces.rows.iter().map(|rows| rows.cells()).sum());
-        add("stopped", u64::from(!matches!(self.stage, Stage::Serving)));
+        add("stopped", u64::from(!is_serving));
         add("disk_full", u64::from(self.cx.is_out_of_room()));
         add("catching_up", u64::from(self.others.is_catching_up()));
         add("lost_tails", self.others.replication.applied.sets().map(|(_, set)| set.lost.len() as u64).sum());
@@ -61,7 +77,7 @@ impl Partition {
             add("unlisted_conflicts", self.keyspaces.conflict_log.forgotten());
         }
         add("discarded", self.others.failover.discarded.len() as u64);
-        let counts = self.keyspaces.count_rows(&mut self.cx);
+        let counts = self.keyspaces.count_rows(self.cx);
         add("tombstones", counts.tombstones);
         if self.cx.protocols.iter().any(|protocol| protocol.needs().siblings) {
             add("conflicting_values", counts.conflicting);
@@ -70,8 +86,8 @@ impl Partition {
             add(&format!("keys_{}", shown.keyspace.0), shown.keys);
             add(&format!("expires_{}", shown.keyspace.0), shown.expires);
         }
-        self.others.survey_clocks(&self.cx, &mut add);
-        self.peers.survey_peers(&self.cx, &self.others, &mut add);
+        self.others.survey_clocks(self.cx, &mut add);
+        self.peers.survey_peers(self.cx, self.others, &mut add);
         figures
     }
 }

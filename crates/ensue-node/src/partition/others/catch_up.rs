@@ -9,14 +9,9 @@
 //! read has come.
 
 use super::Others;
-use crate::partition::Partition;
 use crate::partition::cx::Cx;
+use crate::partition::failover::is_given_up;
 use crate::partition::journal::open::Open;
-use crate::partition::recovery::joining::Joining;
-use crate::partition::recovery::recover::Stage;
-use crate::partition::recovery::regain::{is_about_dependencies, is_given_up};
-use crate::trace::Trace;
-use ensue_store::log::Lsn;
 use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Rule};
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,6 +113,46 @@ impl Others {
         }
     }
 
+    /// Whether somebody has not said yet what is missing.
+    pub(in crate::partition) fn awaits_words(&self) -> bool {
+        let open = |catch_up: &CatchUp| !catch_up.unheard.is_empty() || !catch_up.silent.is_empty();
+        self.catch_up.as_ref().is_some_and(open)
+    }
+
+    /// Whether all that local transactions would read has come, and they have not been taken up.
+    pub(in crate::partition) fn may_place_local_parts(&self) -> bool {
+        let received = |(datacenter, end): (&DatacenterId, &Position)| {
+            self.replication.receivers.get(datacenter).is_none_or(|receiver| receiver.received() >= *end)
+        };
+        self.catch_up.as_ref().is_some_and(|catch_up| !catch_up.placed && catch_up.ends.iter().all(received))
+    }
+
+    /// How many records were read, if all that was missing is applied.
+    pub(in crate::partition) fn caught_up(&self) -> Option<(&CatchUp, u64)> {
+        let applied = |(datacenter, end): (&DatacenterId, &Position)| {
+            self.replication.applied.set(*datacenter).map(|set| set.watermark).unwrap_or_default() >= *end
+        };
+        let catch_up = self.catch_up.as_ref()?;
+        (catch_up.placed && catch_up.ends.iter().all(applied)).then_some((catch_up, catch_up.records))
+    }
+
+    /// What a coordinator of this datacenter says of a local transaction before it can be taken up is kept.
+    pub(in crate::partition) fn keep_told(&mut self, cx: &Cx, envelope: Envelope) -> Option<Envelope> {
+        let of_local = match &envelope.message {
+            Message::Prepare { transaction, .. } | Message::Commit { transaction, .. } => {
+                transaction.datacenter == cx.datacenter
+            }
+            _ => false,
+        };
+        match &mut self.catch_up {
+            Some(catch_up) if of_local && !catch_up.placed => {
+                catch_up.told.push(envelope.message);
+                None
+            }
+            _ => Some(envelope),
+        }
+    }
+
     /// Their coordinator needs nothing more of these: what it said before is not executed again.
     pub(crate) fn forget_told(&mut self, operations: &[OperationId]) {
         let Some(catch_up) = &mut self.catch_up else { return };
@@ -138,83 +173,5 @@ impl Others {
             }
             _ => true,
         });
-    }
-}
-
-impl Partition {
-    pub(in crate::partition) fn on_message_catching_up(&mut self, envelope: Envelope) {
-        // A slice is read for a session too.
-        let session = matches!(envelope.from, Address::Core { .. });
-        let session = session || matches!(envelope.message, Message::ReadSlice { .. });
-        if session && !is_about_dependencies(&envelope.message) {
-            return self.refuse_for_now(&envelope);
-        }
-        let of_local = match &envelope.message {
-            Message::Prepare { transaction, .. } | Message::Commit { transaction, .. } => {
-                transaction.datacenter == self.cx.datacenter
-            }
-            _ => false,
-        };
-        match &mut self.others.catch_up {
-            Some(catch_up) if of_local && !catch_up.placed => catch_up.told.push(envelope.message),
-            _ => self.take(envelope),
-        }
-        self.finish_catching_up();
-    }
-
-    /// Goes on with local transactions when all that is known to come has come, and serves when it is applied.
-    ///
-    /// The first does not wait for the second: a replicated transaction may wait for a part that its origin lost and
-    /// executes again only when it has caught up itself, with us.
-    pub(in crate::partition) fn finish_catching_up(&mut self) {
-        if !matches!(self.stage, Stage::Serving) {
-            return;
-        }
-        let Some(catch_up) = &self.others.catch_up else { return };
-        if !catch_up.unheard.is_empty() || !catch_up.silent.is_empty() {
-            return;
-        }
-        let received = |(datacenter, end): (&DatacenterId, &Position)| {
-            self.others
-                .replication
-                .receivers
-                .get(datacenter)
-                .is_none_or(|receiver| receiver.received() >= *end)
-        };
-        if !catch_up.placed && catch_up.ends.iter().all(received) {
-            self.executor().take_up_local_parts();
-        }
-        let Some(catch_up) = &self.others.catch_up else { return };
-        let applied = |(datacenter, end): (&DatacenterId, &Position)| {
-            self.others.replication.applied.set(*datacenter).map(|set| set.watermark).unwrap_or_default()
-                >= *end
-        };
-        if !catch_up.placed
-            || !catch_up.ends.iter().all(applied)
-            || !self.peers.knows_what_was_stable(&self.others, catch_up)
-        {
-            return;
-        }
-        let records = catch_up.records;
-        self.others.catch_up = None;
-        self.keyspaces.forget_past(&mut self.cx);
-        // What was taken back was logged before the others' time was known again.
-        self.others.stable_time.times.logged = None;
-        self.others.stable_time.times.log_times(&mut self.cx);
-        self.durability.caught_up = Some(Lsn(self.cx.journal.log_end()));
-        self.durability.mark_caught_up(&mut self.cx);
-        self.cx.trace(Trace::PartitionReady { partition: self.cx.id, records });
-    }
-}
-
-impl Others {
-    /// The datacenters that have not answered.
-    pub(in crate::partition) fn awaited(&self, joining: &Joining) -> Vec<DatacenterId> {
-        let is_awaited = |d: &DatacenterId| {
-            !is_given_up(joining.without, *d)
-                && !self.failover.dead.contains(*d)
-                && !joining.answers.contains_key(d)
-        };
-        self.replication.senders.keys().copied().filter(is_awaited).collect()
     }
 }

@@ -3,9 +3,8 @@
 //! What an introduction shows is `peers::identity`'s; here is what follows from it.
 
 use super::Peering;
-use crate::partition::peers::identity::Finding;
-use crate::partition::persistence::Halt;
-use crate::partition::recovery::joining::REQUEST_INTERVAL_US;
+use crate::partition::peers::Halt;
+use crate::partition::peers::identity::{Finding, REQUEST_INTERVAL_US};
 use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_store::layout;
@@ -42,7 +41,12 @@ impl Peering<'_> {
                 .unwrap_or_default(),
             end: self.cx.position,
             elsewhere: self.others.applied_elsewhere(datacenter),
-            is_whole: self.peers.has_what_is_lacking(self.cx, self.others, self.durability, datacenter),
+            is_whole: self.peers.has_what_is_lacking(
+                self.cx,
+                self.others,
+                self.durability.writer.is_some(),
+                datacenter,
+            ),
             asks,
         };
         let to = Address::Partition { datacenter, partition: self.cx.id };
@@ -171,5 +175,12 @@ impl Peering<'_> {
             self.peers.identity.vouched.insert(datacenter);
             self.introduce(datacenter, true);
         }
+    }
+
+    /// Introduces this partition to those that have not answered, or whose answer may change.
+    pub(in crate::partition) fn request_introductions(&mut self) {
+        self.peers.identity.next_request_us = self.cx.now.monotonic_us + REQUEST_INTERVAL_US;
+        let others: Vec<DatacenterId> = self.others.living().collect();
+        others.into_iter().for_each(|datacenter| self.introduce(datacenter, true));
     }
 }

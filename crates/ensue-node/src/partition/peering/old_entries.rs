@@ -3,9 +3,10 @@
 use super::Peering;
 use crate::config::AppendFsync;
 use crate::partition::cx::Cx;
+use crate::partition::cx::refusals::ADVICE;
 use crate::partition::journal::ReadFor;
-use crate::partition::persistence::{Halt, Persistence};
-use crate::partition::recovery::recover::ADVICE;
+use crate::partition::peers::Halt;
+use crate::partition::persistence::Persistence;
 use ensue_store::disk::DiskDone;
 use ensue_store::tail::StreamReadError;
 use ensue_types::{Position, limits};

@@ -9,8 +9,8 @@
 //! session asks about a
 //! past that it takes over is kept, up to a bound in bytes.
 
-use crate::partition::Partition;
-use crate::partition::recovery::regain::is_about_dependencies;
+use super::Peers;
+use crate::partition::cx::Cx;
 use bytes::Bytes;
 use ensue_types::limits;
 use ensue_wire::{Address, Envelope, Message};
@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 /// Messages in the order in which they came.
 #[derive(Clone, Debug, Default)]
 pub(in crate::partition) struct Early {
-    waiting: VecDeque<Envelope>,
+    pub(in crate::partition) waiting: VecDeque<Envelope>,
     /// What those of sessions take.
     session_bytes: usize,
     /// What entries of other datacenters take.
@@ -63,41 +63,29 @@ impl Early {
     }
 }
 
-impl Partition {
+impl Peers {
     /// The log is not read yet: who can ask again is told so.
-    pub(in crate::partition) fn on_message_reading(&mut self, envelope: Envelope) {
+    pub(in crate::partition) fn on_message_reading(&mut self, cx: &mut Cx, envelope: Envelope) {
         let is_read = matches!(envelope.message, Message::ReadSlice { .. });
         let is_asked = is_of_session(&envelope) && !is_about_dependencies(&envelope.message);
         if is_read || is_asked {
-            return self.refuse_loading(&envelope);
+            return cx.refuse_loading(&envelope);
         }
-        self.keep_early(envelope);
-    }
-
-    fn refuse_loading(&mut self, envelope: &Envelope) {
-        let reason = format!("LOADING partition {} is still reading its log; try again later", self.cx.id);
-        self.refuse(envelope, &reason);
+        self.keep_early(cx, envelope);
     }
 
     /// It cannot be taken yet.
-    pub(in crate::partition) fn keep_early(&mut self, envelope: Envelope) {
-        if envelope.from.datacenter() != self.cx.datacenter {
-            return self.peers.early.keep_foreign(envelope);
+    pub(in crate::partition) fn keep_early(&mut self, cx: &mut Cx, envelope: Envelope) {
+        if envelope.from.datacenter() != cx.datacenter {
+            return self.early.keep_foreign(envelope);
         }
-        if let Some(envelope) = self.peers.early.keep(envelope) {
-            self.refuse_loading(&envelope);
-        }
-    }
-
-    /// Begins to serve, or to refuse: what came early is taken now.
-    pub(in crate::partition) fn take_early(&mut self) {
-        for envelope in std::mem::take(&mut self.peers.early).waiting {
-            self.on_message(self.cx.now, envelope);
+        if let Some(envelope) = self.early.keep(envelope) {
+            cx.refuse_loading(&envelope);
         }
     }
 }
 
-fn is_of_session(envelope: &Envelope) -> bool {
+pub(in crate::partition) fn is_of_session(envelope: &Envelope) -> bool {
     matches!(envelope.from, Address::Core { .. })
 }
 
@@ -129,6 +117,11 @@ fn bytes_of(message: &Message) -> usize {
         _ => 0,
     };
     size_of::<Envelope>() + asked
+}
+
+/// A token that is merged waits like a partition does.
+pub(in crate::partition) fn is_about_dependencies(message: &Message) -> bool {
+    matches!(message, Message::CheckDependencies { .. } | Message::AwaitTimes { .. })
 }
 
 #[cfg(test)]

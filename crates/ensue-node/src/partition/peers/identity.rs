@@ -24,11 +24,13 @@ use crate::partition::cx::Cx;
 use crate::partition::failover::dead::Dead;
 use crate::partition::others::Others;
 use crate::partition::others::catch_up::CatchUp;
-use crate::partition::persistence::Persistence;
 use ensue_store::record::Record;
 use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, Position, Rule};
 use ensue_wire::{Introduction, Message, PeerStage};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// How often the other datacenters are asked.
+pub(in crate::partition) const REQUEST_INTERVAL_US: u64 = 1_000_000;
 
 /// The directories of a partition in all datacenters.
 #[derive(Clone, Debug, Default)]
@@ -183,7 +185,7 @@ impl Peers {
         &self,
         cx: &Cx,
         others: &Others,
-        durability: &Persistence,
+        is_checkpointing: bool,
         datacenter: DatacenterId,
     ) -> bool {
         let Some(lacking) = self.identity.recovering.get(&datacenter) else { return false };
@@ -202,7 +204,7 @@ impl Peers {
             let next = others.replication.applied.next(datacenter, lacking.end);
             cx.journal.has_received_after(datacenter, next)
         };
-        has_own && has_theirs && durability.writer.is_none()
+        has_own && has_theirs && !is_checkpointing
     }
 
     /// Whoever recovers was told what the log has, or will be. Nothing of that is given up before it has recovered, and

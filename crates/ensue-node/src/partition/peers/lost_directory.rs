@@ -2,8 +2,8 @@
 
 use super::Peers;
 use crate::partition::cx::Cx;
+use crate::partition::failover::is_given_up;
 use crate::partition::others::Others;
-use crate::partition::recovery::regain::is_given_up;
 use ensue_types::{DatacenterId, DirectoryId, Position};
 use ensue_wire::{Introduction, PeerStage};
 

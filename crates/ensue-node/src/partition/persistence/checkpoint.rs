@@ -6,10 +6,10 @@
 //! stood at the end of the walk: a write that the log could still lose must not be in it.
 
 use super::Persistence;
-use crate::partition::Partition;
 use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
+use crate::partition::peers::Peers;
 use crate::partition::transactions::Transactions;
 use crate::trace::Trace;
 use ensue_branch::Branches;
@@ -171,62 +171,64 @@ impl Persistence {
     }
 }
 
-impl Partition {
+impl Persistence {
     /// Begins a checkpoint when the log has grown enough, and lets go of segments that nobody needs.
-    pub(in crate::partition) fn begin_checkpoint_in_time(&mut self) {
-        self.others.move_stream_floor(&mut self.cx);
-        let grown = self.cx.journal.log_end().saturating_sub(self.durability.checkpointed_end.0);
-        if self.durability.writer.is_some()
-            || self.others.is_catching_up()
-            || grown < self.cx.config.tuning.checkpoint_bytes && !self.keyspaces.branching.wants_checkpoint
+    pub(in crate::partition) fn begin_checkpoint_in_time(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        keyspaces: &mut Keyspaces,
+        transactions: &Transactions,
+        peers: &Peers,
+    ) {
+        let grown = cx.journal.log_end().saturating_sub(self.checkpointed_end.0);
+        if self.writer.is_some()
+            || others.is_catching_up()
+            || grown < cx.config.tuning.checkpoint_bytes && !keyspaces.branching.wants_checkpoint
         {
             return;
         }
-        if self.cx.is_out_of_room()
-            || !self.durability.opening.is_empty()
-            || self.durability.caught_up.is_some()
-            || self.durability.room.given_up.is_some()
-            || self.cx.now.monotonic_us < self.durability.room.next_checkpoint_us
+        if cx.is_out_of_room()
+            || !self.opening.is_empty()
+            || self.caught_up.is_some()
+            || self.room.given_up.is_some()
+            || cx.now.monotonic_us < self.room.next_checkpoint_us
         {
             return;
         }
-        let Some(superblock) = &self.durability.superblock else { return };
-        let Some(log) = &self.cx.journal.log else { return };
+        let Some(superblock) = &self.superblock else { return };
+        let Some(log) = &cx.journal.log else { return };
         let here = log.batch_start();
-        let needed = self.cx.journal.oldest_needed().filter(|_| Rule::KeepNeededRecords.holds());
-        let mut start = needed.unwrap_or(here).min(self.cx.journal.stream_floor).min(here);
-        if self.peers.identity.keeps_the_log(&self.others.failover.dead) {
-            start = start.min(self.cx.journal.log.as_ref().map_or(start, |log| log.first()));
+        let needed = cx.journal.oldest_needed().filter(|_| Rule::KeepNeededRecords.holds());
+        let mut start = needed.unwrap_or(here).min(cx.journal.stream_floor).min(here);
+        if peers.identity.keeps_the_log(&others.failover.dead) {
+            start = start.min(cx.journal.log.as_ref().map_or(start, |log| log.first()));
         }
         let mut writer = CheckpointWriter::begin(superblock, start, start);
-        writer.item(
-            image::PARTITION,
-            &Persistence::image(&self.cx, &self.others, &self.keyspaces, &self.transactions).encode(),
-        );
-        for (number, rows) in self.keyspaces.rows.iter().enumerate() {
+        writer.item(image::PARTITION, &Persistence::image(cx, others, keyspaces, transactions).encode());
+        for (number, rows) in keyspaces.rows.iter().enumerate() {
             for flush in rows.flushes() {
                 writer.item(image::FLUSH, &image::flush_item(KeyspaceId(number as u8), flush));
             }
         }
-        self.keyspaces.branching.write_states(&mut writer);
-        self.keyspaces.branching.wants_checkpoint = false;
-        for record in self
-            .others
+        keyspaces.branching.write_states(&mut writer);
+        keyspaces.branching.wants_checkpoint = false;
+        for record in others
             .failover
             .dead
             .records()
-            .chain(self.peers.identity.records())
-            .chain(self.others.failover.discarded.records())
+            .chain(peers.identity.records())
+            .chain(others.failover.discarded.records())
         {
             writer.item(image::RECORD, &image::record_item(&record));
         }
-        let before = std::mem::replace(&mut self.durability.checkpointed_end, log.end());
+        let before = std::mem::replace(&mut self.checkpointed_end, log.end());
         // The clock's bound and what is known of the others' time are not in the checkpoint, so they are logged again
         // behind its start: now, because the partition may stop before it logs anything else.
-        self.cx.log_bound();
-        self.others.stable_time.times.logged = None;
-        self.others.stable_time.times.log_times(&mut self.cx);
-        self.durability.writer = Some((writer, Walk { before, ..Walk::default() }));
-        self.cx.is_checkpointing = true;
+        cx.log_bound();
+        others.stable_time.times.logged = None;
+        others.stable_time.times.log_times(cx);
+        self.writer = Some((writer, Walk { before, ..Walk::default() }));
+        cx.is_checkpointing = true;
     }
 }

@@ -12,17 +12,14 @@
 //!
 //! The same happens to a directory that was found to be an old copy which was written to: it is never served again.
 
-use super::recover::Stage;
-use super::regain::is_given_up;
-use crate::partition::Partition;
+use crate::partition::failover::is_given_up;
 use crate::partition::journal::open::Open;
+use crate::partition::others::Others;
+use crate::partition::peering::Peering;
 use crate::trace::Trace;
 use ensue_types::{DatacenterId, DirectoryId, Incarnation, Rule};
 use ensue_wire::{Envelope, Introduction, Message};
 use std::collections::BTreeMap;
-
-/// How often the other datacenters are asked.
-pub(in crate::partition) const REQUEST_INTERVAL_US: u64 = 1_000_000;
 
 /// The other datacenters are being asked.
 #[derive(Clone, Debug, Default)]
@@ -36,128 +33,128 @@ pub struct Joining {
     refusal: Option<String>,
 }
 
-impl Partition {
-    /// The log was read, and the superblock says that nobody has admitted this directory yet.
-    pub(in crate::partition) fn begin_to_join(&mut self, records: u64, open: Open) {
-        self.cx.trace(Trace::Joining { partition: self.cx.id });
-        self.enter(Stage::Joining(Box::new(Joining { records, open, ..Joining::default() })));
-        self.request_introductions();
-        self.take_early();
-        self.join_when_all_have_answered();
+/// What the answers say.
+pub(in crate::partition) enum Join {
+    /// Nobody knows an earlier directory.
+    AsFirst,
+    /// This one was lost, and all that it held can be had again.
+    Again(DirectoryId, Vec<(DatacenterId, Introduction)>),
+}
+
+impl Joining {
+    pub(in crate::partition) fn new(records: u64, open: Open) -> Joining {
+        Joining { records, open, ..Joining::default() }
     }
 
-    /// Introduces this partition to those that have not answered, or whose answer may change.
-    pub(in crate::partition) fn request_introductions(&mut self) {
-        self.peers.identity.next_request_us = self.cx.now.monotonic_us + REQUEST_INTERVAL_US;
-        let others: Vec<DatacenterId> = self.others.living().collect();
-        others.into_iter().for_each(|datacenter| self.peering().introduce(datacenter, true));
+    /// The datacenters that have not answered.
+    pub(in crate::partition) fn awaited(&self, others: &Others) -> Vec<DatacenterId> {
+        let is_awaited = |d: &DatacenterId| {
+            !is_given_up(self.without, *d)
+                && !others.failover.dead.contains(*d)
+                && !self.answers.contains_key(d)
+        };
+        others.replication.senders.keys().copied().filter(is_awaited).collect()
     }
 
-    pub(in crate::partition) fn on_message_joining(&mut self, envelope: Envelope) {
+    pub(in crate::partition) fn on_message(&mut self, p: &mut Peering<'_>, envelope: Envelope) -> bool {
         let from = envelope.from.datacenter();
-        self.others.take_time(&mut self.cx, &envelope);
+        p.others.take_time(p.cx, &envelope);
         match envelope.message {
-            Message::Introduce(introduction) if self.others.replication.senders.contains_key(&from) => {
+            Message::Introduce(introduction) if p.others.replication.senders.contains_key(&from) => {
                 let asks = introduction.asks;
-                self.peers.keep_the_log_for(&mut self.cx, &self.others, from, &introduction);
-                if let Stage::Joining(joining) = &mut self.stage {
-                    joining.answers.insert(from, introduction);
-                }
+                p.peers.keep_the_log_for(p.cx, p.others, from, &introduction);
+                self.answers.insert(from, introduction);
                 if asks {
-                    self.peering().introduce(from, false);
+                    p.introduce(from, false);
                 }
-                self.join_when_all_have_answered();
+                return true;
             }
             Message::Dead { datacenter, .. } => {
-                if let (Stage::Joining(joining), 0..16) = (&mut self.stage, datacenter.0) {
-                    joining.without |= 1 << datacenter.0;
+                if datacenter.0 < 16 {
+                    self.without |= 1 << datacenter.0;
                 }
-                self.keep_early(envelope);
-                self.join_when_all_have_answered();
+                p.peers.keep_early(p.cx, envelope);
+                return true;
             }
             _ if matches!(envelope.from, ensue_wire::Address::Core { .. }) => {
-                let reason = self.joining_words();
-                self.refuse(&envelope, &reason);
+                let reason = self.joining_words(p);
+                p.cx.refuse(&envelope, &reason);
             }
             // Partitions of this datacenter wait, and those of others send again what they are not answered.
-            _ if from == self.cx.datacenter => self.keep_early(envelope),
+            _ if from == p.cx.datacenter => p.peers.keep_early(p.cx, envelope),
             _ => {}
         }
+        false
     }
 
     /// What sessions are told, and an operator is to do.
-    fn joining_words(&self) -> String {
-        let Stage::Joining(joining) = &self.stage else { return String::new() };
-        let missing: Vec<String> =
-            self.others.awaited(joining).into_iter().map(|d| self.cx.name_of(d)).collect();
-        match (&joining.refusal, missing.is_empty()) {
-            (Some(reason), true) => format!("REJOIN partition {}: {reason}", self.cx.id),
+    fn joining_words(&self, p: &Peering<'_>) -> String {
+        let missing: Vec<String> = self.awaited(p.others).into_iter().map(|d| p.cx.name_of(d)).collect();
+        match (&self.refusal, missing.is_empty()) {
+            (Some(reason), true) => format!("REJOIN partition {}: {reason}", p.cx.id),
             _ => format!(
                 "LOADING partition {} starts with an empty directory and waits for {} to say that this datacenter has not \
                  lost an earlier one: start them and heal the links, or, if the cluster is new or they are gone for \
                  good, start this process with `--first-start alone`",
-                self.cx.id,
+                p.cx.id,
                 missing.join(", ")
             ),
         }
     }
 
-    fn join_when_all_have_answered(&mut self) {
-        let Stage::Joining(joining) = &self.stage else { return };
+    /// When all have answered: what that says.
+    pub(in crate::partition) fn look_at_answers(&mut self, p: &mut Peering<'_>) -> Option<Join> {
         let asks = Rule::AskBeforeTheFirstServing.holds();
-        if asks && !self.others.awaited(joining).is_empty() {
-            return;
+        if asks && !self.awaited(p.others).is_empty() {
+            return None;
         }
-        let living = joining.answers.iter().filter(|(d, _)| !is_given_up(joining.without, **d));
+        let living = self.answers.iter().filter(|(d, _)| !is_given_up(self.without, **d));
         let answers: Vec<(DatacenterId, Introduction)> = living.map(|(d, i)| (*d, i.clone())).collect();
         let is_of_another = |introduction: &Introduction| {
             introduction.known != DirectoryId::UNKNOWN
-                && (introduction.known != self.peers.identity.own || introduction.received > self.cx.position)
+                && (introduction.known != p.peers.identity.own || introduction.received > p.cx.position)
         };
         if !asks || !answers.iter().any(|(_, introduction)| is_of_another(introduction)) {
-            return self.serve_as_first();
+            return Some(Join::AsFirst);
         }
-        let gone = joining.without;
-        match self.peers.lost_directory(&self.cx, &self.others, gone, &answers) {
-            Ok(directory) => self.rejoin(directory, &answers),
+        let gone = self.without;
+        match p.peers.lost_directory(p.cx, p.others, gone, &answers) {
+            Ok(directory) => Some(Join::Again(directory, answers)),
             Err(reason) => {
-                let Stage::Joining(joining) = &mut self.stage else { return };
-                if joining.refusal.as_ref() != Some(&reason) {
-                    joining.refusal = Some(reason.clone());
-                    self.cx.trace(Trace::CannotRejoin { partition: self.cx.id, reason });
+                if self.refusal.as_ref() != Some(&reason) {
+                    self.refusal = Some(reason.clone());
+                    p.cx.trace(Trace::CannotRejoin { partition: p.cx.id, reason });
                 }
+                None
             }
         }
     }
 
-    /// Nobody knows an earlier directory.
-    fn serve_as_first(&mut self) {
-        let Stage::Joining(joining) = &mut self.stage else { return };
-        let (records, open, answers) =
-            (joining.records, std::mem::take(&mut joining.open), std::mem::take(&mut joining.answers));
-        self.serve(records, open, None);
-        for (datacenter, introduction) in &answers {
-            self.peering().on_introduce(*datacenter, introduction);
-            self.halt_if_found();
-        }
-    }
-
     /// Goes on under the identity that was lost, and takes everything back.
-    fn rejoin(&mut self, directory: DirectoryId, answers: &[(DatacenterId, Introduction)]) {
-        let Stage::Joining(joining) = &mut self.stage else { return };
-        let (records, open, without) = (joining.records, std::mem::take(&mut joining.open), joining.without);
-        self.peers.identity.own = directory;
-        self.peers.identity.rejoined = true;
+    pub(in crate::partition) fn rejoin(
+        &mut self,
+        p: &mut Peering<'_>,
+        directory: DirectoryId,
+        answers: &[(DatacenterId, Introduction)],
+    ) -> (u16, u64, Open) {
+        let (records, open, without) = (self.records, std::mem::take(&mut self.open), self.without);
+        p.peers.identity.own = directory;
+        p.peers.identity.rejoined = true;
         let of_others = answers.iter().map(|(_, introduction)| introduction.received.incarnation());
-        self.cx.incarnation = of_others.fold(self.cx.incarnation, Incarnation::max);
-        let boot_id = self.cx.config.boot_id;
-        if let Some(superblock) = &mut self.durability.superblock {
+        p.cx.incarnation = of_others.fold(p.cx.incarnation, Incarnation::max);
+        let boot_id = p.cx.config.boot_id;
+        if let Some(superblock) = &mut p.durability.superblock {
             superblock.directory = directory;
             superblock.not_admitted = false;
             // Until it has caught up, another start must catch up too.
             let _ = superblock.mark_tail_lost(boot_id);
         }
-        self.cx.trace(Trace::Rejoining { partition: self.cx.id });
-        self.begin_to_regain(without, records, open);
+        p.cx.trace(Trace::Rejoining { partition: p.cx.id });
+        (without, records, open)
+    }
+
+    /// What was read, and what the others said.
+    pub(in crate::partition) fn take(&mut self) -> (u64, Open, BTreeMap<DatacenterId, Introduction>) {
+        (self.records, std::mem::take(&mut self.open), std::mem::take(&mut self.answers))
     }
 }

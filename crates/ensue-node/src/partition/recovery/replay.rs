@@ -5,13 +5,9 @@
 
 use super::recover::Reading;
 use crate::partition::branching::note_of;
-use crate::partition::cx::Cx;
 use crate::partition::journal::Needed;
-use crate::partition::journal::open::{Begun, Open};
-use crate::partition::keyspaces::Keyspaces;
-use crate::partition::others::Others;
-use crate::partition::peers::Peers;
-use crate::partition::transactions::Transactions;
+use crate::partition::journal::open::Begun;
+use crate::partition::peering::Peering;
 use ensue_protocol::Loss;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
@@ -20,22 +16,19 @@ use ensue_store::record::Record;
 use ensue_store::recovery::RecoveredRecord;
 use ensue_types::{DatacenterId, Incarnation, OperationId, Rule};
 
-impl Peers {
+impl Reading {
     pub(in crate::partition) fn take_record(
         &mut self,
-        cx: &mut Cx,
-        others: &mut Others,
-        keyspaces: &mut Keyspaces,
-        transactions: &mut Transactions,
-        reading: &mut Reading,
+        p: &mut Peering<'_>,
         recovered: RecoveredRecord,
     ) -> Result<(), String> {
+        let Peering { cx, others, keyspaces, transactions, .. } = p;
         let lsn_end = recovered.lsn_end;
         let wrong = |error: layout::LayoutError| format!("log at {lsn_end}: {error}");
         cx.journal.tail.replay(&recovered).map_err(wrong)?;
         let (batch, incarnation) = (recovered.batch, recovered.incarnation);
         cx.incarnation = cx.incarnation.max(incarnation);
-        let open = &mut reading.open;
+        let open = &mut self.open;
         match recovered.record {
             Record::Own { entry } => {
                 let entry = layout::decode_entry(&entry).map_err(wrong)?;
@@ -53,12 +46,12 @@ impl Peers {
                 cx.journal.restore_needed(Needed::Begun(transaction), batch);
             }
             Record::Prepared { transaction, keyspace, at, part } => {
-                reading.clock = reading.clock.max(at);
+                self.clock = self.clock.max(at);
                 open.prepared.insert(transaction, (keyspace, at, part));
                 cx.journal.restore_needed(Needed::Prepared(transaction), batch);
             }
             Record::Decided { transaction, at, entry } => {
-                reading.clock = reading.clock.max(at);
+                self.clock = self.clock.max(at);
                 let entry = entry.map(|entry| layout::decode_entry(&entry)).transpose().map_err(wrong)?;
                 if let Some(Change::Effects { transaction: Some(operation), .. }) =
                     entry.as_ref().map(|e| &e.change)
@@ -74,7 +67,7 @@ impl Peers {
                 open.announced.remove(&transaction);
                 cx.journal.no_longer_needed(Needed::Begun(transaction));
             }
-            record => self.take_replicated(cx, others, keyspaces, reading, (record, batch, lsn_end))?,
+            record => self.take_replicated(p, (record, batch, lsn_end))?,
         }
         Ok(())
     }
@@ -82,30 +75,21 @@ impl Peers {
     /// A record of what other datacenters wrote, and of their time.
     fn take_replicated(
         &mut self,
-        cx: &mut Cx,
-        others: &mut Others,
-        keyspaces: &mut Keyspaces,
-        reading: &mut Reading,
+        p: &mut Peering<'_>,
         (record, batch, lsn_end): (Record, Lsn, Lsn),
     ) -> Result<(), String> {
+        let Peering { cx, others, keyspaces, .. } = p;
         match record {
             Record::Received { origin, incarnation, entry } => {
                 let entry =
                     layout::decode_entry(&entry).map_err(|error| format!("log at {lsn_end}: {error}"))?;
-                reading.clock = reading.clock.max(entry.stamp.time);
-                self.replay_received(
-                    cx,
-                    others,
-                    keyspaces,
-                    &mut reading.open,
-                    (origin, incarnation),
-                    (entry, batch),
-                );
+                self.clock = self.clock.max(entry.stamp.time);
+                self.replay_received(p, (origin, incarnation), (entry, batch));
             }
             Record::Applied { origin, incarnation, position, at } => {
-                reading.clock = reading.clock.max(at);
+                self.clock = self.clock.max(at);
                 let operation = OperationId { incarnation, ..cx.name_at(origin, position) };
-                keyspaces.replay_applied(cx, others, &mut reading.open, operation, at);
+                keyspaces.replay_applied(cx, others, &mut self.open, operation, at);
             }
             Record::Times { received, stable } => {
                 if Rule::RememberStable.holds() {
@@ -117,48 +101,21 @@ impl Peers {
             Record::ClockBound { bound } => {
                 cx.journal.bound = cx.journal.bound.max(bound);
             }
-            lasting => self.take_lasting(cx, others, keyspaces, lasting)?,
-        }
-        Ok(())
-    }
-
-    /// What checkpoints hold as it stood in the log.
-    pub(in crate::partition) fn take_lasting(
-        &mut self,
-        cx: &mut Cx,
-        others: &mut Others,
-        keyspaces: &mut Keyspaces,
-        record: Record,
-    ) -> Result<(), String> {
-        match record {
-            Record::Dead { datacenter, time } => others.failover.dead.restore(datacenter, time),
-            Record::Ended { datacenter, whole } => others.failover.dead.restore_end(datacenter, whole),
-            Record::Lost { datacenter, whole, doubtful } => {
-                keyspaces.take_loss(cx, others, Loss { datacenter, whole, doubtful });
-            }
-            Record::Peer { datacenter, directory, last } => {
-                self.identity.restore(datacenter, directory, last);
-            }
-            Record::Discarded { datacenter, entry } => {
-                let wrong = |error: layout::LayoutError| format!("a discarded write: {error}");
-                others.restore_discarded(cx, datacenter, layout::decode_entry(&entry).map_err(wrong)?);
-            }
-            other => return Err(format!("checkpoint: a record that no checkpoint holds: {other:?}")),
+            lasting => take_lasting(p, lasting)?,
         }
         Ok(())
     }
 
     fn replay_received(
         &mut self,
-        cx: &mut Cx,
-        others: &mut Others,
-        keyspaces: &mut Keyspaces,
-        open: &mut Open,
+        p: &mut Peering<'_>,
         (origin, incarnation): (DatacenterId, Incarnation),
         (entry, batch): (Entry, Lsn),
     ) {
+        let Peering { cx, others, keyspaces, peers, .. } = p;
+        let open = &mut self.open;
         let position = entry.position;
-        self.identity.note_received(origin, entry.stamp.time);
+        peers.identity.note_received(origin, entry.stamp.time);
         cx.journal.retain(origin, position, batch);
         if let Some(receiver) = others.replication.receivers.get_mut(&origin) {
             if Rule::RememberReceivedPosition.holds() {
@@ -183,4 +140,25 @@ impl Peers {
             cx.journal.restore_needed(Needed::Executed(operation), batch);
         }
     }
+}
+
+/// What checkpoints hold as it stood in the log.
+pub(in crate::partition) fn take_lasting(p: &mut Peering<'_>, record: Record) -> Result<(), String> {
+    let Peering { cx, others, keyspaces, peers, .. } = p;
+    match record {
+        Record::Dead { datacenter, time } => others.failover.dead.restore(datacenter, time),
+        Record::Ended { datacenter, whole } => others.failover.dead.restore_end(datacenter, whole),
+        Record::Lost { datacenter, whole, doubtful } => {
+            keyspaces.take_loss(cx, others, Loss { datacenter, whole, doubtful });
+        }
+        Record::Peer { datacenter, directory, last } => {
+            peers.identity.restore(datacenter, directory, last);
+        }
+        Record::Discarded { datacenter, entry } => {
+            let wrong = |error: layout::LayoutError| format!("a discarded write: {error}");
+            others.restore_discarded(cx, datacenter, layout::decode_entry(&entry).map_err(wrong)?);
+        }
+        other => return Err(format!("checkpoint: a record that no checkpoint holds: {other:?}")),
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use super::{PARTITION, config};
 use crate::AppendFsync;
 use crate::config::{FirstStart, NodeConfig};
 use crate::partition::Partition;
-use crate::partition::recovery::recover::Stage;
+use crate::partition::Stage;
 use crate::trace::Trace;
 use ensue_store::disk::FileName;
 use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, Now, Position};

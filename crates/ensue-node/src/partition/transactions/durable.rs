@@ -7,7 +7,6 @@
 
 use super::{Coordinated, Transactions};
 use crate::config::AppendFsync;
-use crate::partition::Partition;
 use crate::partition::cx::Cx;
 use crate::partition::cx::words::OPERATIONS_A_MESSAGE;
 use crate::partition::journal::Needed;
@@ -250,34 +249,6 @@ impl Transactions {
                 }
                 cx.journal.no_longer_needed(Needed::Executed(*operation));
             }
-        }
-    }
-}
-
-impl Partition {
-    /// A participant lost its tail: it is told again of all that it takes part in.
-    pub(crate) fn on_repeat(&mut self, from: Address, number: u64) {
-        let Address::Partition { partition, .. } = from else { return };
-        self.lose_with_a_sibling();
-        let give = Rule::GiveThePartBack.holds();
-        let mut again = Vec::new();
-        for (transaction, coordinated) in &mut self.transactions.coordinated {
-            match coordinated {
-                // Who takes no part has no vote, and is asked for none and told nothing.
-                Coordinated::Voting(voting) => drop(voting.votes.remove(&partition)),
-                Coordinated::Committing(committing) => committing.again.extend(give.then_some(partition)),
-                Coordinated::Arriving(_) => continue,
-            }
-            again.push(*transaction);
-        }
-        for transaction in again {
-            self.transactions.ask_participants(&mut self.cx, transaction, &|p| p == partition);
-        }
-        // A decision that nobody may hear of yet belongs to what must be told: what follows it in its rows waits for
-        // it.
-        match self.transactions.durable.decisions.back() {
-            Some(&(end, ..)) => self.transactions.durable.repeats.push_back((end, from, number)),
-            None => self.cx.send(from, Message::Repeated { number }),
         }
     }
 }

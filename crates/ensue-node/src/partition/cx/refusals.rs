@@ -1,0 +1,73 @@
+//! What is answered to who asks something that cannot be served now, or never.
+
+use super::Cx;
+use super::words::DECLARED_DEAD;
+use ensue_types::Reply;
+use ensue_wire::{Envelope, Message, PeerStage};
+
+/// What to do about damage.
+pub(in crate::partition) const ADVICE: &str = "; `ensue fsck` says what each partition holds";
+
+impl Cx {
+    /// Answers a question that a partition cannot serve now, or never, since it has stopped. Only sessions are
+    /// answered; partitions wait.
+    pub(crate) fn refuse(&mut self, envelope: &Envelope, reason: &str) {
+        let refusal = |words: String| Reply::Error(words.into());
+        let has_code =
+            ["TAILLOST", "REJOIN", "LOADING", DECLARED_DEAD].iter().any(|code| reason.starts_with(code));
+        let words = if has_code {
+            reason.to_owned()
+        } else {
+            format!("STOPPED partition {} has stopped: {reason}", self.id)
+        };
+        let request = match &envelope.message {
+            Message::ReadSlice { read, .. } => {
+                let message = Message::SliceRefused { read: *read, reply: refusal(words) };
+                return self.send_refusal(envelope.from, message);
+            }
+            Message::Execute { request, .. }
+            | Message::ReadFirst { request, .. }
+            | Message::ReadAt { request, .. }
+            | Message::Transact { request, .. }
+            | Message::ReadCut { request, .. }
+            | Message::AwaitReplicas { request, .. }
+            | Message::CountReplicas { request, .. }
+            | Message::ContextFetch { request, .. }
+            | Message::ContextMerge { request, .. } => *request,
+            Message::Survey { request } => {
+                let request = *request;
+                let what = match reason.split(' ').next() {
+                    Some("TAILLOST") => "catching_up",
+                    Some("LOADING") if self.stage == PeerStage::Joining => "joining",
+                    Some("LOADING") => "loading",
+                    Some("REJOIN") => "rejoin",
+                    Some(DECLARED_DEAD) => "declared_dead",
+                    _ => "stopped",
+                };
+                let figures = vec![(what.to_owned(), 1)];
+                return self.send_refusal(envelope.from, Message::Surveyed { request, figures });
+            }
+            _ => return,
+        };
+        self.send_refusal(envelope.from, Message::Refused { request, reply: refusal(words) });
+    }
+
+    /// A session meets a partition that has lost its tail.
+    pub(in crate::partition) fn refuse_without_tail(&mut self, envelope: &Envelope, waits: &[String]) {
+        let whom = if waits.is_empty() {
+            "it catches up".to_owned()
+        } else {
+            format!("waits for {}", waits.join(", "))
+        };
+        let reason = format!(
+            "TAILLOST partition {} lost power under appendfsync everysec or no and takes back what others have: {whom}",
+            self.id
+        );
+        self.refuse(envelope, &reason);
+    }
+
+    pub(in crate::partition) fn refuse_loading(&mut self, envelope: &Envelope) {
+        let reason = format!("LOADING partition {} is still reading its log; try again later", self.id);
+        self.refuse(envelope, &reason);
+    }
+}

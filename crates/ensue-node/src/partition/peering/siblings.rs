@@ -1,0 +1,60 @@
+//! Another partition of this datacenter has lost the end of its log.
+
+use super::Peering;
+use crate::partition::transactions::coordinator::Coordinated;
+use ensue_types::Rule;
+use ensue_wire::{Address, Message};
+
+impl Peering<'_> {
+    /// A participant lost its tail: it is told again of all that it takes part in.
+    pub(crate) fn on_repeat(&mut self, from: Address, number: u64) {
+        let Address::Partition { partition, .. } = from else { return };
+        self.lose_with_a_sibling();
+        let give = Rule::GiveThePartBack.holds();
+        let mut again = Vec::new();
+        for (transaction, coordinated) in &mut self.transactions.coordinated {
+            match coordinated {
+                // Who takes no part has no vote, and is asked for none and told nothing.
+                Coordinated::Voting(voting) => drop(voting.votes.remove(&partition)),
+                Coordinated::Committing(committing) => committing.again.extend(give.then_some(partition)),
+                Coordinated::Arriving(_) => continue,
+            }
+            again.push(*transaction);
+        }
+        for transaction in again {
+            self.transactions.ask_participants(self.cx, transaction, &|p| p == partition);
+        }
+        // A decision that nobody may hear of yet belongs to what must be told: what follows it in its rows waits for
+        // it.
+        match self.transactions.durable.decisions.back() {
+            Some(&(end, ..)) => self.transactions.durable.repeats.push_back((end, from, number)),
+            None => self.cx.send(from, Message::Repeated { number }),
+        }
+    }
+
+    /// Another partition of this datacenter has lost the end of its log. If that was an old copy of a directory, this
+    /// partition runs on one, too, unless nobody has noticed because nobody has received what is missing. Others may
+    /// have received what depends on it: it is declared lost. One incarnation is enough for one start.
+    pub(crate) fn lose_with_a_sibling(&mut self) {
+        let has_ended = self.cx.incarnation > self.peers.identity.read_in;
+        if has_ended || self.others.replication.receivers.is_empty() || !Rule::LoseTailsTogether.holds() {
+            return;
+        }
+        let lost = self.cx.position.next();
+        self.visibility().end_incarnation();
+        self.keyspaces.branching.branches_live_on(self.cx);
+        // Before anything of it is appended, and so before anything of it leaves: a power failure may take the log's
+        // end, and an incarnation is never begun twice.
+        if let Some(superblock) = &mut self.durability.superblock {
+            superblock.incarnation = self.cx.incarnation;
+            let marked = superblock.replace();
+            self.durability.opening.push_back(marked.clone());
+            if self.durability.opening.len() == 1 {
+                self.cx.disk_ops.push_back(marked);
+            }
+        }
+        let first = self.cx.position;
+        self.others.replication.senders.values_mut().for_each(|sender| sender.on_incarnation(lost, first));
+        self.visibility().replicate();
+    }
+}

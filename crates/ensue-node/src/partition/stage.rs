@@ -1,0 +1,33 @@
+//! What a partition is doing, from its start to its stop.
+
+use crate::partition::recovery::closing::Closing;
+use crate::partition::recovery::joining::Joining;
+use crate::partition::recovery::recover::Reading;
+use crate::partition::recovery::regain::Regaining;
+use ensue_wire::PeerStage;
+
+/// What a partition is doing.
+#[derive(Clone, Debug)]
+pub enum Stage {
+    Reading(Option<Box<Reading>>),
+    /// Its directory is new: the other datacenters are asked whether an earlier one was lost.
+    Joining(Box<Joining>),
+    /// The log may have lost its tail: the other datacenters are asked for it.
+    Regaining(Box<Regaining>),
+    Serving,
+    /// It stops in good order.
+    Closing(Closing),
+    /// It cannot go on, and says why to everybody who asks.
+    Stopped(String),
+}
+
+impl Stage {
+    /// What other datacenters are told of it.
+    pub(in crate::partition) fn as_told(&self) -> PeerStage {
+        match self {
+            Stage::Joining(_) => PeerStage::Joining,
+            Stage::Regaining(_) => PeerStage::Recovering,
+            _ => PeerStage::Serving,
+        }
+    }
+}
