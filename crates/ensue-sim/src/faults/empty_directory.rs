@@ -1,5 +1,4 @@
-//! The directories of a datacenter are lost: its processes are killed and start with empty ones. It takes everything
-//! back
+//! The directories of a datacenter are lost: its processes are killed and start with empty ones. It takes everything back
 //! from the others, or an operator gives it up after a while.
 
 use super::text::{Words, show_us};

@@ -1,6 +1,5 @@
 //! The directories of a datacenter are exchanged for those of another cluster, as by a wrong mount. After a while an
-//! operator
-//! puts the right ones back.
+//! operator puts the right ones back.
 
 use super::text::{Words, show_us};
 use super::{Effect, Kind, draw_datacenter, duration_us};

@@ -1,6 +1,5 @@
 //! The directories of a datacenter are copied, and after a while its processes are killed and start with the copy.
-//! Whoever
-//! knows better tells them.
+//! Whoever knows better tells them.
 
 use super::text::{Words, show_us};
 use super::{Effect, Kind, draw_datacenter, duration_us};

@@ -1,19 +1,16 @@
 //! A machine's clock runs very far ahead, is set right, and an operator gives its datacenter times that the others
 //! believe.
 
-use super::text::{Place, Words, show_us};
-use super::{Effect, Kind, duration_us};
+use super::text::{Place, Words};
+use super::{Effect, Kind, WildClock, duration_us};
 use crate::random::Random;
-use crate::world::options::Options;
 use crate::world::World;
+use crate::world::options::Options;
 use std::fmt;
 
+/// A wild clock, and what the operator does when it is right again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecoverClock {
-    pub place: Place,
-    pub ahead_ms: i64,
-    pub lasts_us: u64,
-}
+pub struct RecoverClock(WildClock);
 
 impl Kind for RecoverClock {
     const NAME: &'static str = "recover-clock";
@@ -28,32 +25,26 @@ impl Kind for RecoverClock {
         let least_ms = 3 * options.tuning.clock_ahead_ms_max;
         let ahead_ms = random.between(least_ms.min(options.clock.wild_ms), options.clock.wild_ms) as i64;
         let place = Place::draw(random, options.shape);
-        RecoverClock { place, ahead_ms, lasts_us: duration_us(random, options) }
+        RecoverClock(WildClock { place, ahead_ms, lasts_us: duration_us(random, options) })
     }
 
     fn parse(words: &mut Words) -> Result<RecoverClock, String> {
-        let (place, ahead_ms) = (words.place()?, words.difference_ms()?);
-        Ok(RecoverClock { place, ahead_ms, lasts_us: words.duration_us()? })
+        WildClock::parse(words).map(RecoverClock)
     }
 
     fn strike(&self, world: &mut World) -> Effect {
-        let process = self.place.process(world.options.shape);
-        if world.options.clock.recovers && world.is_another_ahead(process) {
-            return Effect::Nothing;
-        }
-        world.wild_clock(process, self.ahead_ms, self.lasts_us);
-        Effect::Lasts(self.lasts_us)
+        self.0.strike(world)
     }
 
     fn lift(&self, world: &mut World) {
+        self.0.lift(world);
         let shape = world.options.shape;
-        world.drift_clock(self.place.process(shape), 0);
-        world.recover_clock(shape.datacenter(self.place.site(shape)));
+        world.recover_clock(shape.datacenter(self.0.place.site(shape)));
     }
 }
 
 impl fmt::Display for RecoverClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}ms for {}", self.place, self.ahead_ms, show_us(self.lasts_us))
+        self.0.fmt(f)
     }
 }
