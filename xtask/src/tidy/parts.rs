@@ -1,7 +1,8 @@
 //! Which part of a large module may name which, as `arrows` does for crates: one table a module.
 //!
 //! A part is a file or a folder directly below the module. What is not in the table fails, and so does a cycle, a row
-//! or an arrow that nobody needs, and a conductor that grows beyond its bounds. Tests may name everything.
+//! or an arrow that nobody needs, a method outside of the part that has its type, and a conductor that grows beyond its
+//! bounds. Tests may name everything.
 
 use super::Report;
 use super::code::{Source, has_word};
@@ -34,7 +35,7 @@ pub struct Conductor {
 /// What steps of a session may use, beside its surroundings.
 const SESSION_STEP: &[&str] = &["contexts", "cx", "failure", "plan", "step"];
 
-pub const TABLES: &[Table] = &[SESSION, SIMULATOR];
+pub const TABLES: &[Table] = &[SESSION, PARTITION, SIMULATOR];
 
 const SESSION: Table = Table {
     module: "crate::session",
@@ -116,6 +117,81 @@ const SIMULATOR: Table = Table {
     ],
 };
 
+/// In the order of decision 30: each part names some of those above it.
+const PARTITION: Table = Table {
+    module: "crate::partition",
+    folder: "crates/ensue-node/src/partition",
+    conductor: Some(Conductor { name: "Partition", fields_max: 9, methods_max: 41 }),
+    rows: &[
+        ("json", &[]),
+        ("order", &[]),
+        ("journal", &[]),
+        ("work", &[]),
+        ("cx", &["journal", "json", "order"]),
+        ("replication", &["cx", "journal", "order"]),
+        ("stable_time", &["cx"]),
+        ("failover", &["cx"]),
+        ("others", &["cx", "failover", "journal", "replication", "stable_time"]),
+        ("branching", &["cx", "work"]),
+        (
+            "keyspaces",
+            &["branching", "cx", "failover", "journal", "json", "order", "others", "stable_time", "work"],
+        ),
+        ("reads", &["cx", "failover", "keyspaces", "others", "stable_time", "work"]),
+        ("transactions", &["cx", "journal", "keyspaces", "order", "others", "work"]),
+        (
+            "visibility",
+            &[
+                "branching",
+                "cx",
+                "failover",
+                "journal",
+                "keyspaces",
+                "others",
+                "replication",
+                "transactions",
+                "work",
+            ],
+        ),
+        (
+            "execution",
+            &["cx", "journal", "keyspaces", "others", "reads", "transactions", "visibility", "work"],
+        ),
+        ("peers", &["cx", "failover", "others"]),
+        ("persistence", &["cx", "journal", "keyspaces", "others", "peers", "transactions"]),
+        (
+            "peering",
+            &[
+                "cx",
+                "journal",
+                "keyspaces",
+                "others",
+                "peers",
+                "persistence",
+                "replication",
+                "transactions",
+                "visibility",
+            ],
+        ),
+        (
+            "recovery",
+            &[
+                "branching",
+                "cx",
+                "failover",
+                "journal",
+                "others",
+                "peering",
+                "peers",
+                "persistence",
+                "replication",
+            ],
+        ),
+        ("stage", &["recovery"]),
+        ("maintenance", &["cx", "keyspaces", "others", "peers", "reads", "transactions"]),
+    ],
+};
+
 /// One part names another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Arrow {
@@ -155,6 +231,10 @@ fn check_table(table: &Table, sources: &[Source<'_>], report: &mut Report) {
             }
         }
     }
+    // A layer may add methods to a type of a lower one; a part may not.
+    if table.conductor.is_some() {
+        check_owners(table, sources, report);
+    }
     let edges = |from: &str| allowed(table, from).unwrap_or_default().to_vec();
     if let Some(cycle) = cycle(table.rows.iter().map(|(part, _)| *part), edges) {
         let message = format!("the parts of `{}` name each other: {}", table.module, cycle.join(" -> "));
@@ -193,6 +273,41 @@ fn check_rows(table: &Table, sources: &[Source<'_>], report: &mut Report) {
     for (part, _) in table.rows.iter().filter(|(part, _)| !parts.contains_key(part)) {
         report.find(FILE, 1, format!("`{}` has no part `{part}`: delete its row", table.module));
     }
+}
+
+/// A type's methods stand in the part that has the type: what calls them names that part, and no other.
+fn check_owners(table: &Table, sources: &[Source<'_>], report: &mut Report) {
+    let own = |source: &&Source<'_>| !source.is_test && !modules(table, source.path).is_empty();
+    let mut owners: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for source in sources.iter().filter(own) {
+        for line in source.lines.iter().filter(|line| !line.in_test) {
+            if let Some(name) = declared(&line.code) {
+                owners.entry(name).or_default().insert(modules(table, source.path)[0]);
+            }
+        }
+    }
+    for source in sources.iter().filter(own) {
+        let part = modules(table, source.path)[0];
+        for (index, line) in source.lines.iter().enumerate().filter(|(_, line)| !line.in_test) {
+            let Some(name) = type_of_impl(&line.code) else { continue };
+            let Some(owners) = owners.get(name).filter(|owners| !owners.contains(part)) else { continue };
+            let owners: Vec<&str> = owners.iter().copied().collect();
+            let message =
+                format!("methods of `{name}` belong to `{}`, which has the type", owners.join("` or `"));
+            report.find(source.path, index + 1, message);
+        }
+    }
+}
+
+/// The type that a line at the left margin declares.
+fn declared(code: &str) -> Option<&str> {
+    let code = match code.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
+        Some(rest) => rest.strip_prefix(' ')?,
+        None => code,
+    };
+    let rest = code.strip_prefix("struct ").or_else(|| code.strip_prefix("enum "))?;
+    rest.split(|c: char| !c.is_alphanumeric() && c != '_').next()
 }
 
 fn allowed(table: &Table, part: &str) -> Option<&'static [&'static str]> {
@@ -327,9 +442,17 @@ fn count(table: &Table, conductor: &str, sources: &[Source<'_>]) -> (String, usi
 
 /// Whether a line begins the methods of a type, and not a trait for it.
 fn is_impl(code: &str, name: &str) -> bool {
-    let Some(rest) = code.strip_prefix("impl") else { return false };
+    type_of_impl(code) == Some(name)
+}
+
+/// The type whose methods a line begins, if it is not a trait for it.
+fn type_of_impl(code: &str) -> Option<&str> {
+    let rest = code.strip_prefix("impl")?;
     let rest = if rest.starts_with('<') { rest.split_once("> ").map_or("", |(_, rest)| rest) } else { rest };
-    !has_word(rest, "for") && rest.trim_start().split(['<', ' ']).next() == Some(name)
+    if has_word(rest, "for") {
+        return None;
+    }
+    rest.trim_start().split(['<', ' ']).next()?.rsplit("::").next()
 }
 
 /// What `cargo xtask parts` prints: for each table its conductor, and which part names which, in how many places.

@@ -214,6 +214,38 @@ impl Persistence {
 }
 
 impl Persistence {
+    /// From now on a restart within this boot of the machine finds all that was shown, once what was caught up with is
+    /// in the log: a process that is killed before must catch up again. Under `always` the mark is believed after a
+    /// power loss, too.
+    pub(in crate::partition) fn mark_caught_up(&mut self, cx: &mut Cx) {
+        let always = cx.config.append_fsync == AppendFsync::Always;
+        let boot_id = cx.config.boot_id;
+        let Some(log) = &cx.journal.log else { return };
+        let kept = if always { log.synced() } else { log.written() };
+        if self.caught_up.take_if(|end| *end <= kept).is_none() {
+            return;
+        }
+        let Some(superblock) = &mut self.superblock else { return };
+        let marked = superblock.mark_running(boot_id, always);
+        self.opening.push_back(marked.clone());
+        if self.opening.len() == 1 {
+            cx.disk_ops.push_back(marked);
+        }
+    }
+
+    /// Whether an earlier process of this boot found that others have more of the own stream.
+    pub(in crate::partition) fn is_marked_short(&self, cx: &Cx) -> bool {
+        self.superblock.as_ref().is_some_and(|block| block.is_marked_short(cx.config.boot_id))
+    }
+
+    /// One append is in flight at a time; when all are done, everything is synced.
+    pub(in crate::partition) fn write_what_came_back(&mut self, cx: &mut Cx) {
+        if !self.write_log(cx) && !cx.journal.open().is_held_back() {
+            let log = cx.journal.open();
+            cx.disk_ops.extend(log.take_sync());
+        }
+    }
+
     /// The log goes on: what must be on disk before.
     pub(in crate::partition) fn open_log(
         &mut self,

@@ -71,6 +71,16 @@ fn a_part_names_no_sibling_by_any_path() {
 }
 
 #[test]
+fn methods_stand_with_their_type() {
+    let foreign = "//! S.\nuse super::Pan;\nuse crate::house::ground;\nimpl ground::Floor {\n    fn sweep() {}\n}\n\
+                   impl Clone for ground::Floor {\n}\nenum Fire {\n}\nimpl Fire {\n}\n";
+    expect(
+        &with((STOVE.0, foreign)),
+        &["crates/a/src/house/kitchen/stove.rs:4: methods of `Floor` belong to `ground`, which has the type"],
+    );
+}
+
+#[test]
 fn tests_and_comments_name_what_they_like() {
     let tested = "//! C. `super::kitchen`\nuse super::ground;\n#[cfg(test)]\nmod tests {\n    use crate::house::kitchen;\n}\n";
     expect(&with((CELLAR.0, tested)), &[]);
@@ -127,7 +137,14 @@ fn a_table_with_a_cycle_fails() {
 #[test]
 fn a_conductor_has_its_bounds_wherever_its_methods_stand() {
     let kitchen = format!("{}impl super::host::Host<'_> {{\n    fn cook() {{}}\n}}\n", KITCHEN.1);
-    expect(&with((KITCHEN.0, &kitchen)), &["crates/a/src/house/kitchen.rs:4: `kitchen` may not name `host`"]);
+    expect(
+        &with((KITCHEN.0, &kitchen)),
+        &[
+            "crates/a/src/house/host.rs:1: `Host` has 1 fields and 3 methods, more than 1 and 2",
+            "crates/a/src/house/kitchen.rs:4: `kitchen` may not name `host`",
+            "crates/a/src/house/kitchen.rs:4: methods of `Host` belong to `host`, which has the type",
+        ],
+    );
     let host = format!("{}impl Host<'_> {{\n    fn third() {{}}\n}}\n", HOST.1);
     expect(
         &with((HOST.0, &host)),

@@ -3,7 +3,8 @@
 use super::Executor;
 use crate::evaluate::within_bound;
 use crate::partition::cx::coordinator_of;
-use crate::partition::reads::snapshot::{Read, SecondRead, WaitingRead};
+use crate::partition::keyspaces::snapshot::SecondRead;
+use crate::partition::reads::snapshot::{Read, WaitingRead};
 use crate::partition::reads::waits::{Slice, Wait, Waiting};
 use crate::partition::work::{Execution, FORGOTTEN};
 use crate::trace::Trace;

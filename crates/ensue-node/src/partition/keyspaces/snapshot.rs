@@ -6,7 +6,6 @@ use crate::evaluate::{Evaluation, Observed, Room};
 use crate::partition::cx::Cx;
 use crate::partition::order::RowName;
 use crate::partition::others::Others;
-use crate::partition::reads::snapshot::SecondRead;
 use crate::view::{Shown, view_of};
 use ensue_protocol::Choice;
 use ensue_resp::Request;
@@ -15,6 +14,17 @@ use ensue_store::view::View;
 use ensue_types::{Args, KeyspaceId, LogicalTime, OperationId, Reply, RequestId, Rule, Source, TimeVector};
 use ensue_wire::{Address, AtValues, FirstValues, Message};
 use std::collections::BTreeSet;
+
+/// A share of a second round.
+#[derive(Clone, Debug)]
+pub(in crate::partition) struct SecondRead {
+    pub from: Address,
+    pub request: RequestId,
+    pub keyspace: KeyspaceId,
+    pub commands: Vec<Args>,
+    /// What is shown though it may have come after the time.
+    pub with: Vec<OperationId>,
+}
 
 impl Keyspaces {
     pub(in crate::partition) fn read_with(

@@ -4,9 +4,10 @@
 //! whether it did, and the coordinator answers at once.
 
 use crate::partition::cx::{Cx, coordinator_of};
+use crate::partition::keyspaces::snapshot::SecondRead;
 use crate::partition::work::Execution;
-use ensue_types::{Args, KeyspaceId, LogicalTime, OperationId, PartitionId, RequestId};
-use ensue_wire::{Address, Message};
+use ensue_types::{LogicalTime, OperationId, PartitionId};
+use ensue_wire::Message;
 use std::collections::BTreeMap;
 
 /// Reads that wait for coordinators.
@@ -29,17 +30,6 @@ pub(in crate::partition) enum Read {
     /// The first command of a session's batch.
     Batch(Box<Execution>),
     Second(SecondRead),
-}
-
-/// A share of a second round.
-#[derive(Clone, Debug)]
-pub(in crate::partition) struct SecondRead {
-    pub from: Address,
-    pub request: RequestId,
-    pub keyspace: KeyspaceId,
-    pub commands: Vec<Args>,
-    /// What is shown though it may have come after the time.
-    pub with: Vec<OperationId>,
 }
 
 impl Snapshots {
