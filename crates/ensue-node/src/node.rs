@@ -120,6 +120,11 @@ impl Node {
         self.run(now);
     }
 
+    /// Panics if a partition contradicts itself. It walks every row.
+    pub fn check_invariants(&self) {
+        self.partitions.values().for_each(Partition::check_invariants);
+    }
+
     /// The next output, oldest first; drain until empty after each input.
     pub fn next_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()

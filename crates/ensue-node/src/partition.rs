@@ -13,6 +13,7 @@ mod branching;
 mod cx;
 mod execution;
 mod failover;
+mod invariants;
 mod journal;
 mod json;
 mod keyspaces;
@@ -40,15 +41,12 @@ use ensue_store::log::Lsn;
 use ensue_store::recovery::Finish;
 use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, Rule};
 use ensue_wire::{Address, Envelope, Message};
-use execution::Executor;
-use execution::execute::Batch;
+use execution::{Executor, execute::Batch};
 pub(crate) use failover::dead::state_hash;
 pub use failover::discarded::describe_write;
 use journal::open::Open;
-use keyspaces::Keyspaces;
-use keyspaces::snapshot::SecondRead;
-use maintenance::Maintenance;
-use maintenance::survey::Survey;
+use keyspaces::{Keyspaces, snapshot::SecondRead};
+use maintenance::{Maintenance, survey::Survey};
 use others::Others;
 use peering::Peering;
 use peers::early::is_about_dependencies;
@@ -513,6 +511,15 @@ impl Partition {
             self.durability.begin_sync(&mut self.cx, &mut self.others);
         }
         self.others.replication.read_old_entries(&mut self.cx);
+        if cfg!(debug_assertions) {
+            invariants::check(&self.cx, &self.others, &self.keyspaces, &self.transactions);
+        }
+    }
+
+    /// Panics if a part contradicts itself. It walks every row.
+    pub fn check_invariants(&self) {
+        invariants::check(&self.cx, &self.others, &self.keyspaces, &self.transactions);
+        self.keyspaces.check_invariants();
     }
 
     /// When time alone will have something to do.

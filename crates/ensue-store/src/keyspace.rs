@@ -369,6 +369,24 @@ impl Keyspace {
         self.versions
     }
 
+    /// Panics if what is counted differs from what is there. It walks every row.
+    pub fn check_invariants(&self) {
+        let cells = || self.rows().flat_map(|row| row.all_cells());
+        let unsettled: usize = cells().map(|(_, cell)| cell.unsettled()).sum();
+        assert_eq!(self.versions(), unsettled, "versions are counted wrong");
+        assert_eq!(
+            self.rows().map(Row::unsettled).sum::<usize>(),
+            unsettled,
+            "a row counts its versions wrong"
+        );
+        let waiting = cells().filter(|(_, cell)| cell.versions().is_some()).count();
+        assert_eq!(self.unsettled.len(), waiting, "a location with versions is not noted, or one without");
+        let names = |column: &Column| CELL_BYTES + column_bytes(column);
+        let bytes: u64 = cells().map(|(column, cell)| names(column) + cell.bytes()).sum();
+        let keys: u64 = self.rows().map(|row| row.key().len() as u64).sum();
+        assert_eq!(self.bytes(), bytes + keys, "bytes are counted wrong");
+    }
+
     /// Takes out the unsettled writes that are as if they had never been, and says what they had done where. A flush
     /// stays: what it hid may be forgotten.
     pub fn discard(&mut self, discarded: &dyn Fn(&Source) -> bool) -> Vec<(Bytes, Column, Version)> {

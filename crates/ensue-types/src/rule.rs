@@ -381,6 +381,12 @@ impl Rule {
     pub fn holds(self) -> bool {
         !Rule::BREAKABLE || BROKEN.get() != Some(self)
     }
+
+    /// Whether this thread breaks no rule.
+    #[inline(always)]
+    pub fn all_hold() -> bool {
+        !Rule::BREAKABLE || BROKEN.get().is_none()
+    }
 }
 
 thread_local! {

@@ -121,7 +121,7 @@ const SIMULATOR: Table = Table {
 const PARTITION: Table = Table {
     module: "crate::partition",
     folder: "crates/ensue-node/src/partition",
-    conductor: Some(Conductor { name: "Partition", fields_max: 9, methods_max: 41 }),
+    conductor: Some(Conductor { name: "Partition", fields_max: 9, methods_max: 42 }),
     rows: &[
         ("json", &[]),
         ("order", &[]),
@@ -187,6 +187,7 @@ const PARTITION: Table = Table {
                 "replication",
             ],
         ),
+        ("invariants", &["cx", "keyspaces", "others", "transactions"]),
         ("stage", &["recovery"]),
         ("maintenance", &["cx", "keyspaces", "others", "peers", "reads", "transactions"]),
     ],

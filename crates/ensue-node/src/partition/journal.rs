@@ -85,6 +85,25 @@ impl Journal {
         self.log.as_mut().expect("a partition serves only after its log was read")
     }
 
+    /// Panics if more is durable than was logged, or a restart needs what was never logged.
+    pub(in crate::partition) fn check_invariants(&self) {
+        let Some(log) = &self.log else { return };
+        assert!(
+            log.synced() <= log.end(),
+            "{:?} is durable of a log that ends at {:?}",
+            log.synced(),
+            log.end()
+        );
+        let needed = self.needed.values().max();
+        assert!(
+            needed.is_none_or(|lsn| *lsn <= log.end()),
+            "a restart needs {needed:?}, and the log ends at {:?}",
+            log.end()
+        );
+        let rises = self.readers.iter().zip(self.readers.iter().skip(1)).all(|(one, next)| one.0 < next.0);
+        assert!(rises, "readers of old entries are out of order");
+    }
+
     pub(crate) fn log_end(&self) -> u64 {
         self.log.as_ref().map_or(0, |log| log.end().0)
     }

@@ -40,6 +40,11 @@ pub(crate) struct Keyspaces {
 }
 
 impl Keyspaces {
+    /// Panics if what is counted of the rows differs from the rows. It walks all of them.
+    pub(in crate::partition) fn check_invariants(&self) {
+        self.rows.iter().for_each(Keyspace::check_invariants);
+    }
+
     pub(in crate::partition) fn new(
         id: PartitionId,
         config: &NodeConfig,

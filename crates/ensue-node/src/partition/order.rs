@@ -159,6 +159,21 @@ impl<W> RowOrder<W> {
         found.into_iter().collect()
     }
 
+    /// Panics if rows and work do not name each other.
+    pub fn check_invariants(&self) {
+        let named: usize = self.rows.values().map(BTreeSet::len).sum();
+        let mut naming = 0;
+        for (id, piece) in &self.pieces {
+            assert!(*id < WorkId(self.next), "{id:?} was never given out");
+            let rows: BTreeSet<&RowName> = piece.rows.iter().collect();
+            naming += rows.len();
+            let waits =
+                |row: &&RowName| self.rows.get(*row).is_some_and(|queue| queue.contains(&(piece.at, *id)));
+            assert!(rows.iter().all(waits), "{id:?} has no place in one of its rows");
+        }
+        assert_eq!(named, naming, "rows name work that does not wait in them");
+    }
+
     fn shift(&mut self, id: WorkId, at: Moment) {
         let Some(piece) = self.pieces.get_mut(&id) else { return };
         let (before, rows) = (piece.at, piece.rows.clone());

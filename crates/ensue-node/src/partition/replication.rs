@@ -16,7 +16,7 @@ pub(in crate::partition) mod sender;
 use crate::config::NodeConfig;
 use crate::partition::cx::Protocols;
 use acknowledgements::Acknowledgements;
-use applied::Applied;
+use applied::{Applied, AppliedSet};
 use ensue_types::{DatacenterId, PartitionId, Position};
 use ensue_wire::Address;
 use intake::Intake;
@@ -64,6 +64,18 @@ pub(crate) struct Replication {
 }
 
 impl Replication {
+    /// Panics if a stream contradicts itself.
+    pub(in crate::partition) fn check_invariants(&self) {
+        self.applied.check_invariants();
+        self.senders.values().for_each(Sender::check_invariants);
+        self.receivers.values().for_each(Receiver::check_invariants);
+        for (origin, receiver) in &self.receivers {
+            let applied = self.applied.set(*origin).map(AppliedSet::highest).unwrap_or_default();
+            let received = receiver.received();
+            assert!(applied <= received, "{applied} of {origin} is applied and only {received} received");
+        }
+    }
+
     pub(in crate::partition) fn new(
         id: PartitionId,
         config: &NodeConfig,

@@ -46,6 +46,29 @@ pub(crate) struct Transactions {
 }
 
 impl Transactions {
+    /// Panics if somebody takes part in a transaction who is no participant, or a part that waits has lost its place.
+    pub fn check_invariants(&self, has_place: impl Fn(WorkId) -> bool) {
+        for (transaction, coordinated) in &self.coordinated {
+            let (participants, mut answered) = match coordinated {
+                Coordinated::Arriving(_) => continue,
+                Coordinated::Voting(voting) => {
+                    (&voting.participants, voting.votes.keys().collect::<Vec<_>>())
+                }
+                Coordinated::Committing(done) => {
+                    (&done.participants, done.committed.iter().chain(&done.synced).collect())
+                }
+            };
+            answered.retain(|participant| !participants.contains(participant));
+            assert!(answered.is_empty(), "{answered:?} are no participants of {transaction}");
+        }
+        for (transaction, part) in &self.local_parts {
+            assert!(has_place(part.work), "the part of {transaction} has no place in its rows");
+        }
+        for (transaction, part) in &self.replicated_parts {
+            assert!(part.work.is_none_or(&has_place), "the part of {transaction} has no place in its rows");
+        }
+    }
+
     /// The piece of work that waits for this transaction's decision.
     pub fn work_of(&self, transaction: OperationId) -> Option<WorkId> {
         let local = self.local_parts.get(&transaction).map(|part| part.work);

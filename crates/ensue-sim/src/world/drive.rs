@@ -16,6 +16,8 @@ use ensue_wire::{Address, CoreName, Envelope};
 
 /// Of what a core says that talks nonsense, so many of a thousand messages have a lie before them.
 const LIES_PER_MILLE: u64 = 150;
+/// Of so many seeds, one checks the invariants of every partition after every turn, rows and all.
+const INVARIANTS_EVERY: u64 = 8;
 
 impl World {
     /// Carries out an event, unless it is for a core that has no time for it: then it waits there.
@@ -153,6 +155,9 @@ impl World {
         match &mut self.stopwatch {
             Some(stopwatch) => stopwatch.time(|| node.on_input(now, Input::TurnEnd)),
             None => node.on_input(now, Input::TurnEnd),
+        }
+        if self.options.seed.is_multiple_of(INVARIANTS_EVERY) && self.stopwatch.is_none() {
+            node.check_invariants();
         }
         self.cores[site.0].turn_open = false;
         self.drain(site);

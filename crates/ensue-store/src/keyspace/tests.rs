@@ -259,20 +259,6 @@ fn check(keyspace: &Keyspace, arrived: &[Event], settled: Cut, view: Cut) -> Res
 }
 
 /// The keyspace's own counts, and its queue, say what its rows say.
-fn check_counts(keyspace: &Keyspace) -> Result<(), TestCaseError> {
-    let cells: Vec<(&Column, &cell::Cell)> = keyspace.rows().flat_map(|row| row.all_cells()).collect();
-    let unsettled: usize = cells.iter().map(|(_, cell)| cell.unsettled()).sum();
-    prop_assert_eq!(keyspace.versions(), unsettled);
-    prop_assert_eq!(keyspace.rows().map(Row::unsettled).sum::<usize>(), unsettled);
-    let waiting = cells.iter().filter(|(_, cell)| cell.versions().is_some()).count();
-    prop_assert_eq!(keyspace.unsettled.len(), waiting);
-    let names = |column: &Column| CELL_BYTES + column_bytes(column);
-    let bytes: u64 = cells.iter().map(|(column, cell)| names(column) + cell.bytes()).sum();
-    let keys: u64 = keyspace.rows().map(|row| row.key().len() as u64).sum();
-    prop_assert_eq!(keyspace.bytes(), bytes + keys);
-    Ok(())
-}
-
 /// A keyspace with versions, and what a write of datacenter 0 at a time did to the one text column.
 fn with_writes(writes: &[(u64, Effect)]) -> Keyspace {
     let mut keyspace = Keyspace::new(true);
@@ -511,7 +497,7 @@ proptest! {
                     keyspace = again;
                 }
             }
-            check_counts(&keyspace)?;
+            keyspace.check_invariants();
             for view in &views {
                 check(&keyspace, &arrived, settled, Cut(*view))?;
             }
@@ -520,7 +506,7 @@ proptest! {
             prop_assert_eq!(newest, looked_at(&reference(&everything), View::Newest));
         }
         prop_assert_eq!(keyspace.settle(&Cut([u8::MAX; DATACENTERS]), usize::MAX), 0);
-        check_counts(&keyspace)?;
+        keyspace.check_invariants();
         for view in views {
             check(&keyspace, &arrived, Cut([u8::MAX; DATACENTERS]), Cut(view))?;
         }

@@ -78,6 +78,19 @@ impl AppliedSet {
         }
     }
 
+    /// Panics if the set contradicts itself.
+    fn check_invariants(&self) {
+        assert!(
+            !self.above.contains(&self.watermark.next()),
+            "the watermark is behind what is applied: {self:?}"
+        );
+        assert!(
+            self.above.first().is_none_or(|first| *first > self.watermark),
+            "a position is below the watermark and above it: {self:?}"
+        );
+        assert!(self.lost.iter().all(|(after, through)| after < through), "nothing was lost: {self:?}");
+    }
+
     /// The highest applied position.
     pub fn highest(&self) -> Position {
         self.above.last().copied().unwrap_or(self.watermark)
@@ -102,6 +115,22 @@ pub struct Applied<W> {
 }
 
 impl<W> Applied<W> {
+    /// Panics if a set contradicts itself, or somebody waits for what is applied.
+    pub(in crate::partition) fn check_invariants(&self) {
+        self.sets.values().for_each(AppliedSet::check_invariants);
+        for (datacenter, position) in self.exact.keys() {
+            let is_applied = self.sets.get(datacenter).is_some_and(|set| set.contains(*position));
+            assert!(!is_applied, "{position} of {datacenter} is applied, and somebody waits for it");
+        }
+        for (datacenter, position) in self.through.keys() {
+            let watermark = self.sets.get(datacenter).map(|set| set.watermark).unwrap_or_default();
+            assert!(
+                watermark < *position,
+                "{datacenter} is applied up to {watermark}, and somebody waits for {position}"
+            );
+        }
+    }
+
     pub fn new(partition: PartitionId) -> Applied<W> {
         let (sets, exact, through) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Applied { partition, sets, exact, through }

@@ -45,6 +45,12 @@ impl Receiver {
         self.received = self.received.max(received);
     }
 
+    /// Panics if more is durable than was received.
+    pub(in crate::partition) fn check_invariants(&self) {
+        let (synced, received) = (self.synced, self.received);
+        assert!(synced <= received, "{synced} is durable and only {received} received");
+    }
+
     pub fn received(&self) -> Position {
         self.received
     }

@@ -95,6 +95,17 @@ impl Sender {
         self.in_flight_bytes += bytes;
     }
 
+    /// Panics if what is counted differs from what is there.
+    pub(in crate::partition) fn check_invariants(&self) {
+        let bytes: usize = self.in_flight.iter().map(|(_, bytes)| bytes).sum();
+        assert_eq!(bytes, self.in_flight_bytes, "bytes in flight are counted wrong");
+        let rises =
+            self.in_flight.iter().zip(self.in_flight.iter().skip(1)).all(|(one, next)| one.0 < next.0);
+        assert!(rises, "entries in flight are out of order");
+        let (synced, received) = (self.synced, self.received);
+        assert!(synced <= received, "{synced} is durable elsewhere and only {received} received");
+    }
+
     /// Whether the receiver has been heard on this link.
     pub fn is_resumed(&self) -> bool {
         self.next.is_some()
