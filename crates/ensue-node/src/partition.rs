@@ -399,7 +399,8 @@ impl Partition {
         }
     }
 
-    /// The link to another core is down: its sessions have given up what they asked over it, and its partitions will ask again.
+    /// The link to another core is down: its sessions have given up what they asked over it, and its partitions will
+    /// ask again.
     pub fn on_link_down(
         &mut self,
         now: Now,

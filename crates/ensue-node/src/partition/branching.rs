@@ -1,12 +1,13 @@
 //! Branching keyspaces, whose owner this partition is: states in the place of rows.
 //!
-//! On a command of a session: it runs in the session's open transaction, or is one of its own (`steps`, `evaluate`, `walk`); `BRANCH` has a
-//! file of its own (`commands`). On a commit: it is logged as an entry of the own stream and so travels, by the same road as every
-//! write. On an arriving commit: it is shown when its parents are (`stream`). What waits, what is collected and what conflicts is
-//! decided by `ensue-branch`; what a value looks like is known here alone (`value`).
+//! On a command of a session: it runs in the session's open transaction, or is one of its own (`steps`, `evaluate`,
+//! `walk`); `BRANCH` has a file of its own (`commands`). On a commit: it is logged as an entry of the own stream and so
+//! travels, by the same road as every write. On an arriving commit: it is shown when its parents are (`stream`). What
+//! waits, what is collected and what conflicts is decided by `ensue-branch`; what a value looks like is known here
+//! alone (`value`).
 //!
-//! Transactions live in memory: one that is idle for too long is over, and so are all when the owner restarts. A session that thinks it
-//! has one is told, at every command, until it ends it.
+//! Transactions live in memory: one that is idle for too long is over, and so are all when the owner restarts. A
+//! session that thinks it has one is told, at every command, until it ends it.
 
 pub(in crate::partition) mod commands;
 mod evaluate;

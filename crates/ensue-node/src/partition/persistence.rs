@@ -1,7 +1,7 @@
 //! The partition's side of its log: what is appended, when it is synced, and what rests on it.
 //!
-//! All records of a turn share one append, and under `appendfsync always` one sync. What another datacenter is told to be
-//! synced or durably applied is a snapshot taken when a sync began, reported when it ended.
+//! All records of a turn share one append, and under `appendfsync always` one sync. What another datacenter is told to
+//! be synced or durably applied is a snapshot taken when a sync began, reported when it ended.
 
 pub(in crate::partition) mod checkpoint;
 pub(in crate::partition) mod space;
@@ -200,8 +200,8 @@ impl Persistence {
 }
 
 impl Persistence {
-    /// What the superblock says of why the partition cannot go on. A checkpoint under way must not be named before it is
-    /// whole; then the next stop marks it, or the next start is told again.
+    /// What the superblock says of why the partition cannot go on. A checkpoint under way must not be named before it
+    /// is whole; then the next stop marks it, or the next start is told again.
     pub(in crate::partition) fn mark_halted(&mut self, cx: &Cx, halt: &Halt) -> Option<DiskOp> {
         let (Some(superblock), None) = (&mut self.superblock, &self.writer) else { return None };
         match halt {

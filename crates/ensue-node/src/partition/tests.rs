@@ -1,5 +1,5 @@
-//! A node of one partition with a disk that carries out one operation after another, at the test's word: what may be said,
-//! and what may count, before what it rests on is durable.
+//! A node of one partition with a disk that carries out one operation after another, at the test's word: what may be
+//! said, and what may count, before what it rests on is durable.
 
 mod ahead;
 mod branches;

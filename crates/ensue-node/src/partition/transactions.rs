@@ -1,18 +1,21 @@
-//! Write transactions: two-phase commit with positive cohorts and indirection (Eiger, section 5), made to survive crashes.
+//! Write transactions: two-phase commit with positive cohorts and indirection (Eiger, section 5), made to survive
+//! crashes.
 //!
-//! On `Transact` (local): log the whole write set, then ask every participant to prepare. On every vote: draw the commit
-//! time above all votes, log it with the entry that names the transaction, tell every participant. On every `Committed`:
-//! answer the session.
+//! On `Transact` (local): log the whole write set, then ask every participant to prepare. On every vote: draw the
+//! commit time above all votes, log it with the entry that names the transaction, tell every participant. On every
+//! `Committed`: answer the session.
 //!
 //! On a replicated transaction: each participant receives its part by its own stream and, when the part's own
 //! dependencies are met, notifies the coordinator's equivalent here. When all have, and the transaction's dependencies
 //! are met, the same two phases follow, and the commit time drawn is the earliest valid time here.
 //!
 //! Where we differ from the paper:
-//! - The session sends the whole write set to the coordinator, which logs it before any participant hears of it, so that a
+//! - The session sends the whole write set to the coordinator, which logs it before any participant hears of it, so
+//!   that a
 //!   logged transaction can always be completed (trap 17). A participant logs its vote with its part.
 //! - The commit time is above every vote and above every time at which "not committed" was answered (trap 4).
-//! - The coordinator knows the participants by name and counts them, not keys; partitions are the same everywhere (trap 63).
+//! - The coordinator knows the participants by name and counts them, not keys; partitions are the same everywhere (trap
+//!   63).
 //! - A participant executes its part in row order by logical time, which also evaluates commands that read to write.
 
 pub(in crate::partition) mod admit;
@@ -81,7 +84,8 @@ impl Transactions {
         self.replicated_parts.iter().find(|(_, part)| here(part)).map(|(transaction, _)| *transaction)
     }
 
-    /// The name that participants know a decided transaction by, if this partition, of `datacenter`, still coordinates it.
+    /// The name that participants know a decided transaction by, if this partition, of `datacenter`, still coordinates
+    /// it.
     ///
     /// A local one is named by its number, which is not its place in the stream: the place of one may be the number of
     /// another. One that was replicated is named by its place.

@@ -58,8 +58,8 @@ impl Branching {
         Ok(id_list(&at))
     }
 
-    /// The anchors of a session that has no transaction. Of one that its owner has forgotten the session must know the end first: what it
-    /// sends next may be meant for it.
+    /// The anchors of a session that has no transaction. Of one that its owner has forgotten the session must know the
+    /// end first: what it sends next may be meant for it.
     fn ready_to_begin(&mut self, cx: &Cx, seat: Seat, anchor: &Anchor) -> Result<Vec<StateId>, Reply> {
         if self.open_transaction(cx, seat, anchor)?.is_some() {
             return Err(IS_OPEN);

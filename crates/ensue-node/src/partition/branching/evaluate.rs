@@ -1,7 +1,8 @@
-//! One ordinary command within a transaction: evaluated on rows made of what the transaction sees, by the same code as everywhere.
+//! One ordinary command within a transaction: evaluated on rows made of what the transaction sees, by the same code as
+//! everywhere.
 //!
-//! A key counts as read if its row was looked at, or if what was written keeps any of it: a blind `SET` conflicts with nothing that was
-//! written since, an `HSET` with everything that was written to its key.
+//! A key counts as read if its row was looked at, or if what was written keeps any of it: a blind `SET` conflicts with
+//! nothing that was written since, an `HSET` with everything that was written to its key.
 
 use super::steps::aborted;
 use super::{Branching, value};

@@ -1,4 +1,4 @@
-//! Commands of sessions on a branching keyspace: within the open transaction, or each as one of its own.
+//! Transactions of sessions on a branching keyspace: opened, sat in, left, and where their anchors go.
 
 use super::{Branching, Seat, Sitting, ids};
 use crate::partition::cx::Cx;

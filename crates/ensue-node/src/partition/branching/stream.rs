@@ -1,9 +1,4 @@
-//! What datacenters tell each other of branching keyspaces, and what comes back from the log.
-//!
-//! A commit that arrives is shown when its parents are here; until then its entry counts as not applied. Ceilings
-//! travel in the same stream as commits, behind every commit that was made before them. What comes below a state that
-//! is collected here is asked for whole, and again when an answer is overdue, until it is told; the answer is logged.
-//! If its datacenter is dead and all that live say that they lack it, too, it goes.
+//! What comes back of branching keyspaces from the log and from a checkpoint, and what goes into one.
 
 use super::Branching;
 use crate::partition::cx::Cx;

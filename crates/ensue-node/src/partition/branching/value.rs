@@ -4,7 +4,8 @@
 //! column*    column: kind u8 (0 text, 1 deadline, 2 field, 3 member) | name u32 length, bytes | value u32 length, bytes
 //! ```
 //!
-//! Columns stand in their order. A command is evaluated on rows made from such values, and the rows that it changed are made values again.
+//! Columns stand in their order. A command is evaluated on rows made from such values, and the rows that it changed are
+//! made values again.
 
 use crate::command::text_of;
 use bytes::{Buf, BufMut, Bytes};

@@ -1,7 +1,7 @@
 //! Commands that walk a branch: `KEYS`, `SCAN`, `DBSIZE`, `RANDOMKEY`, and `FLUSHDB`. They read all of it.
 //!
-//! The cursor of `SCAN` is the hash of the key to go on from: keys have their place whatever is written, so what is there during a whole
-//! walk is returned.
+//! The cursor of `SCAN` is the hash of the key to go on from: keys have their place whatever is written, so what is
+//! there during a whole walk is returned.
 
 use super::{Branching, value};
 use crate::partition::cx::Cx;

@@ -19,8 +19,7 @@ impl Cx {
     }
 
     /// Whether a session asks about something that this partition has not issued. Other partitions ask for entries of
-    /// other
-    /// datacenters: there is nothing to wait for, and all datacenters must show the same.
+    /// other datacenters: there is nothing to wait for, and all datacenters must show the same.
     pub(in crate::partition) fn is_refused_as_never_issued(
         &self,
         from: Address,

@@ -1,7 +1,7 @@
-//! Commands of sessions: evaluated by the owner, stamped above their past, logged, answered.
+//! Batches of sessions: executed command by command (`keyspaces::execute`), and answered.
 //!
-//! A batch is executed command by command; a read that meets an undecided transaction asks its coordinator, a write
-//! that meets one waits for its turn in the row. The session's context goes along with the batch and comes back.
+//! A read that meets an undecided transaction asks its coordinator, a write that meets one waits for its turn in the
+//! row. The session's context goes along with the batch and comes back.
 
 use super::Executor;
 use crate::evaluate::{ANSWER_TOO_LONG, within_bound};

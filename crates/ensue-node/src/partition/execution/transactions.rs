@@ -128,7 +128,8 @@ impl Executor<'_> {
         self.read_what_is_answered();
     }
 
-    /// The coordinator says that a transaction of a dead datacenter is never shown. Whoever hears of a dead one declares it, too.
+    /// The coordinator says that a transaction of a dead datacenter is never shown. Whoever hears of a dead one
+    /// declares it, too.
     pub(in crate::partition) fn on_discard(&mut self, transaction: OperationId) {
         self.keyspaces.declare_dead(self.cx, self.others, transaction.datacenter);
         let Some(part) = self.transactions.replicated_parts.remove(&transaction) else { return };

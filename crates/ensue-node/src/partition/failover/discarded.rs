@@ -1,11 +1,12 @@
 //! What a dead datacenter took with it, for the protocols that go by times: what may depend on that is discarded.
 //!
-//! The streams of the dead one's partitions end at different times. What is here of it may depend on something later that
-//! is nowhere (POCC, section 7.1), and what others have written since may depend on that in turn. When all partitions of this
-//! datacenter have the ends (`dead`), partition 0 gathers them in two rounds: up to when everything is whole, and which is the first
-//! write left that names something later. Both are the same in every survivor, since the streams are. Then each partition by
-//! itself takes out what its protocol says may depend on what was lost, whatever has arrived and whatever arrives later; keeps a list
-//! of it for the operator (`listing`); and from then on the dead one's time counts as here for ever. Sessions that may have seen something of it are told once.
+//! The streams of the dead one's partitions end at different times. What is here of it may depend on something later
+//! that is nowhere (POCC, section 7.1), and what others have written since may depend on that in turn. When all
+//! partitions of this datacenter have the ends (`dead`), partition 0 gathers them in two rounds: up to when everything
+//! is whole, and which is the first write left that names something later. Both are the same in every survivor, since
+//! the streams are. Then each partition by itself takes out what its protocol says may depend on what was lost,
+//! whatever has arrived and whatever arrives later; keeps a list of it for the operator (`listing`); and from then on
+//! the dead one's time counts as here for ever. Sessions that may have seen something of it are told once.
 //!
 //! The list is also that of the protocols which name operations, whose entries are discarded by their names (`gone`).
 
@@ -34,7 +35,8 @@ pub(crate) struct Discarded {
     pub(in crate::partition) losses: Vec<Loss>,
     /// By the names of the writes, so that none is listed twice.
     writes: BTreeMap<OperationId, DiscardedWrite>,
-    /// Entries of dead datacenters that are gone and have no effects on rows of their own: flushes, and those that named transactions.
+    /// Entries of dead datacenters that are gone and have no effects on rows of their own: flushes, and those that
+    /// named transactions.
     others: BTreeMap<(DatacenterId, Position), Entry>,
     /// At partition 0: what each partition has said.
     gathered: BTreeMap<DatacenterId, Gathered>,
@@ -228,7 +230,8 @@ mod tests {
     use bytes::Bytes;
     use ensue_types::{Column, Effect, Incarnation, RowEffect, Seen, Stamp};
 
-    /// One of the entries by which a write came: each partition, and each turn of a replay, brings a share of its effects.
+    /// One of the entries by which a write came: each partition, and each turn of a replay, brings a share of its
+    /// effects.
     fn share(keys: &[&'static str]) -> Entry {
         let effect = |key: &&'static str| RowEffect {
             key: Bytes::from_static(key.as_bytes()),

@@ -2,12 +2,10 @@
 //! lost with it.
 //!
 //! A partition knows of its own datacenter what it has issued: the positions of its own stream, and times up to its
-//! clock. Whoever followed a
-//! token that names more would be invisible in every other datacenter, since nothing of that comes. Such a token is
-//! forged, or from an
-//! earlier life of this datacenter, one that was wiped or restored from an old copy. A time is issued if any
-//! partition's clock has
-//! come to it, so that the session judges when all have spoken; a position is its partition's alone.
+//! clock. Whoever followed a token that names more would be invisible in every other datacenter, since nothing of that
+//! comes. Such a token is forged, or from an earlier life of this datacenter, one that was wiped or restored from an
+//! old copy. A time is issued if any partition's clock has come to it, so that the session judges when all have spoken;
+//! a position is its partition's alone.
 
 use super::discarded::Discarded;
 use crate::partition::cx::Cx;

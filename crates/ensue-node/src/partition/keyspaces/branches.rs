@@ -1,4 +1,8 @@
-//! Commands on keyspaces with branches: transactions on them, and what the other sites need of their states.
+//! Commands of sessions on keyspaces with branches, within the open transaction or each as one of its own; and what
+//! datacenters tell each other of the states.
+//!
+//! Ceilings travel in the same stream as commits, behind every commit that was made before them. What comes below a
+//! state that is collected here is asked for whole, and again when an answer is overdue, until it is told.
 
 use super::Keyspaces;
 pub(in crate::partition) use crate::partition::branching::commands::{

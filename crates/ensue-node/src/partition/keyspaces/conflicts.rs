@@ -1,7 +1,8 @@
-//! Writes that met what their writers did not know: counted, listed in a log of bounded length, and shown a key at a time.
+//! Writes that met what their writers did not know: counted, listed in a log of bounded length, and shown a key at a
+//! time.
 //!
-//! The log is of this partition, in memory, and since its start: it tells an operator what happens, and no state depends
-//! on it. The values themselves stand in the rows, beside each other, until a write replaces them.
+//! The log is of this partition, in memory, and since its start: it tells an operator what happens, and no state
+//! depends on it. The values themselves stand in the rows, beside each other, until a write replaces them.
 
 use super::Keyspaces;
 use crate::partition::cx::Cx;

@@ -1,6 +1,8 @@
-//! Contexts that sessions share by name (`CAUSAL SESSION`): this partition keeps those of the names that it owns, in memory.
+//! Contexts that sessions share by name (`CAUSAL SESSION`): this partition keeps those of the names that it owns, in
+//! memory.
 //!
-//! - On `ContextFetch`: what is kept under the name, which is kept from now on. One name too many is refused, before the step
+//! - On `ContextFetch`: what is kept under the name, which is kept from now on. One name too many is refused, before
+//!   the step
 //!   that asked for it has begun.
 //! - On `ContextMerge`: the session's past joins it.
 //! - On the timer: what no step has used for an hour is forgotten.

@@ -1,4 +1,4 @@
-//! Commands at the rows: evaluated at one logical time, and what they change applied.
+//! Commands at the rows: evaluated at one logical time, stamped above their past, logged; and effects applied.
 
 use super::Keyspaces;
 use crate::command;

@@ -5,8 +5,8 @@ use crate::partition::cx::Cx;
 use ensue_types::{DatacenterId, Position, Rule};
 
 impl Others {
-    /// Notes what is everywhere now, to be sure of it when a read transaction that began without it is over. Twice its time, for
-    /// clocks that differ.
+    /// Notes what is everywhere now, to be sure of it when a read transaction that began without it is over. Twice its
+    /// time, for clocks that differ.
     pub(in crate::partition) fn note_everywhere(&mut self, cx: &Cx) {
         let now_us = cx.now.monotonic_us;
         let mut age_us = 2_000 * cx.config.tuning.read_transaction_timeout_ms;

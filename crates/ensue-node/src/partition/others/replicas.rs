@@ -111,8 +111,8 @@ impl Others {
         }
     }
 
-    /// How many datacenters, this one included, have durably applied all of this. None, as far as is known here, while some of
-    /// it has not even been received.
+    /// How many datacenters, this one included, have durably applied all of this. None, as far as is known here, while
+    /// some of it has not even been received.
     pub(crate) fn replicas(&self, cx: &Cx, wanted: &Wanted) -> u8 {
         if !self.stable_time.times.received.covers_but(cx.datacenter, &wanted.times) {
             return 0;

@@ -44,8 +44,7 @@ impl Peering<'_> {
     }
 
     /// What was requested is no longer in the log. Nobody whose word is true requests that: it was trimmed when every
-    /// datacenter
-    /// had said that it has it durably.
+    /// datacenter had said that it has it durably.
     fn refuse_what_is_gone(&mut self, purpose: ReadFor, wanted: Position, first: Position) {
         let (datacenter, whose) = match purpose {
             ReadFor::Stream(datacenter) => (datacenter, "this datacenter's"),
@@ -66,8 +65,8 @@ impl Peering<'_> {
     }
 }
 
-/// How many of these entries, by their lengths, a frame has room for; at least one. A batch of the log may hold more. Whoever
-/// wanted them asks again for the rest.
+/// How many of these entries, by their lengths, a frame has room for; at least one. A batch of the log may hold more.
+/// Whoever wanted them asks again for the rest.
 fn frame_holds(lengths: impl Iterator<Item = usize>) -> usize {
     let mut bytes = 0;
     let fits = |(place, length): &(usize, usize)| {

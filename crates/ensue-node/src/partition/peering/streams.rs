@@ -1,7 +1,7 @@
 //! What the streams of other datacenters bring, and how far they have this one's.
 //!
-//! On an entry that is the next one: log it, and find out what it waits for (`visibility`). On anything else that cannot
-//! be: refuse it, count it, and take nothing more of the stream until it has been asked to go on.
+//! On an entry that is the next one: log it, and find out what it waits for (`visibility`). On anything else that
+//! cannot be: refuse it, count it, and take nothing more of the stream until it has been asked to go on.
 
 use super::Peering;
 use crate::partition::replication::receiver::Arrival;

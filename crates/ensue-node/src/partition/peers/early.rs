@@ -1,13 +1,11 @@
-//! What comes before the log is read, or before its lost tail is back: kept in order, and taken up when the partition can.
+//! What comes before the log is read, or before its lost tail is back: kept in order, and taken up when the partition
+//! can.
 //!
 //! Partitions of this datacenter say again what they are not answered: what comes of them is kept. What other
-//! datacenters say of themselves they say
-//! again and again, for as long as a lost tail is waited for: of that the latest is kept. They send no entries before
-//! they were asked to; what
-//! comes of such beyond a bound is dropped, and asked for when the partition serves.
-//! Sessions are refused at once (`LOADING`): a start may take long, and their clients can ask again. Only what a
-//! session asks about a
-//! past that it takes over is kept, up to a bound in bytes.
+//! datacenters say of themselves they say again and again, for as long as a lost tail is waited for: of that the latest
+//! is kept. They send no entries before they were asked to; what comes of such beyond a bound is dropped, and asked for
+//! when the partition serves. Sessions are refused at once (`LOADING`): a start may take long, and their clients can
+//! ask again. Only what a session asks about a past that it takes over is kept, up to a bound in bytes.
 
 use super::Peers;
 use crate::partition::cx::Cx;

@@ -1,9 +1,9 @@
 //! What a partition does while its disk is full (trap 56).
 //!
 //! It keeps a reserve, a file of zeroes. The first append that finds no room gives the reserve up and goes on in its
-//! place: what was promised, the clock's bound, votes, decisions and what has been received can still be logged, so reads
-//! are answered and transactions end. New writes are refused and no more is taken of the other datacenters' streams,
-//! which send it again later. The reserve is made again as soon as there is room for it, and then all goes on.
+//! place: what was promised, the clock's bound, votes, decisions and what has been received can still be logged, so
+//! reads are answered and transactions end. New writes are refused and no more is taken of the other datacenters'
+//! streams, which send it again later. The reserve is made again as soon as there is room for it, and then all goes on.
 //!
 //! If even the reserve does not help, the batch that found no room waits, and everything that rests on it.
 

@@ -1,4 +1,5 @@
-//! Reads at logical times: both rounds of a read transaction, and reads that meet an undecided transaction (Eiger 4, 5.4).
+//! Reads at logical times: both rounds of a read transaction, and reads that meet an undecided transaction (Eiger 4,
+//! 5.4).
 //!
 //! A read never waits for a writer: it asks the coordinator of each undecided transaction that may come before its time
 //! whether it did, and the coordinator answers at once.

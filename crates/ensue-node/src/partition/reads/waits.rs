@@ -49,7 +49,8 @@ pub(in crate::partition) struct Slice {
 }
 
 impl Wait {
-    /// Since when whoever asked has been waiting: for a session's commands that may be longer than for the one that waits.
+    /// Since when whoever asked has been waiting: for a session's commands that may be longer than for the one that
+    /// waits.
     pub(in crate::partition) fn begun_us(&self) -> u64 {
         match &self.what {
             Waiting::Commands(execution) => execution.since_us,
@@ -114,7 +115,8 @@ impl Waits {
 }
 
 impl Reads {
-    /// A session asks with each number for one thing: what it asks anew, or withdraws by asking for nothing, is not waited for.
+    /// A session asks with each number for one thing: what it asks anew, or withdraws by asking for nothing, is not
+    /// waited for.
     pub(in crate::partition) fn on_await_times(
         &mut self,
         cx: &mut Cx,

@@ -1,7 +1,6 @@
 //! A clean stop: everything is written and synced, and only then does the superblock say so.
 //!
-//! Nothing more is taken. If the disk refuses, the stop is not a clean one, and the next start
-//! reads what is there.
+//! Nothing more is taken. If the disk refuses, the stop is not a clean one, and the next start reads what is there.
 
 use crate::partition::cx::Cx;
 use crate::partition::persistence::Persistence;

@@ -1,9 +1,9 @@
 //! Which operations of which streams have been applied here, and who waits for one that has not.
 //!
 //! An operation is applied when it is visible or has lost arbitration, never before its own dependencies (traps 1, 60).
-//! Entries of one stream may be applied out of order (trap 16): the set is a watermark plus what stands above it. What was
-//! declared lost counts like applied: there is nothing to wait for (trap 15). So does what a dead datacenter took with it, and
-//! whoever waits is told.
+//! Entries of one stream may be applied out of order (trap 16): the set is a watermark plus what stands above it. What
+//! was declared lost counts like applied: there is nothing to wait for (trap 15). So does what a dead datacenter took
+//! with it, and whoever waits is told.
 
 use ensue_types::{DatacenterId, Dependency, Extent, OperationId, PartitionId, Position, Rule};
 use std::collections::{BTreeMap, BTreeSet};

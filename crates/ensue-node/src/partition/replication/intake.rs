@@ -1,9 +1,7 @@
-//! What other datacenters wrote: received once and in order, shown when its protocol says so.
+//! Received entries that are not applied yet, and the questions about what they depend on, both ways.
 //!
-//! On an arriving entry: log it, ask the protocol, check each dependency with the partition that it names, in this
-//! datacenter. On the last dependency met: a write of this partition alone becomes visible now; a part of a transaction
-//! notifies its coordinator. Nothing polls: an applied operation wakes those who wait for it. Received in order is not
-//! applied in order (trap 16).
+//! Nothing polls: an applied operation wakes those who wait for it. Received in order is not applied in order (trap
+//! 16). What is done with an entry on the way is in `peering::streams` and `visibility::arrivals`.
 
 use super::applied::{Applied, Woken};
 use super::{Replication, Waiter};

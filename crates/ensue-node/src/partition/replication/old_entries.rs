@@ -1,5 +1,5 @@
-//! Entries that are not in memory any more, read from the log: for a datacenter that lags, for one that lost the tail of
-//! its own stream, for a survivor that lacks the end of a dead one's.
+//! Entries that are not in memory any more, read from the log: for a datacenter that lags, for one that lost the tail
+//! of its own stream, for a survivor that lacks the end of a dead one's.
 
 use super::Replication;
 use crate::partition::cx::Cx;

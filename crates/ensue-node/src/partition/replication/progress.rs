@@ -1,7 +1,9 @@
-//! Up to where a stream had come when it was at a time: what turns a past in times into a place that can be acknowledged.
+//! Up to where a stream had come when it was at a time: what turns a past in times into a place that can be
+//! acknowledged.
 //!
-//! Entries come in the order of their places, and their stamps rise. Places are kept for the latest times one by one and for
-//! older ones ever more coarsely, so there are never many; what is coarse names a later place, which is safe to wait for.
+//! Entries come in the order of their places, and their stamps rise. Places are kept for the latest times one by one
+//! and for older ones ever more coarsely, so there are never many; what is coarse names a later place, which is safe to
+//! wait for.
 
 use ensue_types::{LogicalTime, Position, limits};
 

@@ -1,4 +1,4 @@
-//! Streams to and from the other datacenters, and who has what: resume, acknowledge, send, `CAUSAL WAIT`.
+//! The own stream to other datacenters, as far as each has it: what is sent and sent again, and who waits for that.
 
 use super::Replication;
 use super::progress::Progress;

@@ -1,7 +1,7 @@
 //! One datacenter as this partition's stream sees it: what it was sent, and what it says it has.
 //!
-//! Arrives: resume points and acknowledgements. Promises: never more than a window unacknowledged, never an entry out of
-//! order. It does not read the log: it says which position is wanted next, and is handed the entries.
+//! Arrives: resume points and acknowledgements. Promises: never more than a window unacknowledged, never an entry out
+//! of order. It does not read the log: it says which position is wanted next, and is handed the entries.
 
 use ensue_types::{DatacenterId, Incarnation, LogicalTime, Position};
 use ensue_wire::StreamAcknowledge;
@@ -36,8 +36,7 @@ impl Sender {
     }
 
     /// The datacenter says on a new link how much it has. If that is less than it had said to be durable it was lost,
-    /// and is kept
-    /// for it from now on.
+    /// and is kept for it from now on.
     pub fn on_introduced(&mut self, received: Position) {
         if received < self.synced {
             self.received = received;

@@ -1,8 +1,9 @@
-//! What every datacenter has had for as long as a read transaction may take: nobody need depend on it any more (COPS, section 5.1).
+//! What every datacenter has had for as long as a read transaction may take: nobody need depend on it any more (COPS,
+//! section 5.1).
 //!
-//! A datacenter has what it has durably applied. Each partition knows that of its own streams, from the acknowledgements, and tells the others
-//! of its datacenter in the rounds in which they exchange times: the global checkpoint. Only where read transactions go by
-//! what values depend on is it of any use; elsewhere nothing is told.
+//! A datacenter has what it has durably applied. Each partition knows that of its own streams, from the
+//! acknowledgements, and tells the others of its datacenter in the rounds in which they exchange times: the global
+//! checkpoint. Only where read transactions go by what values depend on is it of any use; elsewhere nothing is told.
 //!
 //! Versions need not be everywhere: they are kept for a read transaction's time from when they came.
 

@@ -209,8 +209,8 @@ impl Times {
         let now = cx.promise();
         let choice = cx.protocol(keyspace).choose(facts, &self.stability(cx, now));
         if let Choice::Shown(predicate) = &choice {
-            // What a stable session depends on every partition has received: it may have learned so from another one. From here
-            // on all see it, so that what this session writes here rests on what is shown here.
+            // What a stable session depends on every partition has received: it may have learned so from another one.
+            // From here on all see it, so that what this session writes here rests on what is shown here.
             self.stable.join(&predicate.times);
         }
         choice

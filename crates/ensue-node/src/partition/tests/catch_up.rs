@@ -157,7 +157,8 @@ fn what_its_neighbours_told_an_earlier_life_does_not_count() {
     assert!(!world.partition.others.is_catching_up());
 }
 
-/// Seed 110082483. A process that is killed before must catch up again: else it would serve without what it had taken up, and shown, last.
+/// Seed 110082483. A process that is killed before must catch up again: else it would serve without what it had taken
+/// up, and shown, last.
 #[test]
 fn it_is_called_caught_up_on_disk_when_the_log_holds_what_it_caught_up_with() {
     let (mut world, asked) = waiting();
@@ -180,8 +181,9 @@ fn it_is_called_caught_up_on_disk_when_the_log_holds_what_it_caught_up_with() {
     assert_eq!(marked, 1);
 }
 
-/// Another part of the same row, undecided, stands before it when the process is killed. In the next life it must not be found at a later time
-/// than that of its decision: what is acknowledged until the decision is heard again would be above it (trap 14).
+/// Another part of the same row, undecided, stands before it when the process is killed. In the next life it must not
+/// be found at a later time than that of its decision: what is acknowledged until the decision is heard again would be
+/// above it (trap 14).
 #[test]
 fn a_part_that_was_given_back_stands_at_the_time_of_its_decision_after_a_restart_too() {
     let named = |position| {
@@ -226,8 +228,8 @@ fn a_part_that_was_given_back_stands_at_the_time_of_its_decision_after_a_restart
     assert_eq!(world.partition.keyspaces.order.earliest(), None);
 }
 
-/// Trap 14. The other datacenter says that it has applied a delete, and where its stream ends, and loses its tail. A part that it had executed
-/// before that end comes again, with the time of its decision: its report holds no more.
+/// Trap 14. The other datacenter says that it has applied a delete, and where its stream ends, and loses its tail. A
+/// part that it had executed before that end comes again, with the time of its decision: its report holds no more.
 #[test]
 fn what_another_datacenter_reported_before_it_lost_its_tail_collects_no_tombstone() {
     let mut world = started(BTreeMap::new(), 1);

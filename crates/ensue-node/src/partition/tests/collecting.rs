@@ -74,8 +74,8 @@ fn lose_the_tail(world: &mut World) {
 }
 
 /// It said that it had applied a delete, and that its stream ended at its fifth entry, which held a part of a
-/// transaction from before
-/// that delete. It lost that part, and is given it back: the part comes behind the loss, with its old time.
+/// transaction from before that delete. It lost that part, and is given it back: the part comes behind the loss, with
+/// its old time.
 fn left_after_a_lost_tail() -> (usize, World) {
     let mut world = with_a_tombstone();
     let time = LogicalTime::from_ms(world.now.wall_ms);

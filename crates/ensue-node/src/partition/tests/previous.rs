@@ -126,7 +126,8 @@ fn a_conflict_is_a_write_that_meets_what_its_writer_did_not_replace() {
     }
 }
 
-/// What a flush deletes by name stands under the flush's own stamp: who writes over it says that all up to there is known.
+/// What a flush deletes by name stands under the flush's own stamp: who writes over it says that all up to there is
+/// known.
 #[test]
 fn a_counter_that_a_flush_deleted_is_replaced_as_what_was_flushed() {
     for name in asking() {

@@ -129,8 +129,8 @@ impl World {
         self.message(from, Message::StreamEntries { incarnation, first, entries });
     }
 
-    /// What a power failure leaves just when a checkpoint has been named: what was synced. The log is synced beside the other
-    /// operations, here when nothing else is left to do.
+    /// What a power failure leaves just when a checkpoint has been named: what was synced. The log is synced beside the
+    /// other operations, here when nothing else is left to do.
     fn files_when_a_checkpoint_is_named(mut self) -> Files {
         let mut synced = self.files.clone();
         self.now.monotonic_us += 1_000;
@@ -349,7 +349,8 @@ fn a_restart_by_a_checkpoint_shows_no_time_again() {
     assert!(again.partition.cx.clock.latest() >= bound, "a time below {bound} may have been shown");
 }
 
-/// Seed 700085 of `eventual`. The wall leaps between two turns; a process that is killed in the second one must not forget it.
+/// Seed 700085 of `eventual`. The wall leaps between two turns; a process that is killed in the second one must not
+/// forget it.
 #[test]
 fn what_is_said_at_a_time_rests_on_a_bound_of_the_clock_above_it() {
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };

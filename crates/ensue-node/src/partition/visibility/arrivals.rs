@@ -1,6 +1,6 @@
-//! On an arriving entry: ask the protocol, check each dependency with the partition that it names, in this datacenter. On
-//! the last dependency met: a write of this partition alone becomes visible now; a part of a transaction notifies its
-//! coordinator. An applied operation wakes those who wait for it.
+//! On an arriving entry: ask the protocol, check each dependency with the partition that it names, in this datacenter.
+//! On the last dependency met: a write of this partition alone becomes visible now; a part of a transaction notifies
+//! its coordinator. An applied operation wakes those who wait for it.
 
 use super::Visibility;
 use crate::partition::branching::note_of;

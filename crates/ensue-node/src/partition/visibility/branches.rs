@@ -1,4 +1,7 @@
 //! Commits of other sites on keyspaces with branches: shown when the states are here that they were made below.
+//!
+//! Until then the entry of a commit counts as not applied. What it was made below and is nowhere, since its datacenter
+//! is dead and all that live say that they lack it, goes, and what was made below that.
 
 use super::Visibility;
 pub(in crate::partition) use crate::partition::branching::Seat;

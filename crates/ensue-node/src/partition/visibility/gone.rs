@@ -1,15 +1,18 @@
-//! What a dead datacenter took with it, for the protocols that name operations: its entries that depend on that are discarded.
+//! What a dead datacenter took with it, for the protocols that name operations: its entries that depend on that are
+//! discarded.
 //!
-//! When a dead datacenter's stream of a partition has its end here (`dead`), whatever stands after the end is nowhere. An entry of the
-//! dead one is *gone* if it depends on what is nowhere, or on what is gone; so it is in every survivor, since the streams are the
-//! same and dependencies point to lower stamps. A check is answered with what of it is gone, and an entry whose dependencies have all
-//! been answered is shown, or discarded and listed. What others have written cannot depend on it, for nobody has shown it.
+//! When a dead datacenter's stream of a partition has its end here (`dead`), whatever stands after the end is nowhere.
+//! An entry of the dead one is *gone* if it depends on what is nowhere, or on what is gone; so it is in every survivor,
+//! since the streams are the same and dependencies point to lower stamps. A check is answered with what of it is gone,
+//! and an entry whose dependencies have all been answered is shown, or discarded and listed. What others have written
+//! cannot depend on it, for nobody has shown it.
 //!
-//! A session of the dead datacenter may have seen all of a stream up to a place that its dependencies name. A session of another one
-//! had seen what is shown: where its folded context covers what is gone, it never met that (`depends_on`).
+//! A session of the dead datacenter may have seen all of a stream up to a place that its dependencies name. A session
+//! of another one had seen what is shown: where its folded context covers what is gone, it never met that
+//! (`depends_on`).
 //!
-//! A transaction is gone as a whole, if its entry or one of its parts is. Its coordinator here asks those who have not said that their
-//! parts are ready; whoever has the end of the stream and no part answers that it is gone.
+//! A transaction is gone as a whole, if its entry or one of its parts is. Its coordinator here asks those who have not
+//! said that their parts are ready; whoever has the end of the stream and no part answers that it is gone.
 
 use super::Visibility;
 use crate::partition::cx::coordinator_of;
@@ -83,8 +86,8 @@ impl Visibility<'_> {
         }
     }
 
-    /// At the coordinator: whether a part of the transaction, whose own entry waits for nothing more, is known to be gone; then it is
-    /// discarded.
+    /// At the coordinator: whether a part of the transaction, whose own entry waits for nothing more, is known to be
+    /// gone; then it is discarded.
     pub(crate) fn discard_when_announced(&mut self, transaction: OperationId) -> bool {
         let Some(Coordinated::Arriving(arriving)) = self.transactions.coordinated.get(&transaction) else {
             return false;

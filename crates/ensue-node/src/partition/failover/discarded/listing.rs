@@ -1,7 +1,7 @@
 //! What was discarded here with dead datacenters, for the operator: a line of JSON for each write.
 //!
-//! Keys, values and names are bytes and need not be text: a character of the JSON is a byte. Times and sums are strings, since
-//! they do not fit into the numbers of every reader.
+//! Keys, values and names are bytes and need not be text: a character of the JSON is a byte. Times and sums are
+//! strings, since they do not fit into the numbers of every reader.
 
 use super::Discarded;
 use crate::partition::cx::Cx;
@@ -10,8 +10,7 @@ use ensue_store::entry::{Change, Entry};
 use ensue_types::Reply;
 
 /// A write as a line of JSON: its position in the stream of its partition, and what it changed. Nothing for an entry
-/// that changes no
-/// rows by itself.
+/// that changes no rows by itself.
 pub fn describe_write(entry: &Entry) -> Option<String> {
     let effects = match &entry.change {
         Change::Effects { effects, .. } => effects.iter().map(effect_of).collect::<Vec<_>>().join(","),
