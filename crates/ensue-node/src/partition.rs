@@ -536,12 +536,8 @@ impl Partition {
         if matches!(self.stage, Stage::Regaining(_)) {
             return Some(first.min(self.peers.identity.next_request_us)); // Others are told nothing yet.
         }
-        let acknowledge = self
-            .others
-            .replication
-            .acknowledgements
-            .all
-            .then_some(self.others.replication.acknowledgements.next_us);
+        let acknowledgements = &self.others.replication.acknowledgements;
+        let acknowledge = acknowledgements.all.then_some(acknowledgements.next_us);
         Some(acknowledge.into_iter().chain(self.others.stable_time.times.next_due()).fold(first, u64::min))
     }
 
