@@ -4,13 +4,13 @@
 //! another.
 //!
 //! ```text
-//! version u8 = 1 | open u8 | anchors u8 count, u64 each | begin u16 length, text | end u16 length, text | operations (dependency_set.rs)
+//! version u8 = 5 | open u8 | anchors u8 count, u64 each | begin u16 length, text | end u16 length, text | operations (dependency_set.rs)
 //! ```
 
 use crate::{Family, Malformed, Past, Visibility, dependency_set};
 use ensue_types::{Dependency, Opaque, OperationId, Source};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 5;
 /// A session that took over the pasts of more sessions than this goes on from the highest of them.
 const ANCHORS_MAX: usize = 64;
 
