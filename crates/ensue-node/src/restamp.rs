@@ -10,11 +10,10 @@
 //! this one that
 //! lies beyond it.
 
-use ensue_protocol::map_times;
 use ensue_store::disk::FileName;
 use ensue_store::layout::batch::Seal;
 use ensue_store::restamp::{self, Restamp, RestampError};
-use ensue_types::{DatacenterId, LogicalTime, Opaque};
+use ensue_types::{Causes, DatacenterId, LogicalTime};
 use std::collections::BTreeSet;
 
 /// Why a datacenter cannot be given other times.
@@ -84,15 +83,14 @@ impl Restamp for Gather {
         time
     }
 
-    fn facts(&mut self, origin: DatacenterId, facts: &Opaque) -> Result<Opaque, RestampError> {
-        map_times(facts, |of, time| {
+    fn facts(&mut self, origin: DatacenterId, facts: &Causes) -> Result<Causes, RestampError> {
+        Ok(facts.map_times(|of, time| {
             if origin != self.own && of.is_none_or(|of| of == self.own) && self.is_beyond(time) {
                 self.problem = Some(CannotRestamp::Known { by: origin, time });
                 return time;
             }
             self.time(of, time)
-        })
-        .map_err(|_| RestampError::Facts)
+        }))
     }
 }
 
@@ -143,8 +141,8 @@ impl Restamp for Replace {
         LogicalTime(self.bound.0 + 1 + below)
     }
 
-    fn facts(&mut self, _: DatacenterId, facts: &Opaque) -> Result<Opaque, RestampError> {
-        map_times(facts, |of, time| self.time(of, time)).map_err(|_| RestampError::Facts)
+    fn facts(&mut self, _: DatacenterId, facts: &Causes) -> Result<Causes, RestampError> {
+        Ok(facts.map_times(|of, time| self.time(of, time)))
     }
 }
 
@@ -182,7 +180,7 @@ mod tests {
             let protocol = ensue_protocol::by_name("cure", Default::default()).unwrap();
             let stamp = ensue_types::Stamp { time: LogicalTime(time), datacenter: OWN, ..Default::default() };
             let source = ensue_types::Source { operation: Default::default(), stamp, dependencies: None };
-            let mut facts = Opaque::default();
+            let mut facts = Causes::Nothing;
             protocol.record_reads(&mut facts, &[source], &[]);
             facts
         };

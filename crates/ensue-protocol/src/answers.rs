@@ -1,12 +1,7 @@
 //! What a protocol's answers are made of.
 
 use crate::VisibilityPredicate;
-use ensue_types::{Dependency, LogicalTime, Opaque, OperationId, PartitionId, TimeVector};
-
-/// The bytes of a context or of dependencies are not of this protocol's layout: a broken or foreign peer, or a forged
-/// token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+use ensue_types::{Causes, Dependency, LogicalTime, OperationId, PartitionId, TimeVector};
 
 /// What must have been applied or received in a datacenter before a past may be shown there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +50,7 @@ pub struct Share<'a> {
     pub earliest: Option<LogicalTime>,
     pub latest: LogicalTime,
     /// What its values make a session remember.
-    pub seen: &'a Opaque,
+    pub seen: &'a Causes,
 }
 
 /// A share that must be read again.

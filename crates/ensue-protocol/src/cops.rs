@@ -29,7 +29,7 @@
 
 use crate::operations::{self, Operations};
 use crate::{Capabilities, Family, Needs, Options, Profile, Promises, Protocol, Registration, SnapshotReads};
-use ensue_types::{Opaque, OperationId};
+use ensue_types::{Causes, OperationId};
 
 /// The protocol, as it is registered.
 pub const REGISTRATION: Registration = Registration {
@@ -70,7 +70,7 @@ impl Protocol for Cops {
         &self.family
     }
 
-    fn forget(&self, context: &mut Opaque, is_everywhere: &dyn Fn(&OperationId) -> bool) {
+    fn forget(&self, context: &mut Causes, is_everywhere: &dyn Fn(&OperationId) -> bool) {
         operations::forget(context, is_everywhere);
     }
 }

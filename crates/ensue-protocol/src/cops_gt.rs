@@ -30,12 +30,12 @@
 //! - A write that reads to write (`INCR`, `APPEND`) depends on what it read; the paper has only blind puts.
 //! - The paper's client library holds the context; here the server's session does, for stock Redis clients.
 
-use crate::lists::{Lists, ListsFamily};
+use crate::lists::ListsFamily;
 use crate::{
     Again, Capabilities, Family, Needs, Options, Profile, Promises, Protocol, Recency, Registration, Share,
     SnapshotCheck, SnapshotReads, eiger, pocc,
 };
-use ensue_types::{Opaque, OperationId};
+use ensue_types::{Causes, Lists, OperationId};
 use std::collections::BTreeSet;
 
 /// The protocol, as it is registered.
@@ -79,8 +79,11 @@ impl Protocol for CopsGt {
     }
 
     fn check_snapshot(&self, shares: &[Share<'_>]) -> SnapshotCheck {
-        let lists: Vec<Lists> = shares.iter().map(|share| Lists::known(share.seen)).collect();
-        if lists.iter().any(Lists::is_folded) || shares.iter().any(|share| share.earliest.is_none()) {
+        let lists: Vec<&Lists> = shares.iter().filter_map(|share| share.seen.lists().ok()).collect();
+        if lists.len() < shares.len()
+            || lists.iter().any(|lists| lists.is_folded())
+            || shares.iter().any(|share| share.earliest.is_none())
+        {
             return eiger::check_snapshot(shares);
         }
         let named: Vec<BTreeSet<OperationId>> = lists.iter().map(|lists| lists.named().collect()).collect();
@@ -103,13 +106,10 @@ impl Protocol for CopsGt {
         if again.is_empty() { SnapshotCheck::Consistent } else { SnapshotCheck::ReadAgain(again) }
     }
 
-    fn forget(&self, context: &mut Opaque, is_everywhere: &dyn Fn(&OperationId) -> bool) {
-        let mut lists = Lists::known(context);
-        let before = lists.nearest.len() + lists.others.len();
+    fn forget(&self, context: &mut Causes, is_everywhere: &dyn Fn(&OperationId) -> bool) {
+        let mut lists = context.take_lists();
         lists.retain(|operation| !is_everywhere(operation));
-        if lists.nearest.len() + lists.others.len() < before {
-            *context = lists.encode();
-        }
+        *context = lists.into();
     }
 }
 
@@ -118,8 +118,8 @@ mod tests {
     use super::CopsGt;
     use crate::{Again, Options, Protocol, Share, SnapshotCheck, Visibility};
     use ensue_types::{
-        DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Opaque, OperationId, PartitionId,
-        Position, Source, Stamp,
+        Carried, Causes, DatacenterId, Dependency, Extent, Incarnation, LogicalTime, OperationId,
+        PartitionId, Position, Source, Stamp,
     };
     use std::sync::Arc;
 
@@ -136,18 +136,18 @@ mod tests {
         }
     }
 
-    fn source(operation: OperationId, dependencies: Opaque) -> Source {
+    fn source(operation: OperationId, dependencies: Causes) -> Source {
         let stamp = Stamp {
             time: LogicalTime(operation.position.0),
             datacenter: operation.datacenter,
             partition: operation.partition,
         };
-        Source { operation, stamp, dependencies: Some(Arc::new(dependencies)) }
+        Source { operation, stamp, dependencies: Some(Arc::new(Carried::new(dependencies))) }
     }
 
     /// A session writes, one after the other; what each write carries.
     fn chain(operations: &[OperationId]) -> Vec<Source> {
-        let (protocol, mut context) = (protocol(), Opaque::default());
+        let (protocol, mut context) = (protocol(), Causes::default());
         let write = |&operation: &OperationId| {
             let write = source(operation, protocol.dependencies(&context, &[]));
             protocol.record_write(&mut context, &write);
@@ -156,13 +156,13 @@ mod tests {
         operations.iter().map(write).collect()
     }
 
-    fn seen(source: &Source) -> Opaque {
-        let mut facts = Opaque::default();
+    fn seen(source: &Source) -> Causes {
+        let mut facts = Causes::default();
         protocol().record_reads(&mut facts, std::slice::from_ref(source), &[]);
         facts
     }
 
-    fn share(partition: u16, earliest: u64, latest: u64, seen: &Opaque) -> Share<'_> {
+    fn share(partition: u16, earliest: u64, latest: u64, seen: &Causes) -> Share<'_> {
         let (earliest, latest) = (Some(LogicalTime(earliest)), LogicalTime(latest));
         Share { partition: PartitionId(partition), earliest, latest, seen }
     }
@@ -170,10 +170,10 @@ mod tests {
     #[test]
     fn a_write_carries_all_and_waits_for_the_nearest() {
         let writes = chain(&[operation(0, 1), operation(1, 1), operation(2, 1)]);
-        let carried = writes[2].dependencies.as_deref().expect("a source with dependencies");
+        let carried = writes[2].carried();
         let nearest = Dependency { operation: operation(1, 1), extent: Extent::Exact };
         assert_eq!(protocol().visibility(operation(2, 1), carried), Ok(Visibility::After(vec![nearest])));
-        let named: Vec<OperationId> = super::Lists::known(carried).named().collect();
+        let named: Vec<OperationId> = carried.lists().unwrap().named().collect();
         assert_eq!(named, [operation(1, 1), operation(0, 1)]);
     }
 
@@ -223,9 +223,9 @@ mod tests {
         let writes = chain(&[operation(0, 1), operation(1, 1), operation(2, 1)]);
         let mut context = seen(&writes[2]);
         protocol().forget(&mut context, &|operation| operation.partition != PartitionId(1));
-        let left = super::Lists::known(&context);
+        let left = context.lists().unwrap();
         assert_eq!((left.nearest.len(), left.others.len()), (0, 1));
         protocol().forget(&mut context, &|_| true);
-        assert_eq!(context, Opaque::default());
+        assert_eq!(context, Causes::default());
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     Capabilities, Choice, Family, Options, Profile, Promises, Protocol, Registration, SnapshotReads,
     StabilityState, VisibilityPredicate,
 };
-use ensue_types::{Opaque, Rule, Source, TimeVector};
+use ensue_types::{Causes, Rule, Source, TimeVector};
 
 /// The protocol, as it is registered.
 pub const REGISTRATION: Registration = Registration {
@@ -63,7 +63,7 @@ impl Protocol for Cure {
         &Times
     }
 
-    fn choose(&self, context: &mut Opaque, state: &StabilityState<'_>) -> Choice {
+    fn choose(&self, context: &mut Causes, state: &StabilityState<'_>) -> Choice {
         stable_choice(&vector::known(context).times, state)
     }
 
@@ -72,7 +72,7 @@ impl Protocol for Cure {
         local || vector::is_within(source, &predicate.times)
     }
 
-    fn snapshot_vector(&self, context: &Opaque, state: &StabilityState<'_>) -> TimeVector {
+    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> TimeVector {
         stable_vector(&vector::known(context).times, state)
     }
 

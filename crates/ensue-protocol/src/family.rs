@@ -8,46 +8,46 @@
 //! | `Matrix` (`matrix.rs`) | a count for each replica | `orbe-dm` |
 //! | `TimedMatrix` (`timed_matrix.rs`) | the same, and a time | `orbe-clock` |
 //! | `Times` (`vector.rs`) | a time for each datacenter | `cure`, `pocc`, `ha-pocc` |
-//! | `States` (`anchor.rs`) | states of a graph | `tardis` |
+//! | `States` (`states.rs`) | states of a graph | `tardis` |
 //!
-//! A family is a value without state but its bounds. A protocol names one; one whose past is none of these brings its
-//! own.
+//! A family is a value without state but its bounds. What it remembers is a value of `Causes`. A protocol names one; one
+//! whose past is none of these brings its own, and its own bytes as `Causes::Extension`.
 
 use crate::{Malformed, Past, StabilityState, Visibility};
-use ensue_types::{Opaque, OperationId, Source, TimeVector};
+use ensue_types::{Causes, OperationId, Source, TimeVector};
 use std::fmt;
 
-/// The layout of contexts and dependencies, and what is done with them.
+/// What is done with contexts and dependencies.
 pub trait Family: fmt::Debug + Send + Sync {
     /// The usual answer to question 1: see `Protocol::record_reads`.
-    fn record_reads(&self, context: &mut Opaque, read: &[Source], settled: &[Source]);
+    fn record_reads(&self, context: &mut Causes, read: &[Source], settled: &[Source]);
 
     /// The usual answer to question 1: see `Protocol::record_write`.
-    fn record_write(&self, context: &mut Opaque, write: &Source);
+    fn record_write(&self, context: &mut Causes, write: &Source);
 
     /// The usual answer to question 2: see `Protocol::dependencies`.
-    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque;
+    fn dependencies(&self, context: &Causes, observed: &[Source]) -> Causes;
 
     /// The usual answer to question 3: see `Protocol::visibility`.
-    fn visibility(&self, operation: OperationId, dependencies: &Opaque) -> Result<Visibility, Malformed>;
+    fn visibility(&self, operation: OperationId, dependencies: &Causes) -> Result<Visibility, Malformed>;
 
     /// The session takes over another's past: a token, a shared context, or what a share of a read saw.
-    fn merge(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed>;
+    fn merge(&self, context: &mut Causes, other: &Causes) -> Result<(), Malformed>;
 
     /// The session takes over the past that is shared under its name, which holds what the session itself gave before.
-    fn merge_shared(&self, context: &mut Opaque, shared: &Opaque) -> Result<(), Malformed> {
+    fn merge_shared(&self, context: &mut Causes, shared: &Causes) -> Result<(), Malformed> {
         self.merge(context, shared)
     }
 
     /// What must have come before this past may be shown in a datacenter.
-    fn past(&self, context: &Opaque) -> Result<Past, Malformed>;
+    fn past(&self, context: &Causes) -> Result<Past, Malformed>;
 
     /// Whether a partition has everything that a snapshot at this vector may show.
     fn has_all(&self, _vector: &TimeVector, _state: &StabilityState<'_>) -> bool {
         true
     }
 
-    /// Whether a past is `Past::Times` in the layout of `vector.rs`: then a loss is met as a loss of times (`loss.rs`).
+    /// Whether a past is `Past::Times` in `Causes::Times`: then a loss is met as a loss of times (`loss.rs`).
     fn goes_by_times(&self) -> bool {
         false
     }
@@ -58,23 +58,23 @@ pub trait Family: fmt::Debug + Send + Sync {
 pub struct Nothing;
 
 impl Family for Nothing {
-    fn record_reads(&self, _context: &mut Opaque, _read: &[Source], _settled: &[Source]) {}
+    fn record_reads(&self, _context: &mut Causes, _read: &[Source], _settled: &[Source]) {}
 
-    fn record_write(&self, _context: &mut Opaque, _write: &Source) {}
+    fn record_write(&self, _context: &mut Causes, _write: &Source) {}
 
-    fn dependencies(&self, _context: &Opaque, _observed: &[Source]) -> Opaque {
-        Opaque::default()
+    fn dependencies(&self, _context: &Causes, _observed: &[Source]) -> Causes {
+        Causes::Nothing
     }
 
-    fn visibility(&self, _operation: OperationId, _dependencies: &Opaque) -> Result<Visibility, Malformed> {
+    fn visibility(&self, _operation: OperationId, _dependencies: &Causes) -> Result<Visibility, Malformed> {
         Ok(Visibility::Now)
     }
 
-    fn merge(&self, _context: &mut Opaque, _other: &Opaque) -> Result<(), Malformed> {
+    fn merge(&self, _context: &mut Causes, _other: &Causes) -> Result<(), Malformed> {
         Ok(())
     }
 
-    fn past(&self, _context: &Opaque) -> Result<Past, Malformed> {
+    fn past(&self, _context: &Causes) -> Result<Past, Malformed> {
         Ok(Past::Operations(Vec::new()))
     }
 }

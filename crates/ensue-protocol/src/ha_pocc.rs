@@ -16,12 +16,12 @@
 //! - What a session gave up by falling back does not come back with the past that a name shares: it would fall back again.
 //! - The rest as in `pocc` and `cure`.
 
-use crate::vector::{self, Mode, Times, Vector};
+use crate::vector::{self, Times};
 use crate::{
     Availability, Capabilities, Choice, Family, Needs, Options, Profile, Promises, Protocol, Recency,
     Registration, SnapshotReads, StabilityState, VisibilityPredicate, cure, pocc,
 };
-use ensue_types::{Opaque, Reply, Rule, Source, TimeVector};
+use ensue_types::{Causes, Mode, Reply, Rule, Source, TimeVector, Vector};
 
 /// The protocol, as it is registered.
 pub const REGISTRATION: Registration = Registration {
@@ -61,7 +61,7 @@ impl HaPocc {
     }
 
     /// A stable session becomes optimistic again when nothing that it had, or has, would make it wait.
-    fn promote(&self, context: &mut Opaque, vector: &mut Vector, state: &StabilityState<'_>) {
+    fn promote(&self, vector: &mut Vector, state: &StabilityState<'_>) {
         let patience_ms = HEARD_THRESHOLDS * self.options.block_ms;
         let heard = |datacenter| state.received.at(datacenter).ms() + patience_ms >= state.now.ms();
         // At every partition, not only at this one: else the session would wait, and fall back, again at the next.
@@ -75,7 +75,6 @@ impl HaPocc {
             vector.take_over(&Vector { times: abandoned, ..Vector::default() });
         }
         vector.mode = Mode::Plain;
-        *context = vector.encode();
     }
 }
 
@@ -90,16 +89,19 @@ impl Protocol for HaPocc {
     }
 
     /// The mode goes along: it says who wrote. What the session gave up does not.
-    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
-        let dependencies = Times.dependencies(context, observed);
-        Vector { abandoned: TimeVector::default(), ..vector::known(&dependencies) }.encode()
+    fn dependencies(&self, context: &Causes, observed: &[Source]) -> Causes {
+        let mut dependencies = Times.dependencies(context, observed).take_times();
+        dependencies.abandoned = TimeVector::ZERO;
+        dependencies.into()
     }
 
-    fn choose(&self, context: &mut Opaque, state: &StabilityState<'_>) -> Choice {
-        let mut vector = vector::known(context);
-        if vector.mode == Mode::Stable {
-            self.promote(context, &mut vector, state);
+    fn choose(&self, context: &mut Causes, state: &StabilityState<'_>) -> Choice {
+        if vector::known(context).mode == Mode::Stable {
+            let mut vector = context.take_times();
+            self.promote(&mut vector, state);
+            *context = vector.into();
         }
+        let vector = vector::known(context);
         match vector.mode {
             Mode::Plain => pocc::newest_choice(&vector.times, state),
             Mode::Stable => cure::stable_choice(&vector.times, state),
@@ -109,18 +111,17 @@ impl Protocol for HaPocc {
     fn is_visible(&self, predicate: &VisibilityPredicate, source: &Source) -> bool {
         let local = source.stamp.datacenter == predicate.datacenter && !predicate.whole;
         let trusted = || {
-            let writer = source.dependencies.as_deref().map(|bytes| vector::known(bytes).mode);
-            writer == Some(Mode::Stable) || !Rule::OptimisticWritesHideUntilStable.holds()
+            vector::known(source.carried()).mode == Mode::Stable
+                || !Rule::OptimisticWritesHideUntilStable.holds()
         };
         (local && trusted()) || vector::is_within(source, &predicate.times)
     }
 
-    fn timed_out(&self, context: &mut Opaque, missing: &str) -> Reply {
-        let before = vector::known(context);
-        let mut abandoned = before.abandoned;
-        abandoned.join(&before.times);
-        let times = if Rule::FallbackForgets.holds() { TimeVector::default() } else { before.times };
-        *context = Vector { mode: Mode::Stable, times, abandoned, doubted: before.doubted }.encode();
+    fn timed_out(&self, context: &mut Causes, missing: &str) -> Reply {
+        let Vector { times, mut abandoned, doubted, .. } = *context.take_times();
+        abandoned.join(&times);
+        let times = if Rule::FallbackForgets.holds() { TimeVector::ZERO } else { times };
+        *context = Vector { mode: Mode::Stable, times, abandoned, doubted }.into();
         let words = format!(
             "FALLBACK the session depends on updates that have not arrived: {missing}; it starts again with what \
              is stable here, and this command was not executed"
@@ -128,7 +129,7 @@ impl Protocol for HaPocc {
         Reply::Error(words.into())
     }
 
-    fn snapshot_vector(&self, context: &Opaque, state: &StabilityState<'_>) -> TimeVector {
+    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> TimeVector {
         let vector = vector::known(context);
         match vector.mode {
             Mode::Plain => pocc::received_vector(&vector.times, state),
@@ -145,14 +146,16 @@ impl Protocol for HaPocc {
 mod tests {
     use super::*;
     use crate::Malformed;
-    use ensue_types::{DatacenterId, Incarnation, LogicalTime, OperationId, PartitionId, Position, Stamp};
+    use ensue_types::{
+        Carried, DatacenterId, Incarnation, LogicalTime, Opaque, OperationId, PartitionId, Position, Stamp,
+    };
     use std::sync::Arc;
 
     #[test]
     fn a_stable_read_of_one_partition_trusts_what_stable_sessions_wrote_here_and_no_other_does() {
         let protocol = HaPocc::new(Options::default());
         let written = |datacenter, mode| {
-            let carried = Vector { mode, ..Vector::default() }.encode();
+            let carried = Carried::new(Vector { mode, ..Vector::default() }.into());
             let stamp = Stamp { time: LogicalTime(9), datacenter: DatacenterId(datacenter), ..Stamp::ZERO };
             let operation = OperationId {
                 datacenter: DatacenterId(datacenter),
@@ -178,14 +181,17 @@ mod tests {
         let protocol = HaPocc::new(Options::default());
         let mut shared = Vector::default();
         shared.times.raise(DatacenterId(0), LogicalTime(5));
-        let mut context = shared.encode();
+        let mut context = shared.clone().into();
         protocol.timed_out(&mut context, "dc1");
         shared.times.raise(DatacenterId(2), LogicalTime(7));
-        assert_eq!(protocol.family().merge_shared(&mut context, &shared.encode()), Ok(()));
+        assert_eq!(protocol.family().merge_shared(&mut context, &shared.into()), Ok(()));
         let vector = vector::known(&context);
         assert_eq!(vector.mode, Mode::Stable);
         assert_eq!(vector.times.at(DatacenterId(0)), LogicalTime::ZERO, "given up");
         assert_eq!(vector.times.at(DatacenterId(2)), LogicalTime(7), "seen by another member since");
-        assert_eq!(protocol.family().merge_shared(&mut context, &Opaque(vec![9])), Err(Malformed));
+        assert_eq!(
+            protocol.family().merge_shared(&mut context, &Causes::Extension(Opaque(vec![200]))),
+            Err(Malformed)
+        );
     }
 }

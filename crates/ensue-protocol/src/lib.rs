@@ -1,7 +1,7 @@
 //! The six questions that every causally consistent store answers, as a trait, and one module a protocol.
 //!
 //! Everything else in the system is mechanism: a node asks these questions and never knows which protocol answers.
-//! What a protocol remembers travels as opaque bytes. Nothing here does I/O, and nothing here has state: a protocol
+//! What a protocol remembers is a value of `Causes`, which has bytes only outside of a node. Nothing here does I/O, and nothing here has state: a protocol
 //! is a set of rules, the state is the session's context and the write's dependencies.
 //!
 //! Two halves:
@@ -15,7 +15,6 @@
 //!
 //! Each module registers its protocol as one value (`registry.rs`): name, capabilities, promises, and how it is made.
 
-pub mod anchor;
 mod answers;
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
@@ -23,16 +22,15 @@ mod cops;
 mod cops_cd;
 mod cops_gt;
 mod cure;
-pub mod dependency_set;
 mod eiger;
 mod eventual;
 mod family;
 mod ha_pocc;
-pub mod lists;
+mod lists;
 mod log;
 mod loss;
 mod matrix;
-pub mod operations;
+mod operations;
 mod orbe_clock;
 mod orbe_dm;
 mod pocc;
@@ -41,19 +39,25 @@ mod promises;
 mod protocol;
 mod registry;
 mod stability;
+mod states;
 mod tardis;
 mod timed_matrix;
-mod times;
 pub mod vector;
 
-pub use answers::{Again, Choice, Late, Malformed, Past, Share, SnapshotCheck, Visibility};
+pub use answers::{Again, Choice, Late, Past, Share, SnapshotCheck, Visibility};
+pub use ensue_types::Malformed;
 pub use family::{Family, Nothing};
+pub use lists::ListsFamily;
 pub use loss::Loss;
 pub use matrix::Matrix;
+pub use operations::Operations;
 pub use profile::{Capabilities, Needs, Options, Profile, SnapshotReads};
 pub use promises::{Availability, Promises, Recency, SeveralWrites};
 pub use protocol::Protocol;
 pub use registry::{ALL_NAMES, NAMES, REGISTRY, Registration, Registry, by_name, find, find_in};
 pub use stability::{StabilityState, VisibilityPredicate};
+pub use states::States;
 pub use timed_matrix::TimedMatrix;
-pub use times::map_times;
+
+#[cfg(test)]
+mod tests;

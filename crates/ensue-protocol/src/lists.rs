@@ -1,25 +1,7 @@
-//! All that something depends on, the nearest apart: contexts and dependencies of a protocol that carries everything.
-//!
-//! Whoever waits for the nearest has waited for all, since each of the others is a dependency of one of them, or is in every
-//! datacenter. An operation stands in one of the two sets. When the nearest exceed their bound they fold into one
-//! watermark a stream, and stand among the others one by one; when the others exceed theirs, they fold too.
-//!
-//! ```text
-//! version u8 = 4 | nearest | others          each: number of runs | run*
-//! run: extent u8 (0 exact, 1 through) | datacenter u8 | partition | incarnation | count | first | difference*
-//! ```
-//!
-//! Numbers without a size are of seven bits a byte, the lowest first, the last byte below 128. A run is of one stream and one extent; its
-//! positions rise. So an operation beside another one of its stream takes a byte or two. Decoding refuses what no encoding makes.
+//! The family of the lists: contexts and dependencies of a protocol that carries everything, the nearest apart.
 
-use crate::{Family, Malformed, Past, Visibility, dependency_set};
-use ensue_types::{
-    DatacenterId, Dependency, Extent, Incarnation, Opaque, OperationId, PartitionId, Position, Rule, Source,
-};
-
-const VERSION: u8 = 4;
-/// The others may be so many times more than the nearest before they fold.
-const OTHERS_FACTOR: usize = 16;
+use crate::{Family, Malformed, Past, Visibility};
+use ensue_types::{Causes, Extent, Lists, OperationId, Rule, Source};
 
 /// The family: a past is all operations, the nearest apart, and a write waits for the nearest where it arrives.
 #[derive(Clone, Copy, Debug)]
@@ -29,36 +11,36 @@ pub struct ListsFamily {
 }
 
 impl ListsFamily {
-    fn bounded(&self, mut lists: Lists) -> Opaque {
+    fn bounded(&self, mut lists: Box<Lists>) -> Causes {
         lists.fold(self.bound);
         if !Rule::FoldCoversAll.holds() {
             // Broken on purpose: what is too much is left out.
             lists.nearest.retain(|dependency| dependency.extent == Extent::Exact);
         }
-        lists.encode()
+        lists.into()
     }
 }
 
 /// Adds what was read, with all that it depends on.
 fn add(lists: &mut Lists, sources: &[Source]) {
-    for carried in sources.iter().filter_map(|source| source.dependencies.as_deref()) {
-        lists.imply(&Lists::known(carried));
+    for carried in sources.iter().filter_map(|source| source.carried().lists().ok()) {
+        lists.imply(carried);
     }
     sources.iter().for_each(|source| lists.add_nearest(source.operation));
 }
 
 impl Family for ListsFamily {
-    fn record_reads(&self, context: &mut Opaque, read: &[Source], _settled: &[Source]) {
+    fn record_reads(&self, context: &mut Causes, read: &[Source], _settled: &[Source]) {
         if read.is_empty() {
             return;
         }
-        let mut lists = Lists::known(context);
+        let mut lists = context.take_lists();
         add(&mut lists, read);
         *context = self.bounded(lists);
     }
 
-    fn record_write(&self, context: &mut Opaque, write: &Source) {
-        let mut lists = Lists::known(context);
+    fn record_write(&self, context: &mut Causes, write: &Source) {
+        let mut lists = context.take_lists();
         lists.reset_to(write.operation);
         if !Rule::ResetKeepsTheWrite.holds() {
             lists.retain(|operation| *operation != write.operation);
@@ -66,23 +48,23 @@ impl Family for ListsFamily {
         *context = self.bounded(lists);
     }
 
-    fn merge(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
-        let other = Lists::decode(other)?;
-        let mut lists = match Rule::JoinKeepsBoth.holds() || other == Lists::default() {
-            true => Lists::known(context),
-            false => Lists::default(),
+    fn merge(&self, context: &mut Causes, other: &Causes) -> Result<(), Malformed> {
+        let joined = other.lists()?;
+        let mut lists = match Rule::JoinKeepsBoth.holds() || other.is_empty() {
+            true => context.take_lists(),
+            false => Box::default(),
         };
-        lists.join(&other);
+        lists.join(joined);
         *context = self.bounded(lists);
         Ok(())
     }
 
-    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
-        Lists::decode(context).map(|lists| Past::Operations(lists.nearest))
+    fn past(&self, context: &Causes) -> Result<Past, Malformed> {
+        context.lists().map(|lists| Past::Operations(lists.nearest.clone()))
     }
 
-    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
-        let mut lists = Lists::known(context);
+    fn dependencies(&self, context: &Causes, observed: &[Source]) -> Causes {
+        let mut lists = context.clone().take_lists();
         if !Rule::NearestHoldsTheReads.holds() {
             // Broken on purpose: one of them is taken for all that is near.
             lists.nearest.truncate(1);
@@ -93,329 +75,11 @@ impl Family for ListsFamily {
         if !Rule::AllDependenciesAreCarried.holds() {
             lists.others.clear();
         }
-        lists.encode()
+        lists.into()
     }
 
-    fn visibility(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Visibility, Malformed> {
-        let Lists { nearest, .. } = Lists::decode(dependencies)?;
-        Ok(if nearest.is_empty() { Visibility::Now } else { Visibility::After(nearest) })
-    }
-}
-
-/// See the module. Both sets are in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lists {
-    pub nearest: Vec<Dependency>,
-    pub others: Vec<Dependency>,
-}
-
-impl Lists {
-    /// The lists in these bytes.
-    pub fn decode(bytes: &Opaque) -> Result<Lists, Malformed> {
-        let Some((version, mut rest)) = bytes.0.split_first() else { return Ok(Lists::default()) };
-        if *version != VERSION {
-            return Err(Malformed);
-        }
-        let lists = Lists { nearest: read_set(&mut rest)?, others: read_set(&mut rest)? };
-        if rest.is_empty() && lists != Lists::default() { Ok(lists) } else { Err(Malformed) }
-    }
-
-    /// The lists in bytes of this node's own: what came from outside was decoded when it came in.
-    pub fn known(bytes: &Opaque) -> Lists {
-        Lists::decode(bytes).unwrap_or_default()
-    }
-
-    pub fn encode(&self) -> Opaque {
-        if *self == Lists::default() {
-            return Opaque::default();
-        }
-        let mut bytes = vec![VERSION];
-        write_set(&mut bytes, &self.nearest);
-        write_set(&mut bytes, &self.others);
-        Opaque(bytes)
-    }
-
-    /// All operations that are named one by one.
-    pub fn named(&self) -> impl Iterator<Item = OperationId> + '_ {
-        let all = self.nearest.iter().chain(&self.others);
-        all.filter(|dependency| dependency.extent == Extent::Exact).map(|dependency| dependency.operation)
-    }
-
-    /// Whether more is depended on than can be named.
-    pub fn is_folded(&self) -> bool {
-        self.others.iter().any(|dependency| dependency.extent == Extent::Through)
-    }
-
-    /// Adds what is depended on itself.
-    pub fn add_nearest(&mut self, operation: OperationId) {
-        let exactly = Dependency { operation, extent: Extent::Exact };
-        if !self.is_other(&exactly) {
-            dependency_set::add(&mut self.nearest, [exactly], usize::MAX);
-        }
-    }
-
-    /// Adds what something depends on that is added by itself.
-    pub fn imply(&mut self, past: &Lists) {
-        let exact = past.nearest.iter().filter(|dependency| dependency.extent == Extent::Exact);
-        dependency_set::add(&mut self.others, exact.chain(&past.others).copied(), usize::MAX);
-        self.part();
-    }
-
-    /// Adds another's past.
-    pub fn join(&mut self, other: &Lists) {
-        dependency_set::add(&mut self.others, other.others.iter().copied(), usize::MAX);
-        dependency_set::add(&mut self.nearest, other.nearest.iter().copied(), usize::MAX);
-        self.part();
-    }
-
-    /// Everything so far is what this depends on.
-    pub fn reset_to(&mut self, operation: OperationId) {
-        let before = std::mem::take(self);
-        self.imply(&before);
-        self.add_nearest(operation);
-    }
-
-    /// Keeps what this says of.
-    pub fn retain(&mut self, keep: impl Fn(&OperationId) -> bool) {
-        self.nearest.retain(|dependency| keep(&dependency.operation));
-        self.others.retain(|dependency| keep(&dependency.operation));
-    }
-
-    /// Folds what exceeds its bound.
-    pub fn fold(&mut self, nearest_max: usize) {
-        if self.nearest.len() > nearest_max {
-            let exact = self.nearest.iter().filter(|dependency| dependency.extent == Extent::Exact);
-            dependency_set::add(&mut self.others, exact.copied(), usize::MAX);
-            dependency_set::fold(&mut self.nearest);
-        }
-        if self.others.len() > OTHERS_FACTOR * nearest_max {
-            dependency_set::fold(&mut self.others);
-        }
-    }
-
-    fn is_other(&self, exactly: &Dependency) -> bool {
-        self.others.binary_search_by_key(&dependency_set::order(exactly), dependency_set::order).is_ok()
-    }
-
-    /// What something else depends on is not near any more. A watermark among the others says so of nothing.
-    fn part(&mut self) {
-        let nearest = std::mem::take(&mut self.nearest);
-        self.nearest = nearest
-            .into_iter()
-            .filter(|dependency| dependency.extent == Extent::Through || !self.is_other(dependency))
-            .collect();
-    }
-}
-
-fn write_set(bytes: &mut Vec<u8>, set: &[Dependency]) {
-    let runs = || set.chunk_by(|one, next| kind(one) == kind(next));
-    write_number(bytes, runs().count() as u64);
-    for run in runs() {
-        let ((datacenter, partition, incarnation), extent) = kind(&run[0]);
-        bytes.extend_from_slice(&[u8::from(extent == Extent::Through), datacenter.0]);
-        write_number(bytes, u64::from(partition.0));
-        write_number(bytes, u64::from(incarnation.0));
-        write_number(bytes, run.len() as u64);
-        let mut last = Position::before(incarnation).0;
-        for dependency in run {
-            let position = dependency.operation.position.0;
-            write_number(bytes, position.wrapping_sub(last));
-            last = position;
-        }
-    }
-}
-
-fn kind(dependency: &Dependency) -> (dependency_set::Stream, Extent) {
-    (dependency_set::stream(&dependency.operation), dependency.extent)
-}
-
-fn read_set(rest: &mut &[u8]) -> Result<Vec<Dependency>, Malformed> {
-    let mut set: Vec<Dependency> = Vec::new();
-    for _ in 0..read_number(rest)? {
-        let extent = match read_byte(rest)? {
-            0 => Extent::Exact,
-            1 => Extent::Through,
-            _ => return Err(Malformed),
-        };
-        let datacenter = DatacenterId(read_byte(rest)?);
-        let partition = PartitionId(u16::try_from(read_number(rest)?).map_err(|_| Malformed)?);
-        let incarnation = Incarnation(u16::try_from(read_number(rest)?).map_err(|_| Malformed)?);
-        let mut position = Position::before(incarnation).0;
-        for _ in 0..read_number(rest)? {
-            position = position.checked_add(read_number(rest)?).ok_or(Malformed)?;
-            let operation = OperationId { datacenter, incarnation, partition, position: Position(position) };
-            let dependency = Dependency { operation, extent };
-            if set
-                .last()
-                .is_some_and(|last| dependency_set::order(last) >= dependency_set::order(&dependency))
-            {
-                return Err(Malformed);
-            }
-            set.push(dependency);
-        }
-    }
-    Ok(set)
-}
-
-fn write_number(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-fn read_number(rest: &mut &[u8]) -> Result<u64, Malformed> {
-    let mut number = 0u64;
-    for shift in (0..u64::BITS).step_by(7) {
-        let byte = read_byte(rest)?;
-        let bits = u64::from(byte & 0x7f);
-        if bits << shift >> shift != bits {
-            return Err(Malformed);
-        }
-        number |= bits << shift;
-        if byte < 0x80 {
-            return Ok(number);
-        }
-    }
-    Err(Malformed)
-}
-
-fn read_byte(rest: &mut &[u8]) -> Result<u8, Malformed> {
-    let (byte, left) = rest.split_first().ok_or(Malformed)?;
-    *rest = left;
-    Ok(*byte)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Lists;
-    use ensue_types::{
-        DatacenterId, Dependency, Extent, Incarnation, Opaque, OperationId, PartitionId, Position,
-    };
-    use proptest::prelude::*;
-
-    fn operation(datacenter: u8, partition: u16, incarnation: u16, number: u64) -> OperationId {
-        let incarnation = Incarnation(incarnation);
-        OperationId {
-            datacenter: DatacenterId(datacenter),
-            incarnation,
-            partition: PartitionId(partition),
-            position: Position(Position::before(incarnation).0 + number),
-        }
-    }
-
-    #[test]
-    fn what_is_within_its_bound_is_not_folded() {
-        let mut lists = Lists::default();
-        (1..=4).for_each(|number| lists.add_nearest(operation(0, number as u16, 1, number)));
-        let (before, mut more) = (lists.clone(), lists.clone());
-        lists.fold(4);
-        assert_eq!(lists, before);
-        more.fold(3);
-        assert_ne!(more, before);
-    }
-
-    fn any_operation() -> impl Strategy<Value = OperationId> {
-        (0..3u8, 0..300u16, 1..3u16, 1..400u64).prop_map(|(d, p, i, n)| operation(d, p, i, n))
-    }
-
-    fn any_lists() -> impl Strategy<Value = Lists> {
-        let some = || proptest::collection::vec(any_operation(), 0..20);
-        (some(), some(), proptest::option::of(1..8usize)).prop_map(|(near, far, bound)| {
-            let mut past = Lists::default();
-            far.into_iter().for_each(|operation| past.add_nearest(operation));
-            let mut lists = Lists::default();
-            lists.imply(&past);
-            near.into_iter().for_each(|operation| lists.add_nearest(operation));
-            bound.into_iter().for_each(|bound| lists.fold(bound));
-            lists
-        })
-    }
-
-    fn covers(set: &[Dependency], wanted: OperationId) -> bool {
-        set.iter().any(|dependency| {
-            let has = dependency.operation;
-            let stream = |o: OperationId| (o.datacenter, o.partition, o.incarnation);
-            has == wanted
-                || (dependency.extent == Extent::Through
-                    && stream(has) == stream(wanted)
-                    && has.position >= wanted.position)
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn bytes_hold_all_of_it(lists in any_lists()) {
-            prop_assert_eq!(Lists::decode(&lists.encode()), Ok(lists));
-        }
-
-        #[test]
-        fn what_decodes_is_what_was_encoded(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
-            let bytes = Opaque([&[super::VERSION][..], &bytes].concat());
-            if let Ok(lists) = Lists::decode(&bytes) {
-                prop_assert_eq!(Lists::decode(&lists.encode()), Ok(lists));
-            }
-        }
-
-        /// Joined pasts wait for what either of them waits for, and name what either names, folded or not.
-        #[test]
-        fn joining_and_folding_lose_nothing(one in any_lists(), other in any_lists(), bound in 1..8usize) {
-            let mut both = one.clone();
-            both.join(&other);
-            both.fold(bound);
-            for lists in [&one, &other] {
-                for operation in lists.named() {
-                    let all = [both.nearest.clone(), both.others.clone()].concat();
-                    prop_assert!(covers(&all, operation));
-                }
-                for near in &lists.nearest {
-                    let implied = covers(&one.others, near.operation) || covers(&other.others, near.operation);
-                    prop_assert!(implied || covers(&both.nearest, near.operation));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn neighbours_take_a_byte() {
-        let mut lists = Lists::default();
-        (1..=1_000).for_each(|number| lists.add_nearest(operation(0, 7, 1, 5_000_000 + number)));
-        assert!(lists.encode().0.len() < 1_020, "{} bytes", lists.encode().0.len());
-    }
-
-    #[test]
-    fn what_something_read_depends_on_is_not_near() {
-        let (first, second, third) = (operation(0, 0, 1, 1), operation(0, 1, 1, 1), operation(1, 0, 1, 1));
-        let mut lists = Lists::default();
-        lists.add_nearest(first);
-        let mut past = Lists::default();
-        past.add_nearest(first);
-        lists.imply(&past);
-        lists.add_nearest(second);
-        let near = |lists: &Lists| lists.nearest.iter().map(|d| d.operation).collect::<Vec<_>>();
-        assert_eq!(near(&lists), [second]);
-        lists.add_nearest(first);
-        assert_eq!(near(&lists), [second], "the second still depends on it");
-        lists.reset_to(third);
-        assert_eq!(near(&lists), [third]);
-        assert_eq!(lists.named().collect::<Vec<_>>(), [third, first, second]);
-    }
-
-    #[test]
-    fn a_folded_past_is_waited_for_and_says_so() {
-        let mut lists = Lists::default();
-        (1..=9).for_each(|number| lists.add_nearest(operation(0, 0, 1, number)));
-        lists.fold(4);
-        assert_eq!((lists.nearest.len(), lists.others.len(), lists.is_folded()), (1, 9, false));
-        assert_eq!(lists.nearest[0].extent, Extent::Through);
-        (10..=70).for_each(|number| lists.add_nearest(operation(0, 0, 1, number)));
-        lists.fold(4);
-        assert_eq!((lists.nearest.len(), lists.others.len(), lists.is_folded()), (1, 1, true));
-        // That the same watermark stands among the others does not make it met.
-        assert_eq!(lists.nearest, lists.others);
-        let folded = lists.clone();
-        lists.join(&folded);
-        assert_eq!(lists, folded);
+    fn visibility(&self, _operation: OperationId, dependencies: &Causes) -> Result<Visibility, Malformed> {
+        let Lists { nearest, .. } = dependencies.lists()?;
+        Ok(if nearest.is_empty() { Visibility::Now } else { Visibility::After(nearest.clone()) })
     }
 }

@@ -2,10 +2,14 @@
 //!
 //! It is the same for every protocol whose past is times, so no protocol answers it.
 
-use crate::vector::{FINAL, Vector, known};
+use crate::vector::known;
 use crate::{Protocol, VisibilityPredicate};
-use ensue_types::{DatacenterId, LogicalTime, Opaque, OperationId, Reply, Source, Stamp, TimeVector};
+use ensue_types::{
+    Carried, Causes, DatacenterId, LogicalTime, OperationId, Reply, Source, Stamp, TimeVector, Vector,
+};
 use std::sync::Arc;
+
+const FINAL: LogicalTime = Vector::FINAL;
 
 /// What a datacenter that is lost for good took with it, as far as times tell. The same in every survivor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,23 +39,23 @@ impl dyn Protocol + '_ {
 
     /// Times of dead datacenters that this past took over and that its own times cover: who knows what was lost says
     /// whether they hold something of it.
-    pub fn doubted(&self, context: &Opaque) -> TimeVector {
-        if self.goes_by_times() { known(context).doubted } else { TimeVector::default() }
+    pub fn doubted(&self, context: &Causes) -> TimeVector {
+        if self.goes_by_times() { known(context).doubted.clone() } else { TimeVector::default() }
     }
 
     /// Whether a write of this origin that carries this may depend on what was lost.
-    pub fn depends_on_lost(&self, origin: DatacenterId, dependencies: &Opaque, loss: &Loss) -> bool {
+    pub fn depends_on_lost(&self, origin: DatacenterId, dependencies: &Causes, loss: &Loss) -> bool {
         self.goes_by_times() && depends_on_lost(origin, dependencies, loss)
     }
 
     /// A session meets a loss. If it may have seen what is discarded with it, what its client is told, once: it is a
     /// new session from here.
-    pub fn reset_if_lost(&self, context: &mut Opaque, loss: &Loss) -> Result<(), Reply> {
+    pub fn reset_if_lost(&self, context: &mut Causes, loss: &Loss) -> Result<(), Reply> {
         if self.goes_by_times() { reset_if_lost(context, loss) } else { Ok(()) }
     }
 
     /// The past that leaves a partition which has discarded what was lost holds nothing more that may be missing.
-    pub fn strip_lost(&self, context: &mut Opaque, loss: &Loss) {
+    pub fn strip_lost(&self, context: &mut Causes, loss: &Loss) {
         if self.goes_by_times() {
             strip_lost(context, loss);
         }
@@ -64,20 +68,21 @@ impl dyn Protocol + '_ {
 
     /// Up to when a write of this datacenter proves everything stable: if it was shown to all at once, it depends on
     /// nothing else, and so it must be again after a restart.
-    pub fn proves_stable(&self, operation: OperationId, stamp: Stamp, dependencies: &Opaque) -> TimeVector {
+    pub fn proves_stable(&self, operation: OperationId, stamp: Stamp, dependencies: &Causes) -> TimeVector {
         if !self.goes_by_times() {
             return TimeVector::default();
         }
-        let source = Source { operation, stamp, dependencies: Some(Arc::new(dependencies.clone())) };
+        let source =
+            Source { operation, stamp, dependencies: Some(Arc::new(Carried::new(dependencies.clone()))) };
         let nothing_else = VisibilityPredicate { datacenter: stamp.datacenter, ..Default::default() };
         let at_once = self.is_visible(&nothing_else, &source);
-        if at_once { known(dependencies).times } else { TimeVector::default() }
+        if at_once { known(dependencies).times.clone() } else { TimeVector::default() }
     }
 }
 
 /// Whether a write may depend on what was lost. The dead datacenter's own name its later writes; others name one of
 /// those that are left and may do so. What was written after the loss was known names no time of it (`FINAL`).
-fn depends_on_lost(origin: DatacenterId, dependencies: &Opaque, loss: &Loss) -> bool {
+fn depends_on_lost(origin: DatacenterId, dependencies: &Causes, loss: &Loss) -> bool {
     let Vector { times, doubted, .. } = known(dependencies);
     let time = times.at(loss.datacenter);
     let is_behind = is_doubtful(doubted.at(loss.datacenter), loss);
@@ -94,19 +99,16 @@ fn shows_lost(cut: &TimeVector, loss: &Loss) -> bool {
 
 /// A session that may have seen what is discarded, or what is nowhere, begins anew: one that comes from the dead
 /// datacenter itself had seen what no write here tells of. What one has given up before does not come back.
-fn reset_if_lost(context: &mut Opaque, loss: &Loss) -> Result<(), Reply> {
-    let mut vector = known(context);
+fn reset_if_lost(context: &mut Causes, loss: &Loss) -> Result<(), Reply> {
+    let mut vector = context.take_times();
     if !loss.may_be_in(&vector.times) && !loss.may_be_in(&vector.doubted) {
-        let is_lost = loss.may_be_in(&vector.abandoned);
-        if is_lost {
-            vector.abandoned = TimeVector::default();
+        if loss.may_be_in(&vector.abandoned) {
+            vector.abandoned = TimeVector::ZERO;
         }
-        if vector.forget_doubt(loss.datacenter) || is_lost {
-            *context = vector.encode();
-        }
+        vector.forget_doubt(loss.datacenter);
+        *context = vector.into();
         return Ok(());
     }
-    *context = Opaque::default();
     let words = format!(
         "DISCARDED the session may have seen updates that were discarded because {} is dead; it is a new one from \
          here, and this command was not executed",
@@ -116,13 +118,13 @@ fn reset_if_lost(context: &mut Opaque, loss: &Loss) -> Result<(), Reply> {
 }
 
 /// What leaves a partition that knows the loss holds only what is left: it is never taken for lost again.
-fn strip_lost(context: &mut Opaque, loss: &Loss) {
-    let mut vector = known(context);
-    let rose =
-        vector.times.at(loss.datacenter) > LogicalTime::ZERO && vector.times.raise(loss.datacenter, FINAL);
-    if vector.forget_doubt(loss.datacenter) || rose {
-        *context = vector.encode();
+fn strip_lost(context: &mut Causes, loss: &Loss) {
+    let mut vector = context.take_times();
+    if vector.times.at(loss.datacenter) > LogicalTime::ZERO {
+        vector.times.raise(loss.datacenter, FINAL);
     }
+    vector.forget_doubt(loss.datacenter);
+    *context = vector.into();
 }
 
 #[cfg(test)]
@@ -130,10 +132,10 @@ mod tests {
     use super::*;
     use crate::vector::merge;
 
-    fn past(time: LogicalTime) -> Opaque {
+    fn past(time: LogicalTime) -> Causes {
         let mut vector = Vector::default();
         vector.times.raise(DatacenterId(0), time);
-        vector.encode()
+        vector.into()
     }
 
     #[test]
@@ -148,7 +150,7 @@ mod tests {
                 assert_eq!(depends_on_lost(DatacenterId(1), &one, &loss), is_lost);
                 let mut again = one.clone();
                 assert_eq!(reset_if_lost(&mut one, &loss).is_err(), is_lost);
-                assert_eq!(one, if is_lost { Opaque::default() } else { past(FINAL) });
+                assert_eq!(one, if is_lost { Causes::Nothing } else { past(FINAL) });
                 // The same from there on: read, and then known.
                 let mut reader = past(LogicalTime(1));
                 merge(&mut again, &past(FINAL)).unwrap();

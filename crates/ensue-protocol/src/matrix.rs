@@ -1,37 +1,39 @@
 //! The family of the matrices: a past is a count of updates for each replica, and a write waits where it arrives,
 //! behind all that its origin wrote before.
 //!
-//! An element of a matrix is `Through` a position of a replica's stream. The bytes are those of `dependency_set.rs`.
+//! An element of a matrix is `Through` a position of a replica's stream.
 
-use crate::{Family, Malformed, Past, Visibility, dependency_set};
-use ensue_types::{Dependency, Extent, Opaque, OperationId, Position, Rule, Source};
+use crate::{Family, Malformed, Past, Visibility};
+use ensue_types::causes::dependency_set;
+use ensue_types::{Causes, Dependency, Extent, OperationId, Position, Rule, Source};
 
 /// The family. A matrix has one element a replica, so nothing folds.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix;
 
 impl Family for Matrix {
-    fn record_reads(&self, context: &mut Opaque, read: &[Source], _settled: &[Source]) {
-        raise(context, read);
+    fn record_reads(&self, context: &mut Causes, read: &[Source], _settled: &[Source]) {
+        if !read.is_empty() {
+            let mut elements = context.take_operations();
+            raise(&mut elements, read);
+            *context = elements.into();
+        }
     }
 
     /// After a write the matrix is that write alone.
-    fn record_write(&self, context: &mut Opaque, write: &Source) {
-        *context = match Rule::ResetKeepsTheWrite.holds() {
-            true => dependency_set::encode(&[element(write.operation)]),
-            false => Opaque::default(),
-        };
+    fn record_write(&self, context: &mut Causes, write: &Source) {
+        *context = after(write).into();
     }
 
-    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
-        let mut dependencies = context.clone();
-        raise(&mut dependencies, observed);
-        dependencies
+    fn dependencies(&self, context: &Causes, observed: &[Source]) -> Causes {
+        let mut elements = context.clone().take_operations();
+        raise(&mut elements, observed);
+        elements.into()
     }
 
     /// After the matrix, and everything before it in its origin's stream.
-    fn visibility(&self, operation: OperationId, dependencies: &Opaque) -> Result<Visibility, Malformed> {
-        let mut elements = dependency_set::decode(dependencies)?;
+    fn visibility(&self, operation: OperationId, dependencies: &Causes) -> Result<Visibility, Malformed> {
+        let mut elements = dependencies.operations()?.to_vec();
         if operation.position.number() > 1 && Rule::ApplyInTheOriginsOrder.holds() {
             let before = OperationId { position: Position(operation.position.0 - 1), ..operation };
             dependency_set::add(&mut elements, [element(before)], usize::MAX);
@@ -39,18 +41,16 @@ impl Family for Matrix {
         Ok(if elements.is_empty() { Visibility::Now } else { Visibility::After(elements) })
     }
 
-    fn merge(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
-        let more = dependency_set::decode(other)?;
-        if !more.is_empty() {
-            let mut elements = dependency_set::decode(context).unwrap_or_default();
-            dependency_set::add(&mut elements, more, usize::MAX);
-            *context = dependency_set::encode(&elements);
-        }
+    fn merge(&self, context: &mut Causes, other: &Causes) -> Result<(), Malformed> {
+        let more = other.operations()?;
+        let mut elements = context.take_operations();
+        join(&mut elements, more);
+        *context = elements.into();
         Ok(())
     }
 
-    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
-        dependency_set::decode(context).map(Past::Operations)
+    fn past(&self, context: &Causes) -> Result<Past, Malformed> {
+        context.operations().map(|elements| Past::Operations(elements.to_vec()))
     }
 }
 
@@ -59,12 +59,24 @@ fn element(operation: OperationId) -> Dependency {
     Dependency { operation, extent: Extent::Through }
 }
 
-/// Raises the elements of what was read.
-fn raise(matrix: &mut Opaque, sources: &[Source]) {
-    if sources.is_empty() {
-        return;
+/// The matrix of a session that has just written.
+pub(crate) fn after(write: &Source) -> Vec<Dependency> {
+    match Rule::ResetKeepsTheWrite.holds() {
+        true => vec![element(write.operation)],
+        false => Vec::new(),
     }
-    let mut elements = dependency_set::decode(matrix).unwrap_or_default();
-    dependency_set::add(&mut elements, sources.iter().map(|source| element(source.operation)), usize::MAX);
-    *matrix = dependency_set::encode(&elements);
+}
+
+/// Raises the elements of what was read.
+pub(crate) fn raise(elements: &mut Vec<Dependency>, sources: &[Source]) {
+    if !sources.is_empty() {
+        dependency_set::add(elements, sources.iter().map(|source| element(source.operation)), usize::MAX);
+    }
+}
+
+/// Raises the elements to those of another matrix.
+pub(crate) fn join(elements: &mut Vec<Dependency>, more: &[Dependency]) {
+    if !more.is_empty() {
+        dependency_set::add(elements, more.iter().copied(), usize::MAX);
+    }
 }

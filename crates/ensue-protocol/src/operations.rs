@@ -5,8 +5,9 @@
 //! - On a write from elsewhere: show it after each of its dependencies was applied.
 //! - A context above its bound folds into one watermark a stream.
 
-use crate::{Family, Malformed, Past, Visibility, dependency_set};
-use ensue_types::{Dependency, Extent, Opaque, OperationId, Rule, Source};
+use crate::{Family, Malformed, Past, Visibility};
+use ensue_types::causes::dependency_set;
+use ensue_types::{Causes, Dependency, Extent, OperationId, Rule, Source};
 
 /// The family, with its bound on contexts.
 #[derive(Clone, Copy, Debug)]
@@ -16,84 +17,81 @@ pub struct Operations {
 }
 
 impl Family for Operations {
-    fn record_reads(&self, context: &mut Opaque, read: &[Source], _settled: &[Source]) {
+    fn record_reads(&self, context: &mut Causes, read: &[Source], _settled: &[Source]) {
         if !read.is_empty() {
             self.add(context, read.iter().map(exactly));
         }
     }
 
-    fn record_write(&self, context: &mut Opaque, write: &Source) {
+    fn record_write(&self, context: &mut Causes, write: &Source) {
         *context = match Rule::ResetKeepsTheWrite.holds() {
-            true => dependency_set::encode(&[exactly(write)]),
-            false => Opaque::default(),
+            true => vec![exactly(write)].into(),
+            false => Causes::Nothing,
         };
     }
 
     /// The context, and what the write itself read, which is never folded.
-    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
+    fn dependencies(&self, context: &Causes, observed: &[Source]) -> Causes {
         if !Rule::NearestHoldsTheReads.holds() {
             // Broken on purpose: one of them is taken for all that is near.
-            let mut nearest = dependency_set::decode(context).unwrap_or_default();
+            let mut nearest = context.clone().take_operations();
             nearest.truncate(1);
-            return carried(&dependency_set::encode(&nearest), observed);
+            return carried(&nearest.into(), observed);
         }
         carried(context, observed)
     }
 
     /// After each of these.
-    fn visibility(&self, _operation: OperationId, dependencies: &Opaque) -> Result<Visibility, Malformed> {
-        let dependencies = dependency_set::decode(dependencies)?;
-        Ok(if dependencies.is_empty() { Visibility::Now } else { Visibility::After(dependencies) })
+    fn visibility(&self, _operation: OperationId, dependencies: &Causes) -> Result<Visibility, Malformed> {
+        let dependencies = dependencies.operations()?;
+        Ok(if dependencies.is_empty() { Visibility::Now } else { Visibility::After(dependencies.to_vec()) })
     }
 
-    fn merge(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
-        if other.is_empty() {
+    fn merge(&self, context: &mut Causes, other: &Causes) -> Result<(), Malformed> {
+        let more = other.operations()?;
+        if more.is_empty() {
             return Ok(());
         }
-        let more = dependency_set::decode(other)?;
         if !Rule::JoinKeepsBoth.holds() {
-            *context = Opaque::default();
+            *context = Causes::Nothing;
         }
-        self.add(context, more);
+        self.add(context, more.iter().copied());
         Ok(())
     }
 
-    fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
-        dependency_set::decode(context).map(Past::Operations)
+    fn past(&self, context: &Causes) -> Result<Past, Malformed> {
+        context.operations().map(|set| Past::Operations(set.to_vec()))
     }
 }
 
 impl Operations {
     /// Adds to a context, which folds above its bound.
-    fn add(&self, context: &mut Opaque, more: impl IntoIterator<Item = Dependency>) {
-        // A context is made by its protocol alone: what came from outside was decoded when it came in.
-        let mut set = dependency_set::decode(context).unwrap_or_default();
+    fn add(&self, context: &mut Causes, more: impl IntoIterator<Item = Dependency>) {
+        // A context is made by its protocol alone: what came from outside was looked at when it came in.
+        let mut set = context.take_operations();
         dependency_set::add(&mut set, more, self.bound);
         if !Rule::FoldCoversAll.holds() {
             // Broken on purpose: what is too much is left out.
             set.retain(|dependency| dependency.extent == Extent::Exact);
         }
-        *context = dependency_set::encode(&set);
+        *context = set.into();
     }
 }
 
 /// What of a past is not in every datacenter yet.
-pub fn forget(context: &mut Opaque, is_everywhere: &dyn Fn(&OperationId) -> bool) {
-    let mut nearest = dependency_set::decode(context).unwrap_or_default();
-    let before = nearest.len();
+pub fn forget(context: &mut Causes, is_everywhere: &dyn Fn(&OperationId) -> bool) {
+    let mut nearest = context.take_operations();
     nearest.retain(|dependency| !is_everywhere(&dependency.operation));
-    if nearest.len() < before {
-        *context = dependency_set::encode(&nearest);
-    }
+    *context = nearest.into();
 }
 
-fn carried(context: &Opaque, observed: &[Source]) -> Opaque {
+fn carried(context: &Causes, observed: &[Source]) -> Causes {
     if observed.is_empty() || !Rule::DependOnWhatWasRead.holds() {
         return context.clone();
     }
-    let mut set = dependency_set::decode(context).unwrap_or_default();
+    let mut set = context.clone().take_operations();
     dependency_set::add(&mut set, observed.iter().map(exactly), usize::MAX);
-    dependency_set::encode(&set)
+    set.into()
 }
 
 fn exactly(source: &Source) -> Dependency {
@@ -115,8 +113,8 @@ mod tests {
         };
         let set =
             [0, 1].map(|partition| Dependency { operation: operation(partition), extent: Extent::Exact });
-        let mut context = dependency_set::encode(&set);
+        let mut context = Causes::Operations(set.to_vec());
         forget(&mut context, &|one| *one == operation(0));
-        assert_eq!(context, dependency_set::encode(&set[1..]));
+        assert_eq!(context, Causes::Operations(set[1..].to_vec()));
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     Availability, Capabilities, Family, Late, Needs, Options, Profile, Promises, Protocol, Recency,
     Registration, Share, SnapshotCheck, SnapshotReads, StabilityState, VisibilityPredicate, eiger, pocc,
 };
-use ensue_types::{LogicalTime, Opaque, Rule, Source, TimeVector};
+use ensue_types::{Causes, LogicalTime, Rule, Source, TimeVector};
 
 /// The protocol, as it is registered.
 pub const REGISTRATION: Registration = Registration {
@@ -71,7 +71,7 @@ impl OrbeClock {
     }
 
     /// A session's time, if its snapshots have to hold it.
-    fn time_of(&self, context: &Opaque) -> LogicalTime {
+    fn time_of(&self, context: &Causes) -> LogicalTime {
         match Rule::SnapshotsHoldTheSession.holds() {
             true => timed_matrix::time_of(context),
             false => LogicalTime::ZERO,
@@ -104,12 +104,12 @@ impl Protocol for OrbeClock {
         source.stamp.time <= predicate.times.at(source.stamp.datacenter)
     }
 
-    fn snapshot_vector(&self, context: &Opaque, state: &StabilityState<'_>) -> TimeVector {
+    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> TimeVector {
         let time = before(state.now, self.options.heartbeat_ms);
         TimeVector::uniform(state.datacenters, time.max(self.time_of(context)))
     }
 
-    fn snapshot_timed_out(&self, context: &Opaque, state: &StabilityState<'_>) -> Late {
+    fn snapshot_timed_out(&self, context: &Causes, state: &StabilityState<'_>) -> Late {
         let time = Self::told_by_all(state);
         let oldest = before(state.now, self.options.snapshot_age_ms);
         if time < self.time_of(context) || time < oldest {

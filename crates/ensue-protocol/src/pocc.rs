@@ -29,7 +29,7 @@ use crate::{
     Availability, Capabilities, Choice, Family, Needs, Options, Profile, Promises, Protocol, Registration,
     SnapshotReads, StabilityState, VisibilityPredicate,
 };
-use ensue_types::{Opaque, Rule, Source, TimeVector};
+use ensue_types::{Causes, Rule, Source, TimeVector};
 
 /// The protocol, as it is registered.
 pub const REGISTRATION: Registration = Registration {
@@ -74,7 +74,7 @@ impl Protocol for Pocc {
         &Times
     }
 
-    fn choose(&self, context: &mut Opaque, state: &StabilityState<'_>) -> Choice {
+    fn choose(&self, context: &mut Causes, state: &StabilityState<'_>) -> Choice {
         newest_choice(&vector::known(context).times, state)
     }
 
@@ -82,7 +82,7 @@ impl Protocol for Pocc {
         vector::is_within(source, &predicate.times)
     }
 
-    fn snapshot_vector(&self, context: &Opaque, state: &StabilityState<'_>) -> TimeVector {
+    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> TimeVector {
         received_vector(&vector::known(context).times, state)
     }
 

@@ -8,7 +8,7 @@ use crate::{
     Capabilities, Choice, Family, Late, Malformed, Needs, Past, Profile, Share, SnapshotCheck,
     StabilityState, Visibility, VisibilityPredicate,
 };
-use ensue_types::{Opaque, OperationId, Reply, Source, TimeVector};
+use ensue_types::{Causes, OperationId, Reply, Source, TimeVector};
 use std::fmt;
 
 /// The six questions, in the order in which a value meets them.
@@ -21,29 +21,29 @@ pub trait Protocol: fmt::Debug + Send + Sync {
 
     /// 1, context: the session has read what these writes made. What is settled, every datacenter has durably
     /// applied: the session need not remember it, but it may still say how late the session is.
-    fn record_reads(&self, context: &mut Opaque, read: &[Source], settled: &[Source]) {
+    fn record_reads(&self, context: &mut Causes, read: &[Source], settled: &[Source]) {
         self.family().record_reads(context, read, settled);
     }
 
     /// 1, context: the session has written. What the write itself read was recorded before.
-    fn record_write(&self, context: &mut Opaque, write: &Source) {
+    fn record_write(&self, context: &mut Causes, write: &Source) {
         self.family().record_write(context, write);
     }
 
     /// 2, dependencies: what a write of this session carries to the other datacenters. `observed` is what the write
     /// itself read in order to write; it is carried operation by operation and never folded, because the write may
     /// have drawn its time before other entries of those streams were logged.
-    fn dependencies(&self, context: &Opaque, observed: &[Source]) -> Opaque {
+    fn dependencies(&self, context: &Causes, observed: &[Source]) -> Causes {
         self.family().dependencies(context, observed)
     }
 
     /// 3, visibility: when a datacenter may merge a write that came from another one.
-    fn visibility(&self, operation: OperationId, dependencies: &Opaque) -> Result<Visibility, Malformed> {
+    fn visibility(&self, operation: OperationId, dependencies: &Causes) -> Result<Visibility, Malformed> {
         self.family().visibility(operation, dependencies)
     }
 
     /// 4, choice: which versions a read of this session may return here, now. May change the session's mode.
-    fn choose(&self, _context: &mut Opaque, _state: &StabilityState<'_>) -> Choice {
+    fn choose(&self, _context: &mut Causes, _state: &StabilityState<'_>) -> Choice {
         Choice::Newest
     }
 
@@ -53,19 +53,19 @@ pub trait Protocol: fmt::Debug + Send + Sync {
     }
 
     /// 4, choice: a read has waited as long as it may. What its client is told, and what becomes of the session.
-    fn timed_out(&self, _context: &mut Opaque, missing: &str) -> Reply {
+    fn timed_out(&self, _context: &mut Causes, missing: &str) -> Reply {
         Reply::Error(
             format!("BLOCKED this session depends on updates that have not arrived: {missing}").into(),
         )
     }
 
     /// 5, snapshot: the snapshot vector of this session, drawn by the first partition asked.
-    fn snapshot_vector(&self, _context: &Opaque, _state: &StabilityState<'_>) -> TimeVector {
+    fn snapshot_vector(&self, _context: &Causes, _state: &StabilityState<'_>) -> TimeVector {
         TimeVector::default()
     }
 
     /// 5, snapshot: what becomes of a snapshot that has waited too long for its vector.
-    fn snapshot_timed_out(&self, _context: &Opaque, _state: &StabilityState<'_>) -> Late {
+    fn snapshot_timed_out(&self, _context: &Causes, _state: &StabilityState<'_>) -> Late {
         Late::GiveUp
     }
 
@@ -76,7 +76,7 @@ pub trait Protocol: fmt::Debug + Send + Sync {
 
     /// 6, forgetting: a write is about to carry this past. What of it every datacenter has durably applied, as far as
     /// the partition that takes the write knows, need not be carried.
-    fn forget(&self, _context: &mut Opaque, _is_everywhere: &dyn Fn(&OperationId) -> bool) {}
+    fn forget(&self, _context: &mut Causes, _is_everywhere: &dyn Fn(&OperationId) -> bool) {}
 
     /// 6, forgetting: the lowest snapshot vector that a read which begins now may have; versions at or below it need
     /// not be told apart any more.
@@ -100,17 +100,17 @@ impl dyn Protocol + '_ {
     }
 
     /// See `Family::past`.
-    pub fn past(&self, context: &Opaque) -> Result<Past, Malformed> {
+    pub fn past(&self, context: &Causes) -> Result<Past, Malformed> {
         self.family().past(context)
     }
 
     /// See `Family::merge`.
-    pub fn merge(&self, context: &mut Opaque, other: &Opaque) -> Result<(), Malformed> {
+    pub fn merge(&self, context: &mut Causes, other: &Causes) -> Result<(), Malformed> {
         self.family().merge(context, other)
     }
 
     /// See `Family::merge_shared`.
-    pub fn merge_shared(&self, context: &mut Opaque, shared: &Opaque) -> Result<(), Malformed> {
+    pub fn merge_shared(&self, context: &mut Causes, shared: &Causes) -> Result<(), Malformed> {
         self.family().merge_shared(context, shared)
     }
 

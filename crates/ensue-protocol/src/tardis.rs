@@ -7,9 +7,9 @@
 //! - Visibility: when the parents are here. Choice: the newest version on the branch that the transaction chose by its constraint.
 //! - Snapshot: every transaction reads one state. Forgetting: ceilings.
 //!
-//! What a session remembers is in `anchor.rs`.
+//! What a session remembers is in `ensue-types`.
 
-use crate::anchor::States;
+use crate::states::States;
 use crate::{
     Capabilities, Family, Needs, Profile, Promises, Protocol, Registration, SeveralWrites, SnapshotReads,
 };

@@ -10,7 +10,7 @@ use crate::versions::{Version, Versions};
 use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
 use ensue_types::{
-    DatacenterId, Decimal, Effect, LogicalTime, Opaque, OperationId, Rule, Seen, SeenTally, Sight, Source,
+    Carried, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Rule, Seen, SeenTally, Sight, Source,
     Stamp, Tally,
 };
 use std::sync::Arc;
@@ -22,8 +22,8 @@ pub struct Write {
     /// The earliest valid time of what this write leaves (Eiger, section 4.1).
     pub at: LogicalTime,
     pub operation: OperationId,
-    /// What the write carries, in its protocol's own bytes; nothing in keyspaces that keep no versions.
-    pub dependencies: Option<Arc<Opaque>>,
+    /// What the write carries, nothing in keyspaces that keep no versions.
+    pub dependencies: Option<Arc<Carried>>,
 }
 
 impl Write {
@@ -48,7 +48,7 @@ pub struct Keep<'a> {
 pub struct Base {
     pub stamp: Stamp,
     pub operation: OperationId,
-    pub dependencies: Option<Arc<Opaque>>,
+    pub dependencies: Option<Arc<Carried>>,
     /// Nothing is a tombstone, or a counter that nobody ever set.
     pub value: Option<Bytes>,
 }
@@ -59,7 +59,7 @@ pub struct Addition {
     pub datacenter: DatacenterId,
     pub stamp: Stamp,
     pub operation: OperationId,
-    pub dependencies: Option<Arc<Opaque>>,
+    pub dependencies: Option<Arc<Carried>>,
     pub tally: Tally,
 }
 
@@ -261,7 +261,7 @@ impl State {
     pub(crate) fn dependency_bytes(&self) -> u64 {
         let additions = self.counter.iter().flat_map(|counter| &counter.additions);
         let all = additions.map(|addition| &addition.dependencies).chain([&self.base.dependencies]);
-        all.flatten().map(|carried| carried.0.len() as u64).sum()
+        all.flatten().map(|carried| carried.bytes()).sum()
     }
 
     /// Forgets what those writes carry.
@@ -283,7 +283,7 @@ impl State {
     }
 
     /// Notes what a write of this stamp carries.
-    pub(crate) fn carry(&mut self, stamp: Stamp, dependencies: &Arc<Opaque>) {
+    pub(crate) fn carry(&mut self, stamp: Stamp, dependencies: &Arc<Carried>) {
         if self.base.stamp == stamp {
             self.base.dependencies = Some(dependencies.clone());
         }
@@ -546,7 +546,7 @@ impl Cell {
     }
 
     /// Notes what a write of this stamp carries, which is known only after it was evaluated.
-    pub(crate) fn carry(&mut self, stamp: Stamp, dependencies: &Arc<Opaque>) {
+    pub(crate) fn carry(&mut self, stamp: Stamp, dependencies: &Arc<Carried>) {
         self.state.carry(stamp, dependencies);
         if let Some(versions) = &mut self.versions {
             versions.carry(stamp, dependencies);

@@ -4,7 +4,7 @@
 //! bytes. This file knows what an entry means; `layout` knows its bytes.
 
 use bytes::Bytes;
-use ensue_types::{KeyspaceId, Opaque, OperationId, PartitionId, Position, Previous, RowEffect, Stamp};
+use ensue_types::{Causes, KeyspaceId, OperationId, PartitionId, Position, Previous, RowEffect, Stamp};
 
 /// One place of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Entry {
     /// Arbitration order of the effects.
     pub stamp: Stamp,
     /// What must be visible in a datacenter before this entry, in the keyspace's protocol's own bytes.
-    pub dependencies: Opaque,
+    pub dependencies: Causes,
     pub change: Change,
     /// What each value and tombstone among the effects replaced where it was written, in their order; empty unless the
     /// keyspace's protocol asks for it.

@@ -28,7 +28,7 @@ use crate::layout::{self, LayoutError};
 use crate::record::Record;
 use bytes::{Buf, BufMut, Bytes};
 use ensue_types::{
-    Column, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId,
+    Causes, Column, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId,
     Position, Previous, RowEffect, Rule, Seen, Source, Stamp, TimeVector, limits,
 };
 
@@ -273,8 +273,7 @@ fn item(
     previous: Option<Previous>,
 ) -> Vec<u8> {
     let mut out = since.0.to_le_bytes().to_vec();
-    let Source { operation, stamp, dependencies } = source;
-    let dependencies = dependencies.map(|carried| Opaque::clone(&carried)).unwrap_or_default();
+    let (operation, stamp, dependencies) = (source.operation, source.stamp, source.carried().clone());
     let change = Change::Effects { keyspace, transaction: Some(operation), effects };
     let entry = Entry {
         position: operation.position,
@@ -294,7 +293,7 @@ pub struct WriteImage {
     pub keyspace: KeyspaceId,
     pub stamp: Stamp,
     pub operation: OperationId,
-    pub dependencies: Opaque,
+    pub dependencies: Causes,
     /// Nothing for a flush.
     pub change: Option<RowEffect>,
     /// What had been replaced at its place, in keyspaces that keep it.

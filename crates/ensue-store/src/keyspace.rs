@@ -13,8 +13,8 @@ use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Decimal, Effect, LogicalTime, Opaque, OperationId, Previous, RowEffect, Rule, Seen,
-    SeenTally, Sight, Source, Stamp, Tally, TimeVector,
+    Carried, Causes, Column, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Previous, RowEffect,
+    Rule, Seen, SeenTally, Sight, Source, Stamp, Tally, TimeVector,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -115,8 +115,8 @@ impl Keyspace {
     }
 
     /// What a write is to remember of its dependencies here.
-    pub fn carried(&self, dependencies: &Opaque) -> Option<Arc<Opaque>> {
-        self.keeps_versions.then(|| Arc::new(dependencies.clone()))
+    pub fn carried(&self, dependencies: &Causes) -> Option<Arc<Carried>> {
+        self.keeps_versions.then(|| Arc::new(Carried::new(dependencies.clone())))
     }
 
     pub fn row(&self, key: &[u8]) -> Option<&Row> {
@@ -332,7 +332,7 @@ impl Keyspace {
     }
 
     /// Notes what a write carries, which is known only after it was evaluated.
-    pub fn carry(&mut self, effects: &[RowEffect], stamp: Stamp, dependencies: &Arc<Opaque>) {
+    pub fn carry(&mut self, effects: &[RowEffect], stamp: Stamp, dependencies: &Arc<Carried>) {
         for change in effects {
             let found = self.table.find(hash(&change.key), |&slot| self.key_at(slot) == change.key);
             let Some(&slot) = found else { continue };

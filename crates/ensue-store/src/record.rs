@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use ensue_types::{
-    DatacenterId, DirectoryId, Incarnation, KeyspaceId, LogicalTime, Opaque, OperationId, Part, Position,
+    Causes, DatacenterId, DirectoryId, Incarnation, KeyspaceId, LogicalTime, OperationId, Part, Position,
     TimeVector,
 };
 
@@ -15,7 +15,7 @@ pub enum Record {
     Own { entry: Bytes },
     /// This partition coordinates a local write transaction, the `number`th of this incarnation. It holds the whole
     /// write set, so that a logged transaction can always be completed (trap 17).
-    Begun { number: u64, keyspace: KeyspaceId, context: Opaque, parts: Vec<Part> },
+    Begun { number: u64, keyspace: KeyspaceId, context: Causes, parts: Vec<Part> },
     /// This partition voted for its part of a local write transaction, at this logical time.
     Prepared { transaction: OperationId, keyspace: KeyspaceId, at: LogicalTime, part: Part },
     /// This coordinator decided a write transaction, local or replicated: it is visible here from this time on. Of a

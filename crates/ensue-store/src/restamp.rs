@@ -17,7 +17,7 @@ use crate::layout::{self, LayoutError, decode_entry, decode_record, encode_recor
 use crate::log::Lsn;
 use crate::record::Record;
 use bytes::Bytes;
-use ensue_types::{DatacenterId, Effect, LogicalTime, Opaque, Previous, SeenTally, Stamp, TimeVector};
+use ensue_types::{Causes, DatacenterId, Effect, LogicalTime, Previous, SeenTally, Stamp, TimeVector};
 
 /// What becomes of each time.
 pub trait Restamp {
@@ -25,7 +25,7 @@ pub trait Restamp {
     fn time(&mut self, of: Option<DatacenterId>, time: LogicalTime) -> LogicalTime;
 
     /// The bytes of a protocol that a write of this datacenter carries.
-    fn facts(&mut self, origin: DatacenterId, facts: &Opaque) -> Result<Opaque, RestampError>;
+    fn facts(&mut self, origin: DatacenterId, facts: &Causes) -> Result<Causes, RestampError>;
 }
 
 /// Why a file cannot be given other times.

@@ -7,7 +7,7 @@ use crate::cell::{Cell, Content, Keep, Outcome, Write};
 use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
-use ensue_types::{Column, Effect, LogicalTime, Opaque, OperationId, Sight, Source, Stamp};
+use ensue_types::{Carried, Column, Effect, LogicalTime, OperationId, Sight, Source, Stamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -244,7 +244,7 @@ impl Row {
     }
 
     /// Notes what a write of this stamp carries.
-    pub(crate) fn carry(&mut self, column: &Column, stamp: Stamp, dependencies: &Arc<Opaque>) {
+    pub(crate) fn carry(&mut self, column: &Column, stamp: Stamp, dependencies: &Arc<Carried>) {
         if let Some(cell) = self.cell_mut(column) {
             cell.carry(stamp, dependencies);
         }

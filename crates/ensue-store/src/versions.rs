@@ -8,7 +8,7 @@
 use crate::cell::State;
 use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
-use ensue_types::{Effect, LogicalTime, Opaque, OperationId, Rule, Sight, Source, Stamp};
+use ensue_types::{Carried, Effect, LogicalTime, OperationId, Rule, Sight, Source, Stamp};
 use std::sync::Arc;
 
 /// Bytes counted for a version beside its value and what it carries, roughly.
@@ -194,7 +194,7 @@ impl Versions {
         (gone, merged.finish().0)
     }
 
-    pub(crate) fn carry(&mut self, stamp: Stamp, dependencies: &Arc<Opaque>) {
+    pub(crate) fn carry(&mut self, stamp: Stamp, dependencies: &Arc<Carried>) {
         for version in self.unsettled.iter_mut().filter(|version| version.source.stamp == stamp) {
             version.source.dependencies = Some(dependencies.clone());
         }
@@ -213,6 +213,6 @@ impl Versions {
     /// Bytes of what all of them carry.
     pub(crate) fn dependency_bytes(&self) -> u64 {
         let carried = self.unsettled.iter().filter_map(|version| version.source.dependencies.as_ref());
-        self.settled.dependency_bytes() + carried.map(|carried| carried.0.len() as u64).sum::<u64>()
+        self.settled.dependency_bytes() + carried.map(|carried| carried.bytes()).sum::<u64>()
     }
 }

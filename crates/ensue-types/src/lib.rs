@@ -1,8 +1,10 @@
 //! The vocabulary of Ensue: identifiers, time, versions, effects, answers and every bound.
 //!
 //! Nothing arrives here and nothing leaves: these are values. No type in this crate knows a protocol, a socket or a
-//! file, and none reads a clock. Byte layouts belong to `ensue-wire` and `ensue-store`.
+//! file, and none reads a clock. Byte layouts belong to `ensue-wire` and `ensue-store`; that of `Causes`, which both
+//! need, stands here.
 
+pub mod causes;
 pub mod clock;
 pub mod context;
 pub mod decimal;
@@ -18,6 +20,7 @@ pub mod source;
 pub mod stamp;
 pub mod time_vector;
 
+pub use causes::{Anchor, Causes, Lists, Malformed, Mode, TimedMatrix, Vector};
 pub use clock::{HybridClock, LogicalTime, Now};
 pub use context::{Context, Opaque};
 pub use decimal::Decimal;
@@ -31,6 +34,6 @@ pub use previous::Previous;
 pub use reply::Reply;
 pub use rule::{Breaking, Rule};
 pub use slot::{partition_of, slot_of};
-pub use source::{HereSince, Sight, Source};
+pub use source::{Carried, HereSince, Sight, Source};
 pub use stamp::Stamp;
 pub use time_vector::TimeVector;

@@ -2,7 +2,7 @@
 //!
 //! What a reader may see is its protocol's decision; the store only asks.
 
-use crate::{LogicalTime, Opaque, OperationId, Stamp};
+use crate::{Causes, LogicalTime, OperationId, Stamp};
 use std::sync::Arc;
 
 /// The write that made a value.
@@ -10,8 +10,39 @@ use std::sync::Arc;
 pub struct Source {
     pub operation: OperationId,
     pub stamp: Stamp,
-    /// What the write carries, in the layout of its protocol; nothing in keyspaces that keep no versions.
-    pub dependencies: Option<Arc<Opaque>>,
+    /// What the write carries; nothing in keyspaces that keep no versions.
+    pub dependencies: Option<Arc<Carried>>,
+}
+
+static NOTHING: Causes = Causes::Nothing;
+
+impl Source {
+    /// What the write carries, as far as it is kept.
+    pub fn carried(&self) -> &Causes {
+        self.dependencies.as_deref().map_or(&NOTHING, |carried| &carried.causes)
+    }
+}
+
+/// What a write carries, with the size that is counted for it, which takes a walk through long lists to find out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Carried {
+    causes: Causes,
+    bytes: usize,
+}
+
+impl Carried {
+    pub fn new(causes: Causes) -> Carried {
+        Carried { bytes: causes.encoded_bytes(), causes }
+    }
+
+    pub fn causes(&self) -> &Causes {
+        &self.causes
+    }
+
+    /// Bytes of its encoding.
+    pub fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
 }
 
 /// Which writes a reader may see.

@@ -10,6 +10,8 @@ use std::fmt;
 pub struct TimeVector(Vec<LogicalTime>);
 
 impl TimeVector {
+    pub const ZERO: TimeVector = TimeVector(Vec::new());
+
     /// The same time for so many datacenters.
     pub fn uniform(datacenters: usize, time: LogicalTime) -> TimeVector {
         (0..datacenters).map(|_| time).collect()

@@ -52,6 +52,8 @@ pub enum Malformed {
     Trailing { count: usize },
     #[error("text that is not UTF-8")]
     NotText,
+    #[error("a context of no layout")]
+    NoContext,
     #[error("a command without a name")]
     NoCommand,
     #[error(transparent)]

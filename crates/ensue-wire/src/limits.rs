@@ -40,8 +40,8 @@ pub const REPLY_ITEMS: Bound = Bound { what: "items in a reply", max: ITEMS.max 
 /// Arrays, maps and sets within each other. Commands nest three deep; the reader recurses, so this bounds its stack.
 pub const NESTING: Bound = Bound { what: "levels of nested replies", max: 16 };
 
-/// A protocol's own bytes: a watermark for every stream of the largest cluster takes less than a tenth of this.
-pub const OPAQUE_BYTES: Bound = Bound { what: "bytes in a context", max: 8 << 20 };
+/// What a session depends on: a watermark for every stream of the largest cluster takes less than a tenth of this.
+pub const CONTEXT_BYTES: Bound = Bound { what: "bytes in a context", max: 8 << 20 };
 /// What a context names one by one, and four incarnations of every stream of the largest cluster.
 pub const DEPENDENCIES: Bound = Bound {
     what: "dependencies in a message",

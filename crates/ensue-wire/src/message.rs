@@ -1,12 +1,12 @@
 //! The whole conversation between cores, nodes and datacenters, as one enum.
 //!
 //! A message to a partition on the same core, on another core and on another node is the same value; only the last
-//! is ever encoded. Messages are protocol-neutral: contexts and dependencies are opaque bytes.
+//! is ever encoded. Messages know no protocol: a context is a value of whatever family it is.
 
 use bytes::Bytes;
 use ensue_types::{
-    Args, Context, CoreId, DatacenterId, Dependency, DirectoryId, Incarnation, KeyspaceId, LogicalTime,
-    Opaque, OperationId, Part, PartitionId, Position, Reply, RequestId, Stamp, TimeVector,
+    Args, Causes, Context, CoreId, DatacenterId, Dependency, DirectoryId, Incarnation, KeyspaceId,
+    LogicalTime, OperationId, Part, PartitionId, Position, Reply, RequestId, Stamp, TimeVector,
 };
 
 /// Where a message comes from or goes to.
@@ -289,7 +289,7 @@ pub enum Message {
     Committed {
         transaction: OperationId,
         replies: Vec<(u32, Reply)>,
-        seen: Opaque,
+        seen: Causes,
     },
     /// A replicated part arrived and its own dependencies are met (section 5.3).
     Notify {
@@ -453,14 +453,14 @@ pub struct FirstValues {
     /// The highest earliest valid time of the locations read.
     pub earliest_valid: LogicalTime,
     /// What the protocol wants remembered of these reads.
-    pub seen: Opaque,
+    pub seen: Causes,
 }
 
 /// Second-round values of one partition.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct AtValues {
     pub replies: Vec<Reply>,
-    pub seen: Opaque,
+    pub seen: Causes,
 }
 
 /// Which directory a partition runs on, and what it knows of the receiver's.

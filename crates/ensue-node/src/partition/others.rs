@@ -17,7 +17,7 @@ use crate::partition::stable_time::everywhere::Everywhere;
 use crate::partition::stable_time::times::Times;
 use ahead::Ahead;
 use catch_up::CatchUp;
-use ensue_types::{DatacenterId, KeyspaceId, Opaque, OperationId, PartitionId, Rule, Source};
+use ensue_types::{Causes, DatacenterId, KeyspaceId, OperationId, PartitionId, Rule, Source};
 
 /// The other datacenters: their streams, their time, and which of them failed.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl Others {
     }
 
     /// Makes what was read the past of a context.
-    pub(crate) fn observe_into(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Opaque, sources: &[Source]) {
+    pub(crate) fn observe_into(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Causes, sources: &[Source]) {
         let protocol = cx.protocol(keyspace);
         if sources.is_empty() || (self.replication.senders.is_empty() && !protocol.needs().versions) {
             return;
@@ -74,9 +74,9 @@ impl Others {
         &self,
         cx: &Cx,
         keyspace: KeyspaceId,
-        context: &mut Opaque,
+        context: &mut Causes,
         observed: &[Source],
-    ) -> Opaque {
+    ) -> Causes {
         let protocol = cx.protocol(keyspace);
         protocol.forget(context, &|operation| self.is_settled(cx, keyspace, operation));
         protocol.dependencies(context, observed)
@@ -104,15 +104,15 @@ impl Others {
     }
 
     /// What the protocol wants remembered of what was read.
-    pub(crate) fn facts_of(&self, cx: &Cx, keyspace: KeyspaceId, sources: Vec<Source>) -> Opaque {
-        let mut facts = Opaque::default();
+    pub(crate) fn facts_of(&self, cx: &Cx, keyspace: KeyspaceId, sources: Vec<Source>) -> Causes {
+        let mut facts = Causes::Nothing;
         self.observe_into(cx, keyspace, &mut facts, &sources);
         self.failover.discarded.past_the_losses(cx, keyspace, &mut facts);
         facts
     }
 
     /// The session has read this; it counts as its past from now on.
-    pub(crate) fn remember(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Opaque, sources: Vec<Source>) {
+    pub(crate) fn remember(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Causes, sources: Vec<Source>) {
         self.observe_into(cx, keyspace, facts, &cx.observed(sources));
     }
 }

@@ -35,7 +35,7 @@ use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
-    Column, CoreId, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Now, Opaque, PartitionId,
+    Causes, Column, CoreId, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Now, PartitionId,
     Position, RowEffect, SessionId, Stamp,
 };
 use ensue_wire::{Address, Envelope, Message};
@@ -197,7 +197,7 @@ fn receive_columns(world: &mut World, position: Position, columns: &[(Column, &[
     let entry = Entry {
         position,
         stamp: Stamp { time, datacenter: other, partition: PARTITION },
-        dependencies: Opaque::default(),
+        dependencies: Causes::Nothing,
         change: Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects },
         previous: Vec::new(),
     };

@@ -1,7 +1,7 @@
 //! What a connection remembers: one causal context a keyspace, and which keyspace it has selected.
 
 use ensue_resp::number;
-use ensue_types::{Args, Context, KeyspaceId, LogicalTime, Opaque, Reply};
+use ensue_types::{Args, Causes, Context, KeyspaceId, LogicalTime, Reply};
 
 /// The causal past of one session.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl Contexts {
     }
 
     /// What the selected keyspace's protocol remembers.
-    pub(super) fn facts_mut(&mut self) -> &mut Opaque {
+    pub(super) fn facts_mut(&mut self) -> &mut Causes {
         &mut self.contexts[usize::from(self.selected.0)].facts
     }
 

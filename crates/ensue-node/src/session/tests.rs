@@ -19,7 +19,7 @@ use crate::config::{DatacenterTopology, Tuning};
 use crate::{AppendFsync, NodeConfig, Topology, Trace};
 use bytes::Bytes;
 use ensue_types::{
-    Args, Context, CoreId, DatacenterId, LogicalTime, Now, Opaque, OperationId, PartitionId, Position, Reply,
+    Args, Causes, Context, CoreId, DatacenterId, LogicalTime, Now, OperationId, PartitionId, Position, Reply,
     RequestId, SessionId, Source, Stamp, partition_of,
 };
 use ensue_wire::{Address, Envelope, FirstValues, Message};
@@ -226,7 +226,7 @@ fn words(args: &Args) -> String {
 }
 
 /// Facts of the protocol that name these operations.
-fn facts(operations: &[(u8, u16, u64)]) -> Opaque {
+fn facts(operations: &[(u8, u16, u64)]) -> Causes {
     let protocol = ensue_protocol::by_name("eiger", Default::default()).expect("known");
     let source = |&(datacenter, partition, position): &(u8, u16, u64)| Source {
         operation: OperationId {
@@ -239,7 +239,7 @@ fn facts(operations: &[(u8, u16, u64)]) -> Opaque {
         dependencies: None,
     };
     let sources: Vec<Source> = operations.iter().map(source).collect();
-    let mut facts = Opaque::default();
+    let mut facts = Causes::Nothing;
     protocol.record_reads(&mut facts, &sources, &[]);
     facts
 }

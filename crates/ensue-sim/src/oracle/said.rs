@@ -145,7 +145,7 @@ impl Said {
 mod tests {
     use super::*;
     use ensue_store::layout::encode_entry;
-    use ensue_types::{KeyspaceId, Opaque, Stamp};
+    use ensue_types::{Causes, KeyspaceId, Stamp};
     use ensue_wire::StreamAcknowledge;
 
     fn envelope(time: LogicalTime, message: Message) -> Envelope {
@@ -197,7 +197,7 @@ mod tests {
         let stamp = Stamp { time: LogicalTime(time), ..Stamp::ZERO };
         let change = Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects: Vec::new() };
         let position = Position(position);
-        let (dependencies, previous) = (Opaque::default(), Vec::new());
+        let (dependencies, previous) = (Causes::Nothing, Vec::new());
         let entry = Entry { position, stamp, dependencies, change, previous };
         let incarnation = position.incarnation();
         let entries = vec![encode_entry(&entry)];

@@ -5,9 +5,8 @@
 
 use crate::world::options::Options;
 use ensue_protocol::Registration;
-use ensue_protocol::anchor::Anchor;
 use ensue_types::{
-    DatacenterId, Dependency, Extent, LogicalTime, Opaque, OperationId, PartitionId, Position, Source, Stamp,
+    Causes, DatacenterId, Dependency, Extent, LogicalTime, OperationId, PartitionId, Position, Source, Stamp,
 };
 
 const TIME: std::ops::Range<usize> = 2..10;
@@ -41,21 +40,22 @@ pub(crate) fn naming(
 ) -> Option<Vec<u8>> {
     let content = content_of(text)?;
     let (header, facts) = content.split_at(LENGTH.end);
-    let (time, mut facts) = (LogicalTime::from_ms(ms), Opaque(facts.to_vec()));
+    let (time, mut facts) = (LogicalTime::from_ms(ms), Causes::decode(facts).ok()?);
     let operation = OperationId { datacenter, incarnation: FAR.incarnation(), partition, position: FAR };
     if protocol.promises.branches {
-        let mut anchor = Anchor::decode(&facts).ok()?;
+        let mut anchor = facts.states().ok()?.clone();
         anchor.operations.push(Dependency { operation, extent: Extent::Exact });
-        facts = anchor.encode();
+        facts = anchor.into();
     } else {
         let stamp = Stamp { time, datacenter, partition };
         let protocol = (protocol.make)(Default::default());
         protocol.record_write(&mut facts, &Source { operation, stamp, dependencies: None });
     }
+    let facts = facts.encode();
     let mut forged = header.to_vec();
     forged[TIME].copy_from_slice(&time.0.to_le_bytes());
-    forged[LENGTH].copy_from_slice(&(facts.0.len() as u32).to_le_bytes());
-    forged.extend_from_slice(&facts.0);
+    forged[LENGTH].copy_from_slice(&(facts.len() as u32).to_le_bytes());
+    forged.extend_from_slice(&facts);
     Some(sealed(forged))
 }
 

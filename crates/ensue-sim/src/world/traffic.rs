@@ -1,11 +1,9 @@
 //! What passes between nodes: how much of it is about dependencies and times, what updates carry, and when each of them is
 //! where.
 
-use ensue_protocol::dependency_set;
-use ensue_protocol::lists::Lists;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout::{decode_entry, previous_bytes};
-use ensue_types::{DatacenterId, Effect, PartitionId, Position, RowEffect, Stamp};
+use ensue_types::{Causes, DatacenterId, Effect, PartitionId, Position, RowEffect, Stamp};
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -100,9 +98,12 @@ type Place = (DatacenterId, PartitionId, Position);
 
 /// How many dependencies a write carries, if they are a list.
 fn dependencies(entry: &Entry) -> Option<usize> {
-    let list = dependency_set::decode(&entry.dependencies).map(|list| list.len());
-    let lists = || Lists::decode(&entry.dependencies).map(|lists| lists.nearest.len() + lists.others.len());
-    list.or_else(|_| lists()).ok()
+    match &entry.dependencies {
+        Causes::Nothing => Some(0),
+        Causes::Operations(set) => Some(set.len()),
+        Causes::Lists(lists) => Some(lists.nearest.len() + lists.others.len()),
+        _ => None,
+    }
 }
 
 /// An update on its way.
@@ -158,7 +159,7 @@ impl Traffic {
             self.stamps.insert(number, entry.stamp);
             if self.is_counting {
                 self.counts.updates += 1;
-                self.counts.dependency_bytes += entry.dependencies.0.len() as u64;
+                self.counts.dependency_bytes += entry.dependencies.encoded_bytes() as u64;
                 self.counts.previous_bytes += previous_bytes(&entry) as u64;
                 if let Some(dependencies) = dependencies(&entry) {
                     self.counts.lists += 1;

@@ -4,7 +4,7 @@ use super::*;
 use crate::entry::{Change, Entry};
 use crate::layout::encode_entry;
 use crate::memory_disk::{MemoryDisk, options};
-use ensue_types::{KeyspaceId, Opaque, Stamp};
+use ensue_types::{Causes, KeyspaceId, Stamp};
 
 fn run(disk: &mut MemoryDisk) -> FsckReport {
     let mut fsck = check(options(500));
@@ -20,7 +20,7 @@ fn filled(positions: &[u64]) -> MemoryDisk {
     let (_, mut finish) = disk.recover(&options(500)).unwrap();
     for &position in positions {
         let change = Change::Flush { keyspace: KeyspaceId(1), effects: vec![] };
-        let (position, dependencies) = (Position(position), Opaque::default());
+        let (position, dependencies) = (Position(position), Causes::Nothing);
         let entry = Entry { position, stamp: Stamp::ZERO, dependencies, change, previous: Vec::new() };
         finish.log.append_own(&encode_entry(&entry));
         disk.append_all(&mut finish.log);

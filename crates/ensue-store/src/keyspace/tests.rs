@@ -6,7 +6,8 @@ use crate::cell::{Content, Write};
 use crate::image;
 use crate::row::Kind;
 use ensue_types::{
-    DatacenterId, Incarnation, KeyspaceId, OperationId, PartitionId, Position, Source, Stamp, Tally,
+    Carried, Causes, DatacenterId, Incarnation, KeyspaceId, Opaque, OperationId, PartitionId, Position,
+    Source, Stamp, Tally, Vector,
 };
 use proptest::prelude::*;
 
@@ -27,8 +28,8 @@ struct Cut([u8; DATACENTERS]);
 
 impl Sight for Cut {
     fn shows(&self, source: &Source, _since: LogicalTime) -> bool {
-        let needs = source.dependencies.as_ref().expect("every version carries what it depends on");
-        needs.0.iter().zip(self.0).all(|(needed, seen)| *needed <= seen)
+        let Vector { times, .. } = source.carried().times().expect("every version carries times");
+        times.entries().zip(self.0).all(|((_, needed), seen)| needed <= LogicalTime(seen.into()))
     }
 }
 
@@ -105,6 +106,7 @@ fn column(number: u8) -> Column {
 fn source_of(draft: &Draft, time: usize) -> Write {
     let datacenter = DatacenterId(draft.datacenter);
     let at = LogicalTime(time as u64);
+    let times = draft.needs.iter().map(|&needed| LogicalTime(needed.into())).collect();
     Write {
         stamp: Stamp { time: at, datacenter, partition: PartitionId(0) },
         at,
@@ -114,7 +116,7 @@ fn source_of(draft: &Draft, time: usize) -> Write {
             partition: PartitionId(0),
             position: Position(time as u64),
         },
-        dependencies: Some(Arc::new(Opaque(draft.needs.to_vec()))),
+        dependencies: Some(Arc::new(Carried::new(Vector { times, ..Vector::default() }.into()))),
     }
 }
 
@@ -420,7 +422,7 @@ fn what_a_write_carries_is_known_to_its_value_and_to_its_version() {
         let row = keyspace.row(KEY).expect("written");
         let stamp = row.cell(&Column::Text).expect("written").state().newest();
         let change = RowEffect { key: Bytes::from_static(KEY), column: Column::Text, effect };
-        let carried = Arc::new(Opaque(vec![7; 9]));
+        let carried = Arc::new(Carried::new(Causes::Extension(Opaque(vec![77; 9]))));
         let bytes = keyspace.bytes();
         keyspace.carry(&[change], stamp, &carried);
         assert_eq!(keyspace.bytes(), bytes + 9);

@@ -45,8 +45,8 @@ use super::{LayoutError, Reader, u64_at};
 use crate::entry::{Change, Entry};
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Effect, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Position,
-    Previous, RowEffect, SeenTally, Stamp, Tally,
+    Column, DatacenterId, Effect, KeyspaceId, LogicalTime, OperationId, PartitionId, Position, Previous,
+    RowEffect, SeenTally, Stamp, Tally,
 };
 
 /// The only format of an entry so far.
@@ -88,7 +88,7 @@ pub fn encoded_entry_bytes(entry: &Entry) -> usize {
         Change::Lost { .. } => 8,
         Change::Branch { note, .. } => note.len(),
     };
-    HEADER_BYTES + entry.dependencies.0.len() + body + previous_bytes(entry)
+    HEADER_BYTES + entry.dependencies.encoded_bytes() + body + previous_bytes(entry)
 }
 
 /// How many bytes of an entry's encoding say what it replaced.
@@ -130,13 +130,13 @@ pub fn encode_entry_into(out: &mut Vec<u8>, entry: &Entry) {
     header[6] = if entry.previous.is_empty() { 0 } else { WITH_PREVIOUS };
     header[8..16].copy_from_slice(&entry.position.0.to_le_bytes());
     header[16..24].copy_from_slice(&entry.stamp.time.0.to_le_bytes());
-    header[24..28].copy_from_slice(&length_u32(entry.dependencies.0.len()).to_le_bytes());
+    header[24..28].copy_from_slice(&length_u32(entry.dependencies.encoded_bytes()).to_le_bytes());
     header[28..32].copy_from_slice(&length_u32(count).to_le_bytes());
     out.extend_from_slice(&header);
     if let Change::Effects { transaction: Some(operation), .. } = &entry.change {
         put_operation(out, operation);
     }
-    out.extend_from_slice(&entry.dependencies.0);
+    entry.dependencies.encode_into(out);
     match &entry.change {
         Change::Effects { effects, .. } | Change::Flush { effects, .. } => {
             effects.iter().for_each(|row| put_effect(out, row));
@@ -268,7 +268,7 @@ pub fn decode_entry(bytes: &Bytes) -> Result<Entry, LayoutError> {
     let dependency_bytes = reader.u32("dependency bytes")?;
     let count = reader.u32("count")?;
     let transaction = if kind == EFFECTS_OF_TRANSACTION { Some(reader.operation()?) } else { None };
-    let dependencies = Opaque(reader.slice("dependencies", dependency_bytes)?.to_vec());
+    let dependencies = reader.causes("dependencies", dependency_bytes)?;
     let change = match kind {
         EFFECTS | EFFECTS_OF_TRANSACTION => {
             Change::Effects { keyspace, transaction, effects: read_effects(&mut reader, count)? }

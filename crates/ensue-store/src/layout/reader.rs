@@ -3,8 +3,8 @@
 use super::LayoutError;
 use bytes::Bytes;
 use ensue_types::{
-    DatacenterId, Decimal, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId, Position, Stamp,
-    Tally, limits,
+    Causes, DatacenterId, Decimal, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId, Position,
+    Stamp, Tally, limits,
 };
 
 pub(crate) struct Reader<'a> {
@@ -48,6 +48,14 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn u8(&mut self, what: &'static str) -> Result<u8, LayoutError> {
         self.fixed::<1>(what).map(|[byte]| byte)
+    }
+
+    /// So many bytes of what something depends on.
+    pub(crate) fn causes(&mut self, what: &'static str, length: u32) -> Result<Causes, LayoutError> {
+        let at = self.at;
+        let bytes = self.slice(what, length)?;
+        let family = bytes.first().copied().map_or(0, u64::from);
+        Causes::decode(&bytes).map_err(|_| LayoutError::Unknown { what, at, value: family })
     }
 
     /// A keyspace that exists: whoever holds the entry looks it up in a table.

@@ -26,7 +26,7 @@ use super::{LayoutError, Reader};
 use crate::record::Record;
 use bytes::Bytes;
 use ensue_types::{
-    DatacenterId, DirectoryId, Incarnation, LogicalTime, Opaque, Part, PartitionId, Position, TimeVector,
+    DatacenterId, DirectoryId, Incarnation, LogicalTime, Part, PartitionId, Position, TimeVector,
 };
 
 pub(crate) const OWN: u8 = 1;
@@ -61,9 +61,9 @@ pub fn encode_record(record: &Record, out: &mut Vec<u8>) {
             out.push(BEGUN);
             out.extend_from_slice(&number.to_le_bytes());
             out.extend_from_slice(&[keyspace.0, 0, 0, 0]);
-            put_u32(out, context.0.len());
+            put_u32(out, context.encoded_bytes());
             put_u32(out, parts.len());
-            out.extend_from_slice(&context.0);
+            context.encode_into(out);
             parts.iter().for_each(|part| put_part(out, part));
         }
         Record::Prepared { transaction, keyspace, at, part } => {
@@ -270,7 +270,7 @@ fn read_begun(reader: &mut Reader) -> Result<Record, LayoutError> {
     reader.zeros::<3>("begun record")?;
     let context_bytes = reader.u32("context bytes")?;
     let part_count = reader.u32("parts")?;
-    let context = Opaque(reader.slice("context", context_bytes)?.to_vec());
+    let context = reader.causes("context", context_bytes)?;
     let part_count = reader.count("parts", part_count, PART_BYTES_MIN)?;
     let mut parts = Vec::with_capacity(part_count);
     for _ in 0..part_count {

@@ -6,7 +6,7 @@ use crate::image::{Bounds, StreamImage};
 use crate::layout::tests as samples;
 use crate::memory_disk::{MemoryDisk, options};
 use crate::recovery::Recovered;
-use ensue_types::{KeyspaceId, PartitionId, Position};
+use ensue_types::{Causes, KeyspaceId, PartitionId, Position};
 use std::collections::BTreeSet;
 
 const OWN: DatacenterId = DatacenterId(1);
@@ -26,7 +26,7 @@ impl Restamp for Shift {
         LogicalTime(time.0.wrapping_add_signed(self.by))
     }
 
-    fn facts(&mut self, _: DatacenterId, facts: &Opaque) -> Result<Opaque, RestampError> {
+    fn facts(&mut self, _: DatacenterId, facts: &Causes) -> Result<Causes, RestampError> {
         Ok(facts.clone())
     }
 }

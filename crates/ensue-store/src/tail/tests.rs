@@ -5,7 +5,7 @@ use crate::entry::{Change, Entry};
 use crate::layout::encode_entry;
 use crate::memory_disk::{MemoryDisk, options};
 use crate::recovery::Recovered;
-use ensue_types::{KeyspaceId, Opaque, PartitionId, Stamp};
+use ensue_types::{Causes, KeyspaceId, PartitionId, Stamp};
 
 fn entry(position: u64) -> Bytes {
     let participants = (0..position as u16 % 50).map(PartitionId).collect();
@@ -13,7 +13,7 @@ fn entry(position: u64) -> Bytes {
     encode_entry(&Entry {
         position: Position(position),
         stamp: Stamp::ZERO,
-        dependencies: Opaque::default(),
+        dependencies: Causes::Nothing,
         change,
         previous: Vec::new(),
     })

@@ -25,7 +25,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         }
         Message::ReadFirstDone { request, latest_valid, values } => {
             w.request(*request).time(*latest_valid).option(values.as_ref(), |w, values| {
-                w.replies(&values.replies).time(values.earliest_valid).opaque(&values.seen);
+                w.replies(&values.replies).time(values.earliest_valid).causes(&values.seen);
             })
         }
         Message::ReadAt { request, keyspace, commands, at, with } => {
@@ -33,7 +33,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         }
         Message::ReadAtDone { request, values } => {
             w.request(*request).option(values.as_ref(), |w, values| {
-                w.replies(&values.replies).opaque(&values.seen);
+                w.replies(&values.replies).causes(&values.seen);
             })
         }
         Message::Transact { request, keyspace, context, parts } => {
@@ -76,7 +76,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             request: r.request()?,
             latest_valid: r.time()?,
             values: r.option(|r| {
-                Ok(FirstValues { replies: r.replies()?, earliest_valid: r.time()?, seen: r.opaque()? })
+                Ok(FirstValues { replies: r.replies()?, earliest_valid: r.time()?, seen: r.causes()? })
             })?,
         },
         tag::READ_AT => Message::ReadAt {
@@ -88,7 +88,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         },
         tag::READ_AT_DONE => Message::ReadAtDone {
             request: r.request()?,
-            values: r.option(|r| Ok(AtValues { replies: r.replies()?, seen: r.opaque()? }))?,
+            values: r.option(|r| Ok(AtValues { replies: r.replies()?, seen: r.causes()? }))?,
         },
         tag::TRANSACT => Message::Transact {
             request: r.request()?,

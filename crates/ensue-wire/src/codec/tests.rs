@@ -276,7 +276,7 @@ fn every_bound_fits_its_length_field() {
         limits::TEXT_BYTES,
         limits::REPLY_ITEMS,
         limits::NESTING,
-        limits::OPAQUE_BYTES,
+        limits::CONTEXT_BYTES,
         limits::DEPENDENCIES,
         limits::NAME_BYTES,
         limits::ANSWER_BYTES,

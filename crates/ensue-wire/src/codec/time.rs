@@ -22,7 +22,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
             w.u64(*read).keyspace(*keyspace).times(cut).commands(commands)
         }
         Message::SliceRead { read, values } => w.u64(*read).option(values.as_ref(), |w, values| {
-            w.replies(&values.replies).opaque(&values.seen);
+            w.replies(&values.replies).causes(&values.seen);
         }),
         Message::GaveUp { request, context, replies } => {
             w.request(*request).context(context).replies(replies)
@@ -61,7 +61,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         },
         tag::SLICE_READ => Message::SliceRead {
             read: r.u64()?,
-            values: r.option(|r| Ok(AtValues { replies: r.replies()?, seen: r.opaque()? }))?,
+            values: r.option(|r| Ok(AtValues { replies: r.replies()?, seen: r.causes()? }))?,
         },
         tag::GAVE_UP => {
             Message::GaveUp { request: r.request()?, context: r.context()?, replies: r.replies()? }

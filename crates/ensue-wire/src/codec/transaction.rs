@@ -16,7 +16,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         Message::Vote { transaction } => w.operation(*transaction),
         Message::Commit { transaction, decision } => w.operation(*transaction).decision(decision),
         Message::Committed { transaction, replies, seen } => {
-            w.operation(*transaction).placed_replies(replies).opaque(seen)
+            w.operation(*transaction).placed_replies(replies).causes(seen)
         }
         Message::Notify { transaction } => w.operation(*transaction),
         Message::CommitCheck { check, transaction, at } => w.u64(*check).operation(*transaction).time(*at),
@@ -50,7 +50,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::COMMITTED => Message::Committed {
             transaction: r.operation()?,
             replies: r.placed_replies()?,
-            seen: r.opaque()?,
+            seen: r.causes()?,
         },
         tag::NOTIFY => Message::Notify { transaction: r.operation()? },
         tag::COMMIT_CHECK => {

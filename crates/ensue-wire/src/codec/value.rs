@@ -7,7 +7,7 @@ use crate::limits;
 use crate::message::{ContextName, Decision};
 use ensue_types::limits::KEYSPACES;
 use ensue_types::{
-    Args, Context, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime, Opaque,
+    Args, Causes, Context, CoreId, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime,
     OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp, TimeVector,
 };
 
@@ -54,12 +54,15 @@ impl Writer<'_> {
         self.u64(position.0)
     }
 
-    pub(super) fn opaque(&mut self, opaque: &Opaque) -> &mut Self {
-        self.bytes(limits::OPAQUE_BYTES, &opaque.0)
+    pub(super) fn causes(&mut self, causes: &Causes) -> &mut Self {
+        match causes.is_empty() {
+            true => self.bytes(limits::CONTEXT_BYTES, &[]),
+            false => self.bytes(limits::CONTEXT_BYTES, &causes.encode()),
+        }
     }
 
     pub(super) fn context(&mut self, context: &Context) -> &mut Self {
-        self.time(context.time).opaque(&context.facts)
+        self.time(context.time).causes(&context.facts)
     }
 
     pub(super) fn context_name(&mut self, name: &ContextName) -> &mut Self {
@@ -174,12 +177,12 @@ impl Reader<'_> {
         Ok(Position(self.u64()?))
     }
 
-    pub(super) fn opaque(&mut self) -> Result<Opaque, Malformed> {
-        Ok(Opaque(self.slice(limits::OPAQUE_BYTES)?.to_vec()))
+    pub(super) fn causes(&mut self) -> Result<Causes, Malformed> {
+        Causes::decode(self.slice(limits::CONTEXT_BYTES)?).map_err(|_| Malformed::NoContext)
     }
 
     pub(super) fn context(&mut self) -> Result<Context, Malformed> {
-        Ok(Context { time: self.time()?, facts: self.opaque()? })
+        Ok(Context { time: self.time()?, facts: self.causes()? })
     }
 
     pub(super) fn context_name(&mut self) -> Result<ContextName, Malformed> {

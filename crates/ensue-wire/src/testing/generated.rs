@@ -7,11 +7,12 @@ use crate::message::{
     Message, PeerStage, StreamAcknowledge,
 };
 use bytes::Bytes;
+use ensue_types::causes::EXTENSION;
 use ensue_types::limits::KEYSPACES;
 use ensue_types::{
-    Args, Context, CoreId, DatacenterId, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,
+    Args, Causes, Context, CoreId, DatacenterId, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,
     LogicalTime, Opaque, OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
-    TimeVector,
+    TimeVector, Vector,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -62,9 +63,9 @@ fn session() -> BoxedStrategy<Message> {
 }
 
 fn answers() -> BoxedStrategy<Message> {
-    let first = (vec(reply(), 0..4), time(), opaque())
+    let first = (vec(reply(), 0..4), time(), causes())
         .prop_map(|(replies, earliest_valid, seen)| FirstValues { replies, earliest_valid, seen });
-    let at = (vec(reply(), 0..4), opaque()).prop_map(|(replies, seen)| AtValues { replies, seen });
+    let at = (vec(reply(), 0..4), causes()).prop_map(|(replies, seen)| AtValues { replies, seen });
     prop_oneof![
         (request(), context(), vec(reply(), 0..4))
             .prop_map(|(request, context, replies)| Message::Executed { request, context, replies }),
@@ -130,7 +131,7 @@ fn transaction() -> BoxedStrategy<Message> {
         operation().prop_map(|transaction| Message::Vote { transaction }),
         (operation(), decision())
             .prop_map(|(transaction, decision)| Message::Commit { transaction, decision }),
-        (operation(), placed_replies(), opaque())
+        (operation(), placed_replies(), causes())
             .prop_map(|(transaction, replies, seen)| Message::Committed { transaction, replies, seen }),
         operation().prop_map(|transaction| Message::Notify { transaction }),
         (any::<u64>(), operation(), time()).prop_map(|(check, transaction, at)| Message::CommitCheck {
@@ -223,7 +224,7 @@ fn cuts() -> BoxedStrategy<Message> {
         Just(CutOutcome::TooLate),
         (context(), reply()).prop_map(|(context, reply)| CutOutcome::GaveUp { context, reply }),
     ];
-    let values = (vec(reply(), 0..4), opaque()).prop_map(|(replies, seen)| AtValues { replies, seen });
+    let values = (vec(reply(), 0..4), causes()).prop_map(|(replies, seen)| AtValues { replies, seen });
     prop_oneof![
         (request(), keyspace(), context(), vec(part(), 0..4)).prop_map(
             |(request, keyspace, context, parts)| Message::ReadCut { request, keyspace, context, parts }
@@ -375,11 +376,14 @@ fn context_name() -> impl Strategy<Value = ContextName> {
 }
 
 fn context() -> impl Strategy<Value = Context> {
-    (time(), opaque()).prop_map(|(time, facts)| Context { time, facts })
+    (time(), causes()).prop_map(|(time, facts)| Context { time, facts })
 }
 
-fn opaque() -> impl Strategy<Value = Opaque> {
-    vec(any::<u8>(), 0..40).prop_map(Opaque)
+fn causes() -> impl Strategy<Value = Causes> {
+    let extension = (EXTENSION.., vec(any::<u8>(), 0..40))
+        .prop_map(|(first, rest)| Causes::Extension(Opaque([vec![first], rest].concat())));
+    let times = vec(time(), 0..4).prop_map(TimeVector::from_iter);
+    prop_oneof![extension, times.prop_map(|times| Vector { times, ..Vector::default() }.into())]
 }
 
 fn string() -> impl Strategy<Value = Bytes> {

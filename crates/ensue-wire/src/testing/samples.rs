@@ -7,7 +7,7 @@ use crate::message::{
 };
 use bytes::Bytes;
 use ensue_types::{
-    Args, Context, CoreId, DatacenterId, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,
+    Args, Causes, Context, CoreId, DatacenterId, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,
     LogicalTime, Opaque, OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
     TimeVector,
 };
@@ -75,7 +75,7 @@ fn session() -> Vec<(&'static str, Message)> {
                 values: Some(FirstValues {
                     replies: vec![Reply::Nil],
                     earliest_valid: LogicalTime(66),
-                    seen: opaque(),
+                    seen: causes(),
                 }),
             },
         ),
@@ -97,7 +97,7 @@ fn session() -> Vec<(&'static str, Message)> {
             "read-at-done",
             Message::ReadAtDone {
                 request,
-                values: Some(AtValues { replies: vec![Reply::bulk("old")], seen: Opaque::default() }),
+                values: Some(AtValues { replies: vec![Reply::bulk("old")], seen: Causes::Nothing }),
             },
         ),
         ("read-at-done-without-values", Message::ReadAtDone { request, values: None }),
@@ -163,7 +163,7 @@ fn transaction() -> Vec<(&'static str, Message)> {
         ("prepare-replicated", Message::Prepare { transaction, keyspace: KeyspaceId(3), part: None }),
         ("vote", Message::Vote { transaction }),
         ("commit", Message::Commit { transaction, decision: decision() }),
-        ("committed", Message::Committed { transaction, replies: placed_replies(), seen: opaque() }),
+        ("committed", Message::Committed { transaction, replies: placed_replies(), seen: causes() }),
         ("notify", Message::Notify { transaction }),
         ("commit-check", Message::CommitCheck { check, transaction, at }),
         ("commit-checked", Message::CommitChecked { check, transaction, decision: Some(decision()) }),
@@ -252,7 +252,7 @@ fn stream() -> Vec<(&'static str, Message)> {
 fn time() -> Vec<(&'static str, Message)> {
     let (request, keyspace) = (request(), KeyspaceId(3));
     let times: TimeVector = [70, 0, 90].into_iter().map(LogicalTime).collect();
-    let values = Some(AtValues { replies: vec![Reply::bulk("old")], seen: opaque() });
+    let values = Some(AtValues { replies: vec![Reply::bulk("old")], seen: causes() });
     let read = CutOutcome::Read { context: context(), replies: placed_replies() };
     let gave_up = CutOutcome::GaveUp { context: context(), reply: Reply::error("FALLBACK") };
     let floor = TimeVector::default();
@@ -293,12 +293,12 @@ fn request() -> RequestId {
     }
 }
 
-fn opaque() -> Opaque {
-    Opaque(vec![0xc0, 0xff, 0xee])
+fn causes() -> Causes {
+    Causes::Extension(Opaque(vec![0xc0, 0xff, 0xee]))
 }
 
 fn context() -> Context {
-    Context { time: LogicalTime(55), facts: opaque() }
+    Context { time: LogicalTime(55), facts: causes() }
 }
 
 fn args(words: &[&'static str]) -> Args {

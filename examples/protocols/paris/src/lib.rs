@@ -25,7 +25,7 @@ use ensue_protocol::{
     Capabilities, Choice, Family, Needs, Options, Profile, Promises, Protocol, Recency, Registration,
     SnapshotReads, StabilityState, VisibilityPredicate,
 };
-use ensue_types::{DatacenterId, Opaque, Source, TimeVector};
+use ensue_types::{Causes, DatacenterId, Source, TimeVector};
 
 /// The protocol, as it is registered.
 pub const REGISTRATION: Registration = Registration {
@@ -66,13 +66,13 @@ impl Protocol for Paris {
         &Times
     }
 
-    fn choose(&self, context: &mut Opaque, state: &StabilityState<'_>) -> Choice {
-        let mut past = vector::known(context);
+    fn choose(&self, context: &mut Causes, state: &StabilityState<'_>) -> Choice {
+        let mut past = vector::known(context).clone();
         if !vector::is_received(&past.times, state) {
             return Choice::Wait;
         }
         if past.times.join(&stable_snapshot(state)) {
-            *context = past.encode();
+            *context = past.clone().into();
         }
         Choice::Shown(VisibilityPredicate { datacenter: state.datacenter, times: past.times, whole: true })
     }
@@ -81,8 +81,8 @@ impl Protocol for Paris {
         vector::is_within(source, &predicate.times)
     }
 
-    fn snapshot_vector(&self, context: &Opaque, state: &StabilityState<'_>) -> TimeVector {
-        let mut times = vector::known(context).times;
+    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> TimeVector {
+        let mut times = vector::known(context).times.clone();
         times.join(&stable_snapshot(state));
         times
     }

@@ -5,7 +5,7 @@ use ensue_protocol::{Choice, Promises, Recency, Registration, StabilityState, co
 use ensue_sim::oracle::property::HIDDEN;
 use ensue_sim::rules::Rules;
 use ensue_sim::{Options, run};
-use ensue_types::{DatacenterId, LogicalTime, Opaque, OperationId, Source, Stamp, TimeVector};
+use ensue_types::{Causes, DatacenterId, LogicalTime, OperationId, Source, Stamp, TimeVector};
 
 static PARIS: Registration = paris::REGISTRATION;
 
@@ -66,11 +66,11 @@ fn a_session_sees_what_is_stable_and_what_it_wrote_itself() {
         applied: &received,
         stable: &stable,
     };
-    let sees = |context: &Opaque, source: &Source| match protocol.choose(&mut context.clone(), &state) {
+    let sees = |context: &Causes, source: &Source| match protocol.choose(&mut context.clone(), &state) {
         Choice::Shown(predicate) => protocol.is_visible(&predicate, source),
         choice => panic!("{choice:?}"),
     };
-    let mut context = Opaque::default();
+    let mut context = Causes::default();
     assert!(sees(&context, &write(1, 20)) && sees(&context, &write(2, 10)) && sees(&context, &write(0, 10)));
     assert!(!sees(&context, &write(1, 21)), "another partition may lack it");
     assert!(!sees(&context, &write(0, 11)), "not even what was written here");

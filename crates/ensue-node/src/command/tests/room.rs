@@ -7,7 +7,7 @@ use ensue_resp::Request;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout::encoded_entry_bytes;
 use ensue_store::view::View;
-use ensue_types::{DatacenterId, KeyspaceId, Opaque, Position, Reply, limits};
+use ensue_types::{Causes, DatacenterId, KeyspaceId, Position, Reply, limits};
 
 /// Keys are shared in memory and repeated in an entry, once a field.
 const KEY_BYTES: usize = limits::KEY_BYTES_MAX;
@@ -37,7 +37,7 @@ impl Datacenter {
                 effects: logged.effects.clone(),
             };
             let (position, stamp) = (Position(1), logged.write.stamp);
-            let dependencies = Opaque::default();
+            let dependencies = Causes::Nothing;
             encoded_entry_bytes(&Entry { position, stamp, dependencies, change, previous: Vec::new() })
         };
         self.log.iter().map(bytes).max().unwrap_or_default()

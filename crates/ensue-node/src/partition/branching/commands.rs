@@ -8,8 +8,8 @@ use crate::command::Fingerprint;
 use crate::partition::cx::Cx;
 use bytes::Bytes;
 use ensue_branch::{Constraint, Mode, StateId, StateView, Term};
-use ensue_protocol::anchor::Anchor;
 use ensue_resp::{CommandError, number};
+use ensue_types::Anchor;
 use ensue_types::{DatacenterId, KeyspaceId, Reply};
 
 /// States that `LOG` tells unless it is asked for more.

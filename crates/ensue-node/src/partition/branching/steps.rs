@@ -3,7 +3,7 @@
 use super::{Branching, Seat, Sitting, ids};
 use crate::partition::cx::Cx;
 use ensue_branch::{Abort, Constraint, StateId, Term, TransactionId};
-use ensue_protocol::anchor::Anchor;
+use ensue_types::Anchor;
 use ensue_types::{Dependency, Extent, KeyspaceId, OperationId, PartitionId, Position, Reply};
 
 pub(super) const OVER: Reply = Reply::error(

@@ -2,7 +2,7 @@
 
 use super::{Cx, coordinator_of};
 use bytes::Bytes;
-use ensue_types::{DatacenterId, LogicalTime, Opaque, OperationId, PartitionId, Position, Rule};
+use ensue_types::{Causes, DatacenterId, LogicalTime, OperationId, PartitionId, Position, Rule};
 use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl Cx {
         &mut self,
         transaction: OperationId,
         replies: Vec<(u32, ensue_types::Reply)>,
-        seen: Opaque,
+        seen: Causes,
     ) {
         let message = Message::Committed { transaction, replies, seen };
         self.send_local(coordinator_of(transaction), message);
@@ -61,7 +61,7 @@ impl Cx {
 
     pub(crate) fn tell_again(&mut self, transaction: OperationId) {
         if Rule::TellAgainWhatIsDone.holds() {
-            self.send_committed(transaction, Vec::new(), Opaque::default());
+            self.send_committed(transaction, Vec::new(), Causes::Nothing);
         }
     }
 

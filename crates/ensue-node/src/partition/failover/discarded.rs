@@ -19,7 +19,7 @@ use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_store::record::Record;
 use ensue_types::{
-    DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Position, Reply, Rule,
+    Causes, DatacenterId, KeyspaceId, LogicalTime, OperationId, PartitionId, Position, Reply, Rule,
     TimeVector,
 };
 use ensue_wire::Message;
@@ -190,7 +190,7 @@ impl Discarded {
         &self,
         cx: &Cx,
         keyspace: KeyspaceId,
-        facts: &mut Opaque,
+        facts: &mut Causes,
     ) -> Result<(), Reply> {
         if !Rule::PartFromTheLost.holds() {
             return Ok(());
@@ -200,7 +200,7 @@ impl Discarded {
     }
 
     /// What leaves this partition as a past is whole again.
-    pub(in crate::partition) fn past_the_losses(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Opaque) {
+    pub(in crate::partition) fn past_the_losses(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Causes) {
         for loss in &self.losses {
             cx.protocol(keyspace).strip_lost(facts, loss);
         }
@@ -241,7 +241,7 @@ mod tests {
         let effects = keys.iter().map(effect).collect();
         let change = Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects };
         let (position, stamp) = (Position(1), Stamp::ZERO);
-        Entry { position, stamp, dependencies: Opaque::default(), change, previous: Vec::new() }
+        Entry { position, stamp, dependencies: Causes::Nothing, change, previous: Vec::new() }
     }
 
     #[test]

@@ -23,6 +23,6 @@ pub(in crate::partition) struct Open {
 #[derive(Clone, Debug)]
 pub(in crate::partition) struct Begun {
     pub(in crate::partition) keyspace: KeyspaceId,
-    pub(in crate::partition) context: ensue_types::Opaque,
+    pub(in crate::partition) context: ensue_types::Causes,
     pub(in crate::partition) parts: Vec<Part>,
 }

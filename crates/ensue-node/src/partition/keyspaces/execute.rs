@@ -16,7 +16,7 @@ use ensue_store::entry::Change;
 use ensue_store::row::Gone;
 use ensue_store::view::View;
 use ensue_types::{
-    Args, Column, Context, Effect, KeyspaceId, LogicalTime, Opaque, Previous, Reply, RowEffect, Rule, Stamp,
+    Args, Causes, Column, Context, Effect, KeyspaceId, LogicalTime, Previous, Reply, RowEffect, Rule, Stamp,
     limits,
 };
 use ensue_wire::Message;
@@ -28,7 +28,7 @@ impl Keyspaces {
         keyspace: KeyspaceId,
         effects: &[RowEffect],
         stamp: Stamp,
-        dependencies: &Opaque,
+        dependencies: &Causes,
     ) {
         let rows = self.keyspace(keyspace);
         if let Some(carried) = rows.carried(dependencies) {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use ensue_protocol::Loss;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::record::Record;
-use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, Opaque, Reply, RowEffect, Rule, Source};
+use ensue_types::{Carried, DatacenterId, KeyspaceId, LogicalTime, Reply, RowEffect, Rule, Source};
 use ensue_wire::Message;
 
 impl Keyspaces {
@@ -68,7 +68,8 @@ impl Keyspaces {
             let cells = rows.rows().flat_map(|row| row.all_cells());
             for version in cells.filter_map(|(_, cell)| cell.versions()).flat_map(|v| v.unsettled()) {
                 let Source { stamp, dependencies, .. } = &version.source;
-                let depends = |carried: &Opaque| protocol.depends_on_lost(datacenter, carried, &loss);
+                let depends =
+                    |carried: &Carried| protocol.depends_on_lost(datacenter, carried.causes(), &loss);
                 if stamp.datacenter == datacenter && dependencies.as_deref().is_some_and(depends) {
                     first = first.min(stamp.time);
                 }
@@ -137,12 +138,14 @@ impl Keyspaces {
         }
         let depends = |source: &Source| {
             let carried = source.dependencies.as_deref();
-            carried.is_some_and(|carried| protocol.depends_on_lost(source.stamp.datacenter, carried, loss))
+            carried.is_some_and(|carried| {
+                protocol.depends_on_lost(source.stamp.datacenter, carried.causes(), loss)
+            })
         };
         for (key, column, version) in self.rows[number].discard(&depends) {
-            let Source { operation, stamp, dependencies } = version.source;
+            let dependencies = version.source.carried().clone();
+            let Source { operation, stamp, .. } = version.source;
             let Some(effect) = version.effect else { continue };
-            let dependencies = dependencies.map(|carried| Opaque::clone(&carried)).unwrap_or_default();
             let effects = vec![RowEffect { key, column, effect }];
             let change = Change::Effects { keyspace, transaction: Some(operation), effects };
             let entry = Entry {

@@ -13,7 +13,7 @@ use crate::partition::failover::discarded::Discarded;
 use crate::partition::others::Others;
 use ensue_protocol::Late;
 use ensue_types::{
-    Args, Context, KeyspaceId, Opaque, Part, PartitionId, Reply, RequestId, TimeVector, limits,
+    Args, Causes, Context, KeyspaceId, Part, PartitionId, Reply, RequestId, TimeVector, limits,
 };
 use ensue_wire::{Address, AtValues, CutOutcome, Message};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ struct CutRead {
     unanswered: BTreeSet<PartitionId>,
     replies: Vec<(u32, Reply)>,
     /// What the slices so far have seen.
-    seen: Vec<Opaque>,
+    seen: Vec<Causes>,
     since_us: u64,
     drawn: u32,
     older: bool,

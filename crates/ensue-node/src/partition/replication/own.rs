@@ -5,7 +5,7 @@ use crate::partition::cx::Cx;
 use bytes::Bytes;
 use ensue_branch::Note;
 use ensue_store::entry::Change;
-use ensue_types::{Context, KeyspaceId, Opaque, OperationId, Previous, Rule, Source, Stamp};
+use ensue_types::{Causes, Context, KeyspaceId, OperationId, Previous, Rule, Source, Stamp};
 use ensue_wire::Message;
 
 impl Replication {
@@ -29,7 +29,7 @@ impl Replication {
         &mut self,
         cx: &mut Cx,
         stamp: Stamp,
-        dependencies: Opaque,
+        dependencies: Causes,
         change: Change,
         previous: Vec<Previous>,
     ) -> Bytes {
@@ -53,6 +53,6 @@ impl Replication {
     pub(in crate::partition) fn log_note(&mut self, cx: &mut Cx, keyspace: KeyspaceId, note: &Note) {
         let at = cx.tick();
         let change = Change::Branch { keyspace, note: note.encode() };
-        self.log_own(cx, cx.stamp(at), Opaque::default(), change, Vec::new());
+        self.log_own(cx, cx.stamp(at), Causes::Nothing, change, Vec::new());
     }
 }

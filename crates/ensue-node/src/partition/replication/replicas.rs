@@ -7,7 +7,7 @@ use bytes::Bytes;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
-    DatacenterId, Dependency, Extent, LogicalTime, Opaque, OperationId, Position, Previous, RequestId,
+    Causes, DatacenterId, Dependency, Extent, LogicalTime, OperationId, Position, Previous, RequestId,
     SessionId, Stamp, TimeVector,
 };
 use ensue_wire::{Address, Message};
@@ -56,7 +56,7 @@ impl Replication {
         &mut self,
         cx: &mut Cx,
         stamp: Stamp,
-        dependencies: Opaque,
+        dependencies: Causes,
         change: Change,
         previous: Vec<Previous>,
     ) -> Bytes {

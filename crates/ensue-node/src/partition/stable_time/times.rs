@@ -15,7 +15,7 @@ use crate::partition::cx::Cx;
 use ensue_protocol::{Choice, Protocol, StabilityState};
 use ensue_store::record::Record;
 use ensue_types::{
-    DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, PartitionId, Position, Rule, TimeVector,
+    Causes, DatacenterId, KeyspaceId, LogicalTime, OperationId, PartitionId, Position, Rule, TimeVector,
 };
 use ensue_wire::Message;
 use std::collections::BTreeMap;
@@ -202,7 +202,7 @@ impl StableTime {
 
 impl Times {
     /// What the next command of a session may see. The session's mode may change.
-    pub(crate) fn look(&mut self, cx: &mut Cx, keyspace: KeyspaceId, facts: &mut Opaque) -> Choice {
+    pub(crate) fn look(&mut self, cx: &mut Cx, keyspace: KeyspaceId, facts: &mut Causes) -> Choice {
         if !cx.protocol(keyspace).needs().cuts {
             return Choice::Newest;
         }
@@ -217,7 +217,7 @@ impl Times {
     }
 
     /// What of a past is not here, in words.
-    pub(crate) fn missing(&self, cx: &Cx, facts: &Opaque, keyspace: KeyspaceId) -> String {
+    pub(crate) fn missing(&self, cx: &Cx, facts: &Causes, keyspace: KeyspaceId) -> String {
         let past = cx.protocol(keyspace).past(facts);
         let Ok(ensue_protocol::Past::Times(times)) = past else { return "updates".to_owned() };
         self.missing_times(cx, &times)

@@ -7,13 +7,12 @@ use crate::config::DatacenterTopology;
 use crate::partition::Partition;
 use crate::trace::Trace;
 use bytes::Bytes;
-use ensue_protocol::dependency_set;
 use ensue_store::disk::{DiskOp, FileName};
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
-    Column, CoreId, DatacenterId, Dependency, Effect, Extent, Incarnation, KeyspaceId, LogicalTime, Now,
-    Opaque, OperationId, Part, PartitionId, Position, RowEffect, Stamp, TimeVector,
+    Causes, Column, CoreId, DatacenterId, Dependency, Effect, Extent, Incarnation, KeyspaceId, LogicalTime,
+    Now, OperationId, Part, PartitionId, Position, RowEffect, Stamp, TimeVector,
 };
 use ensue_wire::{Address, Decision, Envelope, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
@@ -84,7 +83,7 @@ fn receive_what_waits(world: &mut World) {
     let entry = Entry {
         position,
         stamp: Stamp { time, datacenter: OTHER, partition: PARTITION },
-        dependencies: dependency_set::encode(&[Dependency { operation, extent: Extent::Exact }]),
+        dependencies: vec![Dependency { operation, extent: Extent::Exact }].into(),
         change: Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects },
         previous: Vec::new(),
     };
@@ -266,7 +265,7 @@ fn what_another_datacenter_reported_before_it_lost_its_tail_collects_no_tombston
     let first = Position::before(incarnation).next();
     says(&mut world, first, LogicalTime::ZERO);
     let stamp = Stamp { time: later, datacenter: OTHER, partition: PARTITION };
-    let (dependencies, change) = (Opaque::default(), Change::Lost { after: Position(0) });
+    let (dependencies, change) = (Causes::Nothing, Change::Lost { after: Position(0) });
     let lost = Entry { position: first, stamp, dependencies, change, previous: Vec::new() };
     let entries = vec![layout::encode_entry(&lost)];
     world.message(ELSEWHERE, Message::StreamEntries { incarnation, first, entries });

@@ -4,7 +4,6 @@ use super::PARTITION;
 use super::catch_up::{BESIDE, ELSEWHERE, ITS_NEIGHBOUR, sent, started};
 use super::versions::OTHER;
 use bytes::Bytes;
-use ensue_protocol::dependency_set;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
@@ -32,7 +31,7 @@ fn a_long_chain_is_applied_in_bounded_stack() {
         let entry = Entry {
             position: Position(number),
             stamp: Stamp { time, datacenter: OTHER, partition: PARTITION },
-            dependencies: dependency_set::encode(&[Dependency { operation, extent: Extent::Exact }]),
+            dependencies: vec![Dependency { operation, extent: Extent::Exact }].into(),
             change: Change::Effects {
                 keyspace: KeyspaceId(0),
                 transaction: None,

@@ -5,7 +5,7 @@ use super::previous::{HERE, OTHER};
 use super::versions::World;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
-use ensue_types::{Breaking, Incarnation, LogicalTime, Now, Opaque, Position, Rule, Stamp};
+use ensue_types::{Breaking, Causes, Incarnation, LogicalTime, Now, Position, Rule, Stamp};
 use ensue_wire::{Address, Envelope, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ fn lose_the_tail(world: &mut World) {
             datacenter: OTHER,
             partition: PARTITION,
         },
-        dependencies: Opaque::default(),
+        dependencies: Causes::Nothing,
         change: Change::Lost { after: place(1, 0) },
         previous: Vec::new(),
     };

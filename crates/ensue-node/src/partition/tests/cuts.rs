@@ -4,7 +4,7 @@ use super::{World, config};
 use crate::config::DatacenterTopology;
 use crate::{AppendFsync, Input};
 use bytes::Bytes;
-use ensue_types::{CoreId, DatacenterId, LogicalTime, Opaque, PartitionId, Reply, SessionId};
+use ensue_types::{Causes, CoreId, DatacenterId, LogicalTime, PartitionId, Reply, SessionId};
 use ensue_wire::{Address, AtValues, Envelope, Message};
 
 /// A key of a partition.
@@ -71,7 +71,7 @@ fn a_slice_of_a_cut_that_was_given_up_does_not_count_for_the_next() {
     let mut world = reading_two_partitions(1);
     world.give(Input::LinkUp { datacenter: DatacenterId(0), core: CoreId(1) });
     let first = *asked(&world).last().expect("a slice was asked for");
-    let values = || AtValues { replies: vec![Reply::bulk("1")], seen: Opaque::default() };
+    let values = || AtValues { replies: vec![Reply::bulk("1")], seen: Causes::Nothing };
 
     // Asked twice, the other partition answers twice: the first time the versions are gone.
     answer(&mut world, first, None);

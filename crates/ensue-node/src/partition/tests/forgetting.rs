@@ -3,8 +3,7 @@
 use super::PARTITION;
 use super::previous::{HERE, OTHER, partition, sent};
 use super::versions::World;
-use ensue_protocol::dependency_set;
-use ensue_types::{Dependency, Extent, Incarnation, Opaque, OperationId, PartitionId, Position};
+use ensue_types::{Causes, Dependency, Extent, Incarnation, OperationId, PartitionId, Position};
 use ensue_wire::{Address, Message, StreamAcknowledge};
 
 fn position(number: u64) -> Position {
@@ -19,10 +18,10 @@ fn own(partition: PartitionId, number: u64) -> Dependency {
 
 /// What a write carries whose session has read this.
 fn carried(world: &mut World, past: &[Dependency], line: &str) -> Vec<Dependency> {
-    world.run_after(dependency_set::encode(past), line);
+    world.run_after(past.to_vec().into(), line);
     let entries = sent(world);
-    let dependencies = entries.last().map_or(Opaque::default(), |entry| entry.dependencies.clone());
-    dependency_set::decode(&dependencies).expect("the layout of both protocols")
+    let dependencies = entries.last().map_or(Causes::Nothing, |entry| entry.dependencies.clone());
+    dependencies.operations().expect("the layout of both protocols").to_vec()
 }
 
 /// The other datacenter has durably applied the own stream up to here.

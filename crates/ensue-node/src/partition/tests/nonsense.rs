@@ -3,7 +3,7 @@
 
 use super::*;
 use ensue_branch::{Commit, Note, StateId, Write};
-use ensue_types::{OperationId, Previous, SeenTally, Tally};
+use ensue_types::{Causes, Opaque, OperationId, Previous, SeenTally, Tally, TimeVector, Vector};
 
 const OTHER: DatacenterId = DatacenterId(1);
 
@@ -32,7 +32,7 @@ fn entry(now: Now, keyspace: u8, key: &'static str) -> Entry {
     Entry {
         position: Position(1),
         stamp: Stamp { time: LogicalTime::from_ms(now.wall_ms), datacenter: OTHER, partition: PARTITION },
-        dependencies: Opaque::default(),
+        dependencies: Causes::Nothing,
         change: Change::Effects { keyspace: KeyspaceId(keyspace), transaction: None, effects: vec![row] },
         previous: Vec::new(),
     }
@@ -69,7 +69,10 @@ const SPOILT: &[Spoilt] = &[
     (|entry| entry.stamp.datacenter = DatacenterId(0), "a stream entry that is not what it says"),
     (|entry| entry.stamp.partition = PartitionId(1), "a stamp of another partition"),
     (|entry| entry.stamp.time = LogicalTime::MAX, "a time that no clock shows"),
-    (|entry| entry.dependencies = Opaque(vec![9; 4]), "dependencies that the protocol cannot read"),
+    (
+        |entry| entry.dependencies = Causes::Extension(Opaque(vec![99; 4])),
+        "dependencies that the protocol cannot read",
+    ),
     (|entry| effects_of(entry)[0].key = Bytes::from_static(b"a"), "a key of another partition"),
     (
         |entry| {
@@ -193,9 +196,8 @@ fn a_past_far_ahead_is_waited_for_like_a_stamp_far_ahead() {
     let mut entry = entry(world.now, 1, "b");
     let ahead = world.now.wall_ms + 2 * ensue_types::limits::CLOCK_AHEAD_MS_MAX;
     let past = |ms: u64| {
-        let time = LogicalTime::from_ms(ms);
-        // A vector of one time, that of the first datacenter, and none of what was given up.
-        Opaque([&[2, 0, 1][..], &time.0.to_le_bytes(), &[0]].concat())
+        let times = TimeVector::from_iter([LogicalTime::from_ms(ms)]);
+        Causes::from(Vector { times, ..Vector::default() })
     };
     entry.dependencies = past(ahead);
     send(&mut world, &entry);

@@ -4,7 +4,6 @@ use super::PARTITION;
 use super::previous::{HERE, OTHER, partition, sent, written_elsewhere};
 use super::versions::World;
 use bytes::Bytes;
-use ensue_protocol::dependency_set;
 use ensue_types::{
     Dependency, Incarnation, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Stamp,
 };
@@ -28,7 +27,7 @@ fn dependencies(world: &mut World, time: LogicalTime) -> Vec<Dependency> {
     world.message(from, Message::Commit { transaction, decision });
     let entries = sent(world);
     let [entry] = &entries[..] else { panic!("one entry of the part, {} were sent", entries.len()) };
-    dependency_set::decode(&entry.dependencies).expect("the protocol's own bytes")
+    entry.dependencies.operations().expect("the protocol's own bytes").to_vec()
 }
 
 /// A row that the other datacenter has written, and the time of that.

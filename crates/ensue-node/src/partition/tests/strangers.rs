@@ -4,7 +4,7 @@ use super::versions::World;
 use crate::{AppendFsync, Input, Trace};
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
-use ensue_types::{CoreId, DatacenterId, KeyspaceId, LogicalTime, Now, Opaque, Position, Reply, Stamp};
+use ensue_types::{Causes, CoreId, DatacenterId, KeyspaceId, LogicalTime, Now, Position, Reply, Stamp};
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ fn pass_on(received: Position) -> super::World {
     let entry = Entry {
         position: Position(1),
         stamp: Stamp { time: LogicalTime::from_ms(1), datacenter: dead, partition: super::PARTITION },
-        dependencies: Opaque::default(),
+        dependencies: Causes::Nothing,
         change: Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects: Vec::new() },
         previous: Vec::new(),
     };

@@ -11,8 +11,8 @@ use ensue_store::layout;
 use ensue_store::testing::{Files, carry_out};
 use ensue_store::view::View;
 use ensue_types::{
-    Column, Context, CoreId, DatacenterId, Dependency, Effect, Incarnation, KeyspaceId, LogicalTime, Now,
-    Opaque, Position, RequestId, RowEffect, Source, Stamp, TimeVector,
+    Causes, Column, Context, CoreId, DatacenterId, Dependency, Effect, Incarnation, KeyspaceId, LogicalTime,
+    Now, Opaque, Position, RequestId, RowEffect, Source, Stamp, TimeVector,
 };
 use ensue_wire::{Address, AtValues, Envelope, Message};
 use std::collections::BTreeMap;
@@ -77,11 +77,11 @@ impl World {
     }
 
     pub(super) fn run(&mut self, line: &str) {
-        self.run_after(Opaque::default(), line);
+        self.run_after(Causes::Nothing, line);
     }
 
     /// Runs a command of a session with this past.
-    pub(super) fn run_after(&mut self, facts: Opaque, line: &str) {
+    pub(super) fn run_after(&mut self, facts: Causes, line: &str) {
         let args = line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
         let (request, keyspace) = (RequestId::default(), KeyspaceId(0));
         let (context, commands) = (Context { facts, ..Context::default() }, vec![args]);
@@ -97,15 +97,15 @@ impl World {
         effect: Option<Effect>,
         on: &[Dependency],
     ) {
-        self.receive_with(position, key, effect, ensue_protocol::dependency_set::encode(on));
+        self.receive_with(position, key, effect, on.to_vec().into());
     }
 
     /// The next entry of the other datacenter's stream.
     pub(super) fn receive(&mut self, position: u64, key: &str, effect: Option<Effect>) {
-        self.receive_with(position, key, effect, Opaque(vec![position as u8; 3]));
+        self.receive_with(position, key, effect, Causes::Extension(Opaque(vec![b'v', position as u8])));
     }
 
-    fn receive_with(&mut self, position: u64, key: &str, effect: Option<Effect>, dependencies: Opaque) {
+    fn receive_with(&mut self, position: u64, key: &str, effect: Option<Effect>, dependencies: Causes) {
         let keyspace = KeyspaceId(0);
         let change = match effect {
             Some(effect) => {

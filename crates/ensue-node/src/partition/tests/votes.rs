@@ -6,12 +6,11 @@ use super::PARTITION;
 use super::previous::{HERE, OTHER, partition};
 use super::versions::World;
 use bytes::Bytes;
-use ensue_protocol::dependency_set;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
-    Breaking, Column, Effect, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId, Position,
-    RowEffect, Rule, Stamp, partition_of,
+    Breaking, Causes, Column, Effect, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId,
+    Position, RowEffect, Rule, Stamp, partition_of,
 };
 use ensue_wire::{Address, Message};
 use std::sync::Arc;
@@ -70,7 +69,7 @@ fn a_part_whose_vote_is_given_back_is_heard_of_again() {
             datacenter: OTHER,
             partition: NEIGHBOUR,
         },
-        dependencies: dependency_set::encode(&[]),
+        dependencies: Causes::Nothing,
         change: Change::Effects {
             keyspace: KeyspaceId(0),
             transaction: Some(transaction),

@@ -9,7 +9,7 @@ use crate::trace::{Trace, TransactionStep};
 use ensue_store::entry::Change;
 use ensue_store::record::Record;
 use ensue_types::{
-    Context, KeyspaceId, LogicalTime, Opaque, OperationId, Part, PartitionId, Reply, RequestId, Rule, Stamp,
+    Causes, Context, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Reply, RequestId, Rule, Stamp,
 };
 use ensue_wire::{Address, Decision, Message};
 use std::collections::{BTreeMap, BTreeSet};
@@ -170,7 +170,7 @@ impl Transactions {
         from: Address,
         transaction: OperationId,
         replies: Vec<(u32, Reply)>,
-        seen: Opaque,
+        seen: Causes,
     ) {
         let Address::Partition { partition, .. } = from else { return };
         let protocols = cx.protocols.clone();
@@ -300,7 +300,7 @@ impl Transactions {
         let operation = cx.next_operation();
         let mut dependencies = others.dependencies(cx, keyspace, &mut context.facts, &[]);
         if !Rule::TransactionsCarryThePast.holds() {
-            dependencies = Opaque::default();
+            dependencies = Causes::Nothing;
         }
         let change = Change::Transaction { keyspace, participants: participants.clone() };
         let entry = others.replication.next_entry(cx, stamp, dependencies, change, Vec::new());

@@ -12,7 +12,7 @@ use crate::trace::TransactionStep;
 use ensue_protocol::Choice;
 use ensue_store::cell::Write;
 use ensue_store::entry::Change;
-use ensue_types::{DatacenterId, KeyspaceId, LogicalTime, Opaque, OperationId, Part, Position, Rule};
+use ensue_types::{Causes, DatacenterId, KeyspaceId, LogicalTime, OperationId, Part, Position, Rule};
 use ensue_wire::{Decision, Message};
 
 /// This partition's part of a local transaction, voted for and not yet executed.
@@ -158,7 +158,7 @@ impl Transactions {
         // again. It may depend on this transaction, or claim to: the transaction does not depend on it.
         observed.sources.retain(|source| source.stamp < stamp);
         let read = others.to_carry(cx, keyspace, cx.observed(observed.sources));
-        let dependencies = cx.protocol(keyspace).dependencies(&Opaque::default(), &read);
+        let dependencies = cx.protocol(keyspace).dependencies(&Causes::Nothing, &read);
         keyspaces.carry(keyspace, &effects, stamp, &dependencies);
         let change = Change::Effects { keyspace, transaction: Some(operation), effects };
         let entry = others.replication.next_entry(cx, stamp, dependencies, change, previous);

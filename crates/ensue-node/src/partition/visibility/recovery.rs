@@ -3,7 +3,7 @@
 use super::Visibility;
 use crate::partition::journal::open::Open;
 use ensue_store::entry::Change;
-use ensue_types::{Incarnation, Opaque, OperationId, Position, Rule};
+use ensue_types::{Causes, Incarnation, OperationId, Position, Rule};
 
 impl Visibility<'_> {
     pub(in crate::partition) fn take_up(&mut self, open: Open) {
@@ -47,12 +47,6 @@ impl Visibility<'_> {
         self.lose(self.cx.datacenter, after, self.cx.position);
         let time = self.cx.clock.tick(self.cx.now);
         let stamp = self.cx.stamp(time);
-        self.others.replication.log_own(
-            self.cx,
-            stamp,
-            Opaque::default(),
-            Change::Lost { after },
-            Vec::new(),
-        );
+        self.others.replication.log_own(self.cx, stamp, Causes::Nothing, Change::Lost { after }, Vec::new());
     }
 }

@@ -8,7 +8,7 @@
 //! forging. A forged token can make a session wait, or remember too much; what it names is checked before it is used.
 //! The facts are the protocol's own bytes: this module does not look into them.
 
-use ensue_types::{Context, KeyspaceId, LogicalTime, Opaque, limits};
+use ensue_types::{Causes, Context, KeyspaceId, LogicalTime, limits};
 use thiserror::Error;
 
 const VERSION: u8 = 1;
@@ -35,17 +35,19 @@ pub(crate) enum TokenError {
     Version,
     #[error("the checksum does not match")]
     Checksum,
+    #[error("its facts are those of no protocol")]
+    Facts,
 }
 
 impl Token {
     pub(crate) fn encode(&self) -> String {
-        let facts = &self.context.facts.0;
+        let facts = self.context.facts.encode();
         let mut bytes = Vec::with_capacity(HEADER_BYTES + facts.len() + CHECKSUM_BYTES);
         bytes.push(VERSION);
         bytes.push(self.keyspace.0);
         bytes.extend_from_slice(&self.context.time.0.to_le_bytes());
         bytes.extend_from_slice(&(facts.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(facts);
+        bytes.extend_from_slice(&facts);
         bytes.extend_from_slice(&checksum(&bytes).to_le_bytes());
         to_text(&bytes)
     }
@@ -72,7 +74,8 @@ impl Token {
             return Err(TokenError::Length);
         }
         let time = LogicalTime(u64::from_le_bytes(time));
-        let context = Context { time, facts: Opaque(facts.to_vec()) };
+        let facts = Causes::decode(facts).map_err(|_| TokenError::Facts)?;
+        let context = Context { time, facts };
         Ok(Token { keyspace: KeyspaceId(header[1]), context })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::session::causal::token::Token;
-use ensue_types::{Breaking, Dependency, Extent, Incarnation, KeyspaceId, PartitionId, Rule};
+use ensue_types::{Breaking, Causes, Dependency, Extent, Incarnation, KeyspaceId, Opaque, PartitionId, Rule};
 
 pub(super) fn token(keyspace: u8, time_ms: u64, operations: &[(u8, u16, u64)]) -> String {
     let context = Context { time: LogicalTime::from_ms(time_ms), facts: facts(operations) };
@@ -138,7 +138,8 @@ fn tokens_that_are_refused() {
         assert!(world.ask(&format!("CAUSAL MERGE {text}")).starts_with(invalid));
     }
     assert!(world.ask(&format!("CAUSAL MERGE {}", token(1, WALL_MS, &[]))).starts_with(invalid));
-    let context = Context { time: LogicalTime(1), facts: Opaque(vec![9, 9]) };
+    let facts = Causes::Extension(Opaque(vec![99, 9]));
+    let context = Context { time: LogicalTime(1), facts };
     let foreign = Token { keyspace: KeyspaceId(0), context }.encode();
     assert!(world.ask(&format!("CAUSAL MERGE {foreign}")).starts_with(invalid));
     let ahead = token(0, WALL_MS + 60_001, &[]);
@@ -309,7 +310,7 @@ fn a_token_of_what_was_never_issued_or_was_lost_is_refused() {
 /// A token of a vector keyspace, from the wall's time, with these times of dc1 and dc2.
 fn vector_token(times: [u64; 2]) -> String {
     let times = times.into_iter().map(LogicalTime::from_ms).collect();
-    let facts = ensue_protocol::vector::Vector { times, ..Default::default() }.encode();
+    let facts = ensue_types::Vector { times, ..Default::default() }.into();
     let context = Context { time: LogicalTime::from_ms(WALL_MS), facts };
     Token { keyspace: KeyspaceId(0), context }.encode()
 }

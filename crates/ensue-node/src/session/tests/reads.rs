@@ -1,7 +1,7 @@
 //! Read transactions: rounds, restarts, and what the session remembers of them.
 
 use super::*;
-use ensue_types::{Breaking, Rule, limits};
+use ensue_types::{Breaking, Causes, Rule, limits};
 use ensue_wire::AtValues;
 
 /// An MGET of a key of partition 0 and one of partition 1, with both messages out.
@@ -91,11 +91,7 @@ fn a_collected_version_begins_again_and_a_bounded_number_of_times() {
     }
     assert!(world.received().starts_with("-TRYAGAIN "));
     assert!(world.sent.is_empty());
-    assert_eq!(
-        context(&mut world).facts,
-        Opaque::default(),
-        "nothing was accepted, so nothing is remembered"
-    );
+    assert_eq!(context(&mut world).facts, Causes::Nothing, "nothing was accepted, so nothing is remembered");
 }
 
 #[test]
@@ -136,7 +132,7 @@ fn without_the_rule_of_remembering_reads_nothing_is_remembered() {
     let (one, zero) = mget(&mut world);
     world.answer(&zero, 20, first(&zero, 5, 20, array(&["z"])));
     world.answer(&one, 30, first(&one, 10, 30, array(&["x", "y"])));
-    assert_eq!(context(&mut world).facts, Opaque::default());
+    assert_eq!(context(&mut world).facts, Causes::Nothing);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::session::failure::Failure;
 use crate::session::plan::{Answers, Plan};
 use crate::session::step::Step;
 use ensue_protocol::{Again, Share, SnapshotCheck};
-use ensue_types::{LogicalTime, Opaque, PartitionId, Rule, limits};
+use ensue_types::{Causes, LogicalTime, PartitionId, Rule, limits};
 use ensue_wire::{FirstValues, Message};
 
 /// A read transaction, over all its rounds.
@@ -46,7 +46,7 @@ struct FirstShare {
 pub(crate) struct SecondRound {
     reading: Reading,
     answers: Answers,
-    seen: Vec<Opaque>,
+    seen: Vec<Causes>,
     /// The part that each share asks for, until it is answered.
     asked: Vec<Option<usize>>,
 }
@@ -82,7 +82,7 @@ impl Reading {
     }
 
     /// What the shares of the read saw becomes part of the session's past.
-    fn finish(self, cx: &mut Cx<'_>, answers: Answers, seen: Vec<Opaque>) -> Step<Exchange> {
+    fn finish(self, cx: &mut Cx<'_>, answers: Answers, seen: Vec<Causes>) -> Step<Exchange> {
         if Rule::RememberReads.holds() {
             for seen in seen {
                 let protocol = cx.core.protocol(cx.contexts.selected());
@@ -146,7 +146,7 @@ fn read_again(cx: &mut Cx<'_>, plan: &Plan, shares: &[FirstShare]) -> Vec<Again>
             |(share, first): (usize, &FirstShare)| Again { share, at: first.latest_valid, with: Vec::new() };
         return pending.map(at_its_own).collect();
     }
-    let nothing = Opaque::default();
+    let nothing = Causes::Nothing;
     let judged: Vec<Share<'_>> = shares
         .iter()
         .zip(plan.parts())
@@ -167,7 +167,7 @@ fn read_again(cx: &mut Cx<'_>, plan: &Plan, shares: &[FirstShare]) -> Vec<Again>
 }
 
 /// Takes over the values of all shares that are not read again.
-fn accept(plan: &Plan, shares: Vec<FirstShare>, again: &[Again]) -> (Answers, Vec<Opaque>) {
+fn accept(plan: &Plan, shares: Vec<FirstShare>, again: &[Again]) -> (Answers, Vec<Causes>) {
     let mut answers = plan.answers();
     let mut seen = Vec::new();
     for (index, (share, part)) in shares.into_iter().zip(plan.parts()).enumerate() {

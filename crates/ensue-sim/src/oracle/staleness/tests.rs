@@ -8,7 +8,7 @@ use ensue_protocol::Promises;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout::encode_entry;
 use ensue_types::{
-    Column, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Opaque, PartitionId, Position,
+    Causes, Column, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, PartitionId, Position,
     RowEffect, Stamp,
 };
 use ensue_wire::message::{Address, Envelope, Message, StreamAcknowledge};
@@ -34,7 +34,7 @@ fn entry_at(writer: usize, position: u64, time: u64) -> Envelope {
     let entry = Entry {
         position: Position(position),
         stamp,
-        dependencies: Opaque::default(),
+        dependencies: Causes::Nothing,
         change,
         previous: Vec::new(),
     };

@@ -1,52 +1,44 @@
-//! A set of operations as bytes: the context of the list family of protocols.
+//! A set of operations, in order, without what it covers twice.
 //!
 //! ```text
-//! version u8 = 1 | item*                     item, 14 bytes little endian:
+//! item*                                      item, 14 bytes little endian:
 //! extent u8 (0 exact, 1 through) | datacenter u8 | incarnation u16 | partition u16 | position u64
 //! ```
 //!
 //! Items stand in the order of their bytes' meaning (stream, then extent, then position), each stream's `Through` at most
-//! once and no `Exact` at or below it. Decoding refuses anything of another length or version, and never panics.
+//! once and no `Exact` at or below it. Decoding refuses anything of another length, and never panics.
 
-use crate::Malformed;
-use ensue_types::{
-    DatacenterId, Dependency, Extent, Incarnation, Opaque, OperationId, PartitionId, Position,
-};
+use super::Malformed;
+use crate::{DatacenterId, Dependency, Extent, Incarnation, OperationId, PartitionId, Position};
 
-const VERSION: u8 = 1;
 const ITEM: usize = 14;
 
 /// One incarnation of a partition of a datacenter.
-pub(crate) type Stream = (DatacenterId, PartitionId, Incarnation);
+pub(super) type Stream = (DatacenterId, PartitionId, Incarnation);
 
-/// The dependencies in these bytes, in order.
-pub fn decode(bytes: &Opaque) -> Result<Vec<Dependency>, Malformed> {
-    let Some((version, items)) = bytes.0.split_first() else { return Ok(Vec::new()) };
-    if *version != VERSION || items.len() % ITEM != 0 {
+pub(super) fn decode(items: &[u8]) -> Result<Vec<Dependency>, Malformed> {
+    if items.len() % ITEM != 0 {
         return Err(Malformed);
     }
     items.chunks_exact(ITEM).map(decode_item).collect()
 }
 
-/// The bytes of these dependencies.
-pub fn encode(dependencies: &[Dependency]) -> Opaque {
-    if dependencies.is_empty() {
-        return Opaque::default();
-    }
-    let mut bytes = Vec::with_capacity(1 + ITEM * dependencies.len());
-    bytes.push(VERSION);
+pub(super) fn encode_into(dependencies: &[Dependency], out: &mut Vec<u8>) {
     for dependency in dependencies {
         let operation = dependency.operation;
-        bytes.push(match dependency.extent {
+        out.push(match dependency.extent {
             Extent::Exact => 0,
             Extent::Through => 1,
         });
-        bytes.push(operation.datacenter.0);
-        bytes.extend_from_slice(&operation.incarnation.0.to_le_bytes());
-        bytes.extend_from_slice(&operation.partition.0.to_le_bytes());
-        bytes.extend_from_slice(&operation.position.0.to_le_bytes());
+        out.push(operation.datacenter.0);
+        out.extend_from_slice(&operation.incarnation.0.to_le_bytes());
+        out.extend_from_slice(&operation.partition.0.to_le_bytes());
+        out.extend_from_slice(&operation.position.0.to_le_bytes());
     }
-    Opaque(bytes)
+}
+
+pub(super) fn encoded_bytes(dependencies: &[Dependency]) -> usize {
+    ITEM * dependencies.len()
 }
 
 /// Adds to a set, keeping it sorted and without what a `Through` covers; folds it when it exceeds the bound.
@@ -78,7 +70,7 @@ pub fn add(set: &mut Vec<Dependency>, more: impl IntoIterator<Item = Dependency>
 /// It cannot make two writes wait for each other: whatever stands in a stream at or below a position that a session
 /// has met has a lower stamp than the session's next write, and dependencies always point to lower stamps. What a write
 /// itself reads may have been logged after the write drew its time; that is never folded.
-pub(crate) fn fold(set: &mut Vec<Dependency>) {
+pub(super) fn fold(set: &mut Vec<Dependency>) {
     let mut folded: Vec<Dependency> = Vec::new();
     for dependency in set.iter() {
         let through = Dependency { extent: Extent::Through, ..*dependency };
@@ -98,11 +90,11 @@ fn covers(covering: &Dependency, covered: &Dependency) -> bool {
         && covering.operation.position >= covered.operation.position
 }
 
-pub(crate) fn stream(operation: &OperationId) -> Stream {
+pub(super) fn stream(operation: &OperationId) -> Stream {
     (operation.datacenter, operation.partition, operation.incarnation)
 }
 
-pub(crate) fn order(dependency: &Dependency) -> (Stream, Extent, Position) {
+pub(super) fn order(dependency: &Dependency) -> (Stream, Extent, Position) {
     (stream(&dependency.operation), dependency.extent, dependency.operation.position)
 }
 
