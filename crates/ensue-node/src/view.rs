@@ -3,7 +3,7 @@
 use crate::evaluate::Observed;
 use ensue_protocol::{Choice, Protocol, VisibilityPredicate};
 use ensue_store::view::View;
-use ensue_types::{LogicalTime, Source};
+use ensue_types::{LogicalTime, Source, TimeVector};
 
 /// The versions that a visibility predicate lets a reader see.
 #[derive(Clone, Copy)]
@@ -27,6 +27,11 @@ impl<'a> Shown<'a> {
 impl ensue_types::Sight for Shown<'_> {
     fn shows(&self, source: &Source, _since: LogicalTime) -> bool {
         self.protocol.is_visible(self.predicate, source)
+    }
+
+    /// What is within the times of a predicate is visible in every protocol: its contract says so.
+    fn shows_all_within(&self, times: &TimeVector) -> bool {
+        self.predicate.times.covers(times)
     }
 }
 

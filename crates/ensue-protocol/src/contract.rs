@@ -41,6 +41,7 @@ checks! {
     a_long_context_stays_bounded_and_forgets_nothing,
     joining_is_monotone_and_refuses_other_families,
     a_session_sees_its_own_write_and_never_less_than_its_past,
+    what_is_within_the_times_of_a_predicate_is_visible,
     a_cut_is_served_when_everything_within_it_is_there,
     who_may_have_seen_what_is_lost_begins_anew_once,
     a_read_says_what_is_missing_before_its_client_gives_up,
@@ -329,6 +330,18 @@ fn a_session_sees_its_own_write_and_never_less_than_its_past(registration: &Regi
             );
             // Nothing that a new cut shows is below what is folded.
             assert!(cut.covers(&protocol.floor(&state)), "{}", protocol.name());
+        }
+    });
+}
+
+/// Versions are not looked at one by one where all of them are within.
+fn what_is_within_the_times_of_a_predicate_is_visible(registration: &Registration) {
+    each(registration, |protocol| {
+        let carried = Vector { times: times(3, 4), ..Vector::default() };
+        for (whole, datacenter) in [(false, 0), (true, 0), (false, 1), (true, 1)] {
+            let version = after(write(datacenter, 0, LogicalTime::from_ms(4).0), carried.clone().into());
+            let predicate = VisibilityPredicate { datacenter: DatacenterId(1), times: times(4, 4), whole };
+            assert!(protocol.is_visible(&predicate, &version), "{}", protocol.name());
         }
     });
 }

@@ -4,11 +4,14 @@
 //! A flush is among the writes: it hides the base values below its stamp from those who see it. Settling folds writes into the settled
 //! state; every view that shows at least what is settled sees the same before and after. The order of the writes is
 //! that of their arrival and means nothing.
+//!
+//! A location that is written often has many. What is asked of it at each write and each read is known of all of them
+//! together (`Whole`), so that they are not walked through where a view shows all of them.
 
 use crate::cell::State;
 use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
-use ensue_types::{Carried, Effect, LogicalTime, OperationId, Rule, Sight, Source, Stamp};
+use ensue_types::{Carried, Effect, LogicalTime, OperationId, Rule, Sight, Source, Stamp, TimeVector};
 use std::sync::Arc;
 
 /// Bytes counted for a version beside its value and what it carries, roughly.
@@ -30,6 +33,53 @@ pub struct Versions {
     settled: State,
     since: LogicalTime,
     unsettled: Vec<Version>,
+    whole: Whole,
+}
+
+/// What is known of all unsettled writes together.
+#[derive(Clone, Debug, Default)]
+struct Whole {
+    /// Their bytes, apart from what they carry.
+    bytes: u64,
+    /// Bytes of what they carry.
+    dependency_bytes: u64,
+    /// At or above the latest of each datacenter.
+    latest: TimeVector,
+    /// At or above those, and all times that they carry.
+    reach: TimeVector,
+}
+
+impl Whole {
+    fn of(versions: &[Version]) -> Whole {
+        let mut whole = Whole::default();
+        versions.iter().for_each(|version| whole.add(version));
+        whole
+    }
+
+    fn add(&mut self, version: &Version) {
+        let Stamp { datacenter, time, .. } = version.source.stamp;
+        self.bytes += version.bytes();
+        self.latest.raise(datacenter, time);
+        self.reach.raise(datacenter, time);
+        self.add_carried(&version.source);
+    }
+
+    fn add_carried(&mut self, source: &Source) {
+        self.dependency_bytes += carried_bytes(source);
+        if let Ok(carried) = source.carried().times() {
+            self.reach.join(&carried.times);
+        }
+    }
+
+    /// The times stay at or above what is left.
+    fn remove(&mut self, version: &Version) {
+        self.bytes -= version.bytes();
+        self.dependency_bytes -= carried_bytes(&version.source);
+    }
+}
+
+fn carried_bytes(source: &Source) -> u64 {
+    source.dependencies.as_ref().map_or(0, |carried| carried.bytes())
 }
 
 /// The settled state with some writes merged into it.
@@ -78,7 +128,7 @@ impl Version {
 impl Versions {
     /// Begins with what has been settled so far.
     pub(crate) fn after(settled: &State, since: LogicalTime) -> Box<Versions> {
-        Box::new(Versions { settled: settled.clone(), since, unsettled: Vec::new() })
+        Box::new(Versions { settled: settled.clone(), since, unsettled: Vec::new(), whole: Whole::default() })
     }
 
     /// What every reader sees, and since when it has been here.
@@ -95,8 +145,18 @@ impl Versions {
     }
 
     pub(crate) fn push(&mut self, version: Version) {
-        match self.unsettled.iter_mut().rev().find(|known| version.replaces(known)) {
-            Some(known) => *known = version,
+        let Stamp { datacenter, time, .. } = version.source.stamp;
+        // Writes of a datacenter mostly come in the order of their times, so most are not looked for.
+        let known = match time <= self.whole.latest.at(datacenter) {
+            true => self.unsettled.iter_mut().rev().find(|known| version.replaces(known)),
+            false => None,
+        };
+        self.whole.add(&version);
+        match known {
+            Some(known) => {
+                self.whole.remove(known);
+                *known = version;
+            }
             None => self.unsettled.push(version),
         }
     }
@@ -115,6 +175,9 @@ impl Versions {
 
     /// What a view shows; nothing if that is everything.
     pub(crate) fn shown(&self, view: View<'_>) -> Option<Shown<'_>> {
+        if view.shows_all_within(&self.whole.reach) {
+            return None;
+        }
         let first_hidden =
             self.unsettled.iter().position(|version| !view.shows(&version.source, version.at))?;
         let (before, hidden_and_after) = self.unsettled.split_at(first_hidden);
@@ -144,6 +207,9 @@ impl Versions {
 
     /// The lowest stamp of an addition that a view hides.
     pub(crate) fn lowest_hidden_addition(&self, view: View<'_>) -> Option<Stamp> {
+        if view.shows_all_within(&self.whole.reach) {
+            return None;
+        }
         let adds = |version: &&Version| matches!(version.effect, Some(Effect::Add { .. }));
         let hidden =
             self.unsettled.iter().filter(adds).filter(|version| !view.shows(&version.source, version.at));
@@ -153,9 +219,10 @@ impl Versions {
     /// Folds what is settled; says how many versions are left.
     pub(crate) fn settle(&mut self, settled: &dyn Sight) -> usize {
         let shown = |version: &Version| settled.shows(&version.source, version.at);
-        if self.unsettled.iter().all(shown) {
+        if settled.shows_all_within(&self.whole.reach) || self.unsettled.iter().all(shown) {
             // The newest state is all of this.
             self.unsettled.clear();
+            self.whole = Whole::default();
             return 0;
         }
         if !self.unsettled.iter().any(shown) {
@@ -180,6 +247,7 @@ impl Versions {
                 version.effect = Some(Effect::Delete { seen: std::mem::take(seen) });
             }
         }
+        self.whole = Whole::of(&self.unsettled);
         self.unsettled.len()
     }
 
@@ -189,14 +257,19 @@ impl Versions {
             .into_iter()
             .partition(|version| version.effect.is_some() && discarded(&version.source));
         self.unsettled = left;
+        self.whole = Whole::of(&self.unsettled);
         let mut merged = self.merged();
         self.unsettled.iter().for_each(|version| merged.add(version));
         (gone, merged.finish().0)
     }
 
+    /// Notes what a write of this stamp carries. It has just been evaluated: what it did is the last here.
     pub(crate) fn carry(&mut self, stamp: Stamp, dependencies: &Arc<Carried>) {
-        for version in self.unsettled.iter_mut().filter(|version| version.source.stamp == stamp) {
-            version.source.dependencies = Some(dependencies.clone());
+        let latest_first = self.unsettled.iter_mut().rev();
+        for Version { source, .. } in latest_first.take_while(|version| version.source.stamp == stamp) {
+            self.whole.dependency_bytes -= carried_bytes(source);
+            source.dependencies = Some(dependencies.clone());
+            self.whole.add_carried(source);
         }
     }
 
@@ -207,12 +280,11 @@ impl Versions {
 
     /// Bytes of the unsettled versions, apart from what they carry.
     pub(crate) fn bytes(&self) -> u64 {
-        self.unsettled.iter().map(Version::bytes).sum()
+        self.whole.bytes
     }
 
     /// Bytes of what all of them carry.
     pub(crate) fn dependency_bytes(&self) -> u64 {
-        let carried = self.unsettled.iter().filter_map(|version| version.source.dependencies.as_ref());
-        self.settled.dependency_bytes() + carried.map(|carried| carried.bytes()).sum::<u64>()
+        self.settled.dependency_bytes() + self.whole.dependency_bytes
     }
 }

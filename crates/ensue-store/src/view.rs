@@ -1,7 +1,7 @@
 //! How a reader looks at rows: at a logical time, at that and some writes more, at the newest, or at those writes that it may see.
 
 use crate::cell::State;
-use ensue_types::{LogicalTime, Sight, Source, Stamp};
+use ensue_types::{LogicalTime, Sight, Source, Stamp, TimeVector};
 use std::ops::Deref;
 
 /// What a reader looks at.
@@ -36,6 +36,15 @@ impl<'a> View<'a> {
             View::Newest => true,
             View::Sight(sight) => sight.shows(source, since),
             View::Writer(sight, own) => source.stamp == *own || sight.shows(source, since),
+        }
+    }
+
+    /// Whether it is known to show every write whose own time, and all times that it carries, are at or below these.
+    pub fn shows_all_within(&self, times: &TimeVector) -> bool {
+        match self {
+            View::Newest => true,
+            View::Sight(sight) | View::Writer(sight, _) => sight.shows_all_within(times),
+            View::At(_) | View::With(..) => false,
         }
     }
 

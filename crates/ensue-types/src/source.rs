@@ -2,7 +2,7 @@
 //!
 //! What a reader may see is its protocol's decision; the store only asks.
 
-use crate::{Causes, LogicalTime, OperationId, Stamp};
+use crate::{Causes, LogicalTime, OperationId, Stamp, TimeVector};
 use std::sync::Arc;
 
 /// The write that made a value.
@@ -49,6 +49,11 @@ impl Carried {
 pub trait Sight {
     /// The answer for one write, which has been here since a time, does not change while something is read or settled by it.
     fn shows(&self, source: &Source, since: LogicalTime) -> bool;
+
+    /// Whether it is known to show every write whose own time, and all times that it carries, are at or below these.
+    fn shows_all_within(&self, _times: &TimeVector) -> bool {
+        false
+    }
 }
 
 impl<F: Fn(&Source) -> bool> Sight for F {
