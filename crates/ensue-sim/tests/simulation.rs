@@ -90,11 +90,19 @@ fn tails_that_are_lost_together_are_recovered_from() {
 /// `always` that asked nobody, and a healthy partition that stopped because one other datacenter ran on foreign
 /// directories before they had met. And two that showed mistakes of the oracle: a write that two dead datacenters had
 /// taken along, and a datacenter that asked one which was lost for good.
+///
+/// In the last, an operator copied a log that was cut by hand at the moment.
 #[test]
 fn directories_that_were_lost_come_back_and_stop_nobody_else() {
-    for (seed, protocol) in
-        [(11, "eiger"), (11, "cops"), (247, "eiger"), (296, "eiger"), (1015, "pocc"), (4021, "eiger")]
-    {
+    for (seed, protocol) in [
+        (11, "eiger"),
+        (11, "cops"),
+        (247, "eiger"),
+        (296, "eiger"),
+        (1015, "pocc"),
+        (4021, "eiger"),
+        (10036, "orbe-clock"),
+    ] {
         let options = Options::draw_with(seed, Rules::default(), protocol).losing_directories();
         let report = run(options, None);
         assert_eq!(report.violation, None, "seed {seed} of {protocol}");

@@ -368,10 +368,12 @@ impl Disk {
         };
     }
 
-    /// The files as they can be read now, and as they were before bits rotted; every byte of them will be durable.
+    /// The files as they can be read now, and as they were before bits rotted or files were cut by hand; every byte of
+    /// them will be durable.
     pub fn copy(&self) -> Disk {
         let mut whole = self.clone();
         whole.restore();
+        whole.mend();
         for file in whole.files.values_mut() {
             *file = File {
                 synced: file.bytes.len(),
