@@ -32,7 +32,7 @@ use crate::partition::work::Work;
 pub(crate) use coordinator::{Announced, Committing, Coordinated, Voting, VotingKind};
 use ensue_types::{DatacenterId, LogicalTime, OperationId, PartitionId, Position};
 pub(crate) use participant::{LocalPart, ReplicatedPart};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The transactions that this partition coordinates or takes part in, until all is done.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +45,9 @@ pub(crate) struct Transactions {
     pub begun: u64,
     /// The names of decided local transactions, by the operations that they became.
     pub names: BTreeMap<OperationId, OperationId>,
+    /// Parts that other partitions have of replicated transactions whose place in the stream is taken here by another
+    /// entry.
+    pub orphans: BTreeSet<(OperationId, PartitionId)>,
     pub durable: durable::Durable,
 }
 

@@ -9,7 +9,8 @@ use crate::trace::{Trace, TransactionStep};
 use ensue_store::entry::Change;
 use ensue_store::record::Record;
 use ensue_types::{
-    Causes, Context, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Reply, RequestId, Rule, Stamp,
+    Causes, Context, DatacenterId, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Reply, RequestId,
+    Rule, Stamp,
 };
 use ensue_wire::{Address, Decision, Message};
 use std::collections::{BTreeMap, BTreeSet};
@@ -326,6 +327,9 @@ impl Transactions {
             return cx.send(from, message);
         }
         if others.replication.applied.contains(transaction.datacenter, transaction.position) {
+            if !self.coordinated.contains_key(&transaction) {
+                return self.note_orphan(cx, others, partition, transaction);
+            }
             return self.ask_participants(cx, transaction, &|p| p == partition);
         }
         let fresh = || Coordinated::Arriving(Arriving::default());
@@ -340,6 +344,32 @@ impl Transactions {
                 self.ask_participants(cx, transaction, &|p| p == partition);
             }
             Coordinated::Committing(_) => self.ask_participants(cx, transaction, &|p| p == partition),
+        }
+    }
+
+    /// A part is ready, and its transaction is neither open here nor to come: another entry has its place. An old copy of
+    /// the origin's directories wrote it before the copy was found to be old. It is never shown, and is discarded with
+    /// its origin. A part of a transaction that is over cannot be meant: all were executed, durably, before that.
+    fn note_orphan(
+        &mut self,
+        cx: &mut Cx,
+        others: &Others,
+        participant: PartitionId,
+        transaction: OperationId,
+    ) {
+        self.orphans.insert((transaction, participant));
+        if others.failover.dead.is_settled(transaction.datacenter) {
+            self.discard_orphans(cx, transaction.datacenter);
+        }
+    }
+
+    pub(in crate::partition) fn discard_orphans(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
+        let is_of_other = |(transaction, _): &(OperationId, _)| transaction.datacenter != datacenter;
+        let (others, orphans) = std::mem::take(&mut self.orphans).into_iter().partition(is_of_other);
+        self.orphans = others;
+        let orphans: BTreeSet<(OperationId, PartitionId)> = orphans;
+        for (transaction, participant) in orphans {
+            cx.send_local(participant, Message::Discard { transaction });
         }
     }
 

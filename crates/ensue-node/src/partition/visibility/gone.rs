@@ -108,6 +108,7 @@ impl Visibility<'_> {
         for transaction in self.transactions.awaited_of(datacenter) {
             self.transactions.await_parts(self.cx, self.others, transaction, &|_| true);
         }
+        self.transactions.discard_orphans(self.cx, datacenter);
         for transaction in self.others.failover.dead.take_awaited(datacenter) {
             self.transactions.on_await_part(self.cx, self.others, self.keyspaces, transaction);
         }
