@@ -111,9 +111,8 @@ impl Workload {
     }
 
     /// The tokens that clients left last.
-    pub fn latest_tokens(&self, count: usize) -> Vec<Bytes> {
-        let latest = self.board.iter().rev().take(count);
-        latest.map(|token| Bytes::from(token.text.clone())).collect()
+    pub fn latest_tokens(&self, count: usize) -> Vec<Token> {
+        self.board.iter().rev().take(count).cloned().collect()
     }
 
     fn work(&mut self, world: &World, index: usize) -> Vec<Args> {

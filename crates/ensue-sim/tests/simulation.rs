@@ -91,8 +91,8 @@ fn tails_that_are_lost_together_are_recovered_from() {
 /// directories before they had met. And two that showed mistakes of the oracle: a write that two dead datacenters had
 /// taken along, and a datacenter that asked one which was lost for good.
 ///
-/// Of the last two, an operator copied a log that was cut by hand at the moment, and a survivor had a part of a
-/// transaction whose place in another partition's stream an earlier life had taken.
+/// Of the last three, an operator copied a log that was cut by hand at the moment, nobody could notice an old copy, and
+/// a survivor had a part of a transaction whose place in another partition's stream an earlier life had taken.
 #[test]
 fn directories_that_were_lost_come_back_and_stop_nobody_else() {
     for (seed, protocol) in [
@@ -103,6 +103,7 @@ fn directories_that_were_lost_come_back_and_stop_nobody_else() {
         (1015, "pocc"),
         (4021, "eiger"),
         (10036, "orbe-clock"),
+        (10135, "cops"),
         (1002, "eiger"),
     ] {
         let options = Options::draw_with(seed, Rules::default(), protocol).losing_directories();

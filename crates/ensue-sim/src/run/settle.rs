@@ -15,6 +15,7 @@ use crate::world::marks::Mark;
 use crate::world::operator::{confirm, look};
 use crate::world::options::Options;
 use crate::world::shape::Site;
+use bytes::Bytes;
 use ensue_protocol::Availability;
 use ensue_types::{Args, CoreId, DatacenterId};
 use std::collections::BTreeSet;
@@ -92,7 +93,7 @@ impl Run {
         self.idle(workload, RECONNECT_US)?;
         for token in workload.latest_tokens(TOKENS_ASKED_WITH) {
             let mut merge = args("CAUSAL MERGE");
-            merge.push(token);
+            merge.push(Bytes::from(token.text.clone()));
             for datacenter in self.world.survivors() {
                 let mut commands = vec![merge.clone()];
                 for _ in 0..ASKED_AGAIN {
@@ -113,8 +114,11 @@ impl Run {
                 }
                 // A token that a wild clock has made is refused until the others' time has come so far.
                 let wild = self.world.options.clock.wild_ms > 0;
-                let refused = |error: &str| !(wild && error.starts_with("CLOCKAHEAD "));
-                let error = answers.iter().find(|answer| answer.error().is_some_and(refused));
+                let made = &workload.history.operations[token.operation];
+                let excused = |error: &str| {
+                    wild && error.starts_with("CLOCKAHEAD ") || self.world.names_the_unnoticed(error, made)
+                };
+                let error = answers.iter().find(|answer| answer.error().is_some_and(|error| !excused(error)));
                 if let Some(error) = error {
                     let words = format!("{datacenter} answers {error} to a session with a past of before");
                     return Err(Violation::new(property::PROGRESS, words));

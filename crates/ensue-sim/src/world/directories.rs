@@ -7,7 +7,7 @@
 //! on a directory that is not its newest; partitions of all others may not. What nobody else had received is lost.
 
 use super::World;
-use crate::oracle::history::PowerLost;
+use crate::oracle::history::{Operation, PowerLost};
 use crate::world::disk::Disk;
 use crate::world::options::{FaultOptions, Options, WorkloadOptions};
 use crate::world::shape::Site;
@@ -66,6 +66,9 @@ pub(super) struct Directories {
     applied: BTreeMap<(Home, DatacenterId), Position>,
     /// Partitions that said that they cannot recover by themselves.
     stuck: BTreeSet<Home>,
+    /// Partitions that run on an old copy and have declared nothing lost since, because nobody had received more: when
+    /// the copy was made, and when it was put in place.
+    unnoticed: BTreeMap<Home, Vec<(u64, u64)>>,
 }
 
 impl World {
@@ -106,6 +109,10 @@ impl World {
         self.kill_all_of(datacenter);
         self.put(datacenter, disks);
         self.become_sick(datacenter, Cause::OldCopy, at_us);
+        for partition in self.partitions() {
+            let unnoticed = self.directories.unnoticed.entry((datacenter, partition)).or_default();
+            unnoticed.push((at_us, self.now));
+        }
         self.start_all_of(datacenter);
         true
     }
@@ -265,6 +272,26 @@ impl World {
         }
     }
 
+    /// Whether a session that shows this token is told that it names nothing but writes that are gone with an old copy
+    /// which nobody could notice: nobody else has received them. The token was made in that datacenter, after the copy.
+    pub fn names_the_unnoticed(&self, error: &str, token: &Operation) -> bool {
+        let waits = error.strip_prefix("NOTYET ").and_then(|said| said.split_once(": waiting for "));
+        let never =
+            error.strip_prefix("NEVERISSUED the token names ").and_then(|said| said.split_once(", which "));
+        let Some(names) = waits.map(|(_, names)| names).or(never.map(|(name, _)| name)) else { return false };
+        let datacenter = token.datacenter;
+        let is_gone = |name: &str| {
+            self.partitions().any(|partition| {
+                let copies = self.directories.unnoticed.get(&(datacenter, partition)).into_iter().flatten();
+                let mut taken = copies.filter(|(copied_us, put_us)| {
+                    *copied_us <= token.answered_us && token.invoked_us <= *put_us
+                });
+                name.starts_with(&format!("{datacenter}/{partition}/")) && taken.next().is_some()
+            })
+        };
+        names.split(", ").all(is_gone)
+    }
+
     pub(super) fn note_stuck(&mut self, site: Site, trace: &Trace) {
         let datacenter = self.options.shape.datacenter(site);
         match trace {
@@ -273,6 +300,9 @@ impl World {
             }
             // The entries that come back are older than what the copy has said of its end.
             Trace::TailLost { .. } if self.may_stop(datacenter) => self.said.forget(datacenter),
+            Trace::DeclaredLost { partition, origin, .. } if *origin == datacenter => {
+                self.directories.unnoticed.remove(&(datacenter, *partition));
+            }
             Trace::Rejoining { partition } | Trace::PartitionReady { partition, .. } => {
                 self.directories.stuck.remove(&(datacenter, *partition));
             }
