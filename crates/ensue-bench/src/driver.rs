@@ -94,7 +94,7 @@ pub fn run(run: &Run, mut each_second: impl FnMut(Sample)) -> Outcome {
             break;
         }
         if now_us >= next_second * 1_000_000 {
-            let figures = engine.store().figures();
+            let figures = engine.store().metrics();
             let (states, records) = (figures.states, figures.records);
             each_second(Sample { second: next_second, committed: driver.all, states, records });
             next_second += 1;

@@ -88,7 +88,7 @@ enum Below {
 
 /// Figures of a keyspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct Metrics {
     pub states: usize,
     pub leaves: usize,
     pub chains: usize,

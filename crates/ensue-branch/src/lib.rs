@@ -43,7 +43,7 @@ mod ripple;
 mod transaction;
 mod waiting;
 
-pub use branches::{Branches, Committed, Figures, Offered, Options, StateView, Tag, TransactionId};
+pub use branches::{Branches, Committed, Metrics, Offered, Options, StateView, Tag, TransactionId};
 pub use ceiling::Collection;
 pub use commit::{Commit, Note, Rebuilt, Write};
 pub use constraint::{Constraint, Term};

@@ -284,12 +284,12 @@ fn commits_wait_for_their_parents() {
     let mut last = site(2);
     tell(&mut last, &first);
     assert_eq!(tell(&mut last, &third), Offered::default());
-    assert_eq!((last.figures().waiting, last.leaves()), (1, vec![first.id]));
+    assert_eq!((last.metrics().waiting, last.leaves()), (1, vec![first.id]));
     let applied = tell(&mut last, &second).applied;
     assert_eq!(applied.iter().map(|tag| tag.1.0).collect::<Vec<_>>(), [2, 3]);
     assert_eq!(at(&last, "a", third.id), Some("3".into()));
     assert_eq!(tell(&mut last, &second).applied.len(), 1, "a duplicate changes nothing");
-    assert_eq!(last.figures().states, 4);
+    assert_eq!(last.metrics().states, 4);
     assert_eq!(tell(&mut three, &second), Offered::default());
     assert_eq!(tell(&mut three, &first).applied.len(), 2);
 }
@@ -322,9 +322,9 @@ fn a_collected_history_reads_as_before_and_is_bounded() {
     }
     collect(&mut sites);
     for site in &sites {
-        let figures = site.figures();
-        assert_eq!((figures.states, figures.leaves, figures.keys, figures.records), (3, 2, 6, 8));
-        assert_eq!(figures.promoted, 0, "the base answers for all");
+        let metrics = site.metrics();
+        assert_eq!((metrics.states, metrics.leaves, metrics.keys, metrics.records), (3, 2, 6, 8));
+        assert_eq!(metrics.promoted, 0, "the base answers for all");
         let values: Vec<_> = site.leaves().iter().map(|leaf| at(site, "a", *leaf).unwrap()).collect();
         assert_eq!(values, ["right", "left"]);
         assert_eq!(site.fork_points(&site.leaves()).unwrap(), [(last, -1)]);
@@ -336,7 +336,7 @@ fn a_collected_history_reads_as_before_and_is_bounded() {
         tell(site, &merged);
     }
     collect(&mut sites);
-    assert!(sites.iter().all(|site| site.figures().states == 1 && site.figures().records == 6));
+    assert!(sites.iter().all(|site| site.metrics().states == 1 && site.metrics().records == 6));
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn a_session_s_anchors_keep_their_names_when_they_are_collected() {
     let [first, third, unknown]: [StateId; 3] = ["1.0", "3.0", "9.1"].map(|name| name.parse().unwrap());
     assert_eq!(sites[0].newest_anchors(&[first, unknown, third]), [third, unknown]);
     collect(&mut sites);
-    assert_eq!(sites[0].figures().states, 1);
+    assert_eq!(sites[0].metrics().states, 1);
     assert_eq!(
         sites[0].newest_anchors(&[first, unknown, third]),
         [unknown, third, first],
@@ -455,7 +455,7 @@ fn a_checkpoint_brings_everything_back() {
         bytes
     };
     assert_eq!(digest(one), digest(&back));
-    let (was, is) = (one.figures(), back.figures());
+    let (was, is) = (one.metrics(), back.metrics());
     assert_eq!(
         (was.states, was.leaves, was.records, was.waiting),
         (is.states, is.leaves, is.records, is.waiting)
@@ -503,26 +503,26 @@ fn bytes_that_nobody_wrote_are_refused() {
 #[test]
 fn a_transaction_writes_no_more_than_an_entry_holds() {
     let mut one = site(0);
-    let before = one.figures().bytes;
+    let before = one.metrics().bytes;
     let id = one.begin(&[], &constraint("ANY")).unwrap();
     let long = Value::Some(vec![0; 60 << 20].into());
     one.put(id, key("a"), long.clone()).unwrap();
     one.put(id, key("a"), long.clone()).unwrap();
     one.put(id, key("b"), long.clone()).unwrap();
-    let open = one.figures().bytes - before;
+    let open = one.metrics().bytes - before;
     assert_eq!(open, 2 * (60 << 20) + 2 * 10, "what is open counts, and what is replaced does not");
     let both = [("c", Some(key("1"))), ("d", long)].map(|(name, value)| (key(name), value));
     assert_eq!(one.put_all(id, both.into()), Err(Abort::TooLong(open + 11 + (60 << 20) + 10)));
-    assert_eq!((one.get(id, &key("c"), false), one.figures().bytes - before), (Ok(None), open));
+    assert_eq!((one.get(id, &key("c"), false), one.metrics().bytes - before), (Ok(None), open));
     let commit = new(one.commit(id, &constraint("ANY")).unwrap());
     assert_eq!(commit.writes.len(), 2);
     // Kind, id, one parent and the counts of both lists.
     assert_eq!(Note::Commit(commit).encode().len(), open + 1 + 8 + 2 + 8 + 4);
     let id = one.begin(&[], &constraint("ANY")).unwrap();
-    let before = one.figures().bytes;
+    let before = one.metrics().bytes;
     one.put(id, key("e"), Some(key("1"))).unwrap();
     one.abort(id).unwrap();
-    assert_eq!(one.figures().bytes, before);
+    assert_eq!(one.metrics().bytes, before);
 }
 
 #[test]
@@ -534,7 +534,7 @@ fn bounds_are_errors_and_lose_nothing() {
     let end = constraint("SERIALIZABILITY");
     let committed: Vec<Result<Committed, Abort>> = ids.into_iter().map(|id| one.commit(id, &end)).collect();
     assert_eq!(committed[2], Err(Abort::Leaves(2)));
-    one.options.states_max = one.figures().states;
+    one.options.states_max = one.metrics().states;
     let leaf = one.leaves()[0];
     let id = run(&mut one, leaf, "b=1");
     assert_eq!(one.commit(id, &end), Err(Abort::States(4)));
@@ -556,5 +556,5 @@ fn when_the_names_are_used_up_commits_are_refused() {
     tell(&mut one, &beyond);
     let id = run(&mut one, StateId::ROOT, "a=1");
     assert_eq!(one.commit(id, &constraint("SERIALIZABILITY")), Err(Abort::Names));
-    assert_eq!(one.figures().transactions, 0);
+    assert_eq!(one.metrics().transactions, 0);
 }

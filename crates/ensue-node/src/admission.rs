@@ -153,7 +153,7 @@ impl Admission<'_> {
                 past(context)?;
                 self.protocol(name.keyspace).map(drop)
             }
-            Message::Survey { .. } => Ok(()),
+            Message::MetricsQuery { .. } => Ok(()),
             Message::CheckDependencies { dependencies, .. } => self.asked(own, dependencies),
             Message::AwaitTimes { times, .. } => self.times(times),
             _ => Err("a message that no session sends"),
@@ -250,7 +250,7 @@ impl Admission<'_> {
             | Message::Refused { .. }
             | Message::ReplicasReached { .. }
             | Message::ContextMerged { .. }
-            | Message::Surveyed { .. } => Ok(()),
+            | Message::MetricsAnswer { .. } => Ok(()),
             Message::DependenciesMet { gone, .. } => self.dependencies(gone),
             _ => Err("a message that no partition answers"),
         }

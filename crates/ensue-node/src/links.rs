@@ -1,6 +1,6 @@
 //! The links of the datacenter's cores to other cores, for `INFO`: who is reached, since when, and if not, why not.
 //!
-//! Whoever owns the sockets reports what changes; a core's report travels as one line with its figures and is put
+//! Whoever owns the sockets reports what changes; a core's report travels as one line with its metrics and is put
 //! together with those of the other cores by whoever was asked. Nothing in a node goes by it.
 
 use crate::config::Topology;
@@ -102,30 +102,30 @@ fn parse(line: &str) -> Option<LinkReport> {
 pub(crate) fn shortcomings(
     topology: &Topology,
     linked: &BTreeMap<DatacenterId, Linked>,
-    figure: impl Fn(&str) -> i64,
+    metric: impl Fn(&str) -> i64,
 ) -> Vec<String> {
     let mut words = Vec::new();
     let counts =
         [("stopped", "partitions do not serve"), ("silent_peers", "cores and partitions do not answer")];
     for (name, what) in counts {
-        if figure(name) > 0 {
-            words.push(format!("{} {what}", figure(name)));
+        if metric(name) > 0 {
+            words.push(format!("{} {what}", metric(name)));
         }
     }
     for (number, datacenter) in topology.datacenters.iter().enumerate() {
         let (id, name) = (DatacenterId(number as u8), &datacenter.name);
-        let is_dead = figure(&format!("dead_{name}_partitions")) > 0;
+        let is_dead = metric(&format!("dead_{name}_partitions")) > 0;
         match linked.get(&id) {
             Some(linked) if !is_dead && !linked.is_up() => {
                 words.push(format!("the link to {name} is {}: {}", linked.state(), linked.reason));
             }
             _ if is_dead || id == topology.datacenter => {}
-            _ if figure(&format!("refused_{name}_partitions")) > 0 => {
-                let count = figure(&format!("refused_{name}_partitions"));
+            _ if metric(&format!("refused_{name}_partitions")) > 0 => {
+                let count = metric(&format!("refused_{name}_partitions"));
                 words
                     .push(format!("{count} partitions refuse {name}: the log and `CAUSAL READMIT` say more"));
             }
-            _ if figure(&format!("linked_{name}")) < i64::from(topology.partitions) => {
+            _ if metric(&format!("linked_{name}")) < i64::from(topology.partitions) => {
                 words.push(format!("not every partition replicates to {name} yet"));
             }
             _ => {}

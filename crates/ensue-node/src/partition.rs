@@ -46,7 +46,7 @@ pub(crate) use failover::dead::state_hash;
 pub use failover::discarded::describe_write;
 use journal::open::Open;
 use keyspaces::{Keyspaces, snapshot::SecondRead};
-use maintenance::{Maintenance, survey::Survey};
+use maintenance::{Maintenance, metrics::Metrics};
 use others::Others;
 use peering::Peering;
 use peers::early::is_about_dependencies;
@@ -108,10 +108,10 @@ impl Partition {
         }
     }
 
-    fn survey(&mut self) -> Vec<(String, i64)> {
+    fn metrics(&mut self) -> Vec<(String, i64)> {
         let is_serving = matches!(self.stage, Stage::Serving);
         let Partition { cx, others, keyspaces, reads, transactions, maintenance, peers, .. } = self;
-        Survey { cx, others, keyspaces, reads, transactions, maintenance, peers }.figures(is_serving)
+        Metrics { cx, others, keyspaces, reads, transactions, maintenance, peers }.all(is_serving)
     }
 
     /// A stage of a partition that does not serve yet, and what it is lent.
@@ -248,9 +248,9 @@ impl Partition {
             Message::ContextMerge { request, name, context } => {
                 self.keyspaces.on_context_merge(&mut self.cx, &self.others, from, request, name, context);
             }
-            Message::Survey { request } => {
-                let figures = self.survey();
-                self.cx.send(from, Message::Surveyed { request, figures });
+            Message::MetricsQuery { request } => {
+                let metrics = self.metrics();
+                self.cx.send(from, Message::MetricsAnswer { request, metrics });
             }
             Message::CheckDependencies { check, dependencies } => {
                 self.others.replication.on_check_dependencies(&mut self.cx, from, check, dependencies);

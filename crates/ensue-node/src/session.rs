@@ -163,7 +163,7 @@ impl Sessions {
     /// Answers another session's question about all sessions here.
     fn on_query(&mut self, now: Now, from: Address, request: RequestId, query: &CoreQuery) {
         let mut text = String::new();
-        let mut figures = Vec::new();
+        let mut metrics = Vec::new();
         match query {
             CoreQuery::ClientList => {
                 for id in self.in_order() {
@@ -173,15 +173,15 @@ impl Sessions {
                     }
                 }
             }
-            CoreQuery::Figures => {
+            CoreQuery::Metrics => {
                 let counters = self.core.counters;
                 text = self.core.link_reports().map(crate::links::line).collect();
-                figures.push(("connected_clients".to_owned(), self.core.clients() as i64));
-                figures.push(("total_connections_received".to_owned(), counters.connections as i64));
-                figures.push(("total_commands_processed".to_owned(), counters.commands as i64));
+                metrics.push(("connected_clients".to_owned(), self.core.clients() as i64));
+                metrics.push(("total_connections_received".to_owned(), counters.connections as i64));
+                metrics.push(("total_commands_processed".to_owned(), counters.commands as i64));
             }
         }
-        let answer = Message::CoreAnswer { request, text: text.into(), figures };
+        let answer = Message::CoreAnswer { request, text: text.into(), metrics };
         self.core.send(from, ensue_types::LogicalTime::ZERO, answer);
     }
 
@@ -206,7 +206,7 @@ fn answered_request(message: &Message) -> Option<RequestId> {
         | Message::ReplicasReached { request, .. }
         | Message::ContextFetched { request, .. }
         | Message::ContextMerged { request }
-        | Message::Surveyed { request, .. }
+        | Message::MetricsAnswer { request, .. }
         | Message::CoreAnswer { request, .. } => Some(*request),
         _ => None,
     }

@@ -52,8 +52,8 @@ pub const NAME_BYTES: Bound = Bound { what: "bytes in a context's name", max: KE
 
 /// Lines of `INFO` and of `CLIENT LIST` about one core.
 pub const ANSWER_BYTES: Bound = Bound { what: "bytes in a core's answer", max: 64 << 20 };
-pub const FIGURES: Bound = Bound { what: "figures in a message", max: 4096 };
-pub const FIGURE_NAME_BYTES: Bound = Bound { what: "bytes in a figure's name", max: 256 };
+pub const METRICS: Bound = Bound { what: "metrics in a message", max: 4096 };
+pub const METRIC_NAME_BYTES: Bound = Bound { what: "bytes in a figure's name", max: 256 };
 
 /// Entries of a stream in one message: room for a sender of a later release that batches more.
 pub const ENTRIES: Bound = Bound { what: "entries in a message", max: 16 * STREAM_BATCH_ENTRIES };

@@ -150,13 +150,13 @@ pub enum Message {
     ContextMerged {
         request: RequestId,
     },
-    /// Figures of a partition for `INFO` and `ensue status`.
-    Survey {
+    /// Metrics of a partition for `INFO` and `ensue status`.
+    MetricsQuery {
         request: RequestId,
     },
-    Surveyed {
+    MetricsAnswer {
         request: RequestId,
-        figures: Vec<(String, i64)>,
+        metrics: Vec<(String, i64)>,
     },
     /// A question to all sessions of a core (`CLIENT LIST`, connection counts).
     CoreQuery {
@@ -166,7 +166,7 @@ pub enum Message {
     CoreAnswer {
         request: RequestId,
         text: Bytes,
-        figures: Vec<(String, i64)>,
+        metrics: Vec<(String, i64)>,
     },
 
     // Reads of one cut through several partitions: session to the first of them, that one to the others, and back.
@@ -514,5 +514,5 @@ pub struct StreamAcknowledge {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CoreQuery {
     ClientList,
-    Figures,
+    Metrics,
 }

@@ -57,7 +57,7 @@ impl Branching {
     }
 
     fn has_room(&self) -> bool {
-        self.running + self.store.figures().leaves < self.leaves_max
+        self.running + self.store.metrics().leaves < self.leaves_max
     }
 
     /// Lets clients go on whose last commit a leaf with the newest merge sees.
@@ -69,7 +69,7 @@ impl Branching {
             let Some(client) = self.waiting.pop_front() else { return };
             let last = self.clients[client].0;
             let joined = self.merged.is_none_or(|merged| self.store.sees(merged, last));
-            if joined || self.store.figures().leaves == 1 {
+            if joined || self.store.metrics().leaves == 1 {
                 let step = self.step(client, Operation::Begin);
                 self.woken.push((client, step));
             } else {

@@ -1,6 +1,6 @@
 //! What can be asked of a branching keyspace: values at states, branches compared, states listed, figures.
 
-use super::{Branches, Figures, StateView};
+use super::{Branches, Metrics, StateView};
 use crate::chain::Place;
 use crate::constraint::Constraint;
 use crate::dag::Found;
@@ -116,8 +116,8 @@ impl Branches {
         }
     }
 
-    pub fn figures(&self) -> Figures {
-        Figures {
+    pub fn metrics(&self) -> Metrics {
+        Metrics {
             states: self.dag.states.len(),
             leaves: self.dag.leaves.len(),
             chains: self.dag.chains.len(),

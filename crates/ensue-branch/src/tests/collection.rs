@@ -40,8 +40,8 @@ fn a_base_that_another_chain_takes_over_keeps_what_it_wrote() {
         let joined = new(merge(&mut one, "a=5")).id;
         assert_eq!(give_up(&mut one), 3);
         assert_eq!((at(&one, "kept", joined), at(&one, "a", joined)), (Some("1".into()), Some("5".into())));
-        let figures = one.figures();
-        assert_eq!((figures.states, figures.records), (1, 2));
+        let metrics = one.metrics();
+        assert_eq!((metrics.states, metrics.records), (1, 2));
     }
 }
 
@@ -83,7 +83,7 @@ fn a_branch_that_is_merged_again_and_again_leaves_nothing_behind() {
         trunk = new(one.commit(id, &constraint("SERIALIZABILITY")).unwrap()).id;
         branch = new(one.commit(next, &constraint("SERIALIZABILITY")).unwrap()).id;
         give_up(&mut one);
-        assert!(one.figures().states <= 4, "{:?} in round {round}", one.figures());
+        assert!(one.metrics().states <= 4, "{:?} in round {round}", one.metrics());
         assert_eq!(
             (at(&one, "a", trunk), at(&one, "a", branch)),
             (Some(format!("m{round}")), Some(format!("b{round}")))
@@ -132,12 +132,12 @@ fn what_came_from_a_lost_state_goes_with_it() {
     let after = commit(&mut three, lost.id, "b=1");
     let last = commit(&mut three, after.id, "c=1");
     super::tell(&mut one, &after);
-    assert_eq!(one.figures().waiting, 1);
+    assert_eq!(one.metrics().waiting, 1);
     let gone = one.lose_before(DatacenterId(1), Incarnation(2));
     assert_eq!((gone.applied.len(), gone.discarded), (1, vec![after.id]));
     let mut again = restored(&mut one);
     assert_eq!(super::tell(&mut again, &last).discarded, [last.id]);
-    assert_eq!((again.leaves(), again.figures().waiting), (vec![StateId::ROOT], 0));
+    assert_eq!((again.leaves(), again.metrics().waiting), (vec![StateId::ROOT], 0));
 }
 
 /// It will never come: who waits for it waits for ever.
@@ -236,7 +236,7 @@ fn a_site_that_decides_alone_no_more_keeps_apart_what_came_late() {
     assert_eq!(one.difference(late.id, next).unwrap().len(), 3);
     let joined = new(merge(&mut one, "d=1")).id;
     all_promise(&mut one);
-    assert_eq!((one.figures().states, shown(&one, joined)), (1, [true, true, true]));
+    assert_eq!((one.metrics().states, shown(&one, joined)), (1, [true, true, true]));
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn what_came_late_and_nobody_has_goes_with_what_came_from_it() {
         assert!(branches.lacks_for_good(first.id));
         let gone = branches.give_up(first.id);
         assert_eq!((gone.applied.len(), gone.discarded), (2, vec![first.id, second.id]));
-        assert_eq!((branches.leaves(), branches.figures().waiting), (vec![here], 0));
+        assert_eq!((branches.leaves(), branches.metrics().waiting), (vec![here], 0));
         assert!(branches.lacks_for_good(first.id));
     }
 }

@@ -586,8 +586,8 @@ impl World {
             site.branches.leaves().into_iter().map(|id| reference.name(id)).collect();
         let here: Vec<StateId> = site.here.iter().copied().collect();
         assert_eq!(leaves, reference.newest(&here), "leaves of site {at}");
-        let figures = site.branches.figures();
-        assert_eq!((figures.leaves, figures.states), (leaves.len(), live.len()));
+        let metrics = site.branches.metrics();
+        assert_eq!((metrics.leaves, metrics.states), (leaves.len(), live.len()));
     }
 
     fn deliver_all(&mut self) {
@@ -633,7 +633,7 @@ impl World {
         for at in 1..SITES {
             assert_eq!(self.sites[at].branches.leaves(), self.sites[0].branches.leaves());
             assert_eq!(self.digest(at, false), self.digest(0, false));
-            assert_eq!(self.sites[at].branches.figures().waiting, 0);
+            assert_eq!(self.sites[at].branches.metrics().waiting, 0);
         }
         self.give_up();
         for at in 1..SITES {
@@ -662,8 +662,8 @@ impl World {
         for at in 0..SITES {
             self.collect(at);
             self.check(at);
-            let figures = self.sites[at].branches.figures();
-            assert_eq!((figures.states, figures.records), (1, figures.keys), "{figures:?}");
+            let metrics = self.sites[at].branches.metrics();
+            assert_eq!((metrics.states, metrics.records), (1, metrics.keys), "{metrics:?}");
         }
     }
 }

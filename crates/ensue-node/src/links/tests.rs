@@ -41,10 +41,10 @@ fn who_replicates_to_nobody_is_not_ready() {
         |name: &str| DatacenterTopology { name: name.into(), cores: 1, placement: vec![CoreId(0); 4] };
     let datacenters = ["lisbon", "oslo"].map(datacenter).into();
     let topology = Topology { datacenter: DatacenterId(0), partitions: 4, datacenters };
-    let ready = |linked: &[LinkReport], figures: &[(&str, i64)]| {
-        let figure =
-            |name: &str| figures.iter().find(|(known, _)| *known == name).map_or(0, |(_, value)| *value);
-        shortcomings(&topology, &together(linked), figure).join("; ")
+    let ready = |linked: &[LinkReport], metrics: &[(&str, i64)]| {
+        let metric =
+            |name: &str| metrics.iter().find(|(known, _)| *known == name).map_or(0, |(_, value)| *value);
+        shortcomings(&topology, &together(linked), metric).join("; ")
     };
     let up = [report(1, 2, 0, 10, "")];
     assert_eq!(ready(&up, &[("linked_oslo", 4)]), "");

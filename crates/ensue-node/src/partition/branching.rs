@@ -87,7 +87,7 @@ impl Branching {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.keyspaces.values().map(|branches| branches.figures().bytes as u64).sum()
+        self.keyspaces.values().map(|branches| branches.metrics().bytes as u64).sum()
     }
 }
 

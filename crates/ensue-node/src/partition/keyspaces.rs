@@ -6,7 +6,7 @@ pub(in crate::partition) mod conflicts;
 pub(in crate::partition) mod contexts;
 pub(in crate::partition) mod execute;
 pub(in crate::partition) mod failed;
-pub(in crate::partition) mod figures;
+pub(in crate::partition) mod metrics;
 pub(in crate::partition) mod replay;
 pub(in crate::partition) mod snapshot;
 pub(in crate::partition) mod times;

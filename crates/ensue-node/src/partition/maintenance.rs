@@ -1,7 +1,7 @@
-//! What is removed when nobody can need it any more, and the figures of a partition.
+//! What is removed when nobody can need it any more, and the metrics of a partition.
 
 pub(in crate::partition) mod collect;
-pub(in crate::partition) mod survey;
+pub(in crate::partition) mod metrics;
 
 use collect::Collector;
 

@@ -46,8 +46,8 @@ impl Peers {
         }
     }
 
-    /// The figures of each other datacenter.
-    pub(in crate::partition) fn survey_peers(
+    /// The metrics of each other datacenter.
+    pub(in crate::partition) fn add_peer_metrics(
         &self,
         cx: &Cx,
         others: &Others,

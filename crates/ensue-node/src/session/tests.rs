@@ -198,7 +198,7 @@ fn request(envelope: &Envelope) -> RequestId {
         | Message::CountReplicas { request, .. }
         | Message::ContextFetch { request, .. }
         | Message::ContextMerge { request, .. }
-        | Message::Survey { request }
+        | Message::MetricsQuery { request }
         | Message::CoreQuery { request, .. } => *request,
         other => panic!("{other:?} is no request"),
     }

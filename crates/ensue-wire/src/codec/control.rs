@@ -1,4 +1,4 @@
-//! Layouts of what sessions ask beside their commands: replicas, shared contexts, figures, other cores.
+//! Layouts of what sessions ask beside their commands: replicas, shared contexts, metrics, other cores.
 
 use super::reader::Reader;
 use super::tag;
@@ -8,7 +8,7 @@ use crate::limits;
 use crate::message::{CoreQuery, Message};
 
 const QUERY_CLIENT_LIST: u8 = 1;
-const QUERY_FIGURES: u8 = 2;
+const QUERY_METRICS: u8 = 2;
 
 pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
     match message {
@@ -25,14 +25,14 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
             w.request(*request).context_name(name).context(context)
         }
         Message::ContextMerged { request } => w.request(*request),
-        Message::Survey { request } => w.request(*request),
-        Message::Surveyed { request, figures } => w.request(*request).figures(figures),
+        Message::MetricsQuery { request } => w.request(*request),
+        Message::MetricsAnswer { request, metrics } => w.request(*request).metrics(metrics),
         Message::CoreQuery { request, query } => w.request(*request).u8(match query {
             CoreQuery::ClientList => QUERY_CLIENT_LIST,
-            CoreQuery::Figures => QUERY_FIGURES,
+            CoreQuery::Metrics => QUERY_METRICS,
         }),
-        Message::CoreAnswer { request, text, figures } => {
-            w.request(*request).bytes(limits::ANSWER_BYTES, text).figures(figures)
+        Message::CoreAnswer { request, text, metrics } => {
+            w.request(*request).bytes(limits::ANSWER_BYTES, text).metrics(metrics)
         }
         other => unreachable!("no control message: {:#06x}", tag::tag_of(other)),
     };
@@ -58,13 +58,13 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             Message::ContextMerge { request: r.request()?, name: r.context_name()?, context: r.context()? }
         }
         tag::CONTEXT_MERGED => Message::ContextMerged { request: r.request()? },
-        tag::SURVEY => Message::Survey { request: r.request()? },
-        tag::SURVEYED => Message::Surveyed { request: r.request()?, figures: r.figures()? },
+        tag::METRICS_QUERY => Message::MetricsQuery { request: r.request()? },
+        tag::METRICS_ANSWER => Message::MetricsAnswer { request: r.request()?, metrics: r.metrics()? },
         tag::CORE_QUERY => Message::CoreQuery { request: r.request()?, query: read_query(r)? },
         tag::CORE_ANSWER => Message::CoreAnswer {
             request: r.request()?,
             text: r.bytes(limits::ANSWER_BYTES)?,
-            figures: r.figures()?,
+            metrics: r.metrics()?,
         },
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
@@ -73,7 +73,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
 fn read_query(r: &mut Reader<'_>) -> Result<CoreQuery, Malformed> {
     match r.u8()? {
         QUERY_CLIENT_LIST => Ok(CoreQuery::ClientList),
-        QUERY_FIGURES => Ok(CoreQuery::Figures),
+        QUERY_METRICS => Ok(CoreQuery::Metrics),
         value => Err(Malformed::UnknownKind { what: "question to a core", value }),
     }
 }

@@ -64,8 +64,8 @@ tags! {
     CONTEXT_FETCHED = 0x0205 => ContextFetched,
     CONTEXT_MERGE = 0x0206 => ContextMerge,
     CONTEXT_MERGED = 0x0207 => ContextMerged,
-    SURVEY = 0x0208 => Survey,
-    SURVEYED = 0x0209 => Surveyed,
+    METRICS_QUERY = 0x0208 => MetricsQuery,
+    METRICS_ANSWER = 0x0209 => MetricsAnswer,
     CORE_QUERY = 0x020a => CoreQuery,
     CORE_ANSWER = 0x020b => CoreAnswer,
 

@@ -245,9 +245,9 @@ fn items_are_bounded_over_the_whole_message() {
 fn strings_are_bounded_on_both_sides() {
     let long = "x".repeat(limits::TEXT_BYTES.max + 1);
     assert_eq!(excess_to_send(&refused(Reply::Error(long.into()))), limits::TEXT_BYTES);
-    let figures = vec![("x".repeat(limits::FIGURE_NAME_BYTES.max + 1), 1)];
-    let surveyed = envelope_of(Message::Surveyed { request: RequestId::default(), figures });
-    assert_eq!(excess_to_send(&surveyed), limits::FIGURE_NAME_BYTES);
+    let metrics = vec![("x".repeat(limits::METRIC_NAME_BYTES.max + 1), 1)];
+    let answer = envelope_of(Message::MetricsAnswer { request: RequestId::default(), metrics });
+    assert_eq!(excess_to_send(&answer), limits::METRIC_NAME_BYTES);
 
     let mut bytes = bytes_of(&refused(Reply::error("x")));
     bytes.truncate(AFTER_REQUEST + 1);
@@ -280,8 +280,8 @@ fn every_bound_fits_its_length_field() {
         limits::DEPENDENCIES,
         limits::NAME_BYTES,
         limits::ANSWER_BYTES,
-        limits::FIGURES,
-        limits::FIGURE_NAME_BYTES,
+        limits::METRICS,
+        limits::METRIC_NAME_BYTES,
         limits::ENTRIES,
         limits::ENTRY_BYTES,
         limits::WATERMARKS,

@@ -21,7 +21,7 @@ const PLACED_REPLY_BYTES_MIN: usize = 4 + REPLY_BYTES_MIN;
 const OPERATION_BYTES: usize = 1 + 2 + 2 + 8;
 const DEPENDENCY_BYTES: usize = 14;
 const TIME_BYTES: usize = 8;
-const FIGURE_BYTES_MIN: usize = 4 + 8;
+const METRIC_BYTES_MIN: usize = 4 + 8;
 
 const EXTENT_EXACT: u8 = 0;
 const EXTENT_THROUGH: u8 = 1;
@@ -132,9 +132,9 @@ impl Writer<'_> {
         })
     }
 
-    pub(super) fn figures(&mut self, figures: &[(String, i64)]) -> &mut Self {
-        self.list(limits::FIGURES, figures, |w, (name, value)| {
-            w.bytes(limits::FIGURE_NAME_BYTES, name.as_bytes()).i64(*value);
+    pub(super) fn metrics(&mut self, metrics: &[(String, i64)]) -> &mut Self {
+        self.list(limits::METRICS, metrics, |w, (name, value)| {
+            w.bytes(limits::METRIC_NAME_BYTES, name.as_bytes()).i64(*value);
         })
     }
 }
@@ -255,9 +255,9 @@ impl Reader<'_> {
         self.list(limits::REPLIES, PLACED_REPLY_BYTES_MIN, |r| Ok((r.u32()?, r.reply()?)))
     }
 
-    pub(super) fn figures(&mut self) -> Result<Vec<(String, i64)>, Malformed> {
-        self.list(limits::FIGURES, FIGURE_BYTES_MIN, |r| {
-            Ok((r.text(limits::FIGURE_NAME_BYTES)?.to_owned(), r.i64()?))
+    pub(super) fn metrics(&mut self) -> Result<Vec<(String, i64)>, Malformed> {
+        self.list(limits::METRICS, METRIC_BYTES_MIN, |r| {
+            Ok((r.text(limits::METRIC_NAME_BYTES)?.to_owned(), r.i64()?))
         })
     }
 }

@@ -108,14 +108,14 @@ fn control() -> BoxedStrategy<Message> {
             context
         }),
         request().prop_map(|request| Message::ContextMerged { request }),
-        request().prop_map(|request| Message::Survey { request }),
-        (request(), figures()).prop_map(|(request, figures)| Message::Surveyed { request, figures }),
-        (request(), prop_oneof![Just(CoreQuery::ClientList), Just(CoreQuery::Figures)])
+        request().prop_map(|request| Message::MetricsQuery { request }),
+        (request(), metrics()).prop_map(|(request, metrics)| Message::MetricsAnswer { request, metrics }),
+        (request(), prop_oneof![Just(CoreQuery::ClientList), Just(CoreQuery::Metrics)])
             .prop_map(|(request, query)| Message::CoreQuery { request, query }),
-        (request(), string(), figures()).prop_map(|(request, text, figures)| Message::CoreAnswer {
+        (request(), string(), metrics()).prop_map(|(request, text, metrics)| Message::CoreAnswer {
             request,
             text,
-            figures
+            metrics
         }),
         (any::<u64>(), dependencies())
             .prop_map(|(check, dependencies)| Message::CheckDependencies { check, dependencies }),
@@ -367,7 +367,7 @@ fn placed_replies() -> impl Strategy<Value = Vec<(u32, Reply)>> {
     vec((any::<u32>(), reply()), 0..4)
 }
 
-fn figures() -> impl Strategy<Value = Vec<(String, i64)>> {
+fn metrics() -> impl Strategy<Value = Vec<(String, i64)>> {
     vec((text(), any::<i64>()), 0..4)
 }
 

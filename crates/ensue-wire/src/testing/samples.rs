@@ -113,7 +113,7 @@ fn session() -> Vec<(&'static str, Message)> {
 fn control() -> Vec<(&'static str, Message)> {
     let request = request();
     let name = ContextName { keyspace: KeyspaceId(3), name: Bytes::from_static(b"cart:17") };
-    let figures = vec![("keys".to_owned(), 12), ("lag_ms".to_owned(), -1)];
+    let metrics = vec![("keys".to_owned(), 12), ("lag_ms".to_owned(), -1)];
     vec![
         (
             "await-replicas",
@@ -137,13 +137,13 @@ fn control() -> Vec<(&'static str, Message)> {
         ("context-fetched", Message::ContextFetched { request, context: context() }),
         ("context-merge", Message::ContextMerge { request, name, context: context() }),
         ("context-merged", Message::ContextMerged { request }),
-        ("survey", Message::Survey { request }),
-        ("surveyed", Message::Surveyed { request, figures: figures.clone() }),
+        ("metrics-query", Message::MetricsQuery { request }),
+        ("metrics-answer", Message::MetricsAnswer { request, metrics: metrics.clone() }),
         ("core-query-client-list", Message::CoreQuery { request, query: CoreQuery::ClientList }),
-        ("core-query-figures", Message::CoreQuery { request, query: CoreQuery::Figures }),
+        ("core-query-metrics", Message::CoreQuery { request, query: CoreQuery::Metrics }),
         (
             "core-answer",
-            Message::CoreAnswer { request, text: Bytes::from_static(b"id=7 addr=::1\n"), figures },
+            Message::CoreAnswer { request, text: Bytes::from_static(b"id=7 addr=::1\n"), metrics },
         ),
     ]
 }

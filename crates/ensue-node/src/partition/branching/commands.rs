@@ -213,22 +213,22 @@ impl Branching {
     }
 
     pub(in crate::partition) fn branch_info(&mut self, keyspace: KeyspaceId) -> Reply {
-        let figures = self.branches(keyspace).figures();
+        let metrics = self.branches(keyspace).metrics();
         let counts = [
-            ("states", figures.states as u64),
-            ("leaves", figures.leaves as u64),
-            ("chains", figures.chains as u64),
-            ("keys", figures.keys as u64),
-            ("records", figures.records as u64),
-            ("bytes", figures.bytes as u64),
-            ("waiting", figures.waiting as u64),
-            ("transactions", figures.transactions as u64),
-            ("promoted", figures.promoted as u64),
-            ("collected", figures.collected),
-            ("commits", figures.commits),
-            ("merges", figures.merges),
-            ("aborts", figures.aborts),
-            ("forks", figures.forks),
+            ("states", metrics.states as u64),
+            ("leaves", metrics.leaves as u64),
+            ("chains", metrics.chains as u64),
+            ("keys", metrics.keys as u64),
+            ("records", metrics.records as u64),
+            ("bytes", metrics.bytes as u64),
+            ("waiting", metrics.waiting as u64),
+            ("transactions", metrics.transactions as u64),
+            ("promoted", metrics.promoted as u64),
+            ("collected", metrics.collected),
+            ("commits", metrics.commits),
+            ("merges", metrics.merges),
+            ("aborts", metrics.aborts),
+            ("forks", metrics.forks),
         ];
         let pair = |(name, count): (&'static str, u64)| (Reply::bulk(name), Reply::Integer(count as i64));
         Reply::Map(counts.into_iter().map(pair).collect())

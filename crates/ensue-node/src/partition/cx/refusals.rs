@@ -34,7 +34,7 @@ impl Cx {
             | Message::CountReplicas { request, .. }
             | Message::ContextFetch { request, .. }
             | Message::ContextMerge { request, .. } => *request,
-            Message::Survey { request } => {
+            Message::MetricsQuery { request } => {
                 let request = *request;
                 let what = match reason.split(' ').next() {
                     Some("TAILLOST") => "catching_up",
@@ -44,8 +44,8 @@ impl Cx {
                     Some(DECLARED_DEAD) => "declared_dead",
                     _ => "stopped",
                 };
-                let figures = vec![(what.to_owned(), 1)];
-                return self.send_refusal(envelope.from, Message::Surveyed { request, figures });
+                let metrics = vec![(what.to_owned(), 1)];
+                return self.send_refusal(envelope.from, Message::MetricsAnswer { request, metrics });
             }
             _ => return,
         };

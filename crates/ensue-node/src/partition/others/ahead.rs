@@ -129,7 +129,7 @@ impl Others {
     }
 
     /// Whose time is refused by whom.
-    pub(in crate::partition) fn survey_clocks(&self, cx: &Cx, add: &mut impl FnMut(&str, u64)) {
+    pub(in crate::partition) fn add_clock_metrics(&self, cx: &Cx, add: &mut impl FnMut(&str, u64)) {
         add("clock_ahead", u64::from(self.is_ahead_by_most(cx)));
         for (by, ahead_ms) in self.refused_by() {
             let name = cx.name_of(by);

@@ -91,7 +91,7 @@ fn the_list_is_bounded_and_what_it_dropped_is_counted() {
     assert!(lines[0].contains("\"key\":\"x3\""), "{}", lines[0]);
     let shown = format!("\"value\":\"{}\",\"bytes\":200", "v".repeat(128));
     assert!(lines.iter().all(|line| line.contains(&shown)), "{}", lines[0]);
-    let figures = world.partition.survey();
-    let figure = |name: &str| figures.iter().find(|(figure, _)| figure == name).map(|(_, count)| *count);
-    assert_eq!((figure("conflicts_0"), figure("unlisted_conflicts")), (Some(1_003), Some(3)));
+    let metrics = world.partition.metrics();
+    let metric = |name: &str| metrics.iter().find(|(metric, _)| metric == name).map(|(_, count)| *count);
+    assert_eq!((metric("conflicts_0"), metric("unlisted_conflicts")), (Some(1_003), Some(3)));
 }

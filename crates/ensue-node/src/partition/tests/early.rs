@@ -55,9 +55,9 @@ fn whoever_can_ask_again_is_refused_at_once() {
     world.hear(first, Message::ReadSlice { read: 7, keyspace, cut: TimeVector::default(), commands: vec![] });
     assert!(matches!(said(&mut world)[..], [Message::SliceRefused { read: 7, .. }]));
 
-    world.hear(SESSIONS, Message::Survey { request });
-    let [Message::Surveyed { figures, .. }] = &said(&mut world)[..] else { panic!("figures") };
-    assert_eq!(*figures, [("loading".to_owned(), 1)]);
+    world.hear(SESSIONS, Message::MetricsQuery { request });
+    let [Message::MetricsAnswer { metrics, .. }] = &said(&mut world)[..] else { panic!("figures") };
+    assert_eq!(*metrics, [("loading".to_owned(), 1)]);
     let mut world = world.started();
     assert!(!said(&mut world).iter().any(|message| matches!(message, Message::Executed { .. })));
 }

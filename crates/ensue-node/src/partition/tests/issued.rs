@@ -100,8 +100,8 @@ fn what_waits_for_long_is_counted_by_whom_it_waits_for() {
     // The same partition of the same stream, further on.
     world.receive_after(1, "b", put("1"), &[on(OTHER, 9)]);
     let overdue = |world: &mut World| {
-        let figures = world.partition.survey();
-        figures.into_iter().find(|(name, _)| name == "overdue_for_dc2_entries").map(|(_, count)| count)
+        let metrics = world.partition.metrics();
+        metrics.into_iter().find(|(name, _)| name == "overdue_for_dc2_entries").map(|(_, count)| count)
     };
     assert_eq!(overdue(&mut world), None);
     world.now.monotonic_us += 11_000_000;

@@ -43,8 +43,8 @@ fn of(datacenter: DatacenterId, position: u64) -> Previous {
 const NOTHING: Previous = Previous::Nothing { forgotten: Stamp::ZERO };
 
 fn conflicts(world: &mut World) -> i64 {
-    let figures = world.partition.survey();
-    figures.into_iter().find(|(name, _)| name == "conflicts_0").map_or(0, |(_, count)| count)
+    let metrics = world.partition.metrics();
+    metrics.into_iter().find(|(name, _)| name == "conflicts_0").map_or(0, |(_, count)| count)
 }
 
 /// The protocols that ask for what writes replaced.

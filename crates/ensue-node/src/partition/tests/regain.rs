@@ -50,6 +50,6 @@ fn what_depends_on_what_was_lost_waits_for_nothing_and_is_counted() {
             |message| matches!(message, Message::DependenciesMet { check, .. } if check == number);
         assert!(std::iter::from_fn(|| world.partition.cx.outbox.next()).any(|sent| is_answer(sent.message)));
         let counted = ("lost_dependencies".to_owned(), lost);
-        assert!(world.partition.survey().contains(&counted), "{number}");
+        assert!(world.partition.metrics().contains(&counted), "{number}");
     }
 }

@@ -3,7 +3,7 @@
 //! They are answered for those who answer: whoever is silent is counted, and does not turn the answer into an error.
 
 use super::filter::Filter;
-use super::info::{self, Figures, Findings};
+use super::info::{self, Findings, Metrics};
 use crate::links;
 use crate::session::cx::Cx;
 use crate::session::step::Step;
@@ -27,14 +27,14 @@ enum Peer {
     Core(CoreId),
 }
 
-/// Waiting for `Surveyed` and `CoreAnswer` of everyone.
+/// Waiting for `MetricsAnswer` and `CoreAnswer` of everyone.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterQuery {
     purpose: Purpose,
     /// Who has not answered yet: one a share.
     missing: Vec<Option<Peer>>,
     silent: i64,
-    figures: Figures,
+    metrics: Metrics,
     /// By core, so that the order of the answers does not show.
     texts: BTreeMap<CoreId, Bytes>,
 }
@@ -45,8 +45,8 @@ pub(crate) fn info(cx: &mut Cx<'_>, args: &Args) -> Step<Box<ClusterQuery>> {
     if info::asks(&sections) {
         return ClusterQuery::begin(cx, Purpose::Info(sections));
     }
-    let (figures, linked) = (&Figures::new(), &BTreeMap::new());
-    let text = info::text(cx, &sections, Findings { figures, linked });
+    let (metrics, linked) = (&Metrics::new(), &BTreeMap::new());
+    let text = info::text(cx, &sections, Findings { metrics, linked });
     Step::answer(Reply::Verbatim(text.into()))
 }
 
@@ -60,12 +60,12 @@ impl ClusterQuery {
             peers.extend((0..topology.partitions).map(PartitionId).map(Peer::Partition));
         }
         let core_query = match purpose {
-            Purpose::Info(_) => CoreQuery::Figures,
+            Purpose::Info(_) => CoreQuery::Metrics,
             Purpose::ClientList(_) => CoreQuery::ClientList,
         };
         let missing: Vec<Option<Peer>> = peers.iter().copied().map(Some).collect();
         let mut query =
-            ClusterQuery { purpose, missing, silent: 0, figures: Figures::new(), texts: BTreeMap::new() };
+            ClusterQuery { purpose, missing, silent: 0, metrics: Metrics::new(), texts: BTreeMap::new() };
         cx.requests.ask(1);
         cx.begin_request(peers.len());
         for (share, peer) in peers.into_iter().enumerate() {
@@ -75,7 +75,7 @@ impl ClusterQuery {
             }
             let request = cx.request(share);
             match peer {
-                Peer::Partition(partition) => cx.send(partition, Message::Survey { request }),
+                Peer::Partition(partition) => cx.send(partition, Message::MetricsQuery { request }),
                 Peer::Core(core) => {
                     let (to, time) = (Address::Core { datacenter, core }, cx.contexts.own().time);
                     cx.core.send(to, time, Message::CoreQuery { request, query: core_query.clone() });
@@ -91,14 +91,14 @@ impl ClusterQuery {
         share: usize,
         message: Message,
     ) -> Step<Box<ClusterQuery>> {
-        let (text, figures) = match message {
-            Message::Surveyed { figures, .. } => (None, figures),
-            Message::CoreAnswer { text, figures, .. } => (Some(text), figures),
+        let (text, metrics) = match message {
+            Message::MetricsAnswer { metrics, .. } => (None, metrics),
+            Message::CoreAnswer { text, metrics, .. } => (Some(text), metrics),
             _ => return cx.unexpected(self),
         };
         if let Some(peer) = self.missing[share].take() {
-            for (name, value) in figures {
-                let sum = self.figures.entry(name).or_insert(0);
+            for (name, value) in metrics {
+                let sum = self.metrics.entry(name).or_insert(0);
                 *sum = sum.saturating_add(value);
             }
             if let (Peer::Core(core), Some(text)) = (peer, text) {
@@ -144,13 +144,13 @@ impl ClusterQuery {
         if self.missing.iter().any(Option::is_some) {
             return Step::Waits(self);
         }
-        let mut figures = self.figures;
+        let mut metrics = self.metrics;
         let text = match self.purpose {
             Purpose::Info(sections) => {
-                figures.insert("silent_peers".to_owned(), self.silent);
+                metrics.insert("silent_peers".to_owned(), self.silent);
                 let texts: Vec<_> = self.texts.values().map(|text| String::from_utf8_lossy(text)).collect();
                 let linked = links::gather(texts.iter().map(AsRef::as_ref));
-                info::text(cx, &sections, Findings { figures: &figures, linked: &linked })
+                info::text(cx, &sections, Findings { metrics: &metrics, linked: &linked })
             }
             Purpose::ClientList(filter) => {
                 let lines: Vec<u8> = self.texts.into_values().flatten().collect();

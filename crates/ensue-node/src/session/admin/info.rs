@@ -1,6 +1,6 @@
-//! `INFO`: figures of the datacenter as lines, with the names that existing dashboards and clients look for.
+//! `INFO`: metrics of the datacenter as lines, with the names that existing dashboards and clients look for.
 //!
-//! Figures arrive summed over all cores and partitions. Those that Redis has a line for stand in its sections; every
+//! Metrics arrive summed over all cores and partitions. Those that Redis has a line for stand in its sections; every
 //! other one stands in the section `Ensue` under its own name. Fields that mean nothing here are left out.
 
 use crate::links::{self, Linked};
@@ -11,16 +11,16 @@ use ensue_types::{Args, DatacenterId, Now};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-pub(crate) type Figures = BTreeMap<String, i64>;
+pub(crate) type Metrics = BTreeMap<String, i64>;
 
 /// What partitions and cores have answered.
 #[derive(Clone, Copy)]
 pub(crate) struct Findings<'a> {
-    pub(crate) figures: &'a Figures,
+    pub(crate) metrics: &'a Metrics,
     pub(crate) linked: &'a BTreeMap<DatacenterId, Linked>,
 }
 
-/// A section: its name in lower case, its title, and whether it needs figures.
+/// A section: its name in lower case, its title, and whether it needs metrics.
 struct Section {
     name: &'static str,
     title: &'static str,
@@ -47,19 +47,19 @@ pub(crate) fn sections(args: &Args) -> Vec<String> {
     if all { Vec::new() } else { sections }
 }
 
-/// Whether one of these sections needs figures.
+/// Whether one of these sections needs metrics.
 pub(crate) fn asks(sections: &[String]) -> bool {
     SECTIONS.iter().any(|section| section.asks && is_wanted(sections, section))
 }
 
 /// The lines of these sections, of all if none is named.
 pub(crate) fn text(cx: &Cx<'_>, sections: &[String], findings: Findings<'_>) -> String {
-    let Findings { figures, linked } = findings;
+    let Findings { metrics, linked } = findings;
     let mut lines = Lines {
         config: &cx.core.config,
         protocols: &cx.core.protocols,
         now: cx.now,
-        figures,
+        metrics,
         linked,
         text: String::new(),
     };
@@ -83,7 +83,7 @@ struct Lines<'a> {
     config: &'a NodeConfig,
     protocols: &'a [Box<dyn Protocol>],
     now: Now,
-    figures: &'a Figures,
+    metrics: &'a Metrics,
     linked: &'a BTreeMap<DatacenterId, Linked>,
     text: String,
 }
@@ -108,8 +108,8 @@ impl Lines<'_> {
         let _ = write!(self.text, "{name}:{value}\r\n");
     }
 
-    fn figure(&self, name: &str) -> i64 {
-        self.figures.get(name).copied().unwrap_or(0)
+    fn metric(&self, name: &str) -> i64 {
+        self.metrics.get(name).copied().unwrap_or(0)
     }
 
     fn server(&mut self) {
@@ -124,18 +124,18 @@ impl Lines<'_> {
     }
 
     fn clients(&mut self) {
-        self.line("connected_clients", self.figure("connected_clients"));
-        self.line("blocked_clients", self.figure("blocked_clients"));
+        self.line("connected_clients", self.metric("connected_clients"));
+        self.line("blocked_clients", self.metric("blocked_clients"));
     }
 
     fn memory(&mut self) {
-        self.line("used_memory", self.figure("memory_bytes"));
+        self.line("used_memory", self.metric("memory_bytes"));
         self.line("maxmemory", self.config.maxmemory);
         self.line("maxmemory_policy", "noeviction");
     }
 
     fn persistence(&mut self) {
-        self.line("loading", u8::from(self.figure("loading") > 0));
+        self.line("loading", u8::from(self.metric("loading") > 0));
         self.line("aof_enabled", 1);
         let appendfsync = match self.config.append_fsync {
             AppendFsync::Always => "always",
@@ -147,7 +147,7 @@ impl Lines<'_> {
 
     fn stats(&mut self) {
         for name in STATS {
-            self.line(name, self.figure(name));
+            self.line(name, self.metric(name));
         }
     }
 
@@ -168,9 +168,9 @@ impl Lines<'_> {
 
     fn keyspace(&mut self) {
         for keyspace in 0..self.config.protocols.len() {
-            let keys = self.figure(&format!("keys_{keyspace}"));
+            let keys = self.metric(&format!("keys_{keyspace}"));
             if keys > 0 {
-                let expires = self.figure(&format!("expires_{keyspace}"));
+                let expires = self.metric(&format!("expires_{keyspace}"));
                 self.line(&format!("db{keyspace}"), format!("keys={keys},expires={expires},avg_ttl=0"));
             }
         }
@@ -180,11 +180,11 @@ impl Lines<'_> {
     /// first keyspace, of those that hold keys, and of those with another protocol than the first.
     fn keyspaces(&mut self) {
         for (keyspace, protocol) in self.protocols.iter().enumerate() {
-            let holds_keys = self.figure(&format!("keys_{keyspace}")) > 0;
+            let holds_keys = self.metric(&format!("keys_{keyspace}")) > 0;
             if keyspace == 0 || holds_keys || protocol.name() != self.protocols[0].name() {
                 let mut line = offer(protocol.as_ref());
                 if protocol.needs().previous_versions {
-                    let conflicts = self.figure(&format!("conflicts_{keyspace}"));
+                    let conflicts = self.metric(&format!("conflicts_{keyspace}"));
                     line += &format!(",conflicts={conflicts}");
                 }
                 self.line(&format!("keyspace{keyspace}"), line);
@@ -195,7 +195,7 @@ impl Lines<'_> {
     /// Who is reached, and whether all is as it should be: a datacenter that replicates to nobody serves all the same.
     fn links(&mut self) {
         let topology = &self.config.topology;
-        let shortcomings = links::shortcomings(topology, self.linked, |name| self.figure(name));
+        let shortcomings = links::shortcomings(topology, self.linked, |name| self.metric(name));
         for (datacenter, linked) in self.linked {
             let Some(there) = topology.datacenters.get(usize::from(datacenter.0)) else { continue };
             self.line(&format!("ensue_link_{}", there.name), linked.state());
@@ -215,7 +215,7 @@ impl Lines<'_> {
             self.line(&format!("ensue_protocol_{keyspace}"), protocol);
         }
         self.links();
-        for (name, value) in self.figures {
+        for (name, value) in self.metrics {
             let elsewhere = name.starts_with("keys_")
                 || name.starts_with("expires_")
                 || matches!(
@@ -248,7 +248,7 @@ fn offer(protocol: &dyn Protocol) -> String {
     )
 }
 
-/// Figures that have a line of this name in `Stats`, present or not.
+/// Metrics that have a line of this name in `Stats`, present or not.
 const STATS: [&str; 6] = [
     "total_connections_received",
     "total_commands_processed",

@@ -134,13 +134,13 @@ fn a_node_that_shuts_down_begins_nothing() {
     assert_eq!(world.received(), "+OK|-UNAVAILABLE this node is shutting down|");
 }
 
-/// Answers every question of a survey; core 0's by the sessions themselves.
-fn answer_survey(world: &mut World, figures: &[(&str, i64)]) {
+/// Answers every question of a metrics query; core 0's by the sessions themselves.
+fn answer_metrics_query(world: &mut World, metrics: &[(&str, i64)]) {
     while let Some(envelope) = world.sent.pop_front() {
-        let figures: Vec<_> = figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        let metrics: Vec<_> = metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
         match &envelope.message {
-            Message::Survey { request } => {
-                let message = Message::Surveyed { request: *request, figures };
+            Message::MetricsQuery { request } => {
+                let message = Message::MetricsAnswer { request: *request, metrics };
                 world.answer(&envelope, 1, message);
             }
             Message::CoreQuery { request, .. } if envelope.to == envelope.from => {
@@ -153,8 +153,8 @@ fn answer_survey(world: &mut World, figures: &[(&str, i64)]) {
             }
             Message::CoreQuery { request, .. } => {
                 let text = "id=9 addr=x\n".into();
-                let figures = vec![("connected_clients".to_owned(), 2)];
-                world.answer(&envelope, 1, Message::CoreAnswer { request: *request, text, figures });
+                let metrics = vec![("connected_clients".to_owned(), 2)];
+                world.answer(&envelope, 1, Message::CoreAnswer { request: *request, text, metrics });
             }
             other => panic!("{other:?}"),
         }
@@ -166,7 +166,10 @@ fn info_sums_the_figures_of_everyone() {
     let mut world = World::new();
     world.send(&["INFO"]);
     assert_eq!(world.sent.len(), 6);
-    answer_survey(&mut world, &[("keys_0", 5), ("expires_0", 1), ("memory_bytes", 100), ("conflicts", 2)]);
+    answer_metrics_query(
+        &mut world,
+        &[("keys_0", 5), ("expires_0", 1), ("memory_bytes", 100), ("conflicts", 2)],
+    );
     let info = world.received();
     for line in [
         "redis_version:7.2.4|server_name:ensue|",
@@ -199,13 +202,13 @@ fn info_and_client_list_do_without_the_silent_ones() {
         Address::Partition { partition, .. } => partition.0 < 2,
         Address::Core { core, .. } => core == CoreId(0),
     });
-    answer_survey(&mut world, &[]);
+    answer_metrics_query(&mut world, &[]);
     let info = world.received();
     assert!(info.contains("|connected_clients:1|") && info.contains("|ensue_silent_peers:3|"), "{info}");
     world.sessions.on_link_up(CoreId(1));
 
     world.send(&["CLIENT LIST"]);
-    answer_survey(&mut world, &[]);
+    answer_metrics_query(&mut world, &[]);
     let list = world.received();
     assert!(list.contains("id=7 addr=10.0.0.1:5000 ") && list.contains("id=9 addr=x\n"), "{list}");
     world.send(&["CLIENT LIST ID 9"]);

@@ -1,4 +1,4 @@
-//! Figures of the rows.
+//! Metrics of the rows.
 
 use super::Keyspaces;
 use crate::partition::cx::Cx;
@@ -32,7 +32,7 @@ impl Keyspaces {
         }
         // Of branches, the keys that any of them has.
         for (&keyspace, branches) in &self.branching.keyspaces {
-            let keys = branches.figures().keys as u64;
+            let keys = branches.metrics().keys as u64;
             counts.shown.extend((keys > 0).then_some(Shown { keyspace, keys, expires: 0 }));
         }
         counts

@@ -1,4 +1,4 @@
-//! Figures of a partition, for `INFO` and `ensue status`: summed over partitions by name.
+//! Metrics of a partition, for `INFO` and `ensue status`: summed over partitions by name.
 
 use super::Maintenance;
 use crate::partition::cx::Cx;
@@ -8,8 +8,8 @@ use crate::partition::peers::Peers;
 use crate::partition::reads::Reads;
 use crate::partition::transactions::Transactions;
 
-/// All that has figures.
-pub(in crate::partition) struct Survey<'a> {
+/// All that has metrics.
+pub(in crate::partition) struct Metrics<'a> {
     pub(in crate::partition) cx: &'a mut Cx,
     pub(in crate::partition) others: &'a Others,
     pub(in crate::partition) keyspaces: &'a Keyspaces,
@@ -19,11 +19,11 @@ pub(in crate::partition) struct Survey<'a> {
     pub(in crate::partition) peers: &'a Peers,
 }
 
-impl Survey<'_> {
-    /// The figures, by name; all can be added up over partitions.
-    pub(in crate::partition) fn figures(&mut self, is_serving: bool) -> Vec<(String, i64)> {
-        let mut figures: Vec<(String, i64)> = Vec::new();
-        let mut add = |name: &str, value: u64| figures.push((name.to_owned(), value as i64));
+impl Metrics<'_> {
+    /// The metrics, by name; all can be added up over partitions.
+    pub(in crate::partition) fn all(&mut self, is_serving: bool) -> Vec<(String, i64)> {
+        let mut metrics: Vec<(String, i64)> = Vec::new();
+        let mut add = |name: &str, value: u64| metrics.push((name.to_owned(), value as i64));
         add("memory_bytes", self.keyspaces.memory_bytes());
         add("backlog_bytes", self.cx.journal.backlog_bytes());
         add("log_bytes", self.cx.journal.log_bytes());
@@ -86,8 +86,8 @@ impl Survey<'_> {
             add(&format!("keys_{}", shown.keyspace.0), shown.keys);
             add(&format!("expires_{}", shown.keyspace.0), shown.expires);
         }
-        self.others.survey_clocks(self.cx, &mut add);
-        self.peers.survey_peers(self.cx, self.others, &mut add);
-        figures
+        self.others.add_clock_metrics(self.cx, &mut add);
+        self.peers.add_peer_metrics(self.cx, self.others, &mut add);
+        metrics
     }
 }
