@@ -70,8 +70,8 @@ impl Admission<'_> {
     /// What the same partition of another datacenter may say.
     fn of_a_datacenter(&self, message: &Message) -> Verdict {
         match message {
-            Message::Regain { after } => position(*after),
-            Message::Regained { after, received, .. } => {
+            Message::TailFetch { after } => position(*after),
+            Message::TailFetched { after, received, .. } => {
                 position(*after)?;
                 position(*received)
             }

@@ -3,7 +3,7 @@
 //! A message speaks for the core that it came from, and to a core that is ours. Between datacenters only what belongs
 //! to replication is said, from a partition to its counterpart: requests of clients and the steps of transactions stay
 //! within a datacenter. So a peer speaks for its own datacenter's streams. Of others' it passes on only what was asked
-//! of it: a lost end of our own (`Regained`), the end of a dead datacenter's (`PassedOn`).
+//! of it: a lost end of our own (`TailFetched`), the end of a dead datacenter's (`PassedOn`).
 //!
 //! Asked twice: of what came over a link, with the core that the handshake has shown at its other end; and by the door
 //! (`admission`), which also hears the other cores of the node, with the core that the message names. Whether what it
@@ -112,8 +112,8 @@ fn is_replication(message: &Message) -> bool {
             | Message::AskTime
             | Message::ClockAhead { .. }
             | Message::Introduce(_)
-            | Message::Regain { .. }
-            | Message::Regained { .. }
+            | Message::TailFetch { .. }
+            | Message::TailFetched { .. }
             | Message::Dead { .. }
             | Message::PassOn { .. }
             | Message::PassedOn { .. }

@@ -56,7 +56,7 @@ use reads::Reads;
 use recovery::closing::{Close, Closing, SHUTTING_DOWN};
 use recovery::joining::{Join, Joining};
 use recovery::recover::{LogRead, Reading};
-use recovery::regain::{Regain, Regaining};
+use recovery::tail_recovery::{TailRecovery, TailStep};
 use replication::replicas::Wanted;
 pub use stage::Stage;
 use std::sync::Arc;
@@ -121,10 +121,10 @@ impl Partition {
         Some((joining, Peering { cx, others, keyspaces, transactions, durability, peers }))
     }
 
-    fn regaining(&mut self) -> Option<(&mut Regaining, Peering<'_>)> {
+    fn tail_recovery(&mut self) -> Option<(&mut TailRecovery, Peering<'_>)> {
         let Partition { cx, stage, durability, keyspaces, transactions, others, peers, .. } = self;
-        let Stage::Regaining(regaining) = stage else { return None };
-        Some((regaining, Peering { cx, others, keyspaces, transactions, durability, peers }))
+        let Stage::RecoveringTail(tail_recovery) = stage else { return None };
+        Some((tail_recovery, Peering { cx, others, keyspaces, transactions, durability, peers }))
     }
 
     fn reading(&mut self) -> Option<(&mut Reading, Peering<'_>)> {
@@ -158,8 +158,10 @@ impl Partition {
     /// Takes one message.
     pub fn on_message(&mut self, now: Now, envelope: Envelope) {
         self.cx.now = now;
-        if let (Message::Dead { datacenter, .. }, Stage::Serving | Stage::Regaining(_) | Stage::Joining(_)) =
-            (&envelope.message, &self.stage)
+        if let (
+            Message::Dead { datacenter, .. },
+            Stage::Serving | Stage::RecoveringTail(_) | Stage::Joining(_),
+        ) = (&envelope.message, &self.stage)
         {
             if *datacenter == self.cx.datacenter && Rule::TheDeadStop.holds() {
                 return self.stop_as_dead(envelope.from.datacenter());
@@ -178,9 +180,9 @@ impl Partition {
                 }
                 return;
             }
-            Stage::Regaining(_) => {
-                let Some((regaining, mut p)) = self.regaining() else { return };
-                return regaining.on_message(&mut p, envelope);
+            Stage::RecoveringTail(_) => {
+                let Some((tail_recovery, mut p)) = self.tail_recovery() else { return };
+                return tail_recovery.on_message(&mut p, envelope);
             }
             Stage::Serving if self.others.catch_up.is_some() => return self.on_message_catching_up(envelope),
             Stage::Serving => {}
@@ -305,11 +307,11 @@ impl Partition {
     /// What the same partitions of two datacenters say to each other.
     fn dispatch_stream(&mut self, from: Address, time: LogicalTime, message: Message) {
         match message {
-            Message::Regain { after } => {
-                self.others.replication.on_regain(&mut self.cx, from.datacenter(), after)
+            Message::TailFetch { after } => {
+                self.others.replication.on_tail_fetch(&mut self.cx, from.datacenter(), after)
             }
             // An answer that comes twice, after a reconnect.
-            Message::Regained { .. } => {}
+            Message::TailFetched { .. } => {}
             Message::BranchFetch { keyspace, state, live } => {
                 self.keyspaces.on_branch_fetch(&mut self.cx, &self.others, from, keyspace, state, &live);
             }
@@ -374,9 +376,9 @@ impl Partition {
             self.others.failover.dead.link_up(datacenter);
             match self.stage {
                 Stage::Joining(_) => return self.peering().introduce(datacenter, true),
-                Stage::Regaining(_) => {
+                Stage::RecoveringTail(_) => {
                     self.peering().introduce(datacenter, true);
-                    return self.cx.ask_to_regain(datacenter);
+                    return self.cx.request_tail(datacenter);
                 }
                 _ => {}
             }
@@ -415,8 +417,8 @@ impl Partition {
                 sender.on_link_down();
             }
             self.peers.identity.on_link_down(datacenter);
-            if let Some((regaining, _)) = self.regaining() {
-                regaining.forget_offer(datacenter);
+            if let Some((tail_recovery, _)) = self.tail_recovery() {
+                tail_recovery.forget_offer(datacenter);
             }
         }
         if datacenter == self.cx.datacenter {
@@ -439,7 +441,7 @@ impl Partition {
             Stage::Closing(_) => return self.on_disk_closing(done),
             Stage::Stopped(_) => return,
             Stage::Joining(_) => return,
-            Stage::Regaining(_) => return self.on_disk_regaining(done),
+            Stage::RecoveringTail(_) => return self.on_disk_recovering_tail(done),
             Stage::Serving => {}
         }
         match done {
@@ -528,12 +530,12 @@ impl Partition {
         if matches!(self.stage, Stage::Joining(_)) {
             return Some(self.peers.identity.next_request_us);
         }
-        if !matches!(self.stage, Stage::Serving | Stage::Regaining(_)) {
+        if !matches!(self.stage, Stage::Serving | Stage::RecoveringTail(_)) {
             return None;
         }
         let waits = self.reads.waits.next_give_up(&self.cx);
         let first = waits.into_iter().fold(self.durability.next_timer_us, u64::min);
-        if matches!(self.stage, Stage::Regaining(_)) {
+        if matches!(self.stage, Stage::RecoveringTail(_)) {
             return Some(first.min(self.peers.identity.next_request_us)); // Others are told nothing yet.
         }
         let acknowledgements = &self.others.replication.acknowledgements;
@@ -548,10 +550,10 @@ impl Partition {
         {
             return self.peering().request_introductions();
         }
-        if let Some((regaining, mut p)) = self.regaining() {
-            regaining.ask_again_what_can_be_had(&mut p);
+        if let Some((tail_recovery, mut p)) = self.tail_recovery() {
+            tail_recovery.ask_again_what_can_be_had(&mut p);
         }
-        if !matches!(self.stage, Stage::Serving | Stage::Regaining(_)) {
+        if !matches!(self.stage, Stage::Serving | Stage::RecoveringTail(_)) {
             return;
         }
         self.executor().give_up_waits();
@@ -561,7 +563,7 @@ impl Partition {
         // A moment that inputs in between do not move: a busy partition needs its syncs most.
         self.durability.next_timer_us = now.monotonic_us + TIMER_INTERVAL_US;
         self.durability.look_for_room(&mut self.cx);
-        if matches!(self.stage, Stage::Regaining(_)) {
+        if matches!(self.stage, Stage::RecoveringTail(_)) {
             return;
         }
         self.durability.sync_in_time(&mut self.cx, &mut self.others);
@@ -606,19 +608,19 @@ impl Partition {
                 let closing = Closing::begin(&mut self.cx, &mut self.durability);
                 self.enter(Stage::Closing(closing));
             }
-            Stage::Serving | Stage::Reading(_) | Stage::Joining(_) | Stage::Regaining(_) => {
+            Stage::Serving | Stage::Reading(_) | Stage::Joining(_) | Stage::RecoveringTail(_) => {
                 self.enter(Stage::Stopped(SHUTTING_DOWN.to_owned()));
             }
             Stage::Closing(_) | Stage::Stopped(_) => {}
         }
     }
 
-    fn on_disk_regaining(&mut self, done: DiskDone) {
-        let Some((regaining, mut p)) = self.regaining() else { return };
-        match regaining.on_disk(&mut p, done) {
-            Regain::GoesOn => self.halt_if_found(),
-            Regain::Done { without, records, open } => self.serve(records, open, Some(without)),
-            Regain::Failed(reason) => self.stop(reason),
+    fn on_disk_recovering_tail(&mut self, done: DiskDone) {
+        let Some((tail_recovery, mut p)) = self.tail_recovery() else { return };
+        match tail_recovery.on_disk(&mut p, done) {
+            TailStep::GoesOn => self.halt_if_found(),
+            TailStep::Done { without, records, open } => self.serve(records, open, Some(without)),
+            TailStep::Failed(reason) => self.stop(reason),
         }
     }
 
@@ -666,7 +668,7 @@ impl Partition {
         let Some(reading) = reading.take() else { return };
         match reading.finish(&mut self.peering(), finish) {
             LogRead::Unadmitted { records, open } => self.begin_to_join(records, open),
-            LogRead::Torn { without, records, open } => self.begin_to_regain(without, records, open),
+            LogRead::Torn { without, records, open } => self.begin_tail_recovery(without, records, open),
             LogRead::Whole { records, open } => self.serve(records, open, None),
         }
     }
@@ -686,7 +688,7 @@ impl Partition {
             Some(Join::AsFirst) => self.serve_as_first(),
             Some(Join::Again(directory, answers)) => {
                 let (without, records, open) = joining.rejoin(&mut p, directory, &answers);
-                self.begin_to_regain(without, records, open);
+                self.begin_tail_recovery(without, records, open);
             }
             None => {}
         }
@@ -704,13 +706,13 @@ impl Partition {
     }
 
     /// The log was read, and may have lost its end.
-    fn begin_to_regain(&mut self, without: u16, records: u64, open: Open) {
+    fn begin_tail_recovery(&mut self, without: u16, records: u64, open: Open) {
         self.cx.trace(Trace::TailLost { partition: self.cx.id });
         let is_old_copy = self.durability.is_marked_short(&self.cx);
-        let regaining = Regaining::new(without, records, open, is_old_copy);
-        self.enter(Stage::Regaining(Box::new(regaining)));
-        if let Some((regaining, mut p)) = self.regaining() {
-            regaining.begin(&mut p);
+        let tail_recovery = TailRecovery::new(without, records, open, is_old_copy);
+        self.enter(Stage::RecoveringTail(Box::new(tail_recovery)));
+        if let Some((tail_recovery, mut p)) = self.tail_recovery() {
+            tail_recovery.begin(&mut p);
         }
         self.take_early();
     }

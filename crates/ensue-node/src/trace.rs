@@ -18,7 +18,7 @@ pub enum Trace {
     /// A partition started without knowing that its log is whole: it asks the other datacenters.
     TailLost { partition: PartitionId },
     /// Own entries that this log had lost came back from another datacenter.
-    TailTakenBack { partition: PartitionId, entries: u64 },
+    TailRecovered { partition: PartitionId, entries: u64 },
     /// A datacenter's stream ended after this position when it lost its tail: the rest of that incarnation is lost.
     DeclaredLost { partition: PartitionId, origin: DatacenterId, after: Position },
     /// The directory is new: the other datacenters are asked whether an earlier one was lost.

@@ -297,7 +297,7 @@ impl Pump {
                      it asks the other datacenters what they have of it"
                 ));
             }
-            Trace::TailTakenBack { partition, entries } => {
+            Trace::TailRecovered { partition, entries } => {
                 log::warning(format_args!("{core}: partition {partition} took back {entries} entries"));
             }
             Trace::DeclaredLost { partition, origin, after } => {

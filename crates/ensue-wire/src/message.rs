@@ -349,11 +349,11 @@ pub enum Message {
 
     // The same partition of two datacenters.
     /// My log may have lost its tail: my own stream ends here. What do you have of it beyond?
-    Regain {
+    TailFetch {
         after: Position,
     },
     /// The end of your stream as it was received here, and the next entries after the position asked about.
-    Regained {
+    TailFetched {
         after: Position,
         received: Position,
         entries: Vec<Bytes>,

@@ -31,7 +31,7 @@ pub(super) enum ReadFor {
     /// A datacenter that lags.
     Stream(DatacenterId),
     /// A datacenter that lost the tail of its own stream, after this position.
-    Regain(DatacenterId, Position),
+    TailFetch(DatacenterId, Position),
     /// A survivor that lacks the end of a dead datacenter's stream: the first lacks what the second wrote.
     PassOn(DatacenterId, DatacenterId),
     /// Comparing an own entry with the time of the one that a datacenter has received.
@@ -268,7 +268,7 @@ impl Journal {
     /// Begins to read what was received of a datacenter's own stream after a position.
     pub(super) fn read_received_after(&mut self, origin: DatacenterId, after: Position) {
         if let Some(reader) = self.received_reader(origin, after) {
-            self.add_reader(ReadFor::Regain(origin, after), reader);
+            self.add_reader(ReadFor::TailFetch(origin, after), reader);
         }
     }
 
@@ -294,7 +294,7 @@ impl Journal {
     fn add_reader(&mut self, purpose: ReadFor, reader: StreamReader) {
         let same = |one: &ReadFor| match (one, purpose) {
             (ReadFor::Stream(a), ReadFor::Stream(b)) => *a == b,
-            (ReadFor::Regain(a, _), ReadFor::Regain(b, _)) => *a == b,
+            (ReadFor::TailFetch(a, _), ReadFor::TailFetch(b, _)) => *a == b,
             (ReadFor::Compare(a, _), ReadFor::Compare(b, _)) => *a == b,
             (ReadFor::PassOn(..), _) => *one == purpose,
             _ => false,

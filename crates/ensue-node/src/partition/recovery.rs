@@ -3,5 +3,5 @@
 pub(in crate::partition) mod closing;
 pub(in crate::partition) mod joining;
 pub(in crate::partition) mod recover;
-pub(in crate::partition) mod regain;
 pub(in crate::partition) mod replay;
+pub(in crate::partition) mod tail_recovery;

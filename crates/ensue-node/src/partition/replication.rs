@@ -37,9 +37,9 @@ pub(crate) enum Waiter {
 
 /// What lost tails have cost since the start, for `INFO`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Losses {
+pub(crate) struct LossCounts {
     /// Own entries that came back from other datacenters.
-    pub taken_back: u64,
+    pub recovered: u64,
     /// Dependencies on operations that were declared lost.
     pub dependencies: u64,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Replication {
     pub(in crate::partition) spoke_us: BTreeMap<DatacenterId, u64>,
     pub(in crate::partition) acknowledgements: Acknowledgements,
     pub(in crate::partition) replica_waits: ReplicaWaits,
-    pub(in crate::partition) losses: Losses,
+    pub(in crate::partition) loss_counts: LossCounts,
 }
 
 impl Replication {
@@ -93,7 +93,7 @@ impl Replication {
             spoke_us: BTreeMap::new(),
             acknowledgements: Default::default(),
             replica_waits: Default::default(),
-            losses: Losses::default(),
+            loss_counts: LossCounts::default(),
         }
     }
 }

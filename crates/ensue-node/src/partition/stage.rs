@@ -3,7 +3,7 @@
 use crate::partition::recovery::closing::Closing;
 use crate::partition::recovery::joining::Joining;
 use crate::partition::recovery::recover::Reading;
-use crate::partition::recovery::regain::Regaining;
+use crate::partition::recovery::tail_recovery::TailRecovery;
 use ensue_wire::PeerStage;
 
 /// What a partition is doing.
@@ -13,7 +13,7 @@ pub enum Stage {
     /// Its directory is new: the other datacenters are asked whether an earlier one was lost.
     Joining(Box<Joining>),
     /// The log may have lost its tail: the other datacenters are asked for it.
-    Regaining(Box<Regaining>),
+    RecoveringTail(Box<TailRecovery>),
     Serving,
     /// It stops in good order.
     Closing(Closing),
@@ -26,7 +26,7 @@ impl Stage {
     pub(in crate::partition) fn as_told(&self) -> PeerStage {
         match self {
             Stage::Joining(_) => PeerStage::Joining,
-            Stage::Regaining(_) => PeerStage::Recovering,
+            Stage::RecoveringTail(_) => PeerStage::Recovering,
             _ => PeerStage::Serving,
         }
     }

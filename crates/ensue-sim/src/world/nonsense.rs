@@ -63,8 +63,8 @@ fn ruined(random: &mut Random, shape: Shape, envelope: &Envelope) -> Message {
             _ => acknowledge.applied.push((nobody, Incarnation(1), Position(1))),
         },
         Message::Heartbeat { end } => *end = nowhere,
-        Message::Regain { after } | Message::PassOn { after, .. } => *after = nowhere,
-        Message::Regained { received, .. } => *received = nowhere,
+        Message::TailFetch { after } | Message::PassOn { after, .. } => *after = nowhere,
+        Message::TailFetched { received, .. } => *received = nowhere,
         Message::PassedOn { origin, .. } => *origin = nobody,
         Message::Dead { datacenter, .. }
         | Message::Ended { datacenter, .. }

@@ -20,8 +20,8 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
             })
         }
         Message::StreamAcknowledge(acknowledge) => write_acknowledge(w, acknowledge),
-        Message::Regain { after } => w.position(*after),
-        Message::Regained { after, received, entries } => {
+        Message::TailFetch { after } => w.position(*after),
+        Message::TailFetched { after, received, entries } => {
             w.position(*after).position(*received).list(limits::ENTRIES, entries, |w, entry| {
                 w.bytes(limits::ENTRY_BYTES, entry);
             })
@@ -61,8 +61,8 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             entries: r.list(limits::ENTRIES, ENTRY_BYTES_MIN, |r| r.bytes(limits::ENTRY_BYTES))?,
         },
         tag::STREAM_ACKNOWLEDGE => Message::StreamAcknowledge(read_acknowledge(r)?),
-        tag::REGAIN => Message::Regain { after: r.position()? },
-        tag::REGAINED => Message::Regained {
+        tag::TAIL_FETCH => Message::TailFetch { after: r.position()? },
+        tag::TAIL_FETCHED => Message::TailFetched {
             after: r.position()?,
             received: r.position()?,
             entries: r.list(limits::ENTRIES, ENTRY_BYTES_MIN, |r| r.bytes(limits::ENTRY_BYTES))?,

@@ -172,9 +172,9 @@ fn stream() -> BoxedStrategy<Message> {
         (incarnation(), position(), vec(string(), 0..8))
             .prop_map(|(incarnation, first, entries)| Message::StreamEntries { incarnation, first, entries }),
         acknowledge.prop_map(Message::StreamAcknowledge),
-        position().prop_map(|after| Message::Regain { after }),
+        position().prop_map(|after| Message::TailFetch { after }),
         (position(), position(), vec(string(), 0..8))
-            .prop_map(|(after, received, entries)| Message::Regained { after, received, entries }),
+            .prop_map(|(after, received, entries)| Message::TailFetched { after, received, entries }),
         (datacenter(), position(), time()).prop_map(|(datacenter, received, time)| Message::Dead {
             datacenter,
             received,

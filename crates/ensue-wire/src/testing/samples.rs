@@ -189,10 +189,14 @@ fn stream() -> Vec<(&'static str, Message)> {
             "stream-entries",
             Message::StreamEntries { incarnation, first: Position(1001), entries: entries.clone() },
         ),
-        ("regain", Message::Regain { after: Position(1000) }),
+        ("tail-fetch", Message::TailFetch { after: Position(1000) }),
         (
-            "regained",
-            Message::Regained { after: Position(1000), received: Position(1009), entries: entries.clone() },
+            "tail-fetched",
+            Message::TailFetched {
+                after: Position(1000),
+                received: Position(1009),
+                entries: entries.clone(),
+            },
         ),
         (
             "dead",

@@ -39,10 +39,10 @@ impl Cx {
     }
 
     /// Asks a datacenter what it has beyond the end of this log.
-    pub(in crate::partition) fn ask_to_regain(&mut self, datacenter: DatacenterId) {
+    pub(in crate::partition) fn request_tail(&mut self, datacenter: DatacenterId) {
         let to = Address::Partition { datacenter, partition: self.id };
         let after = self.position;
-        self.send(to, Message::Regain { after });
+        self.send(to, Message::TailFetch { after });
     }
 
     pub(crate) fn vote_again(&mut self, transaction: OperationId) {

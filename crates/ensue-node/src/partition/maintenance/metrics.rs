@@ -53,8 +53,8 @@ impl Metrics<'_> {
         add("disk_full", u64::from(self.cx.is_out_of_room()));
         add("catching_up", u64::from(self.others.is_catching_up()));
         add("lost_tails", self.others.replication.applied.sets().map(|(_, set)| set.lost.len() as u64).sum());
-        add("taken_back_entries", self.others.replication.losses.taken_back);
-        add("lost_dependencies", self.others.replication.losses.dependencies);
+        add("taken_back_entries", self.others.replication.loss_counts.recovered);
+        add("lost_dependencies", self.others.replication.loss_counts.dependencies);
         add("peer_refusals", self.peers.identity.refusals);
         for datacenter in self.others.failover.dead.datacenters() {
             let name = &self.cx.config.topology.datacenters[usize::from(datacenter.0)].name;

@@ -84,7 +84,7 @@ impl Others {
         let is_told = matches!(
             envelope.message,
             Message::StreamResume { .. }
-                | Message::Regain { .. }
+                | Message::TailFetch { .. }
                 | Message::StreamEntries { .. }
                 | Message::Introduce(_)
         );

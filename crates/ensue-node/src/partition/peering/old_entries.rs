@@ -27,8 +27,8 @@ impl Peering<'_> {
                         let end = self.transactions.stream_end(self.cx);
                         self.others.replication.on_entries_read(self.cx, datacenter, entries, end)
                     }
-                    ReadFor::Regain(datacenter, after) => {
-                        self.others.replication.give_back(self.cx, datacenter, after, entries)
+                    ReadFor::TailFetch(datacenter, after) => {
+                        self.others.replication.send_tail(self.cx, datacenter, after, entries)
                     }
                     ReadFor::PassOn(to, origin) => self.cx.pass_on(to, origin, entries),
                     ReadFor::Compare(datacenter, last) => self.compare_with(datacenter, last, &entries),
@@ -48,7 +48,7 @@ impl Peering<'_> {
     fn refuse_what_is_gone(&mut self, purpose: ReadFor, wanted: Position, first: Position) {
         let (datacenter, whose) = match purpose {
             ReadFor::Stream(datacenter) => (datacenter, "this datacenter's"),
-            ReadFor::Regain(datacenter, _) => (datacenter, "its own"),
+            ReadFor::TailFetch(datacenter, _) => (datacenter, "its own"),
             ReadFor::PassOn(datacenter, _) => (datacenter, "a dead datacenter's"),
             // What it has received was acknowledged, and trimmed for that: there is nothing to compare with.
             ReadFor::Compare(..) => return,

@@ -91,7 +91,7 @@ pub(in crate::partition) fn is_of_session(envelope: &Envelope) -> bool {
 fn entry_bytes_of(message: &Message) -> usize {
     let (Message::StreamEntries { entries, .. }
     | Message::PassedOn { entries, .. }
-    | Message::Regained { entries, .. }) = message
+    | Message::TailFetched { entries, .. }) = message
     else {
         return 0;
     };

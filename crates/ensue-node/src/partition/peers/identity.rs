@@ -138,7 +138,7 @@ impl Identity {
         }
         match message {
             Message::Introduce(_) => true,
-            Message::Regain { .. } => !self.refused.contains_key(&datacenter),
+            Message::TailFetch { .. } => !self.refused.contains_key(&datacenter),
             _ => !self.refused.contains_key(&datacenter) && !self.absent.contains_key(&datacenter),
         }
     }

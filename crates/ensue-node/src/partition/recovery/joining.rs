@@ -5,8 +5,8 @@
 //! - Nobody knows an earlier directory: it is the datacenter's first, and is served.
 //! - Some know an earlier one: that directory was lost, or is not where this process looks for it. If every other
 //!   datacenter serves, still has its whole log, and has applied all that it received of the lost one, everything can
-//!   be sent again: the partition takes over the earlier identity, takes its own stream back (`regain`), receives the
-//!   others' from their beginnings (`catch_up`), and serves when all of that is applied.
+//!   be sent again: the partition takes over the earlier identity, takes its own stream back (`tail_recovery`),
+//!   receives the others' from their beginnings (`catch_up`), and serves when all of that is applied.
 //! - Otherwise nothing can be served that would be causally complete: sessions are told `REJOIN` and what to do, and
 //!   the others are asked again every second, for an operator may put that right.
 //!

@@ -205,7 +205,7 @@ impl Replication {
     /// Nothing is waited for that was declared lost (trap 15); it is counted.
     fn count_lost(&mut self, cx: &mut Cx, dependency: &Dependency) {
         if self.applied.is_lost(dependency) {
-            self.losses.dependencies += 1;
+            self.loss_counts.dependencies += 1;
             cx.trace(Trace::DependsOnLost { partition: cx.id, operation: dependency.operation });
         }
     }

@@ -39,7 +39,7 @@ impl Replication {
                         sender.reading = false;
                     }
                 }
-                ReadFor::Regain(datacenter, after) => self.give_back(cx, datacenter, after, Vec::new()),
+                ReadFor::TailFetch(datacenter, after) => self.send_tail(cx, datacenter, after, Vec::new()),
                 ReadFor::PassOn(to, origin) => cx.pass_on(to, origin, Vec::new()),
                 ReadFor::Compare(..) => {}
             }
@@ -47,17 +47,17 @@ impl Replication {
     }
 
     /// Another datacenter lost the tail of its stream. It is told how far it was received here, and given what follows.
-    pub(in crate::partition) fn on_regain(&mut self, cx: &mut Cx, origin: DatacenterId, after: Position) {
+    pub(in crate::partition) fn on_tail_fetch(&mut self, cx: &mut Cx, origin: DatacenterId, after: Position) {
         let Some(receiver) = self.receivers.get(&origin) else { return };
         if receiver.received() <= after {
-            return self.give_back(cx, origin, after, Vec::new());
+            return self.send_tail(cx, origin, after, Vec::new());
         }
         cx.journal.read_received_after(origin, after);
         self.read_old_entries(cx);
     }
 
     /// Answers with the entries read, as many as fit into one message.
-    pub(in crate::partition) fn give_back(
+    pub(in crate::partition) fn send_tail(
         &mut self,
         cx: &mut Cx,
         origin: DatacenterId,
@@ -68,6 +68,6 @@ impl Replication {
         let most = cx.config.tuning.stream_batch_entries;
         let entries = read.into_iter().map(|(_, entry)| entry).take(most).collect();
         let to = Address::Partition { datacenter: origin, partition: cx.id };
-        cx.send(to, Message::Regained { after, received, entries });
+        cx.send(to, Message::TailFetched { after, received, entries });
     }
 }

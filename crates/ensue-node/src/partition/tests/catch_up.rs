@@ -45,7 +45,7 @@ pub(super) fn started(files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
 fn after_power_loss(before: World) -> World {
     let mut world = started(before.files, before.partition.cx.config.boot + 1);
     let after = Position::before(Incarnation(1));
-    world.message(ELSEWHERE, Message::Regained { after, received: after, entries: Vec::new() });
+    world.message(ELSEWHERE, Message::TailFetched { after, received: after, entries: Vec::new() });
     assert!(world.partition.others.is_catching_up());
     world
 }
@@ -285,7 +285,7 @@ fn a_token_in_times_waits_for_a_partition_that_takes_back_its_tail() {
     let is_answer = |message: &Message| matches!(message, Message::DependenciesMet { check: 7, .. });
     assert!(!sent(&mut world).iter().any(is_answer));
     let after = Position::before(Incarnation(1));
-    world.message(ELSEWHERE, Message::Regained { after, received: after, entries: Vec::new() });
+    world.message(ELSEWHERE, Message::TailFetched { after, received: after, entries: Vec::new() });
     assert!(sent(&mut world).iter().any(is_answer));
 }
 

@@ -155,7 +155,7 @@ fn an_empty_directory_is_not_served_while_what_was_lost_cannot_be_had_again() {
         assert!(words.contains("REJOIN") && words.contains(word), "{words}");
         // What the other says next may be better: the lost stream is requested from its beginning.
         introduce(&mut world, lost.clone());
-        assert!(sent(&mut world).iter().any(|m| matches!(m, Message::Regain { after: Position(0) })));
+        assert!(sent(&mut world).iter().any(|m| matches!(m, Message::TailFetch { after: Position(0) })));
     }
 }
 
@@ -217,7 +217,7 @@ fn an_old_copy_of_a_directory_is_noticed_at_the_first_contact() {
         old.work();
         let again = World::under("eiger", old.files, NOW, u64::MAX).started();
         match writes {
-            0 => assert!(matches!(again.partition.stage, Stage::Regaining(_))),
+            0 => assert!(matches!(again.partition.stage, Stage::RecoveringTail(_))),
             _ => assert!(matches!(again.partition.stage, Stage::Joining(_))),
         }
     }
@@ -347,7 +347,7 @@ fn what_follows_an_old_copy_must_still_be_in_the_logs_of_the_others() {
     introduce(&mut old, knowing(own, 1, last));
     old.work();
     let mut again = World::under("eventual", old.files, NOW, u64::MAX).started();
-    assert!(matches!(again.partition.stage, Stage::Regaining(_)));
+    assert!(matches!(again.partition.stage, Stage::RecoveringTail(_)));
     introduce(&mut again, Introduction { is_whole: false, ..knowing(own, 1, last) });
     again.now.monotonic_us += 2_000_000;
     again.partition.on_timer(again.now);
@@ -355,7 +355,7 @@ fn what_follows_an_old_copy_must_still_be_in_the_logs_of_the_others() {
     let words = answer(&mut again, "GET a");
     assert!(words.contains("REJOIN") && words.contains("cannot be had again from dc2"), "{words}");
     introduce(&mut again, knowing(own, 1, last));
-    let regained = |received| Message::Regained { after: Position(0), received, entries: Vec::new() };
-    again.message(ELSEWHERE, regained(Position(0)));
+    let fetched = |received| Message::TailFetched { after: Position(0), received, entries: Vec::new() };
+    again.message(ELSEWHERE, fetched(Position(0)));
     assert!(matches!(again.partition.stage, Stage::Serving), "{:?}", again.partition.stage);
 }

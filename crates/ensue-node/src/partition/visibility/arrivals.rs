@@ -62,7 +62,7 @@ impl Visibility<'_> {
     pub(crate) fn lose(&mut self, origin: DatacenterId, after: Position, through: Position) {
         self.cx.trace(Trace::DeclaredLost { partition: self.cx.id, origin, after });
         let woken = self.others.replication.applied.lose(origin, after, through);
-        self.others.replication.losses.dependencies += woken.len() as u64;
+        self.others.replication.loss_counts.dependencies += woken.len() as u64;
         self.wake(woken);
         self.transactions
             .abandon_lost(self.cx, origin, (after, through), |transaction| Message::Abandon { transaction });

@@ -34,7 +34,7 @@ const FORGOTTEN_INCARNATIONS_MAX: u16 = 16;
 
 /// The others are being asked.
 #[derive(Clone, Debug)]
-pub struct Regaining {
+pub struct TailRecovery {
     /// Datacenters that the operator gave up, one bit each.
     without: u16,
     /// How far each datacenter has received the own stream.
@@ -61,7 +61,7 @@ struct Offer {
     has_applied: bool,
 }
 
-impl Regaining {
+impl TailRecovery {
     /// The datacenters that have trimmed what is lacking here, or wait for what may be lost for good.
     fn who_cannot_send(&self, cx: &Cx, dead: &Dead) -> Vec<DatacenterId> {
         if !Rule::RecoverOnlyWhatCanBeHad.holds() {
@@ -79,7 +79,7 @@ impl Regaining {
 }
 
 /// How it goes on when the disk has answered.
-pub(in crate::partition) enum Regain {
+pub(in crate::partition) enum TailStep {
     GoesOn,
     /// All is back and synced.
     Done {
@@ -90,10 +90,15 @@ pub(in crate::partition) enum Regain {
     Failed(String),
 }
 
-impl Regaining {
+impl TailRecovery {
     /// The log was read, and may have lost its end.
-    pub(in crate::partition) fn new(without: u16, records: u64, open: Open, is_old_copy: bool) -> Regaining {
-        Regaining {
+    pub(in crate::partition) fn new(
+        without: u16,
+        records: u64,
+        open: Open,
+        is_old_copy: bool,
+    ) -> TailRecovery {
+        TailRecovery {
             without,
             received: BTreeMap::new(),
             offers: BTreeMap::new(),
@@ -113,7 +118,7 @@ impl Regaining {
         let others: Vec<DatacenterId> = p.others.replication.receivers.keys().copied().collect();
         for datacenter in others {
             p.introduce(datacenter, true);
-            p.cx.ask_to_regain(datacenter);
+            p.cx.request_tail(datacenter);
         }
         self.go_on_when_all_is_back(p);
     }
@@ -123,13 +128,15 @@ impl Regaining {
         // What is given back counts whatever the giver's clock says.
         p.others.take_time(p.cx, &envelope);
         match envelope.message {
-            Message::Regain { after } => {
+            Message::TailFetch { after } => {
                 // What waits here of its lost life is not in the answer, and so may be declared lost.
                 let is_entries = |message: &Message| matches!(message, Message::StreamEntries { .. });
                 p.peers.early.retain(|early| early.from != envelope.from || !is_entries(&early.message));
-                p.others.replication.on_regain(p.cx, from, after);
+                p.others.replication.on_tail_fetch(p.cx, from, after);
             }
-            Message::Regained { received, entries, .. } => self.on_regained(p, from, received, entries),
+            Message::TailFetched { received, entries, .. } => {
+                self.on_tail_fetched(p, from, received, entries)
+            }
             Message::Introduce(introduction) => {
                 let envelope = Envelope { message: Message::Introduce(introduction.clone()), ..envelope };
                 self.on_introduce(p, envelope, &introduction);
@@ -179,7 +186,7 @@ impl Regaining {
         self.offers.remove(&datacenter);
     }
 
-    fn on_regained(
+    fn on_tail_fetched(
         &mut self,
         p: &mut Peering<'_>,
         from: DatacenterId,
@@ -198,7 +205,7 @@ impl Regaining {
         // Whatever is said from here on rests on what came back.
         p.durability.write_log(p.cx);
         if received > p.cx.position {
-            p.cx.ask_to_regain(from);
+            p.cx.request_tail(from);
         }
         self.go_on_when_all_is_back(p);
     }
@@ -254,7 +261,7 @@ impl Regaining {
         }
         p.keyspaces.merge_own(p.cx, p.others, entry);
         p.others.replication.own_entry_applied(p.cx);
-        p.others.replication.losses.taken_back += 1;
+        p.others.replication.loss_counts.recovered += 1;
         self.taken += 1;
         true
     }
@@ -304,14 +311,14 @@ impl Regaining {
         self.refusal = None;
         let taken = self.taken;
         if taken > 0 {
-            p.cx.trace(Trace::TailTakenBack { partition: p.cx.id, entries: taken });
+            p.cx.trace(Trace::TailRecovered { partition: p.cx.id, entries: taken });
         }
         p.visibility().end_incarnation();
         p.durability.write_what_came_back(p.cx);
     }
 
     /// The disk answered.
-    pub(in crate::partition) fn on_disk(&mut self, p: &mut Peering<'_>, done: DiskDone) -> Regain {
+    pub(in crate::partition) fn on_disk(&mut self, p: &mut Peering<'_>, done: DiskDone) -> TailStep {
         match &done {
             DiskDone::Failed { file: Some(file), full: true, .. } => p.durability.on_no_room(p.cx, *file),
             DiskDone::Appended { file: FileName::Reserve } => p.durability.on_reserve_made(p.cx),
@@ -325,7 +332,7 @@ impl Regaining {
             }
             DiskDone::Failed { op, file, reason, .. } => {
                 let file = file.map(|file| file.to_string()).unwrap_or_default();
-                return Regain::Failed(format!("{op} of {file} failed: {reason}"));
+                return TailStep::Failed(format!("{op} of {file} failed: {reason}"));
             }
             DiskDone::Appended { file: file @ FileName::Segment(_) } => {
                 p.cx.journal.open().on_appended(*file);
@@ -343,7 +350,7 @@ impl Regaining {
                     Some(op) => p.cx.disk_ops.push_back(op),
                     None if log.synced() == log.end() && self.logged => {
                         let open = std::mem::take(&mut self.open);
-                        return Regain::Done { without: self.without, records: self.records, open };
+                        return TailStep::Done { without: self.without, records: self.records, open };
                     }
                     None => {}
                 }
@@ -351,7 +358,7 @@ impl Regaining {
             DiskDone::Read { .. } => p.on_old_entries(done),
             _ => {}
         }
-        Regain::GoesOn
+        TailStep::GoesOn
     }
 
     /// A session meets a partition that has lost its tail.

@@ -24,13 +24,13 @@ fn a_question_that_is_asked_anew_is_answered_once() {
     let mut world = world();
     for after in [0, 1].map(Position) {
         let time = LogicalTime::from_ms(world.now.wall_ms);
-        let message = Message::Regain { after };
+        let message = Message::TailFetch { after };
         world.partition.on_message(world.now, Envelope { from: ELSEWHERE, to: HERE, time, message });
     }
     world.work();
     let sent = std::iter::from_fn(|| world.partition.cx.outbox.next());
     let answers = sent.filter_map(|envelope| match envelope.message {
-        Message::Regained { after, received, entries } => Some((after, received, entries.len())),
+        Message::TailFetched { after, received, entries } => Some((after, received, entries.len())),
         _ => None,
     });
     assert_eq!(answers.collect::<Vec<_>>(), [(Position(1), Position(3), 2)]);
