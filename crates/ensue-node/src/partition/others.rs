@@ -107,7 +107,7 @@ impl Others {
     pub(crate) fn facts_of(&self, cx: &Cx, keyspace: KeyspaceId, sources: Vec<Source>) -> Causes {
         let mut facts = Causes::Nothing;
         self.observe_into(cx, keyspace, &mut facts, &sources);
-        self.failover.discarded.past_the_losses(cx, keyspace, &mut facts);
+        self.failover.discarded.strip_lost(cx, keyspace, &mut facts);
         facts
     }
 

@@ -127,7 +127,7 @@ impl Executor<'_> {
                     execution.replies.push(reply);
                     // What it has seen is left of a dead datacenter: the next command must not take it for what was
                     // lost.
-                    self.others.failover.discarded.past_the_losses(
+                    self.others.failover.discarded.strip_lost(
                         self.cx,
                         execution.keyspace,
                         &mut execution.context.facts,
@@ -168,7 +168,7 @@ impl Executor<'_> {
             Ok(request) => request,
             Err(error) => return Step::Done(error.reply()),
         };
-        if let Err(reply) = self.others.failover.discarded.part_from_losses(
+        if let Err(reply) = self.others.failover.discarded.reset_if_lost(
             self.cx,
             execution.keyspace,
             &mut execution.context.facts,
@@ -230,7 +230,7 @@ impl Executor<'_> {
         if self.others.failover.discarded.losses.is_empty() {
             return Some(execution);
         }
-        match self.others.failover.discarded.part_from_losses(
+        match self.others.failover.discarded.reset_if_lost(
             self.cx,
             execution.keyspace,
             &mut execution.context.facts,

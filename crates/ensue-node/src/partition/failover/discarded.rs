@@ -186,7 +186,7 @@ impl Discarded {
     }
 
     /// A session that may have seen what was discarded is told, and is a new one.
-    pub(in crate::partition) fn part_from_losses(
+    pub(in crate::partition) fn reset_if_lost(
         &self,
         cx: &Cx,
         keyspace: KeyspaceId,
@@ -200,14 +200,14 @@ impl Discarded {
     }
 
     /// What leaves this partition as a past is whole again.
-    pub(in crate::partition) fn past_the_losses(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Causes) {
+    pub(in crate::partition) fn strip_lost(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Causes) {
         for loss in &self.losses {
             cx.protocol(keyspace).strip_lost(facts, loss);
         }
     }
 
     /// Whether a cut was drawn by a partition that did not know of a loss yet; then it is told.
-    pub(in crate::partition) fn tell_of_losses(
+    pub(in crate::partition) fn report_unknown_loss(
         &mut self,
         cx: &mut Cx,
         keyspace: KeyspaceId,

@@ -100,7 +100,7 @@ impl Keyspaces {
         mut context: Context,
     ) {
         // A past that is as if it had never been is shared no more.
-        drop(others.failover.discarded.part_from_losses(cx, name.keyspace, &mut context.facts));
+        drop(others.failover.discarded.reset_if_lost(cx, name.keyspace, &mut context.facts));
         let protocol = cx.protocols[usize::from(name.keyspace.0)].as_ref();
         let shared = self.contexts.of(&name, cx.now.monotonic_us);
         shared.time = shared.time.max(context.time);

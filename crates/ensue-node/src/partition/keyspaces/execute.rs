@@ -209,7 +209,7 @@ impl Keyspaces {
         let (replies, changes, observed) = self.evaluate_all(cx, keyspace, write, commands, choice);
         self.log_write(cx, others, &mut execution.context, keyspace, stamp, (changes, observed));
         let replies = places.into_iter().zip(replies).collect();
-        others.failover.discarded.past_the_losses(cx, keyspace, &mut execution.context.facts);
+        others.failover.discarded.strip_lost(cx, keyspace, &mut execution.context.facts);
         let context = std::mem::take(&mut execution.context);
         cx.send(execution.from, Message::Transacted { request: execution.request, context, replies });
     }
@@ -234,7 +234,7 @@ impl Keyspaces {
         let observed = cx.observed(sources);
         let carried = others.to_carry(cx, keyspace, [observed.clone(), continued].concat());
         let mut dependencies = others.dependencies(cx, keyspace, &mut context.facts, &carried);
-        others.failover.discarded.past_the_losses(cx, keyspace, &mut dependencies);
+        others.failover.discarded.strip_lost(cx, keyspace, &mut dependencies);
         self.carry(keyspace, &effects, stamp, &dependencies);
         let change = Change::Effects { keyspace, transaction: None, effects };
         others.replication.log_own(cx, stamp, dependencies, change, previous);

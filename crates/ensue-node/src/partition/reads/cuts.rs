@@ -123,7 +123,7 @@ impl CutRead {
                 });
             }
         }
-        discarded.past_the_losses(cx, keyspace, &mut context.facts);
+        discarded.strip_lost(cx, keyspace, &mut context.facts);
         context.time = context.time.max(cx.clock.latest());
         let outcome = CutOutcome::Read { context, replies: Room::fit_all(replies) };
         cx.send(from, Message::CutRead { request, outcome });
@@ -141,7 +141,7 @@ impl Reads {
         parts: Vec<Part>,
     ) {
         cx.observe(context.time);
-        if let Err(reply) = others.failover.discarded.part_from_losses(cx, keyspace, &mut context.facts) {
+        if let Err(reply) = others.failover.discarded.reset_if_lost(cx, keyspace, &mut context.facts) {
             let outcome = CutOutcome::GaveUp { context, reply };
             return cx.send(from, Message::CutRead { request, outcome });
         }
@@ -200,7 +200,7 @@ impl Reads {
             return cx.send(read.from, Message::CutRead { request: read.request, outcome });
         }
         if let Err(reply) =
-            others.failover.discarded.part_from_losses(cx, read.keyspace, &mut read.context.facts)
+            others.failover.discarded.reset_if_lost(cx, read.keyspace, &mut read.context.facts)
         {
             let outcome = CutOutcome::GaveUp { context: read.context, reply };
             return cx.send(read.from, Message::CutRead { request: read.request, outcome });

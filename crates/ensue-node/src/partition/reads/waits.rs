@@ -167,7 +167,7 @@ impl Reads {
         }
         let Slice { from, read, keyspace, cut, commands } = slice;
         let gone = !cut.covers(&others.stable_time.times.floor) && Rule::ForgottenMeansAgain.holds();
-        let lost = others.failover.discarded.tell_of_losses(cx, keyspace, &cut, from);
+        let lost = others.failover.discarded.report_unknown_loss(cx, keyspace, &cut, from);
         if gone {
             // Whoever draws a cut below the floor has restarted, and forgotten what was stable.
             let (received, floor) =
