@@ -49,7 +49,7 @@ use keyspaces::{Keyspaces, snapshot::SecondRead};
 use maintenance::{Maintenance, metrics::Metrics};
 use others::Others;
 use peering::Peering;
-use peers::early::is_about_dependencies;
+use peers::buffered::is_about_dependencies;
 use peers::{Halt, Peers};
 use persistence::{Persistence, TIMER_INTERVAL_US};
 use reads::Reads;
@@ -428,7 +428,7 @@ impl Partition {
             });
             let sessions = Address::Core { datacenter, core };
             self.reads.forget_waits_of(&mut self.others, sessions);
-            self.peers.early.retain(|early| early.from != sessions);
+            self.peers.buffered.retain(|buffered| buffered.from != sessions);
             self.reads.cuts.fail_cuts(&mut self.cx, owns);
         }
     }
@@ -597,7 +597,7 @@ impl Partition {
         self.cx.trace(Trace::PartitionStopped { partition: self.cx.id, reason: reason.clone() });
         self.enter(Stage::Stopped(reason));
         held.into_iter().for_each(|envelope| self.cx.disavow(envelope));
-        self.take_early();
+        self.deliver_buffered();
     }
 
     /// Everything is synced and the superblock says so.
@@ -678,7 +678,7 @@ impl Partition {
         self.cx.trace(Trace::Joining { partition: self.cx.id });
         self.enter(Stage::Joining(Box::new(Joining::new(records, open))));
         self.peering().request_introductions();
-        self.take_early();
+        self.deliver_buffered();
         self.join_when_all_have_answered();
     }
 
@@ -714,7 +714,7 @@ impl Partition {
         if let Some((tail_recovery, mut p)) = self.tail_recovery() {
             tail_recovery.begin(&mut p);
         }
-        self.take_early();
+        self.deliver_buffered();
     }
 
     /// The log holds all that can be had: takes up what is open, and serves; after a loss, when it has caught up.
@@ -742,13 +742,13 @@ impl Partition {
             self.peering().greet(datacenter);
         }
         self.executor().settle();
-        self.take_early();
+        self.deliver_buffered();
         self.finish_catching_up();
     }
 
     /// Begins to serve, or to refuse: what came early is taken now.
-    fn take_early(&mut self) {
-        for envelope in std::mem::take(&mut self.peers.early).waiting {
+    fn deliver_buffered(&mut self) {
+        for envelope in std::mem::take(&mut self.peers.buffered).waiting {
             self.on_message(self.cx.now, envelope);
         }
     }

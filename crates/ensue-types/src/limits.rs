@@ -40,7 +40,7 @@ pub const CELLS_PER_TURN: usize = 4_096;
 pub const MULTI_COMMANDS_MAX: usize = 65_536;
 /// Bytes of what sessions ask about pasts that they take over, waiting for one partition that reads its log; the last
 /// may be longer.
-pub const EARLY_BYTES_MAX: usize = 16 << 20;
+pub const BUFFERED_BYTES_MAX: usize = 16 << 20;
 /// The longest that a client may have `CAUSAL MERGE` and `CAUSAL WAIT` wait.
 pub const CAUSAL_TIMEOUT_MS_MAX: u64 = 3_600_000;
 /// An entry that waits for longer than this for what it depends on is told of, with whose writes it waits for: while

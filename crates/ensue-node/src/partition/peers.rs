@@ -1,12 +1,12 @@
 //! The same partition in the other datacenters: who it is, and what of its words is not taken.
 
-pub(in crate::partition) mod early;
+pub(in crate::partition) mod buffered;
 pub(in crate::partition) mod identity;
 pub(in crate::partition) mod lost_directory;
 
 use crate::partition::cx::Cx;
 use crate::partition::others::Others;
-use early::Early;
+use buffered::Buffered;
 use ensue_types::{DatacenterId, Position};
 use identity::Identity;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(crate) struct Peers {
     /// Which directories this partition and its peers run on, and which peers are refused.
     pub(in crate::partition) identity: Identity,
     /// Messages that came before the log was read.
-    pub(in crate::partition) early: Early,
+    pub(in crate::partition) buffered: Buffered,
     /// Why the partition cannot go on, found in what peers said: the conductor ends it when the step is done.
     pub(in crate::partition) halt: Option<Halt>,
     /// What datacenters said that was refused, by who said it.

@@ -3,6 +3,7 @@
 
 mod ahead;
 mod branches;
+mod buffered;
 mod catch_up;
 mod chains;
 mod checkpoints;
@@ -10,7 +11,6 @@ mod collecting;
 mod conflicts;
 mod contexts;
 mod cuts;
-mod early;
 mod forgetting;
 mod identity;
 mod issued;

@@ -2,7 +2,7 @@
 
 use super::Others;
 use crate::partition::cx::Cx;
-use crate::partition::stable_time::times::Early;
+use crate::partition::stable_time::times::PendingTime;
 use ensue_types::{DatacenterId, LogicalTime, Position, Rule, TimeVector};
 use ensue_wire::{Address, Message};
 
@@ -44,7 +44,7 @@ impl Others {
         time: LogicalTime,
     ) {
         let Some(receiver) = self.replication.receivers.get(&origin) else { return };
-        let early = Early { end, time };
+        let pending = PendingTime { end, time };
         let order = Rule::HeartbeatsFollowEntries.holds();
         let (received, applied) = match order {
             true => (
@@ -62,7 +62,7 @@ impl Others {
             if here >= end {
                 rose |= vector.raise(origin, time);
             } else {
-                waiting.entry(origin).or_default().add(early);
+                waiting.entry(origin).or_default().add(pending);
             }
         }
         self.stable_time.times_rose |= rose;

@@ -73,7 +73,7 @@ impl Joining {
                 if datacenter.0 < 16 {
                     self.without |= 1 << datacenter.0;
                 }
-                p.peers.keep_early(p.cx, envelope);
+                p.peers.buffer(p.cx, envelope);
                 return true;
             }
             _ if matches!(envelope.from, ensue_wire::Address::Core { .. }) => {
@@ -81,7 +81,7 @@ impl Joining {
                 p.cx.refuse(&envelope, &reason);
             }
             // Partitions of this datacenter wait, and those of others send again what they are not answered.
-            _ if from == p.cx.datacenter => p.peers.keep_early(p.cx, envelope),
+            _ if from == p.cx.datacenter => p.peers.buffer(p.cx, envelope),
             _ => {}
         }
         false

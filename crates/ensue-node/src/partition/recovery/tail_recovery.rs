@@ -17,7 +17,7 @@ use crate::partition::failover::is_given_up;
 use crate::partition::journal::Needed;
 use crate::partition::journal::open::Open;
 use crate::partition::peering::Peering;
-use crate::partition::peers::early::is_about_dependencies;
+use crate::partition::peers::buffered::is_about_dependencies;
 use crate::partition::peers::identity::REQUEST_INTERVAL_US;
 use crate::trace::Trace;
 use bytes::Bytes;
@@ -131,7 +131,9 @@ impl TailRecovery {
             Message::TailFetch { after } => {
                 // What waits here of its lost life is not in the answer, and so may be declared lost.
                 let is_entries = |message: &Message| matches!(message, Message::StreamEntries { .. });
-                p.peers.early.retain(|early| early.from != envelope.from || !is_entries(&early.message));
+                p.peers
+                    .buffered
+                    .retain(|buffered| buffered.from != envelope.from || !is_entries(&buffered.message));
                 p.others.replication.on_tail_fetch(p.cx, from, after);
             }
             Message::TailFetched { received, entries, .. } => {
@@ -144,7 +146,7 @@ impl TailRecovery {
             Message::Dead { datacenter, .. } => {
                 // It need not be asked; the rest is taken up when this partition has its own stream.
                 self.do_without(p, datacenter);
-                p.peers.keep_early(p.cx, envelope);
+                p.peers.buffer(p.cx, envelope);
             }
             _ if matches!(envelope.from, Address::Core { .. })
                 && !is_about_dependencies(&envelope.message) =>
@@ -152,7 +154,7 @@ impl TailRecovery {
                 self.refuse_for_now(p, &envelope);
             }
             // Partitions wait.
-            _ => p.peers.keep_early(p.cx, envelope),
+            _ => p.peers.buffer(p.cx, envelope),
         }
     }
 
@@ -165,7 +167,7 @@ impl TailRecovery {
         }
         let has_applied = introduction.applied >= introduction.received;
         self.offers.insert(from, Offer { is_whole: introduction.is_whole, has_applied });
-        p.peers.keep_early(p.cx, envelope);
+        p.peers.buffer(p.cx, envelope);
         self.go_on_when_all_is_back(p);
     }
 

@@ -25,7 +25,7 @@ pub(in crate::partition) const GATHERER: PartitionId = PartitionId(0);
 
 /// A heartbeat that came before something that went before it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::partition) struct Early {
+pub(in crate::partition) struct PendingTime {
     pub(in crate::partition) end: Position,
     pub(in crate::partition) time: LogicalTime,
 }
@@ -33,24 +33,24 @@ pub(in crate::partition) struct Early {
 /// One datacenter's heartbeats that do not count yet: the first, and the latest.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::partition) struct Waiting {
-    first: Option<Early>,
-    latest: Option<Early>,
+    first: Option<PendingTime>,
+    latest: Option<PendingTime>,
 }
 
 impl Waiting {
-    pub(in crate::partition) fn add(&mut self, early: Early) {
+    pub(in crate::partition) fn add(&mut self, pending: PendingTime) {
         if self.first.is_none() {
-            self.first = Some(early);
+            self.first = Some(pending);
         } else {
-            self.latest = Some(early);
+            self.latest = Some(pending);
         }
     }
 
     /// The time of the latest heartbeat that counts when everything up to here is there.
     pub(in crate::partition) fn reached(&mut self, position: Position) -> Option<LogicalTime> {
         let mut time = None;
-        while self.first.is_some_and(|early| early.end <= position) {
-            time = self.first.map(|early| early.time);
+        while self.first.is_some_and(|pending| pending.end <= position) {
+            time = self.first.map(|pending| pending.time);
             self.first = self.latest.take();
         }
         time

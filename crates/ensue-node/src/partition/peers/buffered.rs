@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 /// Messages in the order in which they came.
 #[derive(Clone, Debug, Default)]
-pub(in crate::partition) struct Early {
+pub(in crate::partition) struct Buffered {
     pub(in crate::partition) waiting: VecDeque<Envelope>,
     /// What those of sessions take.
     session_bytes: usize,
@@ -24,11 +24,11 @@ pub(in crate::partition) struct Early {
     entry_bytes: usize,
 }
 
-impl Early {
+impl Buffered {
     /// Keeps a message; gives it back if what sessions asked takes too much already.
     pub(crate) fn keep(&mut self, envelope: Envelope) -> Option<Envelope> {
         if is_of_session(&envelope) {
-            if self.session_bytes >= limits::EARLY_BYTES_MAX {
+            if self.session_bytes >= limits::BUFFERED_BYTES_MAX {
                 return Some(envelope);
             }
             self.session_bytes += bytes_of(&envelope.message);
@@ -46,7 +46,7 @@ impl Early {
                 };
                 self.waiting.retain(|waiting| !is_older(waiting));
             }
-            bytes if self.entry_bytes + bytes > limits::EARLY_BYTES_MAX => return,
+            bytes if self.entry_bytes + bytes > limits::BUFFERED_BYTES_MAX => return,
             bytes => self.entry_bytes += bytes,
         }
         self.waiting.push_back(envelope);
@@ -69,15 +69,15 @@ impl Peers {
         if is_read || is_asked {
             return cx.refuse_loading(&envelope);
         }
-        self.keep_early(cx, envelope);
+        self.buffer(cx, envelope);
     }
 
     /// It cannot be taken yet.
-    pub(in crate::partition) fn keep_early(&mut self, cx: &mut Cx, envelope: Envelope) {
+    pub(in crate::partition) fn buffer(&mut self, cx: &mut Cx, envelope: Envelope) {
         if envelope.from.datacenter() != cx.datacenter {
-            return self.early.keep_foreign(envelope);
+            return self.buffered.keep_foreign(envelope);
         }
-        if let Some(envelope) = self.early.keep(envelope) {
+        if let Some(envelope) = self.buffered.keep(envelope) {
             cx.refuse_loading(&envelope);
         }
     }
@@ -127,26 +127,26 @@ mod tests {
     use super::*;
     use ensue_types::{DatacenterId, Incarnation, LogicalTime, PartitionId, Position};
 
-    fn keep(early: &mut Early, message: Message) {
+    fn keep(buffered: &mut Buffered, message: Message) {
         let at = |datacenter| Address::Partition {
             datacenter: DatacenterId(datacenter),
             partition: PartitionId(0),
         };
         let envelope = Envelope { from: at(1), to: at(0), time: LogicalTime::ZERO, message };
-        early.keep_foreign(envelope);
+        buffered.keep_foreign(envelope);
     }
 
     #[test]
     fn of_what_a_datacenter_says_of_itself_the_latest_is_kept() {
-        let mut early = Early::default();
+        let mut buffered = Buffered::default();
         for number in 0..1_000 {
-            keep(&mut early, Message::Heartbeat { end: Position(number) });
-            keep(&mut early, Message::AskTime);
+            keep(&mut buffered, Message::Heartbeat { end: Position(number) });
+            keep(&mut buffered, Message::AskTime);
             let (datacenter, time) = (DatacenterId(2 + number as u8 % 2), LogicalTime(number));
-            keep(&mut early, Message::Dead { datacenter, received: Position(number), time });
+            keep(&mut buffered, Message::Dead { datacenter, received: Position(number), time });
         }
         let said: Vec<Message> =
-            std::mem::take(&mut early).waiting.into_iter().map(|envelope| envelope.message).collect();
+            std::mem::take(&mut buffered).waiting.into_iter().map(|envelope| envelope.message).collect();
         let dead = |datacenter, number| Message::Dead {
             datacenter: DatacenterId(datacenter),
             received: Position(number),
@@ -158,14 +158,14 @@ mod tests {
 
     #[test]
     fn entries_that_nobody_asked_for_are_kept_up_to_a_bound() {
-        let mut early = Early::default();
+        let mut buffered = Buffered::default();
         for number in 1..=100 {
             let entries = vec![Bytes::from(vec![0; 1 << 20])];
             let first = Position(number);
-            keep(&mut early, Message::StreamEntries { incarnation: Incarnation(1), first, entries });
+            keep(&mut buffered, Message::StreamEntries { incarnation: Incarnation(1), first, entries });
         }
-        let kept = std::mem::take(&mut early).waiting.len();
-        assert!((10..=limits::EARLY_BYTES_MAX >> 20).contains(&kept), "{kept}");
-        assert_eq!(early.entry_bytes, 0);
+        let kept = std::mem::take(&mut buffered).waiting.len();
+        assert!((10..=limits::BUFFERED_BYTES_MAX >> 20).contains(&kept), "{kept}");
+        assert_eq!(buffered.entry_bytes, 0);
     }
 }

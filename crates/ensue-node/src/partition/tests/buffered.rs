@@ -79,7 +79,7 @@ fn what_would_be_too_much_to_keep_is_not() {
         check(&mut world, number, each);
     }
     let mut world = world.started();
-    let most = (limits::EARLY_BYTES_MAX >> 20) as u64;
+    let most = (limits::BUFFERED_BYTES_MAX >> 20) as u64;
     assert_eq!(met(&mut world), (0..most).collect::<Vec<_>>());
 }
 
