@@ -391,7 +391,7 @@ impl Partition {
             self.others.ask_to_repeat_again(&mut self.cx, owns);
             self.others.failover.dead.say_ended_again(&mut self.cx);
             if Rule::AskAgain.holds() {
-                self.others.replication.intake.ask_dependencies_again(&mut self.cx, owns);
+                self.others.replication.inbound.ask_dependencies_again(&mut self.cx, owns);
                 self.transactions.ask_transactions_again(&mut self.cx, &self.others, owns);
                 self.reads.snapshots.ask_coordinators_again(&mut self.cx, owns);
             }

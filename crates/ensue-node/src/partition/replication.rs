@@ -5,7 +5,7 @@
 
 pub(in crate::partition) mod acknowledgements;
 pub(in crate::partition) mod applied;
-pub(in crate::partition) mod intake;
+pub(in crate::partition) mod inbound;
 pub(in crate::partition) mod old_entries;
 pub(in crate::partition) mod own;
 pub(in crate::partition) mod progress;
@@ -19,7 +19,7 @@ use acknowledgements::Acknowledgements;
 use applied::{Applied, AppliedSet};
 use ensue_types::{DatacenterId, PartitionId, Position};
 use ensue_wire::Address;
-use intake::Intake;
+use inbound::Inbound;
 use progress::Progress;
 use receiver::Receiver;
 use replicas::ReplicaWaits;
@@ -48,7 +48,7 @@ pub(crate) struct LossCounts {
 #[derive(Clone, Debug)]
 pub(crate) struct Replication {
     pub(in crate::partition) applied: Applied<Waiter>,
-    pub(in crate::partition) intake: Intake,
+    pub(in crate::partition) inbound: Inbound,
     pub(in crate::partition) senders: BTreeMap<DatacenterId, Sender>,
     pub(in crate::partition) receivers: BTreeMap<DatacenterId, Receiver>,
     /// Streams that brought something that could not be taken yet.
@@ -84,7 +84,7 @@ impl Replication {
         let others: Vec<DatacenterId> = config.topology.others().collect();
         Replication {
             applied: Applied::new(id),
-            intake: Intake::default(),
+            inbound: Inbound::default(),
             senders: others.iter().map(|&d| (d, Sender::default())).collect(),
             receivers: others.iter().map(|&d| (d, Receiver::default())).collect(),
             paused: BTreeSet::new(),

@@ -27,10 +27,10 @@ impl Metrics<'_> {
         add("memory_bytes", self.keyspaces.memory_bytes());
         add("backlog_bytes", self.cx.journal.backlog_bytes());
         add("log_bytes", self.cx.journal.log_bytes());
-        add("waiting_entries", self.others.replication.intake.len() as u64);
+        add("waiting_entries", self.others.replication.inbound.len() as u64);
         self.others.replication.overdue(self.cx).into_iter().for_each(|(name, entries)| add(&name, entries));
-        add("open_dependency_checks", self.others.replication.intake.open_checks() as u64);
-        add("dependency_waits", self.others.replication.intake.waited());
+        add("open_dependency_checks", self.others.replication.inbound.open_checks() as u64);
+        add("dependency_waits", self.others.replication.inbound.waited());
         add("transactions", self.transactions.len() as u64);
         add("waiting_reads", self.reads.snapshots.waiting_reads() as u64);
         add("reads", self.keyspaces.counts.reads);

@@ -63,7 +63,7 @@ impl Transactions {
         position: Position,
         at: LogicalTime,
     ) {
-        let rows = others.replication.intake.rows(origin, position);
+        let rows = others.replication.inbound.rows(origin, position);
         let work =
             keyspaces.order.insert(Moment::first_of(at), false, rows, Work::ReplicatedPart(origin, position));
         if let Some(part) = self.replicated_parts.get_mut(&transaction) {
@@ -74,7 +74,7 @@ impl Transactions {
 
     pub(crate) fn notify_again(&mut self, cx: &mut Cx, others: &Others, transaction: OperationId) {
         let Some(part) = self.replicated_parts.get(&transaction) else { return };
-        if others.replication.intake.is_gone(part.origin, part.position) {
+        if others.replication.inbound.is_gone(part.origin, part.position) {
             return cx.send_local(coordinator_of(transaction), Message::PartGone { transaction });
         }
         // A notice says that the part has no place in its rows, so that no vote of before is counted after it.
@@ -83,7 +83,7 @@ impl Transactions {
         } else if part.work.is_some() {
             cx.send_local(coordinator_of(transaction), Message::Notify { transaction });
             cx.vote_again(transaction);
-        } else if others.replication.intake.is_ready(part.origin, part.position) {
+        } else if others.replication.inbound.is_ready(part.origin, part.position) {
             cx.send_local(coordinator_of(transaction), Message::Notify { transaction });
         }
     }

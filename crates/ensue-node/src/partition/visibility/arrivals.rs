@@ -7,7 +7,7 @@ use crate::partition::branching::note_of;
 use crate::partition::journal::Needed;
 use crate::partition::replication::Waiter;
 use crate::partition::replication::applied::Woken;
-use crate::partition::replication::intake::{Arrived, Ask, rows_of};
+use crate::partition::replication::inbound::{Arrived, Ask, rows_of};
 use crate::partition::transactions::ReplicatedPart;
 use crate::partition::work::Work;
 use crate::trace::{Trace, TransactionStep};
@@ -32,7 +32,7 @@ impl Visibility<'_> {
             let note = note.clone();
             let since_us = self.cx.now.monotonic_us;
             let arrived = Arrived { incarnation, entry, open: 0, ready: false, gone: false, since_us };
-            self.others.replication.intake.arrived.insert((origin, position), arrived);
+            self.others.replication.inbound.arrived.insert((origin, position), arrived);
             return self.arrive_on_branch(origin, keyspace, position, &note);
         }
         let verdict = self.cx.protocol(entry.keyspace()).visibility(operation, &entry.dependencies);
@@ -48,12 +48,12 @@ impl Visibility<'_> {
         };
         let since_us = self.cx.now.monotonic_us;
         let arrived = Arrived { incarnation, entry, open: 0, ready: false, gone: false, since_us };
-        self.others.replication.intake.arrived.insert((origin, position), arrived);
+        self.others.replication.inbound.arrived.insert((origin, position), arrived);
         let open = self.others.replication.open_checks(self.cx, origin, position, dependencies);
         if open == 0 {
             self.on_all_answered(origin, position);
         } else {
-            self.others.replication.intake.waited += 1;
+            self.others.replication.inbound.waited += 1;
             self.cx.trace(Trace::DependencyWaited { partition: self.cx.id, origin, position });
         }
     }
@@ -70,17 +70,17 @@ impl Visibility<'_> {
     }
 
     pub(crate) fn on_dependencies_met(&mut self, check: u64, gone: &[Dependency]) {
-        if let Some(check) = self.others.replication.intake.checks.remove(&check) {
+        if let Some(check) = self.others.replication.inbound.checks.remove(&check) {
             let (origin, position) = check.entry;
             gone.iter()
-                .for_each(|gone| self.others.replication.intake.learn_gone(origin, position, Some(*gone)));
+                .for_each(|gone| self.others.replication.inbound.learn_gone(origin, position, Some(*gone)));
             self.wake([Woken { waiter: Waiter::Entry(origin, position), gone: None }]);
         }
     }
 
     /// Nothing that an arrived entry depends on is open any more.
     fn on_all_answered(&mut self, origin: DatacenterId, position: Position) {
-        match self.others.replication.intake.is_gone(origin, position) {
+        match self.others.replication.inbound.is_gone(origin, position) {
             true => self.discard_arrived(origin, position),
             false => self.on_entry_ready(origin, position),
         }
@@ -89,21 +89,21 @@ impl Visibility<'_> {
     /// Tells those whose wait is over, one after the other: each may end the wait of others, and a chain of entries
     /// that depend on each other is longer than a stack is deep.
     pub(in crate::partition) fn wake(&mut self, woken: impl IntoIterator<Item = Woken<Waiter>>) {
-        self.others.replication.intake.woken.extend(woken);
-        if std::mem::replace(&mut self.others.replication.intake.is_waking, true) {
+        self.others.replication.inbound.woken.extend(woken);
+        if std::mem::replace(&mut self.others.replication.inbound.is_waking, true) {
             return;
         }
-        while let Some(woken) = self.others.replication.intake.woken.pop_front() {
+        while let Some(woken) = self.others.replication.inbound.woken.pop_front() {
             self.wake_one(woken);
         }
-        self.others.replication.intake.is_waking = false;
+        self.others.replication.inbound.is_waking = false;
     }
 
     fn wake_one(&mut self, woken: Woken<Waiter>) {
         match woken.waiter {
             Waiter::Entry(origin, position) => {
-                self.others.replication.intake.learn_gone(origin, position, woken.gone);
-                let Some(arrived) = self.others.replication.intake.arrived.get_mut(&(origin, position))
+                self.others.replication.inbound.learn_gone(origin, position, woken.gone);
+                let Some(arrived) = self.others.replication.inbound.arrived.get_mut(&(origin, position))
                 else {
                     return;
                 };
@@ -113,12 +113,12 @@ impl Visibility<'_> {
                 }
             }
             Waiter::Ask(from, check) => {
-                let Some(ask) = self.others.replication.intake.asks.get_mut(&(from, check)) else { return };
+                let Some(ask) = self.others.replication.inbound.asks.get_mut(&(from, check)) else { return };
                 ask.open -= 1;
                 ask.gone.extend(woken.gone);
                 if ask.open == 0 {
                     let Ask { gone, .. } =
-                        self.others.replication.intake.asks.remove(&(from, check)).expect("found above");
+                        self.others.replication.inbound.asks.remove(&(from, check)).expect("found above");
                     self.cx.send(from, Message::DependenciesMet { check, gone });
                 }
             }
@@ -127,7 +127,7 @@ impl Visibility<'_> {
 
     /// Everything that an entry depends on is visible here.
     fn on_entry_ready(&mut self, origin: DatacenterId, position: Position) {
-        let Some(arrived) = self.others.replication.intake.arrived.get_mut(&(origin, position)) else {
+        let Some(arrived) = self.others.replication.inbound.arrived.get_mut(&(origin, position)) else {
             return;
         };
         arrived.ready = true;
@@ -171,7 +171,7 @@ impl Visibility<'_> {
 
     /// An entry becomes visible at this time.
     pub(crate) fn apply_entry(&mut self, origin: DatacenterId, position: Position, at: LogicalTime) {
-        let Some(arrived) = self.others.replication.intake.arrived.remove(&(origin, position)) else {
+        let Some(arrived) = self.others.replication.inbound.arrived.remove(&(origin, position)) else {
             return;
         };
         let Arrived { incarnation, entry, .. } = arrived;
@@ -228,7 +228,7 @@ impl Visibility<'_> {
         position: Position,
         at: LogicalTime,
     ) {
-        self.others.replication.intake.arrived.remove(&(origin, position));
+        self.others.replication.inbound.arrived.remove(&(origin, position));
         self.cx.journal.log_applied(origin, incarnation, position, at);
         self.others.replication.acknowledgements.acknowledge_all_soon();
         let woken = self.others.replication.applied.insert(origin, position);

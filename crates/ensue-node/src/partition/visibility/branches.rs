@@ -66,7 +66,8 @@ impl Visibility<'_> {
 
     /// A received entry has its place.
     fn show_on_branch(&mut self, origin: DatacenterId, position: Position) {
-        let Some(time) = self.others.replication.intake.entry(origin, position).map(|entry| entry.stamp.time)
+        let Some(time) =
+            self.others.replication.inbound.entry(origin, position).map(|entry| entry.stamp.time)
         else {
             return;
         };

@@ -27,7 +27,7 @@ use ensue_wire::{Address, Message};
 impl Visibility<'_> {
     /// All dependencies of an arrived entry have been answered, and one of them is gone.
     pub(in crate::partition) fn discard_arrived(&mut self, origin: DatacenterId, position: Position) {
-        let Some(entry) = self.others.replication.intake.entry(origin, position) else { return };
+        let Some(entry) = self.others.replication.inbound.entry(origin, position) else { return };
         let operation = self.cx.name_at(origin, position);
         match &entry.change {
             Change::Effects { transaction: Some(transaction), .. } => {
@@ -44,7 +44,7 @@ impl Visibility<'_> {
 
     /// From here on an arrived entry is as if it had never been, and whoever depends on it is told.
     pub(in crate::partition) fn discard_entry(&mut self, origin: DatacenterId, position: Position) {
-        let Some(entry) = self.others.replication.intake.entry(origin, position).cloned() else { return };
+        let Some(entry) = self.others.replication.inbound.entry(origin, position).cloned() else { return };
         let at = self.cx.tick();
         let bytes = layout::encode_entry(&entry);
         self.cx.journal.log(&Record::Discarded { datacenter: origin, entry: bytes });

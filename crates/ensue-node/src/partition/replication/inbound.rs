@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Received entries that are not applied yet, and the questions about dependencies, both ways.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Intake {
+pub(crate) struct Inbound {
     pub(in crate::partition) arrived: BTreeMap<(DatacenterId, Position), Arrived>,
     /// Checks that this partition has asked others, by number.
     pub(in crate::partition) checks: BTreeMap<u64, Check>,
@@ -58,7 +58,7 @@ pub(in crate::partition) struct Ask {
     pub(in crate::partition) gone: Vec<Dependency>,
 }
 
-impl Intake {
+impl Inbound {
     pub fn entry(&self, origin: DatacenterId, position: Position) -> Option<&Entry> {
         self.arrived.get(&(origin, position)).map(|arrived| &arrived.entry)
     }
@@ -140,7 +140,7 @@ impl Replication {
                 open += 1;
             } else {
                 self.count_lost(cx, &dependency);
-                self.intake.learn_gone(origin, position, self.applied.gone(&dependency));
+                self.inbound.learn_gone(origin, position, self.applied.gone(&dependency));
             }
         }
         for (partition, dependencies) in elsewhere {
@@ -149,11 +149,11 @@ impl Replication {
             }
             let check = cx.number();
             let message = Message::CheckDependencies { check, dependencies: dependencies.clone() };
-            self.intake.checks.insert(check, Check { partition, dependencies, entry: (origin, position) });
+            self.inbound.checks.insert(check, Check { partition, dependencies, entry: (origin, position) });
             cx.send_local(partition, message);
             open += 1;
         }
-        if let Some(arrived) = self.intake.arrived.get_mut(&(origin, position)) {
+        if let Some(arrived) = self.inbound.arrived.get_mut(&(origin, position)) {
             arrived.open = open;
         }
         open
@@ -189,11 +189,11 @@ impl Replication {
             return cx.send(from, Message::DependenciesMet { check, gone });
         }
         let open = dependencies.len();
-        self.intake.asks.insert((from, check), Ask { dependencies, open, gone });
+        self.inbound.asks.insert((from, check), Ask { dependencies, open, gone });
     }
 
     fn forget_ask(&mut self, from: Address, check: u64) {
-        let Some(ask) = self.intake.asks.remove(&(from, check)) else { return };
+        let Some(ask) = self.inbound.asks.remove(&(from, check)) else { return };
         if !Rule::WhatIsAskedAnewIsForgotten.holds() {
             return;
         }
@@ -212,7 +212,7 @@ impl Replication {
 
     /// Those behind a broken link will ask again, or have given up.
     pub(in crate::partition) fn forget_asks(&mut self, is_behind: &dyn Fn(Address) -> bool) {
-        let behind = self.intake.asks.keys().copied().filter(|(from, _)| is_behind(*from));
+        let behind = self.inbound.asks.keys().copied().filter(|(from, _)| is_behind(*from));
         for (from, check) in behind.collect::<Vec<_>>() {
             self.forget_ask(from, check);
         }
@@ -224,7 +224,7 @@ impl Replication {
     }
 }
 
-impl Intake {
+impl Inbound {
     /// A dependency of an arrived entry is gone, or covers what is gone.
     pub(in crate::partition) fn learn_gone(
         &mut self,
@@ -266,7 +266,7 @@ impl Replication {
     /// How many entries have waited for long for writes of which datacenter, by figure.
     pub(in crate::partition) fn overdue(&self, cx: &Cx) -> Vec<(String, u64)> {
         let long_ago_us = cx.now.monotonic_us.saturating_sub(1_000 * limits::OVERDUE_MS);
-        let waiting = self.intake.waiting_since(long_ago_us, &self.applied);
+        let waiting = self.inbound.waiting_since(long_ago_us, &self.applied);
         let named = waiting.into_iter().filter_map(|(awaited, entries)| {
             // What an entry names is its origin's word.
             let awaited = cx.config.topology.datacenters.get(usize::from(awaited.0))?;
