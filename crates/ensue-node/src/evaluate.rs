@@ -339,14 +339,14 @@ impl<'a> Evaluation<'a> {
     /// Makes a row ready for a write: if its deadline has passed, its old columns are deleted in the same step, and
     /// so is a deadline that outlived its columns. Every write command calls this before its first change.
     pub fn begin_write(&mut self, key: &Bytes) -> Result<(), Halt> {
-        let Some((columns, view)) = self.lapsed_columns(key) else { return Ok(()) };
+        let Some((columns, view)) = self.expired_columns(key) else { return Ok(()) };
         self.delete_columns(key, columns, view)
     }
 
     /// Deletes some of the columns of a row whose deadline has passed and that is too large to be deleted at once. The deadline stays, so
     /// nobody sees that some are gone.
-    pub fn clear_some_lapsed(&mut self, key: &Bytes) {
-        let Some((columns, view)) = self.lapsed_columns(key) else { return };
+    pub fn clear_some_expired(&mut self, key: &Bytes) {
+        let Some((columns, view)) = self.expired_columns(key) else { return };
         for column in columns.into_iter().filter(|column| *column != Column::Deadline) {
             if self.check_room(effect_bytes(key, &column, 0)).is_err() {
                 return;
@@ -356,7 +356,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// The live columns of a row whose deadline has passed, and how they are seen.
-    fn lapsed_columns(&self, key: &Bytes) -> Option<(Vec<Column>, View<'a>)> {
+    fn expired_columns(&self, key: &Bytes) -> Option<(Vec<Column>, View<'a>)> {
         let row = self.keyspace.row(key)?;
         let is_over = |view: View<'_>| match row.deadline_at(view) {
             Ok(Some(deadline)) => {

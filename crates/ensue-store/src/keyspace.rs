@@ -37,7 +37,7 @@ pub struct Spent {
 /// A row with a deadline, which has to be deleted by a write when it has passed: a row that one datacenter just dropped
 /// would hide from another one's readers what is written to it afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lapse {
+pub struct Expiry {
     pub key: Bytes,
     /// The deadline, in milliseconds since 1970.
     pub deadline_ms: u64,
@@ -71,7 +71,7 @@ pub struct Keyspace {
     /// Rows that a first round read, with the time until which a second round may come.
     marks: Marks,
     spent: Vec<Spent>,
-    lapses: Vec<Lapse>,
+    expiries: Vec<Expiry>,
     bytes: u64,
     /// Of these, what the values carry.
     dependencies: u64,
@@ -533,14 +533,14 @@ impl Keyspace {
     }
 
     /// Deadlines noted since the last call.
-    pub fn take_lapses(&mut self) -> Vec<Lapse> {
-        std::mem::take(&mut self.lapses)
+    pub fn take_expiries(&mut self) -> Vec<Expiry> {
+        std::mem::take(&mut self.expiries)
     }
 
     /// Whether the row still has this deadline.
-    pub fn lapses(&self, lapse: &Lapse) -> bool {
-        let deadline = self.row(&lapse.key).and_then(|row| row.cell(&Column::Deadline));
-        deadline.is_some_and(|cell| cell.state().newest() == lapse.stamp && cell.state().is_live())
+    pub fn expires(&self, expiry: &Expiry) -> bool {
+        let deadline = self.row(&expiry.key).and_then(|row| row.cell(&Column::Deadline));
+        deadline.is_some_and(|cell| cell.state().newest() == expiry.stamp && cell.state().is_live())
     }
 
     /// Removes a tombstone, unless it has changed since or a second round may ask for it. Answers whether it should be
@@ -615,7 +615,7 @@ impl Keyspace {
             let row = self.row(key);
             let deadline = row.and_then(|row| row.deadline_at(View::Newest).ok()).flatten();
             if let Some(deadline_ms) = deadline {
-                self.lapses.push(Lapse { key: own_key(), deadline_ms, stamp });
+                self.expiries.push(Expiry { key: own_key(), deadline_ms, stamp });
             }
         }
     }

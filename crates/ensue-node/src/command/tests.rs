@@ -17,7 +17,7 @@ use crate::evaluate::{Evaluation, Observed, Writer};
 use bytes::Bytes;
 use ensue_resp::Request;
 use ensue_store::cell::Write;
-use ensue_store::keyspace::{Keyspace, Lapse};
+use ensue_store::keyspace::{Expiry, Keyspace};
 use ensue_store::view::View;
 use ensue_types::{
     DatacenterId, Incarnation, LogicalTime, OperationId, PartitionId, Position, Reply, RowEffect, Source,
@@ -49,7 +49,7 @@ struct Datacenter {
     /// What the latest command looked at.
     observed: Observed,
     /// Deadlines that have been noted and have not passed.
-    lapses: Vec<Lapse>,
+    expiries: Vec<Expiry>,
 }
 
 impl Datacenter {
@@ -62,7 +62,7 @@ impl Datacenter {
             hidden: BTreeSet::new(),
             applied: BTreeSet::new(),
             observed: Observed::default(),
-            lapses: Vec::new(),
+            expiries: Vec::new(),
         }
     }
 

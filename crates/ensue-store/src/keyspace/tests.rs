@@ -337,14 +337,15 @@ fn a_deadline_is_noted_until_it_is_replaced() {
     let mut set = |time: usize, effect: Effect| {
         let change = RowEffect { key: Bytes::from_static(KEY), column: Column::Deadline, effect };
         keyspace.apply(&change, None, &source_of(&draft, time));
-        keyspace.take_lapses()
+        keyspace.take_expiries()
     };
     let first = set(2, put(&5_u64.to_le_bytes()));
     let second = set(3, put(&9_u64.to_le_bytes()));
     let third = set(4, Effect::Delete { seen: Vec::new() });
-    let deadlines = |lapses: &[Lapse]| lapses.iter().map(|lapse| lapse.deadline_ms).collect::<Vec<_>>();
+    let deadlines =
+        |expiries: &[Expiry]| expiries.iter().map(|expiry| expiry.deadline_ms).collect::<Vec<_>>();
     assert_eq!([deadlines(&first), deadlines(&second), deadlines(&third)], [vec![5], vec![9], vec![]]);
-    assert!(!keyspace.lapses(&first[0]) && !keyspace.lapses(&second[0]));
+    assert!(!keyspace.expires(&first[0]) && !keyspace.expires(&second[0]));
 }
 
 /// A late value below what a flush has hidden, which had seen an addition that comes later still, loses as it would have

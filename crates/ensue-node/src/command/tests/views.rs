@@ -5,7 +5,7 @@ use crate::command::fingerprint::Fingerprint;
 use crate::command::tests::convergence;
 use crate::evaluate::{Evaluation, Writer};
 use ensue_resp::Request;
-use ensue_store::keyspace::Lapse;
+use ensue_store::keyspace::Expiry;
 use ensue_store::view::View;
 use ensue_types::{LogicalTime, OperationId};
 use proptest::prelude::*;
@@ -24,15 +24,15 @@ impl Datacenter {
         for spent in self.keyspace.take_spent() {
             self.keyspace.collect(&spent);
         }
-        self.lapses.extend(self.keyspace.take_lapses());
+        self.expiries.extend(self.keyspace.take_expiries());
         let (due, to_come) =
-            std::mem::take(&mut self.lapses).into_iter().partition(|l| l.deadline_ms <= self.clock.ms());
-        self.lapses = to_come;
-        let due: Vec<Lapse> = due;
-        for lapse in due.into_iter().filter(|lapse| self.keyspace.lapses(lapse)).collect::<Vec<_>>() {
+            std::mem::take(&mut self.expiries).into_iter().partition(|l| l.deadline_ms <= self.clock.ms());
+        self.expiries = to_come;
+        let due: Vec<Expiry> = due;
+        for expiry in due.into_iter().filter(|expiry| self.keyspace.expires(expiry)).collect::<Vec<_>>() {
             let mut writer = Writer::new(self.write(), self.id, false);
             Evaluation::writing(&mut self.keyspace, &mut writer, View::Newest)
-                .begin_write(&lapse.key)
+                .begin_write(&expiry.key)
                 .unwrap();
             self.log.push(Logged { write: writer.write, effects: writer.changes.effects });
         }

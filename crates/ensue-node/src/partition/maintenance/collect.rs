@@ -18,25 +18,25 @@ use crate::partition::others::Others;
 use crate::trace::Trace;
 use ensue_protocol::Choice;
 use ensue_store::cell::Write;
-use ensue_store::keyspace::{Collected, Lapse, Spent};
+use ensue_store::keyspace::{Collected, Expiry, Spent};
 use ensue_store::view::View;
 use ensue_types::{Context, DatacenterId, Incarnation, KeyspaceId, LogicalTime, Position, Rule};
 use std::collections::{BTreeMap, VecDeque};
 
 /// How many intervals a datacenter waits for the one that wrote a deadline before it deletes the row itself.
 const PATIENCE: u64 = 30;
-/// Rows deleted in one go: many that lapse together must not hold up commands.
-const LAPSED_AT_ONCE: usize = 1_000;
+/// Rows deleted in one go: many that expire together must not hold up commands.
+const EXPIRED_AT_ONCE: usize = 1_000;
 
 /// The candidates and the round under way.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Collector {
     candidates: Candidates,
     /// Rows with deadlines, by the milliseconds at which it is this datacenter's turn to delete them.
-    deadlines: BTreeMap<u64, Vec<(KeyspaceId, Lapse)>>,
+    deadlines: BTreeMap<u64, Vec<(KeyspaceId, Expiry)>>,
     round: Option<Round>,
     /// Rows whose deadline has passed, and nothing older can arrive.
-    lapsed: VecDeque<(KeyspaceId, Lapse)>,
+    due: VecDeque<(KeyspaceId, Expiry)>,
     /// Rows deleted by this partition because their deadline had passed.
     pub(in crate::partition) expired: u64,
     next_us: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Collector {
 #[derive(Clone, Debug, Default)]
 struct Candidates {
     tombstones: Vec<(KeyspaceId, Spent)>,
-    lapsed: Vec<(KeyspaceId, Lapse)>,
+    due: Vec<(KeyspaceId, Expiry)>,
 }
 
 #[derive(Clone, Debug)]
@@ -66,13 +66,13 @@ impl Maintenance {
             let keyspace = KeyspaceId(number as u8);
             let tombstones = rows.take_spent().into_iter().map(|spent| (keyspace, spent));
             self.collector.candidates.tombstones.extend(tombstones);
-            for lapse in rows.take_lapses() {
-                let wait = match lapse.stamp.datacenter == cx.datacenter {
+            for expiry in rows.take_expiries() {
+                let wait = match expiry.stamp.datacenter == cx.datacenter {
                     true => 0,
                     false => PATIENCE * cx.config.tuning.collect_interval_ms,
                 };
-                let turn = lapse.deadline_ms.saturating_add(wait);
-                self.collector.deadlines.entry(turn).or_default().push((keyspace, lapse));
+                let turn = expiry.deadline_ms.saturating_add(wait);
+                self.collector.deadlines.entry(turn).or_default().push((keyspace, expiry));
             }
         }
         let now_ms = cx.promise().ms();
@@ -80,16 +80,16 @@ impl Maintenance {
             if *entry.key() > now_ms {
                 break;
             }
-            self.collector.candidates.lapsed.extend(entry.remove());
+            self.collector.candidates.due.extend(entry.remove());
         }
     }
 
     fn begin_round(&mut self, others: &Others) {
         let candidates = std::mem::take(&mut self.collector.candidates);
-        let ends = |lapse: &Lapse| lapse.stamp.time.max(LogicalTime::from_ms(lapse.deadline_ms).next());
+        let ends = |expiry: &Expiry| expiry.stamp.time.max(LogicalTime::from_ms(expiry.deadline_ms).next());
         let tombstones = candidates.tombstones.iter().map(|(_, spent)| spent.stamp.time);
-        let lapsed = candidates.lapsed.iter().map(|(_, lapse)| ends(lapse));
-        let latest = tombstones.chain(lapsed).max().unwrap_or_default();
+        let due = candidates.due.iter().map(|(_, expiry)| ends(expiry));
+        let latest = tombstones.chain(due).max().unwrap_or_default();
         let applied =
             others.replication.applied.sets().map(|(d, set)| (d, set.highest().incarnation(), set.highest()));
         let applied = applied.filter(|(_, _, position)| *position > Position(0)).collect();
@@ -97,35 +97,35 @@ impl Maintenance {
     }
 
     /// Writes tombstones over a row whose deadline has passed, as the next command that writes to it would.
-    fn delete_lapsed(
+    fn delete_expired(
         &mut self,
         cx: &mut Cx,
         others: &mut Others,
         keyspaces: &mut Keyspaces,
         keyspace: KeyspaceId,
-        lapse: &Lapse,
+        expiry: &Expiry,
     ) {
         let at = cx.tick();
         let (stamp, operation) = (cx.stamp(at), cx.next_operation());
         let write = Write { stamp, at, operation, dependencies: None };
         let mut writer = cx.writer(keyspace, write, &Choice::Newest);
         let mut desk = Evaluation::writing(keyspaces.keyspace(keyspace), &mut writer, View::Newest);
-        let is_too_large = desk.begin_write(&lapse.key).is_err();
+        let is_too_large = desk.begin_write(&expiry.key).is_err();
         if is_too_large {
-            desk.clear_some_lapsed(&lapse.key);
+            desk.clear_some_expired(&expiry.key);
         }
         let observed = desk.observed;
         keyspaces.log_write(cx, others, &mut Context::default(), keyspace, stamp, (writer.changes, observed));
         match is_too_large {
             // What is left of it comes next.
-            true => self.collector.lapsed.push_back((keyspace, lapse.clone())),
+            true => self.collector.due.push_back((keyspace, expiry.clone())),
             false => self.collector.expired += 1,
         }
     }
 
     /// Looks for what may go, at its interval.
     pub(crate) fn collect(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
-        self.delete_some_lapsed(cx, others, keyspaces);
+        self.delete_some_expired(cx, others, keyspaces);
         if cx.now.monotonic_us < self.collector.next_us {
             return;
         }
@@ -141,8 +141,8 @@ impl Maintenance {
             return;
         }
         keyspaces.collect_branches(others);
-        let Candidates { tombstones, lapsed } = &self.collector.candidates;
-        if self.collector.round.is_none() && !(tombstones.is_empty() && lapsed.is_empty()) {
+        let Candidates { tombstones, due } = &self.collector.candidates;
+        if self.collector.round.is_none() && !(tombstones.is_empty() && due.is_empty()) {
             self.begin_round(others);
         }
         self.advance_round(cx, others, keyspaces);
@@ -210,22 +210,22 @@ impl Maintenance {
         if count > 0 {
             cx.trace(Trace::TombstonesCollected { partition: cx.id, count });
         }
-        self.collector.lapsed.extend(round.candidates.lapsed);
-        self.delete_some_lapsed(cx, others, keyspaces);
+        self.collector.due.extend(round.candidates.due);
+        self.delete_some_expired(cx, others, keyspaces);
     }
 
-    fn delete_some_lapsed(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
-        let count = self.collector.lapsed.len().min(LAPSED_AT_ONCE);
-        for (keyspace, lapse) in self.collector.lapsed.drain(..count).collect::<Vec<_>>() {
-            if !keyspaces.keyspace(keyspace).lapses(&lapse) {
+    fn delete_some_expired(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
+        let count = self.collector.due.len().min(EXPIRED_AT_ONCE);
+        for (keyspace, expiry) in self.collector.due.drain(..count).collect::<Vec<_>>() {
+            if !keyspaces.keyspace(keyspace).expires(&expiry) {
                 continue;
             }
-            let busy = !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &lapse.key);
+            let busy = !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &expiry.key);
             if busy || others.catch_up.is_some() || keyspaces.write_refusal(cx, others, false).is_some() {
-                self.collector.lapsed.push_back((keyspace, lapse));
+                self.collector.due.push_back((keyspace, expiry));
                 continue;
             }
-            self.delete_lapsed(cx, others, keyspaces, keyspace, &lapse);
+            self.delete_expired(cx, others, keyspaces, keyspace, &expiry);
         }
     }
 }
