@@ -1,10 +1,10 @@
 //! Redis commands, evaluated by the owner of their keys.
 //!
-//! A request arrives with a desk, the view of the owner's rows at one logical time; an answer leaves, and the effects
-//! are merged at the desk. It promises Redis' own answers and errors, and that a command which fails or does nothing
-//! has no effects. Commands whose answer tells nothing of the past do not look at it, because what is looked at
-//! becomes a causal dependency. Part of a split command is the same command with fewer keys. `FLUSHALL` belongs to
-//! the partition and `RENAME` to the session: neither is evaluated here.
+//! A request arrives with an evaluation, the view of the owner's rows at one logical time; an answer leaves, and the
+//! effects are merged in the evaluation. It promises Redis' own answers and errors, and that a command which fails or
+//! does nothing has no effects. Commands whose answer tells nothing of the past do not look at it, because what is
+//! looked at becomes a causal dependency. Part of a split command is the same command with fewer keys. `FLUSHALL`
+//! belongs to the partition and `RENAME` to the session: neither is evaluated here.
 
 mod counter;
 mod digest;
@@ -27,8 +27,8 @@ use ensue_store::row::{Gone, Kind};
 use ensue_types::{Column, Decimal, Reply};
 
 /// Evaluates a request. Errors of the command are answers; what escapes is only a past that is no longer known.
-pub(crate) fn run(request: &Request, desk: &mut Evaluation<'_>) -> Result<Reply, Gone> {
-    match evaluate(request, desk) {
+pub(crate) fn run(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply, Gone> {
+    match evaluate(request, evaluation) {
         Ok(reply) | Err(Halt::Error(reply)) => Ok(reply),
         Err(Halt::WrongType) => {
             Ok(Reply::error("WRONGTYPE Operation against a key holding the wrong kind of value"))
@@ -37,68 +37,68 @@ pub(crate) fn run(request: &Request, desk: &mut Evaluation<'_>) -> Result<Reply,
     }
 }
 
-fn evaluate(request: &Request, desk: &mut Evaluation<'_>) -> Result<Reply, Halt> {
+fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply, Halt> {
     use Request::*;
     match request {
-        Delete { keys } => keys::delete(desk, keys),
-        Exists { keys } | Touch { keys } => keys::exist(desk, keys),
-        Type { key } => keys::kind(desk, key),
-        Expire { key, deadline, condition } => keys::expire(desk, key, *deadline, *condition),
-        Lifetime { key, form } => keys::lifetime(desk, key, *form),
-        Persist { key } => keys::persist(desk, key),
+        Delete { keys } => keys::delete(evaluation, keys),
+        Exists { keys } | Touch { keys } => keys::exist(evaluation, keys),
+        Type { key } => keys::kind(evaluation, key),
+        Expire { key, deadline, condition } => keys::expire(evaluation, key, *deadline, *condition),
+        Lifetime { key, form } => keys::lifetime(evaluation, key, *form),
+        Persist { key } => keys::persist(evaluation, key),
         Rename { .. } => Err(CommandError::NotAnOwnersCommand("rename").into()),
         Flush { .. } => Err(CommandError::NotAnOwnersCommand("flushall").into()),
-        Scan { options, type_name } => Ok(walk::scan(desk, options, type_name.as_ref())),
-        Keys { pattern } => Ok(walk::keys(desk, pattern)),
-        RandomKey => Ok(walk::random_key(desk)),
-        Size => Ok(walk::size(desk)),
-        Get { key } => strings::get(desk, key),
+        Scan { options, type_name } => Ok(walk::scan(evaluation, options, type_name.as_ref())),
+        Keys { pattern } => Ok(walk::keys(evaluation, pattern)),
+        RandomKey => Ok(walk::random_key(evaluation)),
+        Size => Ok(walk::size(evaluation)),
+        Get { key } => strings::get(evaluation, key),
         Set { key, value, condition, expiry, get } => {
             let set = strings::Set { value, condition: *condition, expiry: *expiry, get: *get };
-            set.apply(desk, key)
+            set.apply(evaluation, key)
         }
-        SetIfAbsent { key, value } => strings::set_new(desk, key, value),
-        GetDelete { key } => strings::get_and_delete(desk, key),
-        GetExpire { key, expiry } => strings::get_and_expire(desk, key, *expiry),
-        GetMany { keys } => strings::get_many(desk, keys),
-        SetMany { pairs } => strings::set_many(desk, pairs),
-        Append { key, value } => strings::append(desk, key, value),
-        Length { key } => strings::length(desk, key),
-        GetRange { key, start, end } => strings::get_range(desk, key, *start, *end),
-        SetRange { key, offset, value } => strings::set_range(desk, key, *offset, value),
-        IncrementBy { key, amount } => counter::add_integer(desk, key, Column::Text, *amount),
-        IncrementByFloat { key, amount } => counter::add_decimal(desk, key, Column::Text, *amount),
-        SetAdd { key, members } => sets::add(desk, key, members),
-        SetRemove { key, members } => sets::remove(desk, key, members),
-        SetMembers { key } => sets::members(desk, key),
-        SetContains { key, member } => sets::contains(desk, key, member),
-        SetContainsMany { key, members } => sets::contain_many(desk, key, members),
-        SetLength { key } => sets::length(desk, key),
-        SetScan { key, options } => walk::scan_columns(desk, key, Kind::Set, options),
-        hash => evaluate_hash(hash, desk),
+        SetIfAbsent { key, value } => strings::set_new(evaluation, key, value),
+        GetDelete { key } => strings::get_and_delete(evaluation, key),
+        GetExpire { key, expiry } => strings::get_and_expire(evaluation, key, *expiry),
+        GetMany { keys } => strings::get_many(evaluation, keys),
+        SetMany { pairs } => strings::set_many(evaluation, pairs),
+        Append { key, value } => strings::append(evaluation, key, value),
+        Length { key } => strings::length(evaluation, key),
+        GetRange { key, start, end } => strings::get_range(evaluation, key, *start, *end),
+        SetRange { key, offset, value } => strings::set_range(evaluation, key, *offset, value),
+        IncrementBy { key, amount } => counter::add_integer(evaluation, key, Column::Text, *amount),
+        IncrementByFloat { key, amount } => counter::add_decimal(evaluation, key, Column::Text, *amount),
+        SetAdd { key, members } => sets::add(evaluation, key, members),
+        SetRemove { key, members } => sets::remove(evaluation, key, members),
+        SetMembers { key } => sets::members(evaluation, key),
+        SetContains { key, member } => sets::contains(evaluation, key, member),
+        SetContainsMany { key, members } => sets::contain_many(evaluation, key, members),
+        SetLength { key } => sets::length(evaluation, key),
+        SetScan { key, options } => walk::scan_columns(evaluation, key, Kind::Set, options),
+        hash => evaluate_hash(hash, evaluation),
     }
 }
 
-fn evaluate_hash(request: &Request, desk: &mut Evaluation<'_>) -> Result<Reply, Halt> {
+fn evaluate_hash(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply, Halt> {
     use Request::*;
     match request {
-        HashSet { key, pairs, answer: HashSetAnswer::Added } => hashes::set(desk, key, pairs),
-        HashSet { key, pairs, answer: HashSetAnswer::Ok } => hashes::set_blindly(desk, key, pairs),
-        HashSetIfAbsent { key, field, value } => hashes::set_new(desk, key, field, value),
-        HashGet { key, field } => hashes::get(desk, key, field),
-        HashGetMany { key, fields } => hashes::get_many(desk, key, fields),
-        HashGetAll { key, part } => hashes::get_all(desk, key, *part),
-        HashDelete { key, fields } => hashes::delete(desk, key, fields),
-        HashExists { key, field } => hashes::exists(desk, key, field),
-        HashLength { key } => hashes::length(desk, key),
-        HashFieldLength { key, field } => hashes::field_length(desk, key, field),
+        HashSet { key, pairs, answer: HashSetAnswer::Added } => hashes::set(evaluation, key, pairs),
+        HashSet { key, pairs, answer: HashSetAnswer::Ok } => hashes::set_blindly(evaluation, key, pairs),
+        HashSetIfAbsent { key, field, value } => hashes::set_new(evaluation, key, field, value),
+        HashGet { key, field } => hashes::get(evaluation, key, field),
+        HashGetMany { key, fields } => hashes::get_many(evaluation, key, fields),
+        HashGetAll { key, part } => hashes::get_all(evaluation, key, *part),
+        HashDelete { key, fields } => hashes::delete(evaluation, key, fields),
+        HashExists { key, field } => hashes::exists(evaluation, key, field),
+        HashLength { key } => hashes::length(evaluation, key),
+        HashFieldLength { key, field } => hashes::field_length(evaluation, key, field),
         HashIncrementBy { key, field, amount } => {
-            counter::add_integer(desk, key, Column::Field(field.clone()), *amount)
+            counter::add_integer(evaluation, key, Column::Field(field.clone()), *amount)
         }
         HashIncrementByFloat { key, field, amount } => {
-            counter::add_decimal(desk, key, Column::Field(field.clone()), *amount)
+            counter::add_decimal(evaluation, key, Column::Field(field.clone()), *amount)
         }
-        HashScan { key, options } => walk::scan_columns(desk, key, Kind::Hash, options),
+        HashScan { key, options } => walk::scan_columns(evaluation, key, Kind::Hash, options),
         _ => unreachable!("`evaluate` has an arm for every other request"),
     }
 }
@@ -110,9 +110,9 @@ impl From<CommandError> for Halt {
 }
 
 /// After columns were deleted: a row without a shown column is gone, with its deadline and whatever it hid.
-fn leave_no_empty_row(desk: &mut Evaluation<'_>, key: &Bytes, kind: Kind) {
-    if desk.is_without(key, kind) {
-        desk.clear_rest(key);
+fn leave_no_empty_row(evaluation: &mut Evaluation<'_>, key: &Bytes, kind: Kind) {
+    if evaluation.is_without(key, kind) {
+        evaluation.clear_rest(key);
     }
 }
 

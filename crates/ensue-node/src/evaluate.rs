@@ -1,4 +1,4 @@
-//! The desk at which an owner evaluates commands: reads of rows at one logical time, and the effects of writes.
+//! The evaluation in which an owner evaluates commands: reads of rows at one logical time, and the effects of writes.
 //!
 //! Arrives: a keyspace, a logical time, a view, and, for writes, a stamp. Promises: every location that was looked at is
 //! in `Observed` (how long it has been valid, and which writes made it), and every effect is merged into the keyspace

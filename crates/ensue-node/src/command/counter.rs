@@ -16,12 +16,12 @@ const EXPONENT_BYTES_MAX: usize = 6;
 
 /// Adds an integer; answers the new total.
 pub(super) fn add_integer(
-    desk: &mut Evaluation<'_>,
+    evaluation: &mut Evaluation<'_>,
     key: &Bytes,
     column: Column,
     amount: i64,
 ) -> Result<Reply, Halt> {
-    let base = match desk.content(key, &column)? {
+    let base = match evaluation.content(key, &column)? {
         Content::Nothing => Some(0),
         Content::Bytes(text) => number::parse_i64(&text),
         Content::Number(number) => number.as_integer(),
@@ -31,36 +31,36 @@ pub(super) fn add_integer(
         _ => CommandError::NotInteger,
     })?;
     let total = base.checked_add(amount).ok_or(CommandError::IncrementOverflow)?;
-    desk.check_room(effect_bytes(key, &column, 0))?;
-    desk.begin_write(key)?;
-    desk.add(key, column, Decimal::from_integer(amount));
+    evaluation.check_room(effect_bytes(key, &column, 0))?;
+    evaluation.begin_write(key)?;
+    evaluation.add(key, column, Decimal::from_integer(amount));
     Ok(Reply::Integer(total))
 }
 
 /// Adds a decimal number; answers the new total.
 pub(super) fn add_decimal(
-    desk: &mut Evaluation<'_>,
+    evaluation: &mut Evaluation<'_>,
     key: &Bytes,
     column: Column,
     amount: Decimal,
 ) -> Result<Reply, Halt> {
-    let content = desk.content(key, &column)?;
+    let content = evaluation.content(key, &column)?;
     let exact = match &content {
         Content::Nothing => Some(Decimal::ZERO),
         Content::Number(number) => Some(*number),
         Content::Bytes(text) => exact(text),
     };
     if let Some(total) = exact.and_then(|base| base.checked_add(amount)) {
-        desk.check_room(effect_bytes(key, &column, 0))?;
-        desk.begin_write(key)?;
-        desk.add(key, column, amount);
+        evaluation.check_room(effect_bytes(key, &column, 0))?;
+        evaluation.begin_write(key)?;
+        evaluation.add(key, column, amount);
         return Ok(Reply::bulk(total.to_string()));
     }
     let base = text_of(content).unwrap_or_default();
     let total = Bytes::from(rounded_sum(&base, amount, &column)?);
-    desk.check_room(effect_bytes(key, &column, 0))?;
-    desk.begin_write(key)?;
-    desk.put(key, column, total.clone());
+    evaluation.check_room(effect_bytes(key, &column, 0))?;
+    evaluation.begin_write(key)?;
+    evaluation.put(key, column, total.clone());
     Ok(Reply::Bulk(total))
 }
 

@@ -12,16 +12,20 @@ use ensue_store::row::Kind;
 use ensue_types::{Column, Reply};
 
 /// `HSET`: answers how many fields are new.
-pub(super) fn set(desk: &mut Evaluation<'_>, key: &Bytes, fields: &[(Bytes, Bytes)]) -> Result<Reply, Halt> {
+pub(super) fn set(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    fields: &[(Bytes, Bytes)],
+) -> Result<Reply, Halt> {
     let mut added = 0;
-    desk.check_room(bytes_of(key, fields))?;
+    evaluation.check_room(bytes_of(key, fields))?;
     for (name, value) in fields {
         let column = Column::Field(name.clone());
-        if desk.content(key, &column)? == Content::Nothing {
+        if evaluation.content(key, &column)? == Content::Nothing {
             added += 1;
         }
-        desk.begin_write(key)?;
-        desk.put(key, column, value.clone());
+        evaluation.begin_write(key)?;
+        evaluation.put(key, column, value.clone());
     }
     Ok(integer(added))
 }
@@ -33,52 +37,52 @@ fn bytes_of(key: &Bytes, fields: &[(Bytes, Bytes)]) -> usize {
 
 /// `HMSET`: looks at the first field only, for the kind of the row.
 pub(super) fn set_blindly(
-    desk: &mut Evaluation<'_>,
+    evaluation: &mut Evaluation<'_>,
     key: &Bytes,
     fields: &[(Bytes, Bytes)],
 ) -> Result<Reply, Halt> {
     if let Some((name, _)) = fields.first() {
-        desk.content(key, &Column::Field(name.clone()))?;
-        desk.check_room(bytes_of(key, fields))?;
-        desk.begin_write(key)?;
+        evaluation.content(key, &Column::Field(name.clone()))?;
+        evaluation.check_room(bytes_of(key, fields))?;
+        evaluation.begin_write(key)?;
     }
     for (name, value) in fields {
-        desk.put(key, Column::Field(name.clone()), value.clone());
+        evaluation.put(key, Column::Field(name.clone()), value.clone());
     }
     Ok(Reply::OK)
 }
 
 /// `HSETNX`.
 pub(super) fn set_new(
-    desk: &mut Evaluation<'_>,
+    evaluation: &mut Evaluation<'_>,
     key: &Bytes,
     name: &Bytes,
     value: &Bytes,
 ) -> Result<Reply, Halt> {
     let column = Column::Field(name.clone());
-    if desk.content(key, &column)? != Content::Nothing {
+    if evaluation.content(key, &column)? != Content::Nothing {
         return Ok(Reply::Integer(0));
     }
-    desk.check_room(element_bytes(key, name, value.len()))?;
-    desk.begin_write(key)?;
-    desk.put(key, column, value.clone());
+    evaluation.check_room(element_bytes(key, name, value.len()))?;
+    evaluation.begin_write(key)?;
+    evaluation.put(key, column, value.clone());
     Ok(Reply::Integer(1))
 }
 
 /// `HGET`.
-pub(super) fn get(desk: &mut Evaluation<'_>, key: &Bytes, name: &Bytes) -> Result<Reply, Halt> {
-    Ok(bulk_or_nil(desk.content(key, &Column::Field(name.clone()))?))
+pub(super) fn get(evaluation: &mut Evaluation<'_>, key: &Bytes, name: &Bytes) -> Result<Reply, Halt> {
+    Ok(bulk_or_nil(evaluation.content(key, &Column::Field(name.clone()))?))
 }
 
 /// `HMGET`.
-pub(super) fn get_many(desk: &mut Evaluation<'_>, key: &Bytes, names: &[Bytes]) -> Result<Reply, Halt> {
-    let values = names.iter().map(|name| get(desk, key, name));
+pub(super) fn get_many(evaluation: &mut Evaluation<'_>, key: &Bytes, names: &[Bytes]) -> Result<Reply, Halt> {
+    let values = names.iter().map(|name| get(evaluation, key, name));
     Ok(Reply::Array(values.collect::<Result<_, _>>()?))
 }
 
 /// `HGETALL`, `HKEYS`, `HVALS`.
-pub(super) fn get_all(desk: &mut Evaluation<'_>, key: &Bytes, part: HashPart) -> Result<Reply, Halt> {
-    let columns = desk.columns(key, Kind::Hash)?.into_iter();
+pub(super) fn get_all(evaluation: &mut Evaluation<'_>, key: &Bytes, part: HashPart) -> Result<Reply, Halt> {
+    let columns = evaluation.columns(key, Kind::Hash)?.into_iter();
     Ok(match part {
         HashPart::Fields => Reply::Array(columns.map(|(column, _)| Reply::Bulk(name_of(column))).collect()),
         HashPart::Values => Reply::Array(columns.map(|(_, content)| bulk_or_nil(content)).collect()),
@@ -90,32 +94,36 @@ pub(super) fn get_all(desk: &mut Evaluation<'_>, key: &Bytes, part: HashPart) ->
 }
 
 /// `HDEL`: answers how many were there.
-pub(super) fn delete(desk: &mut Evaluation<'_>, key: &Bytes, names: &[Bytes]) -> Result<Reply, Halt> {
+pub(super) fn delete(evaluation: &mut Evaluation<'_>, key: &Bytes, names: &[Bytes]) -> Result<Reply, Halt> {
     let mut deleted = 0;
-    desk.check_room(names.iter().map(|name| element_bytes(key, name, 0)).sum())?;
+    evaluation.check_room(names.iter().map(|name| element_bytes(key, name, 0)).sum())?;
     for name in names {
-        if desk.delete(key, Column::Field(name.clone()))? {
+        if evaluation.delete(key, Column::Field(name.clone()))? {
             deleted += 1;
         }
     }
     if deleted > 0 {
-        leave_no_empty_row(desk, key, Kind::Hash);
+        leave_no_empty_row(evaluation, key, Kind::Hash);
     }
     Ok(integer(deleted))
 }
 
 /// `HEXISTS`.
-pub(super) fn exists(desk: &mut Evaluation<'_>, key: &Bytes, name: &Bytes) -> Result<Reply, Halt> {
-    Ok(flag(desk.content(key, &Column::Field(name.clone()))? != Content::Nothing))
+pub(super) fn exists(evaluation: &mut Evaluation<'_>, key: &Bytes, name: &Bytes) -> Result<Reply, Halt> {
+    Ok(flag(evaluation.content(key, &Column::Field(name.clone()))? != Content::Nothing))
 }
 
 /// `HLEN`.
-pub(super) fn length(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
-    Ok(integer(desk.count(key, Kind::Hash)?))
+pub(super) fn length(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
+    Ok(integer(evaluation.count(key, Kind::Hash)?))
 }
 
 /// `HSTRLEN`.
-pub(super) fn field_length(desk: &mut Evaluation<'_>, key: &Bytes, name: &Bytes) -> Result<Reply, Halt> {
-    let content = desk.content(key, &Column::Field(name.clone()))?;
+pub(super) fn field_length(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    name: &Bytes,
+) -> Result<Reply, Halt> {
+    let content = evaluation.content(key, &Column::Field(name.clone()))?;
     Ok(integer(text_of(content).unwrap_or_default().len()))
 }

@@ -1,7 +1,7 @@
 //! Commands on keys whatever they hold: existence, kind, deadline.
 //!
 //! A deadline is a column of its own, so it merges by itself: a value of one datacenter may meet the deadline of
-//! another. All times are the desk's, and they are the same in every datacenter.
+//! another. All times are the evaluation's, and they are the same in every datacenter.
 
 use crate::command::{flag, integer};
 use crate::evaluate::{Evaluation, Halt};
@@ -11,12 +11,12 @@ use ensue_types::{Column, Reply};
 use std::borrow::Cow;
 
 /// `DEL`: answers how many were there.
-pub(super) fn delete(desk: &mut Evaluation<'_>, keys: &[Bytes]) -> Result<Reply, Halt> {
+pub(super) fn delete(evaluation: &mut Evaluation<'_>, keys: &[Bytes]) -> Result<Reply, Halt> {
     let mut deleted = 0;
-    desk.check_room(keys.iter().map(|key| desk.bytes_to_clear(key)).sum())?;
+    evaluation.check_room(keys.iter().map(|key| evaluation.bytes_to_clear(key)).sum())?;
     for key in keys {
-        if desk.kind(key)?.is_some() {
-            desk.clear_row(key, |_| true)?;
+        if evaluation.kind(key)?.is_some() {
+            evaluation.clear_row(key, |_| true)?;
             deleted += 1;
         }
     }
@@ -24,42 +24,42 @@ pub(super) fn delete(desk: &mut Evaluation<'_>, keys: &[Bytes]) -> Result<Reply,
 }
 
 /// `EXISTS`: a key that is named twice counts twice.
-pub(super) fn exist(desk: &mut Evaluation<'_>, keys: &[Bytes]) -> Result<Reply, Halt> {
+pub(super) fn exist(evaluation: &mut Evaluation<'_>, keys: &[Bytes]) -> Result<Reply, Halt> {
     let mut present = 0;
     for key in keys {
-        present += usize::from(desk.kind(key)?.is_some());
+        present += usize::from(evaluation.kind(key)?.is_some());
     }
     Ok(integer(present))
 }
 
 /// `TYPE`.
-pub(super) fn kind(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
-    let word = desk.kind(key)?.map_or("none", |kind| kind.word());
+pub(super) fn kind(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
+    let word = evaluation.kind(key)?.map_or("none", |kind| kind.word());
     Ok(Reply::Status(Cow::Borrowed(word)))
 }
 
 /// `EXPIRE` and its kind.
 pub(super) fn expire(
-    desk: &mut Evaluation<'_>,
+    evaluation: &mut Evaluation<'_>,
     key: &Bytes,
     deadline: Deadline,
     condition: ExpireCondition,
 ) -> Result<Reply, Halt> {
-    if desk.kind(key)?.is_none() {
+    if evaluation.kind(key)?.is_none() {
         return Ok(flag(false));
     }
     let before = match condition {
         ExpireCondition::Always => None,
-        _ => desk.deadline(key)?,
+        _ => evaluation.deadline(key)?,
     };
     let deadline_ms = match deadline {
-        Deadline::InMs(ms) => now_ms(desk).saturating_add(ms),
+        Deadline::InMs(ms) => now_ms(evaluation).saturating_add(ms),
         Deadline::AtMs(ms) => ms,
     };
     if !applies(condition, before.map(signed), deadline_ms) {
         return Ok(flag(false));
     }
-    set_deadline_or_delete(desk, key, deadline_ms)?;
+    set_deadline_or_delete(evaluation, key, deadline_ms)?;
     Ok(flag(true))
 }
 
@@ -75,13 +75,17 @@ fn applies(condition: ExpireCondition, before: Option<i64>, deadline_ms: i64) ->
 }
 
 /// `TTL` and its kind.
-pub(super) fn lifetime(desk: &mut Evaluation<'_>, key: &Bytes, form: LifetimeForm) -> Result<Reply, Halt> {
-    if desk.kind(key)?.is_none() {
+pub(super) fn lifetime(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    form: LifetimeForm,
+) -> Result<Reply, Halt> {
+    if evaluation.kind(key)?.is_none() {
         return Ok(Reply::Integer(-2));
     }
-    let Some(deadline) = desk.deadline(key)?.map(signed) else { return Ok(Reply::Integer(-1)) };
+    let Some(deadline) = evaluation.deadline(key)?.map(signed) else { return Ok(Reply::Integer(-1)) };
     let ms = match form {
-        LifetimeForm::InSeconds | LifetimeForm::InMs => deadline.saturating_sub(now_ms(desk)).max(0),
+        LifetimeForm::InSeconds | LifetimeForm::InMs => deadline.saturating_sub(now_ms(evaluation)).max(0),
         LifetimeForm::AtSeconds | LifetimeForm::AtMs => deadline,
     };
     Ok(Reply::Integer(match form {
@@ -91,42 +95,42 @@ pub(super) fn lifetime(desk: &mut Evaluation<'_>, key: &Bytes, form: LifetimeFor
 }
 
 /// `PERSIST`.
-pub(super) fn persist(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
-    if desk.kind(key)?.is_none() || desk.deadline(key)?.is_none() {
+pub(super) fn persist(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
+    if evaluation.kind(key)?.is_none() || evaluation.deadline(key)?.is_none() {
         return Ok(flag(false));
     }
-    clear_deadline(desk, key)?;
+    clear_deadline(evaluation, key)?;
     Ok(flag(true))
 }
 
 /// Sets the deadline of a row that is there. One that has passed deletes the row at once.
 pub(super) fn set_deadline_or_delete(
-    desk: &mut Evaluation<'_>,
+    evaluation: &mut Evaluation<'_>,
     key: &Bytes,
     deadline_ms: i64,
 ) -> Result<(), Halt> {
-    if deadline_ms <= now_ms(desk) {
-        desk.clear_row(key, |_| true)
+    if deadline_ms <= now_ms(evaluation) {
+        evaluation.clear_row(key, |_| true)
     } else {
-        put_deadline(desk, key, deadline_ms);
+        put_deadline(evaluation, key, deadline_ms);
         Ok(())
     }
 }
 
 /// Sets the deadline, passed or not.
-pub(super) fn put_deadline(desk: &mut Evaluation<'_>, key: &Bytes, deadline_ms: i64) {
+pub(super) fn put_deadline(evaluation: &mut Evaluation<'_>, key: &Bytes, deadline_ms: i64) {
     let bytes = u64::try_from(deadline_ms).unwrap_or(0).to_le_bytes();
-    desk.put(key, Column::Deadline, Bytes::copy_from_slice(&bytes));
+    evaluation.put(key, Column::Deadline, Bytes::copy_from_slice(&bytes));
 }
 
 /// The row lives for ever again.
-pub(super) fn clear_deadline(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<(), Halt> {
-    desk.clear_row(key, |column| *column == Column::Deadline)
+pub(super) fn clear_deadline(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<(), Halt> {
+    evaluation.clear_row(key, |column| *column == Column::Deadline)
 }
 
 /// The time that deadlines are counted from.
-pub(super) fn now_ms(desk: &Evaluation<'_>) -> i64 {
-    signed(desk.at().ms())
+pub(super) fn now_ms(evaluation: &Evaluation<'_>) -> i64 {
+    signed(evaluation.at().ms())
 }
 
 fn signed(ms: u64) -> i64 {

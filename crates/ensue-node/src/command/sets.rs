@@ -12,16 +12,16 @@ use ensue_types::{Column, Reply};
 
 /// `SADD`: answers how many are new. A member that is there is put again, so that a later add beats an earlier
 /// remove that has not arrived yet.
-pub(super) fn add(desk: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Result<Reply, Halt> {
+pub(super) fn add(evaluation: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Result<Reply, Halt> {
     let mut added = 0;
-    desk.check_room(bytes_of(key, members))?;
+    evaluation.check_room(bytes_of(key, members))?;
     for member in members {
         let column = Column::Member(member.clone());
-        if desk.content(key, &column)? == Content::Nothing {
+        if evaluation.content(key, &column)? == Content::Nothing {
             added += 1;
         }
-        desk.begin_write(key)?;
-        desk.put(key, column, Bytes::new());
+        evaluation.begin_write(key)?;
+        evaluation.put(key, column, Bytes::new());
     }
     Ok(integer(added))
 }
@@ -31,38 +31,42 @@ fn bytes_of(key: &Bytes, members: &[Bytes]) -> usize {
 }
 
 /// `SREM`: answers how many were there.
-pub(super) fn remove(desk: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Result<Reply, Halt> {
+pub(super) fn remove(evaluation: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Result<Reply, Halt> {
     let mut removed = 0;
-    desk.check_room(bytes_of(key, members))?;
+    evaluation.check_room(bytes_of(key, members))?;
     for member in members {
-        if desk.delete(key, Column::Member(member.clone()))? {
+        if evaluation.delete(key, Column::Member(member.clone()))? {
             removed += 1;
         }
     }
     if removed > 0 {
-        leave_no_empty_row(desk, key, Kind::Set);
+        leave_no_empty_row(evaluation, key, Kind::Set);
     }
     Ok(integer(removed))
 }
 
 /// `SMEMBERS`.
-pub(super) fn members(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
-    let columns = desk.columns(key, Kind::Set)?;
+pub(super) fn members(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
+    let columns = evaluation.columns(key, Kind::Set)?;
     Ok(Reply::Set(columns.into_iter().map(|(column, _)| Reply::Bulk(name_of(column))).collect()))
 }
 
 /// `SISMEMBER`.
-pub(super) fn contains(desk: &mut Evaluation<'_>, key: &Bytes, member: &Bytes) -> Result<Reply, Halt> {
-    Ok(flag(desk.content(key, &Column::Member(member.clone()))? != Content::Nothing))
+pub(super) fn contains(evaluation: &mut Evaluation<'_>, key: &Bytes, member: &Bytes) -> Result<Reply, Halt> {
+    Ok(flag(evaluation.content(key, &Column::Member(member.clone()))? != Content::Nothing))
 }
 
 /// `SMISMEMBER`.
-pub(super) fn contain_many(desk: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Result<Reply, Halt> {
-    let answers = members.iter().map(|member| contains(desk, key, member));
+pub(super) fn contain_many(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    members: &[Bytes],
+) -> Result<Reply, Halt> {
+    let answers = members.iter().map(|member| contains(evaluation, key, member));
     Ok(Reply::Array(answers.collect::<Result<_, _>>()?))
 }
 
 /// `SCARD`.
-pub(super) fn length(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
-    Ok(integer(desk.count(key, Kind::Set)?))
+pub(super) fn length(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
+    Ok(integer(evaluation.count(key, Kind::Set)?))
 }

@@ -13,15 +13,15 @@ use ensue_store::cell::Content;
 use ensue_types::{Column, Reply, limits};
 
 /// `GET`.
-pub(super) fn get(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
-    Ok(bulk_or_nil(desk.content(key, &Column::Text)?))
+pub(super) fn get(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
+    Ok(bulk_or_nil(evaluation.content(key, &Column::Text)?))
 }
 
 /// `MGET`: a key of another kind reads as absent.
-pub(super) fn get_many(desk: &mut Evaluation<'_>, keys: &[Bytes]) -> Result<Reply, Halt> {
+pub(super) fn get_many(evaluation: &mut Evaluation<'_>, keys: &[Bytes]) -> Result<Reply, Halt> {
     let mut values = Vec::with_capacity(keys.len());
     for key in keys {
-        values.push(match get(desk, key) {
+        values.push(match get(evaluation, key) {
             Err(Halt::WrongType) => Reply::Nil,
             other => other?,
         });
@@ -39,17 +39,17 @@ pub(super) struct Set<'r> {
 }
 
 impl Set<'_> {
-    pub(super) fn apply(&self, desk: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
-        let before = if self.get { Some(get(desk, key)?) } else { None };
+    pub(super) fn apply(&self, evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
+        let before = if self.get { Some(get(evaluation, key)?) } else { None };
         let is_wanted = match (self.condition, &before) {
             (SetCondition::Always, _) => true,
             (SetCondition::IfAbsent, Some(before)) => *before == Reply::Nil,
             (SetCondition::IfPresent, Some(before)) => *before != Reply::Nil,
-            (SetCondition::IfAbsent, None) => desk.kind(key)?.is_none(),
-            (SetCondition::IfPresent, None) => desk.kind(key)?.is_some(),
+            (SetCondition::IfAbsent, None) => evaluation.kind(key)?.is_none(),
+            (SetCondition::IfPresent, None) => evaluation.kind(key)?.is_some(),
         };
         if is_wanted {
-            replace(desk, key, self.value, self.expiry)?;
+            replace(evaluation, key, self.value, self.expiry)?;
         }
         Ok(match before {
             Some(before) => before,
@@ -60,98 +60,110 @@ impl Set<'_> {
 }
 
 /// `SETNX`.
-pub(super) fn set_new(desk: &mut Evaluation<'_>, key: &Bytes, value: &Bytes) -> Result<Reply, Halt> {
-    let is_absent = desk.kind(key)?.is_none();
+pub(super) fn set_new(evaluation: &mut Evaluation<'_>, key: &Bytes, value: &Bytes) -> Result<Reply, Halt> {
+    let is_absent = evaluation.kind(key)?.is_none();
     if is_absent {
-        replace(desk, key, value, SetExpiry::None)?;
+        replace(evaluation, key, value, SetExpiry::None)?;
     }
     Ok(flag(is_absent))
 }
 
 /// `MSET`.
-pub(super) fn set_many(desk: &mut Evaluation<'_>, pairs: &[(Bytes, Bytes)]) -> Result<Reply, Halt> {
+pub(super) fn set_many(evaluation: &mut Evaluation<'_>, pairs: &[(Bytes, Bytes)]) -> Result<Reply, Halt> {
     let bytes = |(key, value): &(Bytes, Bytes)| {
-        desk.bytes_to_clear(key) + effect_bytes(key, &Column::Text, value.len())
+        evaluation.bytes_to_clear(key) + effect_bytes(key, &Column::Text, value.len())
     };
-    desk.check_room(pairs.iter().map(bytes).sum())?;
+    evaluation.check_room(pairs.iter().map(bytes).sum())?;
     for (key, value) in pairs {
-        replace(desk, key, value, SetExpiry::None)?;
+        replace(evaluation, key, value, SetExpiry::None)?;
     }
     Ok(Reply::OK)
 }
 
 /// Makes a row this string and nothing else, without looking at it.
-fn replace(desk: &mut Evaluation<'_>, key: &Bytes, value: &Bytes, expiry: SetExpiry) -> Result<(), Halt> {
-    desk.check_room(effect_bytes(key, &Column::Text, value.len()))?;
-    desk.begin_write(key)?;
-    desk.clear_row(key, |column| match column {
+fn replace(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    value: &Bytes,
+    expiry: SetExpiry,
+) -> Result<(), Halt> {
+    evaluation.check_room(effect_bytes(key, &Column::Text, value.len()))?;
+    evaluation.begin_write(key)?;
+    evaluation.clear_row(key, |column| match column {
         Column::Text => false,
         Column::Deadline => expiry == SetExpiry::None,
         Column::Field(_) | Column::Member(_) => true,
     })?;
-    desk.put(key, Column::Text, value.clone());
+    evaluation.put(key, Column::Text, value.clone());
     match expiry {
         SetExpiry::None | SetExpiry::Keep => {}
-        SetExpiry::InMs(ms) => put_deadline(desk, key, now_ms(desk).saturating_add(ms)),
-        SetExpiry::AtMs(ms) => put_deadline(desk, key, ms),
+        SetExpiry::InMs(ms) => put_deadline(evaluation, key, now_ms(evaluation).saturating_add(ms)),
+        SetExpiry::AtMs(ms) => put_deadline(evaluation, key, ms),
     }
     Ok(())
 }
 
 /// `GETDEL`.
-pub(super) fn get_and_delete(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
-    let before = get(desk, key)?;
+pub(super) fn get_and_delete(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
+    let before = get(evaluation, key)?;
     if before != Reply::Nil {
-        desk.clear_row(key, |_| true)?;
+        evaluation.clear_row(key, |_| true)?;
     }
     Ok(before)
 }
 
 /// `GETEX`.
 pub(super) fn get_and_expire(
-    desk: &mut Evaluation<'_>,
+    evaluation: &mut Evaluation<'_>,
     key: &Bytes,
     expiry: GetExpiry,
 ) -> Result<Reply, Halt> {
-    let value = get(desk, key)?;
+    let value = get(evaluation, key)?;
     if value == Reply::Nil {
         return Ok(value);
     }
     match expiry {
         GetExpiry::Keep => {}
-        GetExpiry::Persist => clear_deadline(desk, key)?,
-        GetExpiry::InMs(ms) => set_deadline_or_delete(desk, key, now_ms(desk).saturating_add(ms))?,
-        GetExpiry::AtMs(ms) => set_deadline_or_delete(desk, key, ms)?,
+        GetExpiry::Persist => clear_deadline(evaluation, key)?,
+        GetExpiry::InMs(ms) => {
+            set_deadline_or_delete(evaluation, key, now_ms(evaluation).saturating_add(ms))?
+        }
+        GetExpiry::AtMs(ms) => set_deadline_or_delete(evaluation, key, ms)?,
     }
     Ok(value)
 }
 
 /// `APPEND`.
-pub(super) fn append(desk: &mut Evaluation<'_>, key: &Bytes, value: &Bytes) -> Result<Reply, Halt> {
-    let content = desk.content(key, &Column::Text)?;
+pub(super) fn append(evaluation: &mut Evaluation<'_>, key: &Bytes, value: &Bytes) -> Result<Reply, Halt> {
+    let content = evaluation.content(key, &Column::Text)?;
     let is_new = content == Content::Nothing;
     let before = text_of(content).unwrap_or_default();
     let length = checked_length(before.len(), value.len())?;
     if is_new || !value.is_empty() {
-        desk.check_room(effect_bytes(key, &Column::Text, length))?;
+        evaluation.check_room(effect_bytes(key, &Column::Text, length))?;
         let mut text = BytesMut::with_capacity(length);
         text.extend_from_slice(&before);
         text.extend_from_slice(value);
-        desk.begin_write(key)?;
-        desk.put(key, Column::Text, text.freeze());
+        evaluation.begin_write(key)?;
+        evaluation.put(key, Column::Text, text.freeze());
     }
     Ok(integer(length))
 }
 
 /// `STRLEN`.
-pub(super) fn length(desk: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
-    let content = desk.content(key, &Column::Text)?;
+pub(super) fn length(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
+    let content = evaluation.content(key, &Column::Text)?;
     Ok(integer(text_of(content).unwrap_or_default().len()))
 }
 
 /// `GETRANGE`.
-pub(super) fn get_range(desk: &mut Evaluation<'_>, key: &Bytes, start: i64, end: i64) -> Result<Reply, Halt> {
-    let content = desk.content(key, &Column::Text)?;
+pub(super) fn get_range(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    start: i64,
+    end: i64,
+) -> Result<Reply, Halt> {
+    let content = evaluation.content(key, &Column::Text)?;
     let text = text_of(content).unwrap_or_default();
     let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
     // Both before the beginning, and crossed: Redis answers nothing here before it moves them to the first byte.
@@ -168,24 +180,24 @@ pub(super) fn get_range(desk: &mut Evaluation<'_>, key: &Bytes, start: i64, end:
 
 /// `SETRANGE`: zero bytes fill what lies between.
 pub(super) fn set_range(
-    desk: &mut Evaluation<'_>,
+    evaluation: &mut Evaluation<'_>,
     key: &Bytes,
     offset: usize,
     value: &Bytes,
 ) -> Result<Reply, Halt> {
-    let content = desk.content(key, &Column::Text)?;
+    let content = evaluation.content(key, &Column::Text)?;
     let before = text_of(content).unwrap_or_default();
     if value.is_empty() {
         return Ok(integer(before.len()));
     }
     let end = checked_length(offset, value.len())?;
-    desk.check_room(effect_bytes(key, &Column::Text, end.max(before.len())))?;
+    evaluation.check_room(effect_bytes(key, &Column::Text, end.max(before.len())))?;
     let mut text = BytesMut::zeroed(end.max(before.len()));
     text[..before.len()].copy_from_slice(&before);
     text[offset..end].copy_from_slice(value);
     let length = text.len();
-    desk.begin_write(key)?;
-    desk.put(key, Column::Text, text.freeze());
+    evaluation.begin_write(key)?;
+    evaluation.put(key, Column::Text, text.freeze());
     Ok(integer(length))
 }
 

@@ -96,12 +96,13 @@ impl Datacenter {
             true => (View::Sight(&sight), View::Sight(&sight)),
             false => (View::At(self.clock), View::Newest),
         };
-        let mut desk = match requests.iter().any(Request::is_write) {
+        let mut evaluation = match requests.iter().any(Request::is_write) {
             true => Evaluation::writing(&mut self.keyspace, &mut writer, to_write),
             false => Evaluation::reading(&mut self.keyspace, self.clock, to_read),
         };
-        let replies = requests.iter().map(|request| run(request, &mut desk).expect("the present")).collect();
-        self.observed = std::mem::take(&mut desk.observed);
+        let replies =
+            requests.iter().map(|request| run(request, &mut evaluation).expect("the present")).collect();
+        self.observed = std::mem::take(&mut evaluation.observed);
         if !writer.changes.effects.is_empty() {
             self.log.push(Logged { write: writer.write, effects: writer.changes.effects });
         }

@@ -20,40 +20,40 @@ const COLUMNS_WHOLE_MAX: usize = 512;
 const COLUMN_STEPS_MAX: usize = 128;
 
 /// `DBSIZE`: the rows of this partition that show something.
-pub(super) fn size(desk: &Evaluation<'_>) -> Reply {
-    integer(desk.keyspace().rows().filter(|row| desk.shows(row).is_some()).count())
+pub(super) fn size(evaluation: &Evaluation<'_>) -> Reply {
+    integer(evaluation.keyspace().rows().filter(|row| evaluation.shows(row).is_some()).count())
 }
 
 /// `KEYS`.
-pub(super) fn keys(desk: &Evaluation<'_>, pattern: &[u8]) -> Reply {
-    let rows = desk.keyspace().rows();
-    let shown = rows.filter(|row| glob::matches(pattern, row.key()) && desk.shows(row).is_some());
+pub(super) fn keys(evaluation: &Evaluation<'_>, pattern: &[u8]) -> Reply {
+    let rows = evaluation.keyspace().rows();
+    let shown = rows.filter(|row| glob::matches(pattern, row.key()) && evaluation.shows(row).is_some());
     Reply::Array(shown.map(|row| Reply::Bulk(row.key().clone())).collect())
 }
 
 /// `RANDOMKEY`: the first shown row from a slot on that the logical time picks.
-pub(super) fn random_key(desk: &Evaluation<'_>) -> Reply {
-    let keyspace = desk.keyspace();
+pub(super) fn random_key(evaluation: &Evaluation<'_>) -> Reply {
+    let keyspace = evaluation.keyspace();
     let count = keyspace.rows_count();
     if count == 0 {
         return Reply::Nil;
     }
-    let start = (Fingerprint::new().word(desk.at().0).finish() % count as u64) as usize;
+    let start = (Fingerprint::new().word(evaluation.at().0).finish() % count as u64) as usize;
     let (behind, _) = keyspace.rows_from(start, usize::MAX);
     let (before, _) = keyspace.rows_from(0, start);
-    match behind.chain(before).find(|row| desk.shows(row).is_some()) {
+    match behind.chain(before).find(|row| evaluation.shows(row).is_some()) {
         Some(row) => Reply::Bulk(row.key().clone()),
         None => Reply::Nil,
     }
 }
 
 /// `SCAN` over this partition: the cursor is the slot to go on from, zero at the end.
-pub(super) fn scan(desk: &Evaluation<'_>, options: &ScanOptions, type_name: Option<&Bytes>) -> Reply {
+pub(super) fn scan(evaluation: &Evaluation<'_>, options: &ScanOptions, type_name: Option<&Bytes>) -> Reply {
     let slot = usize::try_from(options.cursor).unwrap_or(usize::MAX);
-    let (rows, next) = desk.keyspace().rows_from(slot, options.count.max(1));
+    let (rows, next) = evaluation.keyspace().rows_from(slot, options.count.max(1));
     let mut keys = Vec::new();
     for row in rows {
-        let Some(shown) = desk.shows(row) else { continue };
+        let Some(shown) = evaluation.shows(row) else { continue };
         let of_kind = type_name.is_none_or(|name| name.eq_ignore_ascii_case(shown.word().as_bytes()));
         if of_kind && matches(options, row.key()) {
             keys.push(Reply::Bulk(row.key().clone()));
@@ -64,12 +64,12 @@ pub(super) fn scan(desk: &Evaluation<'_>, options: &ScanOptions, type_name: Opti
 
 /// `HSCAN` and `SSCAN`: the cursor is the hash of the name to go on from, zero at the end.
 pub(super) fn scan_columns(
-    desk: &mut Evaluation<'_>,
+    evaluation: &mut Evaluation<'_>,
     key: &Bytes,
     kind: Kind,
     options: &ScanOptions,
 ) -> Result<Reply, Halt> {
-    let columns = desk.columns(key, kind)?;
+    let columns = evaluation.columns(key, kind)?;
     let (columns, next) = columns_from(columns, options.cursor, options.count.max(1));
     let mut shown = Vec::new();
     for (column, content) in columns {

@@ -106,12 +106,12 @@ pub(super) fn view(datacenter: &mut Datacenter, at: LogicalTime) -> Vec<String> 
         for command in ["TYPE", "GET", "HGETALL", "SMEMBERS", "PEXPIRETIME"] {
             let line = format!("{command} {key}");
             let requests = [Request::parse(&arguments(&line)).expect("a command")];
-            let mut desk = crate::evaluate::Evaluation::reading(
+            let mut evaluation = crate::evaluate::Evaluation::reading(
                 &mut datacenter.keyspace,
                 at,
                 ensue_store::view::View::At(at),
             );
-            let reply = super::run(&requests[0], &mut desk).expect("the present");
+            let reply = super::run(&requests[0], &mut evaluation).expect("the present");
             seen.push(format!("{line} => {}", show(&reply)));
         }
     }

@@ -107,8 +107,8 @@ fn a_past_kind_is_still_refused() {
     datacenter.run("DEL k");
     let request = Request::parse(&arguments("HGET k f")).expect("a command");
     for (at, answer) in [(past, true), (datacenter.clock, false)] {
-        let mut desk = Evaluation::reading(&mut datacenter.keyspace, at, View::At(at));
-        let reply = run(&request, &mut desk).expect("marked");
+        let mut evaluation = Evaluation::reading(&mut datacenter.keyspace, at, View::At(at));
+        let reply = run(&request, &mut evaluation).expect("marked");
         assert_eq!(reply.is_error(), answer, "{reply:?}");
     }
 }

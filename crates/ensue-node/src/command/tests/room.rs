@@ -127,10 +127,10 @@ fn a_row_that_is_too_large_goes_in_parts_when_its_deadline_has_passed() {
     let mut parts = 0;
     loop {
         let mut writer = Writer::new(datacenter.write(), DatacenterId(0), false);
-        let mut desk = Evaluation::writing(&mut datacenter.keyspace, &mut writer, View::Newest);
-        let is_over = desk.begin_write(&key).is_ok();
+        let mut evaluation = Evaluation::writing(&mut datacenter.keyspace, &mut writer, View::Newest);
+        let is_over = evaluation.begin_write(&key).is_ok();
         if !is_over {
-            desk.clear_some_expired(&key);
+            evaluation.clear_some_expired(&key);
         }
         datacenter.log.push(super::Logged { write: writer.write, effects: writer.changes.effects });
         parts += 1;

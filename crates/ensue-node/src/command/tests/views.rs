@@ -377,8 +377,8 @@ fn of_the_time_before_a_restart_nobody_says_that_a_row_was_absent() {
     datacenter.keyspace.forget_past(datacenter.clock);
     let mut read = |at| {
         let request = Request::parse(&arguments("GET a")).expect("a command");
-        let mut desk = Evaluation::reading(&mut datacenter.keyspace, at, View::At(at));
-        crate::command::run(&request, &mut desk).ok()
+        let mut evaluation = Evaluation::reading(&mut datacenter.keyspace, at, View::At(at));
+        crate::command::run(&request, &mut evaluation).ok()
     };
     assert_eq!((read(before), read(datacenter.clock)), (None, Some(ensue_types::Reply::Nil)));
 }

@@ -63,9 +63,9 @@ impl Branching {
         }
         let write = Write { stamp, at, operation, dependencies: None };
         let mut writer = Writer::new(write, lane, false);
-        let mut desk = Evaluation::writing(&mut rows, &mut writer, View::Newest);
-        let reply = command::run(request, &mut desk).unwrap_or(FORGOTTEN);
-        let is_read = desk.observed.pieces > 0;
+        let mut evaluation = Evaluation::writing(&mut rows, &mut writer, View::Newest);
+        let reply = command::run(request, &mut evaluation).unwrap_or(FORGOTTEN);
+        let is_read = evaluation.observed.pieces > 0;
         let mut changed: BTreeMap<Bytes, BTreeSet<Column>> = BTreeMap::new();
         for effect in writer.changes.effects {
             changed.entry(effect.key).or_default().insert(effect.column);

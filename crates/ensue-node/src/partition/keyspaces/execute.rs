@@ -60,9 +60,10 @@ impl Keyspaces {
                 }
             };
             let view = view_of(&shown, View::Newest);
-            let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, view);
-            let reply = command::run(&request, &mut desk);
-            observed.depend_on(desk.observed, operation);
+            let mut evaluation =
+                Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, view);
+            let reply = command::run(&request, &mut evaluation);
+            observed.depend_on(evaluation.observed, operation);
             replies.push(room.fit(reply.unwrap_or(FORGOTTEN), request.is_write()));
         }
         (replies, writer.changes, observed)
@@ -79,9 +80,9 @@ impl Keyspaces {
         let mut writer = cx.writer(keyspace, write, choice);
         let shown = Shown::of(cx.protocols[usize::from(keyspace.0)].as_ref(), choice);
         let view = view_of(&shown, View::Newest);
-        let mut desk = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, view);
-        let reply = command::run(request, &mut desk);
-        let observed = desk.observed;
+        let mut evaluation = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, view);
+        let reply = command::run(request, &mut evaluation);
+        let observed = evaluation.observed;
         (reply.unwrap_or(FORGOTTEN), writer.changes, observed)
     }
 
@@ -156,15 +157,15 @@ impl Keyspaces {
             Choice::NewestIfWhole(_) => View::Newest,
             _ => view_of(&shown, View::At(at)),
         };
-        let mut desk = Evaluation::reading(&mut self.rows[number], at, view);
-        let mut reply = command::run(request, &mut desk);
-        let mut observed = desk.observed;
+        let mut evaluation = Evaluation::reading(&mut self.rows[number], at, view);
+        let mut reply = command::run(request, &mut evaluation);
+        let mut observed = evaluation.observed;
         execution.used.cells += observed.pieces;
         if let (Choice::NewestIfWhole(_), Some(shown)) = (choice, &shown) {
             if !is_whole(shown, &observed) {
-                let mut desk = Evaluation::reading(&mut self.rows[number], at, View::Sight(shown));
-                reply = command::run(request, &mut desk);
-                observed = desk.observed;
+                let mut evaluation = Evaluation::reading(&mut self.rows[number], at, View::Sight(shown));
+                reply = command::run(request, &mut evaluation);
+                observed = evaluation.observed;
             }
         }
         let reply = reply?;

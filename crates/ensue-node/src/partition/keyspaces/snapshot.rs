@@ -96,18 +96,18 @@ fn run_all(
     at: LogicalTime,
     view: View<'_>,
 ) -> Option<(Vec<Reply>, Observed)> {
-    let mut desk = Evaluation::reading(rows, at, view);
+    let mut evaluation = Evaluation::reading(rows, at, view);
     let mut replies = Vec::with_capacity(commands.len());
     let mut room = Room::default();
     for args in commands {
         replies.push(match Request::parse(args) {
             // No node of ours sends one here; a broken peer may.
             Ok(request) if request.is_write() => Reply::error("ERR a write among reads"),
-            Ok(request) => room.fit(command::run(&request, &mut desk).ok()?, false),
+            Ok(request) => room.fit(command::run(&request, &mut evaluation).ok()?, false),
             Err(error) => error.reply(),
         });
     }
-    Some((replies, desk.observed))
+    Some((replies, evaluation.observed))
 }
 
 impl Keyspaces {

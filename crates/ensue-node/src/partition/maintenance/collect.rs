@@ -109,12 +109,12 @@ impl Maintenance {
         let (stamp, operation) = (cx.stamp(at), cx.next_operation());
         let write = Write { stamp, at, operation, dependencies: None };
         let mut writer = cx.writer(keyspace, write, &Choice::Newest);
-        let mut desk = Evaluation::writing(keyspaces.keyspace(keyspace), &mut writer, View::Newest);
-        let is_too_large = desk.begin_write(&expiry.key).is_err();
+        let mut evaluation = Evaluation::writing(keyspaces.keyspace(keyspace), &mut writer, View::Newest);
+        let is_too_large = evaluation.begin_write(&expiry.key).is_err();
         if is_too_large {
-            desk.clear_some_expired(&expiry.key);
+            evaluation.clear_some_expired(&expiry.key);
         }
-        let observed = desk.observed;
+        let observed = evaluation.observed;
         keyspaces.log_write(cx, others, &mut Context::default(), keyspace, stamp, (writer.changes, observed));
         match is_too_large {
             // What is left of it comes next.
