@@ -99,7 +99,7 @@ impl AppliedSet {
 
 /// One whose wait is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Woken<W> {
+pub struct Unblocked<W> {
     pub waiter: W,
     /// What it waited for is gone.
     pub gone: Option<Dependency>,
@@ -154,24 +154,29 @@ impl<W> Applied<W> {
     }
 
     /// Nothing of a stream after `after` and up to `through` will ever come; hands out those who waited for it.
-    pub fn lose(&mut self, datacenter: DatacenterId, after: Position, through: Position) -> Vec<Woken<W>> {
+    pub fn lose(
+        &mut self,
+        datacenter: DatacenterId,
+        after: Position,
+        through: Position,
+    ) -> Vec<Unblocked<W>> {
         let set = self.sets.entry(datacenter).or_default();
         set.lose(after, through);
         let watermark = set.watermark;
         if !Rule::DeclareTheLost.holds() {
             return Vec::new();
         }
-        let mut woken = self.waited_exactly(datacenter, after.next(), through);
-        woken.extend(self.reached(datacenter, Position(0), watermark));
-        woken
+        let mut unblocked = self.waited_exactly(datacenter, after.next(), through);
+        unblocked.extend(self.reached(datacenter, Position(0), watermark));
+        unblocked
     }
 
     /// A dead datacenter's stream ends here; hands out those who waited for what stands after it.
-    pub fn end(&mut self, datacenter: DatacenterId, end: Position) -> Vec<Woken<W>> {
+    pub fn end(&mut self, datacenter: DatacenterId, end: Position) -> Vec<Unblocked<W>> {
         self.sets.entry(datacenter).or_default().end = Some(end);
-        let mut woken = self.waited_exactly(datacenter, end.next(), Position(u64::MAX));
-        woken.extend(self.reached(datacenter, end.next(), Position(u64::MAX)));
-        woken
+        let mut unblocked = self.waited_exactly(datacenter, end.next(), Position(u64::MAX));
+        unblocked.extend(self.reached(datacenter, end.next(), Position(u64::MAX)));
+        unblocked
     }
 
     /// This position, which is about to be marked applied, was discarded with a dead datacenter.
@@ -260,29 +265,29 @@ impl<W> Applied<W> {
     }
 
     /// Marks a position applied; hands out those whose wait is over. Says nothing twice.
-    pub fn insert(&mut self, datacenter: DatacenterId, position: Position) -> Vec<Woken<W>> {
+    pub fn insert(&mut self, datacenter: DatacenterId, position: Position) -> Vec<Unblocked<W>> {
         let set = self.sets.entry(datacenter).or_default();
         set.insert(position);
         let watermark = set.watermark;
         let waiters = self.exact.remove(&(datacenter, position)).unwrap_or_default();
-        let mut woken = self.woken((datacenter, position), Extent::Exact, waiters);
-        woken.extend(self.reached(datacenter, Position(0), watermark));
-        woken
+        let mut unblocked = self.unblocked((datacenter, position), Extent::Exact, waiters);
+        unblocked.extend(self.reached(datacenter, Position(0), watermark));
+        unblocked
     }
 
-    fn woken(
+    fn unblocked(
         &self,
         (datacenter, position): (DatacenterId, Position),
         extent: Extent,
         waiters: Vec<W>,
-    ) -> Vec<Woken<W>> {
+    ) -> Vec<Unblocked<W>> {
         if waiters.is_empty() {
             return Vec::new();
         }
         let (incarnation, partition) = (position.incarnation(), self.partition);
         let operation = OperationId { datacenter, incarnation, partition, position };
         let gone = self.gone(&Dependency { operation, extent });
-        waiters.into_iter().map(|waiter| Woken { waiter, gone }).collect()
+        waiters.into_iter().map(|waiter| Unblocked { waiter, gone }).collect()
     }
 
     /// Those who waited for a position of this range.
@@ -291,23 +296,23 @@ impl<W> Applied<W> {
         datacenter: DatacenterId,
         from: Position,
         through: Position,
-    ) -> Vec<Woken<W>> {
-        let mut woken = Vec::new();
+    ) -> Vec<Unblocked<W>> {
+        let mut unblocked = Vec::new();
         while let Some((&place, _)) = self.exact.range((datacenter, from)..=(datacenter, through)).next() {
             let waiters = self.exact.remove(&place).unwrap_or_default();
-            woken.extend(self.woken(place, Extent::Exact, waiters));
+            unblocked.extend(self.unblocked(place, Extent::Exact, waiters));
         }
-        woken
+        unblocked
     }
 
     /// Those who waited for a whole stream up to a place of this range.
-    fn reached(&mut self, datacenter: DatacenterId, from: Position, to: Position) -> Vec<Woken<W>> {
-        let mut woken = Vec::new();
+    fn reached(&mut self, datacenter: DatacenterId, from: Position, to: Position) -> Vec<Unblocked<W>> {
+        let mut unblocked = Vec::new();
         while let Some((&place, _)) = self.through.range((datacenter, from)..=(datacenter, to)).next() {
             let waiters = self.through.remove(&place).unwrap_or_default();
-            woken.extend(self.woken(place, Extent::Through, waiters));
+            unblocked.extend(self.unblocked(place, Extent::Through, waiters));
         }
-        woken
+        unblocked
     }
 }
 
@@ -336,16 +341,16 @@ mod tests {
         applied.wait(&on(4, Extent::Exact), "after");
         applied.wait(&on(9, Extent::Through), "through after");
         assert!(applied.insert(DEAD, Position(1)).is_empty());
-        let woken = applied.end(DEAD, Position(3));
+        let unblocked = applied.end(DEAD, Position(3));
         let expected = [("after", 4), ("through after", 9)]
-            .map(|(waiter, position)| Woken { waiter, gone: Some(on(position, Extent::Exact)) });
-        assert_eq!(woken, expected);
+            .map(|(waiter, position)| Unblocked { waiter, gone: Some(on(position, Extent::Exact)) });
+        assert_eq!(unblocked, expected);
         assert!(applied.meets(&on(4, Extent::Exact)) && !applied.meets(&on(3, Extent::Through)));
         applied.discard(DEAD, Position(2));
-        let woken = applied.insert(DEAD, Position(2));
-        assert_eq!(woken, [Woken { waiter: "before", gone: Some(on(2, Extent::Exact)) }]);
-        let woken = applied.insert(DEAD, Position(3));
-        assert_eq!(woken, [Woken { waiter: "through before", gone: Some(on(3, Extent::Through)) }]);
+        let unblocked = applied.insert(DEAD, Position(2));
+        assert_eq!(unblocked, [Unblocked { waiter: "before", gone: Some(on(2, Extent::Exact)) }]);
+        let unblocked = applied.insert(DEAD, Position(3));
+        assert_eq!(unblocked, [Unblocked { waiter: "through before", gone: Some(on(3, Extent::Through)) }]);
         assert_eq!(applied.gone(&on(3, Extent::Exact)), None);
         assert_eq!(applied.gone(&on(1, Extent::Through)), None);
     }

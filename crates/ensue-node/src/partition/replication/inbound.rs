@@ -3,7 +3,7 @@
 //! Nothing polls: an applied operation wakes those who wait for it. Received in order is not applied in order (trap
 //! 16). What is done with an entry on the way is in `peering::streams` and `visibility::arrivals`.
 
-use super::applied::{Applied, Woken};
+use super::applied::{Applied, Unblocked};
 use super::{Replication, Waiter};
 use crate::partition::cx::Cx;
 use crate::partition::order::RowName;
@@ -24,9 +24,9 @@ pub(crate) struct Inbound {
     /// Checks that others have asked this partition, by who asked and the number there.
     pub(in crate::partition) asks: BTreeMap<(Address, u64), Ask>,
     /// Those whose wait is over, and who have not been told yet.
-    pub(in crate::partition) woken: VecDeque<Woken<Waiter>>,
+    pub(in crate::partition) unblocked: VecDeque<Unblocked<Waiter>>,
     /// Whether somebody up the stack is telling them.
-    pub(in crate::partition) is_waking: bool,
+    pub(in crate::partition) is_unblocking: bool,
     pub(in crate::partition) waited: u64,
 }
 

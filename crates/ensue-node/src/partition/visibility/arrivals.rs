@@ -6,7 +6,7 @@ use super::Visibility;
 use crate::partition::branching::note_of;
 use crate::partition::journal::Needed;
 use crate::partition::replication::Waiter;
-use crate::partition::replication::applied::Woken;
+use crate::partition::replication::applied::Unblocked;
 use crate::partition::replication::inbound::{Arrived, Ask, rows_of};
 use crate::partition::transactions::ReplicatedPart;
 use crate::partition::work::Work;
@@ -61,9 +61,9 @@ impl Visibility<'_> {
     /// A datacenter's stream goes on without what it lost.
     pub(crate) fn lose(&mut self, origin: DatacenterId, after: Position, through: Position) {
         self.cx.trace(Trace::DeclaredLost { partition: self.cx.id, origin, after });
-        let woken = self.others.replication.applied.lose(origin, after, through);
-        self.others.replication.loss_counts.dependencies += woken.len() as u64;
-        self.wake(woken);
+        let unblocked = self.others.replication.applied.lose(origin, after, through);
+        self.others.replication.loss_counts.dependencies += unblocked.len() as u64;
+        self.unblock(unblocked);
         self.transactions
             .abandon_lost(self.cx, origin, (after, through), |transaction| Message::Abandon { transaction });
         self.lose_branches(origin, through.next().incarnation());
@@ -74,7 +74,7 @@ impl Visibility<'_> {
             let (origin, position) = check.entry;
             gone.iter()
                 .for_each(|gone| self.others.replication.inbound.learn_gone(origin, position, Some(*gone)));
-            self.wake([Woken { waiter: Waiter::Entry(origin, position), gone: None }]);
+            self.unblock([Unblocked { waiter: Waiter::Entry(origin, position), gone: None }]);
         }
     }
 
@@ -88,21 +88,21 @@ impl Visibility<'_> {
 
     /// Tells those whose wait is over, one after the other: each may end the wait of others, and a chain of entries
     /// that depend on each other is longer than a stack is deep.
-    pub(in crate::partition) fn wake(&mut self, woken: impl IntoIterator<Item = Woken<Waiter>>) {
-        self.others.replication.inbound.woken.extend(woken);
-        if std::mem::replace(&mut self.others.replication.inbound.is_waking, true) {
+    pub(in crate::partition) fn unblock(&mut self, unblocked: impl IntoIterator<Item = Unblocked<Waiter>>) {
+        self.others.replication.inbound.unblocked.extend(unblocked);
+        if std::mem::replace(&mut self.others.replication.inbound.is_unblocking, true) {
             return;
         }
-        while let Some(woken) = self.others.replication.inbound.woken.pop_front() {
-            self.wake_one(woken);
+        while let Some(unblocked) = self.others.replication.inbound.unblocked.pop_front() {
+            self.unblock_one(unblocked);
         }
-        self.others.replication.inbound.is_waking = false;
+        self.others.replication.inbound.is_unblocking = false;
     }
 
-    fn wake_one(&mut self, woken: Woken<Waiter>) {
-        match woken.waiter {
+    fn unblock_one(&mut self, unblocked: Unblocked<Waiter>) {
+        match unblocked.waiter {
             Waiter::Entry(origin, position) => {
-                self.others.replication.inbound.learn_gone(origin, position, woken.gone);
+                self.others.replication.inbound.learn_gone(origin, position, unblocked.gone);
                 let Some(arrived) = self.others.replication.inbound.arrived.get_mut(&(origin, position))
                 else {
                     return;
@@ -115,7 +115,7 @@ impl Visibility<'_> {
             Waiter::Ask(from, check) => {
                 let Some(ask) = self.others.replication.inbound.asks.get_mut(&(from, check)) else { return };
                 ask.open -= 1;
-                ask.gone.extend(woken.gone);
+                ask.gone.extend(unblocked.gone);
                 if ask.open == 0 {
                     let Ask { gone, .. } =
                         self.others.replication.inbound.asks.remove(&(from, check)).expect("found above");
@@ -231,9 +231,9 @@ impl Visibility<'_> {
         self.others.replication.inbound.arrived.remove(&(origin, position));
         self.cx.journal.log_applied(origin, incarnation, position, at);
         self.others.replication.acknowledgements.acknowledge_all_soon();
-        let woken = self.others.replication.applied.insert(origin, position);
+        let unblocked = self.others.replication.applied.insert(origin, position);
         self.cx.trace(Trace::Applied { partition: self.cx.id, origin, position });
-        self.wake(woken);
+        self.unblock(unblocked);
     }
 
     /// Asks the paused streams to go on.

@@ -100,8 +100,8 @@ impl Visibility<'_> {
 
     /// A dead datacenter's stream has its end here: who waits for what stands after it waits no longer.
     pub(in crate::partition) fn end_stream(&mut self, datacenter: DatacenterId, end: Position) {
-        let woken = self.others.replication.applied.end(datacenter, end);
-        self.wake(woken);
+        let unblocked = self.others.replication.applied.end(datacenter, end);
+        self.unblock(unblocked);
         let nowhere = (end, Position(u64::MAX));
         self.transactions
             .abandon_lost(self.cx, datacenter, nowhere, |transaction| Message::Discard { transaction });
