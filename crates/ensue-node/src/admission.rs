@@ -171,7 +171,7 @@ impl Admission<'_> {
             | Message::SliceLate { .. }
             | Message::SliceRefused { .. }
             | Message::Dead { .. } => Ok(()),
-            Message::Heard { received, floor, everywhere }
+            Message::StabilizationReport { received, floor, everywhere }
             | Message::Stable { received, floor, everywhere } => {
                 self.times(received)?;
                 self.times(floor)?;

@@ -226,7 +226,7 @@ pub enum Message {
     },
     /// What the sender has received, the lowest cut that it reads at or may read at, and up to which operation of each stream every
     /// datacenter has had all for a while.
-    Heard {
+    StabilizationReport {
         received: TimeVector,
         floor: TimeVector,
         everywhere: Vec<OperationId>,

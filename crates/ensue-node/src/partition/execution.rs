@@ -63,8 +63,11 @@ impl Executor<'_> {
             (_, Message::AwaitTimes { check, times }) => {
                 self.reads.on_await_times(self.cx, self.others, from, check, times)
             }
-            (Address::Partition { partition, .. }, Message::Heard { received, floor, everywhere }) => {
-                self.others.stable_time.on_heard(partition, received, floor, &everywhere);
+            (
+                Address::Partition { partition, .. },
+                Message::StabilizationReport { received, floor, everywhere },
+            ) => {
+                self.others.stable_time.on_stabilization_report(partition, received, floor, &everywhere);
             }
             (_, Message::Stable { received, floor, everywhere }) => {
                 self.keyspaces.on_stable(self.cx, self.others, from, &received, &floor, &everywhere);

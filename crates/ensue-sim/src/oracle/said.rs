@@ -60,7 +60,7 @@ impl Said {
                     self.compare_with_ends((datacenter, partition), Position(first.0 + number as u64), bytes);
                 }
             }
-            Message::Heard { received, .. } => {
+            Message::StabilizationReport { received, .. } => {
                 let before = self.received.entry(speaker).or_default();
                 let lower = before.entries().find(|(datacenter, time)| *time > received.at(*datacenter));
                 if let Some((origin, time)) = lower {
@@ -175,7 +175,7 @@ mod tests {
     fn heard(time: u64) -> Message {
         let mut received = TimeVector::default();
         received.raise(DatacenterId(2), LogicalTime(time));
-        Message::Heard { received, floor: TimeVector::default(), everywhere: Vec::new() }
+        Message::StabilizationReport { received, floor: TimeVector::default(), everywhere: Vec::new() }
     }
 
     #[test]

@@ -78,7 +78,9 @@ fn ruined(random: &mut Random, shape: Shape, envelope: &Envelope) -> Message {
         | Message::Transact { keyspace, .. }
         | Message::ReadCut { keyspace, .. }
         | Message::ReadSlice { keyspace, .. } => *keyspace = no_keyspace,
-        Message::Heard { received, .. } | Message::Stable { received, .. } => *received = too_many,
+        Message::StabilizationReport { received, .. } | Message::Stable { received, .. } => {
+            *received = too_many
+        }
         Message::Prepare { transaction, .. }
         | Message::Vote { transaction }
         | Message::Commit { transaction, .. }

@@ -193,7 +193,7 @@ impl Traffic {
             Message::Heartbeat { .. }
             | Message::AskTime
             | Message::AwaitTimes { .. }
-            | Message::Heard { .. }
+            | Message::StabilizationReport { .. }
             | Message::Stable { .. } => self.counts.times.add(envelope),
             _ => {}
         }

@@ -109,7 +109,7 @@ tags! {
     SLICE_READ = 0x0604 => SliceRead,
     GAVE_UP = 0x0605 => GaveUp,
     AWAIT_TIMES = 0x0606 => AwaitTimes,
-    HEARD = 0x0607 => Heard,
+    STABILIZATION_REPORT = 0x0607 => StabilizationReport,
     STABLE = 0x0608 => Stable,
     HEARTBEAT = 0x0609 => Heartbeat,
     ASK_TIME = 0x060a => AskTime,

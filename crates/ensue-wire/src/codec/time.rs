@@ -28,7 +28,8 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
             w.request(*request).context(context).replies(replies)
         }
         Message::AwaitTimes { check, times } => w.u64(*check).times(times),
-        Message::Heard { received, floor, everywhere } | Message::Stable { received, floor, everywhere } => {
+        Message::StabilizationReport { received, floor, everywhere }
+        | Message::Stable { received, floor, everywhere } => {
             w.times(received).times(floor).operations(everywhere)
         }
         Message::Heartbeat { end } => w.position(*end),
@@ -67,7 +68,11 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             Message::GaveUp { request: r.request()?, context: r.context()?, replies: r.replies()? }
         }
         tag::AWAIT_TIMES => Message::AwaitTimes { check: r.u64()?, times: r.times()? },
-        tag::HEARD => Message::Heard { received: r.times()?, floor: r.times()?, everywhere: r.operations()? },
+        tag::STABILIZATION_REPORT => Message::StabilizationReport {
+            received: r.times()?,
+            floor: r.times()?,
+            everywhere: r.operations()?,
+        },
         tag::STABLE => {
             Message::Stable { received: r.times()?, floor: r.times()?, everywhere: r.operations()? }
         }

@@ -246,8 +246,9 @@ fn cuts() -> BoxedStrategy<Message> {
 fn times() -> BoxedStrategy<Message> {
     prop_oneof![
         (any::<u64>(), time_vector()).prop_map(|(check, times)| Message::AwaitTimes { check, times }),
-        (time_vector(), time_vector(), operations())
-            .prop_map(|(received, floor, everywhere)| { Message::Heard { received, floor, everywhere } }),
+        (time_vector(), time_vector(), operations()).prop_map(|(received, floor, everywhere)| {
+            Message::StabilizationReport { received, floor, everywhere }
+        }),
         (time_vector(), time_vector(), operations())
             .prop_map(|(received, floor, everywhere)| { Message::Stable { received, floor, everywhere } }),
         position().prop_map(|end| Message::Heartbeat { end }),

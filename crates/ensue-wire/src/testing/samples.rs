@@ -270,7 +270,10 @@ fn time() -> Vec<(&'static str, Message)> {
         ("slice-read-without-values", Message::SliceRead { read: 9, values: None }),
         ("gave-up", Message::GaveUp { request, context: context(), replies: vec![Reply::Nil] }),
         ("await-times", Message::AwaitTimes { check: 9, times: times.clone() }),
-        ("heard", Message::Heard { received: times.clone(), floor, everywhere: vec![operation(5)] }),
+        (
+            "stabilization-report",
+            Message::StabilizationReport { received: times.clone(), floor, everywhere: vec![operation(5)] },
+        ),
         ("stable", Message::Stable { received: times.clone(), floor: times, everywhere: Vec::new() }),
         ("stream-heartbeat", Message::Heartbeat { end: Position(2000) }),
         ("stream-ask-time", Message::AskTime),

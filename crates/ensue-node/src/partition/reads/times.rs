@@ -25,7 +25,7 @@ impl Reads {
         if let Some(interval_ms) = others.stable_time.times.round_ms {
             if now_us >= others.stable_time.times.next_round_us {
                 others.stable_time.times.next_round_us = now_us + 1_000 * interval_ms;
-                self.say_heard(cx, others, keyspaces);
+                self.report_stabilization(cx, others, keyspaces);
             }
         }
     }
@@ -66,14 +66,14 @@ impl Reads {
     }
 
     /// What this partition has received, and what it may still read.
-    fn say_heard(&self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
+    fn report_stabilization(&self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
         let now = cx.promise();
         let received = others.stable_time.times.received.clone();
         let floor = self.own_floor(cx, others, now);
         keyspaces.forget_after_reads(cx, others);
         let everywhere = others.stable_time.everywhere.everywhere_here(cx);
         others.stable_time.times.rounds += 1;
-        cx.send_local(GATHERER, Message::Heard { received, floor, everywhere });
+        cx.send_local(GATHERER, Message::StabilizationReport { received, floor, everywhere });
         others.stable_time.times.say_proven(cx);
         if cx.id == GATHERER {
             others.stable_time.tell_stable(cx);

@@ -71,7 +71,7 @@ pub(crate) struct Times {
     pub(in crate::partition) unreceived: BTreeMap<DatacenterId, Waiting>,
     pub(in crate::partition) unapplied: BTreeMap<DatacenterId, Waiting>,
     /// At partition 0: what each has said last.
-    heard: BTreeMap<PartitionId, (TimeVector, TimeVector)>,
+    reports: BTreeMap<PartitionId, (TimeVector, TimeVector)>,
     /// What was stable when the log was read, until partition 0 has told all of it.
     pub(in crate::partition) proven: Option<TimeVector>,
     /// What the log knows of this, and the end of the log then.
@@ -158,7 +158,7 @@ impl Times {
 }
 
 impl StableTime {
-    pub(in crate::partition) fn on_heard(
+    pub(in crate::partition) fn on_stabilization_report(
         &mut self,
         from: PartitionId,
         received: TimeVector,
@@ -166,13 +166,13 @@ impl StableTime {
         everywhere: &[OperationId],
     ) {
         self.everywhere.take_everywhere(everywhere);
-        self.times.heard.insert(from, (received, floor));
+        self.times.reports.insert(from, (received, floor));
     }
 
     /// Partition 0 tells all what all have received.
     pub(in crate::partition) fn tell_stable(&mut self, cx: &mut Cx) {
         let partitions = cx.config.topology.partitions;
-        if self.times.heard.len() < usize::from(partitions) {
+        if self.times.reports.len() < usize::from(partitions) {
             return;
         }
         let least = |one: TimeVector, other: &TimeVector| {
@@ -183,9 +183,9 @@ impl StableTime {
             }
             both
         };
-        let mut heard = self.times.heard.values();
-        let Some((mut received, mut floor)) = heard.next().cloned() else { return };
-        for (also_received, also_floor) in heard {
+        let mut reports = self.times.reports.values();
+        let Some((mut received, mut floor)) = reports.next().cloned() else { return };
+        for (also_received, also_floor) in reports {
             received = least(received, also_received);
             floor.meet(also_floor);
         }
