@@ -235,11 +235,11 @@ impl Admission<'_> {
         match message {
             Message::Executed { context, .. }
             | Message::ExecutedInPart { context, .. }
-            | Message::GaveUp { context, .. }
+            | Message::TimedOut { context, .. }
             | Message::Transacted { context, .. }
             | Message::ContextFetched { context, .. } => past(context),
             Message::CutRead { outcome, .. } => match outcome {
-                CutOutcome::Read { context, .. } | CutOutcome::GaveUp { context, .. } => past(context),
+                CutOutcome::Read { context, .. } | CutOutcome::TimedOut { context, .. } => past(context),
                 CutOutcome::TooLate => Ok(()),
             },
             Message::ReadFirstDone { latest_valid, values, .. } => {

@@ -358,7 +358,7 @@ impl<'a> Evaluation<'a> {
     /// The live columns of a row whose deadline has passed, and how they are seen.
     fn expired_columns(&self, key: &Bytes) -> Option<(Vec<Column>, View<'a>)> {
         let row = self.keyspace.row(key)?;
-        let is_over = |view: View<'_>| match row.deadline_at(view) {
+        let is_expired = |view: View<'_>| match row.deadline_at(view) {
             Ok(Some(deadline)) => {
                 deadline <= self.at.ms() || row.kind_at(view).is_ok_and(|kind| kind.is_none())
             }
@@ -366,8 +366,8 @@ impl<'a> Evaluation<'a> {
         };
         // A deadline that has passed ends the row for writers even while they do not see it: elsewhere the row may have
         // been collected, and what is written now would stand there without what it stands beside here.
-        let view = match row.is_newest(self.view) || !is_over(View::Newest) {
-            true if is_over(self.view) => self.view,
+        let view = match row.is_newest(self.view) || !is_expired(View::Newest) {
+            true if is_expired(self.view) => self.view,
             true => return None,
             false => View::Newest,
         };

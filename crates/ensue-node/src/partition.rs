@@ -556,7 +556,7 @@ impl Partition {
         if !matches!(self.stage, Stage::Serving | Stage::RecoveringTail(_)) {
             return;
         }
-        self.executor().give_up_waits();
+        self.executor().time_out_waits();
         if now.monotonic_us < self.durability.next_timer_us {
             return; // The rest has its own, slower time.
         }

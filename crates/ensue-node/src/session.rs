@@ -201,7 +201,7 @@ fn answered_request(message: &Message) -> Option<RequestId> {
         | Message::ReadAtDone { request, .. }
         | Message::Transacted { request, .. }
         | Message::CutRead { request, .. }
-        | Message::GaveUp { request, .. }
+        | Message::TimedOut { request, .. }
         | Message::Refused { request, .. }
         | Message::ReplicasReached { request, .. }
         | Message::ContextFetched { request, .. }

@@ -313,7 +313,7 @@ impl Lies {
                 }
             };
             self.address(&mut envelope);
-            if !self.is_left_out(&envelope, cluster) {
+            if !self.is_skipped(&envelope, cluster) {
                 return envelope;
             }
         }
@@ -381,7 +381,7 @@ impl Lies {
     /// What is no nonsense for whoever hears it: that its datacenter was declared dead, which an operator of another
     /// one has done. And what
     /// would end all talk with the liar, in worlds that are about the rest.
-    fn is_left_out(&self, envelope: &Envelope, cluster: &Cluster) -> bool {
+    fn is_skipped(&self, envelope: &Envelope, cluster: &Cluster) -> bool {
         let Address::Partition { partition, .. } = envelope.to else { return false };
         let is_beyond = |received: &Position| cluster.ends.get(&partition).is_none_or(|end| received > end);
         match &envelope.message {

@@ -205,7 +205,7 @@ pub enum Message {
         reply: Reply,
     },
     /// As `Executed`, of a session that gave up waiting for its past: what it had before no longer counts.
-    GaveUp {
+    TimedOut {
         request: RequestId,
         context: Context,
         replies: Vec<Reply>,
@@ -432,7 +432,7 @@ pub enum CutOutcome {
     /// It has waited too long, and there is no older cut that the session could accept: read by logical time.
     TooLate,
     /// It has waited too long: the error, and what becomes of the session.
-    GaveUp { context: Context, reply: Reply },
+    TimedOut { context: Context, reply: Reply },
 }
 
 /// What a coordinator decided.

@@ -32,7 +32,7 @@ pub(crate) struct Execution {
     /// All commands are of one moment: none is left for another turn.
     pub together: bool,
     /// The session has given up waiting for its past on the way.
-    pub gave_up: bool,
+    pub timed_out: bool,
     /// When it came: its client waits since then.
     pub since_us: u64,
     pub used: Used,

@@ -107,7 +107,7 @@ tags! {
     CUT_READ = 0x0602 => CutRead,
     READ_SLICE = 0x0603 => ReadSlice,
     SLICE_READ = 0x0604 => SliceRead,
-    GAVE_UP = 0x0605 => GaveUp,
+    TIMED_OUT = 0x0605 => TimedOut,
     AWAIT_TIMES = 0x0606 => AwaitTimes,
     STABILIZATION_REPORT = 0x0607 => StabilizationReport,
     STABLE = 0x0608 => Stable,

@@ -10,7 +10,7 @@ use ensue_types::DatacenterId;
 
 const OUTCOME_READ: u8 = 0;
 const OUTCOME_TOO_LATE: u8 = 1;
-const OUTCOME_GAVE_UP: u8 = 2;
+const OUTCOME_TIMED_OUT: u8 = 2;
 
 pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
     match message {
@@ -24,7 +24,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         Message::SliceRead { read, values } => w.u64(*read).option(values.as_ref(), |w, values| {
             w.replies(&values.replies).causes(&values.seen);
         }),
-        Message::GaveUp { request, context, replies } => {
+        Message::TimedOut { request, context, replies } => {
             w.request(*request).context(context).replies(replies)
         }
         Message::AwaitTimes { check, times } => w.u64(*check).times(times),
@@ -64,8 +64,8 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             read: r.u64()?,
             values: r.option(|r| Ok(AtValues { replies: r.replies()?, seen: r.causes()? }))?,
         },
-        tag::GAVE_UP => {
-            Message::GaveUp { request: r.request()?, context: r.context()?, replies: r.replies()? }
+        tag::TIMED_OUT => {
+            Message::TimedOut { request: r.request()?, context: r.context()?, replies: r.replies()? }
         }
         tag::AWAIT_TIMES => Message::AwaitTimes { check: r.u64()?, times: r.times()? },
         tag::STABILIZATION_REPORT => Message::StabilizationReport {
@@ -100,7 +100,7 @@ fn write_outcome<'w, 'o>(w: &'w mut Writer<'o>, outcome: &CutOutcome) -> &'w mut
     match outcome {
         CutOutcome::Read { context, replies } => w.u8(OUTCOME_READ).context(context).placed_replies(replies),
         CutOutcome::TooLate => w.u8(OUTCOME_TOO_LATE),
-        CutOutcome::GaveUp { context, reply } => w.u8(OUTCOME_GAVE_UP).context(context).reply(reply),
+        CutOutcome::TimedOut { context, reply } => w.u8(OUTCOME_TIMED_OUT).context(context).reply(reply),
     }
 }
 
@@ -108,7 +108,7 @@ fn read_outcome(r: &mut Reader<'_>) -> Result<CutOutcome, Malformed> {
     Ok(match r.u8()? {
         OUTCOME_READ => CutOutcome::Read { context: r.context()?, replies: r.placed_replies()? },
         OUTCOME_TOO_LATE => CutOutcome::TooLate,
-        OUTCOME_GAVE_UP => CutOutcome::GaveUp { context: r.context()?, reply: r.reply()? },
+        OUTCOME_TIMED_OUT => CutOutcome::TimedOut { context: r.context()?, reply: r.reply()? },
         value => return Err(Malformed::UnknownKind { what: "outcome of a cut", value }),
     })
 }

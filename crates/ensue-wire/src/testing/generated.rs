@@ -222,7 +222,7 @@ fn cuts() -> BoxedStrategy<Message> {
     let outcome = prop_oneof![
         (context(), placed_replies()).prop_map(|(context, replies)| CutOutcome::Read { context, replies }),
         Just(CutOutcome::TooLate),
-        (context(), reply()).prop_map(|(context, reply)| CutOutcome::GaveUp { context, reply }),
+        (context(), reply()).prop_map(|(context, reply)| CutOutcome::TimedOut { context, reply }),
     ];
     let values = (vec(reply(), 0..4), causes()).prop_map(|(replies, seen)| AtValues { replies, seen });
     prop_oneof![
@@ -234,11 +234,8 @@ fn cuts() -> BoxedStrategy<Message> {
             Message::ReadSlice { read, keyspace, cut, commands }
         }),
         (any::<u64>(), option::of(values)).prop_map(|(read, values)| Message::SliceRead { read, values }),
-        (request(), context(), vec(reply(), 0..4)).prop_map(|(request, context, replies)| Message::GaveUp {
-            request,
-            context,
-            replies
-        }),
+        (request(), context(), vec(reply(), 0..4))
+            .prop_map(|(request, context, replies)| Message::TimedOut { request, context, replies }),
     ]
     .boxed()
 }

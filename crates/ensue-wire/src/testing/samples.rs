@@ -258,17 +258,17 @@ fn time() -> Vec<(&'static str, Message)> {
     let times: TimeVector = [70, 0, 90].into_iter().map(LogicalTime).collect();
     let values = Some(AtValues { replies: vec![Reply::bulk("old")], seen: causes() });
     let read = CutOutcome::Read { context: context(), replies: placed_replies() };
-    let gave_up = CutOutcome::GaveUp { context: context(), reply: Reply::error("FALLBACK") };
+    let timed_out = CutOutcome::TimedOut { context: context(), reply: Reply::error("FALLBACK") };
     let floor = TimeVector::default();
     vec![
         ("read-cut", Message::ReadCut { request, keyspace, context: context(), parts: vec![part()] }),
         ("cut-read", Message::CutRead { request, outcome: read }),
         ("cut-read-too-late", Message::CutRead { request, outcome: CutOutcome::TooLate }),
-        ("cut-read-gave-up", Message::CutRead { request, outcome: gave_up }),
+        ("cut-read-timed-out", Message::CutRead { request, outcome: timed_out }),
         ("read-slice", Message::ReadSlice { read: 9, keyspace, cut: times.clone(), commands: commands() }),
         ("slice-read", Message::SliceRead { read: 9, values }),
         ("slice-read-without-values", Message::SliceRead { read: 9, values: None }),
-        ("gave-up", Message::GaveUp { request, context: context(), replies: vec![Reply::Nil] }),
+        ("timed-out", Message::TimedOut { request, context: context(), replies: vec![Reply::Nil] }),
         ("await-times", Message::AwaitTimes { check: 9, times: times.clone() }),
         (
             "stabilization-report",

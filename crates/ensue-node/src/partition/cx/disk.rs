@@ -46,7 +46,7 @@ impl Cx {
     pub(in crate::partition) fn disavow(&mut self, answer: Envelope) {
         let (Message::Executed { request, .. }
         | Message::ExecutedInPart { request, .. }
-        | Message::GaveUp { request, .. }
+        | Message::TimedOut { request, .. }
         | Message::CutRead { request, .. }
         | Message::Transacted { request, .. }) = answer.message
         else {

@@ -36,7 +36,7 @@ impl Executor<'_> {
         self.cx.observe(context.time);
         let replies = Vec::with_capacity(commands.len());
         let commands = VecDeque::from(commands);
-        let (gave_up, since_us) = (false, self.cx.now.monotonic_us);
+        let (timed_out, since_us) = (false, self.cx.now.monotonic_us);
         self.advance(Execution {
             from,
             request,
@@ -46,7 +46,7 @@ impl Executor<'_> {
             replies,
             atomic: None,
             together,
-            gave_up,
+            timed_out,
             since_us,
             used: Used::default(),
         });
@@ -87,7 +87,7 @@ impl Executor<'_> {
 
     /// They have waited in vain: the command that waited gets this answer, and the session is another one from here.
     pub(in crate::partition) fn go_on_without(&mut self, mut execution: Execution, reply: Reply) {
-        execution.gave_up = true;
+        execution.timed_out = true;
         execution.replies.push(reply);
         if execution.atomic.is_some() {
             execution.commands.clear();
@@ -133,7 +133,7 @@ impl Executor<'_> {
                         &mut execution.context.facts,
                     );
                     // A session that gave up is told so once, with everything.
-                    let is_up = execution.used.is_up(&self.cx.config.tuning) && !execution.gave_up;
+                    let is_up = execution.used.is_up(&self.cx.config.tuning) && !execution.timed_out;
                     if is_up && !execution.together && !execution.commands.is_empty() {
                         break;
                     }
@@ -145,11 +145,11 @@ impl Executor<'_> {
             }
         }
         execution.context.time = execution.context.time.max(self.cx.clock.latest());
-        let Execution { from, request, context, replies, gave_up, commands, .. } = execution;
-        let message = match (gave_up, commands.is_empty()) {
+        let Execution { from, request, context, replies, timed_out, commands, .. } = execution;
+        let message = match (timed_out, commands.is_empty()) {
             (false, true) => Message::Executed { request, context, replies },
             (false, false) => Message::ExecutedInPart { request, context, replies, rest: commands.into() },
-            (true, _) => Message::GaveUp { request, context, replies },
+            (true, _) => Message::TimedOut { request, context, replies },
         };
         self.cx.send(from, message);
     }
@@ -173,7 +173,7 @@ impl Executor<'_> {
             execution.keyspace,
             &mut execution.context.facts,
         ) {
-            execution.gave_up = true;
+            execution.timed_out = true;
             return Step::Done(reply);
         }
         let choice =

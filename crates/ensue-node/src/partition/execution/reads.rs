@@ -162,7 +162,7 @@ impl Executor<'_> {
     }
 
     /// Gives up what has waited too long.
-    pub(in crate::partition) fn give_up_waits(&mut self) {
+    pub(in crate::partition) fn time_out_waits(&mut self) {
         let now_us = self.cx.now.monotonic_us;
         let (late, waiting) = std::mem::take(&mut self.reads.waits.waiting).into_iter().partition(|wait| {
             let patience_us = match &wait.what {

@@ -36,7 +36,7 @@ impl Executor<'_> {
                 replies,
                 atomic,
                 together: true,
-                gave_up: false,
+                timed_out: false,
                 since_us: self.cx.now.monotonic_us,
                 used: Default::default(),
             };

@@ -339,7 +339,7 @@ pub(in crate::partition) fn take(execution: &mut Execution) -> Execution {
         replies: std::mem::take(&mut execution.replies),
         atomic: execution.atomic.take(),
         together: execution.together,
-        gave_up: execution.gave_up,
+        timed_out: execution.timed_out,
         since_us: execution.since_us,
         used: execution.used,
     }

@@ -142,7 +142,7 @@ impl Reads {
     ) {
         cx.observe(context.time);
         if let Err(reply) = others.failover.discarded.reset_if_lost(cx, keyspace, &mut context.facts) {
-            let outcome = CutOutcome::GaveUp { context, reply };
+            let outcome = CutOutcome::TimedOut { context, reply };
             return cx.send(from, Message::CutRead { request, outcome });
         }
         // A session that may be promoted is, before its cut is drawn.
@@ -202,7 +202,7 @@ impl Reads {
         if let Err(reply) =
             others.failover.discarded.reset_if_lost(cx, read.keyspace, &mut read.context.facts)
         {
-            let outcome = CutOutcome::GaveUp { context: read.context, reply };
+            let outcome = CutOutcome::TimedOut { context: read.context, reply };
             return cx.send(read.from, Message::CutRead { request: read.request, outcome });
         }
         let now = cx.promise();
@@ -238,7 +238,7 @@ impl Reads {
             Late::GiveUp => {
                 self.waits.given_up += 1;
                 let reply = cx.protocol(read.keyspace).timed_out(&mut read.context.facts, missing);
-                CutOutcome::GaveUp { context: read.context, reply }
+                CutOutcome::TimedOut { context: read.context, reply }
             }
         };
         cx.send(read.from, Message::CutRead { request: read.request, outcome });

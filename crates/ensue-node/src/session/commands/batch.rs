@@ -143,7 +143,7 @@ impl Batch {
         if !rest.is_empty() && !queue.put_back(cx, rest) {
             return cx.unexpected(Exchange::Batch(self));
         }
-        let (Message::Executed { context, mut replies, .. } | Message::GaveUp { context, mut replies, .. }) =
+        let (Message::Executed { context, mut replies, .. } | Message::TimedOut { context, mut replies, .. }) =
             message
         else {
             return cx.unexpected(Exchange::Batch(self));

@@ -82,7 +82,7 @@ impl Parallel {
     ) -> Step<Exchange> {
         let (timed_out, mut context, replies) = match message {
             Message::Executed { context, replies, .. } => (false, context, replies),
-            Message::GaveUp { context, replies, .. } => (true, context, replies),
+            Message::TimedOut { context, replies, .. } => (true, context, replies),
             _ => return cx.unexpected(Exchange::Parallel(self)),
         };
         context.time = context.time.max(time);

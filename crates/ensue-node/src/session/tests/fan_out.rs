@@ -105,7 +105,7 @@ fn a_share_that_gave_up_makes_the_session_what_it_is_whatever_the_others_saw() {
         let (request, time) = (request(&envelope), LogicalTime(5));
         let context = Context { time, facts: facts(&[(1, partition(&envelope), 9)]) };
         let message = match share {
-            1 => Message::GaveUp { request, context, replies: vec![Reply::error("FALLBACK")] },
+            1 => Message::TimedOut { request, context, replies: vec![Reply::error("FALLBACK")] },
             _ => Message::Executed { request, context, replies: vec![Reply::Integer(1)] },
         };
         world.answer(&envelope, 8, message);

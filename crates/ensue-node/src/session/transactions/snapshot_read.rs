@@ -61,7 +61,7 @@ impl SnapshotRead {
             }
             CutOutcome::TooLate if cx.protocol().needs().second_rounds => Reading::begin(cx, self.plan),
             CutOutcome::TooLate => Step::Failed(Failure::Refused(TRY_AGAIN)),
-            CutOutcome::GaveUp { context, reply } => {
+            CutOutcome::TimedOut { context, reply } => {
                 cx.contexts.replace(cx.keyspace(), context);
                 Step::Failed(Failure::Refused(reply))
             }

@@ -89,7 +89,7 @@ impl WriteTransaction {
     pub(crate) fn on_answer(self: Box<Self>, cx: &mut Cx<'_>, message: Message) -> Step<Exchange> {
         let (context, replies) = match message {
             Message::Transacted { context, replies, .. } => (context, replies),
-            Message::GaveUp { context, mut replies, .. } => {
+            Message::TimedOut { context, mut replies, .. } => {
                 cx.contexts.replace(cx.keyspace(), context);
                 let reply = replies.pop().unwrap_or(UNANSWERED);
                 return Step::Failed(Failure::Refused(reply));
