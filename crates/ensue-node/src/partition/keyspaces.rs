@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// The rows, and who writes to them in which order.
 #[derive(Clone, Debug)]
 pub(crate) struct Keyspaces {
-    pub(in crate::partition) rows: Vec<Keyspace>,
+    pub(in crate::partition) keyspaces: Vec<Keyspace>,
     pub(in crate::partition) order: RowOrder<Work>,
     /// Keyspaces that are states and not rows.
     pub(in crate::partition) branching: Branching,
@@ -42,7 +42,7 @@ pub(crate) struct Keyspaces {
 impl Keyspaces {
     /// Panics if what is counted of the rows differs from the rows. It walks all of them.
     pub(in crate::partition) fn check_invariants(&self) {
-        self.rows.iter().for_each(Keyspace::check_invariants);
+        self.keyspaces.iter().for_each(Keyspace::check_invariants);
     }
 
     pub(in crate::partition) fn new(
@@ -50,14 +50,14 @@ impl Keyspaces {
         config: &NodeConfig,
         protocols: &Protocols,
     ) -> Keyspaces {
-        let rows = (0..usize::from(limits::KEYSPACES)).map(|number| {
+        let keyspaces = (0..usize::from(limits::KEYSPACES)).map(|number| {
             let needs = protocols.get(number).map(|protocol| protocol.needs()).unwrap_or_default();
-            let rows = Keyspace::new(needs.versions);
+            let keyspace = Keyspace::new(needs.versions);
             let table = HandlerTable::of_keyspace(KeyspaceId(number as u8), &config.handlers);
-            if needs.siblings { rows.with_siblings(Arc::new(table)) } else { rows }
+            if needs.siblings { keyspace.with_siblings(Arc::new(table)) } else { keyspace }
         });
         Keyspaces {
-            rows: rows.collect(),
+            keyspaces: keyspaces.collect(),
             order: RowOrder::default(),
             branching: Branching::new(id, config, protocols),
             conflict_log: Default::default(),
@@ -68,13 +68,13 @@ impl Keyspaces {
     }
 
     pub(crate) fn keyspace(&mut self, keyspace: KeyspaceId) -> &mut Keyspace {
-        &mut self.rows[usize::from(keyspace.0)]
+        &mut self.keyspaces[usize::from(keyspace.0)]
     }
 
     /// Forgets past states whose read transactions are over.
     pub(in crate::partition) fn sweep_marks(&mut self, cx: &Cx) {
         let now_ms = cx.now.monotonic_us / 1_000;
-        for rows in &mut self.rows {
+        for rows in &mut self.keyspaces {
             rows.sweep_marks(now_ms);
         }
     }

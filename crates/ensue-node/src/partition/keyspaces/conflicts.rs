@@ -92,7 +92,7 @@ impl Keyspaces {
         write: &Write,
     ) {
         for Met { change, others } in met {
-            let rows = &self.rows[usize::from(keyspace.0)];
+            let rows = &self.keyspaces[usize::from(keyspace.0)];
             let shown = rows.row(&change.key).and_then(|row| row.cell(&change.column));
             let shown = shown.map_or(Content::Nothing, |cell| cell.state().content());
             let value = match &change.effect {
@@ -142,7 +142,7 @@ impl Keyspaces {
 
     /// The handler of a place; where no values are kept beside each other, and for deadlines, the last writer's stays.
     fn handler_of(&self, keyspace: KeyspaceId, key: &[u8], column: &Column) -> &'static str {
-        let rows = &self.rows[usize::from(keyspace.0)];
+        let rows = &self.keyspaces[usize::from(keyspace.0)];
         rows.handler(key).filter(|_| *column != Column::Deadline).map_or("newest", |fold| fold.name())
     }
 }
@@ -168,7 +168,7 @@ impl Keyspaces {
             return Reply::Array(self.conflict_log.lines.iter().cloned().map(Reply::bulk).collect());
         };
         let at = cx.promise();
-        let (lines, sources) = match self.rows[usize::from(execution.keyspace.0)].row(key) {
+        let (lines, sources) = match self.keyspaces[usize::from(execution.keyspace.0)].row(key) {
             Some(row) => self.standing_beside(cx, execution.keyspace, row),
             None => Default::default(),
         };

@@ -61,7 +61,7 @@ impl Keyspaces {
             };
             let view = view_of(&shown, View::Newest);
             let mut evaluation =
-                Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, view);
+                Evaluation::writing(&mut self.keyspaces[usize::from(keyspace.0)], &mut writer, view);
             let reply = command::run(&request, &mut evaluation);
             observed.depend_on(evaluation.observed, operation);
             replies.push(room.fit(reply.unwrap_or(FORGOTTEN), request.is_write()));
@@ -80,7 +80,8 @@ impl Keyspaces {
         let mut writer = cx.writer(keyspace, write, choice);
         let shown = Shown::of(cx.protocols[usize::from(keyspace.0)].as_ref(), choice);
         let view = view_of(&shown, View::Newest);
-        let mut evaluation = Evaluation::writing(&mut self.rows[usize::from(keyspace.0)], &mut writer, view);
+        let mut evaluation =
+            Evaluation::writing(&mut self.keyspaces[usize::from(keyspace.0)], &mut writer, view);
         let reply = command::run(request, &mut evaluation);
         let observed = evaluation.observed;
         (reply.unwrap_or(FORGOTTEN), writer.changes, observed)
@@ -157,13 +158,13 @@ impl Keyspaces {
             Choice::NewestIfWhole(_) => View::Newest,
             _ => view_of(&shown, View::At(at)),
         };
-        let mut evaluation = Evaluation::reading(&mut self.rows[number], at, view);
+        let mut evaluation = Evaluation::reading(&mut self.keyspaces[number], at, view);
         let mut reply = command::run(request, &mut evaluation);
         let mut observed = evaluation.observed;
         execution.used.cells += observed.pieces;
         if let (Choice::NewestIfWhole(_), Some(shown)) = (choice, &shown) {
             if !is_whole(shown, &observed) {
-                let mut evaluation = Evaluation::reading(&mut self.rows[number], at, View::Sight(shown));
+                let mut evaluation = Evaluation::reading(&mut self.keyspaces[number], at, View::Sight(shown));
                 reply = command::run(request, &mut evaluation);
                 observed = evaluation.observed;
             }
@@ -269,7 +270,7 @@ impl Keyspaces {
     }
 
     pub(crate) fn memory_bytes(&self) -> u64 {
-        self.rows.iter().map(|keyspace| keyspace.bytes()).sum::<u64>() + self.branching.bytes()
+        self.keyspaces.iter().map(|keyspace| keyspace.bytes()).sum::<u64>() + self.branching.bytes()
     }
 
     /// FLUSHDB: one record that hides every base value below its stamp, and deletes the counters it saw by name.

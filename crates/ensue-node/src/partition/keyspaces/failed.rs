@@ -64,7 +64,7 @@ impl Keyspaces {
     fn first_doubtful(&self, cx: &Cx, datacenter: DatacenterId, whole: LogicalTime) -> LogicalTime {
         let loss = Loss { datacenter, whole, doubtful: LogicalTime::MAX };
         let mut first = LogicalTime::MAX;
-        for (rows, protocol) in self.rows.iter().zip(cx.protocols.iter()) {
+        for (rows, protocol) in self.keyspaces.iter().zip(cx.protocols.iter()) {
             let cells = rows.rows().flat_map(|row| row.all_cells());
             for version in cells.filter_map(|(_, cell)| cell.versions()).flat_map(|v| v.unsettled()) {
                 let Source { stamp, dependencies, .. } = &version.source;
@@ -116,7 +116,7 @@ impl Keyspaces {
             return;
         }
         others.failover.discarded.losses.push(loss);
-        for number in 0..self.rows.len() {
+        for number in 0..self.keyspaces.len() {
             self.discard_versions(cx, others, KeyspaceId(number as u8), &loss);
         }
         others.stable_time.times.received.raise(loss.datacenter, LogicalTime::MAX);
@@ -142,7 +142,7 @@ impl Keyspaces {
                 protocol.depends_on_lost(source.stamp.datacenter, carried.causes(), loss)
             })
         };
-        for (key, column, version) in self.rows[number].discard(&depends) {
+        for (key, column, version) in self.keyspaces[number].discard(&depends) {
             let dependencies = version.source.carried().clone();
             let Source { operation, stamp, .. } = version.source;
             let Some(effect) = version.effect else { continue };

@@ -10,7 +10,7 @@ impl Keyspaces {
     pub(in crate::partition) fn count_rows(&self, cx: &mut Cx) -> RowCounts {
         let at = cx.promise();
         let mut counts = RowCounts::default();
-        for (number, rows) in self.rows.iter().enumerate() {
+        for (number, rows) in self.keyspaces.iter().enumerate() {
             let mut shown = Shown { keyspace: KeyspaceId(number as u8), keys: 0, expires: 0 };
             for row in rows.rows() {
                 let dead = row.all_cells().filter(|(_, cell)| cell.is_dead()).count() as u64;

@@ -13,7 +13,7 @@ impl Keyspaces {
     /// States of before are not known: nothing is read at a time before this one.
     pub(crate) fn forget_past(&mut self, cx: &mut Cx) {
         let since = cx.clock.read(cx.now);
-        for rows in &mut self.rows {
+        for rows in &mut self.keyspaces {
             rows.forget_past(since);
         }
     }

@@ -48,14 +48,14 @@ impl Keyspaces {
     ) -> Option<(Vec<Reply>, Observed)> {
         let number = usize::from(keyspace.0);
         let shown = Shown::of(cx.protocols[number].as_ref(), choice);
-        run_all(&mut self.rows[number], commands, at, view_of(&shown, View::At(at)))
+        run_all(&mut self.keyspaces[number], commands, at, view_of(&shown, View::At(at)))
     }
 
     pub(crate) fn mark(&mut self, cx: &Cx, rows: &[RowName]) {
         let until = cx.now.monotonic_us / 1_000 + cx.config.tuning.read_mark_ms;
         for (keyspace, key) in rows {
             if cx.protocol(*keyspace).needs().second_rounds {
-                self.rows[usize::from(keyspace.0)].mark(key, until);
+                self.keyspaces[usize::from(keyspace.0)].mark(key, until);
             }
         }
     }

@@ -17,11 +17,11 @@ impl Keyspaces {
             times: others.stable_time.times.floor.clone(),
             whole: true,
         };
-        for number in 0..self.rows.len() {
+        for number in 0..self.keyspaces.len() {
             let protocol = cx.protocols[number].as_ref();
             if protocol.needs().cuts {
-                self.rows[number].raise_floor(&predicate.times);
-                self.rows[number].settle(&Shown { protocol, predicate: &predicate }, FOLDED_AT_ONCE);
+                self.keyspaces[number].raise_floor(&predicate.times);
+                self.keyspaces[number].settle(&Shown { protocol, predicate: &predicate }, FOLDED_AT_ONCE);
             }
         }
     }
@@ -64,7 +64,7 @@ impl Keyspaces {
         let settled = HereSince(LogicalTime::from_ms(cx.promise().ms().saturating_sub(kept_ms)));
         let everywhere = &others.stable_time.everywhere;
         let is_everywhere = |operation: &OperationId| everywhere.contains(operation);
-        for (rows, protocol) in self.rows.iter_mut().zip(cx.protocols.iter()) {
+        for (rows, protocol) in self.keyspaces.iter_mut().zip(cx.protocols.iter()) {
             if protocol.needs().keeps_for_reads() {
                 rows.settle(&settled, FOLDED_AT_ONCE);
                 rows.forget_dependencies(&is_everywhere, CLEANED_AT_ONCE);

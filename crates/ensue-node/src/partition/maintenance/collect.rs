@@ -62,7 +62,7 @@ struct Round {
 
 impl Maintenance {
     fn take_candidates(&mut self, cx: &mut Cx, keyspaces: &mut Keyspaces) {
-        for (number, rows) in keyspaces.rows.iter_mut().enumerate() {
+        for (number, rows) in keyspaces.keyspaces.iter_mut().enumerate() {
             let keyspace = KeyspaceId(number as u8);
             let tombstones = rows.take_spent().into_iter().map(|spent| (keyspace, spent));
             self.collector.candidates.tombstones.extend(tombstones);
@@ -201,7 +201,7 @@ impl Maintenance {
                 self.collector.candidates.tombstones.push((keyspace, spent));
                 continue;
             }
-            match keyspaces.rows[usize::from(keyspace.0)].collect(&spent) {
+            match keyspaces.keyspaces[usize::from(keyspace.0)].collect(&spent) {
                 Collected::Removed => count += 1,
                 Collected::Changed => {}
                 Collected::Later => self.collector.candidates.tombstones.push((keyspace, spent)),

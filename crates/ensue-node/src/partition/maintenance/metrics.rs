@@ -45,10 +45,10 @@ impl Metrics<'_> {
         add("late_cuts", self.reads.cuts.late);
         add("heartbeats", self.others.stable_time.times.heartbeats);
         add("stabilization_rounds", self.others.stable_time.times.rounds);
-        add("unsettled_versions", self.keyspaces.rows.iter().map(|rows| rows.versions() as u64).sum());
-        add("dependency_bytes", self.keyspaces.rows.iter().map(|rows| rows.dependency_bytes()).sum());
+        add("unsettled_versions", self.keyspaces.keyspaces.iter().map(|rows| rows.versions() as u64).sum());
+        add("dependency_bytes", self.keyspaces.keyspaces.iter().map(|rows| rows.dependency_bytes()).sum());
         add("waiting_rows", self.keyspaces.order.len() as u64);
-        add("cells", self.keyspaces.rows.iter().map(|rows| rows.cells()).sum());
+        add("cells", self.keyspaces.keyspaces.iter().map(|rows| rows.cells()).sum());
         add("stopped", u64::from(!is_serving));
         add("disk_full", u64::from(self.cx.is_out_of_room()));
         add("catching_up", u64::from(self.others.is_catching_up()));

@@ -53,7 +53,7 @@ impl Walk {
         let mut left = SLICE_ROWS;
         let holds_dead = Rule::CheckpointHoldsTombstones.holds();
         while left > 0 {
-            let Some(rows) = keyspaces.rows.get(self.keyspace) else {
+            let Some(rows) = keyspaces.keyspaces.get(self.keyspace) else {
                 self.branch = keyspaces.branching.write_keys(writer, self.branch.unwrap_or_default(), left);
                 self.done = self.branch.is_none();
                 return;
@@ -105,7 +105,7 @@ impl Persistence {
             position: cx.position,
             begun: transactions.begun,
             streams: streams.filter(|_| Rule::CheckpointHoldsStreams.holds()).collect(),
-            bounds: keyspaces.rows.iter().map(Keyspace::bounds).collect(),
+            bounds: keyspaces.keyspaces.iter().map(Keyspace::bounds).collect(),
         }
     }
 }
@@ -206,7 +206,7 @@ impl Persistence {
         }
         let mut writer = CheckpointWriter::begin(superblock, start, start);
         writer.item(image::PARTITION, &Persistence::image(cx, others, keyspaces, transactions).encode());
-        for (number, rows) in keyspaces.rows.iter().enumerate() {
+        for (number, rows) in keyspaces.keyspaces.iter().enumerate() {
             for flush in rows.flushes() {
                 writer.item(image::FLUSH, &image::flush_item(KeyspaceId(number as u8), flush));
             }

@@ -146,7 +146,7 @@ impl Reading {
                 p.cx.position = p.cx.position.max(image.position);
                 self.open.own_floor = image.position;
                 p.transactions.begun = image.begun;
-                for (rows, bounds) in p.keyspaces.rows.iter_mut().zip(image.bounds) {
+                for (rows, bounds) in p.keyspaces.keyspaces.iter_mut().zip(image.bounds) {
                     rows.restore_bounds(bounds);
                 }
                 for stream in image.streams {

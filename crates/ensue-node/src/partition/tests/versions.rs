@@ -30,7 +30,7 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(files: Files, now: Now, checkpoint_bytes: u64) -> World {
         let mut world = World::under("eventual", files, now, checkpoint_bytes);
-        world.partition.keyspaces.rows[0] = Keyspace::new(true);
+        world.partition.keyspaces.keyspaces[0] = Keyspace::new(true);
         world.started()
     }
 
@@ -172,7 +172,7 @@ impl World {
         let sight = |source: &Source| {
             source.operation.datacenter != OTHER || source.operation.position.number() <= through
         };
-        let rows = &self.partition.keyspaces.rows[0];
+        let rows = &self.partition.keyspaces.keyspaces[0];
         let mut seen = vec![format!("versions {}", rows.versions()), format!("floor {:?}", rows.floor())];
         for row in rows.rows() {
             for (column, cell) in row.all_cells() {
@@ -206,7 +206,7 @@ fn history(checkpoint_bytes: u64) -> World {
     world.receive(2, "b", put("3"));
     let first_two =
         |source: &Source| source.operation.datacenter != OTHER || source.operation.position.number() <= 2;
-    let rows = &mut world.partition.keyspaces.rows[0];
+    let rows = &mut world.partition.keyspaces.keyspaces[0];
     rows.raise_floor(&TimeVector::uniform(2, LogicalTime(2)));
     assert_eq!(rows.settle(&first_two, usize::MAX), 0);
     world.receive(3, "a", put("4"));
@@ -223,7 +223,7 @@ fn a_restart_by_the_log_keeps_versions_apart() {
     let after: Vec<_> = again.all_views().into_iter().map(without_settled).collect();
     // Readers that see all that was settled: what was settled is a version again, until it is settled again.
     assert_eq!(before[2..], after[2..]);
-    assert_eq!(again.partition.keyspaces.rows[0].versions(), 7, "one a write");
+    assert_eq!(again.partition.keyspaces.keyspaces[0].versions(), 7, "one a write");
 }
 
 /// Without what settling changes: how much is a version.
@@ -255,10 +255,10 @@ fn a_flush_that_some_do_not_see_is_not_seen_by_them_after_a_restart() {
         let mut again = world.restarted(u64::MAX);
         assert!(shows(&again, 4) && !shows(&again, 5));
         // A write that the flush covers and that comes after it is seen only by those who do not see the flush.
-        assert_eq!(again.partition.keyspaces.rows[0].flushes().len(), 1);
+        assert_eq!(again.partition.keyspaces.keyspaces[0].flushes().len(), 1);
         let everything = |_: &Source| true;
-        assert_eq!(again.partition.keyspaces.rows[0].settle(&everything, usize::MAX), 0);
-        assert!(!shows(&again, 4) && again.partition.keyspaces.rows[0].flushes().is_empty());
+        assert_eq!(again.partition.keyspaces.keyspaces[0].settle(&everything, usize::MAX), 0);
+        assert!(!shows(&again, 4) && again.partition.keyspaces.keyspaces[0].flushes().is_empty());
     }
 }
 
