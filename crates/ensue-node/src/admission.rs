@@ -179,7 +179,7 @@ impl Admission<'_> {
             }
             Message::Ended { datacenter, .. } | Message::Lost { datacenter, .. } => self.other(*datacenter),
             Message::CheckDependencies { dependencies, .. } => self.asked(own, dependencies),
-            Message::DependenciesMet { gone, .. } => self.dependencies(gone),
+            Message::DependenciesMet { unrecoverable, .. } => self.dependencies(unrecoverable),
             Message::Repeat { .. } | Message::Repeated { .. } => Ok(()),
             Message::PartsSynced { operations } => {
                 operations.iter().try_for_each(|operation| self.coordinated(own, operation))
@@ -222,7 +222,7 @@ impl Admission<'_> {
                 possible(*at)?;
                 self.coordinated(own, transaction)
             }
-            Message::Notify { transaction } | Message::PartGone { transaction } => {
+            Message::Notify { transaction } | Message::PartUnrecoverable { transaction } => {
                 self.coordinated(own, transaction)?;
                 self.other(transaction.datacenter)
             }
@@ -251,7 +251,7 @@ impl Admission<'_> {
             | Message::ReplicasReached { .. }
             | Message::ContextMerged { .. }
             | Message::MetricsAnswer { .. } => Ok(()),
-            Message::DependenciesMet { gone, .. } => self.dependencies(gone),
+            Message::DependenciesMet { unrecoverable, .. } => self.dependencies(unrecoverable),
             _ => Err("a message that no partition answers"),
         }
     }

@@ -257,7 +257,9 @@ impl Partition {
             Message::CheckDependencies { check, dependencies } => {
                 self.others.replication.on_check_dependencies(&mut self.cx, from, check, dependencies);
             }
-            Message::DependenciesMet { check, gone } => self.visibility().on_dependencies_met(check, &gone),
+            Message::DependenciesMet { check, unrecoverable } => {
+                self.visibility().on_dependencies_met(check, &unrecoverable)
+            }
             message => self.dispatch_transactions(from, envelope.time, message),
         }
     }
@@ -289,7 +291,9 @@ impl Partition {
                 self.transactions.on_parts_forgotten(&mut self.cx, &mut self.others, &operations)
             }
             Message::Abandon { transaction } => self.executor().on_abandon(transaction),
-            Message::PartGone { transaction } => self.visibility().on_part_gone(from, transaction),
+            Message::PartUnrecoverable { transaction } => {
+                self.visibility().on_part_unrecoverable(from, transaction)
+            }
             Message::AwaitPart { transaction } => self.transactions.on_await_part(
                 &mut self.cx,
                 &mut self.others,

@@ -94,9 +94,9 @@ impl Sessions {
         if let Message::CoreQuery { request, query } = message {
             return self.on_query(now, from, request, &query);
         }
-        if let Message::DependenciesMet { check, gone } = message {
+        if let Message::DependenciesMet { check, unrecoverable } = message {
             let Some(session) = self.core.waits_for_check(check) else { return };
-            return self.with(now, session, |turn| turn.on_dependencies_met(check, time, &gone));
+            return self.with(now, session, |turn| turn.on_dependencies_met(check, time, &unrecoverable));
         }
         let Some(request) = answered_request(&message) else {
             return self.core.trace(Trace::Refused { what: "a message that sessions do not take" });

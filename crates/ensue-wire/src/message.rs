@@ -264,7 +264,7 @@ pub enum Message {
         check: u64,
         /// Of these nothing is to be waited for: they, or for a `Through` something before it, were discarded with a dead
         /// datacenter, or are nowhere.
-        gone: Vec<Dependency>,
+        unrecoverable: Vec<Dependency>,
     },
 
     // Between the participants of a write transaction within a datacenter. A local one is named by its coordinator and
@@ -322,7 +322,7 @@ pub enum Message {
         transaction: OperationId,
     },
     /// A part of a replicated transaction is never shown: it depends on what was lost with a dead datacenter, or was lost itself.
-    PartGone {
+    PartUnrecoverable {
         transaction: OperationId,
     },
     /// Everything else of this transaction of a dead datacenter is here: will your part come?

@@ -3,9 +3,9 @@
 pub(in crate::partition) mod arrivals;
 pub(in crate::partition) mod branches;
 pub(in crate::partition) mod failed;
-pub(in crate::partition) mod gone;
 pub(in crate::partition) mod recovery;
 pub(in crate::partition) mod transactions;
+pub(in crate::partition) mod unrecoverable;
 
 use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;

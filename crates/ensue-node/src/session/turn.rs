@@ -98,11 +98,16 @@ impl<'a> Turn<'a> {
     }
 
     /// A partition has applied what a merged token depends on, but for what is gone.
-    pub(super) fn on_dependencies_met(&mut self, check: u64, time: LogicalTime, gone: &[Dependency]) {
+    pub(super) fn on_dependencies_met(
+        &mut self,
+        check: u64,
+        time: LogicalTime,
+        unrecoverable: &[Dependency],
+    ) {
         self.cx.contexts.observe(time);
         match std::mem::take(&mut self.session.exchange) {
             Exchange::Causal(causal::Exchange::Merge(merge)) => {
-                let step = merge.on_dependencies_met(&mut self.cx, check, gone);
+                let step = merge.on_dependencies_met(&mut self.cx, check, unrecoverable);
                 self.follow(step);
                 self.advance();
             }

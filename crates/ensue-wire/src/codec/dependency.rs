@@ -9,7 +9,7 @@ use crate::message::Message;
 pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
     match message {
         Message::CheckDependencies { check, dependencies } => w.u64(*check).dependencies(dependencies),
-        Message::DependenciesMet { check, gone } => w.u64(*check).dependencies(gone),
+        Message::DependenciesMet { check, unrecoverable } => w.u64(*check).dependencies(unrecoverable),
         other => unreachable!("no dependency check: {:#06x}", tag::tag_of(other)),
     };
 }
@@ -19,7 +19,9 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::CHECK_DEPENDENCIES => {
             Message::CheckDependencies { check: r.u64()?, dependencies: r.dependencies()? }
         }
-        tag::DEPENDENCIES_MET => Message::DependenciesMet { check: r.u64()?, gone: r.dependencies()? },
+        tag::DEPENDENCIES_MET => {
+            Message::DependenciesMet { check: r.u64()?, unrecoverable: r.dependencies()? }
+        }
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
 }

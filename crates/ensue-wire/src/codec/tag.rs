@@ -84,7 +84,7 @@ tags! {
     ABANDON = 0x040a => Abandon,
     REPEAT = 0x040b => Repeat,
     REPEATED = 0x040c => Repeated,
-    PART_GONE = 0x040d => PartGone,
+    PART_UNRECOVERABLE = 0x040d => PartUnrecoverable,
     AWAIT_PART = 0x040e => AwaitPart,
     DISCARD = 0x040f => Discard,
     FORGET_VOTE = 0x0410 => ForgetVote,

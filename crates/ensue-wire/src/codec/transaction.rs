@@ -29,7 +29,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
             w.operations(operations)
         }
         Message::Abandon { transaction }
-        | Message::PartGone { transaction }
+        | Message::PartUnrecoverable { transaction }
         | Message::AwaitPart { transaction }
         | Message::Discard { transaction }
         | Message::ForgetVote { transaction } => w.operation(*transaction),
@@ -64,7 +64,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::PARTS_SYNCED => Message::PartsSynced { operations: r.operations()? },
         tag::PARTS_FORGOTTEN => Message::PartsForgotten { operations: r.operations()? },
         tag::ABANDON => Message::Abandon { transaction: r.operation()? },
-        tag::PART_GONE => Message::PartGone { transaction: r.operation()? },
+        tag::PART_UNRECOVERABLE => Message::PartUnrecoverable { transaction: r.operation()? },
         tag::AWAIT_PART => Message::AwaitPart { transaction: r.operation()? },
         tag::DISCARD => Message::Discard { transaction: r.operation()? },
         tag::FORGET_VOTE => Message::ForgetVote { transaction: r.operation()? },

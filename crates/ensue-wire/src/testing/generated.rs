@@ -119,7 +119,8 @@ fn control() -> BoxedStrategy<Message> {
         }),
         (any::<u64>(), dependencies())
             .prop_map(|(check, dependencies)| Message::CheckDependencies { check, dependencies }),
-        (any::<u64>(), dependencies()).prop_map(|(check, gone)| Message::DependenciesMet { check, gone }),
+        (any::<u64>(), dependencies())
+            .prop_map(|(check, unrecoverable)| Message::DependenciesMet { check, unrecoverable }),
     ]
     .boxed()
 }
@@ -145,7 +146,7 @@ fn transaction() -> BoxedStrategy<Message> {
         operations().prop_map(|operations| Message::PartsSynced { operations }),
         operations().prop_map(|operations| Message::PartsForgotten { operations }),
         operation().prop_map(|transaction| Message::Abandon { transaction }),
-        operation().prop_map(|transaction| Message::PartGone { transaction }),
+        operation().prop_map(|transaction| Message::PartUnrecoverable { transaction }),
         operation().prop_map(|transaction| Message::AwaitPart { transaction }),
         operation().prop_map(|transaction| Message::Discard { transaction }),
         operation().prop_map(|transaction| Message::ForgetVote { transaction }),

@@ -151,7 +151,7 @@ fn control() -> Vec<(&'static str, Message)> {
 fn dependency() -> Vec<(&'static str, Message)> {
     vec![
         ("check-dependencies", Message::CheckDependencies { check: 9, dependencies: dependencies() }),
-        ("dependencies-met", Message::DependenciesMet { check: 9, gone: dependencies() }),
+        ("dependencies-met", Message::DependenciesMet { check: 9, unrecoverable: dependencies() }),
     ]
 }
 
@@ -171,7 +171,7 @@ fn transaction() -> Vec<(&'static str, Message)> {
         ("parts-synced", Message::PartsSynced { operations: vec![operation(5), operation(6)] }),
         ("parts-forgotten", Message::PartsForgotten { operations: vec![operation(5)] }),
         ("abandon", Message::Abandon { transaction }),
-        ("part-gone", Message::PartGone { transaction }),
+        ("part-unrecoverable", Message::PartUnrecoverable { transaction }),
         ("await-part", Message::AwaitPart { transaction }),
         ("discard", Message::Discard { transaction }),
         ("forget-vote", Message::ForgetVote { transaction }),

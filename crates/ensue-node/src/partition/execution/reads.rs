@@ -154,8 +154,8 @@ impl Executor<'_> {
                 Waiting::Commands(execution) => self.go_on(*execution),
                 Waiting::Slice(slice) => self.reads.read_slice(self.cx, self.others, self.keyspaces, slice),
                 Waiting::Times { from, check, times } => {
-                    let gone = self.others.failover.discarded.nowhere(self.cx, &times);
-                    self.cx.send(from, Message::DependenciesMet { check, gone });
+                    let unrecoverable = self.others.failover.discarded.nowhere(self.cx, &times);
+                    self.cx.send(from, Message::DependenciesMet { check, unrecoverable });
                 }
             }
         }

@@ -8,7 +8,8 @@
 //! whatever has arrived and whatever arrives later; keeps a list of it for the operator (`listing`); and from then on
 //! the dead one's time counts as here for ever. Sessions that may have seen something of it are told once.
 //!
-//! The list is also that of the protocols which name operations, whose entries are discarded by their names (`gone`).
+//! The list is also that of the protocols which name operations, whose entries are discarded by their names
+//! (`unrecoverable`).
 
 mod listing;
 
@@ -90,7 +91,7 @@ impl Discarded {
     }
 
     /// An entry of a dead datacenter that is gone.
-    pub(in crate::partition) fn add_gone(&mut self, operation: OperationId, entry: Entry) {
+    pub(in crate::partition) fn add_unrecoverable(&mut self, operation: OperationId, entry: Entry) {
         let origin = entry.stamp.datacenter;
         match &entry.change {
             Change::Effects { transaction, .. } => self.add(origin, transaction.unwrap_or(operation), entry),

@@ -109,7 +109,7 @@ impl Others {
     /// A checkpoint, or the log, names a discarded write.
     pub(in crate::partition) fn restore_discarded(&mut self, cx: &Cx, lost: DatacenterId, entry: Entry) {
         if lost == entry.stamp.datacenter && !cx.protocol(entry.keyspace()).goes_by_times() {
-            return self.take_gone(cx, entry);
+            return self.take_unrecoverable(cx, entry);
         }
         if let Change::Effects { transaction: Some(operation), .. } = entry.change {
             self.failover.discarded.add(lost, operation, entry);
@@ -117,10 +117,10 @@ impl Others {
     }
 
     /// An entry of a dead datacenter's stream is gone.
-    pub(in crate::partition) fn take_gone(&mut self, cx: &Cx, entry: Entry) {
+    pub(in crate::partition) fn take_unrecoverable(&mut self, cx: &Cx, entry: Entry) {
         let (origin, position) = (entry.stamp.datacenter, entry.position);
         self.replication.applied.discard(origin, position);
         let operation = cx.name_at(origin, position);
-        self.failover.discarded.add_gone(operation, entry);
+        self.failover.discarded.add_unrecoverable(operation, entry);
     }
 }

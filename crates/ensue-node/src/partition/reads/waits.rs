@@ -127,8 +127,8 @@ impl Reads {
     ) {
         self.waits.forget(|asker, number| (asker, number) == (from, check));
         if others.is_settled_here(cx, &times) {
-            let gone = others.failover.discarded.nowhere(cx, &times);
-            cx.send(from, Message::DependenciesMet { check, gone });
+            let unrecoverable = others.failover.discarded.nowhere(cx, &times);
+            cx.send(from, Message::DependenciesMet { check, unrecoverable });
         } else {
             let since_us = cx.now.monotonic_us;
             self.waits.waiting.push(Wait { since_us, what: Waiting::Times { from, check, times } });
@@ -166,15 +166,15 @@ impl Reads {
             return self.waits.wait(cx, Waiting::Slice(slice));
         }
         let Slice { from, read, keyspace, cut, commands } = slice;
-        let gone = !cut.covers(&others.stable_time.times.floor) && Rule::ForgottenMeansAgain.holds();
+        let is_pruned = !cut.covers(&others.stable_time.times.floor) && Rule::ForgottenMeansAgain.holds();
         let lost = others.failover.discarded.report_unknown_loss(cx, keyspace, &cut, from);
-        if gone {
+        if is_pruned {
             // Whoever draws a cut below the floor has restarted, and forgotten what was stable.
             let (received, floor) =
                 (others.stable_time.times.stable.clone(), others.stable_time.times.floor.clone());
             cx.send(from, Message::Stable { received, floor, everywhere: Vec::new() });
         }
-        let values = if gone || lost {
+        let values = if is_pruned || lost {
             None
         } else {
             keyspaces.read_cut_values(cx, others, keyspace, &cut, &commands)

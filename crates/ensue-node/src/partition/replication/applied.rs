@@ -102,7 +102,7 @@ impl AppliedSet {
 pub struct Unblocked<W> {
     pub waiter: W,
     /// What it waited for is gone.
-    pub gone: Option<Dependency>,
+    pub unrecoverable: Option<Dependency>,
 }
 
 /// The applied sets of all streams of this partition, with those who wait for them. `W` names a waiter.
@@ -189,7 +189,7 @@ impl<W> Applied<W> {
     }
 
     /// What of a dependency that is met is gone: itself, or only something before it that it covers.
-    pub fn gone(&self, dependency: &Dependency) -> Option<Dependency> {
+    pub fn unrecoverable(&self, dependency: &Dependency) -> Option<Dependency> {
         let OperationId { datacenter, position, .. } = dependency.operation;
         let set = self.sets.get(&datacenter)?;
         if set.end.is_none() && set.discarded.is_empty() || !Rule::DiscardWhatDependsOnLost.holds() {
@@ -286,8 +286,8 @@ impl<W> Applied<W> {
         }
         let (incarnation, partition) = (position.incarnation(), self.partition);
         let operation = OperationId { datacenter, incarnation, partition, position };
-        let gone = self.gone(&Dependency { operation, extent });
-        waiters.into_iter().map(|waiter| Unblocked { waiter, gone }).collect()
+        let unrecoverable = self.unrecoverable(&Dependency { operation, extent });
+        waiters.into_iter().map(|waiter| Unblocked { waiter, unrecoverable }).collect()
     }
 
     /// Those who waited for a position of this range.
@@ -343,15 +343,18 @@ mod tests {
         assert!(applied.insert(DEAD, Position(1)).is_empty());
         let unblocked = applied.end(DEAD, Position(3));
         let expected = [("after", 4), ("through after", 9)]
-            .map(|(waiter, position)| Unblocked { waiter, gone: Some(on(position, Extent::Exact)) });
+            .map(|(waiter, position)| Unblocked { waiter, unrecoverable: Some(on(position, Extent::Exact)) });
         assert_eq!(unblocked, expected);
         assert!(applied.meets(&on(4, Extent::Exact)) && !applied.meets(&on(3, Extent::Through)));
         applied.discard(DEAD, Position(2));
         let unblocked = applied.insert(DEAD, Position(2));
-        assert_eq!(unblocked, [Unblocked { waiter: "before", gone: Some(on(2, Extent::Exact)) }]);
+        assert_eq!(unblocked, [Unblocked { waiter: "before", unrecoverable: Some(on(2, Extent::Exact)) }]);
         let unblocked = applied.insert(DEAD, Position(3));
-        assert_eq!(unblocked, [Unblocked { waiter: "through before", gone: Some(on(3, Extent::Through)) }]);
-        assert_eq!(applied.gone(&on(3, Extent::Exact)), None);
-        assert_eq!(applied.gone(&on(1, Extent::Through)), None);
+        assert_eq!(
+            unblocked,
+            [Unblocked { waiter: "through before", unrecoverable: Some(on(3, Extent::Through)) }]
+        );
+        assert_eq!(applied.unrecoverable(&on(3, Extent::Exact)), None);
+        assert_eq!(applied.unrecoverable(&on(1, Extent::Through)), None);
     }
 }

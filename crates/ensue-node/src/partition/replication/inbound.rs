@@ -38,7 +38,7 @@ pub(in crate::partition) struct Arrived {
     pub(in crate::partition) open: usize,
     pub(in crate::partition) ready: bool,
     /// Something that it depends on is gone with a dead datacenter.
-    pub(in crate::partition) gone: bool,
+    pub(in crate::partition) unrecoverable: bool,
     pub(in crate::partition) since_us: u64,
 }
 
@@ -55,7 +55,7 @@ pub(in crate::partition) struct Ask {
     dependencies: Vec<Dependency>,
     /// How many of these have not been applied yet.
     pub(in crate::partition) open: usize,
-    pub(in crate::partition) gone: Vec<Dependency>,
+    pub(in crate::partition) unrecoverable: Vec<Dependency>,
 }
 
 impl Inbound {
@@ -88,8 +88,10 @@ impl Inbound {
     }
 
     /// Whether something that an arrived entry depends on is gone, and nothing is open any more.
-    pub fn is_gone(&self, origin: DatacenterId, position: Position) -> bool {
-        self.arrived.get(&(origin, position)).is_some_and(|arrived| arrived.gone && arrived.open == 0)
+    pub fn is_unrecoverable(&self, origin: DatacenterId, position: Position) -> bool {
+        self.arrived
+            .get(&(origin, position))
+            .is_some_and(|arrived| arrived.unrecoverable && arrived.open == 0)
     }
 
     /// Whether an arrived entry's own dependencies are met.
@@ -140,7 +142,7 @@ impl Replication {
                 open += 1;
             } else {
                 self.count_lost(cx, &dependency);
-                self.inbound.learn_gone(origin, position, self.applied.gone(&dependency));
+                self.inbound.learn_unrecoverable(origin, position, self.applied.unrecoverable(&dependency));
             }
         }
         for (partition, dependencies) in elsewhere {
@@ -172,24 +174,24 @@ impl Replication {
             return cx.trace(Trace::Refused { what: "a dependency check for another partition" });
         }
         self.forget_ask(from, check);
-        let (mut dependencies, mut gone) = (Vec::new(), Vec::new());
+        let (mut dependencies, mut unrecoverable) = (Vec::new(), Vec::new());
         for dependency in asked {
             let is_own = dependency.operation.datacenter == cx.datacenter;
             if cx.is_refused_as_never_issued(from, &dependency.operation) {
-                gone.push(dependency);
+                unrecoverable.push(dependency);
             } else if !is_own && !self.applied.meets(&dependency) {
                 self.applied.wait(&dependency, Waiter::Ask(from, check));
                 dependencies.push(dependency);
             } else {
                 self.count_lost(cx, &dependency);
-                gone.extend(self.applied.gone(&dependency));
+                unrecoverable.extend(self.applied.unrecoverable(&dependency));
             }
         }
         if dependencies.is_empty() {
-            return cx.send(from, Message::DependenciesMet { check, gone });
+            return cx.send(from, Message::DependenciesMet { check, unrecoverable });
         }
         let open = dependencies.len();
-        self.inbound.asks.insert((from, check), Ask { dependencies, open, gone });
+        self.inbound.asks.insert((from, check), Ask { dependencies, open, unrecoverable });
     }
 
     fn forget_ask(&mut self, from: Address, check: u64) {
@@ -226,14 +228,16 @@ impl Replication {
 
 impl Inbound {
     /// A dependency of an arrived entry is gone, or covers what is gone.
-    pub(in crate::partition) fn learn_gone(
+    pub(in crate::partition) fn learn_unrecoverable(
         &mut self,
         origin: DatacenterId,
         position: Position,
-        gone: Option<Dependency>,
+        unrecoverable: Option<Dependency>,
     ) {
-        if let (Some(gone), Some(arrived)) = (gone, self.arrived.get_mut(&(origin, position))) {
-            arrived.gone |= depends_on(origin, &gone);
+        if let (Some(unrecoverable), Some(arrived)) =
+            (unrecoverable, self.arrived.get_mut(&(origin, position)))
+        {
+            arrived.unrecoverable |= depends_on(origin, &unrecoverable);
         }
     }
 
@@ -276,13 +280,13 @@ impl Replication {
     }
 
     /// At the coordinator: whether a transaction of a dead datacenter is never shown.
-    pub(crate) fn is_transaction_gone(&self, transaction: OperationId) -> bool {
+    pub(crate) fn is_transaction_unrecoverable(&self, transaction: OperationId) -> bool {
         let exact = Dependency { operation: transaction, extent: Extent::Exact };
-        self.applied.gone(&exact).is_some()
+        self.applied.unrecoverable(&exact).is_some()
     }
 }
 
 /// Whether a write of this origin truly depends on this, of which it is known that it is gone or covers what is gone.
-pub(in crate::partition) fn depends_on(origin: DatacenterId, gone: &Dependency) -> bool {
-    gone.extent == Extent::Exact || gone.operation.datacenter == origin
+pub(in crate::partition) fn depends_on(origin: DatacenterId, unrecoverable: &Dependency) -> bool {
+    unrecoverable.extent == Extent::Exact || unrecoverable.operation.datacenter == origin
 }

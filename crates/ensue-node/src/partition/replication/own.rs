@@ -46,7 +46,7 @@ impl Replication {
         if set.is_some_and(|set| set.is_lost(transaction.position)) {
             return Some(Message::Abandon { transaction });
         }
-        self.is_transaction_gone(transaction).then_some(Message::Discard { transaction })
+        self.is_transaction_unrecoverable(transaction).then_some(Message::Discard { transaction })
     }
 
     /// Logs what this datacenter has to say of a keyspace, and hands it to the streams.

@@ -107,7 +107,7 @@ fn met(asked: &[Message]) -> Vec<Message> {
         Message::CheckDependencies { check, .. } => Some(*check),
         _ => None,
     });
-    checks.map(|check| Message::DependenciesMet { check, gone: Vec::new() }).collect()
+    checks.map(|check| Message::DependenciesMet { check, unrecoverable: Vec::new() }).collect()
 }
 
 #[test]

@@ -48,6 +48,6 @@ fn a_long_chain_is_applied_in_bounded_stack() {
         _ => None,
     });
     let check = check.expect("the first entry depends on the partition beside");
-    world.message(ITS_NEIGHBOUR, Message::DependenciesMet { check, gone: Vec::new() });
+    world.message(ITS_NEIGHBOUR, Message::DependenciesMet { check, unrecoverable: Vec::new() });
     assert_eq!(world.partition.others.replication.applied.set(OTHER).map(|set| set.watermark), Some(last));
 }

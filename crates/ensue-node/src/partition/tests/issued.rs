@@ -25,10 +25,10 @@ fn world() -> World {
 }
 
 /// What is answered to the question of a session, or of another partition.
-fn gone(world: &mut World, from: Address, question: Message) -> Option<Vec<Dependency>> {
+fn unrecoverable(world: &mut World, from: Address, question: Message) -> Option<Vec<Dependency>> {
     world.message(from, question);
     std::iter::from_fn(|| world.partition.cx.outbox.next()).find_map(|envelope| match envelope.message {
-        Message::DependenciesMet { gone, .. } => Some(gone),
+        Message::DependenciesMet { unrecoverable, .. } => Some(unrecoverable),
         _ => None,
     })
 }
@@ -47,12 +47,12 @@ fn on(datacenter: DatacenterId, position: u64) -> Dependency {
 fn a_session_is_told_what_was_never_issued_and_a_partition_waits_for_nothing_of_its_own() {
     let mut world = world();
     let ask = |position| Message::CheckDependencies { check: 1, dependencies: vec![on(OWN, position)] };
-    assert_eq!(gone(&mut world, SESSIONS, ask(2)), Some(vec![]));
-    assert_eq!(gone(&mut world, SESSIONS, ask(3)), Some(vec![on(OWN, 3)]));
+    assert_eq!(unrecoverable(&mut world, SESSIONS, ask(2)), Some(vec![]));
+    assert_eq!(unrecoverable(&mut world, SESSIONS, ask(3)), Some(vec![on(OWN, 3)]));
     let neighbour = Address::Partition { datacenter: OWN, partition: PARTITION };
-    assert_eq!(gone(&mut world, neighbour, ask(3)), Some(vec![]), "all datacenters show the same");
+    assert_eq!(unrecoverable(&mut world, neighbour, ask(3)), Some(vec![]), "all datacenters show the same");
     world.run("SET a 3");
-    assert_eq!(gone(&mut world, SESSIONS, ask(3)), Some(vec![]), "now it was issued");
+    assert_eq!(unrecoverable(&mut world, SESSIONS, ask(3)), Some(vec![]), "now it was issued");
 }
 
 #[test]
@@ -63,11 +63,14 @@ fn a_time_of_its_own_that_its_clock_has_not_come_to_is_named() {
         times.raise(OWN, LogicalTime::from_ms(1_700_000_000_000 + after_ms));
         Message::AwaitTimes { check: 1, times }
     };
-    assert_eq!(gone(&mut world, SESSIONS, ask(0)), Some(vec![]));
-    let named = gone(&mut world, SESSIONS, ask(10)).expect("nothing is waited for");
-    assert_eq!(named.iter().map(|gone| gone.operation.datacenter).collect::<Vec<_>>(), [OWN]);
+    assert_eq!(unrecoverable(&mut world, SESSIONS, ask(0)), Some(vec![]));
+    let named = unrecoverable(&mut world, SESSIONS, ask(10)).expect("nothing is waited for");
+    assert_eq!(
+        named.iter().map(|unrecoverable| unrecoverable.operation.datacenter).collect::<Vec<_>>(),
+        [OWN]
+    );
     world.now.wall_ms += 10;
-    assert_eq!(gone(&mut world, SESSIONS, ask(10)), Some(vec![]));
+    assert_eq!(unrecoverable(&mut world, SESSIONS, ask(10)), Some(vec![]));
 }
 
 #[test]

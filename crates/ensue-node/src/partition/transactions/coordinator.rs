@@ -33,7 +33,7 @@ pub(crate) struct Arriving {
     pub announced: Option<Announced>,
     pub notified: BTreeSet<PartitionId>,
     /// A part is never shown, and so nothing of it is.
-    pub gone: bool,
+    pub unrecoverable: bool,
 }
 
 /// What the `Transaction` entry said.
@@ -406,7 +406,7 @@ impl Transactions {
             return others.failover.dead.await_end(transaction);
         }
         if !self.durable.has_executed(transaction) {
-            cx.send_local(coordinator_of(transaction), Message::PartGone { transaction });
+            cx.send_local(coordinator_of(transaction), Message::PartUnrecoverable { transaction });
         }
     }
 }

@@ -74,8 +74,8 @@ impl Transactions {
 
     pub(crate) fn notify_again(&mut self, cx: &mut Cx, others: &Others, transaction: OperationId) {
         let Some(part) = self.replicated_parts.get(&transaction) else { return };
-        if others.replication.inbound.is_gone(part.origin, part.position) {
-            return cx.send_local(coordinator_of(transaction), Message::PartGone { transaction });
+        if others.replication.inbound.is_unrecoverable(part.origin, part.position) {
+            return cx.send_local(coordinator_of(transaction), Message::PartUnrecoverable { transaction });
         }
         // A notice says that the part has no place in its rows, so that no vote of before is counted after it.
         if part.work.is_some() && Rule::GiveTheVoteBack.holds() {

@@ -31,7 +31,8 @@ impl Visibility<'_> {
         if let Some((keyspace, note)) = note_of(&entry) {
             let note = note.clone();
             let since_us = self.cx.now.monotonic_us;
-            let arrived = Arrived { incarnation, entry, open: 0, ready: false, gone: false, since_us };
+            let arrived =
+                Arrived { incarnation, entry, open: 0, ready: false, unrecoverable: false, since_us };
             self.others.replication.inbound.arrived.insert((origin, position), arrived);
             return self.arrive_on_branch(origin, keyspace, position, &note);
         }
@@ -47,7 +48,7 @@ impl Visibility<'_> {
             }
         };
         let since_us = self.cx.now.monotonic_us;
-        let arrived = Arrived { incarnation, entry, open: 0, ready: false, gone: false, since_us };
+        let arrived = Arrived { incarnation, entry, open: 0, ready: false, unrecoverable: false, since_us };
         self.others.replication.inbound.arrived.insert((origin, position), arrived);
         let open = self.others.replication.open_checks(self.cx, origin, position, dependencies);
         if open == 0 {
@@ -69,18 +70,19 @@ impl Visibility<'_> {
         self.lose_branches(origin, through.next().incarnation());
     }
 
-    pub(crate) fn on_dependencies_met(&mut self, check: u64, gone: &[Dependency]) {
+    pub(crate) fn on_dependencies_met(&mut self, check: u64, unrecoverable: &[Dependency]) {
         if let Some(check) = self.others.replication.inbound.checks.remove(&check) {
             let (origin, position) = check.entry;
-            gone.iter()
-                .for_each(|gone| self.others.replication.inbound.learn_gone(origin, position, Some(*gone)));
-            self.unblock([Unblocked { waiter: Waiter::Entry(origin, position), gone: None }]);
+            unrecoverable.iter().for_each(|unrecoverable| {
+                self.others.replication.inbound.learn_unrecoverable(origin, position, Some(*unrecoverable))
+            });
+            self.unblock([Unblocked { waiter: Waiter::Entry(origin, position), unrecoverable: None }]);
         }
     }
 
     /// Nothing that an arrived entry depends on is open any more.
     fn on_all_answered(&mut self, origin: DatacenterId, position: Position) {
-        match self.others.replication.inbound.is_gone(origin, position) {
+        match self.others.replication.inbound.is_unrecoverable(origin, position) {
             true => self.discard_arrived(origin, position),
             false => self.on_entry_ready(origin, position),
         }
@@ -102,7 +104,11 @@ impl Visibility<'_> {
     fn unblock_one(&mut self, unblocked: Unblocked<Waiter>) {
         match unblocked.waiter {
             Waiter::Entry(origin, position) => {
-                self.others.replication.inbound.learn_gone(origin, position, unblocked.gone);
+                self.others.replication.inbound.learn_unrecoverable(
+                    origin,
+                    position,
+                    unblocked.unrecoverable,
+                );
                 let Some(arrived) = self.others.replication.inbound.arrived.get_mut(&(origin, position))
                 else {
                     return;
@@ -115,11 +121,11 @@ impl Visibility<'_> {
             Waiter::Ask(from, check) => {
                 let Some(ask) = self.others.replication.inbound.asks.get_mut(&(from, check)) else { return };
                 ask.open -= 1;
-                ask.gone.extend(unblocked.gone);
+                ask.unrecoverable.extend(unblocked.unrecoverable);
                 if ask.open == 0 {
-                    let Ask { gone, .. } =
+                    let Ask { unrecoverable, .. } =
                         self.others.replication.inbound.asks.remove(&(from, check)).expect("found above");
-                    self.cx.send(from, Message::DependenciesMet { check, gone });
+                    self.cx.send(from, Message::DependenciesMet { check, unrecoverable });
                 }
             }
         }

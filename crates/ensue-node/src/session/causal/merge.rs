@@ -76,11 +76,14 @@ impl TokenMerge {
         mut self: Box<Self>,
         cx: &mut Cx<'_>,
         check: u64,
-        gone: &[Dependency],
+        unrecoverable: &[Dependency],
     ) -> Step<Exchange> {
         let own = cx.core.config.topology.datacenter;
-        let unissued = gone.iter().find(|gone| gone.operation.datacenter == own).map(|gone| gone.operation);
-        let lost = gone.iter().find(|gone| gone.operation.datacenter != own);
+        let unissued = unrecoverable
+            .iter()
+            .find(|unrecoverable| unrecoverable.operation.datacenter == own)
+            .map(|unrecoverable| unrecoverable.operation);
+        let lost = unrecoverable.iter().find(|unrecoverable| unrecoverable.operation.datacenter != own);
         let index = check.checked_sub(self.first_check).map(|index| index as usize);
         let Some(group) = index.and_then(|index| self.groups.get_mut(index)) else {
             return Step::Waits(Exchange::Merge(self));
@@ -89,8 +92,8 @@ impl TokenMerge {
         group.unissued = unissued.is_some();
         let names_position = matches!(group.past, Past::Operations(_));
         let all_met = self.groups.iter().all(|group| group.met);
-        if let Some(gone) = lost {
-            return self.fail(cx, lost_past(cx, gone));
+        if let Some(unrecoverable) = lost {
+            return self.fail(cx, lost_past(cx, unrecoverable));
         }
         if unissued.is_some() && names_position {
             return self.fail(cx, never_issued(cx, unissued));
@@ -280,10 +283,10 @@ fn take_over(cx: &mut Cx<'_>, past: Context) -> Step<Exchange> {
 }
 
 /// The token's past was lost with a dead datacenter.
-fn lost_past(cx: &Cx<'_>, gone: &Dependency) -> Reply {
-    let operation = gone.operation;
+fn lost_past(cx: &Cx<'_>, unrecoverable: &Dependency) -> Reply {
+    let operation = unrecoverable.operation;
     let name = name_of(cx, operation.datacenter);
-    let what = match gone.extent {
+    let what = match unrecoverable.extent {
         Extent::Exact => format!("depends on {operation}, which was lost"),
         Extent::Through if operation.position == Position(0) => {
             "may depend on updates that were lost".to_owned()

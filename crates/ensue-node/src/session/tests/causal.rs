@@ -21,7 +21,7 @@ fn past(world: &mut World, operations: &[(u8, u16, u64)]) {
 
 fn met(world: &mut World, envelope: &Envelope, time: u64) {
     let Message::CheckDependencies { check, .. } = envelope.message else { panic!("{:?}", envelope.message) };
-    world.answer(envelope, time, Message::DependenciesMet { check, gone: Vec::new() });
+    world.answer(envelope, time, Message::DependenciesMet { check, unrecoverable: Vec::new() });
 }
 
 #[test]
@@ -272,13 +272,13 @@ fn an_exchange_that_fails_leaves_no_wait_behind() {
 }
 
 /// What a merge is answered when a partition says that this of it is gone.
-fn merged(gone: Dependency, text: &str) -> String {
+fn merged(unrecoverable: Dependency, text: &str) -> String {
     let mut world = World::new();
     let before = world.ask("CAUSAL TOKEN");
     world.send(&[&format!("CAUSAL MERGE {text}")]);
     let asked = world.next();
     let Message::CheckDependencies { check, .. } = asked.message else { panic!("{:?}", asked.message) };
-    world.answer(&asked, 0, Message::DependenciesMet { check, gone: vec![gone] });
+    world.answer(&asked, 0, Message::DependenciesMet { check, unrecoverable: vec![unrecoverable] });
     let answer = world.received();
     while world.sent.pop_front().is_some() {}
     assert_eq!(world.ask("CAUSAL TOKEN"), before, "the session is as before");
@@ -287,7 +287,7 @@ fn merged(gone: Dependency, text: &str) -> String {
 
 #[test]
 fn a_token_of_what_was_never_issued_or_was_lost_is_refused() {
-    let gone = |datacenter, extent| {
+    let unrecoverable = |datacenter, extent| {
         let operation = OperationId {
             datacenter: DatacenterId(datacenter),
             incarnation: Incarnation(1),
@@ -297,10 +297,10 @@ fn a_token_of_what_was_never_issued_or_was_lost_is_refused() {
         Dependency { operation, extent }
     };
     let text = token(0, WALL_MS, &[(0, 2, 9)]);
-    let answer = merged(gone(0, Extent::Exact), &text);
+    let answer = merged(unrecoverable(0, Extent::Exact), &text);
     assert!(answer.starts_with("-NEVERISSUED the token names dc1/p2/1.9, which dc1 has never"), "{answer}");
     let text = token(0, WALL_MS, &[(1, 2, 9)]);
-    let answer = merged(gone(1, Extent::Exact), &text);
+    let answer = merged(unrecoverable(1, Extent::Exact), &text);
     assert!(
         answer.starts_with("-DISCARDED the token depends on dc2/p2/1.9, which was lost with dc2"),
         "{answer}"
@@ -331,8 +331,13 @@ fn merged_times(said: [Option<u8>; 4]) -> String {
             partition: PartitionId(0),
             position: Position(0),
         };
-        let gone = said.map(|said| Dependency { operation: operation(said), extent: Extent::Through });
-        world.answer(&asked, 1, Message::DependenciesMet { check, gone: gone.into_iter().collect() });
+        let unrecoverable =
+            said.map(|said| Dependency { operation: operation(said), extent: Extent::Through });
+        world.answer(
+            &asked,
+            1,
+            Message::DependenciesMet { check, unrecoverable: unrecoverable.into_iter().collect() },
+        );
     }
     world.received()
 }

@@ -32,7 +32,7 @@ impl Visibility<'_> {
         match &entry.change {
             Change::Effects { transaction: Some(transaction), .. } => {
                 let transaction = *transaction;
-                self.cx.send_local(coordinator_of(transaction), Message::PartGone { transaction });
+                self.cx.send_local(coordinator_of(transaction), Message::PartUnrecoverable { transaction });
             }
             Change::Transaction { participants, .. } => {
                 let participants = participants.clone();
@@ -49,7 +49,7 @@ impl Visibility<'_> {
         let bytes = layout::encode_entry(&entry);
         self.cx.journal.log(&Record::Discarded { datacenter: origin, entry: bytes });
         let time = entry.stamp.time;
-        self.others.take_gone(self.cx, entry);
+        self.others.take_unrecoverable(self.cx, entry);
         self.cx.trace(Trace::Discarded {
             partition: self.cx.id,
             count: self.others.failover.discarded.len() as u64,
@@ -68,9 +68,9 @@ impl Visibility<'_> {
     }
 
     /// At the coordinator: a part is never shown, so nothing of the transaction is.
-    pub(in crate::partition) fn on_part_gone(&mut self, from: Address, transaction: OperationId) {
+    pub(in crate::partition) fn on_part_unrecoverable(&mut self, from: Address, transaction: OperationId) {
         let Address::Partition { partition: participant, .. } = from else { return };
-        if self.others.replication.is_transaction_gone(transaction) {
+        if self.others.replication.is_transaction_unrecoverable(transaction) {
             return self.cx.send_local(participant, Message::Discard { transaction });
         }
         if self.others.replication.applied.contains(transaction.datacenter, transaction.position) {
@@ -79,7 +79,7 @@ impl Visibility<'_> {
         let fresh = || Coordinated::Arriving(Default::default());
         let coordinated = self.transactions.coordinated.entry(transaction).or_insert_with(fresh);
         if let Coordinated::Arriving(arriving) = coordinated {
-            arriving.gone = true;
+            arriving.unrecoverable = true;
             // It is told, too, if the transaction's own entry turns out to be nowhere.
             arriving.notified.insert(participant);
             self.discard_when_announced(transaction);
@@ -92,7 +92,9 @@ impl Visibility<'_> {
         let Some(Coordinated::Arriving(arriving)) = self.transactions.coordinated.get(&transaction) else {
             return false;
         };
-        let Some(announced) = arriving.announced.as_ref().filter(|_| arriving.gone) else { return false };
+        let Some(announced) = arriving.announced.as_ref().filter(|_| arriving.unrecoverable) else {
+            return false;
+        };
         let participants = announced.participants.clone();
         self.discard_transaction(transaction, &participants);
         true
