@@ -691,9 +691,10 @@ impl Branches {
 
     /// Collects what nobody can need any more, if anything has changed since the last time; says how many states that were.
     ///
-    /// `is_everywhere` says of a commit whether every site has it for good. It is asked only where this site decides alone: what another may
-    /// still come late for is kept. While something is late here, nothing goes: the answer is about the states that were here when it was asked for.
-    pub fn collect(&mut self, is_everywhere: impl Fn(Tag) -> bool) -> usize {
+    /// `is_globally_stable` says of a commit whether every site has it for good. It is asked only where this site
+    /// decides alone: what another may still come late for is kept. While something is late here, nothing goes: the
+    /// answer is about the states that were here when it was asked for.
+    pub fn collect(&mut self, is_globally_stable: impl Fn(Tag) -> bool) -> usize {
         let decides_alone = self.options.collection == Collection::Optimistic;
         if !(self.may_collect || decides_alone) || !self.late().is_empty() {
             return 0;
@@ -703,7 +704,8 @@ impl Branches {
             self.transactions.values().flat_map(|transaction| transaction.at.iter().copied()).collect();
         held.extend(self.waiting.parents().filter_map(|parent| self.live(parent).ok()));
         if decides_alone && Rule::KeepWhatOthersLack.holds() {
-            let lacks = |(_, state): &(&StateId, &State)| !state.tags.iter().all(|tag| is_everywhere(*tag));
+            let lacks =
+                |(_, state): &(&StateId, &State)| !state.tags.iter().all(|tag| is_globally_stable(*tag));
             held.extend(self.dag.states.iter().filter(lacks).map(|(id, _)| *id));
         }
         let mut collector = Collector {

@@ -171,11 +171,11 @@ impl Admission<'_> {
             | Message::SliceLate { .. }
             | Message::SliceRefused { .. }
             | Message::Dead { .. } => Ok(()),
-            Message::StabilizationReport { received, floor, everywhere }
-            | Message::Stable { received, floor, everywhere } => {
+            Message::StabilizationReport { received, floor, globally_stable }
+            | Message::Stable { received, floor, globally_stable } => {
                 self.times(received)?;
                 self.times(floor)?;
-                everywhere.iter().try_for_each(|operation| self.operation(operation))
+                globally_stable.iter().try_for_each(|operation| self.operation(operation))
             }
             Message::Ended { datacenter, .. } | Message::Lost { datacenter, .. } => self.other(*datacenter),
             Message::CheckDependencies { dependencies, .. } => self.asked(own, dependencies),

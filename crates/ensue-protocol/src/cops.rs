@@ -70,7 +70,7 @@ impl Protocol for Cops {
         &self.family
     }
 
-    fn forget(&self, context: &mut Causes, is_everywhere: &dyn Fn(&OperationId) -> bool) {
-        operations::forget(context, is_everywhere);
+    fn forget(&self, context: &mut Causes, is_globally_stable: &dyn Fn(&OperationId) -> bool) {
+        operations::forget(context, is_globally_stable);
     }
 }

@@ -106,9 +106,9 @@ impl Protocol for CopsGt {
         if again.is_empty() { SnapshotCheck::Consistent } else { SnapshotCheck::ReadAgain(again) }
     }
 
-    fn forget(&self, context: &mut Causes, is_everywhere: &dyn Fn(&OperationId) -> bool) {
+    fn forget(&self, context: &mut Causes, is_globally_stable: &dyn Fn(&OperationId) -> bool) {
         let mut lists = context.take_lists();
-        lists.retain(|operation| !is_everywhere(operation));
+        lists.retain(|operation| !is_globally_stable(operation));
         *context = lists.into();
     }
 }

@@ -79,9 +79,9 @@ impl Operations {
 }
 
 /// What of a past is not in every datacenter yet.
-pub fn forget(context: &mut Causes, is_everywhere: &dyn Fn(&OperationId) -> bool) {
+pub fn forget(context: &mut Causes, is_globally_stable: &dyn Fn(&OperationId) -> bool) {
     let mut nearest = context.take_operations();
-    nearest.retain(|dependency| !is_everywhere(&dependency.operation));
+    nearest.retain(|dependency| !is_globally_stable(&dependency.operation));
     *context = nearest.into();
 }
 

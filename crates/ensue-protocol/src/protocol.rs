@@ -76,7 +76,7 @@ pub trait Protocol: fmt::Debug + Send + Sync {
 
     /// 6, forgetting: a write is about to carry this past. What of it every datacenter has durably applied, as far as
     /// the partition that takes the write knows, need not be carried.
-    fn forget(&self, _context: &mut Causes, _is_everywhere: &dyn Fn(&OperationId) -> bool) {}
+    fn forget(&self, _context: &mut Causes, _is_globally_stable: &dyn Fn(&OperationId) -> bool) {}
 
     /// 6, forgetting: the lowest snapshot vector that a read which begins now may have; versions at or below it need
     /// not be told apart any more.

@@ -265,11 +265,11 @@ impl State {
     }
 
     /// Forgets what those writes carry.
-    pub(crate) fn forget_dependencies(&mut self, is_everywhere: &dyn Fn(&OperationId) -> bool) {
+    pub(crate) fn forget_dependencies(&mut self, is_globally_stable: &dyn Fn(&OperationId) -> bool) {
         let additions = self.counter.iter_mut().flat_map(|counter| &mut counter.additions);
         let additions = additions.map(|addition| (addition.operation, &mut addition.dependencies));
         for (operation, carried) in additions.chain([(self.base.operation, &mut self.base.dependencies)]) {
-            if carried.is_some() && is_everywhere(&operation) {
+            if carried.is_some() && is_globally_stable(&operation) {
                 *carried = None;
             }
         }
@@ -554,11 +554,11 @@ impl Cell {
     }
 
     /// Forgets what settled values depend on that were written by such operations; says how many bytes that was.
-    pub(crate) fn forget_dependencies(&mut self, is_everywhere: &dyn Fn(&OperationId) -> bool) -> u64 {
+    pub(crate) fn forget_dependencies(&mut self, is_globally_stable: &dyn Fn(&OperationId) -> bool) -> u64 {
         let before = self.dependency_bytes();
         if before > 0 {
-            self.state.forget_dependencies(is_everywhere);
-            self.versions.iter_mut().for_each(|versions| versions.forget_dependencies(is_everywhere));
+            self.state.forget_dependencies(is_globally_stable);
+            self.versions.iter_mut().for_each(|versions| versions.forget_dependencies(is_globally_stable));
         }
         before - self.dependency_bytes()
     }

@@ -151,13 +151,13 @@ impl Keyspace {
     }
 
     /// Forgets what settled values depend on that were written by such operations, in not more than `budget` slots.
-    pub fn forget_dependencies(&mut self, is_everywhere: &dyn Fn(&OperationId) -> bool, budget: usize) {
+    pub fn forget_dependencies(&mut self, is_globally_stable: &dyn Fn(&OperationId) -> bool, budget: usize) {
         if self.dependencies == 0 {
             return;
         }
         let end = self.slots.len().min(self.forgotten_to + budget);
         for row in self.slots[self.forgotten_to.min(end)..end].iter_mut().flatten() {
-            let forgotten = row.forget_dependencies(is_everywhere);
+            let forgotten = row.forget_dependencies(is_globally_stable);
             self.bytes -= forgotten;
             self.dependencies -= forgotten;
         }

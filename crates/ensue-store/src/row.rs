@@ -277,8 +277,8 @@ impl Row {
     }
 
     /// Forgets what settled values depend on that were written by such operations; says how many bytes that was.
-    pub(crate) fn forget_dependencies(&mut self, is_everywhere: &dyn Fn(&OperationId) -> bool) -> u64 {
-        self.all_cells_mut().map(|cell| cell.forget_dependencies(is_everywhere)).sum()
+    pub(crate) fn forget_dependencies(&mut self, is_globally_stable: &dyn Fn(&OperationId) -> bool) -> u64 {
+        self.all_cells_mut().map(|cell| cell.forget_dependencies(is_globally_stable)).sum()
     }
 
     fn all_cells_mut(&mut self) -> impl Iterator<Item = &mut Cell> {

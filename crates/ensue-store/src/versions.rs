@@ -274,8 +274,8 @@ impl Versions {
     }
 
     /// Forgets what the settled state's writes carry.
-    pub(crate) fn forget_dependencies(&mut self, is_everywhere: &dyn Fn(&OperationId) -> bool) {
-        self.settled.forget_dependencies(is_everywhere);
+    pub(crate) fn forget_dependencies(&mut self, is_globally_stable: &dyn Fn(&OperationId) -> bool) {
+        self.settled.forget_dependencies(is_globally_stable);
     }
 
     /// Bytes of the unsettled versions, apart from what they carry.

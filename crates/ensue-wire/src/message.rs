@@ -229,14 +229,14 @@ pub enum Message {
     StabilizationReport {
         received: TimeVector,
         floor: TimeVector,
-        everywhere: Vec<OperationId>,
+        globally_stable: Vec<OperationId>,
     },
     /// The least of what all partitions have said (POCC, section 7.2), and up to where every datacenter has had each of their streams
     /// for a while (COPS, section 5.1).
     Stable {
         received: TimeVector,
         floor: TimeVector,
-        everywhere: Vec<OperationId>,
+        globally_stable: Vec<OperationId>,
     },
 
     /// Everything that a dead datacenter wrote in this partition up to a time is here, and nothing more will come. Said again when

@@ -65,12 +65,12 @@ impl Executor<'_> {
             }
             (
                 Address::Partition { partition, .. },
-                Message::StabilizationReport { received, floor, everywhere },
+                Message::StabilizationReport { received, floor, globally_stable },
             ) => {
-                self.others.stable_time.on_stabilization_report(partition, received, floor, &everywhere);
+                self.others.stable_time.on_stabilization_report(partition, received, floor, &globally_stable);
             }
-            (_, Message::Stable { received, floor, everywhere }) => {
-                self.keyspaces.on_stable(self.cx, self.others, from, &received, &floor, &everywhere);
+            (_, Message::Stable { received, floor, globally_stable }) => {
+                self.keyspaces.on_stable(self.cx, self.others, from, &received, &floor, &globally_stable);
             }
             (Address::Partition { partition, .. }, Message::Ended { datacenter, whole, doubtful }) => {
                 self.others.failover.discarded.on_ended(self.cx, partition, datacenter, whole, doubtful);

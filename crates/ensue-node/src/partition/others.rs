@@ -2,8 +2,8 @@
 
 pub(in crate::partition) mod ahead;
 pub(in crate::partition) mod catch_up;
-pub(in crate::partition) mod everywhere;
 pub(in crate::partition) mod failed;
+pub(in crate::partition) mod globally_stable;
 pub(in crate::partition) mod replicas;
 pub(in crate::partition) mod times;
 
@@ -13,7 +13,7 @@ use crate::partition::failover::Failover;
 use crate::partition::replication::Replication;
 use crate::partition::replication::sender::Sender;
 use crate::partition::stable_time::StableTime;
-use crate::partition::stable_time::everywhere::Everywhere;
+use crate::partition::stable_time::globally_stable::GloballyStable;
 use crate::partition::stable_time::times::Times;
 use ahead::Ahead;
 use catch_up::CatchUp;
@@ -35,8 +35,11 @@ pub(crate) struct Others {
 
 impl Others {
     pub(in crate::partition) fn new(id: PartitionId, config: &NodeConfig, protocols: &Protocols) -> Others {
-        let stable_time =
-            StableTime { times: Times::new(protocols), times_rose: false, everywhere: Everywhere::default() };
+        let stable_time = StableTime {
+            times: Times::new(protocols),
+            times_rose: false,
+            globally_stable: GloballyStable::default(),
+        };
         Others {
             replication: Replication::new(id, config, protocols),
             stable_time,
@@ -85,7 +88,7 @@ impl Others {
     /// Whether nobody need remember an operation any more.
     pub(crate) fn is_settled(&self, cx: &Cx, keyspace: KeyspaceId, operation: &OperationId) -> bool {
         match cx.protocol(keyspace).needs().keeps_for_reads() {
-            true => self.stable_time.everywhere.contains(operation),
+            true => self.stable_time.globally_stable.contains(operation),
             false => self.is_stable(cx, operation),
         }
     }

@@ -175,7 +175,7 @@ mod tests {
     fn heard(time: u64) -> Message {
         let mut received = TimeVector::default();
         received.raise(DatacenterId(2), LogicalTime(time));
-        Message::StabilizationReport { received, floor: TimeVector::default(), everywhere: Vec::new() }
+        Message::StabilizationReport { received, floor: TimeVector::default(), globally_stable: Vec::new() }
     }
 
     #[test]

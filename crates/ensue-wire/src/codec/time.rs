@@ -28,9 +28,9 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
             w.request(*request).context(context).replies(replies)
         }
         Message::AwaitTimes { check, times } => w.u64(*check).times(times),
-        Message::StabilizationReport { received, floor, everywhere }
-        | Message::Stable { received, floor, everywhere } => {
-            w.times(received).times(floor).operations(everywhere)
+        Message::StabilizationReport { received, floor, globally_stable }
+        | Message::Stable { received, floor, globally_stable } => {
+            w.times(received).times(floor).operations(globally_stable)
         }
         Message::Heartbeat { end } => w.position(*end),
         Message::AskTime => w,
@@ -71,10 +71,10 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::STABILIZATION_REPORT => Message::StabilizationReport {
             received: r.times()?,
             floor: r.times()?,
-            everywhere: r.operations()?,
+            globally_stable: r.operations()?,
         },
         tag::STABLE => {
-            Message::Stable { received: r.times()?, floor: r.times()?, everywhere: r.operations()? }
+            Message::Stable { received: r.times()?, floor: r.times()?, globally_stable: r.operations()? }
         }
         tag::HEARTBEAT => Message::Heartbeat { end: r.position()? },
         tag::ASK_TIME => Message::AskTime,

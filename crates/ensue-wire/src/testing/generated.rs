@@ -244,11 +244,12 @@ fn cuts() -> BoxedStrategy<Message> {
 fn times() -> BoxedStrategy<Message> {
     prop_oneof![
         (any::<u64>(), time_vector()).prop_map(|(check, times)| Message::AwaitTimes { check, times }),
-        (time_vector(), time_vector(), operations()).prop_map(|(received, floor, everywhere)| {
-            Message::StabilizationReport { received, floor, everywhere }
+        (time_vector(), time_vector(), operations()).prop_map(|(received, floor, globally_stable)| {
+            Message::StabilizationReport { received, floor, globally_stable }
         }),
-        (time_vector(), time_vector(), operations())
-            .prop_map(|(received, floor, everywhere)| { Message::Stable { received, floor, everywhere } }),
+        (time_vector(), time_vector(), operations()).prop_map(|(received, floor, globally_stable)| {
+            Message::Stable { received, floor, globally_stable }
+        }),
         position().prop_map(|end| Message::Heartbeat { end }),
         Just(Message::AskTime),
         (datacenter(), time(), option::of(time())).prop_map(|(datacenter, whole, doubtful)| Message::Ended {

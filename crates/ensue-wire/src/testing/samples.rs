@@ -272,9 +272,13 @@ fn time() -> Vec<(&'static str, Message)> {
         ("await-times", Message::AwaitTimes { check: 9, times: times.clone() }),
         (
             "stabilization-report",
-            Message::StabilizationReport { received: times.clone(), floor, everywhere: vec![operation(5)] },
+            Message::StabilizationReport {
+                received: times.clone(),
+                floor,
+                globally_stable: vec![operation(5)],
+            },
         ),
-        ("stable", Message::Stable { received: times.clone(), floor: times, everywhere: Vec::new() }),
+        ("stable", Message::Stable { received: times.clone(), floor: times, globally_stable: Vec::new() }),
         ("stream-heartbeat", Message::Heartbeat { end: Position(2000) }),
         ("stream-ask-time", Message::AskTime),
         ("ended", Message::Ended { datacenter: DatacenterId(1), whole: LogicalTime(70), doubtful: None }),

@@ -387,8 +387,8 @@ impl Keyspaces {
     /// A checkpoint on its way holds the states as they were when it began.
     fn collect_branch(&mut self, cx: &Cx, others: &Others, keyspace: KeyspaceId) {
         if !cx.is_checkpointing {
-            let everywhere = others.applied_everywhere();
-            self.branching.branches(keyspace).collect(|tag| holds(&everywhere, tag));
+            let globally_stable = others.applied_everywhere();
+            self.branching.branches(keyspace).collect(|tag| holds(&globally_stable, tag));
         }
     }
 
@@ -398,16 +398,16 @@ impl Keyspaces {
         if self.branching.keyspaces.is_empty() {
             return;
         }
-        let everywhere = others.applied_everywhere();
+        let globally_stable = others.applied_everywhere();
         for branches in self.branching.keyspaces.values_mut() {
-            branches.collect(|tag| holds(&everywhere, tag));
+            branches.collect(|tag| holds(&globally_stable, tag));
         }
     }
 }
 
 /// Whether a place in a stream is among what every datacenter has, by how far that goes.
-fn holds(everywhere: &[(DatacenterId, Position)], (origin, position): Tag) -> bool {
-    everywhere.iter().any(|(datacenter, applied)| *datacenter == origin && position <= *applied)
+fn holds(globally_stable: &[(DatacenterId, Position)], (origin, position): Tag) -> bool {
+    globally_stable.iter().any(|(datacenter, applied)| *datacenter == origin && position <= *applied)
 }
 
 const FOREIGN_CONTEXT: Reply =

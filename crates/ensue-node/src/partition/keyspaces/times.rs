@@ -33,9 +33,9 @@ impl Keyspaces {
         from: Address,
         received: &TimeVector,
         floor: &TimeVector,
-        everywhere: &[OperationId],
+        globally_stable: &[OperationId],
     ) {
-        others.stable_time.everywhere.take_everywhere(everywhere);
+        others.stable_time.globally_stable.learn(globally_stable);
         let is_from =
             |partition| matches!(from, Address::Partition { partition: other, .. } if other == partition);
         if let Some(proven) = &mut others.stable_time.times.proven {
@@ -59,15 +59,15 @@ impl Keyspaces {
         if !cx.protocols.iter().any(|protocol| protocol.needs().keeps_for_reads()) {
             return;
         }
-        others.note_everywhere(cx);
+        others.note_globally_stable(cx);
         let kept_ms = cx.config.tuning.read_mark_ms;
         let settled = HereSince(LogicalTime::from_ms(cx.promise().ms().saturating_sub(kept_ms)));
-        let everywhere = &others.stable_time.everywhere;
-        let is_everywhere = |operation: &OperationId| everywhere.contains(operation);
+        let globally_stable = &others.stable_time.globally_stable;
+        let is_globally_stable = |operation: &OperationId| globally_stable.contains(operation);
         for (rows, protocol) in self.keyspaces.iter_mut().zip(cx.protocols.iter()) {
             if protocol.needs().keeps_for_reads() {
                 rows.settle(&settled, FOLDED_AT_ONCE);
-                rows.forget_dependencies(&is_everywhere, CLEANED_AT_ONCE);
+                rows.forget_dependencies(&is_globally_stable, CLEANED_AT_ONCE);
             }
         }
     }

@@ -71,9 +71,9 @@ impl Reads {
         let received = others.stable_time.times.received.clone();
         let floor = self.own_floor(cx, others, now);
         keyspaces.forget_after_reads(cx, others);
-        let everywhere = others.stable_time.everywhere.everywhere_here(cx);
+        let globally_stable = others.stable_time.globally_stable.own_partition(cx);
         others.stable_time.times.rounds += 1;
-        cx.send_local(GATHERER, Message::StabilizationReport { received, floor, everywhere });
+        cx.send_local(GATHERER, Message::StabilizationReport { received, floor, globally_stable });
         others.stable_time.times.say_proven(cx);
         if cx.id == GATHERER {
             others.stable_time.tell_stable(cx);

@@ -172,7 +172,7 @@ impl Reads {
             // Whoever draws a cut below the floor has restarted, and forgotten what was stable.
             let (received, floor) =
                 (others.stable_time.times.stable.clone(), others.stable_time.times.floor.clone());
-            cx.send(from, Message::Stable { received, floor, everywhere: Vec::new() });
+            cx.send(from, Message::Stable { received, floor, globally_stable: Vec::new() });
         }
         let values = if is_pruned || lost {
             None

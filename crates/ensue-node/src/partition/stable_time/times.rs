@@ -127,7 +127,7 @@ impl Times {
             return;
         }
         let (received, floor) = (proven.clone(), TimeVector::default());
-        cx.send_local(GATHERER, Message::Stable { received, floor, everywhere: Vec::new() });
+        cx.send_local(GATHERER, Message::Stable { received, floor, globally_stable: Vec::new() });
     }
 
     /// What every partition has received of the others. Of a dead one a partition may not know yet what was lost with
@@ -163,9 +163,9 @@ impl StableTime {
         from: PartitionId,
         received: TimeVector,
         floor: TimeVector,
-        everywhere: &[OperationId],
+        globally_stable: &[OperationId],
     ) {
-        self.everywhere.take_everywhere(everywhere);
+        self.globally_stable.learn(globally_stable);
         self.times.reports.insert(from, (received, floor));
     }
 
@@ -192,10 +192,11 @@ impl StableTime {
         if Rule::TellWhatTheLogProves.holds() {
             received.join(&self.times.stable_of_the_living(cx));
         }
-        let everywhere = self.everywhere.everywhere_told();
+        let globally_stable = self.globally_stable.all_partitions();
         for partition in (0..partitions).map(PartitionId) {
-            let (received, floor, everywhere) = (received.clone(), floor.clone(), everywhere.clone());
-            cx.send_local(partition, Message::Stable { received, floor, everywhere });
+            let (received, floor, globally_stable) =
+                (received.clone(), floor.clone(), globally_stable.clone());
+            cx.send_local(partition, Message::Stable { received, floor, globally_stable });
         }
     }
 }

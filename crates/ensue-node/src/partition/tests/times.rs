@@ -74,8 +74,8 @@ fn what_waits_for_a_time_goes_on_when_all_partitions_are_said_to_have_it() {
             sent.filter(|sent| matches!(sent.message, Message::DependenciesMet { check: 7, .. })).count()
         };
         assert_eq!(met(&mut world), 0, "{name}");
-        let (floor, everywhere) = (TimeVector::default(), Vec::new());
-        world.message(here, Message::Stable { received: times, floor, everywhere });
+        let (floor, globally_stable) = (TimeVector::default(), Vec::new());
+        world.message(here, Message::Stable { received: times, floor, globally_stable });
         assert_eq!(met(&mut world), 1, "{name}");
     }
 }

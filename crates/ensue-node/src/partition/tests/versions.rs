@@ -300,7 +300,7 @@ fn a_restart_answers_no_cut_below_what_was_folded() {
         let other = Address::Partition { datacenter: OTHER, partition: PARTITION };
         world.now.wall_ms += 10;
         world.message(other, Message::Heartbeat { end });
-        world.message(from, Message::Stable { received, floor: floor.clone(), everywhere: Vec::new() });
+        world.message(from, Message::Stable { received, floor: floor.clone(), globally_stable: Vec::new() });
         assert!(slice(&mut world, TimeVector::default()).is_none(), "{name}");
         assert!(slice(&mut world, floor.clone()).is_some(), "{name}");
         // The log is kept for the other datacenter; this is about the checkpoint's rows.
@@ -322,7 +322,10 @@ fn a_restart_by_a_checkpoint_knows_what_was_stable() {
         let received = TimeVector::uniform(2, LogicalTime::from_ms(world.now.wall_ms));
         let from = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
         let floor = TimeVector::default();
-        world.message(from, Message::Stable { received: received.clone(), floor, everywhere: Vec::new() });
+        world.message(
+            from,
+            Message::Stable { received: received.clone(), floor, globally_stable: Vec::new() },
+        );
         world.run("SET a 1");
         // The log is kept for the other datacenter; this is about what is behind the checkpoint's start.
         world.partition.cx.journal.stream_floor =

@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Up to where, in each stream, and what is too young to say so.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Everywhere {
+pub(crate) struct GloballyStable {
     streams: BTreeMap<(DatacenterId, PartitionId), Position>,
     pub(in crate::partition) young: VecDeque<(u64, Vec<(DatacenterId, Position)>)>,
 }
 
-impl Everywhere {
+impl GloballyStable {
     pub(in crate::partition) fn raise(
         &mut self,
         datacenter: DatacenterId,
@@ -35,7 +35,7 @@ impl Everywhere {
     }
 
     /// All streams of one partition, or all.
-    fn told(&self, of: Option<PartitionId>) -> Vec<OperationId> {
+    fn list(&self, of: Option<PartitionId>) -> Vec<OperationId> {
         let wanted = |partition: PartitionId| of.is_none_or(|of| of == partition);
         let streams = self.streams.iter().filter(|((_, partition), _)| wanted(*partition));
         let name = |(&(datacenter, partition), &position): (&(DatacenterId, PartitionId), &Position)| {
@@ -45,16 +45,16 @@ impl Everywhere {
     }
 
     /// What this partition has to say of its own streams.
-    pub(in crate::partition) fn everywhere_here(&self, cx: &Cx) -> Vec<OperationId> {
-        self.told(Some(cx.id))
+    pub(in crate::partition) fn own_partition(&self, cx: &Cx) -> Vec<OperationId> {
+        self.list(Some(cx.id))
     }
 
     /// What all have said.
-    pub(in crate::partition) fn everywhere_told(&self) -> Vec<OperationId> {
-        self.told(None)
+    pub(in crate::partition) fn all_partitions(&self) -> Vec<OperationId> {
+        self.list(None)
     }
 
-    pub(in crate::partition) fn take_everywhere(&mut self, told: &[OperationId]) {
+    pub(in crate::partition) fn learn(&mut self, told: &[OperationId]) {
         for operation in told {
             self.raise(operation.datacenter, operation.partition, operation.position);
         }

@@ -7,23 +7,23 @@ use ensue_types::{DatacenterId, Position, Rule};
 impl Others {
     /// Notes what is everywhere now, to be sure of it when a read transaction that began without it is over. Twice its
     /// time, for clocks that differ.
-    pub(in crate::partition) fn note_everywhere(&mut self, cx: &Cx) {
+    pub(in crate::partition) fn note_globally_stable(&mut self, cx: &Cx) {
         let now_us = cx.now.monotonic_us;
         let mut age_us = 2_000 * cx.config.tuning.read_transaction_timeout_ms;
         if !Rule::ForgetAfterTheReads.holds() {
             age_us = 0;
         }
-        self.stable_time.everywhere.young.push_back((now_us, self.applied_everywhere()));
+        self.stable_time.globally_stable.young.push_back((now_us, self.applied_everywhere()));
         while self
             .stable_time
-            .everywhere
+            .globally_stable
             .young
             .front()
             .is_some_and(|(since_us, _)| since_us + age_us <= now_us)
         {
-            let Some((_, positions)) = self.stable_time.everywhere.young.pop_front() else { break };
+            let Some((_, positions)) = self.stable_time.globally_stable.young.pop_front() else { break };
             for (datacenter, position) in positions {
-                self.stable_time.everywhere.raise(datacenter, cx.id, position);
+                self.stable_time.globally_stable.raise(datacenter, cx.id, position);
             }
         }
     }
