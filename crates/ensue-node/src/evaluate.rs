@@ -230,7 +230,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Whether a row shows anything at this time, without observing it: for walks over the keyspace.
-    pub fn shows(&self, row: &Row) -> Option<Kind> {
+    pub fn visible_kind(&self, row: &Row) -> Option<Kind> {
         shown_kind(row, self.at, self.view)
     }
 

@@ -24,8 +24,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-impl ensue_types::Sight for Shown<'_> {
-    fn shows(&self, source: &Source, _since: LogicalTime) -> bool {
+impl ensue_types::Visibility for Shown<'_> {
+    fn is_visible(&self, source: &Source, _since: LogicalTime) -> bool {
         self.protocol.is_visible(self.predicate, source)
     }
 
@@ -44,7 +44,7 @@ pub(crate) fn is_whole(shown: &Shown<'_>, observed: &Observed) -> bool {
 /// The view of what is shown, or another one where the newest is.
 pub(crate) fn view_of<'a>(shown: &'a Option<Shown<'a>>, newest: View<'a>) -> View<'a> {
     match shown {
-        Some(shown) => View::Sight(shown),
+        Some(shown) => View::Visibility(shown),
         None => newest,
     }
 }

@@ -10,8 +10,8 @@ use crate::versions::{Version, Versions};
 use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
 use ensue_types::{
-    Carried, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Rule, Seen, SeenTally, Sight, Source,
-    Stamp, Tally,
+    Carried, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Rule, Seen, SeenTally, Source, Stamp,
+    Tally, Visibility,
 };
 use std::sync::Arc;
 
@@ -483,7 +483,7 @@ impl Cell {
         let is_newest = match view {
             View::At(at) | View::With(at, _) => self.since <= at,
             View::Newest => true,
-            View::Sight(_) | View::Writer(..) => self.versions.is_none(),
+            View::Visibility(_) | View::Writer(..) => self.versions.is_none(),
         };
         if is_newest { Some(self.newest()) } else { self.other_than_newest(view) }
     }
@@ -526,7 +526,7 @@ impl Cell {
     }
 
     /// Folds what is settled.
-    pub(crate) fn settle(&mut self, settled: &dyn Sight) {
+    pub(crate) fn settle(&mut self, settled: &dyn Visibility) {
         if self.versions.as_mut().is_some_and(|versions| versions.settle(settled) == 0) {
             self.versions = None;
         }

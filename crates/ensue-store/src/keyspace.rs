@@ -14,7 +14,7 @@ use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
     Carried, Causes, Column, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Previous, RowEffect,
-    Rule, Seen, SeenTally, Sight, Source, Stamp, Tally, TimeVector,
+    Rule, Seen, SeenTally, Source, Stamp, Tally, TimeVector, Visibility,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -346,10 +346,10 @@ impl Keyspace {
 
     /// Folds what is settled at not more than `budget` locations, the longest unsettled first; returns how many versions
     /// are left. From now on nobody may look at the rows who does not see all that is settled.
-    pub fn settle(&mut self, settled: &dyn Sight, budget: usize) -> usize {
+    pub fn settle(&mut self, settled: &dyn Visibility, budget: usize) -> usize {
         let flushed = &mut self.flushed_settled;
         self.flushes.retain(|flush| {
-            let settles = settled.shows(&flush.source(), flush.at);
+            let settles = settled.is_visible(&flush.source(), flush.at);
             if settles {
                 *flushed = flush.stamp.max(*flushed);
             }

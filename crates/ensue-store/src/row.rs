@@ -7,7 +7,7 @@ use crate::cell::{Cell, Content, Keep, Outcome, Write};
 use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
-use ensue_types::{Carried, Column, Effect, LogicalTime, OperationId, Sight, Source, Stamp};
+use ensue_types::{Carried, Column, Effect, LogicalTime, OperationId, Source, Stamp, Visibility};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ impl Row {
         match view {
             View::At(at) | View::With(at, _) => self.since <= at,
             View::Newest => true,
-            View::Sight(_) | View::Writer(..) => self.unsettled == 0,
+            View::Visibility(_) | View::Writer(..) => self.unsettled == 0,
         }
     }
 
@@ -224,7 +224,7 @@ impl Row {
     }
 
     /// Folds what is settled of a column.
-    pub(crate) fn settle(&mut self, column: &Column, settled: &dyn Sight) {
+    pub(crate) fn settle(&mut self, column: &Column, settled: &dyn Visibility) {
         let Some(cell) = self.cell_mut(column) else { return };
         let before = cell.unsettled();
         cell.settle(settled);

@@ -11,7 +11,7 @@
 use crate::cell::State;
 use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
-use ensue_types::{Carried, Effect, LogicalTime, OperationId, Rule, Sight, Source, Stamp, TimeVector};
+use ensue_types::{Carried, Effect, LogicalTime, OperationId, Rule, Source, Stamp, TimeVector, Visibility};
 use std::sync::Arc;
 
 /// Bytes counted for a version beside its value and what it carries, roughly.
@@ -179,7 +179,7 @@ impl Versions {
             return None;
         }
         let first_hidden =
-            self.unsettled.iter().position(|version| !view.shows(&version.source, version.at))?;
+            self.unsettled.iter().position(|version| !view.is_visible(&version.source, version.at))?;
         let (before, hidden_and_after) = self.unsettled.split_at(first_hidden);
         let mut merged: Option<Merged> = None;
         let mut hidden = Stamp::ZERO;
@@ -187,7 +187,7 @@ impl Versions {
             merged.get_or_insert_with(|| self.merged()).add(version);
         }
         for (index, version) in hidden_and_after.iter().enumerate() {
-            if index > 0 && view.shows(&version.source, version.at) {
+            if index > 0 && view.is_visible(&version.source, version.at) {
                 merged.get_or_insert_with(|| self.merged()).add(version);
             } else {
                 hidden = hidden.max(version.source.stamp);
@@ -211,14 +211,17 @@ impl Versions {
             return None;
         }
         let adds = |version: &&Version| matches!(version.effect, Some(Effect::Add { .. }));
-        let hidden =
-            self.unsettled.iter().filter(adds).filter(|version| !view.shows(&version.source, version.at));
+        let hidden = self
+            .unsettled
+            .iter()
+            .filter(adds)
+            .filter(|version| !view.is_visible(&version.source, version.at));
         hidden.map(|version| version.source.stamp).min()
     }
 
     /// Folds what is settled; says how many versions are left.
-    pub(crate) fn settle(&mut self, settled: &dyn Sight) -> usize {
-        let shown = |version: &Version| settled.shows(&version.source, version.at);
+    pub(crate) fn settle(&mut self, settled: &dyn Visibility) -> usize {
+        let shown = |version: &Version| settled.is_visible(&version.source, version.at);
         if settled.shows_all_within(&self.whole.reach) || self.unsettled.iter().all(shown) {
             // The newest state is all of this.
             self.unsettled.clear();

@@ -1,7 +1,7 @@
 //! How a reader looks at rows: at a logical time, at that and some writes more, at the newest, or at those writes that it may see.
 
 use crate::cell::State;
-use ensue_types::{LogicalTime, Sight, Source, Stamp, TimeVector};
+use ensue_types::{LogicalTime, Source, Stamp, TimeVector, Visibility};
 use std::ops::Deref;
 
 /// What a reader looks at.
@@ -10,32 +10,32 @@ pub enum View<'a> {
     /// Everything that was visible in this datacenter at this time.
     At(LogicalTime),
     /// That, and of what has come later the writes that this shows. Only where versions are kept.
-    With(LogicalTime, &'a dyn Sight),
+    With(LogicalTime, &'a dyn Visibility),
     /// Everything that is here.
     Newest,
     /// What has been settled, and of the rest what this shows.
-    Sight(&'a dyn Sight),
+    Visibility(&'a dyn Visibility),
     /// The same for a write, which also sees its own earlier effects: those of this stamp.
-    Writer(&'a dyn Sight, Stamp),
+    Writer(&'a dyn Visibility, Stamp),
 }
 
 impl<'a> View<'a> {
     /// The view of a write of this stamp.
     pub fn of_writer(self, stamp: Stamp) -> View<'a> {
         match self {
-            View::Sight(sight) => View::Writer(sight, stamp),
+            View::Visibility(visibility) => View::Writer(visibility, stamp),
             other => other,
         }
     }
 
     /// Whether an unsettled write that has been here since a time is shown.
-    pub fn shows(&self, source: &Source, since: LogicalTime) -> bool {
+    pub fn is_visible(&self, source: &Source, since: LogicalTime) -> bool {
         match self {
             View::At(at) => since <= *at,
-            View::With(at, sight) => since <= *at || sight.shows(source, since),
+            View::With(at, visibility) => since <= *at || visibility.is_visible(source, since),
             View::Newest => true,
-            View::Sight(sight) => sight.shows(source, since),
-            View::Writer(sight, own) => source.stamp == *own || sight.shows(source, since),
+            View::Visibility(visibility) => visibility.is_visible(source, since),
+            View::Writer(visibility, own) => source.stamp == *own || visibility.is_visible(source, since),
         }
     }
 
@@ -43,7 +43,7 @@ impl<'a> View<'a> {
     pub fn shows_all_within(&self, times: &TimeVector) -> bool {
         match self {
             View::Newest => true,
-            View::Sight(sight) | View::Writer(sight, _) => sight.shows_all_within(times),
+            View::Visibility(visibility) | View::Writer(visibility, _) => visibility.shows_all_within(times),
             View::At(_) | View::With(..) => false,
         }
     }
@@ -52,7 +52,7 @@ impl<'a> View<'a> {
     pub fn time(&self) -> Option<LogicalTime> {
         match self {
             View::At(at) | View::With(at, _) => Some(*at),
-            View::Newest | View::Sight(_) | View::Writer(..) => None,
+            View::Newest | View::Visibility(_) | View::Writer(..) => None,
         }
     }
 }

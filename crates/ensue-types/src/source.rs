@@ -46,9 +46,9 @@ impl Carried {
 }
 
 /// Which writes a reader may see.
-pub trait Sight {
+pub trait Visibility {
     /// The answer for one write, which has been here since a time, does not change while something is read or settled by it.
-    fn shows(&self, source: &Source, since: LogicalTime) -> bool;
+    fn is_visible(&self, source: &Source, since: LogicalTime) -> bool;
 
     /// Whether it is known to show every write whose own time, and all times that it carries, are at or below these.
     fn shows_all_within(&self, _times: &TimeVector) -> bool {
@@ -56,8 +56,8 @@ pub trait Sight {
     }
 }
 
-impl<F: Fn(&Source) -> bool> Sight for F {
-    fn shows(&self, source: &Source, _since: LogicalTime) -> bool {
+impl<F: Fn(&Source) -> bool> Visibility for F {
+    fn is_visible(&self, source: &Source, _since: LogicalTime) -> bool {
         self(source)
     }
 }
@@ -66,8 +66,8 @@ impl<F: Fn(&Source) -> bool> Sight for F {
 #[derive(Clone, Copy, Debug)]
 pub struct HereSince(pub LogicalTime);
 
-impl Sight for HereSince {
-    fn shows(&self, _source: &Source, since: LogicalTime) -> bool {
+impl Visibility for HereSince {
+    fn is_visible(&self, _source: &Source, since: LogicalTime) -> bool {
         since <= self.0
     }
 }

@@ -91,9 +91,9 @@ impl Datacenter {
     fn run_all(&mut self, requests: &[Request]) -> Vec<Reply> {
         let mut writer = Writer::new(self.write(), self.write().operation.datacenter, false);
         let hidden = &self.hidden;
-        let sight = |source: &Source| !hidden.contains(&source.operation);
+        let visibility = |source: &Source| !hidden.contains(&source.operation);
         let (to_read, to_write) = match self.keyspace.keeps_versions() {
-            true => (View::Sight(&sight), View::Sight(&sight)),
+            true => (View::Visibility(&visibility), View::Visibility(&visibility)),
             false => (View::At(self.clock), View::Newest),
         };
         let mut evaluation = match requests.iter().any(Request::is_write) {

@@ -21,13 +21,14 @@ const COLUMN_STEPS_MAX: usize = 128;
 
 /// `DBSIZE`: the rows of this partition that show something.
 pub(super) fn size(evaluation: &Evaluation<'_>) -> Reply {
-    integer(evaluation.keyspace().rows().filter(|row| evaluation.shows(row).is_some()).count())
+    integer(evaluation.keyspace().rows().filter(|row| evaluation.visible_kind(row).is_some()).count())
 }
 
 /// `KEYS`.
 pub(super) fn keys(evaluation: &Evaluation<'_>, pattern: &[u8]) -> Reply {
     let rows = evaluation.keyspace().rows();
-    let shown = rows.filter(|row| glob::matches(pattern, row.key()) && evaluation.shows(row).is_some());
+    let shown =
+        rows.filter(|row| glob::matches(pattern, row.key()) && evaluation.visible_kind(row).is_some());
     Reply::Array(shown.map(|row| Reply::Bulk(row.key().clone())).collect())
 }
 
@@ -41,7 +42,7 @@ pub(super) fn random_key(evaluation: &Evaluation<'_>) -> Reply {
     let start = (Fingerprint::new().word(evaluation.at().0).finish() % count as u64) as usize;
     let (behind, _) = keyspace.rows_from(start, usize::MAX);
     let (before, _) = keyspace.rows_from(0, start);
-    match behind.chain(before).find(|row| evaluation.shows(row).is_some()) {
+    match behind.chain(before).find(|row| evaluation.visible_kind(row).is_some()) {
         Some(row) => Reply::Bulk(row.key().clone()),
         None => Reply::Nil,
     }
@@ -53,7 +54,7 @@ pub(super) fn scan(evaluation: &Evaluation<'_>, options: &ScanOptions, type_name
     let (rows, next) = evaluation.keyspace().rows_from(slot, options.count.max(1));
     let mut keys = Vec::new();
     for row in rows {
-        let Some(shown) = evaluation.shows(row) else { continue };
+        let Some(shown) = evaluation.visible_kind(row) else { continue };
         let of_kind = type_name.is_none_or(|name| name.eq_ignore_ascii_case(shown.word().as_bytes()));
         if of_kind && matches(options, row.key()) {
             keys.push(Reply::Bulk(row.key().clone()));

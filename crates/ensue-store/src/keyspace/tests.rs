@@ -26,8 +26,8 @@ struct Event {
 #[derive(Clone, Copy, Debug)]
 struct Cut([u8; DATACENTERS]);
 
-impl Sight for Cut {
-    fn shows(&self, source: &Source, _since: LogicalTime) -> bool {
+impl Visibility for Cut {
+    fn is_visible(&self, source: &Source, _since: LogicalTime) -> bool {
         let Vector { times, .. } = source.carried().times().expect("every version carries times");
         times.entries().zip(self.0).all(|((_, needed), seen)| needed <= LogicalTime(seen.into()))
     }
@@ -241,19 +241,20 @@ fn reference(events: &[&Event]) -> Keyspace {
 
 fn check(keyspace: &Keyspace, arrived: &[Event], settled: Cut, view: Cut) -> Result<(), TestCaseError> {
     let cut = settled.join(view);
-    let shown: Vec<&Event> = arrived.iter().filter(|e| cut.shows(&e.write.source(), e.write.at)).collect();
+    let shown: Vec<&Event> =
+        arrived.iter().filter(|e| cut.is_visible(&e.write.source(), e.write.at)).collect();
     let reference = reference(&shown);
     let (expected, _) = looked_at(&reference, View::Newest);
-    let (found, stale) = looked_at(keyspace, View::Sight(&cut));
+    let (found, stale) = looked_at(keyspace, View::Visibility(&cut));
     prop_assert_eq!(&found, &expected, "{:?}", cut);
-    let made = made_by(keyspace, View::Sight(&cut));
+    let made = made_by(keyspace, View::Visibility(&cut));
     prop_assert_eq!(&made, &made_by(&reference, View::Newest), "{:?}", cut);
     if arrived.iter().all(|event| event.change.is_some()) {
         let newer = |event: &&Event| {
             let column = &event.change.as_ref().expect("no flush").column;
             let cell = keyspace.row(KEY).and_then(|row| row.cell(column)).expect("it was written");
-            let newest = cell.at(View::Sight(&cut)).expect("no past time").state.newest();
-            !cut.shows(&event.write.source(), event.write.at) && event.write.stamp > newest
+            let newest = cell.at(View::Visibility(&cut)).expect("no past time").state.newest();
+            !cut.is_visible(&event.write.source(), event.write.at) && event.write.stamp > newest
         };
         prop_assert_eq!(stale, arrived.iter().filter(newer).count() > 0, "{:?}", cut);
     }
@@ -277,7 +278,7 @@ fn with_writes(writes: &[(u64, Effect)]) -> Keyspace {
     keyspace
 }
 
-const EVERYTHING: &dyn Sight = &(everything as fn(&Source) -> bool);
+const EVERYTHING: &dyn Visibility = &(everything as fn(&Source) -> bool);
 
 fn everything(_: &Source) -> bool {
     true
@@ -492,7 +493,7 @@ proptest! {
                     if arrived.iter().all(|event| event.change.is_some()) {
                         prop_assert_eq!(again.versions(), keyspace.versions());
                         for view in views.iter().map(|view| Cut(*view)) {
-                            let (before, after) = (View::Sight(&view), View::Sight(&view));
+                            let (before, after) = (View::Visibility(&view), View::Visibility(&view));
                             prop_assert_eq!(looked_at(&again, after), looked_at(&keyspace, before));
                             prop_assert_eq!(made_by(&again, after), made_by(&keyspace, before));
                         }

@@ -164,7 +164,8 @@ impl Keyspaces {
         execution.used.cells += observed.pieces;
         if let (Choice::NewestIfWhole(_), Some(shown)) = (choice, &shown) {
             if !is_whole(shown, &observed) {
-                let mut evaluation = Evaluation::reading(&mut self.keyspaces[number], at, View::Sight(shown));
+                let mut evaluation =
+                    Evaluation::reading(&mut self.keyspaces[number], at, View::Visibility(shown));
                 reply = command::run(request, &mut evaluation);
                 observed = evaluation.observed;
             }

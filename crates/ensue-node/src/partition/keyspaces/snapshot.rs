@@ -33,8 +33,8 @@ impl Keyspaces {
         at: LogicalTime,
     ) -> Option<(Vec<Reply>, Observed)> {
         let named: BTreeSet<OperationId> = read.with.iter().copied().collect();
-        let sight = |source: &Source| named.contains(&source.operation);
-        run_all(self.keyspace(read.keyspace), &read.commands, at, View::With(at, &sight))
+        let visibility = |source: &Source| named.contains(&source.operation);
+        run_all(self.keyspace(read.keyspace), &read.commands, at, View::With(at, &visibility))
     }
 
     /// Evaluates reads, of what is shown or of a logical time.

@@ -169,14 +169,14 @@ impl World {
 
     /// What a reader sees who sees so much of the other datacenter's stream, with all that is to be remembered of it.
     fn seen(&self, through: u64) -> Vec<String> {
-        let sight = |source: &Source| {
+        let visibility = |source: &Source| {
             source.operation.datacenter != OTHER || source.operation.position.number() <= through
         };
         let rows = &self.partition.keyspaces.keyspaces[0];
         let mut seen = vec![format!("versions {}", rows.versions()), format!("floor {:?}", rows.floor())];
         for row in rows.rows() {
             for (column, cell) in row.all_cells() {
-                let shown = cell.at(View::Sight(&sight)).expect("no past time");
+                let shown = cell.at(View::Visibility(&visibility)).expect("no past time");
                 let sources: Vec<Source> = shown.state.sources().collect();
                 let content = shown.state.content();
                 let key = row.key();
