@@ -79,7 +79,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    fn see(&mut self, shown: &Shown<'_>) {
+    fn record(&mut self, shown: &Shown<'_>) {
         self.valid_since(shown.since);
         self.stale |= shown.stale;
         self.pieces += if shown.state.counter.is_some() { 2 } else { 1 };
@@ -264,7 +264,7 @@ impl<'a> Evaluation<'a> {
             }
             Some(cell) => {
                 let shown = cell.at(self.view).ok_or(Gone)?;
-                self.observed.see(&shown);
+                self.observed.record(&shown);
                 Ok(shown.state.content())
             }
         }
@@ -510,7 +510,7 @@ fn present<'k>(
         return Ok(None);
     };
     let Some(cell) = row.cell(&Column::Deadline) else { return Ok(Some(row)) };
-    observed.see(&cell.at(view).ok_or(Gone)?);
+    observed.record(&cell.at(view).ok_or(Gone)?);
     match row.deadline_at(view)? {
         Some(deadline) if deadline <= at.ms() && Rule::GoneAtTheDeadline.holds() => {
             observed.valid_since(LogicalTime::from_ms(deadline));
@@ -534,7 +534,7 @@ fn absent(keyspace: &Keyspace, observed: &mut Observed, view: View<'_>) -> Resul
 /// Observes all of a row: what is shown depends on every column, the deleted ones too (trap 18).
 fn observe_row(observed: &mut Observed, row: &Row, view: View<'_>) -> Result<(), Halt> {
     for (column, cell) in row.cells() {
-        observed.see(&cell.at(view).ok_or(Gone)?);
+        observed.record(&cell.at(view).ok_or(Gone)?);
         // Another field or member may be missing: then it is a piece too.
         observed.pieces += usize::from(Kind::of(column) != Some(Kind::Text));
     }

@@ -132,19 +132,19 @@ impl Cx {
     }
 
     /// Moves the clock past a time of this datacenter.
-    pub(crate) fn observe(&mut self, time: LogicalTime) {
+    pub(crate) fn advance_clock(&mut self, time: LogicalTime) {
         if Rule::StampAboveThePast.holds() {
             self.clock.observe(time);
         }
     }
 
     /// Moves the clock past a time of another datacenter, unless it is absurdly far ahead (trap 31).
-    pub(super) fn observe_peer(&mut self, time: LogicalTime) -> bool {
+    pub(super) fn advance_clock_to_peer(&mut self, time: LogicalTime) -> bool {
         if self.is_too_far_ahead(time) {
             self.trace(Trace::Refused { what: "a time too far ahead of this machine's clock" });
             return false;
         }
-        self.observe(time);
+        self.advance_clock(time);
         true
     }
 

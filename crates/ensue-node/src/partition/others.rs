@@ -51,7 +51,7 @@ impl Others {
     }
 
     /// Makes what was read the past of a context.
-    pub(crate) fn observe_into(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Causes, sources: &[Source]) {
+    pub(crate) fn record_reads(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Causes, sources: &[Source]) {
         let protocol = cx.protocol(keyspace);
         if sources.is_empty() || (self.replication.senders.is_empty() && !protocol.needs().versions) {
             return;
@@ -109,13 +109,13 @@ impl Others {
     /// What the protocol wants remembered of what was read.
     pub(crate) fn facts_of(&self, cx: &Cx, keyspace: KeyspaceId, sources: Vec<Source>) -> Causes {
         let mut facts = Causes::Nothing;
-        self.observe_into(cx, keyspace, &mut facts, &sources);
+        self.record_reads(cx, keyspace, &mut facts, &sources);
         self.failover.discarded.strip_lost(cx, keyspace, &mut facts);
         facts
     }
 
     /// The session has read this; it counts as its past from now on.
     pub(crate) fn remember(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Causes, sources: Vec<Source>) {
-        self.observe_into(cx, keyspace, facts, &cx.observed(sources));
+        self.record_reads(cx, keyspace, facts, &cx.observed(sources));
     }
 }

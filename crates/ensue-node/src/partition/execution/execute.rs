@@ -33,7 +33,7 @@ impl Executor<'_> {
         context: Context,
         Batch { commands, together }: Batch,
     ) {
-        self.cx.observe(context.time);
+        self.cx.advance_clock(context.time);
         let replies = Vec::with_capacity(commands.len());
         let commands = VecDeque::from(commands);
         let (timed_out, since_us) = (false, self.cx.now.monotonic_us);
@@ -63,8 +63,11 @@ impl Executor<'_> {
                 .cx
                 .send(execution.from, Message::Refused { request: execution.request, reply: refusal });
         }
-        let choice =
-            self.others.stable_time.times.look(self.cx, execution.keyspace, &mut execution.context.facts);
+        let choice = self.others.stable_time.times.select_version(
+            self.cx,
+            execution.keyspace,
+            &mut execution.context.facts,
+        );
         if choice == Choice::Wait {
             return self.reads.waits.wait_with(self.cx, execution);
         }
@@ -176,8 +179,11 @@ impl Executor<'_> {
             execution.timed_out = true;
             return Step::Done(reply);
         }
-        let choice =
-            self.others.stable_time.times.look(self.cx, execution.keyspace, &mut execution.context.facts);
+        let choice = self.others.stable_time.times.select_version(
+            self.cx,
+            execution.keyspace,
+            &mut execution.context.facts,
+        );
         if choice == Choice::Wait {
             execution.commands.push_front(args);
             self.reads.waits.wait_with(self.cx, take(execution));

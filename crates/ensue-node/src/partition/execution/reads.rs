@@ -18,7 +18,7 @@ impl Executor<'_> {
     /// Second round: the values at one time, and of what has come since what was named.
     pub(in crate::partition) fn on_read_at(&mut self, read: SecondRead, at: LogicalTime) {
         // Nothing may become visible here at or before a time that is being read.
-        self.cx.observe(at);
+        self.cx.advance_clock(at);
         self.ask_then_read(at, Read::Second(read));
     }
 
@@ -134,7 +134,7 @@ impl Executor<'_> {
             let ready = match &what {
                 Waiting::Commands(execution) => {
                     let mut facts = execution.context.facts.clone();
-                    self.others.stable_time.times.look(self.cx, execution.keyspace, &mut facts)
+                    self.others.stable_time.times.select_version(self.cx, execution.keyspace, &mut facts)
                         != Choice::Wait
                 }
                 Waiting::Slice(slice) => {

@@ -20,7 +20,7 @@ impl Executor<'_> {
         context: Context,
         mut parts: Vec<Part>,
     ) {
-        self.cx.observe(context.time);
+        self.cx.advance_clock(context.time);
         if parts.len() == 1 && parts[0].partition == self.cx.id {
             let part = parts.remove(0);
             let (places, commands): (Vec<u32>, Vec<_>) = part.commands.into_iter().unzip();

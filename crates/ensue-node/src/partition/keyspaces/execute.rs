@@ -241,8 +241,8 @@ impl Keyspaces {
         self.carry(keyspace, &effects, stamp, &dependencies);
         let change = Change::Effects { keyspace, transaction: None, effects };
         others.replication.log_own(cx, stamp, dependencies, change, previous);
-        others.observe_into(cx, keyspace, &mut context.facts, &observed);
-        others.replication.wrote(cx, keyspace, context, operation, stamp);
+        others.record_reads(cx, keyspace, &mut context.facts, &observed);
+        others.replication.record_write(cx, keyspace, context, operation, stamp);
     }
 
     /// The typed error for local writes while a bound is reached. Replicated writes are never refused.
@@ -300,7 +300,7 @@ impl Keyspaces {
         self.apply_flush(keyspace, &effects, &write);
         others.replication.log_own(cx, stamp, dependencies, Change::Flush { keyspace, effects }, Vec::new());
         execution.context.time = execution.context.time.max(at);
-        others.replication.wrote(cx, keyspace, &mut execution.context, operation, stamp);
+        others.replication.record_write(cx, keyspace, &mut execution.context, operation, stamp);
         Reply::OK
     }
 

@@ -69,10 +69,10 @@ impl Others {
     pub(in crate::partition) fn take_time(&mut self, cx: &mut Cx, envelope: &Envelope) -> bool {
         let origin = envelope.from.datacenter();
         if origin == cx.datacenter {
-            cx.observe(envelope.time);
+            cx.advance_clock(envelope.time);
             return true;
         }
-        let is_taken = cx.observe_peer(envelope.time);
+        let is_taken = cx.advance_clock_to_peer(envelope.time);
         if !is_taken {
             let before = self.ahead.refused.insert(origin, Some(envelope.time));
             if before.flatten().is_none() {

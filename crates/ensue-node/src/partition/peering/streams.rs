@@ -93,7 +93,7 @@ impl Peering<'_> {
             return false;
         }
         // A stamp too far ahead pauses its stream; it is never skipped (trap 31).
-        if !self.cx.observe_peer(entry.stamp.time) {
+        if !self.cx.advance_clock_to_peer(entry.stamp.time) {
             return false;
         }
         self.cx.journal.log_received(origin, incarnation, position, &bytes);

@@ -140,13 +140,13 @@ impl Reads {
         mut context: Context,
         parts: Vec<Part>,
     ) {
-        cx.observe(context.time);
+        cx.advance_clock(context.time);
         if let Err(reply) = others.failover.discarded.reset_if_lost(cx, keyspace, &mut context.facts) {
             let outcome = CutOutcome::TimedOut { context, reply };
             return cx.send(from, Message::CutRead { request, outcome });
         }
         // A session that may be promoted is, before its cut is drawn.
-        others.stable_time.times.look(cx, keyspace, &mut context.facts);
+        others.stable_time.times.select_version(cx, keyspace, &mut context.facts);
         let now = cx.promise();
         let cut = cx
             .protocol(keyspace)

@@ -149,7 +149,7 @@ impl Reads {
         slice: Slice,
     ) {
         // Nothing may be written here at or below the cut any more.
-        cx.observe(slice.cut.at(cx.datacenter));
+        cx.advance_clock(slice.cut.at(cx.datacenter));
         self.read_slice(cx, others, keyspaces, slice);
     }
 

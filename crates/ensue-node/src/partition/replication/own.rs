@@ -9,7 +9,7 @@ use ensue_types::{Causes, Context, KeyspaceId, OperationId, Previous, Rule, Sour
 use ensue_wire::Message;
 
 impl Replication {
-    pub(crate) fn wrote(
+    pub(crate) fn record_write(
         &self,
         cx: &Cx,
         keyspace: KeyspaceId,

@@ -203,7 +203,7 @@ impl StableTime {
 
 impl Times {
     /// What the next command of a session may see. The session's mode may change.
-    pub(crate) fn look(&mut self, cx: &mut Cx, keyspace: KeyspaceId, facts: &mut Causes) -> Choice {
+    pub(crate) fn select_version(&mut self, cx: &mut Cx, keyspace: KeyspaceId, facts: &mut Causes) -> Choice {
         if !cx.protocol(keyspace).needs().cuts {
             return Choice::Newest;
         }

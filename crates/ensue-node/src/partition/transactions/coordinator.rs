@@ -233,7 +233,7 @@ impl Transactions {
         transaction: OperationId,
         at: LogicalTime,
     ) {
-        cx.observe(at);
+        cx.advance_clock(at);
         let decision = match self.coordinated.get_mut(&transaction) {
             Some(Coordinated::Committing(committing)) if !committing.announced => {
                 return committing.checks.push((from, check));
@@ -308,7 +308,7 @@ impl Transactions {
         cx.journal.log_decided(transaction, at, cx.position, &entry);
         others.replication.own_entry_applied(cx);
         context.time = context.time.max(at);
-        others.replication.wrote(cx, keyspace, &mut context, operation, stamp);
+        others.replication.record_write(cx, keyspace, &mut context, operation, stamp);
         let decision = Decision { at, operation, stamp };
         self.names.insert(operation, transaction);
         Committing { context, ..Committing::new(decision, keyspace, participants, Vec::new()) }

@@ -97,7 +97,7 @@ impl Transactions {
         transaction: OperationId,
         decision: Decision,
     ) {
-        cx.observe(decision.at);
+        cx.advance_clock(decision.at);
         if self.durable.has_executed(decision.operation) {
             // Executed before, here or in a life whose entry came back; the coordinator has not heard of it.
             self.drop_local_part(cx, keyspaces, transaction);
