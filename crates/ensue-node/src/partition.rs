@@ -151,7 +151,7 @@ impl Partition {
     /// The partition does something else from here on.
     fn enter(&mut self, stage: Stage) {
         self.cx.bounds_the_clock = matches!(stage, Stage::Serving);
-        self.cx.stage = stage.as_told();
+        self.cx.stage = stage.as_reported();
         self.stage = stage;
     }
 
@@ -370,7 +370,7 @@ impl Partition {
         };
         let reason = self.cx.word_of_death(&survivor.name);
         self.halt(Halt::Dead(reason));
-        self.cx.tell_siblings_of_death();
+        self.cx.report_own_failure();
     }
 
     /// The link to another core is up: everything asked over an earlier one is asked again.
@@ -392,12 +392,12 @@ impl Partition {
         }
         if datacenter == self.cx.datacenter {
             self.reads.cuts.ask_slices_again(&mut self.cx, owns);
-            self.others.ask_to_repeat_again(&mut self.cx, owns);
-            self.others.failover.dead.say_ended_again(&mut self.cx);
+            self.others.request_repeats_again(&mut self.cx, owns);
+            self.others.failover.dead.report_ended_again(&mut self.cx);
             if Rule::AskAgain.holds() {
-                self.others.replication.inbound.ask_dependencies_again(&mut self.cx, owns);
-                self.transactions.ask_transactions_again(&mut self.cx, &self.others, owns);
-                self.reads.snapshots.ask_coordinators_again(&mut self.cx, owns);
+                self.others.replication.inbound.repeat_dependency_checks(&mut self.cx, owns);
+                self.transactions.repeat_transaction_requests(&mut self.cx, &self.others, owns);
+                self.reads.snapshots.repeat_commit_checks(&mut self.cx, owns);
             }
         } else if owns(self.cx.id) {
             self.peering().greet(datacenter);
@@ -487,14 +487,14 @@ impl Partition {
         self.durability.testify(&mut self.cx);
         self.durability.take_snapshot(&mut self.others, synced);
         self.executor().on_decisions_synced(synced.0);
-        self.visibility().tell_of_the_dead();
+        self.visibility().report_failed();
         self.others.answer_replica_waits(&mut self.cx);
         self.cx.release();
         let always = self.cx.config.append_fsync == AppendFsync::Always;
         if always
             || self.durability.snapshot.is_some()
             || self.transactions.has_unsynced_decisions()
-            || self.others.failover.dead.is_untold()
+            || self.others.failover.dead.has_unreported()
         {
             self.durability.begin_sync(&mut self.cx, &mut self.others);
         }
@@ -507,8 +507,8 @@ impl Partition {
         }
         self.cx.bound_clock();
         self.visibility().replicate();
-        self.keyspaces.say_acknowledgements(&mut self.cx, &mut self.others);
-        self.reads.say_times(&mut self.cx, &mut self.others, &mut self.keyspaces);
+        self.keyspaces.send_acknowledgements(&mut self.cx, &mut self.others);
+        self.reads.report_times(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.durability.continue_checkpoint(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.others.stable_time.times.log_times(&mut self.cx);
         let appended = self.durability.write_log(&mut self.cx);
@@ -555,7 +555,7 @@ impl Partition {
             return self.peering().request_introductions();
         }
         if let Some((tail_recovery, mut p)) = self.tail_recovery() {
-            tail_recovery.ask_again_what_can_be_had(&mut p);
+            tail_recovery.request_available_again(&mut p);
         }
         if !matches!(self.stage, Stage::Serving | Stage::RecoveringTail(_)) {
             return;
@@ -566,18 +566,18 @@ impl Partition {
         }
         // A moment that inputs in between do not move: a busy partition needs its syncs most.
         self.durability.next_timer_us = now.monotonic_us + TIMER_INTERVAL_US;
-        self.durability.look_for_room(&mut self.cx);
+        self.durability.retry_for_room(&mut self.cx);
         if matches!(self.stage, Stage::RecoveringTail(_)) {
             return;
         }
         self.durability.sync_in_time(&mut self.cx, &mut self.others);
-        self.peering().ask_the_unsure();
+        self.peering().request_unverified();
         // What was synced before it began to wait for that is told of no other way.
         let synced = self.cx.journal.log.as_ref().map_or(Lsn(0), |log| log.synced());
         self.executor().on_decisions_synced(synced.0);
-        self.visibility().tell_of_the_dead();
+        self.visibility().report_failed();
         self.maintenance.collect(&mut self.cx, &mut self.others, &mut self.keyspaces);
-        self.visibility().look_after_branches();
+        self.visibility().maintain_branches();
         self.keyspaces.sweep_marks(&self.cx);
         self.keyspaces.contexts.forget_unused_contexts(&self.cx);
         self.reads.snapshots.forget_old_reads(&self.cx);
@@ -764,7 +764,7 @@ impl Partition {
         if session && !is_about_dependencies(&envelope.message) {
             return self.cx.refuse_without_tail(&envelope, &[]);
         }
-        if let Some(envelope) = self.others.keep_told(&self.cx, envelope) {
+        if let Some(envelope) = self.others.keep_notification(&self.cx, envelope) {
             self.take(envelope);
         }
         self.finish_catching_up();

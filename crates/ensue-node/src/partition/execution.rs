@@ -81,7 +81,7 @@ impl Executor<'_> {
             (_, Message::ClockAhead { ahead_ms }) => {
                 self.others.ahead.on_clock_ahead(self.cx, from.datacenter(), ahead_ms)
             }
-            (_, Message::AskTime) => self.others.say_heartbeat(self.cx, from.datacenter()),
+            (_, Message::AskTime) => self.others.send_heartbeat(self.cx, from.datacenter()),
             (_, Message::Heartbeat { end }) => self.others.on_heartbeat(from.datacenter(), end, time),
             // Answers to sessions never come to a partition; a peer that sends one is wrong.
             _ => self.cx.trace(Trace::Refused { what: "a message that no partition takes" }),

@@ -23,7 +23,7 @@ pub enum Stage {
 
 impl Stage {
     /// What other datacenters are told of it.
-    pub(in crate::partition) fn as_told(&self) -> PeerStage {
+    pub(in crate::partition) fn as_reported(&self) -> PeerStage {
         match self {
             Stage::Joining(_) => PeerStage::Joining,
             Stage::RecoveringTail(_) => PeerStage::Recovering,

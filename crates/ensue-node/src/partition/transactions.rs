@@ -129,7 +129,7 @@ impl Transactions {
     }
 
     /// After a link broke: asks the partitions behind it again for whatever they owe.
-    pub(crate) fn ask_transactions_again(
+    pub(crate) fn repeat_transaction_requests(
         &mut self,
         cx: &mut Cx,
         others: &Others,
@@ -138,7 +138,7 @@ impl Transactions {
         let coordinated: Vec<OperationId> = self.coordinated.keys().copied().collect();
         for transaction in coordinated {
             self.repeat_decision(transaction, owns);
-            self.ask_participants(cx, transaction, owns);
+            self.query_participants(cx, transaction, owns);
             self.await_parts(cx, others, transaction, owns);
         }
         self.report_parts_again(cx, owns);

@@ -59,7 +59,7 @@ impl Cx {
         self.send_local(coordinator_of(transaction), message);
     }
 
-    pub(crate) fn tell_again(&mut self, transaction: OperationId) {
+    pub(crate) fn notify_again(&mut self, transaction: OperationId) {
         if Rule::TellAgainWhatIsDone.holds() {
             self.send_committed(transaction, Vec::new(), Causes::Nothing);
         }
@@ -74,7 +74,7 @@ impl Cx {
     }
 
     /// Another partition of this datacenter may have no link to anybody who knows.
-    pub(in crate::partition) fn tell_siblings_of_death(&mut self) {
+    pub(in crate::partition) fn report_own_failure(&mut self) {
         let (own, datacenter) = (self.id, self.datacenter);
         let others =
             (0..self.config.topology.partitions).map(PartitionId).filter(|partition| *partition != own);

@@ -19,14 +19,14 @@ impl Executor<'_> {
     pub(in crate::partition) fn on_read_at(&mut self, read: SecondRead, at: LogicalTime) {
         // Nothing may become visible here at or before a time that is being read.
         self.cx.advance_clock(at);
-        self.ask_then_read(at, Read::Second(read));
+        self.request_then_read(at, Read::Second(read));
     }
 
     /// A batch whose next command reads a row with an undecided transaction.
     pub(in crate::partition) fn park_read(&mut self, execution: Execution, at: LogicalTime) {
         let rows = self.cx.rows_of(execution.keyspace, execution.commands.front());
         self.keyspaces.mark(self.cx, &rows);
-        self.ask_then_read(at, Read::Batch(Box::new(execution)));
+        self.request_then_read(at, Read::Batch(Box::new(execution)));
     }
 
     /// A coordinator answered.
@@ -59,11 +59,11 @@ impl Executor<'_> {
         while let Some(check) = self.reads.snapshots.waiting.iter().find_map(answered) {
             let waiting = self.reads.snapshots.waiting.remove(&check).expect("found above");
             // More may have been prepared before the time, while the answers were on their way.
-            self.ask_then_read(waiting.at, waiting.read);
+            self.request_then_read(waiting.at, waiting.read);
         }
     }
 
-    fn ask_then_read(&mut self, at: LogicalTime, read: Read) {
+    fn request_then_read(&mut self, at: LogicalTime, read: Read) {
         let rows = match &read {
             Read::Batch(execution) => self.cx.rows_of(execution.keyspace, execution.commands.front()),
             Read::Second(read) => self.cx.rows_of(read.keyspace, &read.commands),

@@ -58,7 +58,7 @@ impl Executor<'_> {
         let voting = Voting { keyspace, participants, votes: BTreeMap::new(), kind };
         self.transactions.coordinated.insert(transaction, Coordinated::Voting(voting));
         self.cx.trace_step(transaction, TransactionStep::Begun);
-        self.transactions.ask_participants(self.cx, transaction, &|_| true);
+        self.transactions.query_participants(self.cx, transaction, &|_| true);
     }
 
     /// The coordinator, which was away, counted no vote until `said_at`: nothing is decided.

@@ -46,7 +46,7 @@ pub(in crate::partition) struct Declared {
     pub(in crate::partition) time: LogicalTime,
     /// The end of the log behind the declaration: when that is durable, the others are told.
     pub(in crate::partition) logged: u64,
-    pub(in crate::partition) told: bool,
+    pub(in crate::partition) reported: bool,
     /// The survivors that have declared it, too.
     pub(in crate::partition) by: BTreeSet<DatacenterId>,
     /// What they have of it, as they said when they had declared all that are declared here.
@@ -71,8 +71,8 @@ impl Dead {
     }
 
     /// Whether something waits to be durable before it is told.
-    pub(in crate::partition) fn is_untold(&self) -> bool {
-        self.declared.values().any(|declared| !declared.told)
+    pub(in crate::partition) fn has_unreported(&self) -> bool {
+        self.declared.values().any(|declared| !declared.reported)
     }
 
     pub(in crate::partition) fn is_settled(&self, datacenter: DatacenterId) -> bool {
@@ -111,7 +111,7 @@ impl Dead {
         self.declared.entry(datacenter).or_insert(Declared {
             time,
             logged: 0,
-            told: false,
+            reported: false,
             by: BTreeSet::new(),
             heard: BTreeMap::new(),
             asked: None,

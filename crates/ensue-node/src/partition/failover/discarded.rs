@@ -115,14 +115,14 @@ impl Discarded {
 }
 
 /// What is said of a loss that is known.
-pub(in crate::partition) fn told(Loss { datacenter, whole, doubtful }: Loss) -> Message {
+pub(in crate::partition) fn loss_message(Loss { datacenter, whole, doubtful }: Loss) -> Message {
     Message::Lost { datacenter, whole, doubtful: Some(doubtful) }
 }
 
 impl Dead {
     /// A dead datacenter's stream has its end here. It is said by who knows the loss, too: partition 0 may have lost it
     /// with the end of its log.
-    pub(in crate::partition) fn say_ended(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
+    pub(in crate::partition) fn report_ended(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
         let cuts = cx.protocols.iter().any(|protocol| protocol.needs().cuts);
         let Some(whole) = self.whole(datacenter) else { return };
         if cuts {
@@ -131,9 +131,9 @@ impl Dead {
     }
 
     /// Partition 0 may have restarted, and forgotten what it was told.
-    pub(in crate::partition) fn say_ended_again(&mut self, cx: &mut Cx) {
+    pub(in crate::partition) fn report_ended_again(&mut self, cx: &mut Cx) {
         for datacenter in self.datacenters().collect::<Vec<_>>() {
-            self.say_ended(cx, datacenter);
+            self.report_ended(cx, datacenter);
         }
     }
 }
@@ -149,7 +149,7 @@ impl Discarded {
         doubtful: Option<LogicalTime>,
     ) {
         if let Some(loss) = self.loss_of(datacenter) {
-            return cx.send_local(from, told(loss));
+            return cx.send_local(from, loss_message(loss));
         }
         let partitions = usize::from(cx.config.topology.partitions);
         let gathered = self.gathered.entry(datacenter).or_default();
@@ -219,7 +219,7 @@ impl Discarded {
         let Some(loss) = self.losses.iter().find(|loss| protocol.shows_lost(cut, loss)) else {
             return false;
         };
-        let message = told(*loss);
+        let message = loss_message(*loss);
         cx.send(to, message);
         true
     }

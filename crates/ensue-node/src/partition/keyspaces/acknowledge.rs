@@ -7,7 +7,7 @@ use ensue_types::{DatacenterId, LogicalTime};
 use ensue_wire::{Address, Message, StreamAcknowledge};
 
 impl Keyspaces {
-    pub(in crate::partition) fn say_acknowledgements(&self, cx: &mut Cx, others: &mut Others) {
+    pub(in crate::partition) fn send_acknowledgements(&self, cx: &mut Cx, others: &mut Others) {
         let due_us = others.replication.acknowledgements.next_us;
         let interval = cx.config.tuning.acknowledge_interval_ms * 1_000;
         let silent_too_long = cx.now.monotonic_us >= due_us + HEARTBEAT_INTERVALS * interval;
@@ -49,6 +49,6 @@ impl Keyspaces {
             None => now,
         };
         cx.send_at(floor, to, Message::StreamAcknowledge(acknowledge));
-        others.ahead.say_whether_ahead(cx, datacenter);
+        others.ahead.report_whether_ahead(cx, datacenter);
     }
 }

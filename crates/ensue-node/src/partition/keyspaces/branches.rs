@@ -104,7 +104,7 @@ impl Keyspaces {
             words => words.iter().map(state_of).collect::<Result<_, _>>()?,
         };
         self.branching.branches(keyspace).place_ceilings(&states).map_err(|abort| aborted(&abort))?;
-        self.tell_ceilings(cx, others, keyspace);
+        self.notify_ceilings(cx, others, keyspace);
         Ok(Reply::OK)
     }
 
@@ -361,12 +361,12 @@ impl Keyspaces {
             *since = 0;
             let leaves = self.branching.branches(keyspace).leaves();
             self.branching.branches(keyspace).place_ceilings(&leaves).ok();
-            self.tell_ceilings(cx, others, keyspace);
+            self.notify_ceilings(cx, others, keyspace);
         }
     }
 
     /// Tells the others the ceilings that nothing here reads above, and collects what is above them.
-    pub(in crate::partition) fn tell_ceilings(
+    pub(in crate::partition) fn notify_ceilings(
         &mut self,
         cx: &mut Cx,
         others: &mut Others,

@@ -2,7 +2,7 @@
 
 use super::Keyspaces;
 use crate::partition::cx::Cx;
-use crate::partition::failover::discarded::{GATHERER, told};
+use crate::partition::failover::discarded::{GATHERER, loss_message};
 use crate::partition::others::Others;
 use crate::trace::Trace;
 use bytes::Bytes;
@@ -29,7 +29,7 @@ impl Keyspaces {
         others.failover.dead.restore(datacenter, time);
         for declared in others.failover.dead.declared.values_mut() {
             declared.logged = cx.journal.log_end();
-            declared.told = false;
+            declared.reported = false;
             declared.heard.clear();
         }
         self.branching.hear_again();
@@ -90,7 +90,7 @@ impl Keyspaces {
         if let Some(loss) = others.failover.discarded.loss_of(datacenter) {
             // What was discarded is not here any more, so the question cannot be answered a second time.
             if doubtful.is_none() {
-                cx.send_local(GATHERER, told(loss));
+                cx.send_local(GATHERER, loss_message(loss));
             }
             return;
         }

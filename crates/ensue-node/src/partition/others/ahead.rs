@@ -37,7 +37,7 @@ struct Told {
 
 impl Ahead {
     /// Tells a datacenter whether its time is refused, if there is anything to tell.
-    pub(in crate::partition) fn say_whether_ahead(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
+    pub(in crate::partition) fn report_whether_ahead(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
         let Some(&refused) = self.refused.get(&datacenter) else { return };
         if refused.is_none() {
             self.refused.remove(&datacenter);

@@ -31,7 +31,7 @@ pub(in crate::partition) struct CatchUp {
     /// Votes for local transactions that the log still has.
     pub(in crate::partition) prepared: BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>,
     /// What coordinators of this datacenter said meanwhile, until it is taken up.
-    pub(in crate::partition) told: Vec<Message>,
+    pub(in crate::partition) notifications: Vec<Message>,
     pub(in crate::partition) placed: bool,
 }
 
@@ -71,11 +71,15 @@ impl Others {
         let silent = partitions.filter(|partition| wait && *partition != cx.id).collect();
         let number = cx.number();
         self.catch_up = Some(CatchUp { records, unheard, silent, number, prepared, ..CatchUp::default() });
-        self.ask_to_repeat_again(cx, &|_| true);
+        self.request_repeats_again(cx, &|_| true);
     }
 
     /// Asks those that have not told yet.
-    pub(in crate::partition) fn ask_to_repeat_again(&self, cx: &mut Cx, owns: &dyn Fn(PartitionId) -> bool) {
+    pub(in crate::partition) fn request_repeats_again(
+        &self,
+        cx: &mut Cx,
+        owns: &dyn Fn(PartitionId) -> bool,
+    ) {
         let Some(catch_up) = &self.catch_up else { return };
         let number = catch_up.number;
         let silent: Vec<PartitionId> = catch_up.silent.iter().copied().filter(|p| owns(*p)).collect();
@@ -137,7 +141,11 @@ impl Others {
     }
 
     /// What a coordinator of this datacenter says of a local transaction before it can be taken up is kept.
-    pub(in crate::partition) fn keep_told(&mut self, cx: &Cx, envelope: Envelope) -> Option<Envelope> {
+    pub(in crate::partition) fn keep_notification(
+        &mut self,
+        cx: &Cx,
+        envelope: Envelope,
+    ) -> Option<Envelope> {
         let of_local = match &envelope.message {
             Message::Prepare { transaction, .. } | Message::Commit { transaction, .. } => {
                 transaction.datacenter == cx.datacenter
@@ -146,7 +154,7 @@ impl Others {
         };
         match &mut self.catch_up {
             Some(catch_up) if of_local && !catch_up.placed => {
-                catch_up.told.push(envelope.message);
+                catch_up.notifications.push(envelope.message);
                 None
             }
             _ => Some(envelope),
@@ -154,10 +162,10 @@ impl Others {
     }
 
     /// Their coordinator needs nothing more of these: what it said before is not executed again.
-    pub(crate) fn forget_told(&mut self, operations: &[OperationId]) {
+    pub(crate) fn drop_notifications(&mut self, operations: &[OperationId]) {
         let Some(catch_up) = &mut self.catch_up else { return };
         let done: BTreeSet<OperationId> = catch_up
-            .told
+            .notifications
             .iter()
             .filter_map(|message| match message {
                 Message::Commit { transaction, decision } if operations.contains(&decision.operation) => {
@@ -167,7 +175,7 @@ impl Others {
             })
             .collect();
         catch_up.prepared.retain(|transaction, _| !done.contains(transaction));
-        catch_up.told.retain(|message| match message {
+        catch_up.notifications.retain(|message| match message {
             Message::Prepare { transaction, .. } | Message::Commit { transaction, .. } => {
                 !done.contains(transaction)
             }

@@ -37,16 +37,21 @@ impl Others {
 
     /// Of several the deaths are said first, and then how much there is of each: that counts only from who is known to
     /// know of all.
-    pub(in crate::partition) fn tell_all_dead(&self, cx: &mut Cx, survivor: DatacenterId) {
-        let told = self.failover.dead.declared.iter().filter(|(_, declared)| declared.told);
+    pub(in crate::partition) fn report_all_failed_to(&self, cx: &mut Cx, survivor: DatacenterId) {
+        let told = self.failover.dead.declared.iter().filter(|(_, declared)| declared.reported);
         let told: Vec<DatacenterId> = told.map(|(datacenter, _)| *datacenter).collect();
         let times = told.len().min(2);
         for datacenter in told.repeat(times) {
-            self.tell_dead(cx, survivor, datacenter);
+            self.report_failed_to(cx, survivor, datacenter);
         }
     }
 
-    pub(in crate::partition) fn tell_dead(&self, cx: &mut Cx, to: DatacenterId, datacenter: DatacenterId) {
+    pub(in crate::partition) fn report_failed_to(
+        &self,
+        cx: &mut Cx,
+        to: DatacenterId,
+        datacenter: DatacenterId,
+    ) {
         let Some(have) = self.have_of(datacenter) else { return };
         let to = Address::Partition { datacenter: to, partition: cx.id };
         cx.send(to, Message::Dead { datacenter, received: have.received, time: have.time });
@@ -89,7 +94,7 @@ impl Others {
                 | Message::Introduce(_)
         );
         if is_told {
-            self.tell_dead(cx, from, from);
+            self.report_failed_to(cx, from, from);
         }
         true
     }

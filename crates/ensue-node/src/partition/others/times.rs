@@ -69,7 +69,7 @@ impl Others {
     }
 
     /// A promise: the clock has passed whatever is logged, and what is stamped later lies above.
-    pub(in crate::partition) fn say_heartbeat(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
+    pub(in crate::partition) fn send_heartbeat(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
         if self.replication.senders.contains_key(&datacenter) {
             cx.promise();
             self.stable_time.times.heartbeats += 1;

@@ -60,7 +60,7 @@ impl Peering<'_> {
             self.visibility().resume_stream(datacenter);
         }
         // One that is refused may wait for the dead.
-        self.visibility().tell_of_the_dead_again(datacenter);
+        self.visibility().report_failed_again(datacenter);
     }
 
     /// Another datacenter's partition says who it is.
@@ -90,7 +90,7 @@ impl Peering<'_> {
     }
 
     /// Asks those again whose word about third datacenters is not verified yet.
-    pub(in crate::partition) fn ask_the_unsure(&mut self) {
+    pub(in crate::partition) fn request_unverified(&mut self) {
         if self.peers.identity.unsure.is_empty()
             || self.cx.now.monotonic_us < self.peers.identity.next_request_us
         {

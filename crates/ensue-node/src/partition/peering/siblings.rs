@@ -22,7 +22,7 @@ impl Peering<'_> {
             again.push(*transaction);
         }
         for transaction in again {
-            self.transactions.ask_participants(self.cx, transaction, &|p| p == partition);
+            self.transactions.query_participants(self.cx, transaction, &|p| p == partition);
         }
         // A decision that nobody may hear of yet belongs to what must be told: what follows it in its rows waits for
         // it.

@@ -105,7 +105,7 @@ impl Persistence {
     }
 
     /// Tries again, now and then, what found no room.
-    pub(in crate::partition) fn look_for_room(&mut self, cx: &mut Cx) {
+    pub(in crate::partition) fn retry_for_room(&mut self, cx: &mut Cx) {
         let room = &mut self.room;
         if !cx.disk_is_full || cx.now.monotonic_us < room.next_try_us {
             return;

@@ -42,7 +42,7 @@ impl Snapshots {
     }
 
     /// Asks the coordinators on another core again, after the link to it broke.
-    pub(in crate::partition) fn ask_coordinators_again(
+    pub(in crate::partition) fn repeat_commit_checks(
         &mut self,
         cx: &mut Cx,
         owns: &dyn Fn(PartitionId) -> bool,

@@ -10,7 +10,7 @@ use ensue_wire::{Address, Message};
 
 impl Reads {
     /// Tells the others the time, and partition 0 what has been received, if it is time to.
-    pub(in crate::partition) fn say_times(
+    pub(in crate::partition) fn report_times(
         &self,
         cx: &mut Cx,
         others: &mut Others,
@@ -20,7 +20,7 @@ impl Reads {
         if others.stable_time.times.has_heartbeats && now_us >= others.stable_time.times.next_heartbeat_us {
             let interval_us = 1_000 * cx.config.tuning.heartbeat_interval_ms;
             others.stable_time.times.next_heartbeat_us = now_us + interval_us;
-            self.say_heartbeats(cx, others, now_us, interval_us);
+            self.send_heartbeats(cx, others, now_us, interval_us);
         }
         if let Some(interval_ms) = others.stable_time.times.round_ms {
             if now_us >= others.stable_time.times.next_round_us {
@@ -30,7 +30,7 @@ impl Reads {
         }
     }
 
-    fn say_heartbeats(&self, cx: &mut Cx, others: &mut Others, now_us: u64, interval_us: u64) {
+    fn send_heartbeats(&self, cx: &mut Cx, others: &mut Others, now_us: u64, interval_us: u64) {
         let silent = |datacenter: &DatacenterId| {
             others
                 .replication
@@ -45,13 +45,13 @@ impl Reads {
             .filter(|(datacenter, sender)| sender.is_resumed() && silent(datacenter))
             .map(|(datacenter, _)| *datacenter)
             .collect();
-        listeners.into_iter().for_each(|datacenter| others.say_heartbeat(cx, datacenter));
-        self.ask_times(cx, others);
+        listeners.into_iter().for_each(|datacenter| others.send_heartbeat(cx, datacenter));
+        self.request_times(cx, others);
     }
 
     /// Asks the datacenters that reads here wait for to move past what is waited for: their clocks may be behind (trap
     /// 39).
-    fn ask_times(&self, cx: &mut Cx, others: &Others) {
+    fn request_times(&self, cx: &mut Cx, others: &Others) {
         let wanted = self.waits.wanted_times(cx);
         for (datacenter, time) in wanted.entries() {
             let behind = time > others.stable_time.times.received.at(datacenter)
@@ -74,9 +74,9 @@ impl Reads {
         let globally_stable = others.stable_time.globally_stable.own_partition(cx);
         others.stable_time.times.rounds += 1;
         cx.send_local(GATHERER, Message::StabilizationReport { received, floor, globally_stable });
-        others.stable_time.times.say_proven(cx);
+        others.stable_time.times.report_proven(cx);
         if cx.id == GATHERER {
-            others.stable_time.tell_stable(cx);
+            others.stable_time.notify_stable(cx);
         }
     }
 

@@ -172,14 +172,14 @@ impl TailRecovery {
     }
 
     /// What another datacenter cannot send may be in a checkpoint that is just being written, or come from an operator.
-    pub(in crate::partition) fn ask_again_what_can_be_had(&mut self, p: &mut Peering<'_>) {
+    pub(in crate::partition) fn request_available_again(&mut self, p: &mut Peering<'_>) {
         if p.cx.now.monotonic_us < p.peers.identity.next_request_us {
             return;
         }
         let lacking =
             if self.logged { Vec::new() } else { self.who_cannot_send(p.cx, &p.others.failover.dead) };
         p.peers.identity.next_request_us = p.cx.now.monotonic_us + REQUEST_INTERVAL_US;
-        self.say_what_cannot_be_had(p, &lacking);
+        self.report_unavailable(p, &lacking);
         lacking.into_iter().for_each(|datacenter| p.introduce(datacenter, true));
     }
 
@@ -289,7 +289,7 @@ impl TailRecovery {
         }
     }
 
-    fn say_what_cannot_be_had(&mut self, p: &mut Peering<'_>, cannot: &[DatacenterId]) {
+    fn report_unavailable(&mut self, p: &mut Peering<'_>, cannot: &[DatacenterId]) {
         let names: Vec<String> = cannot.iter().map(|datacenter| p.cx.name_of(*datacenter)).collect();
         let names = names.join(" and ");
         let reason = format!(

@@ -242,7 +242,7 @@ impl Inbound {
     }
 
     /// After a link broke: repeats the checks that went over it.
-    pub(in crate::partition) fn ask_dependencies_again(
+    pub(in crate::partition) fn repeat_dependency_checks(
         &mut self,
         cx: &mut Cx,
         owns: &dyn Fn(PartitionId) -> bool,

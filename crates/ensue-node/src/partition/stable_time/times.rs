@@ -120,7 +120,7 @@ impl Times {
     /// What a write rests on was stable when it was made, and its log says so. Another partition may have known that
     /// from heartbeats, which are not logged: it must know it again though nobody else can be reached. Said until
     /// partition 0 says the same.
-    pub(in crate::partition) fn say_proven(&mut self, cx: &mut Cx) {
+    pub(in crate::partition) fn report_proven(&mut self, cx: &mut Cx) {
         let known = self.stable_of_the_living(cx);
         let proven = self.proven.get_or_insert(known);
         if proven.is_zero() || !Rule::TellWhatTheLogProves.holds() {
@@ -170,7 +170,7 @@ impl StableTime {
     }
 
     /// Partition 0 tells all what all have received.
-    pub(in crate::partition) fn tell_stable(&mut self, cx: &mut Cx) {
+    pub(in crate::partition) fn notify_stable(&mut self, cx: &mut Cx) {
         let partitions = cx.config.topology.partitions;
         if self.times.reports.len() < usize::from(partitions) {
             return;

@@ -111,7 +111,7 @@ impl Committing {
 
 impl Transactions {
     /// Asks the participants that have not answered, those that the filter names.
-    pub(crate) fn ask_participants(
+    pub(crate) fn query_participants(
         &mut self,
         cx: &mut Cx,
         transaction: OperationId,
@@ -263,13 +263,13 @@ impl Transactions {
         let kind = VotingKind::Replicated { stamp: announced.stamp };
         let voting = Voting { keyspace: announced.keyspace, participants, votes: BTreeMap::new(), kind };
         self.coordinated.insert(transaction, Coordinated::Voting(voting));
-        self.ask_participants(cx, transaction, &|_| true);
+        self.query_participants(cx, transaction, &|_| true);
     }
 
     /// A vote for a replicated transaction that is not voted on: this coordinator has been away, and waits again for
     /// what the transaction depends on. If that was lost here with a tail and comes again, its place in the rows may be
     /// behind the part that was voted for. So the part gives up its place, and is heard of again when it has none.
-    pub(in crate::partition) fn give_vote_back(
+    pub(in crate::partition) fn return_vote(
         &mut self,
         cx: &mut Cx,
         others: &Others,
@@ -330,7 +330,7 @@ impl Transactions {
             if !self.coordinated.contains_key(&transaction) {
                 return self.note_orphan(cx, others, partition, transaction);
             }
-            return self.ask_participants(cx, transaction, &|p| p == partition);
+            return self.query_participants(cx, transaction, &|p| p == partition);
         }
         let fresh = || Coordinated::Arriving(Arriving::default());
         match self.coordinated.entry(transaction).or_insert_with(fresh) {
@@ -341,9 +341,9 @@ impl Transactions {
             // It has been away, and is asked what it was asked before.
             Coordinated::Voting(voting) => {
                 voting.votes.remove(&partition);
-                self.ask_participants(cx, transaction, &|p| p == partition);
+                self.query_participants(cx, transaction, &|p| p == partition);
             }
-            Coordinated::Committing(_) => self.ask_participants(cx, transaction, &|p| p == partition),
+            Coordinated::Committing(_) => self.query_participants(cx, transaction, &|p| p == partition),
         }
     }
 

@@ -22,7 +22,7 @@ struct Executed {
     /// Of a local transaction, unless the part came back from another datacenter.
     name: Option<OperationId>,
     /// The coordinator has been told that it is synced.
-    told: bool,
+    reported: bool,
 }
 
 /// Steps of transactions that wait for the log to be synced, and parts that a coordinator may still ask for.
@@ -52,9 +52,9 @@ impl Durable {
         self.named.contains(&transaction)
     }
 
-    fn executed(&mut self, operation: OperationId, name: Option<OperationId>, told: bool) {
+    fn executed(&mut self, operation: OperationId, name: Option<OperationId>, reported: bool) {
         self.named.extend(name);
-        self.executed.insert(operation, Executed { name, told });
+        self.executed.insert(operation, Executed { name, reported });
     }
 
     pub fn len(&self) -> usize {
@@ -123,7 +123,7 @@ impl Transactions {
         while durable.unsynced.front().is_some_and(|(end, _)| *end <= synced) {
             let Some((_, operation)) = durable.unsynced.pop_front() else { break };
             if let Some(executed) = durable.executed.get_mut(&operation) {
-                executed.told = true;
+                executed.reported = true;
                 reports.entry(operation.partition).or_default().push(operation);
             }
         }
@@ -134,7 +134,7 @@ impl Transactions {
     pub(super) fn report_parts_again(&mut self, cx: &mut Cx, owns: &dyn Fn(PartitionId) -> bool) {
         let mut reports: BTreeMap<PartitionId, Vec<OperationId>> = BTreeMap::new();
         for (operation, executed) in &self.durable.executed {
-            if executed.told && owns(operation.partition) {
+            if executed.reported && owns(operation.partition) {
                 reports.entry(operation.partition).or_default().push(*operation);
             }
         }
@@ -238,11 +238,11 @@ impl Transactions {
         others: &mut Others,
         operations: &[OperationId],
     ) {
-        others.forget_told(operations);
+        others.drop_notifications(operations);
         for operation in operations {
             // One that is not synced cannot have been completed; the answer was to an earlier life.
             let durable = &mut self.durable;
-            if durable.executed.get(operation).is_some_and(|executed| executed.told) {
+            if durable.executed.get(operation).is_some_and(|executed| executed.reported) {
                 let gone = durable.executed.remove(operation);
                 if let Some(name) = gone.and_then(|gone| gone.name) {
                     durable.named.remove(&name);

@@ -101,7 +101,7 @@ impl Transactions {
         if self.durable.has_executed(decision.operation) {
             // Executed before, here or in a life whose entry came back; the coordinator has not heard of it.
             self.drop_local_part(cx, keyspaces, transaction);
-            return cx.tell_again(transaction);
+            return cx.notify_again(transaction);
         }
         self.place_unvoted(others, keyspaces, transaction, decision.at);
         let work = if let Some(part) = self.local_parts.get_mut(&transaction) {
@@ -113,7 +113,7 @@ impl Transactions {
         } else {
             // Executed long ago, or lost. What is lost comes again, from the coordinator or by its stream.
             if !Rule::GiveThePartBack.holds() {
-                cx.tell_again(transaction);
+                cx.notify_again(transaction);
             }
             return;
         };

@@ -101,7 +101,7 @@ impl Visibility<'_> {
 
     /// What time brings: transactions that nobody goes on with end, ceilings are told, and what came late is
     /// asked for again.
-    pub(in crate::partition) fn look_after_branches(&mut self) {
+    pub(in crate::partition) fn maintain_branches(&mut self) {
         let idle_us = 1_000 * self.cx.config.tuning.branching.transaction_timeout_ms;
         let limit_us = self.cx.now.monotonic_us.saturating_sub(idle_us);
         let sittings = self.keyspaces.branching.sittings.iter();
@@ -125,7 +125,7 @@ impl Visibility<'_> {
             // Nor for its ceilings.
             gone.iter()
                 .for_each(|datacenter| self.keyspaces.branching.branches(keyspace).forget_site(*datacenter));
-            self.keyspaces.tell_ceilings(self.cx, self.others, keyspace);
+            self.keyspaces.notify_ceilings(self.cx, self.others, keyspace);
             // By consent nothing comes late; but what this one collected alone, before it was started with another
             // option, is collected.
             let late = self.keyspaces.branching.branches(keyspace).late();

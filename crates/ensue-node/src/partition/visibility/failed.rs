@@ -9,11 +9,11 @@ use ensue_wire::{Address, Message};
 
 impl Visibility<'_> {
     /// Says to the other survivors what is here, as soon as no power failure can take it away again.
-    pub(in crate::partition) fn tell_of_the_dead(&mut self) {
+    pub(in crate::partition) fn report_failed(&mut self) {
         let synced = self.cx.journal.log.as_ref().map_or(0, |log| log.synced().0);
         let untold =
-            self.others.failover.dead.declared.values_mut().filter(|d| !d.told && d.logged <= synced);
-        if untold.map(|declared| declared.told = true).count() == 0 {
+            self.others.failover.dead.declared.values_mut().filter(|d| !d.reported && d.logged <= synced);
+        if untold.map(|declared| declared.reported = true).count() == 0 {
             return;
         }
         // Itself first: it may be alive, and acknowledge what nobody takes.
@@ -23,12 +23,12 @@ impl Visibility<'_> {
             .datacenters()
             .collect::<Vec<_>>()
             .into_iter()
-            .for_each(|dead| self.others.tell_dead(self.cx, dead, dead));
+            .for_each(|dead| self.others.report_failed_to(self.cx, dead, dead));
         self.others
             .living()
             .collect::<Vec<_>>()
             .into_iter()
-            .for_each(|survivor| self.others.tell_all_dead(self.cx, survivor));
+            .for_each(|survivor| self.others.report_all_failed_to(self.cx, survivor));
         // Those who had to speak for the others' streams are fewer now.
         self.others
             .failover
@@ -40,8 +40,8 @@ impl Visibility<'_> {
     }
 
     /// A link is up: whatever was said or asked over an earlier one is said and asked again.
-    pub(in crate::partition) fn tell_of_the_dead_again(&mut self, survivor: DatacenterId) {
-        self.others.tell_all_dead(self.cx, survivor);
+    pub(in crate::partition) fn report_failed_again(&mut self, survivor: DatacenterId) {
+        self.others.report_all_failed_to(self.cx, survivor);
         self.others
             .failover
             .dead
@@ -76,7 +76,7 @@ impl Visibility<'_> {
     pub(in crate::partition) fn settle_stream(&mut self, datacenter: DatacenterId) {
         let Some(own) = self.others.have_of(datacenter) else { return };
         let Some(declared) = self.others.failover.dead.declared.get(&datacenter) else { return };
-        if !declared.told || declared.whole.is_some() {
+        if !declared.reported || declared.whole.is_some() {
             return;
         }
         let heard: Option<Vec<(DatacenterId, Have)>> =
@@ -117,6 +117,6 @@ impl Visibility<'_> {
         self.others.stable_time.times_rose |= self.others.stable_time.times.received.raise(datacenter, whole);
         self.others.note_end(self.cx, datacenter, end, whole);
         self.end_stream(datacenter, end);
-        self.others.failover.dead.say_ended(self.cx, datacenter);
+        self.others.failover.dead.report_ended(self.cx, datacenter);
     }
 }

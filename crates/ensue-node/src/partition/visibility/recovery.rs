@@ -31,7 +31,7 @@ impl Visibility<'_> {
         let asked: Vec<OperationId> = self.transactions.coordinated.keys().copied().collect();
         for transaction in asked {
             self.transactions.repeat_decision(transaction, &|_| true);
-            self.transactions.ask_participants(self.cx, transaction, &|_| true);
+            self.transactions.query_participants(self.cx, transaction, &|_| true);
         }
     }
 

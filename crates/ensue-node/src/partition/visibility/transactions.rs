@@ -43,7 +43,7 @@ impl Visibility<'_> {
                 self.cx.send(from, Message::Abandon { transaction });
             }
             Some(Coordinated::Arriving(_)) | None => {
-                self.transactions.give_vote_back(self.cx, self.others, partition, transaction)
+                self.transactions.return_vote(self.cx, self.others, partition, transaction)
             }
         }
     }
@@ -143,7 +143,7 @@ impl Visibility<'_> {
             // Applied before, and the coordinator has not heard of it. Or it is yet to come again, and then it
             // notifies.
             if self.transactions.durable.has_executed(transaction) {
-                self.cx.tell_again(transaction);
+                self.cx.notify_again(transaction);
             }
             return;
         };
@@ -185,7 +185,7 @@ impl Visibility<'_> {
         for (from, check) in std::mem::take(checks) {
             self.cx.send(from, Message::CommitChecked { check, transaction, decision: Some(decision) });
         }
-        self.transactions.ask_participants(self.cx, transaction, &|_| true);
+        self.transactions.query_participants(self.cx, transaction, &|_| true);
         let replicated = transaction.datacenter != self.cx.datacenter;
         if replicated
             && !self.others.replication.applied.contains(transaction.datacenter, transaction.position)

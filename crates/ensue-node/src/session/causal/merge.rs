@@ -235,13 +235,13 @@ fn admit(cx: &Cx<'_>, text: &[u8]) -> Result<(Context, Vec<Group>), Reply> {
         }
     }
     let doubted = cx.protocol().doubted(&token.context.facts);
-    let mut groups = ask_whom(cx, past).map_err(invalid)?;
-    groups.extend(ask_whom(cx, Past::Times(doubted)).map_err(invalid)?);
+    let mut groups = owners_of(cx, past).map_err(invalid)?;
+    groups.extend(owners_of(cx, Past::Times(doubted)).map_err(invalid)?);
     Ok((token.context, groups))
 }
 
 /// Whom to ask about a past, unless it names what is not there.
-fn ask_whom(cx: &Cx<'_>, past: Past) -> Result<Vec<Group>, String> {
+fn owners_of(cx: &Cx<'_>, past: Past) -> Result<Vec<Group>, String> {
     let topology = &cx.core.config.topology;
     let datacenters = topology.datacenters.len();
     let group = |(partition, past)| Group { partition, past, met: false, unissued: false, looked: false };
