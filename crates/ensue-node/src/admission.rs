@@ -78,11 +78,11 @@ impl Admission<'_> {
             Message::BranchFetch { keyspace, .. } | Message::BranchFetched { keyspace, .. } => {
                 self.branching(*keyspace)
             }
-            Message::BranchLacking { keyspace, dead, .. } => {
+            Message::BranchLacking { keyspace, failed, .. } => {
                 self.branching(*keyspace)?;
-                dead.iter().try_for_each(|datacenter| self.datacenter(*datacenter))
+                failed.iter().try_for_each(|datacenter| self.datacenter(*datacenter))
             }
-            Message::Dead { datacenter, received, .. } => {
+            Message::DatacenterFailed { datacenter, received, .. } => {
                 self.datacenter(*datacenter)?;
                 position(*received)
             }
@@ -170,7 +170,7 @@ impl Admission<'_> {
             Message::SliceRead { .. }
             | Message::SliceLate { .. }
             | Message::SliceRefused { .. }
-            | Message::Dead { .. } => Ok(()),
+            | Message::DatacenterFailed { .. } => Ok(()),
             Message::StabilizationReport { received, floor, globally_stable }
             | Message::Stable { received, floor, globally_stable } => {
                 self.times(received)?;

@@ -69,7 +69,7 @@ pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelo
     }
     let own = topology.datacenter;
     // The partitions of a datacenter tell each other that it was declared dead.
-    let is_own_death = matches!(message, Message::Dead { datacenter, .. } if *datacenter == own);
+    let is_own_death = matches!(message, Message::DatacenterFailed { datacenter, .. } if *datacenter == own);
     match (peer.datacenter == own, is_replication(message)) {
         (true, true) if is_own_death => Ok(()),
         (true, true) => Err(NotTheirs::OnlyBetween),
@@ -114,7 +114,7 @@ fn is_replication(message: &Message) -> bool {
             | Message::Introduce(_)
             | Message::TailFetch { .. }
             | Message::TailFetched { .. }
-            | Message::Dead { .. }
+            | Message::DatacenterFailed { .. }
             | Message::PassOn { .. }
             | Message::PassedOn { .. }
             | Message::BranchFetch { .. }
@@ -130,7 +130,7 @@ fn judge_streams(own: DatacenterId, peer: DatacenterId, message: &Message) -> Re
         Message::PassOn { origin, .. } | Message::PassedOn { origin, .. } => {
             *origin != peer && *origin != own
         }
-        Message::Dead { datacenter, .. } => *datacenter != peer,
+        Message::DatacenterFailed { datacenter, .. } => *datacenter != peer,
         _ => true,
     };
     is_theirs_to_say.then_some(()).ok_or(NotTheirs::OtherStream)

@@ -42,8 +42,8 @@ use ensue_store::recovery::Finish;
 use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, Rule};
 use ensue_wire::{Address, Envelope, Message};
 use execution::{Executor, execute::Batch};
-pub(crate) use failover::dead::state_hash;
 pub use failover::discarded::describe_write;
+pub(crate) use failover::failed::state_hash;
 use journal::open::Open;
 use keyspaces::{Keyspaces, snapshot::SecondRead};
 use maintenance::{Maintenance, metrics::Metrics};
@@ -159,7 +159,7 @@ impl Partition {
     pub fn on_message(&mut self, now: Now, envelope: Envelope) {
         self.cx.now = now;
         if let (
-            Message::Dead { datacenter, .. },
+            Message::DatacenterFailed { datacenter, .. },
             Stage::Serving | Stage::RecoveringTail(_) | Stage::Joining(_),
         ) = (&envelope.message, &self.stage)
         {
@@ -322,10 +322,10 @@ impl Partition {
             Message::BranchFetched { keyspace, rebuilt } => {
                 self.peering().on_branch_fetched(from.datacenter(), keyspace, rebuilt);
             }
-            Message::BranchLacking { keyspace, state, dead } => {
-                self.keyspaces.on_branch_lacking(&self.others, from.datacenter(), keyspace, state, &dead);
+            Message::BranchLacking { keyspace, state, failed } => {
+                self.keyspaces.on_branch_lacking(&self.others, from.datacenter(), keyspace, state, &failed);
             }
-            Message::Dead { datacenter, received, time } => {
+            Message::DatacenterFailed { datacenter, received, time } => {
                 self.visibility().on_dead(from.datacenter(), datacenter, received, time);
             }
             Message::PassOn { origin, after } => {
@@ -377,7 +377,7 @@ impl Partition {
     pub fn on_link_up(&mut self, now: Now, datacenter: DatacenterId, owns: &dyn Fn(PartitionId) -> bool) {
         self.cx.now = now;
         if datacenter != self.cx.datacenter && owns(self.cx.id) {
-            self.others.failover.dead.link_up(datacenter);
+            self.others.failover.failed.link_up(datacenter);
             match self.stage {
                 Stage::Joining(_) => return self.peering().introduce(datacenter, true),
                 Stage::RecoveringTail(_) => {
@@ -393,7 +393,7 @@ impl Partition {
         if datacenter == self.cx.datacenter {
             self.reads.cuts.ask_slices_again(&mut self.cx, owns);
             self.others.request_repeats_again(&mut self.cx, owns);
-            self.others.failover.dead.report_ended_again(&mut self.cx);
+            self.others.failover.failed.report_ended_again(&mut self.cx);
             if Rule::AskAgain.holds() {
                 self.others.replication.inbound.repeat_dependency_checks(&mut self.cx, owns);
                 self.transactions.repeat_transaction_requests(&mut self.cx, &self.others, owns);
@@ -416,7 +416,7 @@ impl Partition {
     ) {
         self.cx.now = now;
         if datacenter != self.cx.datacenter && owns(self.cx.id) {
-            self.others.failover.dead.link_down(datacenter);
+            self.others.failover.failed.link_down(datacenter);
             if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
                 sender.on_link_down();
             }
@@ -494,7 +494,7 @@ impl Partition {
         if always
             || self.durability.snapshot.is_some()
             || self.transactions.has_unsynced_decisions()
-            || self.others.failover.dead.has_unreported()
+            || self.others.failover.failed.has_unreported()
         {
             self.durability.begin_sync(&mut self.cx, &mut self.others);
         }

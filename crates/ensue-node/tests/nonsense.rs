@@ -385,7 +385,7 @@ impl Lies {
         let Address::Partition { partition, .. } = envelope.to else { return false };
         let is_beyond = |received: &Position| cluster.ends.get(&partition).is_none_or(|end| received > end);
         match &envelope.message {
-            Message::Dead { datacenter, .. } => *datacenter == VICTIM.0 || !self.may_kill,
+            Message::DatacenterFailed { datacenter, .. } => *datacenter == VICTIM.0 || !self.may_kill,
             _ if self.may_claim => false,
             Message::StreamResume { received, .. } => is_beyond(received),
             Message::StreamAcknowledge(acknowledge) => is_beyond(&acknowledge.received),

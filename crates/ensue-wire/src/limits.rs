@@ -62,7 +62,7 @@ pub const ENTRY_BYTES: Bound = Bound { what: "bytes in an entry", max: FRAME_BYT
 /// States that a site has while it asks for one that it lacks.
 pub const STATES: Bound = Bound { what: "states in a message", max: 1 << 20 };
 /// Those that a survivor knows to be dead.
-pub const DEAD: Bound = Bound { what: "dead datacenters in a message", max: DATACENTERS_MAX };
+pub const FAILED: Bound = Bound { what: "failed datacenters in a message", max: DATACENTERS_MAX };
 /// Watermarks of an acknowledgement: sixteen incarnations of every origin.
 pub const WATERMARKS: Bound = Bound { what: "watermarks in a message", max: 16 * DATACENTERS_MAX };
 /// One time a datacenter.

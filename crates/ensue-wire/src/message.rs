@@ -374,11 +374,11 @@ pub enum Message {
     BranchLacking {
         keyspace: KeyspaceId,
         state: u64,
-        dead: Vec<DatacenterId>,
+        failed: Vec<DatacenterId>,
     },
     /// This datacenter was declared dead. Of its stream I have this much, durably, and everything that it wrote up to this
     /// time; from itself I take nothing more.
-    Dead {
+    DatacenterFailed {
         datacenter: DatacenterId,
         received: Position,
         time: LogicalTime,

@@ -114,7 +114,11 @@ fn what_the_same_partition_of_another_datacenter_says() {
             Err("a datacenter that the cluster does not have"),
         ),
         (
-            Message::Dead { datacenter: DatacenterId(9), received: Position(1), time: LogicalTime(1) },
+            Message::DatacenterFailed {
+                datacenter: DatacenterId(9),
+                received: Position(1),
+                time: LogicalTime(1),
+            },
             Err("a datacenter that the cluster does not have"),
         ),
         (

@@ -31,7 +31,7 @@ fn read() -> Message {
 
 fn dead(datacenter: u8) -> Message {
     let datacenter = DatacenterId(datacenter);
-    Message::Dead { datacenter, received: Position(1), time: LogicalTime::ZERO }
+    Message::DatacenterFailed { datacenter, received: Position(1), time: LogicalTime::ZERO }
 }
 
 fn passed_on(origin: u8) -> Message {

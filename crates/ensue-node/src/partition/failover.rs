@@ -1,17 +1,17 @@
 //! Datacenters that failed permanently, and what was discarded with them.
 
-pub(in crate::partition) mod dead;
 pub(in crate::partition) mod discarded;
+pub(in crate::partition) mod failed;
 pub(in crate::partition) mod issued;
 
-use dead::Dead;
 use discarded::Discarded;
 use ensue_types::DatacenterId;
+use failed::FailedDatacenters;
 
 /// Datacenters that failed permanently, and what was discarded with them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Failover {
-    pub(in crate::partition) dead: Dead,
+    pub(in crate::partition) failed: FailedDatacenters,
     pub(in crate::partition) discarded: Discarded,
 }
 

@@ -54,7 +54,7 @@ impl Peers {
         add: &mut impl FnMut(&str, u64),
     ) {
         for (datacenter, sender) in &others.replication.senders {
-            if others.failover.dead.contains(*datacenter) {
+            if others.failover.failed.contains(*datacenter) {
                 continue;
             }
             let name = &cx.config.topology.datacenters[usize::from(datacenter.0)].name;

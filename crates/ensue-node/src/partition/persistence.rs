@@ -106,7 +106,7 @@ impl Persistence {
         let synced = cx.journal.log.as_ref().map_or(Lsn(0), |log| log.synced());
         let walked =
             self.writer.as_ref().is_some_and(|(_, walk)| walk.done && !walk.finished && synced < walk.end);
-        walked || transactions.has_unsynced_decisions() || others.failover.dead.has_unreported()
+        walked || transactions.has_unsynced_decisions() || others.failover.failed.has_unreported()
     }
 
     /// Begins a sync of everything appended, unless one is under way.

@@ -66,7 +66,7 @@ fn ruined(random: &mut Random, shape: Shape, envelope: &Envelope) -> Message {
         Message::TailFetch { after } | Message::PassOn { after, .. } => *after = nowhere,
         Message::TailFetched { received, .. } => *received = nowhere,
         Message::PassedOn { origin, .. } => *origin = nobody,
-        Message::Dead { datacenter, .. }
+        Message::DatacenterFailed { datacenter, .. }
         | Message::Ended { datacenter, .. }
         | Message::Lost { datacenter, .. } => *datacenter = nobody,
         Message::BranchFetch { keyspace, .. }

@@ -26,7 +26,9 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
                 w.bytes(limits::ENTRY_BYTES, entry);
             })
         }
-        Message::Dead { datacenter, received, time } => w.u8(datacenter.0).position(*received).time(*time),
+        Message::DatacenterFailed { datacenter, received, time } => {
+            w.u8(datacenter.0).position(*received).time(*time)
+        }
         Message::BranchFetch { keyspace, state, live } => {
             w.keyspace(*keyspace).u64(*state).list(limits::STATES, live, |w, state| {
                 w.u64(*state);
@@ -35,8 +37,8 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         Message::BranchFetched { keyspace, rebuilt } => {
             w.keyspace(*keyspace).bytes(limits::ENTRY_BYTES, rebuilt)
         }
-        Message::BranchLacking { keyspace, state, dead } => {
-            w.keyspace(*keyspace).u64(*state).list(limits::DEAD, dead, |w, datacenter| {
+        Message::BranchLacking { keyspace, state, failed } => {
+            w.keyspace(*keyspace).u64(*state).list(limits::FAILED, failed, |w, datacenter| {
                 w.u8(datacenter.0);
             })
         }
@@ -67,9 +69,11 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             received: r.position()?,
             entries: r.list(limits::ENTRIES, ENTRY_BYTES_MIN, |r| r.bytes(limits::ENTRY_BYTES))?,
         },
-        tag::DEAD => {
-            Message::Dead { datacenter: DatacenterId(r.u8()?), received: r.position()?, time: r.time()? }
-        }
+        tag::DATACENTER_FAILED => Message::DatacenterFailed {
+            datacenter: DatacenterId(r.u8()?),
+            received: r.position()?,
+            time: r.time()?,
+        },
         tag::BRANCH_FETCH => Message::BranchFetch {
             keyspace: r.keyspace()?,
             state: r.u64()?,
@@ -81,7 +85,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::BRANCH_LACKING => Message::BranchLacking {
             keyspace: r.keyspace()?,
             state: r.u64()?,
-            dead: r.list(limits::DEAD, 1, |r| r.u8().map(DatacenterId))?,
+            failed: r.list(limits::FAILED, 1, |r| r.u8().map(DatacenterId))?,
         },
         tag::INTRODUCE => Message::Introduce(read_introduction(r)?),
         tag::CLOCK_AHEAD => Message::ClockAhead { ahead_ms: r.u64()? },

@@ -94,7 +94,7 @@ tags! {
     STREAM_ACKNOWLEDGE = 0x0503 => StreamAcknowledge,
     TAIL_FETCH = 0x0504 => TailFetch,
     TAIL_FETCHED = 0x0505 => TailFetched,
-    DEAD = 0x0506 => Dead,
+    DATACENTER_FAILED = 0x0506 => DatacenterFailed,
     PASS_ON = 0x0507 => PassOn,
     PASSED_ON = 0x0508 => PassedOn,
     BRANCH_FETCH = 0x0509 => BranchFetch,

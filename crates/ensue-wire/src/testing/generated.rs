@@ -176,16 +176,14 @@ fn stream() -> BoxedStrategy<Message> {
         position().prop_map(|after| Message::TailFetch { after }),
         (position(), position(), vec(string(), 0..8))
             .prop_map(|(after, received, entries)| Message::TailFetched { after, received, entries }),
-        (datacenter(), position(), time()).prop_map(|(datacenter, received, time)| Message::Dead {
-            datacenter,
-            received,
-            time
+        (datacenter(), position(), time()).prop_map(|(datacenter, received, time)| {
+            Message::DatacenterFailed { datacenter, received, time }
         }),
         (keyspace(), any::<u64>(), vec(any::<u64>(), 0..8))
             .prop_map(|(keyspace, state, live)| Message::BranchFetch { keyspace, state, live }),
         (keyspace(), string()).prop_map(|(keyspace, rebuilt)| Message::BranchFetched { keyspace, rebuilt }),
         (keyspace(), any::<u64>(), vec(datacenter(), 0..8))
-            .prop_map(|(keyspace, state, dead)| Message::BranchLacking { keyspace, state, dead }),
+            .prop_map(|(keyspace, state, failed)| Message::BranchLacking { keyspace, state, failed }),
         any::<u64>().prop_map(|ahead_ms| Message::ClockAhead { ahead_ms }),
         introduction().prop_map(Message::Introduce),
         (datacenter(), position()).prop_map(|(origin, after)| Message::PassOn { origin, after }),

@@ -199,8 +199,12 @@ fn stream() -> Vec<(&'static str, Message)> {
             },
         ),
         (
-            "dead",
-            Message::Dead { datacenter: DatacenterId(1), received: Position(1009), time: LogicalTime(70) },
+            "datacenter-failed",
+            Message::DatacenterFailed {
+                datacenter: DatacenterId(1),
+                received: Position(1009),
+                time: LogicalTime(70),
+            },
         ),
         (
             "branch-fetch",
@@ -215,7 +219,7 @@ fn stream() -> Vec<(&'static str, Message)> {
             Message::BranchLacking {
                 keyspace: KeyspaceId(3),
                 state: 0x0102_0304,
-                dead: vec![DatacenterId(1), DatacenterId(2)],
+                failed: vec![DatacenterId(1), DatacenterId(2)],
             },
         ),
         (

@@ -80,7 +80,8 @@ impl Cx {
             (0..self.config.topology.partitions).map(PartitionId).filter(|partition| *partition != own);
         for partition in others {
             let to = Address::Partition { datacenter, partition };
-            let message = Message::Dead { datacenter, received: Position(0), time: LogicalTime::ZERO };
+            let message =
+                Message::DatacenterFailed { datacenter, received: Position(0), time: LogicalTime::ZERO };
             self.send_refusal(to, message);
         }
     }

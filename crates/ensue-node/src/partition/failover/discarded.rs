@@ -13,7 +13,7 @@
 
 mod listing;
 
-use super::dead::Dead;
+use super::failed::FailedDatacenters;
 use crate::partition::cx::Cx;
 use ensue_protocol::Loss;
 use ensue_store::entry::{Change, Entry};
@@ -119,7 +119,7 @@ pub(in crate::partition) fn loss_message(Loss { datacenter, whole, doubtful }: L
     Message::Lost { datacenter, whole, doubtful: Some(doubtful) }
 }
 
-impl Dead {
+impl FailedDatacenters {
     /// A dead datacenter's stream has its end here. It is said by who knows the loss, too: partition 0 may have lost it
     /// with the end of its log.
     pub(in crate::partition) fn report_ended(&mut self, cx: &mut Cx, datacenter: DatacenterId) {

@@ -292,12 +292,12 @@ impl Keyspaces {
         let live: Vec<u64> = self.branching.branches(keyspace).states().map(StateId::bits).collect();
         for state in due {
             // Whoever has it has it whole; of a dead datacenter's any other may have it.
-            let asked: Vec<DatacenterId> = match others.failover.dead.contains(state.site()) {
+            let asked: Vec<DatacenterId> = match others.failover.failed.contains(state.site()) {
                 true => others
                     .replication
                     .senders
                     .keys()
-                    .filter(|other| !others.failover.dead.contains(**other))
+                    .filter(|other| !others.failover.failed.contains(**other))
                     .copied()
                     .collect(),
                 false => vec![state.site()],
@@ -322,9 +322,9 @@ impl Keyspaces {
         let id = StateId::from_bits(state);
         if let Some(rebuilt) = branches.rebuild(id, &crate::partition::branching::ids(live)) {
             cx.send(from, Message::BranchFetched { keyspace, rebuilt: rebuilt.encode() });
-        } else if others.failover.dead.is_settled(id.site()) && branches.lacks_for_good(id) {
-            let dead = others.failover.dead.datacenters().collect();
-            cx.send(from, Message::BranchLacking { keyspace, state, dead });
+        } else if others.failover.failed.is_settled(id.site()) && branches.lacks_for_good(id) {
+            let failed = others.failover.failed.datacenters().collect();
+            cx.send(from, Message::BranchLacking { keyspace, state, failed });
         }
     }
 
@@ -336,12 +336,12 @@ impl Keyspaces {
         from: DatacenterId,
         keyspace: KeyspaceId,
         state: u64,
-        dead: &[DatacenterId],
+        failed: &[DatacenterId],
     ) {
         let Some(branches) = self.branching.keyspaces.get(&keyspace) else { return };
         let state = StateId::from_bits(state);
         let is_late = branches.late().contains(&state);
-        if is_late && others.failover.dead.datacenters().all(|datacenter| dead.contains(&datacenter)) {
+        if is_late && others.failover.failed.datacenters().all(|datacenter| failed.contains(&datacenter)) {
             self.branching.lacking.entry((keyspace, state)).or_default().insert(from);
         }
     }

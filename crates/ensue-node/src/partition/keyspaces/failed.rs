@@ -20,14 +20,15 @@ impl Keyspaces {
         others: &mut Others,
         datacenter: DatacenterId,
     ) {
-        if others.failover.dead.contains(datacenter) || !others.replication.senders.contains_key(&datacenter)
+        if others.failover.failed.contains(datacenter)
+            || !others.replication.senders.contains_key(&datacenter)
         {
             return;
         }
         let time = others.stable_time.times.received.at(datacenter);
         cx.journal.log(&Record::Dead { datacenter, time });
-        others.failover.dead.restore(datacenter, time);
-        for declared in others.failover.dead.declared.values_mut() {
+        others.failover.failed.restore(datacenter, time);
+        for declared in others.failover.failed.declared.values_mut() {
             declared.logged = cx.journal.log_end();
             declared.reported = false;
             declared.heard.clear();
@@ -94,7 +95,7 @@ impl Keyspaces {
             }
             return;
         }
-        if others.failover.dead.whole(datacenter).is_none() {
+        if others.failover.failed.whole(datacenter).is_none() {
             return;
         }
         match doubtful {

@@ -161,7 +161,7 @@ impl Maintenance {
                 round.reported.retain(of_this_life);
             }
             for (&datacenter, sender) in &others.replication.senders {
-                if others.failover.dead.contains(datacenter) {
+                if others.failover.failed.contains(datacenter) {
                     continue;
                 }
                 let has = |(origin, incarnation, position): &(DatacenterId, Incarnation, Position)| {
@@ -175,11 +175,11 @@ impl Maintenance {
             let caught_up = |&datacenter: &DatacenterId| {
                 let watermark =
                     others.replication.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
-                if others.failover.dead.contains(datacenter) {
+                if others.failover.failed.contains(datacenter) {
                     // Nothing follows what is here of it, once that is all that anybody has.
                     let end =
                         others.replication.receivers.get(&datacenter).map(|receiver| receiver.received());
-                    return others.failover.dead.is_settled(datacenter)
+                    return others.failover.failed.is_settled(datacenter)
                         && end.is_some_and(|end| watermark >= end);
                 }
                 let reported = round.reported.get(&datacenter);

@@ -56,12 +56,12 @@ impl Metrics<'_> {
         add("taken_back_entries", self.others.replication.loss_counts.recovered);
         add("lost_dependencies", self.others.replication.loss_counts.dependencies);
         add("peer_refusals", self.peers.identity.refusals);
-        for datacenter in self.others.failover.dead.datacenters() {
+        for datacenter in self.others.failover.failed.datacenters() {
             let name = &self.cx.config.topology.datacenters[usize::from(datacenter.0)].name;
             add(&format!("dead_{name}_partitions"), 1);
             add(
                 &format!("settled_{name}_partitions"),
-                u64::from(self.others.failover.dead.is_settled(datacenter)),
+                u64::from(self.others.failover.failed.is_settled(datacenter)),
             );
             add(
                 &format!("parted_{name}_partitions"),

@@ -93,7 +93,7 @@ impl Others {
 
     fn refusing(&self) -> impl Iterator<Item = (DatacenterId, Told)> {
         let all = self.ahead.told.iter().map(|(&by, &told)| (by, told));
-        all.filter(|(by, told)| told.ahead_ms > 0 && !self.failover.dead.contains(*by))
+        all.filter(|(by, told)| told.ahead_ms > 0 && !self.failover.failed.contains(*by))
     }
 
     /// Whether the logical time here is ahead by most clocks. Nobody's own clock is enough alone: one that was set back

@@ -65,7 +65,7 @@ impl Others {
             .receivers
             .keys()
             .copied()
-            .filter(|d| wait && !is_given_up(without, *d) && !self.failover.dead.is_settled(*d));
+            .filter(|d| wait && !is_given_up(without, *d) && !self.failover.failed.is_settled(*d));
         let partitions = (0..cx.config.topology.partitions).map(PartitionId);
         let unheard = others.collect();
         let silent = partitions.filter(|partition| wait && *partition != cx.id).collect();

@@ -3,7 +3,7 @@
 
 use super::Others;
 use crate::partition::cx::Cx;
-use crate::partition::failover::dead::{Have, state_hash};
+use crate::partition::failover::failed::{Have, state_hash};
 use ensue_store::entry::{Change, Entry};
 use ensue_types::{DatacenterId, LogicalTime, Position, Reply};
 use ensue_wire::{Address, Envelope, Message};
@@ -15,7 +15,7 @@ impl Others {
             .senders
             .keys()
             .copied()
-            .filter(|datacenter| !self.failover.dead.contains(*datacenter))
+            .filter(|datacenter| !self.failover.failed.contains(*datacenter))
     }
 
     /// A hash of what was received of a datacenter, whether a link to it is up, and whether it was declared dead.
@@ -29,16 +29,16 @@ impl Others {
         let time = self.stable_time.times.received.at(datacenter);
         let state =
             state_hash([&cx.id.0.to_le_bytes()[..], &received.0.to_le_bytes(), &time.0.to_le_bytes()]);
-        let linked = self.failover.dead.linked.contains(&datacenter);
+        let linked = self.failover.failed.linked.contains(&datacenter);
         let flags =
-            [linked, self.failover.dead.contains(datacenter)].map(|flag| Reply::Integer(i64::from(flag)));
+            [linked, self.failover.failed.contains(datacenter)].map(|flag| Reply::Integer(i64::from(flag)));
         Reply::Array([Reply::bulk(format!("{state:016x}"))].into_iter().chain(flags).collect())
     }
 
     /// Of several the deaths are said first, and then how much there is of each: that counts only from who is known to
     /// know of all.
     pub(in crate::partition) fn report_all_failed_to(&self, cx: &mut Cx, survivor: DatacenterId) {
-        let told = self.failover.dead.declared.iter().filter(|(_, declared)| declared.reported);
+        let told = self.failover.failed.declared.iter().filter(|(_, declared)| declared.reported);
         let told: Vec<DatacenterId> = told.map(|(datacenter, _)| *datacenter).collect();
         let times = told.len().min(2);
         for datacenter in told.repeat(times) {
@@ -54,11 +54,11 @@ impl Others {
     ) {
         let Some(have) = self.have_of(datacenter) else { return };
         let to = Address::Partition { datacenter: to, partition: cx.id };
-        cx.send(to, Message::Dead { datacenter, received: have.received, time: have.time });
+        cx.send(to, Message::DatacenterFailed { datacenter, received: have.received, time: have.time });
     }
 
     pub(in crate::partition) fn have_of(&self, datacenter: DatacenterId) -> Option<Have> {
-        let declared = self.failover.dead.declared.get(&datacenter)?;
+        let declared = self.failover.failed.declared.get(&datacenter)?;
         // What one said that is dead now counts for those whom it did not reach.
         let time = declared.whole.unwrap_or(declared.time);
         let received = self.replication.receivers.get(&datacenter)?.received();
@@ -73,7 +73,7 @@ impl Others {
         origin: DatacenterId,
         after: Position,
     ) {
-        if !self.failover.dead.contains(origin) {
+        if !self.failover.failed.contains(origin) {
             return;
         }
         cx.journal.read_to_pass_on(to, origin, after);
@@ -83,7 +83,7 @@ impl Others {
     /// Whatever a dead datacenter still says is not heard; it is told what it is.
     pub(in crate::partition) fn is_from_the_dead(&self, cx: &mut Cx, envelope: &Envelope) -> bool {
         let from = envelope.from.datacenter();
-        if !self.failover.dead.contains(from) {
+        if !self.failover.failed.contains(from) {
             return false;
         }
         let is_told = matches!(

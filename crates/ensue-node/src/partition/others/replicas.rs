@@ -34,7 +34,7 @@ impl Others {
         self.replication
             .senders
             .iter()
-            .filter(|(datacenter, _)| !self.failover.dead.contains(**datacenter))
+            .filter(|(datacenter, _)| !self.failover.failed.contains(**datacenter))
             .map(|(_, sender)| sender)
     }
 

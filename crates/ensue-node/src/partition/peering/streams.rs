@@ -129,7 +129,7 @@ impl Peering<'_> {
         origin: DatacenterId,
         entries: Vec<Bytes>,
     ) {
-        let declared = self.others.failover.dead.declared.get(&origin);
+        let declared = self.others.failover.failed.declared.get(&origin);
         if !declared.is_some_and(|declared| declared.asked == Some(from) && declared.whole.is_none()) {
             return self
                 .cx
@@ -140,7 +140,7 @@ impl Peering<'_> {
         }
         let before = self.others.replication.receivers.get(&origin).map(|receiver| receiver.received());
         // Who has said how much it has, and that it is more than there is here, may have been asked.
-        let declared = self.others.failover.dead.declared.get(&origin);
+        let declared = self.others.failover.failed.declared.get(&origin);
         let holds = declared.and_then(|declared| declared.heard.get(&from)).map(|have| have.received);
         if holds <= before {
             return self.cx.trace(Trace::Refused { what: "entries passed on by who was not asked for them" });
@@ -174,7 +174,7 @@ impl Peering<'_> {
         };
         let site = rebuilt.id.site();
         let was_asked = self.keyspaces.branching.asked.contains_key(&(keyspace, rebuilt.id))
-            && (from == site || self.others.failover.dead.contains(site));
+            && (from == site || self.others.failover.failed.contains(site));
         if !was_asked {
             return; // Or it is an answer that comes twice.
         }

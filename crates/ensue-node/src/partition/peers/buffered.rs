@@ -102,7 +102,10 @@ fn entry_bytes_of(message: &Message) -> usize {
 /// Whether a datacenter says of the same thing how it is now.
 fn is_of_the_same(old: &Message, new: &Message) -> bool {
     match (old, new) {
-        (Message::Dead { datacenter: old, .. }, Message::Dead { datacenter: new, .. }) => old == new,
+        (
+            Message::DatacenterFailed { datacenter: old, .. },
+            Message::DatacenterFailed { datacenter: new, .. },
+        ) => old == new,
         (Message::PassOn { origin: old, .. }, Message::PassOn { origin: new, .. }) => old == new,
         (old, new) => std::mem::discriminant(old) == std::mem::discriminant(new),
     }
@@ -143,11 +146,11 @@ mod tests {
             keep(&mut buffered, Message::Heartbeat { end: Position(number) });
             keep(&mut buffered, Message::AskTime);
             let (datacenter, time) = (DatacenterId(2 + number as u8 % 2), LogicalTime(number));
-            keep(&mut buffered, Message::Dead { datacenter, received: Position(number), time });
+            keep(&mut buffered, Message::DatacenterFailed { datacenter, received: Position(number), time });
         }
         let said: Vec<Message> =
             std::mem::take(&mut buffered).waiting.into_iter().map(|envelope| envelope.message).collect();
-        let dead = |datacenter, number| Message::Dead {
+        let dead = |datacenter, number| Message::DatacenterFailed {
             datacenter: DatacenterId(datacenter),
             received: Position(number),
             time: LogicalTime(number),

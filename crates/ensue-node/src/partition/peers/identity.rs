@@ -21,7 +21,7 @@
 
 use super::Peers;
 use crate::partition::cx::Cx;
-use crate::partition::failover::dead::Dead;
+use crate::partition::failover::failed::FailedDatacenters;
 use crate::partition::others::Others;
 use crate::partition::others::catch_up::CatchUp;
 use ensue_store::record::Record;
@@ -144,7 +144,7 @@ impl Identity {
     }
 
     /// Whether the log must keep everything that it has, for a datacenter that recovers.
-    pub(in crate::partition) fn keeps_the_log(&self, failed: &Dead) -> bool {
+    pub(in crate::partition) fn keeps_the_log(&self, failed: &FailedDatacenters) -> bool {
         self.recovering.keys().any(|datacenter| !failed.contains(*datacenter))
     }
 
@@ -216,7 +216,7 @@ impl Peers {
         datacenter: DatacenterId,
         theirs: &Introduction,
     ) {
-        if theirs.stage == PeerStage::Serving || others.failover.dead.contains(datacenter) {
+        if theirs.stage == PeerStage::Serving || others.failover.failed.contains(datacenter) {
             self.identity.recovering.remove(&datacenter);
         } else {
             let lacking = Lacking { received: theirs.received, end: theirs.end };
@@ -277,7 +277,7 @@ impl Peers {
             .unwrap_or_default();
         if theirs.stage == PeerStage::Serving
             && theirs.end < received
-            && !others.failover.dead.contains(datacenter)
+            && !others.failover.failed.contains(datacenter)
         {
             return Finding::Refuse(format!(
                 "{name} has its own stream up to position {} only, and {received} was received from it: it runs on an \
@@ -392,7 +392,7 @@ impl Peers {
     /// lost tail need not wait: the log before it says what was stable.
     pub(in crate::partition) fn knows_what_was_stable(&self, others: &Others, catch_up: &CatchUp) -> bool {
         let is_known = |(datacenter, time): (&DatacenterId, &LogicalTime)| {
-            others.failover.dead.contains(*datacenter)
+            others.failover.failed.contains(*datacenter)
                 || others.stable_time.times.stable.at(*datacenter) >= *time
         };
         !self.identity.rejoined

@@ -201,7 +201,7 @@ impl Persistence {
         let here = log.batch_start();
         let needed = cx.journal.oldest_needed().filter(|_| Rule::KeepNeededRecords.holds());
         let mut start = needed.unwrap_or(here).min(cx.journal.stream_floor).min(here);
-        if peers.identity.keeps_the_log(&others.failover.dead) {
+        if peers.identity.keeps_the_log(&others.failover.failed) {
             start = start.min(cx.journal.log.as_ref().map_or(start, |log| log.first()));
         }
         let mut writer = CheckpointWriter::begin(superblock, start, start);
@@ -215,7 +215,7 @@ impl Persistence {
         keyspaces.branching.wants_checkpoint = false;
         for record in others
             .failover
-            .dead
+            .failed
             .records()
             .chain(peers.identity.records())
             .chain(others.failover.discarded.records())

@@ -57,7 +57,7 @@ impl Reads {
             let behind = time > others.stable_time.times.received.at(datacenter)
                 || time > others.stable_time.times.applied.at(datacenter);
             if behind
-                && !others.failover.dead.contains(datacenter)
+                && !others.failover.failed.contains(datacenter)
                 && others.replication.senders.contains_key(&datacenter)
             {
                 cx.send_at(time, Address::Partition { datacenter, partition: cx.id }, Message::AskTime);

@@ -50,7 +50,7 @@ impl Joining {
     pub(in crate::partition) fn awaited(&self, others: &Others) -> Vec<DatacenterId> {
         let is_awaited = |d: &DatacenterId| {
             !is_given_up(self.without, *d)
-                && !others.failover.dead.contains(*d)
+                && !others.failover.failed.contains(*d)
                 && !self.answers.contains_key(d)
         };
         others.replication.senders.keys().copied().filter(is_awaited).collect()
@@ -69,7 +69,7 @@ impl Joining {
                 }
                 return true;
             }
-            Message::Dead { datacenter, .. } => {
+            Message::DatacenterFailed { datacenter, .. } => {
                 if datacenter.0 < 16 {
                     self.without |= 1 << datacenter.0;
                 }

@@ -146,8 +146,8 @@ impl Reading {
 pub(in crate::partition) fn take_lasting(p: &mut Peering<'_>, record: Record) -> Result<(), String> {
     let Peering { cx, others, keyspaces, peers, .. } = p;
     match record {
-        Record::Dead { datacenter, time } => others.failover.dead.restore(datacenter, time),
-        Record::Ended { datacenter, whole } => others.failover.dead.restore_end(datacenter, whole),
+        Record::Dead { datacenter, time } => others.failover.failed.restore(datacenter, time),
+        Record::Ended { datacenter, whole } => others.failover.failed.restore_end(datacenter, whole),
         Record::Lost { datacenter, whole, doubtful } => {
             keyspaces.take_loss(cx, others, Loss { datacenter, whole, doubtful });
         }

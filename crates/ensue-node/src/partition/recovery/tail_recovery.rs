@@ -12,7 +12,7 @@
 //! not are told when one catches up (`catch_up`), and end their incarnations, too.
 
 use crate::partition::cx::Cx;
-use crate::partition::failover::dead::Dead;
+use crate::partition::failover::failed::FailedDatacenters;
 use crate::partition::failover::is_given_up;
 use crate::partition::journal::Needed;
 use crate::partition::journal::open::Open;
@@ -63,11 +63,11 @@ struct Offer {
 
 impl TailRecovery {
     /// The datacenters that have trimmed what is lacking here, or wait for what may be lost for good.
-    fn who_cannot_send(&self, cx: &Cx, dead: &Dead) -> Vec<DatacenterId> {
+    fn who_cannot_send(&self, cx: &Cx, failed: &FailedDatacenters) -> Vec<DatacenterId> {
         if !Rule::RecoverOnlyWhatCanBeHad.holds() {
             return Vec::new();
         }
-        let is_asked = |d: &&DatacenterId| !is_given_up(self.without, **d) && !dead.contains(**d);
+        let is_asked = |d: &&DatacenterId| !is_given_up(self.without, **d) && !failed.contains(**d);
         // A decision is synced before it is told, so a power failure takes no transaction that others have heard of. An
         // old copy may lack the part of a partition, or the decision, that others wait for: nobody has it any more.
         let transactions =
@@ -143,7 +143,7 @@ impl TailRecovery {
                 let envelope = Envelope { message: Message::Introduce(introduction.clone()), ..envelope };
                 self.on_introduce(p, envelope, &introduction);
             }
-            Message::Dead { datacenter, .. } => {
+            Message::DatacenterFailed { datacenter, .. } => {
                 // It need not be asked; the rest is taken up when this partition has its own stream.
                 self.do_without(p, datacenter);
                 p.peers.buffer(p.cx, envelope);
@@ -177,7 +177,7 @@ impl TailRecovery {
             return;
         }
         let lacking =
-            if self.logged { Vec::new() } else { self.who_cannot_send(p.cx, &p.others.failover.dead) };
+            if self.logged { Vec::new() } else { self.who_cannot_send(p.cx, &p.others.failover.failed) };
         p.peers.identity.next_request_us = p.cx.now.monotonic_us + REQUEST_INTERVAL_US;
         self.report_unavailable(p, &lacking);
         lacking.into_iter().for_each(|datacenter| p.introduce(datacenter, true));
@@ -279,11 +279,11 @@ impl TailRecovery {
     fn go_on_when_all_is_back(&mut self, p: &mut Peering<'_>) {
         let has_all = |datacenter: &DatacenterId| {
             is_given_up(self.without, *datacenter)
-                || p.others.failover.dead.contains(*datacenter)
+                || p.others.failover.failed.contains(*datacenter)
                 || self.received.get(datacenter).is_some_and(|received| *received <= p.cx.position)
         };
         let complete = p.others.replication.receivers.keys().all(has_all);
-        let complete = complete && self.who_cannot_send(p.cx, &p.others.failover.dead).is_empty();
+        let complete = complete && self.who_cannot_send(p.cx, &p.others.failover.failed).is_empty();
         if !self.logged && (complete || !Rule::TakeBackTheTail.holds()) {
             self.begin_incarnation(p);
         }
@@ -371,7 +371,7 @@ impl TailRecovery {
         let open = |d: &&DatacenterId| {
             !self.received.contains_key(d)
                 && !is_given_up(self.without, **d)
-                && !p.others.failover.dead.contains(**d)
+                && !p.others.failover.failed.contains(**d)
         };
         let waits: Vec<String> =
             p.others.replication.receivers.keys().filter(open).map(|d| p.cx.name_of(*d).to_owned()).collect();

@@ -22,7 +22,7 @@ impl Transactions {
     ) -> Verdict {
         let latest_ms = cx.now.wall_ms.saturating_add(cx.config.tuning.clock_ahead_ms_max);
         let latest = LogicalTime(LogicalTime::from_ms(latest_ms.saturating_add(1)).0.saturating_sub(1));
-        let is_final = |datacenter: DatacenterId| others.failover.dead.contains(datacenter);
+        let is_final = |datacenter: DatacenterId| others.failover.failed.contains(datacenter);
         let own = cx.id;
         cx.admission().entry(Arrival { own, origin, position, latest, is_final: &is_final }, entry)?;
         match &entry.change {

@@ -358,7 +358,7 @@ impl Transactions {
         transaction: OperationId,
     ) {
         self.orphans.insert((transaction, participant));
-        if others.failover.dead.is_settled(transaction.datacenter) {
+        if others.failover.failed.is_settled(transaction.datacenter) {
             self.discard_orphans(cx, transaction.datacenter);
         }
     }
@@ -381,7 +381,7 @@ impl Transactions {
         transaction: OperationId,
         owns: &dyn Fn(PartitionId) -> bool,
     ) {
-        if !others.failover.dead.is_settled(transaction.datacenter) || !Rule::AwaitTheParts.holds() {
+        if !others.failover.failed.is_settled(transaction.datacenter) || !Rule::AwaitTheParts.holds() {
             return;
         }
         for participant in self.missing_parts(transaction).into_iter().filter(|p| owns(*p)) {
@@ -402,8 +402,8 @@ impl Transactions {
             return self.notify_again(cx, others, transaction);
         }
         keyspaces.declare_dead(cx, others, origin);
-        if !others.failover.dead.is_settled(origin) {
-            return others.failover.dead.await_end(transaction);
+        if !others.failover.failed.is_settled(origin) {
+            return others.failover.failed.await_end(transaction);
         }
         if !self.durable.has_executed(transaction) {
             cx.send_local(coordinator_of(transaction), Message::PartUnrecoverable { transaction });

@@ -269,7 +269,7 @@ impl Visibility<'_> {
 
     /// Tells a datacenter where its stream shall go on.
     pub(in crate::partition) fn resume_stream(&mut self, datacenter: DatacenterId) {
-        if self.others.failover.dead.contains(datacenter) {
+        if self.others.failover.failed.contains(datacenter) {
             // From itself nothing is taken any more.
             return self.settle_stream(datacenter);
         }

@@ -84,7 +84,7 @@ impl Visibility<'_> {
         self.keyspaces.branching.asked.retain(|(of, state), _| is_late(of, state));
         self.keyspaces.branching.lacking.retain(|(of, state), _| is_late(of, state));
         for &state in late {
-            if !self.others.failover.dead.is_settled(state.site()) {
+            if !self.others.failover.failed.is_settled(state.site()) {
                 continue;
             }
             if !self.keyspaces.branching.branches(keyspace).lacks_for_good(state) {
@@ -114,9 +114,9 @@ impl Visibility<'_> {
         let gone: Vec<DatacenterId> = self
             .others
             .failover
-            .dead
+            .failed
             .datacenters()
-            .filter(|d| self.others.failover.dead.is_settled(*d))
+            .filter(|d| self.others.failover.failed.is_settled(*d))
             .collect();
         let keyspaces: Vec<KeyspaceId> = self.keyspaces.branching.keyspaces.keys().copied().collect();
         // Nobody waits for what a dead datacenter took with it, once all that it has said is here.

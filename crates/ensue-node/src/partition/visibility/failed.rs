@@ -1,7 +1,7 @@
 //! The survivors of a failed datacenter bring its stream to one end.
 
 use super::Visibility;
-use crate::partition::failover::dead::Have;
+use crate::partition::failover::failed::Have;
 use crate::trace::Trace;
 use ensue_store::record::Record;
 use ensue_types::{DatacenterId, LogicalTime, Position, Rule};
@@ -12,14 +12,14 @@ impl Visibility<'_> {
     pub(in crate::partition) fn report_failed(&mut self) {
         let synced = self.cx.journal.log.as_ref().map_or(0, |log| log.synced().0);
         let untold =
-            self.others.failover.dead.declared.values_mut().filter(|d| !d.reported && d.logged <= synced);
+            self.others.failover.failed.declared.values_mut().filter(|d| !d.reported && d.logged <= synced);
         if untold.map(|declared| declared.reported = true).count() == 0 {
             return;
         }
         // Itself first: it may be alive, and acknowledge what nobody takes.
         self.others
             .failover
-            .dead
+            .failed
             .datacenters()
             .collect::<Vec<_>>()
             .into_iter()
@@ -32,7 +32,7 @@ impl Visibility<'_> {
         // Those who had to speak for the others' streams are fewer now.
         self.others
             .failover
-            .dead
+            .failed
             .datacenters()
             .collect::<Vec<_>>()
             .into_iter()
@@ -44,7 +44,7 @@ impl Visibility<'_> {
         self.others.report_all_failed_to(self.cx, survivor);
         self.others
             .failover
-            .dead
+            .failed
             .datacenters()
             .collect::<Vec<_>>()
             .into_iter()
@@ -60,12 +60,12 @@ impl Visibility<'_> {
         time: LogicalTime,
     ) {
         self.keyspaces.declare_dead(self.cx, self.others, datacenter);
-        let Some(declared) = self.others.failover.dead.declared.get_mut(&datacenter) else { return };
+        let Some(declared) = self.others.failover.failed.declared.get_mut(&datacenter) else { return };
         declared.by.insert(from);
-        if !self.others.failover.dead.declared.values().all(|declared| declared.by.contains(&from)) {
+        if !self.others.failover.failed.declared.values().all(|declared| declared.by.contains(&from)) {
             return; // It says so again when it knows of them all.
         }
-        let Some(declared) = self.others.failover.dead.declared.get_mut(&datacenter) else { return };
+        let Some(declared) = self.others.failover.failed.declared.get_mut(&datacenter) else { return };
         let have = declared.heard.entry(from).or_insert(Have { received, time });
         have.received = have.received.max(received);
         have.time = have.time.max(time);
@@ -75,7 +75,7 @@ impl Visibility<'_> {
     /// When all survivors have spoken, the longest is the end; asks for what is not here.
     pub(in crate::partition) fn settle_stream(&mut self, datacenter: DatacenterId) {
         let Some(own) = self.others.have_of(datacenter) else { return };
-        let Some(declared) = self.others.failover.dead.declared.get(&datacenter) else { return };
+        let Some(declared) = self.others.failover.failed.declared.get(&datacenter) else { return };
         if !declared.reported || declared.whole.is_some() {
             return;
         }
@@ -85,7 +85,7 @@ impl Visibility<'_> {
         let longest = heard.iter().max_by_key(|(_, have)| have.received);
         match longest {
             Some(&(holder, have)) if have.received > own.received && Rule::PassOnTheLast.holds() => {
-                if let Some(declared) = self.others.failover.dead.declared.get_mut(&datacenter) {
+                if let Some(declared) = self.others.failover.failed.declared.get_mut(&datacenter) {
                     declared.asked = Some(holder);
                 }
                 let message = Message::PassOn { origin: datacenter, after: own.received };
@@ -94,7 +94,7 @@ impl Visibility<'_> {
             _ => {
                 let whole = heard.iter().fold(own.time, |time, (_, have)| time.max(have.time));
                 self.cx.journal.log(&Record::Ended { datacenter, whole });
-                self.others.failover.dead.restore_end(datacenter, whole);
+                self.others.failover.failed.restore_end(datacenter, whole);
                 self.on_settled(datacenter, own.received, whole);
             }
         }
@@ -102,9 +102,9 @@ impl Visibility<'_> {
 
     /// What was settled before a restart is so without a word of the others: they may be out of reach.
     pub(in crate::partition) fn settle_again(&mut self) {
-        for datacenter in self.others.failover.dead.datacenters().collect::<Vec<_>>() {
+        for datacenter in self.others.failover.failed.datacenters().collect::<Vec<_>>() {
             if let (Some(whole), Some(have)) =
-                (self.others.failover.dead.whole(datacenter), self.others.have_of(datacenter))
+                (self.others.failover.failed.whole(datacenter), self.others.have_of(datacenter))
             {
                 self.on_settled(datacenter, have.received, whole);
             }
@@ -117,6 +117,6 @@ impl Visibility<'_> {
         self.others.stable_time.times_rose |= self.others.stable_time.times.received.raise(datacenter, whole);
         self.others.note_end(self.cx, datacenter, end, whole);
         self.end_stream(datacenter, end);
-        self.others.failover.dead.report_ended(self.cx, datacenter);
+        self.others.failover.failed.report_ended(self.cx, datacenter);
     }
 }

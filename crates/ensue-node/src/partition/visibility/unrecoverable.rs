@@ -111,7 +111,7 @@ impl Visibility<'_> {
             self.transactions.await_parts(self.cx, self.others, transaction, &|_| true);
         }
         self.transactions.discard_orphans(self.cx, datacenter);
-        for transaction in self.others.failover.dead.take_awaited(datacenter) {
+        for transaction in self.others.failover.failed.take_awaited(datacenter) {
             self.transactions.on_await_part(self.cx, self.others, self.keyspaces, transaction);
         }
     }

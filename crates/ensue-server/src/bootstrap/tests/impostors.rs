@@ -70,7 +70,7 @@ fn partition(datacenter: u8) -> Address {
 
 fn dead(datacenter: u8) -> Message {
     let datacenter = DatacenterId(datacenter);
-    Message::Dead { datacenter, received: Default::default(), time: LogicalTime::ZERO }
+    Message::DatacenterFailed { datacenter, received: Default::default(), time: LogicalTime::ZERO }
 }
 
 /// dc2 runs, and dc1 does not: its place can be taken.

@@ -1,10 +1,10 @@
 //! A datacenter that an operator declared dead: the survivors bring its stream to one end, the same everywhere.
 //!
 //! Its last entries may have reached one survivor only. On the declaration a partition takes nothing more from the dead
-//! one, logs that, and when it is durable says how much of the stream it has (`Dead`), to the same partition of every
-//! other survivor. Whoever hears of it declares it too. When all have spoken the longest is the end: who lacks entries
-//! asks one that has them (`PassOn`) and takes them as if their origin had sent them. That they can be passed on rests
-//! on everybody keeping what it received until every datacenter has it (`persistence`).
+//! one, logs that, and when it is durable says how much of the stream it has (`FailedDatacenters`), to the same
+//! partition of every other survivor. Whoever hears of it declares it too. When all have spoken the longest is the end:
+//! who lacks entries asks one that has them (`PassOn`) and takes them as if their origin had sent them. That they can
+//! be passed on rests on everybody keeping what it received until every datacenter has it (`persistence`).
 //!
 //! If another one dies before that, it may have passed its share on to some survivors and not to others, after these
 //! had spoken. So a word counts only if who says it had declared everybody dead whom its hearer has: nothing comes
@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The datacenters that were declared dead.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Dead {
+pub(crate) struct FailedDatacenters {
     pub(in crate::partition) declared: BTreeMap<DatacenterId, Declared>,
     /// Transactions whose coordinators miss a part, until the stream that it would be in has its end here.
     awaited: BTreeSet<OperationId>,
@@ -57,7 +57,7 @@ pub(in crate::partition) struct Declared {
     pub(in crate::partition) whole: Option<LogicalTime>,
 }
 
-impl Dead {
+impl FailedDatacenters {
     pub(crate) fn contains(&self, datacenter: DatacenterId) -> bool {
         !self.declared.is_empty() && self.declared.contains_key(&datacenter)
     }
