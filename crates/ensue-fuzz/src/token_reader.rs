@@ -28,9 +28,9 @@ fn sealed(cursor: &mut Cursor<'_>) -> Vec<u8> {
     let mut bytes = vec![if version < 224 { 1 } else { version }, keyspace % 20];
     bytes.extend_from_slice(cursor.take(8));
     bytes.resize(10, 0);
-    let facts = cursor.rest();
-    bytes.extend_from_slice(&(facts.len() as u32).to_le_bytes());
-    bytes.extend_from_slice(facts);
+    let causes = cursor.rest();
+    bytes.extend_from_slice(&(causes.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(causes);
     let sum = bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325_u64, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));

@@ -83,8 +83,8 @@ impl Restamp for Gather {
         time
     }
 
-    fn facts(&mut self, origin: DatacenterId, facts: &Causes) -> Result<Causes, RestampError> {
-        Ok(facts.map_times(|of, time| {
+    fn causes(&mut self, origin: DatacenterId, causes: &Causes) -> Result<Causes, RestampError> {
+        Ok(causes.map_times(|of, time| {
             if origin != self.own && of.is_none_or(|of| of == self.own) && self.is_beyond(time) {
                 self.problem = Some(CannotRestamp::Known { by: origin, time });
                 return time;
@@ -141,8 +141,8 @@ impl Restamp for Replace {
         LogicalTime(self.bound.0 + 1 + below)
     }
 
-    fn facts(&mut self, _: DatacenterId, facts: &Causes) -> Result<Causes, RestampError> {
-        Ok(facts.map_times(|of, time| self.time(of, time)))
+    fn causes(&mut self, _: DatacenterId, causes: &Causes) -> Result<Causes, RestampError> {
+        Ok(causes.map_times(|of, time| self.time(of, time)))
     }
 }
 
@@ -180,15 +180,15 @@ mod tests {
             let protocol = ensue_protocol::by_name("cure", Default::default()).unwrap();
             let stamp = ensue_types::Stamp { time: LogicalTime(time), datacenter: OWN, ..Default::default() };
             let source = ensue_types::Source { operation: Default::default(), stamp, dependencies: None };
-            let mut facts = Causes::Nothing;
-            protocol.record_reads(&mut facts, &[source], &[]);
-            facts
+            let mut causes = Causes::Nothing;
+            protocol.record_reads(&mut causes, &[source], &[]);
+            causes
         };
         let mut gather = gathered(&[]);
-        gather.facts(DatacenterId(0), &vector(100)).unwrap();
-        gather.facts(OWN, &vector(200)).unwrap();
+        gather.causes(DatacenterId(0), &vector(100)).unwrap();
+        gather.causes(OWN, &vector(200)).unwrap();
         assert_eq!((gather.problem.clone(), gather.times().len()), (None, 1));
-        gather.facts(DatacenterId(0), &vector(101)).unwrap();
+        gather.causes(DatacenterId(0), &vector(101)).unwrap();
         assert!(matches!(gather.problem, Some(CannotRestamp::Known { by: DatacenterId(0), .. })));
     }
 }

@@ -157,9 +157,9 @@ mod tests {
     }
 
     fn seen(source: &Source) -> Causes {
-        let mut facts = Causes::default();
-        protocol().record_reads(&mut facts, std::slice::from_ref(source), &[]);
-        facts
+        let mut causes = Causes::default();
+        protocol().record_reads(&mut causes, std::slice::from_ref(source), &[]);
+        causes
     }
 
     fn share(partition: u16, earliest: u64, latest: u64, seen: &Causes) -> Share<'_> {

@@ -4,20 +4,20 @@ use crate::{ALL_NAMES, by_name};
 use ensue_types::{Causes, DatacenterId, LogicalTime, OperationId, Source, Stamp};
 
 /// What a session of each protocol has seen of a write at this time.
-fn facts(name: &str, time: u64) -> Causes {
+fn causes(name: &str, time: u64) -> Causes {
     let protocol = by_name(name, Default::default()).expect("a protocol");
     let stamp = Stamp { time: LogicalTime(time), datacenter: DatacenterId(1), ..Stamp::ZERO };
     let operation = OperationId { datacenter: DatacenterId(1), ..OperationId::default() };
-    let mut facts = Causes::default();
-    protocol.record_reads(&mut facts, &[Source { operation, stamp, dependencies: None }], &[]);
-    facts
+    let mut causes = Causes::default();
+    protocol.record_reads(&mut causes, &[Source { operation, stamp, dependencies: None }], &[]);
+    causes
 }
 
 #[test]
 fn facts_with_another_time_are_those_of_a_write_at_that_time() {
     let mut with_times = Vec::new();
     for name in ALL_NAMES {
-        let (before, after) = (facts(name, 7 << 40), facts(name, 5 << 40));
+        let (before, after) = (causes(name, 7 << 40), causes(name, 5 << 40));
         let mapped = before.map_times(|of, time| {
             if time == LogicalTime::ZERO {
                 return time;

@@ -25,7 +25,7 @@ pub trait Restamp {
     fn time(&mut self, of: Option<DatacenterId>, time: LogicalTime) -> LogicalTime;
 
     /// The bytes of a protocol that a write of this datacenter carries.
-    fn facts(&mut self, origin: DatacenterId, facts: &Causes) -> Result<Causes, RestampError>;
+    fn causes(&mut self, origin: DatacenterId, causes: &Causes) -> Result<Causes, RestampError>;
 }
 
 /// Why a file cannot be given other times.
@@ -38,7 +38,7 @@ pub enum RestampError {
     )]
     Length { file: FileName, at: u64 },
     #[error("what a write depends on cannot be read")]
-    Facts,
+    Causes,
 }
 
 /// The same file with other times. `own` is the datacenter whose data it is.
@@ -186,7 +186,7 @@ impl Rewriter<'_> {
             Record::Own { entry } | Record::Received { entry, .. } | Record::Discarded { entry, .. } => {
                 *entry = self.entry(at, entry)?;
             }
-            Record::Begun { context, .. } => *context = self.times.facts(self.own, context)?,
+            Record::Begun { context, .. } => *context = self.times.causes(self.own, context)?,
             Record::Prepared { at: time, .. } | Record::Applied { at: time, .. } => {
                 *time = self.own_time(*time);
             }
@@ -220,7 +220,7 @@ impl Rewriter<'_> {
     fn entry(&mut self, at: usize, bytes: &Bytes) -> Result<Bytes, RestampError> {
         let mut entry: Entry = decode_entry(bytes).map_err(self.wrong(at))?;
         self.stamp(&mut entry.stamp);
-        entry.dependencies = self.times.facts(entry.stamp.datacenter, &entry.dependencies)?;
+        entry.dependencies = self.times.causes(entry.stamp.datacenter, &entry.dependencies)?;
         if let Change::Effects { effects, .. } | Change::Flush { effects, .. } = &mut entry.change {
             for effect in effects {
                 match &mut effect.effect {

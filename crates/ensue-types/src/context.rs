@@ -22,5 +22,5 @@ pub struct Context {
     /// At or above every logical time the session has seen; the next server it meets moves its clock past this.
     pub time: LogicalTime,
     /// What the protocol remembers.
-    pub facts: Causes,
+    pub causes: Causes,
 }

@@ -51,17 +51,23 @@ impl Others {
     }
 
     /// Makes what was read the past of a context.
-    pub(crate) fn record_reads(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Causes, sources: &[Source]) {
+    pub(crate) fn record_reads(
+        &self,
+        cx: &Cx,
+        keyspace: KeyspaceId,
+        causes: &mut Causes,
+        sources: &[Source],
+    ) {
         let protocol = cx.protocol(keyspace);
         if sources.is_empty() || (self.replication.senders.is_empty() && !protocol.needs().versions) {
             return;
         }
         if protocol.needs().remembers_settled {
-            return protocol.record_reads(facts, sources, &[]);
+            return protocol.record_reads(causes, sources, &[]);
         }
         let (settled, unsettled): (Vec<Source>, Vec<Source>) =
             sources.iter().cloned().partition(|source| self.is_settled(cx, keyspace, &source.operation));
-        protocol.record_reads(facts, &unsettled, &settled);
+        protocol.record_reads(causes, &unsettled, &settled);
     }
 
     /// Of what was read, what a write that rests on it must carry.
@@ -107,15 +113,15 @@ impl Others {
     }
 
     /// What the protocol wants remembered of what was read.
-    pub(crate) fn facts_of(&self, cx: &Cx, keyspace: KeyspaceId, sources: Vec<Source>) -> Causes {
-        let mut facts = Causes::Nothing;
-        self.record_reads(cx, keyspace, &mut facts, &sources);
-        self.failover.discarded.strip_lost(cx, keyspace, &mut facts);
-        facts
+    pub(crate) fn causes_of(&self, cx: &Cx, keyspace: KeyspaceId, sources: Vec<Source>) -> Causes {
+        let mut causes = Causes::Nothing;
+        self.record_reads(cx, keyspace, &mut causes, &sources);
+        self.failover.discarded.strip_lost(cx, keyspace, &mut causes);
+        causes
     }
 
     /// The session has read this; it counts as its past from now on.
-    pub(crate) fn remember(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Causes, sources: Vec<Source>) {
-        self.record_reads(cx, keyspace, facts, &cx.observed(sources));
+    pub(crate) fn remember(&self, cx: &Cx, keyspace: KeyspaceId, causes: &mut Causes, sources: Vec<Source>) {
+        self.record_reads(cx, keyspace, causes, &cx.observed(sources));
     }
 }

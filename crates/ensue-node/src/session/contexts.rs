@@ -48,8 +48,8 @@ impl Contexts {
     }
 
     /// What the selected keyspace's protocol remembers.
-    pub(super) fn facts_mut(&mut self) -> &mut Causes {
-        &mut self.contexts[usize::from(self.selected.0)].facts
+    pub(super) fn causes_mut(&mut self) -> &mut Causes {
+        &mut self.contexts[usize::from(self.selected.0)].causes
     }
 
     /// An answer carried this time, so the session's past in the selected keyspace includes it.
@@ -62,7 +62,7 @@ impl Contexts {
     pub(super) fn replace(&mut self, keyspace: KeyspaceId, context: Context) {
         let own = &mut self.contexts[usize::from(keyspace.0)];
         own.time = own.time.max(context.time);
-        own.facts = context.facts;
+        own.causes = context.causes;
     }
 
     /// Back to those of a new connection.

@@ -225,8 +225,8 @@ fn words(args: &Args) -> String {
     words.join(" ")
 }
 
-/// Facts of the protocol that name these operations.
-fn facts(operations: &[(u8, u16, u64)]) -> Causes {
+/// Causes of the protocol that name these operations.
+fn causes(operations: &[(u8, u16, u64)]) -> Causes {
     let protocol = ensue_protocol::by_name("eiger", Default::default()).expect("known");
     let source = |&(datacenter, partition, position): &(u8, u16, u64)| Source {
         operation: OperationId {
@@ -239,14 +239,14 @@ fn facts(operations: &[(u8, u16, u64)]) -> Causes {
         dependencies: None,
     };
     let sources: Vec<Source> = operations.iter().map(source).collect();
-    let mut facts = Causes::Nothing;
-    protocol.record_reads(&mut facts, &sources, &[]);
-    facts
+    let mut causes = Causes::Nothing;
+    protocol.record_reads(&mut causes, &sources, &[]);
+    causes
 }
 
 /// A first round's answer with values valid from and to these times, which saw one operation.
 fn first(envelope: &Envelope, from: u64, to: u64, replies: Vec<Reply>) -> Message {
-    let seen = facts(&[(0, partition(envelope), from)]);
+    let seen = causes(&[(0, partition(envelope), from)]);
     let values = FirstValues { replies, earliest_valid: LogicalTime(from), seen };
     Message::ReadFirstDone { request: request(envelope), latest_valid: LogicalTime(to), values: Some(values) }
 }

@@ -39,23 +39,23 @@ pub(crate) fn naming(
     ms: u64,
 ) -> Option<Vec<u8>> {
     let content = content_of(text)?;
-    let (header, facts) = content.split_at(LENGTH.end);
-    let (time, mut facts) = (LogicalTime::from_ms(ms), Causes::decode(facts).ok()?);
+    let (header, causes) = content.split_at(LENGTH.end);
+    let (time, mut causes) = (LogicalTime::from_ms(ms), Causes::decode(causes).ok()?);
     let operation = OperationId { datacenter, incarnation: FAR.incarnation(), partition, position: FAR };
     if protocol.promises.branches {
-        let mut anchor = facts.states().ok()?.clone();
+        let mut anchor = causes.states().ok()?.clone();
         anchor.operations.push(Dependency { operation, extent: Extent::Exact });
-        facts = anchor.into();
+        causes = anchor.into();
     } else {
         let stamp = Stamp { time, datacenter, partition };
         let protocol = (protocol.make)(Default::default());
-        protocol.record_write(&mut facts, &Source { operation, stamp, dependencies: None });
+        protocol.record_write(&mut causes, &Source { operation, stamp, dependencies: None });
     }
-    let facts = facts.encode();
+    let causes = causes.encode();
     let mut forged = header.to_vec();
     forged[TIME].copy_from_slice(&time.0.to_le_bytes());
-    forged[LENGTH].copy_from_slice(&(facts.len() as u32).to_le_bytes());
-    forged.extend_from_slice(&facts);
+    forged[LENGTH].copy_from_slice(&(causes.len() as u32).to_le_bytes());
+    forged.extend_from_slice(&causes);
     Some(sealed(forged))
 }
 

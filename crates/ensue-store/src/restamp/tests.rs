@@ -26,8 +26,8 @@ impl Restamp for Shift {
         LogicalTime(time.0.wrapping_add_signed(self.by))
     }
 
-    fn facts(&mut self, _: DatacenterId, facts: &Causes) -> Result<Causes, RestampError> {
-        Ok(facts.clone())
+    fn causes(&mut self, _: DatacenterId, causes: &Causes) -> Result<Causes, RestampError> {
+        Ok(causes.clone())
     }
 }
 

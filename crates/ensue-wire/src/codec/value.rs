@@ -62,7 +62,7 @@ impl Writer<'_> {
     }
 
     pub(super) fn context(&mut self, context: &Context) -> &mut Self {
-        self.time(context.time).causes(&context.facts)
+        self.time(context.time).causes(&context.causes)
     }
 
     pub(super) fn context_name(&mut self, name: &ContextName) -> &mut Self {
@@ -182,7 +182,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn context(&mut self) -> Result<Context, Malformed> {
-        Ok(Context { time: self.time()?, facts: self.causes()? })
+        Ok(Context { time: self.time()?, causes: self.causes()? })
     }
 
     pub(super) fn context_name(&mut self) -> Result<ContextName, Malformed> {

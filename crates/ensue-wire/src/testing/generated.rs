@@ -374,7 +374,7 @@ fn context_name() -> impl Strategy<Value = ContextName> {
 }
 
 fn context() -> impl Strategy<Value = Context> {
-    (time(), causes()).prop_map(|(time, facts)| Context { time, facts })
+    (time(), causes()).prop_map(|(time, causes)| Context { time, causes })
 }
 
 fn causes() -> impl Strategy<Value = Causes> {

@@ -313,7 +313,7 @@ fn causes() -> Causes {
 }
 
 fn context() -> Context {
-    Context { time: LogicalTime(55), facts: causes() }
+    Context { time: LogicalTime(55), causes: causes() }
 }
 
 fn args(words: &[&'static str]) -> Args {

@@ -66,7 +66,7 @@ impl Executor<'_> {
         let choice = self.others.stable_time.times.select_version(
             self.cx,
             execution.keyspace,
-            &mut execution.context.facts,
+            &mut execution.context.causes,
         );
         if choice == Choice::Wait {
             return self.reads.waits.wait_with(self.cx, execution);
@@ -133,7 +133,7 @@ impl Executor<'_> {
                     self.others.failover.discarded.strip_lost(
                         self.cx,
                         execution.keyspace,
-                        &mut execution.context.facts,
+                        &mut execution.context.causes,
                     );
                     // A session that gave up is told so once, with everything.
                     let is_up = execution.used.is_up(&self.cx.config.tuning) && !execution.timed_out;
@@ -174,7 +174,7 @@ impl Executor<'_> {
         if let Err(reply) = self.others.failover.discarded.reset_if_lost(
             self.cx,
             execution.keyspace,
-            &mut execution.context.facts,
+            &mut execution.context.causes,
         ) {
             execution.timed_out = true;
             return Step::Done(reply);
@@ -182,7 +182,7 @@ impl Executor<'_> {
         let choice = self.others.stable_time.times.select_version(
             self.cx,
             execution.keyspace,
-            &mut execution.context.facts,
+            &mut execution.context.causes,
         );
         if choice == Choice::Wait {
             execution.commands.push_front(args);
@@ -239,7 +239,7 @@ impl Executor<'_> {
         match self.others.failover.discarded.reset_if_lost(
             self.cx,
             execution.keyspace,
-            &mut execution.context.facts,
+            &mut execution.context.causes,
         ) {
             Ok(()) => Some(execution),
             Err(reply) => {

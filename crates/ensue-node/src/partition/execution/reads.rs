@@ -114,7 +114,7 @@ impl Executor<'_> {
                 }
                 let values = found.map(|(replies, observed)| AtValues {
                     replies,
-                    seen: self.others.facts_of(self.cx, read.keyspace, observed.sources),
+                    seen: self.others.causes_of(self.cx, read.keyspace, observed.sources),
                 });
                 self.cx.send(read.from, Message::ReadAtDone { request: read.request, values });
             }
@@ -133,8 +133,8 @@ impl Executor<'_> {
         for Wait { since_us, what } in std::mem::take(&mut self.reads.waits.waiting) {
             let ready = match &what {
                 Waiting::Commands(execution) => {
-                    let mut facts = execution.context.facts.clone();
-                    self.others.stable_time.times.select_version(self.cx, execution.keyspace, &mut facts)
+                    let mut causes = execution.context.causes.clone();
+                    self.others.stable_time.times.select_version(self.cx, execution.keyspace, &mut causes)
                         != Choice::Wait
                 }
                 Waiting::Slice(slice) => {
@@ -189,9 +189,9 @@ impl Executor<'_> {
             self.reads.waits.given_up += 1;
             self.reads.waits.waited_us += now_us - since_us;
             let missing =
-                self.others.stable_time.times.missing(self.cx, &execution.context.facts, execution.keyspace);
+                self.others.stable_time.times.missing(self.cx, &execution.context.causes, execution.keyspace);
             let reply =
-                self.cx.protocol(execution.keyspace).timed_out(&mut execution.context.facts, &missing);
+                self.cx.protocol(execution.keyspace).timed_out(&mut execution.context.causes, &missing);
             self.go_on_without(*execution, reply);
         }
     }

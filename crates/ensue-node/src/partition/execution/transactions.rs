@@ -48,7 +48,8 @@ impl Executor<'_> {
         self.transactions.begun += 1;
         let number = self.transactions.begun;
         let transaction = self.cx.local_transaction(number);
-        let record = Record::Begun { number, keyspace, context: context.facts.clone(), parts: parts.clone() };
+        let record =
+            Record::Begun { number, keyspace, context: context.causes.clone(), parts: parts.clone() };
         if Rule::LogBeforeAsking.holds() {
             self.cx.journal.log(&record);
         }

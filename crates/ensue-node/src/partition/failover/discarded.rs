@@ -191,19 +191,19 @@ impl Discarded {
         &self,
         cx: &Cx,
         keyspace: KeyspaceId,
-        facts: &mut Causes,
+        causes: &mut Causes,
     ) -> Result<(), Reply> {
         if !Rule::PartFromTheLost.holds() {
             return Ok(());
         }
         let protocol = cx.protocol(keyspace);
-        self.losses.iter().try_for_each(|loss| protocol.reset_if_lost(facts, loss))
+        self.losses.iter().try_for_each(|loss| protocol.reset_if_lost(causes, loss))
     }
 
     /// What leaves this partition as a past is whole again.
-    pub(in crate::partition) fn strip_lost(&self, cx: &Cx, keyspace: KeyspaceId, facts: &mut Causes) {
+    pub(in crate::partition) fn strip_lost(&self, cx: &Cx, keyspace: KeyspaceId, causes: &mut Causes) {
         for loss in &self.losses {
-            cx.protocol(keyspace).strip_lost(facts, loss);
+            cx.protocol(keyspace).strip_lost(causes, loss);
         }
     }
 

@@ -117,7 +117,7 @@ impl Keyspaces {
         spec: &'static CommandSpec,
         args: &Args,
     ) -> Reply {
-        let Ok(mut anchor) = execution.context.facts.states().cloned() else { return FOREIGN_CONTEXT };
+        let Ok(mut anchor) = execution.context.causes.states().cloned() else { return FOREIGN_CONTEXT };
         let seat = seat_of(&execution.request, execution.keyspace);
         let reply = if spec.name == "branch" {
             self.branch_command(cx, others, seat, &mut anchor, args)
@@ -127,7 +127,7 @@ impl Keyspaces {
                 Err(error) => error.reply(),
             }
         };
-        execution.context.facts = anchor.into();
+        execution.context.causes = anchor.into();
         reply
     }
 
@@ -141,10 +141,10 @@ impl Keyspaces {
         let places = execution.atomic.take().unwrap_or_default();
         let commands = std::mem::take(&mut execution.commands);
         let seat = seat_of(&execution.request, execution.keyspace);
-        let outcome = match execution.context.facts.states().cloned() {
+        let outcome = match execution.context.causes.states().cloned() {
             Ok(mut anchor) => {
                 let outcome = self.all_in_one(cx, others, seat, &mut anchor, commands);
-                execution.context.facts = anchor.into();
+                execution.context.causes = anchor.into();
                 outcome
             }
             Err(_) => Err(FOREIGN_CONTEXT),

@@ -174,7 +174,7 @@ impl Keyspaces {
         };
         // Who has been told of them depends on them.
         execution.context.time = execution.context.time.max(at);
-        others.remember(cx, execution.keyspace, &mut execution.context.facts, sources);
+        others.remember(cx, execution.keyspace, &mut execution.context.causes, sources);
         Reply::Array(lines.into_iter().map(Reply::bulk).collect())
     }
 }

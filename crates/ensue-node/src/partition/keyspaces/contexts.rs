@@ -100,11 +100,11 @@ impl Keyspaces {
         mut context: Context,
     ) {
         // A past that is as if it had never been is shared no more.
-        drop(others.failover.discarded.reset_if_lost(cx, name.keyspace, &mut context.facts));
+        drop(others.failover.discarded.reset_if_lost(cx, name.keyspace, &mut context.causes));
         let protocol = cx.protocols[usize::from(name.keyspace.0)].as_ref();
         let shared = self.contexts.of(&name, cx.now.monotonic_us);
         shared.time = shared.time.max(context.time);
-        if protocol.merge(&mut shared.facts, &context.facts).is_err() {
+        if protocol.merge(&mut shared.causes, &context.causes).is_err() {
             cx.trace(Trace::Refused { what: "a context that the protocol cannot read" });
         }
         cx.send(from, Message::ContextMerged { request });

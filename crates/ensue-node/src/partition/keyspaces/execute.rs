@@ -173,7 +173,7 @@ impl Keyspaces {
         let reply = reply?;
         execution.context.time = execution.context.time.max(at);
         self.counts.count_reads(1, observed.stale);
-        others.remember(cx, execution.keyspace, &mut execution.context.facts, observed.sources);
+        others.remember(cx, execution.keyspace, &mut execution.context.causes, observed.sources);
         Ok(reply)
     }
 
@@ -212,7 +212,7 @@ impl Keyspaces {
         let (replies, changes, observed) = self.evaluate_all(cx, keyspace, write, commands, choice);
         self.log_write(cx, others, &mut execution.context, keyspace, stamp, (changes, observed));
         let replies = places.into_iter().zip(replies).collect();
-        others.failover.discarded.strip_lost(cx, keyspace, &mut execution.context.facts);
+        others.failover.discarded.strip_lost(cx, keyspace, &mut execution.context.causes);
         let context = std::mem::take(&mut execution.context);
         cx.send(execution.from, Message::Transacted { request: execution.request, context, replies });
     }
@@ -231,17 +231,17 @@ impl Keyspaces {
         let Observed { sources, continued, .. } = observed;
         let Changes { effects, previous } = changes;
         if effects.is_empty() {
-            return others.remember(cx, keyspace, &mut context.facts, sources);
+            return others.remember(cx, keyspace, &mut context.causes, sources);
         }
         let operation = cx.next_operation();
         let observed = cx.observed(sources);
         let carried = others.to_carry(cx, keyspace, [observed.clone(), continued].concat());
-        let mut dependencies = others.dependencies(cx, keyspace, &mut context.facts, &carried);
+        let mut dependencies = others.dependencies(cx, keyspace, &mut context.causes, &carried);
         others.failover.discarded.strip_lost(cx, keyspace, &mut dependencies);
         self.carry(keyspace, &effects, stamp, &dependencies);
         let change = Change::Effects { keyspace, transaction: None, effects };
         others.replication.log_own(cx, stamp, dependencies, change, previous);
-        others.record_reads(cx, keyspace, &mut context.facts, &observed);
+        others.record_reads(cx, keyspace, &mut context.causes, &observed);
         others.replication.record_write(cx, keyspace, context, operation, stamp);
     }
 
@@ -294,7 +294,7 @@ impl Keyspaces {
         if effects.iter().map(bytes).sum::<usize>() > limits::ENTRY_BYTES_MAX {
             return TOO_MUCH;
         }
-        let dependencies = others.dependencies(cx, keyspace, &mut execution.context.facts, &[]);
+        let dependencies = others.dependencies(cx, keyspace, &mut execution.context.causes, &[]);
         let carried = self.keyspace(keyspace).carried(&dependencies);
         let write = Write { stamp, at, operation, dependencies: carried };
         self.apply_flush(keyspace, &effects, &write);

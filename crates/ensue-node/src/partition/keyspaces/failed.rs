@@ -125,7 +125,7 @@ impl Keyspaces {
         let protocols = cx.protocols.clone();
         for (keyspace, shared) in self.contexts.each() {
             // What its members will be told each for themselves must not come back with the name.
-            drop(protocols[usize::from(keyspace.0)].reset_if_lost(&mut shared.facts, &loss));
+            drop(protocols[usize::from(keyspace.0)].reset_if_lost(&mut shared.causes, &loss));
         }
         others.note_all_applied(loss.datacenter);
         cx.trace(Trace::Discarded { partition: cx.id, count: others.failover.discarded.len() as u64 });

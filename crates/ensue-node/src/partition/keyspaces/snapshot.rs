@@ -81,7 +81,7 @@ impl Keyspaces {
                 |(replies, observed)| FirstValues {
                     replies,
                     earliest_valid: observed.earliest_valid,
-                    seen: others.facts_of(cx, keyspace, observed.sources),
+                    seen: others.causes_of(cx, keyspace, observed.sources),
                 },
             )
         };
@@ -128,7 +128,7 @@ impl Keyspaces {
         let at = cx.promise();
         let (replies, observed) = self.read_all(cx, keyspace, commands, at, &Choice::Shown(predicate))?;
         self.counts.count_reads(commands.len(), observed.stale);
-        Some(AtValues { replies, seen: others.facts_of(cx, keyspace, observed.sources) })
+        Some(AtValues { replies, seen: others.causes_of(cx, keyspace, observed.sources) })
     }
 }
 

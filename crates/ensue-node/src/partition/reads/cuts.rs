@@ -116,14 +116,14 @@ impl CutRead {
     fn answer(self, cx: &mut Cx, discarded: &Discarded) {
         let CutRead { from, request, keyspace, mut context, replies, seen, .. } = self;
         for seen in seen {
-            // A slice's facts are made by the same protocol, one partition further.
-            if cx.protocol(keyspace).merge(&mut context.facts, &seen).is_err() {
+            // A slice's causes are made by the same protocol, one partition further.
+            if cx.protocol(keyspace).merge(&mut context.causes, &seen).is_err() {
                 cx.trace(crate::Trace::Refused {
                     what: "a slice that saw facts that are not the protocol's",
                 });
             }
         }
-        discarded.strip_lost(cx, keyspace, &mut context.facts);
+        discarded.strip_lost(cx, keyspace, &mut context.causes);
         context.time = context.time.max(cx.clock.latest());
         let outcome = CutOutcome::Read { context, replies: Room::fit_all(replies) };
         cx.send(from, Message::CutRead { request, outcome });
@@ -141,16 +141,16 @@ impl Reads {
         parts: Vec<Part>,
     ) {
         cx.advance_clock(context.time);
-        if let Err(reply) = others.failover.discarded.reset_if_lost(cx, keyspace, &mut context.facts) {
+        if let Err(reply) = others.failover.discarded.reset_if_lost(cx, keyspace, &mut context.causes) {
             let outcome = CutOutcome::TimedOut { context, reply };
             return cx.send(from, Message::CutRead { request, outcome });
         }
         // A session that may be promoted is, before its cut is drawn.
-        others.stable_time.times.select_version(cx, keyspace, &mut context.facts);
+        others.stable_time.times.select_version(cx, keyspace, &mut context.causes);
         let now = cx.promise();
         let cut = cx
             .protocol(keyspace)
-            .snapshot_vector(&context.facts, &others.stable_time.times.stability(cx, now));
+            .snapshot_vector(&context.causes, &others.stable_time.times.stability(cx, now));
         let read = CutRead {
             from,
             request,
@@ -200,7 +200,7 @@ impl Reads {
             return cx.send(read.from, Message::CutRead { request: read.request, outcome });
         }
         if let Err(reply) =
-            others.failover.discarded.reset_if_lost(cx, read.keyspace, &mut read.context.facts)
+            others.failover.discarded.reset_if_lost(cx, read.keyspace, &mut read.context.causes)
         {
             let outcome = CutOutcome::TimedOut { context: read.context, reply };
             return cx.send(read.from, Message::CutRead { request: read.request, outcome });
@@ -208,7 +208,7 @@ impl Reads {
         let now = cx.promise();
         read.cut = cx
             .protocol(read.keyspace)
-            .snapshot_vector(&read.context.facts, &others.stable_time.times.stability(cx, now));
+            .snapshot_vector(&read.context.causes, &others.stable_time.times.stability(cx, now));
         self.cuts.ask_slices(cx, read);
     }
 
@@ -224,7 +224,7 @@ impl Reads {
         let now = cx.promise();
         let outcome = match cx
             .protocol(read.keyspace)
-            .snapshot_timed_out(&read.context.facts, &others.stable_time.times.stability(cx, now))
+            .snapshot_timed_out(&read.context.causes, &others.stable_time.times.stability(cx, now))
         {
             Late::OlderCut(cut) if !read.older => {
                 self.cuts.older += 1;
@@ -237,7 +237,7 @@ impl Reads {
             }
             Late::GiveUp => {
                 self.waits.given_up += 1;
-                let reply = cx.protocol(read.keyspace).timed_out(&mut read.context.facts, missing);
+                let reply = cx.protocol(read.keyspace).timed_out(&mut read.context.causes, missing);
                 CutOutcome::TimedOut { context: read.context, reply }
             }
         };

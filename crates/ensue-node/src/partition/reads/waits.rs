@@ -101,7 +101,7 @@ impl Waits {
         for wait in &self.waiting {
             match &wait.what {
                 Waiting::Commands(execution) => {
-                    let past = cx.protocol(execution.keyspace).past(&execution.context.facts);
+                    let past = cx.protocol(execution.keyspace).past(&execution.context.causes);
                     if let Ok(ensue_protocol::Past::Times(times)) = past {
                         wanted.join(&times);
                     }

@@ -20,7 +20,7 @@ impl Replication {
         let matters = !self.senders.is_empty() || cx.protocol(keyspace).needs().versions;
         if matters && Rule::RememberWrites.holds() {
             let write = Source { operation, stamp, dependencies: None };
-            cx.protocol(keyspace).record_write(&mut context.facts, &write);
+            cx.protocol(keyspace).record_write(&mut context.causes, &write);
         }
     }
 

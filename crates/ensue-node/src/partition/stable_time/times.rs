@@ -203,12 +203,17 @@ impl StableTime {
 
 impl Times {
     /// What the next command of a session may see. The session's mode may change.
-    pub(crate) fn select_version(&mut self, cx: &mut Cx, keyspace: KeyspaceId, facts: &mut Causes) -> Choice {
+    pub(crate) fn select_version(
+        &mut self,
+        cx: &mut Cx,
+        keyspace: KeyspaceId,
+        causes: &mut Causes,
+    ) -> Choice {
         if !cx.protocol(keyspace).needs().cuts {
             return Choice::Newest;
         }
         let now = cx.promise();
-        let choice = cx.protocol(keyspace).choose(facts, &self.stability(cx, now));
+        let choice = cx.protocol(keyspace).choose(causes, &self.stability(cx, now));
         if let Choice::Shown(predicate) = &choice {
             // What a stable session depends on every partition has received: it may have learned so from another one.
             // From here on all see it, so that what this session writes here rests on what is shown here.
@@ -218,8 +223,8 @@ impl Times {
     }
 
     /// What of a past is not here, in words.
-    pub(crate) fn missing(&self, cx: &Cx, facts: &Causes, keyspace: KeyspaceId) -> String {
-        let past = cx.protocol(keyspace).past(facts);
+    pub(crate) fn missing(&self, cx: &Cx, causes: &Causes, keyspace: KeyspaceId) -> String {
+        let past = cx.protocol(keyspace).past(causes);
         let Ok(ensue_protocol::Past::Times(times)) = past else { return "updates".to_owned() };
         self.missing_times(cx, &times)
     }

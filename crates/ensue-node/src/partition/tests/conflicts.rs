@@ -49,7 +49,7 @@ fn values_in_conflict_are_listed_until_a_write_replaces_them() {
     );
     assert!(has("\"value\":\"mine\"}}") && has("\"value\":\"\\\"theirs\"}}"), "{lines:?}");
     // Who was told of both depends on both.
-    let past = context.facts.operations().expect("a list").to_vec();
+    let past = context.causes.operations().expect("a list").to_vec();
     let of = |datacenter| past.iter().any(|one| one.operation.datacenter == datacenter);
     assert!(of(HERE) && of(OTHER), "{past:?}");
     let (listed, _) = ask(&mut world, "causal conflicts");

@@ -81,10 +81,10 @@ impl World {
     }
 
     /// Runs a command of a session with this past.
-    pub(super) fn run_after(&mut self, facts: Causes, line: &str) {
+    pub(super) fn run_after(&mut self, causes: Causes, line: &str) {
         let args = line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
         let (request, keyspace) = (RequestId::default(), KeyspaceId(0));
-        let (context, commands) = (Context { facts, ..Context::default() }, vec![args]);
+        let (context, commands) = (Context { causes, ..Context::default() }, vec![args]);
         let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
         self.message(from, Message::Execute { request, keyspace, context, commands, together: false });
     }

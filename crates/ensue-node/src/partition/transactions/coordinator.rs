@@ -188,7 +188,7 @@ impl Transactions {
         }
         committing.replies.extend(replies);
         let protocol = &protocols[usize::from(committing.keyspace.0)];
-        if protocol.merge(&mut committing.context.facts, &seen).is_err() {
+        if protocol.merge(&mut committing.context.causes, &seen).is_err() {
             cx.traces.push_back(Trace::Refused { what: "a context that the protocol cannot read" });
         }
         self.complete_if_done(cx, transaction);
@@ -299,7 +299,7 @@ impl Transactions {
     ) -> Committing {
         let stamp = cx.stamp(at);
         let operation = cx.next_operation();
-        let mut dependencies = others.dependencies(cx, keyspace, &mut context.facts, &[]);
+        let mut dependencies = others.dependencies(cx, keyspace, &mut context.causes, &[]);
         if !Rule::TransactionsCarryThePast.holds() {
             dependencies = Causes::Nothing;
         }

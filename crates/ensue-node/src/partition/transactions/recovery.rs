@@ -34,7 +34,7 @@ impl Transactions {
                 Coordinated::Committing(Committing { announced, ..committing })
             }
             _ => {
-                let context = Context { time: LogicalTime::ZERO, facts: begun.context };
+                let context = Context { time: LogicalTime::ZERO, causes: begun.context };
                 let kind = VotingKind::Local { parts: begun.parts, context, session: None };
                 Coordinated::Voting(Voting { keyspace, participants, votes: BTreeMap::new(), kind })
             }

@@ -226,7 +226,7 @@ fn admit(cx: &Cx<'_>, text: &[u8]) -> Result<(Context, Vec<Group>), Reply> {
     }
     let past = cx
         .protocol()
-        .past(&token.context.facts)
+        .past(&token.context.causes)
         .map_err(|_| invalid("its facts are not of this keyspace's protocol".to_owned()))?;
     if let (Past::Times(times), true) = (&past, Rule::RefuseWhatWasNeverIssued.holds()) {
         let is_later = |time: LogicalTime| time > token.context.time && time < LogicalTime::MAX;
@@ -234,7 +234,7 @@ fn admit(cx: &Cx<'_>, text: &[u8]) -> Result<(Context, Vec<Group>), Reply> {
             return Err(invalid("it names a time after its own: it was not made by this cluster".to_owned()));
         }
     }
-    let doubted = cx.protocol().doubted(&token.context.facts);
+    let doubted = cx.protocol().doubted(&token.context.causes);
     let mut groups = owners_of(cx, past).map_err(invalid)?;
     groups.extend(owners_of(cx, Past::Times(doubted)).map_err(invalid)?);
     Ok((token.context, groups))
@@ -276,7 +276,7 @@ fn take_over(cx: &mut Cx<'_>, past: Context) -> Step<Exchange> {
         return Step::complete(Reply::OK);
     }
     let protocol = cx.core.protocol(cx.contexts.selected());
-    match protocol.merge(cx.contexts.facts_mut(), &past.facts) {
+    match protocol.merge(cx.contexts.causes_mut(), &past.causes) {
         Ok(()) => Step::complete(Reply::OK),
         Err(_) => Step::answer(Reply::error("ERR invalid causal token: its facts cannot be joined")),
     }

@@ -111,13 +111,13 @@ impl ReplicaWait {
 
 /// Whom to ask about the session's past, and up to which times.
 fn groups(cx: &Cx<'_>) -> (Vec<(PartitionId, Vec<Dependency>)>, TimeVector) {
-    let facts = &cx.contexts.own().facts;
-    match cx.protocol().past(facts) {
+    let causes = &cx.contexts.own().causes;
+    match cx.protocol().past(causes) {
         Ok(Past::Operations(dependencies)) => {
             (by_partition(dependencies).into_iter().collect(), TimeVector::default())
         }
         Ok(Past::Times(times)) if !times.is_zero() => {
-            let times = beneath(&times, &cx.protocol().doubted(facts));
+            let times = beneath(&times, &cx.protocol().doubted(causes));
             let all = (0..cx.core.partitions()).map(|number| (PartitionId(number), Vec::new()));
             (all.collect(), times)
         }

@@ -128,7 +128,7 @@ impl Fetch {
         };
         cx.contexts.observe(context.time);
         let protocol = cx.core.protocol(cx.contexts.selected());
-        if protocol.merge_shared(cx.contexts.facts_mut(), &context.facts).is_err() {
+        if protocol.merge_shared(cx.contexts.causes_mut(), &context.causes).is_err() {
             cx.core.trace(Trace::Refused { what: "a shared context is not the protocol's" });
         }
         cx.requests.clear_deadline();

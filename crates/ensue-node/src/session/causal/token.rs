@@ -1,12 +1,12 @@
 //! A session's past as text: what `CAUSAL TOKEN` answers and `CAUSAL MERGE` takes.
 //!
 //! ```text
-//! version u8 = 1 | keyspace u8 | time u64 | length u32 | facts | checksum u64        little endian, then base64url
+//! version u8 = 1 | keyspace u8 | time u64 | length u32 | causes | checksum u64        little endian, then base64url
 //! ```
 //!
 //! The checksum, FNV-1a over everything before it, finds typing and copying mistakes; it is no protection against
 //! forging. A forged token can make a session wait, or remember too much; what it names is checked before it is used.
-//! The facts are the protocol's own bytes: this module does not look into them.
+//! The causes are the protocol's own bytes: this module does not look into them.
 
 use ensue_types::{Causes, Context, KeyspaceId, LogicalTime, limits};
 use thiserror::Error;
@@ -36,18 +36,18 @@ pub(crate) enum TokenError {
     #[error("the checksum does not match")]
     Checksum,
     #[error("its facts are those of no protocol")]
-    Facts,
+    Causes,
 }
 
 impl Token {
     pub(crate) fn encode(&self) -> String {
-        let facts = self.context.facts.encode();
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + facts.len() + CHECKSUM_BYTES);
+        let causes = self.context.causes.encode();
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + causes.len() + CHECKSUM_BYTES);
         bytes.push(VERSION);
         bytes.push(self.keyspace.0);
         bytes.extend_from_slice(&self.context.time.0.to_le_bytes());
-        bytes.extend_from_slice(&(facts.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(&facts);
+        bytes.extend_from_slice(&(causes.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&causes);
         bytes.extend_from_slice(&checksum(&bytes).to_le_bytes());
         to_text(&bytes)
     }
@@ -67,15 +67,15 @@ impl Token {
         if checksum(content).to_le_bytes() != sum {
             return Err(TokenError::Checksum);
         }
-        let (header, facts) = content.split_at(HEADER_BYTES);
+        let (header, causes) = content.split_at(HEADER_BYTES);
         let time = <[u8; 8]>::try_from(&header[2..10]).map_err(|_| TokenError::Length)?;
         let length = <[u8; 4]>::try_from(&header[10..14]).map_err(|_| TokenError::Length)?;
-        if u32::from_le_bytes(length) as usize != facts.len() {
+        if u32::from_le_bytes(length) as usize != causes.len() {
             return Err(TokenError::Length);
         }
         let time = LogicalTime(u64::from_le_bytes(time));
-        let facts = Causes::decode(facts).map_err(|_| TokenError::Facts)?;
-        let context = Context { time, facts };
+        let causes = Causes::decode(causes).map_err(|_| TokenError::Causes)?;
+        let context = Context { time, causes };
         Ok(Token { keyspace: KeyspaceId(header[1]), context })
     }
 }

@@ -113,7 +113,7 @@ impl Parallel {
             return;
         };
         joined.time = joined.time.max(context.time);
-        if cx.core.protocol(keyspace).merge(&mut joined.facts, &context.facts).is_err() {
+        if cx.core.protocol(keyspace).merge(&mut joined.causes, &context.causes).is_err() {
             cx.core.trace(Trace::Refused { what: "an answer carried a context that is not the protocol's" });
         }
     }

@@ -17,7 +17,7 @@ fn neighbours_for_one_partition_travel_together_and_keep_their_order() {
     let envelope = world.next();
     assert_eq!(partition(&envelope), 0);
     assert_eq!(executes(&envelope), [format!("SET {a} 1"), format!("get {b}"), format!("MGET {a} {b}")]);
-    let context = Context { time: LogicalTime(50), facts: facts(&[(0, 0, 9)]) };
+    let context = Context { time: LogicalTime(50), causes: causes(&[(0, 0, 9)]) };
     let replies = vec![Reply::OK, Reply::Nil, Reply::Array(vec![bulk("1"), Reply::Nil])];
     let done = Message::Executed { request: request(&envelope), context: context.clone(), replies };
     world.answer(&envelope, 60, done);
@@ -28,7 +28,7 @@ fn neighbours_for_one_partition_travel_together_and_keep_their_order() {
     assert_eq!((partition(&envelope), envelope.time), (1, LogicalTime(60)), "the highest time seen");
     match &envelope.message {
         Message::Execute { context: sent, .. } => {
-            assert_eq!((sent.time, &sent.facts), (LogicalTime(60), &context.facts));
+            assert_eq!((sent.time, &sent.causes), (LogicalTime(60), &context.causes));
         }
         other => panic!("{other:?}"),
     }
@@ -92,7 +92,7 @@ fn keyspaces_have_contexts_of_their_own() {
     let a = key(0, 0);
     world.send(&[&format!("GET {a}"), "SELECT 1", &format!("GET {a}")]);
     let envelope = world.next();
-    let context = Context { time: LogicalTime(9), facts: facts(&[(0, 0, 1)]) };
+    let context = Context { time: LogicalTime(9), causes: causes(&[(0, 0, 1)]) };
     let done = Message::Executed { request: request(&envelope), context, replies: vec![Reply::Nil] };
     world.answer(&envelope, 1, done);
     match world.next().message {

@@ -5,7 +5,7 @@ use crate::session::causal::token::Token;
 use ensue_types::{Breaking, Causes, Dependency, Extent, Incarnation, KeyspaceId, Opaque, PartitionId, Rule};
 
 pub(super) fn token(keyspace: u8, time_ms: u64, operations: &[(u8, u16, u64)]) -> String {
-    let context = Context { time: LogicalTime::from_ms(time_ms), facts: facts(operations) };
+    let context = Context { time: LogicalTime::from_ms(time_ms), causes: causes(operations) };
     Token { keyspace: KeyspaceId(keyspace), context }.encode()
 }
 
@@ -13,7 +13,7 @@ pub(super) fn token(keyspace: u8, time_ms: u64, operations: &[(u8, u16, u64)]) -
 fn past(world: &mut World, operations: &[(u8, u16, u64)]) {
     world.send(&[&format!("GET {}", key(0, 0))]);
     let envelope = world.next();
-    let context = Context { time: LogicalTime(77), facts: facts(operations) };
+    let context = Context { time: LogicalTime(77), causes: causes(operations) };
     let done = Message::Executed { request: request(&envelope), context, replies: vec![Reply::Nil] };
     world.answer(&envelope, 77, done);
     world.received();
@@ -32,7 +32,7 @@ fn a_token_carries_the_past_of_the_selected_keyspace() {
     let text = received.split('|').nth(1).expect("a bulk string");
     let token = Token::decode(text.as_bytes()).expect("valid");
     assert_eq!(token.keyspace, KeyspaceId(0));
-    assert_eq!(token.context, Context { time: LogicalTime(77), facts: facts(&[(0, 0, 4), (1, 2, 5)]) });
+    assert_eq!(token.context, Context { time: LogicalTime(77), causes: causes(&[(0, 0, 4), (1, 2, 5)]) });
     assert!(world.ask("SELECT 1").starts_with("+OK"));
     assert_ne!(world.ask("CAUSAL TOKEN"), received);
 }
@@ -52,7 +52,7 @@ fn a_merge_waits_for_every_dependency_and_then_joins() {
     assert_eq!(world.received(), "+OK|");
     match world.next().message {
         Message::Execute { context, .. } => {
-            assert_eq!(context.facts, facts(&[(0, 0, 4), (1, 2, 5), (1, 2, 6), (1, 3, 1)]));
+            assert_eq!(context.causes, causes(&[(0, 0, 4), (1, 2, 5), (1, 2, 6), (1, 3, 1)]));
             assert_eq!(context.time, LogicalTime::from_ms(WALL_MS));
         }
         other => panic!("{other:?}"),
@@ -138,8 +138,8 @@ fn tokens_that_are_refused() {
         assert!(world.ask(&format!("CAUSAL MERGE {text}")).starts_with(invalid));
     }
     assert!(world.ask(&format!("CAUSAL MERGE {}", token(1, WALL_MS, &[]))).starts_with(invalid));
-    let facts = Causes::Extension(Opaque(vec![99, 9]));
-    let context = Context { time: LogicalTime(1), facts };
+    let causes = Causes::Extension(Opaque(vec![99, 9]));
+    let context = Context { time: LogicalTime(1), causes };
     let foreign = Token { keyspace: KeyspaceId(0), context }.encode();
     assert!(world.ask(&format!("CAUSAL MERGE {foreign}")).starts_with(invalid));
     let ahead = token(0, WALL_MS + 60_001, &[]);
@@ -310,8 +310,8 @@ fn a_token_of_what_was_never_issued_or_was_lost_is_refused() {
 /// A token of a vector keyspace, from the wall's time, with these times of dc1 and dc2.
 fn vector_token(times: [u64; 2]) -> String {
     let times = times.into_iter().map(LogicalTime::from_ms).collect();
-    let facts = ensue_types::Vector { times, ..Default::default() }.into();
-    let context = Context { time: LogicalTime::from_ms(WALL_MS), facts };
+    let causes = ensue_types::Vector { times, ..Default::default() }.into();
+    let context = Context { time: LogicalTime::from_ms(WALL_MS), causes };
     Token { keyspace: KeyspaceId(0), context }.encode()
 }
 

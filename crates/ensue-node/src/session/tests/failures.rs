@@ -25,7 +25,7 @@ fn a_timeout_tells_reads_from_writes_and_the_next_commands_go_on() {
     assert_eq!(world.answered, 2);
     let done = Message::Executed {
         request: request(&late),
-        context: Context { time: LogicalTime(9), facts: facts(&[(0, 2, 2)]) },
+        context: Context { time: LogicalTime(9), causes: causes(&[(0, 2, 2)]) },
         replies: vec![Reply::Nil, Reply::OK],
     };
     world.answer(&late, 1, done);

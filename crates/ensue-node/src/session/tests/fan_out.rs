@@ -49,15 +49,15 @@ fn what_a_flush_wrote_becomes_the_past() {
     world.send(&["FLUSHDB"]);
     for _ in 0..4 {
         let envelope = world.next();
-        let facts = facts(&[(0, partition(&envelope), 3)]);
-        let context = Context { time: LogicalTime(5), facts };
+        let causes = causes(&[(0, partition(&envelope), 3)]);
+        let context = Context { time: LogicalTime(5), causes };
         let done = Message::Executed { request: request(&envelope), context, replies: vec![Reply::OK] };
         world.answer(&envelope, 8, done);
     }
     world.send(&["GET a"]);
     match world.next().message {
         Message::Execute { context, .. } => {
-            assert_eq!(context.facts, facts(&[(0, 0, 3), (0, 1, 3), (0, 2, 3), (0, 3, 3)]));
+            assert_eq!(context.causes, causes(&[(0, 0, 3), (0, 1, 3), (0, 2, 3), (0, 3, 3)]));
             assert_eq!(context.time, LogicalTime(8));
         }
         other => panic!("{other:?}"),
@@ -103,7 +103,7 @@ fn a_share_that_gave_up_makes_the_session_what_it_is_whatever_the_others_saw() {
     for share in 0..4 {
         let envelope = world.next();
         let (request, time) = (request(&envelope), LogicalTime(5));
-        let context = Context { time, facts: facts(&[(1, partition(&envelope), 9)]) };
+        let context = Context { time, causes: causes(&[(1, partition(&envelope), 9)]) };
         let message = match share {
             1 => Message::TimedOut { request, context, replies: vec![Reply::error("FALLBACK")] },
             _ => Message::Executed { request, context, replies: vec![Reply::Integer(1)] },
@@ -113,5 +113,5 @@ fn a_share_that_gave_up_makes_the_session_what_it_is_whatever_the_others_saw() {
     assert_eq!(world.received(), "-FALLBACK|");
     world.send(&["GET a"]);
     let Message::Execute { context, .. } = world.next().message else { panic!("a read of one partition") };
-    assert_eq!((context.time, context.facts), (LogicalTime(8), facts(&[(1, 1, 9)])));
+    assert_eq!((context.time, context.causes), (LogicalTime(8), causes(&[(1, 1, 9)])));
 }

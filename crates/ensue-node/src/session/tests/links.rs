@@ -52,7 +52,7 @@ fn a_past_of_its_partitions_is_neither_merged_nor_waited_for() {
     world.sessions.on_link_up(CoreId(1));
     world.send(&[&format!("SET {} 1", key(2, 0))]);
     let envelope = world.next();
-    let context = Context { time: LogicalTime(9), facts: facts(&[(0, 2, 2)]) };
+    let context = Context { time: LogicalTime(9), causes: causes(&[(0, 2, 2)]) };
     let done = Message::Executed { request: request(&envelope), context, replies: vec![Reply::OK] };
     world.answer(&envelope, 1, done);
     world.received();

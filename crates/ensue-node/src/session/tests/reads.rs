@@ -39,7 +39,7 @@ fn one_round_when_the_values_belong_together() {
     assert_eq!(world.answered, 1);
     assert!(world.traces.is_empty());
     let context = context(&mut world);
-    assert_eq!(context, Context { time: LogicalTime(30), facts: facts(&[(0, 0, 5), (0, 1, 10)]) });
+    assert_eq!(context, Context { time: LogicalTime(30), causes: causes(&[(0, 0, 5), (0, 1, 10)]) });
 }
 
 #[test]
@@ -52,11 +52,11 @@ fn a_second_round_for_shares_that_were_not_valid_at_the_effective_time() {
     assert_eq!(world.traces, [Trace::SecondRound { session: CLIENT }]);
     assert_eq!(partition(&again), 0);
     assert!(matches!(again.message, Message::ReadAt { at: LogicalTime(30), .. }));
-    let values = Some(AtValues { replies: array(&["new"]), seen: facts(&[(1, 0, 7)]) });
+    let values = Some(AtValues { replies: array(&["new"]), seen: causes(&[(1, 0, 7)]) });
     world.answer(&again, 31, Message::ReadAtDone { request: request(&again), values });
     assert_eq!(world.received(), "*3|$1|x|$3|new|$1|y|");
     let context = context(&mut world);
-    assert_eq!(context, Context { time: LogicalTime(31), facts: facts(&[(0, 1, 25), (1, 0, 7)]) });
+    assert_eq!(context, Context { time: LogicalTime(31), causes: causes(&[(0, 1, 25), (1, 0, 7)]) });
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_collected_version_begins_again_and_a_bounded_number_of_times() {
     }
     assert!(world.received().starts_with("-TRYAGAIN "));
     assert!(world.sent.is_empty());
-    assert_eq!(context(&mut world).facts, Causes::Nothing, "nothing was accepted, so nothing is remembered");
+    assert_eq!(context(&mut world).causes, Causes::Nothing, "nothing was accepted, so nothing is remembered");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn without_the_rule_of_remembering_reads_nothing_is_remembered() {
     let (one, zero) = mget(&mut world);
     world.answer(&zero, 20, first(&zero, 5, 20, array(&["z"])));
     world.answer(&one, 30, first(&one, 10, 30, array(&["x", "y"])));
-    assert_eq!(context(&mut world).facts, Causes::Nothing);
+    assert_eq!(context(&mut world).causes, Causes::Nothing);
 }
 
 #[test]

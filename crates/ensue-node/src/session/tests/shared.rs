@@ -16,7 +16,7 @@ fn fetch(world: &mut World, operations: &[(u8, u16, u64)]) {
     };
     assert_eq!(name, "cart");
     assert_eq!(partition(&envelope), partition_of(b"cart", PARTITIONS).0);
-    let context = Context { time: LogicalTime(40), facts: facts(operations) };
+    let context = Context { time: LogicalTime(40), causes: causes(operations) };
     world.answer(&envelope, 41, Message::ContextFetched { request: request(&envelope), context });
 }
 
@@ -29,12 +29,12 @@ fn a_step_fetches_before_and_merges_after() {
     let envelope = world.next();
     match &envelope.message {
         Message::Execute { context, commands, .. } => {
-            assert_eq!((context.time, &context.facts), (LogicalTime(41), &facts(&[(1, 1, 1)])));
+            assert_eq!((context.time, &context.causes), (LogicalTime(41), &causes(&[(1, 1, 1)])));
             assert_eq!(commands.len(), 2);
         }
         other => panic!("{other:?}"),
     }
-    let context = Context { time: LogicalTime(50), facts: facts(&[(0, 0, 9)]) };
+    let context = Context { time: LogicalTime(50), causes: causes(&[(0, 0, 9)]) };
     let replies = vec![Reply::OK, bulk("1")];
     world.answer(
         &envelope,

@@ -6,8 +6,8 @@ use ensue_types::{Causes, KeyspaceId, Opaque, limits};
 
 fn token(length: usize) -> Token {
     let bytes: Vec<u8> = (0..length).map(|index| (99 + index * 37) as u8).collect();
-    let facts = if bytes.is_empty() { Causes::Nothing } else { Causes::Extension(Opaque(bytes)) };
-    Token { keyspace: KeyspaceId(3), context: Context { time: LogicalTime(u64::MAX - 5), facts } }
+    let causes = if bytes.is_empty() { Causes::Nothing } else { Causes::Extension(Opaque(bytes)) };
+    Token { keyspace: KeyspaceId(3), context: Context { time: LogicalTime(u64::MAX - 5), causes } }
 }
 
 #[test]

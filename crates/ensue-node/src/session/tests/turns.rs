@@ -35,7 +35,7 @@ fn what_a_partition_leaves_is_asked_for_in_the_next_turn() {
     let (one, other) = (key(0, 0), key(1, 0));
     world.send(&[&format!("SET {one} 1"), &format!("GET {one}"), &format!("GET {other}")]);
     let envelope = world.next();
-    let context = Context { time: LogicalTime(50), facts: facts(&[(0, 0, 9)]) };
+    let context = Context { time: LogicalTime(50), causes: causes(&[(0, 0, 9)]) };
     let rest = vec![args(&format!("GET {one}"))];
     let (request, replies) = (request(&envelope), vec![Reply::OK]);
     let done = Message::ExecutedInPart { request, context: context.clone(), replies, rest };

@@ -26,7 +26,7 @@ fn mset_over_owners_is_one_transaction_coordinated_by_the_first_owner() {
         transact(&envelope),
         [part(2, &[(0, format!("MSET {a} 1 {c} 3"))]), part(0, &[(1, format!("MSET {b} 2"))])]
     );
-    let context = Context { time: LogicalTime(70), facts: facts(&[(0, 2, 1)]) };
+    let context = Context { time: LogicalTime(70), causes: causes(&[(0, 2, 1)]) };
     let replies = vec![(1, Reply::OK), (0, Reply::OK)];
     world.answer(&envelope, 70, Message::Transacted { request: request(&envelope), context, replies });
     assert_eq!(world.received(), "+OK|");

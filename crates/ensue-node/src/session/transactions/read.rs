@@ -86,7 +86,7 @@ impl Reading {
         if Rule::RememberReads.holds() {
             for seen in seen {
                 let protocol = cx.core.protocol(cx.contexts.selected());
-                if protocol.merge(cx.contexts.facts_mut(), &seen).is_err() {
+                if protocol.merge(cx.contexts.causes_mut(), &seen).is_err() {
                     let what = "a share of a read saw facts that are not the protocol's";
                     cx.core.trace(Trace::Refused { what });
                 }
