@@ -25,7 +25,7 @@ use ensue_types::{
     Args, Context, CoreId, DatacenterId, Dependency, Incarnation, KeyspaceId, LogicalTime, OperationId, Part,
     PartitionId, Position, TimeVector, limits, partition_of,
 };
-use ensue_wire::{Address, CutOutcome, Decision, Envelope, Introduction, Message, StreamAcknowledge};
+use ensue_wire::{Address, Decision, Envelope, Introduction, Message, SnapshotOutcome, StreamAcknowledge};
 use std::collections::BTreeSet;
 
 /// Admitted, or why not.
@@ -139,7 +139,7 @@ impl Admission<'_> {
                 let together = self.protocol(*keyspace)?.capabilities().write_transactions;
                 admit(together || parts.len() == 1, "a write transaction of a protocol that has none")
             }
-            Message::ReadCut { keyspace, context, parts, .. } => {
+            Message::ReadSnapshot { keyspace, context, parts, .. } => {
                 past(context)?;
                 self.parts(*keyspace, parts)
             }
@@ -163,13 +163,13 @@ impl Admission<'_> {
     /// What another partition of this datacenter may say.
     fn of_a_partition(&self, from: PartitionId, own: PartitionId, message: &Message) -> Verdict {
         match message {
-            Message::ReadSlice { keyspace, cut, commands, .. } => {
-                self.times(cut)?;
+            Message::ReadSnapshotPart { keyspace, snapshot, commands, .. } => {
+                self.times(snapshot)?;
                 self.commands(own, *keyspace, commands)
             }
-            Message::SliceRead { .. }
-            | Message::SliceLate { .. }
-            | Message::SliceRefused { .. }
+            Message::SnapshotPartRead { .. }
+            | Message::SnapshotPartLate { .. }
+            | Message::SnapshotPartRefused { .. }
             | Message::DatacenterFailed { .. } => Ok(()),
             Message::StabilizationReport { received, floor, globally_stable }
             | Message::Stable { received, floor, globally_stable } => {
@@ -238,9 +238,11 @@ impl Admission<'_> {
             | Message::TimedOut { context, .. }
             | Message::Transacted { context, .. }
             | Message::ContextFetched { context, .. } => past(context),
-            Message::CutRead { outcome, .. } => match outcome {
-                CutOutcome::Read { context, .. } | CutOutcome::TimedOut { context, .. } => past(context),
-                CutOutcome::TooLate => Ok(()),
+            Message::SnapshotRead { outcome, .. } => match outcome {
+                SnapshotOutcome::Read { context, .. } | SnapshotOutcome::TimedOut { context, .. } => {
+                    past(context)
+                }
+                SnapshotOutcome::TooLate => Ok(()),
             },
             Message::ReadFirstDone { latest_valid, values, .. } => {
                 possible(*latest_valid)?;

@@ -213,7 +213,7 @@ impl Partition {
         self.dispatch(envelope);
         self.halt_if_found();
         self.executor().settle();
-        self.executor().take_up_waits();
+        self.executor().resume_blocked();
         self.peering().readmit();
     }
 
@@ -391,7 +391,7 @@ impl Partition {
             return;
         }
         if datacenter == self.cx.datacenter {
-            self.reads.cuts.ask_slices_again(&mut self.cx, owns);
+            self.reads.snapshot_reads.request_parts_again(&mut self.cx, owns);
             self.others.request_repeats_again(&mut self.cx, owns);
             self.others.failover.failed.report_ended_again(&mut self.cx);
             if Rule::AskAgain.holds() {
@@ -431,9 +431,9 @@ impl Partition {
                 Address::Core { core: other, .. } => other == core,
             });
             let sessions = Address::Core { datacenter, core };
-            self.reads.forget_waits_of(&mut self.others, sessions);
+            self.reads.drop_blocked_of(&mut self.others, sessions);
             self.peers.buffered.retain(|buffered| buffered.from != sessions);
-            self.reads.cuts.fail_cuts(&mut self.cx, owns);
+            self.reads.snapshot_reads.fail_snapshot_reads(&mut self.cx, owns);
         }
     }
 
@@ -537,7 +537,7 @@ impl Partition {
         if !matches!(self.stage, Stage::Serving | Stage::RecoveringTail(_)) {
             return None;
         }
-        let waits = self.reads.waits.next_give_up(&self.cx);
+        let waits = self.reads.blocked.next_give_up(&self.cx);
         let first = waits.into_iter().fold(self.durability.next_timer_us, u64::min);
         if matches!(self.stage, Stage::RecoveringTail(_)) {
             return Some(first.min(self.peers.identity.next_request_us)); // Others are told nothing yet.
@@ -560,7 +560,7 @@ impl Partition {
         if !matches!(self.stage, Stage::Serving | Stage::RecoveringTail(_)) {
             return;
         }
-        self.executor().time_out_waits();
+        self.executor().time_out_blocked();
         if now.monotonic_us < self.durability.next_timer_us {
             return; // The rest has its own, slower time.
         }
@@ -581,7 +581,7 @@ impl Partition {
         self.keyspaces.sweep_marks(&self.cx);
         self.keyspaces.contexts.forget_unused_contexts(&self.cx);
         self.reads.snapshots.forget_old_reads(&self.cx);
-        self.reads.cuts.forget_old_cuts(&self.cx);
+        self.reads.snapshot_reads.drop_old_snapshot_reads(&self.cx);
         self.visibility().resume_paused();
         self.others.move_stream_floor(&mut self.cx);
         self.durability.begin_checkpoint_in_time(
@@ -758,9 +758,9 @@ impl Partition {
     }
 
     fn on_message_catching_up(&mut self, envelope: Envelope) {
-        // A slice is read for a session too.
+        // A part of a snapshot read is read for a session too.
         let session = matches!(envelope.from, Address::Core { .. });
-        let session = session || matches!(envelope.message, Message::ReadSlice { .. });
+        let session = session || matches!(envelope.message, Message::ReadSnapshotPart { .. });
         if session && !is_about_dependencies(&envelope.message) {
             return self.cx.refuse_without_tail(&envelope, &[]);
         }

@@ -200,7 +200,7 @@ fn answered_request(message: &Message) -> Option<RequestId> {
         | Message::ReadFirstDone { request, .. }
         | Message::ReadAtDone { request, .. }
         | Message::Transacted { request, .. }
-        | Message::CutRead { request, .. }
+        | Message::SnapshotRead { request, .. }
         | Message::TimedOut { request, .. }
         | Message::Refused { request, .. }
         | Message::ReplicasReached { request, .. }

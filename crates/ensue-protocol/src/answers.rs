@@ -77,7 +77,7 @@ pub enum SnapshotCheck {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Late {
     /// It is read at this older cut.
-    OlderCut(TimeVector),
+    OlderSnapshot(TimeVector),
     /// It is read by logical time, in two rounds.
     TwoRounds,
     /// Its session gives up.

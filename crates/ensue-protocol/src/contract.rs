@@ -361,7 +361,7 @@ fn a_cut_is_served_when_everything_within_it_is_there(registration: &Registratio
         let all = times(cut.at(DatacenterId(0)).ms() + 1, 0);
         assert!(protocol.has_all(&cut, &at(40, &all, &all)), "{}", protocol.name());
         // However late it is, no session is shown less than its past.
-        if let Late::OlderCut(older) = protocol.snapshot_timed_out(&context, &at(40, &behind, &behind)) {
+        if let Late::OlderSnapshot(older) = protocol.snapshot_timed_out(&context, &at(40, &behind, &behind)) {
             assert!(older.at(DatacenterId(0)) >= LogicalTime::from_ms(30), "{}", protocol.name());
         }
     });
@@ -422,7 +422,7 @@ fn no_cut_is_beyond_the_present_where_nothing_more_is_expected(registration: &Re
         let state = at(100, &received, &received);
         let context = Causes::Nothing;
         let late = match protocol.snapshot_timed_out(&context, &state) {
-            Late::OlderCut(cut) => cut,
+            Late::OlderSnapshot(cut) => cut,
             _ => TimeVector::default(),
         };
         for cut in [protocol.snapshot_vector(&context, &state), protocol.floor(&state), late] {

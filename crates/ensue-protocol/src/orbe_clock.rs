@@ -57,7 +57,7 @@ impl OrbeClock {
     fn new(options: Options) -> OrbeClock {
         let needs = Needs {
             versions: true,
-            cuts: true,
+            snapshot_vectors: true,
             heartbeats: true,
             previous_versions: true,
             stabilization_ms: Some(pocc::FLOOR_INTERVALS * options.stabilization_ms),
@@ -115,7 +115,7 @@ impl Protocol for OrbeClock {
         if time < self.time_of(context) || time < oldest {
             return Late::TwoRounds;
         }
-        Late::OlderCut(TimeVector::uniform(state.datacenters, time))
+        Late::OlderSnapshot(TimeVector::uniform(state.datacenters, time))
     }
 
     fn check_snapshot(&self, shares: &[Share<'_>]) -> SnapshotCheck {

@@ -30,7 +30,7 @@ pub struct Needs {
     /// are cuts, else for as long as a read transaction may take.
     pub versions: bool,
     /// Snapshots, or what stable sessions see, are cuts by times.
-    pub cuts: bool,
+    pub snapshot_vectors: bool,
     /// A partition without writes tells the other datacenters its time.
     pub heartbeats: bool,
     /// Writes carry what they replaced at their writer (Orbe's item dependency timestamp, section 3.4; COPS-CD's
@@ -81,7 +81,7 @@ pub struct Options {
 impl Needs {
     /// Whether versions and dependencies are kept for read transactions of two rounds, and for nobody else.
     pub fn keeps_for_reads(&self) -> bool {
-        self.versions && !self.cuts
+        self.versions && !self.snapshot_vectors
     }
 }
 

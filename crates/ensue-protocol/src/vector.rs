@@ -61,7 +61,7 @@ impl Family for Times {
 pub fn needs(stabilization_ms: u64, patience_ms: u64) -> Needs {
     Needs {
         versions: true,
-        cuts: true,
+        snapshot_vectors: true,
         heartbeats: true,
         stabilization_ms: Some(stabilization_ms),
         remembers_settled: true,

@@ -24,6 +24,6 @@ pub use handshake::{
     VersionRange, cluster_hash, negotiate, negotiate_dialled,
 };
 pub use message::{
-    Address, AtValues, ContextName, CoreQuery, CutOutcome, Decision, Envelope, FirstValues, Introduction,
-    Message, PeerStage, StreamAcknowledge,
+    Address, AtValues, ContextName, CoreQuery, Decision, Envelope, FirstValues, Introduction, Message,
+    PeerStage, SnapshotOutcome, StreamAcknowledge,
 };

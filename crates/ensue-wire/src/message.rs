@@ -171,36 +171,36 @@ pub enum Message {
 
     // Reads of one cut through several partitions: session to the first of them, that one to the others, and back.
     /// Read all of these as of one cut, which you draw (Orbe, section 4.3; POCC, algorithm 2, line 14).
-    ReadCut {
+    ReadSnapshot {
         request: RequestId,
         keyspace: KeyspaceId,
         context: Context,
         parts: Vec<Part>,
     },
-    /// Answer to `ReadCut`.
-    CutRead {
+    /// Answer to `ReadSnapshot`.
+    SnapshotRead {
         request: RequestId,
-        outcome: CutOutcome,
+        outcome: SnapshotOutcome,
     },
     /// Read these as of this cut when you have received what it may show (POCC, algorithm 2, line 24).
-    ReadSlice {
+    ReadSnapshotPart {
         read: u64,
         keyspace: KeyspaceId,
-        cut: TimeVector,
+        snapshot: TimeVector,
         commands: Vec<Args>,
     },
-    /// Answer to `ReadSlice`; nothing if versions of that cut are gone, and the cut must be drawn again.
-    SliceRead {
+    /// Answer to `ReadSnapshotPart`; nothing if versions of that cut are gone, and the cut must be drawn again.
+    SnapshotPartRead {
         read: u64,
         values: Option<AtValues>,
     },
     /// The slice has waited as long as its protocol lets it; in words, what for.
-    SliceLate {
+    SnapshotPartLate {
         read: u64,
         missing: String,
     },
     /// The slice cannot be read: its partition has stopped.
-    SliceRefused {
+    SnapshotPartRefused {
         read: u64,
         reply: Reply,
     },
@@ -426,7 +426,7 @@ pub enum Message {
 
 /// What became of a read of one cut.
 #[derive(Clone, Debug, PartialEq, Hash)]
-pub enum CutOutcome {
+pub enum SnapshotOutcome {
     /// The replies by their places, and the session's context after them.
     Read { context: Context, replies: Vec<(u32, Reply)> },
     /// It has waited too long, and there is no older cut that the session could accept: read by logical time.

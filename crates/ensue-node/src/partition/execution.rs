@@ -9,7 +9,7 @@ use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
 use crate::partition::reads::Reads;
-use crate::partition::reads::waits::Slice;
+use crate::partition::reads::blocked::SnapshotPart;
 use crate::partition::transactions::Transactions;
 use crate::partition::visibility::Visibility;
 use crate::partition::work::Work;
@@ -40,25 +40,25 @@ impl Executor<'_> {
     /// What goes by vectors of times.
     pub(crate) fn dispatch_times(&mut self, from: Address, time: LogicalTime, message: Message) {
         match (from, message) {
-            (_, Message::ReadCut { request, keyspace, context, parts }) => {
-                self.reads.on_read_cut(self.cx, self.others, (from, request), keyspace, context, parts);
+            (_, Message::ReadSnapshot { request, keyspace, context, parts }) => {
+                self.reads.on_read_snapshot(self.cx, self.others, (from, request), keyspace, context, parts);
             }
-            (_, Message::ReadSlice { read, keyspace, cut, commands }) => {
-                self.reads.on_read_slice(
+            (_, Message::ReadSnapshotPart { read, keyspace, snapshot, commands }) => {
+                self.reads.on_read_part(
                     self.cx,
                     self.others,
                     self.keyspaces,
-                    Slice { from, read, keyspace, cut, commands },
+                    SnapshotPart { from, read, keyspace, snapshot, commands },
                 );
             }
-            (Address::Partition { partition, .. }, Message::SliceRead { read, values }) => {
-                self.reads.on_slice_read(self.cx, self.others, partition, read, values);
+            (Address::Partition { partition, .. }, Message::SnapshotPartRead { read, values }) => {
+                self.reads.on_part_read(self.cx, self.others, partition, read, values);
             }
-            (_, Message::SliceLate { read, missing }) => {
-                self.reads.on_slice_late(self.cx, self.others, read, &missing)
+            (_, Message::SnapshotPartLate { read, missing }) => {
+                self.reads.on_part_late(self.cx, self.others, read, &missing)
             }
-            (_, Message::SliceRefused { read, reply }) => {
-                self.reads.cuts.on_slice_refused(self.cx, read, reply)
+            (_, Message::SnapshotPartRefused { read, reply }) => {
+                self.reads.snapshot_reads.on_part_refused(self.cx, read, reply)
             }
             (_, Message::AwaitTimes { check, times }) => {
                 self.reads.on_await_times(self.cx, self.others, from, check, times)

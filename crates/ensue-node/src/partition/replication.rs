@@ -89,7 +89,7 @@ impl Replication {
             receivers: others.iter().map(|&d| (d, Receiver::default())).collect(),
             paused: BTreeSet::new(),
             progress: BTreeMap::new(),
-            keeps_progress: protocols.iter().any(|protocol| protocol.needs().cuts),
+            keeps_progress: protocols.iter().any(|protocol| protocol.needs().snapshot_vectors),
             spoke_us: BTreeMap::new(),
             acknowledgements: Default::default(),
             replica_waits: Default::default(),

@@ -76,8 +76,8 @@ fn ruined(random: &mut Random, shape: Shape, envelope: &Envelope) -> Message {
         | Message::ReadFirst { keyspace, .. }
         | Message::ReadAt { keyspace, .. }
         | Message::Transact { keyspace, .. }
-        | Message::ReadCut { keyspace, .. }
-        | Message::ReadSlice { keyspace, .. } => *keyspace = no_keyspace,
+        | Message::ReadSnapshot { keyspace, .. }
+        | Message::ReadSnapshotPart { keyspace, .. } => *keyspace = no_keyspace,
         Message::StabilizationReport { received, .. } | Message::Stable { received, .. } => {
             *received = too_many
         }

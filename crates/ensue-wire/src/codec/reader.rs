@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A length and that many bytes, as a slice of the body.
+    /// A length and that many bytes, as a part of a snapshot read of the body.
     pub(super) fn bytes(&mut self, bound: Bound) -> Result<Bytes, Malformed> {
         let length = self.length(bound)?;
         let start = self.at;

@@ -5,7 +5,7 @@ use super::tag;
 use super::writer::Writer;
 use crate::error::Malformed;
 use crate::limits;
-use crate::message::{AtValues, CutOutcome, Message};
+use crate::message::{AtValues, Message, SnapshotOutcome};
 use ensue_types::DatacenterId;
 
 const OUTCOME_READ: u8 = 0;
@@ -14,14 +14,14 @@ const OUTCOME_TIMED_OUT: u8 = 2;
 
 pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
     match message {
-        Message::ReadCut { request, keyspace, context, parts } => {
+        Message::ReadSnapshot { request, keyspace, context, parts } => {
             w.request(*request).keyspace(*keyspace).context(context).parts(parts)
         }
-        Message::CutRead { request, outcome } => write_outcome(w.request(*request), outcome),
-        Message::ReadSlice { read, keyspace, cut, commands } => {
-            w.u64(*read).keyspace(*keyspace).times(cut).commands(commands)
+        Message::SnapshotRead { request, outcome } => write_outcome(w.request(*request), outcome),
+        Message::ReadSnapshotPart { read, keyspace, snapshot, commands } => {
+            w.u64(*read).keyspace(*keyspace).times(snapshot).commands(commands)
         }
-        Message::SliceRead { read, values } => w.u64(*read).option(values.as_ref(), |w, values| {
+        Message::SnapshotPartRead { read, values } => w.u64(*read).option(values.as_ref(), |w, values| {
             w.replies(&values.replies).causes(&values.seen);
         }),
         Message::TimedOut { request, context, replies } => {
@@ -39,28 +39,30 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
                 w.time(*doubtful);
             })
         }
-        Message::SliceLate { read, missing } => w.u64(*read).bytes(limits::TEXT_BYTES, missing.as_bytes()),
-        Message::SliceRefused { read, reply } => w.u64(*read).reply(reply),
+        Message::SnapshotPartLate { read, missing } => {
+            w.u64(*read).bytes(limits::TEXT_BYTES, missing.as_bytes())
+        }
+        Message::SnapshotPartRefused { read, reply } => w.u64(*read).reply(reply),
         other => unreachable!("no message about times: {:#06x}", tag::tag_of(other)),
     };
 }
 
 pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
     Ok(match tag {
-        tag::READ_CUT => Message::ReadCut {
+        tag::READ_SNAPSHOT => Message::ReadSnapshot {
             request: r.request()?,
             keyspace: r.keyspace()?,
             context: r.context()?,
             parts: r.parts()?,
         },
-        tag::CUT_READ => Message::CutRead { request: r.request()?, outcome: read_outcome(r)? },
-        tag::READ_SLICE => Message::ReadSlice {
+        tag::SNAPSHOT_READ => Message::SnapshotRead { request: r.request()?, outcome: read_outcome(r)? },
+        tag::READ_SNAPSHOT_PART => Message::ReadSnapshotPart {
             read: r.u64()?,
             keyspace: r.keyspace()?,
-            cut: r.times()?,
+            snapshot: r.times()?,
             commands: r.commands()?,
         },
-        tag::SLICE_READ => Message::SliceRead {
+        tag::SNAPSHOT_PART_READ => Message::SnapshotPartRead {
             read: r.u64()?,
             values: r.option(|r| Ok(AtValues { replies: r.replies()?, seen: r.causes()? }))?,
         },
@@ -88,27 +90,29 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             whole: r.time()?,
             doubtful: r.option(|r| r.time())?,
         },
-        tag::SLICE_LATE => {
-            Message::SliceLate { read: r.u64()?, missing: r.text(limits::TEXT_BYTES)?.to_owned() }
+        tag::SNAPSHOT_PART_LATE => {
+            Message::SnapshotPartLate { read: r.u64()?, missing: r.text(limits::TEXT_BYTES)?.to_owned() }
         }
-        tag::SLICE_REFUSED => Message::SliceRefused { read: r.u64()?, reply: r.reply()? },
+        tag::SNAPSHOT_PART_REFUSED => Message::SnapshotPartRefused { read: r.u64()?, reply: r.reply()? },
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
 }
 
-fn write_outcome<'w, 'o>(w: &'w mut Writer<'o>, outcome: &CutOutcome) -> &'w mut Writer<'o> {
+fn write_outcome<'w, 'o>(w: &'w mut Writer<'o>, outcome: &SnapshotOutcome) -> &'w mut Writer<'o> {
     match outcome {
-        CutOutcome::Read { context, replies } => w.u8(OUTCOME_READ).context(context).placed_replies(replies),
-        CutOutcome::TooLate => w.u8(OUTCOME_TOO_LATE),
-        CutOutcome::TimedOut { context, reply } => w.u8(OUTCOME_TIMED_OUT).context(context).reply(reply),
+        SnapshotOutcome::Read { context, replies } => {
+            w.u8(OUTCOME_READ).context(context).placed_replies(replies)
+        }
+        SnapshotOutcome::TooLate => w.u8(OUTCOME_TOO_LATE),
+        SnapshotOutcome::TimedOut { context, reply } => w.u8(OUTCOME_TIMED_OUT).context(context).reply(reply),
     }
 }
 
-fn read_outcome(r: &mut Reader<'_>) -> Result<CutOutcome, Malformed> {
+fn read_outcome(r: &mut Reader<'_>) -> Result<SnapshotOutcome, Malformed> {
     Ok(match r.u8()? {
-        OUTCOME_READ => CutOutcome::Read { context: r.context()?, replies: r.placed_replies()? },
-        OUTCOME_TOO_LATE => CutOutcome::TooLate,
-        OUTCOME_TIMED_OUT => CutOutcome::TimedOut { context: r.context()?, reply: r.reply()? },
-        value => return Err(Malformed::UnknownKind { what: "outcome of a cut", value }),
+        OUTCOME_READ => SnapshotOutcome::Read { context: r.context()?, replies: r.placed_replies()? },
+        OUTCOME_TOO_LATE => SnapshotOutcome::TooLate,
+        OUTCOME_TIMED_OUT => SnapshotOutcome::TimedOut { context: r.context()?, reply: r.reply()? },
+        value => return Err(Malformed::UnknownKind { what: "outcome of a snapshot read", value }),
     })
 }

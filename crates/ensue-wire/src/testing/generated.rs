@@ -3,8 +3,8 @@
 //! Numbers are drawn near those of a small cluster that has run for a while, at the ends of their ranges, and anywhere.
 
 use crate::message::{
-    Address, AtValues, ContextName, CoreQuery, CutOutcome, Decision, Envelope, FirstValues, Introduction,
-    Message, PeerStage, StreamAcknowledge,
+    Address, AtValues, ContextName, CoreQuery, Decision, Envelope, FirstValues, Introduction, Message,
+    PeerStage, SnapshotOutcome, StreamAcknowledge,
 };
 use bytes::Bytes;
 use ensue_types::causes::EXTENSION;
@@ -28,7 +28,7 @@ pub fn envelope() -> impl Strategy<Value = Envelope> {
 }
 
 fn message() -> impl Strategy<Value = Message> {
-    prop_oneof![session(), answers(), control(), transaction(), stream(), cuts(), times()]
+    prop_oneof![session(), answers(), control(), transaction(), stream(), snapshots(), times()]
 }
 
 fn session() -> BoxedStrategy<Message> {
@@ -217,22 +217,26 @@ fn introduction() -> impl Strategy<Value = Introduction> {
     })
 }
 
-fn cuts() -> BoxedStrategy<Message> {
+fn snapshots() -> BoxedStrategy<Message> {
     let outcome = prop_oneof![
-        (context(), placed_replies()).prop_map(|(context, replies)| CutOutcome::Read { context, replies }),
-        Just(CutOutcome::TooLate),
-        (context(), reply()).prop_map(|(context, reply)| CutOutcome::TimedOut { context, reply }),
+        (context(), placed_replies())
+            .prop_map(|(context, replies)| SnapshotOutcome::Read { context, replies }),
+        Just(SnapshotOutcome::TooLate),
+        (context(), reply()).prop_map(|(context, reply)| SnapshotOutcome::TimedOut { context, reply }),
     ];
     let values = (vec(reply(), 0..4), causes()).prop_map(|(replies, seen)| AtValues { replies, seen });
     prop_oneof![
         (request(), keyspace(), context(), vec(part(), 0..4)).prop_map(
-            |(request, keyspace, context, parts)| Message::ReadCut { request, keyspace, context, parts }
+            |(request, keyspace, context, parts)| Message::ReadSnapshot { request, keyspace, context, parts }
         ),
-        (request(), outcome).prop_map(|(request, outcome)| Message::CutRead { request, outcome }),
-        (any::<u64>(), keyspace(), time_vector(), commands()).prop_map(|(read, keyspace, cut, commands)| {
-            Message::ReadSlice { read, keyspace, cut, commands }
-        }),
-        (any::<u64>(), option::of(values)).prop_map(|(read, values)| Message::SliceRead { read, values }),
+        (request(), outcome).prop_map(|(request, outcome)| Message::SnapshotRead { request, outcome }),
+        (any::<u64>(), keyspace(), time_vector(), commands()).prop_map(
+            |(read, keyspace, snapshot, commands)| {
+                Message::ReadSnapshotPart { read, keyspace, snapshot, commands }
+            }
+        ),
+        (any::<u64>(), option::of(values))
+            .prop_map(|(read, values)| Message::SnapshotPartRead { read, values }),
         (request(), context(), vec(reply(), 0..4))
             .prop_map(|(request, context, replies)| Message::TimedOut { request, context, replies }),
     ]
@@ -260,8 +264,8 @@ fn times() -> BoxedStrategy<Message> {
             whole,
             doubtful
         }),
-        (any::<u64>(), text()).prop_map(|(read, missing)| Message::SliceLate { read, missing }),
-        (any::<u64>(), reply()).prop_map(|(read, reply)| Message::SliceRefused { read, reply }),
+        (any::<u64>(), text()).prop_map(|(read, missing)| Message::SnapshotPartLate { read, missing }),
+        (any::<u64>(), reply()).prop_map(|(read, reply)| Message::SnapshotPartRefused { read, reply }),
     ]
     .boxed()
 }

@@ -2,8 +2,8 @@
 //! so a sample is never changed: a new one is added.
 
 use crate::message::{
-    Address, AtValues, ContextName, CoreQuery, CutOutcome, Decision, Envelope, FirstValues, Introduction,
-    Message, PeerStage, StreamAcknowledge,
+    Address, AtValues, ContextName, CoreQuery, Decision, Envelope, FirstValues, Introduction, Message,
+    PeerStage, SnapshotOutcome, StreamAcknowledge,
 };
 use bytes::Bytes;
 use ensue_types::{
@@ -261,17 +261,23 @@ fn time() -> Vec<(&'static str, Message)> {
     let (request, keyspace) = (request(), KeyspaceId(3));
     let times: TimeVector = [70, 0, 90].into_iter().map(LogicalTime).collect();
     let values = Some(AtValues { replies: vec![Reply::bulk("old")], seen: causes() });
-    let read = CutOutcome::Read { context: context(), replies: placed_replies() };
-    let timed_out = CutOutcome::TimedOut { context: context(), reply: Reply::error("FALLBACK") };
+    let read = SnapshotOutcome::Read { context: context(), replies: placed_replies() };
+    let timed_out = SnapshotOutcome::TimedOut { context: context(), reply: Reply::error("FALLBACK") };
     let floor = TimeVector::default();
     vec![
-        ("read-cut", Message::ReadCut { request, keyspace, context: context(), parts: vec![part()] }),
-        ("cut-read", Message::CutRead { request, outcome: read }),
-        ("cut-read-too-late", Message::CutRead { request, outcome: CutOutcome::TooLate }),
-        ("cut-read-timed-out", Message::CutRead { request, outcome: timed_out }),
-        ("read-slice", Message::ReadSlice { read: 9, keyspace, cut: times.clone(), commands: commands() }),
-        ("slice-read", Message::SliceRead { read: 9, values }),
-        ("slice-read-without-values", Message::SliceRead { read: 9, values: None }),
+        (
+            "read-snapshot",
+            Message::ReadSnapshot { request, keyspace, context: context(), parts: vec![part()] },
+        ),
+        ("snapshot-read", Message::SnapshotRead { request, outcome: read }),
+        ("snapshot-read-too-late", Message::SnapshotRead { request, outcome: SnapshotOutcome::TooLate }),
+        ("snapshot-read-timed-out", Message::SnapshotRead { request, outcome: timed_out }),
+        (
+            "read-snapshot-part",
+            Message::ReadSnapshotPart { read: 9, keyspace, snapshot: times.clone(), commands: commands() },
+        ),
+        ("snapshot-part-read", Message::SnapshotPartRead { read: 9, values }),
+        ("snapshot-part-read-without-values", Message::SnapshotPartRead { read: 9, values: None }),
         ("timed-out", Message::TimedOut { request, context: context(), replies: vec![Reply::Nil] }),
         ("await-times", Message::AwaitTimes { check: 9, times: times.clone() }),
         (
@@ -294,8 +300,11 @@ fn time() -> Vec<(&'static str, Message)> {
                 doubtful: Some(LogicalTime(90)),
             },
         ),
-        ("slice-late", Message::SliceLate { read: 9, missing: "dc2 is 35 ms behind at p1".to_owned() }),
-        ("slice-refused", Message::SliceRefused { read: 9, reply: Reply::error("STOPPED") }),
+        (
+            "snapshot-part-late",
+            Message::SnapshotPartLate { read: 9, missing: "dc2 is 35 ms behind at p1".to_owned() },
+        ),
+        ("snapshot-part-refused", Message::SnapshotPartRefused { read: 9, reply: Reply::error("STOPPED") }),
     ]
 }
 

@@ -47,7 +47,7 @@ impl Cx {
         let (Message::Executed { request, .. }
         | Message::ExecutedInPart { request, .. }
         | Message::TimedOut { request, .. }
-        | Message::CutRead { request, .. }
+        | Message::SnapshotRead { request, .. }
         | Message::Transacted { request, .. }) = answer.message
         else {
             return;

@@ -21,15 +21,15 @@ impl Cx {
             format!("STOPPED partition {} has stopped: {reason}", self.id)
         };
         let request = match &envelope.message {
-            Message::ReadSlice { read, .. } => {
-                let message = Message::SliceRefused { read: *read, reply: refusal(words) };
+            Message::ReadSnapshotPart { read, .. } => {
+                let message = Message::SnapshotPartRefused { read: *read, reply: refusal(words) };
                 return self.send_refusal(envelope.from, message);
             }
             Message::Execute { request, .. }
             | Message::ReadFirst { request, .. }
             | Message::ReadAt { request, .. }
             | Message::Transact { request, .. }
-            | Message::ReadCut { request, .. }
+            | Message::ReadSnapshot { request, .. }
             | Message::AwaitReplicas { request, .. }
             | Message::CountReplicas { request, .. }
             | Message::ContextFetch { request, .. }

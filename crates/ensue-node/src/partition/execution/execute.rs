@@ -69,7 +69,7 @@ impl Executor<'_> {
             &mut execution.context.causes,
         );
         if choice == Choice::Wait {
-            return self.reads.waits.wait_with(self.cx, execution);
+            return self.reads.blocked.block(self.cx, execution);
         }
         let rows = self.cx.rows_of(execution.keyspace, execution.commands.iter());
         let at = self.cx.tick();
@@ -186,7 +186,7 @@ impl Executor<'_> {
         );
         if choice == Choice::Wait {
             execution.commands.push_front(args);
-            self.reads.waits.wait_with(self.cx, take(execution));
+            self.reads.blocked.block(self.cx, take(execution));
             return Step::Parked;
         }
         if spec.flags.contains(Flags::WRITE) {

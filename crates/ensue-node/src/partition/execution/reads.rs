@@ -4,8 +4,8 @@ use super::Executor;
 use crate::evaluate::within_bound;
 use crate::partition::cx::coordinator_of;
 use crate::partition::keyspaces::snapshot::SecondRead;
+use crate::partition::reads::blocked::{SnapshotPart, Wait, Waiting};
 use crate::partition::reads::snapshot::{Read, WaitingRead};
-use crate::partition::reads::waits::{Slice, Wait, Waiting};
 use crate::partition::work::{Execution, FORGOTTEN};
 use crate::trace::Trace;
 use ensue_protocol::Choice;
@@ -122,37 +122,39 @@ impl Executor<'_> {
     }
 
     /// Takes up what need not wait any longer.
-    pub(in crate::partition) fn take_up_waits(&mut self) {
+    pub(in crate::partition) fn resume_blocked(&mut self) {
         if !std::mem::take(&mut self.others.stable_time.times_rose) {
             return;
         }
         self.others.answer_replica_waits(self.cx);
-        if self.reads.waits.waiting.is_empty() {
+        if self.reads.blocked.waiting.is_empty() {
             return;
         }
-        for Wait { since_us, what } in std::mem::take(&mut self.reads.waits.waiting) {
+        for Wait { since_us, what } in std::mem::take(&mut self.reads.blocked.waiting) {
             let ready = match &what {
                 Waiting::Commands(execution) => {
                     let mut causes = execution.context.causes.clone();
                     self.others.stable_time.times.select_version(self.cx, execution.keyspace, &mut causes)
                         != Choice::Wait
                 }
-                Waiting::Slice(slice) => {
+                Waiting::SnapshotPart(part) => {
                     let now = self.cx.promise();
                     self.cx
-                        .protocol(slice.keyspace)
-                        .has_all(&slice.cut, &self.others.stable_time.times.stability(self.cx, now))
+                        .protocol(part.keyspace)
+                        .has_all(&part.snapshot, &self.others.stable_time.times.stability(self.cx, now))
                 }
                 Waiting::Times { times, .. } => self.others.is_settled_here(self.cx, times),
             };
             if !ready {
-                self.reads.waits.waiting.push(Wait { since_us, what });
+                self.reads.blocked.waiting.push(Wait { since_us, what });
                 continue;
             }
-            self.reads.waits.waited_us += self.cx.now.monotonic_us - since_us;
+            self.reads.blocked.waited_us += self.cx.now.monotonic_us - since_us;
             match what {
                 Waiting::Commands(execution) => self.go_on(*execution),
-                Waiting::Slice(slice) => self.reads.read_slice(self.cx, self.others, self.keyspaces, slice),
+                Waiting::SnapshotPart(part) => {
+                    self.reads.read_part(self.cx, self.others, self.keyspaces, part)
+                }
                 Waiting::Times { from, check, times } => {
                     let unrecoverable = self.others.failover.discarded.nowhere(self.cx, &times);
                     self.cx.send(from, Message::DependenciesMet { check, unrecoverable });
@@ -162,32 +164,32 @@ impl Executor<'_> {
     }
 
     /// Gives up what has waited too long.
-    pub(in crate::partition) fn time_out_waits(&mut self) {
+    pub(in crate::partition) fn time_out_blocked(&mut self) {
         let now_us = self.cx.now.monotonic_us;
-        let (late, waiting) = std::mem::take(&mut self.reads.waits.waiting).into_iter().partition(|wait| {
+        let (late, waiting) = std::mem::take(&mut self.reads.blocked.waiting).into_iter().partition(|wait| {
             let patience_us = match &wait.what {
                 Waiting::Commands(execution) => {
                     1_000 * self.cx.protocol(execution.keyspace).needs().patience_ms
                 }
-                Waiting::Slice(slice) => 1_000 * self.cx.protocol(slice.keyspace).needs().patience_ms,
+                Waiting::SnapshotPart(part) => 1_000 * self.cx.protocol(part.keyspace).needs().patience_ms,
                 Waiting::Times { .. } => 1_000 * limits::CAUSAL_TIMEOUT_MS_MAX,
             };
             now_us.saturating_sub(wait.begun_us()) >= patience_us
         });
-        self.reads.waits.waiting = waiting;
+        self.reads.blocked.waiting = waiting;
         let late: Vec<Wait> = late;
         for Wait { since_us, what } in late {
             let mut execution = match what {
                 Waiting::Commands(execution) => execution,
-                Waiting::Slice(Slice { from, read, cut, .. }) => {
-                    let missing = self.others.stable_time.times.missing_times(self.cx, &cut);
-                    self.cx.send(from, Message::SliceLate { read, missing });
+                Waiting::SnapshotPart(SnapshotPart { from, read, snapshot, .. }) => {
+                    let missing = self.others.stable_time.times.missing_times(self.cx, &snapshot);
+                    self.cx.send(from, Message::SnapshotPartLate { read, missing });
                     continue;
                 }
                 Waiting::Times { .. } => continue,
             };
-            self.reads.waits.given_up += 1;
-            self.reads.waits.waited_us += now_us - since_us;
+            self.reads.blocked.given_up += 1;
+            self.reads.blocked.waited_us += now_us - since_us;
             let missing =
                 self.others.stable_time.times.missing(self.cx, &execution.context.causes, execution.keyspace);
             let reply =

@@ -123,7 +123,7 @@ impl FailedDatacenters {
     /// A dead datacenter's stream has its end here. It is said by who knows the loss, too: partition 0 may have lost it
     /// with the end of its log.
     pub(in crate::partition) fn report_ended(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
-        let cuts = cx.protocols.iter().any(|protocol| protocol.needs().cuts);
+        let cuts = cx.protocols.iter().any(|protocol| protocol.needs().snapshot_vectors);
         let Some(whole) = self.whole(datacenter) else { return };
         if cuts {
             cx.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful: None });
@@ -212,11 +212,11 @@ impl Discarded {
         &mut self,
         cx: &mut Cx,
         keyspace: KeyspaceId,
-        cut: &TimeVector,
+        snapshot: &TimeVector,
         to: ensue_wire::Address,
     ) -> bool {
         let protocol = cx.protocol(keyspace);
-        let Some(loss) = self.losses.iter().find(|loss| protocol.shows_lost(cut, loss)) else {
+        let Some(loss) = self.losses.iter().find(|loss| protocol.shows_lost(snapshot, loss)) else {
             return false;
         };
         let message = loss_message(*loss);

@@ -134,7 +134,7 @@ impl Keyspaces {
     fn discard_versions(&mut self, cx: &Cx, others: &mut Others, keyspace: KeyspaceId, loss: &Loss) {
         let number = usize::from(keyspace.0);
         let protocol = cx.protocols[number].as_ref();
-        if !protocol.needs().cuts || !Rule::DiscardWhatDependsOnLost.holds() {
+        if !protocol.needs().snapshot_vectors || !Rule::DiscardWhatDependsOnLost.holds() {
             return;
         }
         let depends = |source: &Source| {

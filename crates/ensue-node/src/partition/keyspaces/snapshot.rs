@@ -112,17 +112,17 @@ fn run_all(
 
 impl Keyspaces {
     /// The newest versions within a cut.
-    pub(in crate::partition) fn read_cut_values(
+    pub(in crate::partition) fn read_snapshot_values(
         &mut self,
         cx: &mut Cx,
         others: &Others,
         keyspace: KeyspaceId,
-        cut: &TimeVector,
+        snapshot: &TimeVector,
         commands: &[Args],
     ) -> Option<AtValues> {
         let predicate = ensue_protocol::VisibilityPredicate {
             datacenter: cx.datacenter,
-            times: cut.clone(),
+            times: snapshot.clone(),
             whole: true,
         };
         let at = cx.promise();

@@ -19,7 +19,7 @@ impl Keyspaces {
         };
         for number in 0..self.keyspaces.len() {
             let protocol = cx.protocols[number].as_ref();
-            if protocol.needs().cuts {
+            if protocol.needs().snapshot_vectors {
                 self.keyspaces[number].raise_floor(&predicate.times);
                 self.keyspaces[number].settle(&Shown { protocol, predicate: &predicate }, FOLDED_AT_ONCE);
             }

@@ -64,7 +64,7 @@ impl Buffered {
 impl Peers {
     /// The log is not read yet: who can ask again is told so.
     pub(in crate::partition) fn on_message_reading(&mut self, cx: &mut Cx, envelope: Envelope) {
-        let is_read = matches!(envelope.message, Message::ReadSlice { .. });
+        let is_read = matches!(envelope.message, Message::ReadSnapshotPart { .. });
         let is_asked = is_of_session(&envelope) && !is_about_dependencies(&envelope.message);
         if is_read || is_asked {
             return cx.refuse_loading(&envelope);

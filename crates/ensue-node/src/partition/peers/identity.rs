@@ -396,7 +396,7 @@ impl Peers {
                 || others.stable_time.times.stable.at(*datacenter) >= *time
         };
         !self.identity.rejoined
-            || !others.stable_time.times.has_cuts()
+            || !others.stable_time.times.has_snapshot_vectors()
             || catch_up.ended_at.iter().all(is_known)
     }
 }

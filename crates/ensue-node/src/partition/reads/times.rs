@@ -52,7 +52,7 @@ impl Reads {
     /// Asks the datacenters that reads here wait for to move past what is waited for: their clocks may be behind (trap
     /// 39).
     fn request_times(&self, cx: &mut Cx, others: &Others) {
-        let wanted = self.waits.wanted_times(cx);
+        let wanted = self.blocked.wanted_times(cx);
         for (datacenter, time) in wanted.entries() {
             let behind = time > others.stable_time.times.received.at(datacenter)
                 || time > others.stable_time.times.applied.at(datacenter);
@@ -83,14 +83,14 @@ impl Reads {
     /// The lowest cut that is read at from here, or may be.
     pub(in crate::partition) fn own_floor(&self, cx: &Cx, others: &Others, now: LogicalTime) -> TimeVector {
         let stability = others.stable_time.times.stability(cx, now);
-        let versioned = cx.protocols.iter().filter(|protocol| protocol.needs().cuts);
+        let versioned = cx.protocols.iter().filter(|protocol| protocol.needs().snapshot_vectors);
         let lowest = versioned.map(|protocol| protocol.floor(&stability)).reduce(|mut lowest, floor| {
             lowest.meet(&floor);
             lowest
         });
         let mut floor = lowest.unwrap_or_default();
         if Rule::FoldBelowEveryCut.holds() {
-            self.cuts.cuts().for_each(|cut| floor.meet(cut));
+            self.snapshot_reads.snapshots().for_each(|snapshot| floor.meet(snapshot));
         }
         floor
     }

@@ -61,7 +61,7 @@ impl Waiting {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times {
     /// What any of the keyspaces wants: cuts, heartbeats, and rounds at the pace of the one that wants them most often.
-    has_cuts: bool,
+    has_snapshot_vectors: bool,
     pub(in crate::partition) has_heartbeats: bool,
     pub(in crate::partition) round_ms: Option<u64>,
     pub(in crate::partition) received: TimeVector,
@@ -86,7 +86,7 @@ impl Times {
     pub(crate) fn new(protocols: &[Box<dyn Protocol>]) -> Times {
         let needs = || protocols.iter().map(|protocol| protocol.needs());
         Times {
-            has_cuts: needs().any(|needs| needs.cuts),
+            has_snapshot_vectors: needs().any(|needs| needs.snapshot_vectors),
             has_heartbeats: needs().any(|needs| needs.heartbeats),
             round_ms: needs().filter_map(|needs| needs.stabilization_ms).min(),
             ..Times::default()
@@ -94,8 +94,8 @@ impl Times {
     }
 
     /// Whether some keyspace shows what is stable.
-    pub(in crate::partition) fn has_cuts(&self) -> bool {
-        self.has_cuts
+    pub(in crate::partition) fn has_snapshot_vectors(&self) -> bool {
+        self.has_snapshot_vectors
     }
 
     /// When time alone has something to do here.
@@ -144,7 +144,9 @@ impl Times {
     pub(in crate::partition) fn log_times(&mut self, cx: &mut Cx) {
         let end = cx.journal.log_end();
         let times = &self;
-        if !times.has_cuts || times.logged.as_ref().is_some_and(|(_, _, logged_end)| *logged_end == end) {
+        if !times.has_snapshot_vectors
+            || times.logged.as_ref().is_some_and(|(_, _, logged_end)| *logged_end == end)
+        {
             return;
         }
         let (received, stable) = (times.received.clone(), times.stable.clone());
@@ -209,7 +211,7 @@ impl Times {
         keyspace: KeyspaceId,
         causes: &mut Causes,
     ) -> Choice {
-        if !cx.protocol(keyspace).needs().cuts {
+        if !cx.protocol(keyspace).needs().snapshot_vectors {
             return Choice::Newest;
         }
         let now = cx.promise();
@@ -254,12 +256,12 @@ mod tests {
         let protocol = |name: &str| ensue_protocol::by_name(name, Default::default()).expect("a protocol");
         let wanted = |names: &[&str]| {
             let protocols: Vec<_> = names.iter().map(|name| protocol(name)).collect();
-            let Times { has_cuts, has_heartbeats, round_ms, .. } = Times::new(&protocols);
-            (has_cuts, has_heartbeats, round_ms)
+            let Times { has_snapshot_vectors, has_heartbeats, round_ms, .. } = Times::new(&protocols);
+            (has_snapshot_vectors, has_heartbeats, round_ms)
         };
         for one in ensue_protocol::ALL_NAMES {
             let needs = protocol(one).needs();
-            let own = (needs.cuts, needs.heartbeats, needs.stabilization_ms);
+            let own = (needs.snapshot_vectors, needs.heartbeats, needs.stabilization_ms);
             for names in [&[one][..], &["eventual", one], &[one, "eventual"]] {
                 assert_eq!(wanted(names), own, "{names:?}");
             }

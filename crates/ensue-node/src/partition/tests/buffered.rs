@@ -52,8 +52,11 @@ fn whoever_can_ask_again_is_refused_at_once() {
     assert!(words.contains("LOADING partition p0 is still reading its log"), "{words}");
 
     let first = Address::Partition { datacenter: HERE, partition: PartitionId(1) };
-    world.hear(first, Message::ReadSlice { read: 7, keyspace, cut: TimeVector::default(), commands: vec![] });
-    assert!(matches!(said(&mut world)[..], [Message::SliceRefused { read: 7, .. }]));
+    world.hear(
+        first,
+        Message::ReadSnapshotPart { read: 7, keyspace, snapshot: TimeVector::default(), commands: vec![] },
+    );
+    assert!(matches!(said(&mut world)[..], [Message::SnapshotPartRefused { read: 7, .. }]));
 
     world.hear(SESSIONS, Message::MetricsQuery { request });
     let [Message::MetricsAnswer { metrics, .. }] = &said(&mut world)[..] else { panic!("figures") };

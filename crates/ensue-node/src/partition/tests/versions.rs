@@ -263,13 +263,13 @@ fn a_flush_that_some_do_not_see_is_not_seen_by_them_after_a_restart() {
 }
 
 /// The answer to the share of a snapshot at this cut.
-fn slice(world: &mut World, cut: TimeVector) -> Option<AtValues> {
+fn part(world: &mut World, snapshot: TimeVector) -> Option<AtValues> {
     let commands = vec![["GET", "a"].map(|word| Bytes::from_static(word.as_bytes())).into_iter().collect()];
     let from = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
-    world.message(from, Message::ReadSlice { read: 7, keyspace: KeyspaceId(0), cut, commands });
+    world.message(from, Message::ReadSnapshotPart { read: 7, keyspace: KeyspaceId(0), snapshot, commands });
     let read =
         std::iter::from_fn(|| world.partition.cx.outbox.next()).find_map(|envelope| match envelope.message {
-            Message::SliceRead { values, .. } => Some(values),
+            Message::SnapshotPartRead { values, .. } => Some(values),
             _ => None,
         });
     read.expect("the slice was answered")
@@ -279,7 +279,7 @@ fn slice(world: &mut World, cut: TimeVector) -> Option<AtValues> {
 pub(super) fn versioned() -> impl Iterator<Item = &'static str> {
     ensue_protocol::NAMES.into_iter().filter(|name| {
         let protocol = ensue_protocol::by_name(name, Default::default());
-        protocol.expect("every listed name is known").needs().cuts
+        protocol.expect("every listed name is known").needs().snapshot_vectors
     })
 }
 
@@ -301,15 +301,15 @@ fn a_restart_answers_no_cut_below_what_was_folded() {
         world.now.wall_ms += 10;
         world.message(other, Message::Heartbeat { end });
         world.message(from, Message::Stable { received, floor: floor.clone(), globally_stable: Vec::new() });
-        assert!(slice(&mut world, TimeVector::default()).is_none(), "{name}");
-        assert!(slice(&mut world, floor.clone()).is_some(), "{name}");
+        assert!(part(&mut world, TimeVector::default()).is_none(), "{name}");
+        assert!(part(&mut world, floor.clone()).is_some(), "{name}");
         // The log is kept for the other datacenter; this is about the checkpoint's rows.
         world.partition.cx.journal.stream_floor =
             world.partition.cx.journal.log.as_ref().expect("open").end();
         assert!(world.checkpoint());
         let mut again = World::under(name, world.files, world.now, u64::MAX).started();
-        assert!(slice(&mut again, TimeVector::default()).is_none(), "{name}: after a restart");
-        assert!(slice(&mut again, floor).is_some(), "{name}: after a restart");
+        assert!(part(&mut again, TimeVector::default()).is_none(), "{name}: after a restart");
+        assert!(part(&mut again, floor).is_some(), "{name}: after a restart");
     }
 }
 

@@ -11,7 +11,7 @@ use crate::partition::replication::inbound::{Arrived, Ask, rows_of};
 use crate::partition::transactions::ReplicatedPart;
 use crate::partition::work::Work;
 use crate::trace::{Trace, TransactionStep};
-use ensue_protocol::Visibility as Waits;
+use ensue_protocol::Visibility as BlockedReads;
 use ensue_store::cell::Write;
 use ensue_store::entry::{Change, Entry};
 use ensue_types::{DatacenterId, Dependency, Extent, Incarnation, LogicalTime, OperationId, Position, Rule};
@@ -39,8 +39,8 @@ impl Visibility<'_> {
         let verdict = self.cx.protocol(entry.keyspace()).visibility(operation, &entry.dependencies);
         let dependencies = match verdict {
             Ok(_) if !Rule::WaitForDependencies.holds() => Vec::new(),
-            Ok(Waits::Now) => replaced_by(&entry),
-            Ok(Waits::After(dependencies)) => [dependencies, replaced_by(&entry)].concat(),
+            Ok(BlockedReads::Now) => replaced_by(&entry),
+            Ok(BlockedReads::After(dependencies)) => [dependencies, replaced_by(&entry)].concat(),
             Err(_) => {
                 // Shown without what it needs it would be untrue; it stays, counted, until an operator looks.
                 self.cx.trace(Trace::Refused { what: "dependencies that the protocol cannot read" });

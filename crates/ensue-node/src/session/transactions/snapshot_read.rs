@@ -1,7 +1,7 @@
 //! Reads over several owners at one snapshot vector, in one round: for protocols whose partitions run them
 //! (`partition/cuts`).
 //!
-//! - Send: `ReadCut` with all parts to the owner of the first key, who chooses the snapshot vector.
+//! - Send: `ReadSnapshot` with all parts to the owner of the first key, who chooses the snapshot vector.
 //! - On the values: the session's past includes them; answer.
 //! - Too late: by logical time, in two rounds (`read`), where the protocol can; otherwise the client tries again.
 //! - Timed out: every command gets the protocol's error, and the session is what the protocol made of it.
@@ -13,9 +13,9 @@ use crate::session::failure::Failure;
 use crate::session::plan::Plan;
 use crate::session::step::Step;
 use ensue_types::PartitionId;
-use ensue_wire::{CutOutcome, Message};
+use ensue_wire::{Message, SnapshotOutcome};
 
-/// Waiting for `CutRead`.
+/// Waiting for `SnapshotRead`.
 #[derive(Clone, Debug)]
 pub(crate) struct SnapshotRead {
     plan: Plan,
@@ -28,7 +28,7 @@ impl SnapshotRead {
             return Step::Failed(failure);
         }
         let read = SnapshotRead { plan };
-        let message = Message::ReadCut {
+        let message = Message::ReadSnapshot {
             request: cx.request(0),
             keyspace: cx.keyspace(),
             context: cx.contexts.own().clone(),
@@ -49,19 +49,19 @@ impl SnapshotRead {
     }
 
     pub(crate) fn on_answer(self: Box<Self>, cx: &mut Cx<'_>, message: Message) -> Step<Exchange> {
-        let Message::CutRead { outcome, .. } = message else {
+        let Message::SnapshotRead { outcome, .. } = message else {
             return cx.unexpected(Exchange::Snapshot(self));
         };
         match outcome {
-            CutOutcome::Read { context, replies } => {
+            SnapshotOutcome::Read { context, replies } => {
                 cx.contexts.replace(cx.keyspace(), context);
                 let mut answers = self.plan.answers();
                 replies.into_iter().for_each(|(piece, reply)| answers.put(piece, reply));
                 Step::Gathered(self.plan, answers)
             }
-            CutOutcome::TooLate if cx.protocol().needs().second_rounds => Reading::begin(cx, self.plan),
-            CutOutcome::TooLate => Step::Failed(Failure::Refused(TRY_AGAIN)),
-            CutOutcome::TimedOut { context, reply } => {
+            SnapshotOutcome::TooLate if cx.protocol().needs().second_rounds => Reading::begin(cx, self.plan),
+            SnapshotOutcome::TooLate => Step::Failed(Failure::Refused(TRY_AGAIN)),
+            SnapshotOutcome::TimedOut { context, reply } => {
                 cx.contexts.replace(cx.keyspace(), context);
                 Step::Failed(Failure::Refused(reply))
             }

@@ -39,7 +39,7 @@ fn reading_two_partitions(datacenters: usize) -> World {
 /// The reads whose slices were asked for, by number.
 fn asked(world: &World) -> Vec<u64> {
     let asked = world.sent.iter().filter_map(|message| match message {
-        Message::ReadSlice { read, .. } => Some(*read),
+        Message::ReadSnapshotPart { read, .. } => Some(*read),
         _ => None,
     });
     asked.collect()
@@ -51,7 +51,12 @@ fn answer(world: &mut World, read: u64, values: Option<AtValues>) {
     let from = Address::Partition { datacenter, partition: PartitionId(1) };
     let to = Address::Partition { datacenter, partition: PartitionId(0) };
     let time = LogicalTime::from_ms(world.now.wall_ms);
-    world.give(Input::Message(Envelope { from, to, time, message: Message::SliceRead { read, values } }));
+    world.give(Input::Message(Envelope {
+        from,
+        to,
+        time,
+        message: Message::SnapshotPartRead { read, values },
+    }));
     world.give(Input::TurnEnd);
     world.calm_down();
 }

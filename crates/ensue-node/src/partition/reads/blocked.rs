@@ -13,7 +13,7 @@ use ensue_wire::{Address, Message};
 
 /// Everything that waits for a time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Waits {
+pub(crate) struct BlockedReads {
     pub(in crate::partition) waiting: Vec<Wait>,
     /// Reads that had to wait, and for how long in all.
     pub(in crate::partition) waited: u64,
@@ -33,18 +33,18 @@ pub(in crate::partition) enum Waiting {
     /// The commands of a session, the next of which cannot be executed yet.
     Commands(Box<Execution>),
     /// A share of a read of one cut.
-    Slice(Slice),
+    SnapshotPart(SnapshotPart),
     /// A session that merges a token.
     Times { from: Address, check: u64, times: TimeVector },
 }
 
 /// A share of a read of one cut.
 #[derive(Clone, Debug)]
-pub(in crate::partition) struct Slice {
+pub(in crate::partition) struct SnapshotPart {
     pub(in crate::partition) from: Address,
     pub(in crate::partition) read: u64,
     pub(in crate::partition) keyspace: KeyspaceId,
-    pub(in crate::partition) cut: TimeVector,
+    pub(in crate::partition) snapshot: TimeVector,
     pub(in crate::partition) commands: Vec<Args>,
 }
 
@@ -54,12 +54,12 @@ impl Wait {
     pub(in crate::partition) fn begun_us(&self) -> u64 {
         match &self.what {
             Waiting::Commands(execution) => execution.since_us,
-            Waiting::Slice(_) | Waiting::Times { .. } => self.since_us,
+            Waiting::SnapshotPart(_) | Waiting::Times { .. } => self.since_us,
         }
     }
 }
 
-impl Waits {
+impl BlockedReads {
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
@@ -68,12 +68,12 @@ impl Waits {
     fn forget(&mut self, is_over: impl Fn(Address, u64) -> bool) {
         self.waiting.retain(|wait| match &wait.what {
             Waiting::Times { from, check, .. } => !is_over(*from, *check),
-            Waiting::Commands(_) | Waiting::Slice(_) => true,
+            Waiting::Commands(_) | Waiting::SnapshotPart(_) => true,
         });
     }
 
     /// The commands wait until their session's past is here.
-    pub(in crate::partition) fn wait_with(&mut self, cx: &Cx, execution: Execution) {
+    pub(in crate::partition) fn block(&mut self, cx: &Cx, execution: Execution) {
         self.wait(cx, Waiting::Commands(Box::new(execution)));
     }
 
@@ -87,7 +87,7 @@ impl Waits {
         let due = |wait: &Wait| {
             let keyspace = match &wait.what {
                 Waiting::Commands(execution) => execution.keyspace,
-                Waiting::Slice(slice) => slice.keyspace,
+                Waiting::SnapshotPart(part) => part.keyspace,
                 Waiting::Times { .. } => return None,
             };
             Some(wait.begun_us() + 1_000 * cx.protocol(keyspace).needs().patience_ms)
@@ -106,7 +106,7 @@ impl Waits {
                         wanted.join(&times);
                     }
                 }
-                Waiting::Slice(slice) => drop(wanted.join(&slice.cut)),
+                Waiting::SnapshotPart(part) => drop(wanted.join(&part.snapshot)),
                 Waiting::Times { times, .. } => drop(wanted.join(times)),
             }
         }
@@ -125,49 +125,50 @@ impl Reads {
         check: u64,
         times: TimeVector,
     ) {
-        self.waits.forget(|asker, number| (asker, number) == (from, check));
+        self.blocked.forget(|asker, number| (asker, number) == (from, check));
         if others.is_settled_here(cx, &times) {
             let unrecoverable = others.failover.discarded.nowhere(cx, &times);
             cx.send(from, Message::DependenciesMet { check, unrecoverable });
         } else {
             let since_us = cx.now.monotonic_us;
-            self.waits.waiting.push(Wait { since_us, what: Waiting::Times { from, check, times } });
+            self.blocked.waiting.push(Wait { since_us, what: Waiting::Times { from, check, times } });
         }
     }
 
     /// The sessions of a core have given up what they waited for here.
-    pub(in crate::partition) fn forget_waits_of(&mut self, others: &mut Others, core: Address) {
-        self.waits.forget(|asker, _| asker == core);
+    pub(in crate::partition) fn drop_blocked_of(&mut self, others: &mut Others, core: Address) {
+        self.blocked.forget(|asker, _| asker == core);
         others.replication.replica_waits.retain(|(asker, _), _| *asker != core);
     }
 
-    pub(in crate::partition) fn on_read_slice(
+    pub(in crate::partition) fn on_read_part(
         &mut self,
         cx: &mut Cx,
         others: &mut Others,
         keyspaces: &mut Keyspaces,
-        slice: Slice,
+        part: SnapshotPart,
     ) {
         // Nothing may be written here at or below the cut any more.
-        cx.advance_clock(slice.cut.at(cx.datacenter));
-        self.read_slice(cx, others, keyspaces, slice);
+        cx.advance_clock(part.snapshot.at(cx.datacenter));
+        self.read_part(cx, others, keyspaces, part);
     }
 
-    pub(in crate::partition) fn read_slice(
+    pub(in crate::partition) fn read_part(
         &mut self,
         cx: &mut Cx,
         others: &mut Others,
         keyspaces: &mut Keyspaces,
-        slice: Slice,
+        part: SnapshotPart,
     ) {
         let now = cx.promise();
-        let protocol = cx.protocol(slice.keyspace);
-        if !protocol.has_all(&slice.cut, &others.stable_time.times.stability(cx, now)) {
-            return self.waits.wait(cx, Waiting::Slice(slice));
+        let protocol = cx.protocol(part.keyspace);
+        if !protocol.has_all(&part.snapshot, &others.stable_time.times.stability(cx, now)) {
+            return self.blocked.wait(cx, Waiting::SnapshotPart(part));
         }
-        let Slice { from, read, keyspace, cut, commands } = slice;
-        let is_pruned = !cut.covers(&others.stable_time.times.floor) && Rule::ForgottenMeansAgain.holds();
-        let lost = others.failover.discarded.report_unknown_loss(cx, keyspace, &cut, from);
+        let SnapshotPart { from, read, keyspace, snapshot, commands } = part;
+        let is_pruned =
+            !snapshot.covers(&others.stable_time.times.floor) && Rule::ForgottenMeansAgain.holds();
+        let lost = others.failover.discarded.report_unknown_loss(cx, keyspace, &snapshot, from);
         if is_pruned {
             // Whoever draws a cut below the floor has restarted, and forgotten what was stable.
             let (received, floor) =
@@ -177,8 +178,8 @@ impl Reads {
         let values = if is_pruned || lost {
             None
         } else {
-            keyspaces.read_cut_values(cx, others, keyspace, &cut, &commands)
+            keyspaces.read_snapshot_values(cx, others, keyspace, &snapshot, &commands)
         };
-        cx.send(from, Message::SliceRead { read, values });
+        cx.send(from, Message::SnapshotPartRead { read, values });
     }
 }
