@@ -10,8 +10,8 @@ use ensue_store::keyspace::Keyspace;
 use ensue_store::row::{Gone, Kind, Row};
 use ensue_store::view::{Shown, View};
 use ensue_types::{
-    Column, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Previous, Reply, RowEffect, Rule,
-    Source, Stamp, Tally, limits,
+    Column, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, OperationId, Previous, Reply, RowEffect,
+    Rule, Source, Stamp, limits,
 };
 use std::collections::BTreeMap;
 
@@ -147,14 +147,14 @@ pub struct Writer {
     /// About what the changes take in an entry.
     bytes: usize,
     /// Whose running sums its additions go on.
-    lane: DatacenterId,
+    adder: DatacenterId,
     index: BTreeMap<(Bytes, Column, bool), usize>,
 }
 
 impl Writer {
     /// `asks_previous` says whether it must be told what is replaced.
-    pub fn new(write: Write, lane: DatacenterId, asks_previous: bool) -> Writer {
-        Writer { write, changes: Changes::default(), asks_previous, bytes: 0, lane, index: BTreeMap::new() }
+    pub fn new(write: Write, adder: DatacenterId, asks_previous: bool) -> Writer {
+        Writer { write, changes: Changes::default(), asks_previous, bytes: 0, adder, index: BTreeMap::new() }
     }
 
     /// Takes a change. What a later one of the same place replaces is the write's own.
@@ -413,7 +413,7 @@ impl<'a> Evaluation<'a> {
     /// Adds to a counter; the caller has read it and knows that it is a number.
     pub fn add(&mut self, key: &Bytes, column: Column, amount: Decimal) {
         let writer = self.writer.as_ref().expect("only writes add");
-        let (lane, stamp) = (writer.lane, writer.write.stamp);
+        let (adder, stamp) = (writer.adder, writer.write.stamp);
         let cell = self.keyspace.row(key).and_then(|row| row.cell(&column));
         let newest = cell.map(Cell::state);
         let shown = cell.and_then(|cell| cell.at(self.view));
@@ -421,22 +421,26 @@ impl<'a> Evaluation<'a> {
         let covered =
             newest.is_some_and(|s| s.counter.iter().flat_map(|c| &c.seen).any(|seen| seen.stamp == stamp));
         // The owner orders all additions of its datacenter, so a running sum goes on from the latest, hidden or not.
-        let open = |state: &State| state.open_tally(lane).is_some();
-        let tally = match newest.and_then(|state| state.open_tally(lane)) {
-            Some(tally) => tally.sum.checked_add(amount).map(|sum| Tally { series: tally.series, sum }),
-            // Something hidden ended the series that is shown. A new one would take its sum out of the reader's sight.
+        let open = |state: &State| state.open_epoch(adder).is_some();
+        let epoch_sum = match newest.and_then(|state| state.open_epoch(adder)) {
+            Some(epoch_sum) => {
+                epoch_sum.sum.checked_add(amount).map(|sum| EpochSum { epoch: epoch_sum.epoch, sum })
+            }
+            // Something hidden ended the epoch that is shown. A new one would take its sum out of the reader's sight.
             None if shown.as_ref().is_some_and(|shown| open(&shown.state)) => None,
-            None => Some(Tally { series: Stamp { datacenter: lane, ..stamp }, sum: amount }),
+            None => Some(EpochSum { epoch: Stamp { datacenter: adder, ..stamp }, sum: amount }),
         };
         let total = shown.as_ref().map_or(Decimal::ZERO, |shown| number(&shown.state));
-        if let Some(hidden) = newest.and_then(|state| latest_of(state, lane)) {
-            let latest_shown = shown.as_ref().and_then(|shown| latest_of(&shown.state, lane));
+        if let Some(hidden) = newest.and_then(|state| latest_of(state, adder)) {
+            let latest_shown = shown.as_ref().and_then(|shown| latest_of(&shown.state, adder));
             if latest_shown.is_none_or(|latest| latest.stamp != hidden.stamp) {
                 self.observed.continued.push(hidden.source());
             }
         }
-        match tally.filter(|_| !covered) {
-            Some(tally) => self.change(RowEffect { key: key.clone(), column, effect: Effect::Add { tally } }),
+        match epoch_sum.filter(|_| !covered) {
+            Some(epoch_sum) => {
+                self.change(RowEffect { key: key.clone(), column, effect: Effect::Add { epoch_sum } })
+            }
             // Nor can an addition be counted at the end of the running sum's range: the total becomes the base.
             None => {
                 let total = Decimal(total.0.saturating_add(amount.0));

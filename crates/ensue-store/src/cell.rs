@@ -1,7 +1,7 @@
 //! One location, (key, column): its value now, and the values that a second round may still ask for.
 //!
 //! Arrives: effects with their stamps, in logical-time order of this datacenter. Promises: any order of the same
-//! effects ends in the same state (last writer by stamp, additions by their series), and the state of a past time is
+//! effects ends in the same state (last writer by stamp, additions by their epoch), and the state of a past time is
 //! answered truly or not at all. In a keyspace that keeps versions, what not everybody may see yet is kept apart
 //! (`versions`). It does not decide when a past state may be forgotten.
 
@@ -10,8 +10,8 @@ use crate::versions::{Version, Versions};
 use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
 use ensue_types::{
-    Carried, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Rule, Seen, SeenTally, Source, Stamp,
-    Tally, Visibility,
+    Carried, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, OperationId, Rule, Seen, SeenSum, Source,
+    Stamp, Visibility,
 };
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub struct Addition {
     pub stamp: Stamp,
     pub operation: OperationId,
     pub dependencies: Option<Arc<Carried>>,
-    pub tally: Tally,
+    pub epoch_sum: EpochSum,
 }
 
 /// What only counters have.
@@ -163,12 +163,12 @@ impl State {
     pub fn seen(&self) -> Seen {
         let Some(counter) = &self.counter else { return Seen::new() };
         let mut seen = counter.seen.clone();
-        for tally in self.siblings().iter().flat_map(|sibling| &sibling.seen) {
-            see(&mut seen, *tally);
+        for seen_sum in self.siblings().iter().flat_map(|sibling| &sibling.seen) {
+            see(&mut seen, *seen_sum);
         }
         for addition in &counter.additions {
             let datacenter = addition.datacenter;
-            see(&mut seen, SeenTally { datacenter, tally: addition.tally, stamp: addition.stamp });
+            see(&mut seen, SeenSum { datacenter, epoch_sum: addition.epoch_sum, stamp: addition.stamp });
         }
         seen
     }
@@ -178,12 +178,12 @@ impl State {
         self.base.stamp == Stamp::ZERO
     }
 
-    /// The latest tally of a datacenter, if its series may go on.
+    /// The latest epoch sum of a datacenter, if its epoch may go on.
     ///
-    /// A series ends with a tombstone that covers it: elsewhere the tombstone may be collected at any moment, and a sum
-    /// that went on from before it would then count as a whole. So does a series that a value covers without naming it,
+    /// An epoch ends with a tombstone that covers it: elsewhere the tombstone may be collected at any moment, and a sum
+    /// that went on from before it would then count as a whole. So does an epoch that a value covers without naming it,
     /// because its writer had forgotten the tombstone.
-    pub fn open_tally(&self, datacenter: DatacenterId) -> Option<Tally> {
+    pub fn open_epoch(&self, datacenter: DatacenterId) -> Option<EpochSum> {
         let counter = self.counter.as_ref()?;
         let addition = counter.additions.iter().find(|addition| addition.datacenter == datacenter)?;
         let ends = |value: Option<&Bytes>, seen: &Seen| {
@@ -192,7 +192,7 @@ impl State {
         // Where several stand beside each other, one that goes on is enough: then nothing here is collected.
         let ended = ends(self.base.value.as_ref(), &counter.seen)
             && self.siblings().iter().all(|one| ends(one.base.value.as_ref(), &one.seen));
-        (!(ended && Rule::SeriesEndsWithItsDelete.holds())).then_some(addition.tally)
+        (!(ended && Rule::SeriesEndsWithItsDelete.holds())).then_some(addition.epoch_sum)
     }
 
     /// Merges an effect; `hold` makes the value's bytes this state's own.
@@ -205,7 +205,7 @@ impl State {
         match effect {
             Effect::Put { value, seen } => self.merge_base(Some(value), seen, source, hold),
             Effect::Delete { seen } => self.merge_base(None, seen, source, hold),
-            Effect::Add { tally } => self.merge_addition(*tally, source),
+            Effect::Add { epoch_sum } => self.merge_addition(*epoch_sum, source),
         }
     }
 
@@ -239,14 +239,14 @@ impl State {
         Outcome::Won
     }
 
-    pub(crate) fn merge_addition(&mut self, tally: Tally, source: &Source) -> Outcome {
-        let datacenter = tally.series.datacenter;
+    pub(crate) fn merge_addition(&mut self, epoch_sum: EpochSum, source: &Source) -> Outcome {
+        let datacenter = epoch_sum.epoch.datacenter;
         let addition = Addition {
             datacenter,
             stamp: source.stamp,
             operation: source.operation,
             dependencies: source.dependencies.clone(),
-            tally,
+            epoch_sum,
         };
         let additions = &mut self.counter.get_or_insert_default().additions;
         match additions.binary_search_by_key(&datacenter, |a| a.datacenter) {
@@ -295,10 +295,10 @@ impl State {
     }
 }
 
-/// Adds a tally to those seen; of one datacenter the latest counts.
-pub(crate) fn see(seen: &mut Seen, latest: SeenTally) {
+/// Adds an epoch's sum to those seen; of one datacenter the latest counts.
+pub(crate) fn see(seen: &mut Seen, latest: SeenSum) {
     match seen.iter_mut().find(|known| known.datacenter == latest.datacenter) {
-        Some(known) if (known.tally.series, known.stamp) < (latest.tally.series, latest.stamp) => {
+        Some(known) if (known.epoch_sum.epoch, known.stamp) < (latest.epoch_sum.epoch, latest.stamp) => {
             *known = latest;
         }
         Some(_) => {}
@@ -317,10 +317,10 @@ impl Addition {
         Source { operation: self.operation, stamp: self.stamp, dependencies: self.dependencies.clone() }
     }
 
-    /// Series follow each other in time; within a series the later addition has the later stamp.
+    /// Series follow each other in time; within an epoch the later addition has the later stamp.
     fn is_at_least(&self, other: &Addition) -> bool {
-        (self.tally.series, self.stamp) > (other.tally.series, other.stamp)
-            || (self.stamp == other.stamp && self.tally == other.tally)
+        (self.epoch_sum.epoch, self.stamp) > (other.epoch_sum.epoch, other.stamp)
+            || (self.stamp == other.stamp && self.epoch_sum == other.epoch_sum)
     }
 }
 
@@ -335,7 +335,7 @@ pub(crate) fn content_of(value: Option<&Bytes>, seen: &Seen, additions: &[Additi
     for addition in additions {
         let covered = covered(seen, addition);
         unseen |= covered.1;
-        sum = Decimal(sum.0.saturating_add(addition.tally.sum.0).saturating_sub(covered.0.0));
+        sum = Decimal(sum.0.saturating_add(addition.epoch_sum.sum.0).saturating_sub(covered.0.0));
     }
     match (value, unseen) {
         (None, false) => Content::Nothing,
@@ -349,15 +349,15 @@ fn covered(seen: &Seen, addition: &Addition) -> (Decimal, bool) {
     let own = seen.iter().find(|s| s.datacenter == addition.datacenter);
     let every = seen.iter().find(|s| s.datacenter == DatacenterId::EVERY);
     if every.is_some_and(|every| addition.stamp <= every.stamp) && Rule::BaseCoversSeenAdditions.holds() {
-        return (addition.tally.sum, false);
+        return (addition.epoch_sum.sum, false);
     }
     match own {
         Some(_) if !Rule::BaseCoversSeenAdditions.holds() => (Decimal::ZERO, true),
-        // The base had seen a later addition, or a later series, than has arrived here by itself.
-        Some(own) if (own.tally.series, own.stamp) >= (addition.tally.series, addition.stamp) => {
-            (addition.tally.sum, false)
+        // The base had seen a later addition, or a later epoch, than has arrived here by itself.
+        Some(own) if (own.epoch_sum.epoch, own.stamp) >= (addition.epoch_sum.epoch, addition.stamp) => {
+            (addition.epoch_sum.sum, false)
         }
-        Some(own) if own.tally.series == addition.tally.series => (own.tally.sum, true),
+        Some(own) if own.epoch_sum.epoch == addition.epoch_sum.epoch => (own.epoch_sum.sum, true),
         _ => (Decimal::ZERO, true),
     }
 }
@@ -365,8 +365,8 @@ fn covered(seen: &Seen, addition: &Addition) -> (Decimal, bool) {
 /// Whether a base that had seen these covers an addition only as one of every datacenter's.
 fn covers_unnamed(seen: &Seen, addition: &Addition) -> bool {
     let every = seen.iter().any(|s| s.datacenter == DatacenterId::EVERY && addition.stamp <= s.stamp);
-    let latest = (addition.tally.series, addition.stamp);
-    let names = |s: &SeenTally| s.datacenter == addition.datacenter && (s.tally.series, s.stamp) >= latest;
+    let latest = (addition.epoch_sum.epoch, addition.stamp);
+    let names = |s: &SeenSum| s.datacenter == addition.datacenter && (s.epoch_sum.epoch, s.stamp) >= latest;
     every && !seen.iter().any(names)
 }
 
@@ -513,8 +513,8 @@ impl Cell {
         let Some(shown) = self.at(view) else { return self.state.seen() };
         let mut seen = shown.state.seen();
         if self.versions.is_some() {
-            for tally in self.state.counter.iter().flat_map(|counter| &counter.seen) {
-                see(&mut seen, *tally);
+            for seen_sum in self.state.counter.iter().flat_map(|counter| &counter.seen) {
+                see(&mut seen, *seen_sum);
             }
         }
         seen

@@ -253,7 +253,7 @@ fn state_effects(state: &State) -> impl Iterator<Item = (Source, Effect)> + '_ {
         (state.base.source(), base_effect(&state.base, seen))
     });
     let additions = state.counter.iter().flat_map(|counter| &counter.additions);
-    let added = additions.map(|addition| (addition.source(), Effect::Add { tally: addition.tally }));
+    let added = additions.map(|addition| (addition.source(), Effect::Add { epoch_sum: addition.epoch_sum }));
     base.into_iter().chain(added)
 }
 

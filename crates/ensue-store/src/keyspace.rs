@@ -13,8 +13,8 @@ use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
-    Carried, Causes, Column, DatacenterId, Decimal, Effect, LogicalTime, OperationId, Previous, RowEffect,
-    Rule, Seen, SeenTally, Source, Stamp, Tally, TimeVector, Visibility,
+    Carried, Causes, Column, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, OperationId, Previous,
+    RowEffect, Rule, Seen, SeenSum, Source, Stamp, TimeVector, Visibility,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -486,8 +486,8 @@ impl Keyspace {
 
     fn cover_forgotten(&self, seen: &mut Seen, forgotten: Stamp) {
         if forgotten != Stamp::ZERO && Rule::CoverForgottenAdditions.holds() {
-            let tally = Tally { series: Stamp::ZERO, sum: Decimal::ZERO };
-            cell::see(seen, SeenTally { datacenter: DatacenterId::EVERY, tally, stamp: forgotten });
+            let epoch_sum = EpochSum { epoch: Stamp::ZERO, sum: Decimal::ZERO };
+            cell::see(seen, SeenSum { datacenter: DatacenterId::EVERY, epoch_sum, stamp: forgotten });
         }
     }
 

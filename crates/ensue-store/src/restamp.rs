@@ -17,7 +17,7 @@ use crate::layout::{self, LayoutError, decode_entry, decode_record, encode_recor
 use crate::log::Lsn;
 use crate::record::Record;
 use bytes::Bytes;
-use ensue_types::{Causes, DatacenterId, Effect, LogicalTime, Previous, SeenTally, Stamp, TimeVector};
+use ensue_types::{Causes, DatacenterId, Effect, LogicalTime, Previous, SeenSum, Stamp, TimeVector};
 
 /// What becomes of each time.
 pub trait Restamp {
@@ -225,7 +225,7 @@ impl Rewriter<'_> {
             for effect in effects {
                 match &mut effect.effect {
                     Effect::Put { seen, .. } | Effect::Delete { seen } => self.seen(seen),
-                    Effect::Add { tally } => self.series(&mut tally.series),
+                    Effect::Add { epoch_sum } => self.epoch(&mut epoch_sum.epoch),
                 }
             }
         }
@@ -237,10 +237,10 @@ impl Rewriter<'_> {
         Ok(layout::encode_entry(&entry))
     }
 
-    fn seen(&mut self, seen: &mut [SeenTally]) {
-        for tally in seen {
-            self.series(&mut tally.tally.series);
-            self.stamp(&mut tally.stamp);
+    fn seen(&mut self, seen: &mut [SeenSum]) {
+        for seen_sum in seen {
+            self.epoch(&mut seen_sum.epoch_sum.epoch);
+            self.stamp(&mut seen_sum.stamp);
         }
     }
 
@@ -249,8 +249,8 @@ impl Rewriter<'_> {
     }
 
     /// A lane stands in the place of its datacenter.
-    fn series(&mut self, series: &mut Stamp) {
-        series.time = self.times.time(None, series.time);
+    fn epoch(&mut self, epoch: &mut Stamp) {
+        epoch.time = self.times.time(None, epoch.time);
     }
 
     fn own_time(&mut self, time: LogicalTime) -> LogicalTime {

@@ -117,7 +117,7 @@ impl State {
         let outcome = match effect {
             Effect::Put { value, seen } => self.stand_beside(Some(value), seen, source, conflicts),
             Effect::Delete { seen } => self.stand_beside(None, seen, source, conflicts),
-            Effect::Add { tally } => self.merge_addition(*tally, source),
+            Effect::Add { epoch_sum } => self.merge_addition(*epoch_sum, source),
         };
         self.fold(conflicts.fold, source.stamp);
         outcome

@@ -1,7 +1,7 @@
 //! What a write does to a row, after its command was evaluated: the unit that is logged, replicated and merged.
 //!
 //! Merging is commutative, associative and idempotent: values and tombstones win by stamp, tallies by their stamp
-//! within a series. Replaying an effect is therefore harmless, in any order and any number of times.
+//! within an epoch. Replaying an effect is therefore harmless, in any order and any number of times.
 
 use crate::{DatacenterId, Decimal, Stamp};
 use bytes::Bytes;
@@ -19,23 +19,23 @@ pub enum Column {
     Member(Bytes),
 }
 
-/// The additions of one lane of a datacenter to one counter since the series began.
+/// The additions of one lane of a datacenter to one counter since the epoch began.
 ///
 /// An addition replicates the new running sum and not its own amount, so that applying it twice counts once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tally {
-    /// Stamp at which this series began at zero, with the lane in the place of its datacenter. A datacenter begins a new series when
-    /// it had forgotten the last one.
-    pub series: Stamp,
-    /// Sum of all additions of the series up to and with this one.
+pub struct EpochSum {
+    /// Stamp at which this epoch began at zero, with the lane in the place of its datacenter. A datacenter begins a new
+    /// epoch when it had forgotten the last one.
+    pub epoch: Stamp,
+    /// Sum of all additions of the epoch up to and with this one.
     pub sum: Decimal,
 }
 
-/// A tally that a value or a tombstone had taken into account when it was written.
+/// An epoch's sum that a value or a tombstone had taken into account when it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SeenTally {
+pub struct SeenSum {
     pub datacenter: DatacenterId,
-    pub tally: Tally,
+    pub epoch_sum: EpochSum,
     /// Stamp of the addition that made this sum: an addition with another stamp was not seen.
     pub stamp: Stamp,
 }
@@ -45,7 +45,7 @@ pub struct SeenTally {
 /// A writer that has collected tombstones of counters no longer knows what they covered, while another datacenter may
 /// still hold those additions. It then covers the additions of `DatacenterId::EVERY` datacenter up to a stamp, below
 /// which it has seen, and seen deleted, every addition to a column that it does not have.
-pub type Seen = Vec<SeenTally>;
+pub type Seen = Vec<SeenSum>;
 
 /// A change to one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +54,8 @@ pub enum Effect {
     Put { value: Bytes, seen: Seen },
     /// The column holds nothing: a tombstone.
     Delete { seen: Seen },
-    /// The writing datacenter's additions to this counter now amount to this tally.
-    Add { tally: Tally },
+    /// The writing datacenter's additions to this counter now amount to this epoch sum.
+    Add { epoch_sum: EpochSum },
 }
 
 impl Effect {

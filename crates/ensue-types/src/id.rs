@@ -9,15 +9,15 @@ use std::fmt;
 pub struct DatacenterId(pub u8);
 
 impl DatacenterId {
-    /// In a `SeenTally`: the additions of every datacenter up to the stamp. No datacenter has this number.
+    /// In a `SeenSum`: the additions of every datacenter up to the stamp. No datacenter has this number.
     pub const EVERY: DatacenterId = DatacenterId(u8::MAX);
     /// Added to a datacenter's number, names the lane of its additions that only stable sessions make.
-    const STABLE_LANE: u8 = 64;
+    const STABLE_ADDER: u8 = 64;
 
     /// Under whose name the additions of this datacenter run: a sum that runs on shows all that went before it, so what some
     /// readers see and others do not needs a sum of its own.
-    pub fn lane(self, stable: bool) -> DatacenterId {
-        if stable { DatacenterId(self.0 + DatacenterId::STABLE_LANE) } else { self }
+    pub fn adder(self, stable: bool) -> DatacenterId {
+        if stable { DatacenterId(self.0 + DatacenterId::STABLE_ADDER) } else { self }
     }
 }
 

@@ -184,7 +184,7 @@ rules! {
     // Values.
     /// Equal times are ordered by datacenter, then partition, the same everywhere (trap 26).
     TiesByDatacenter,
-    /// A counter's series ends with the delete that covers it.
+    /// A counter's epoch ends with the delete that covers it.
     SeriesEndsWithItsDelete,
     /// A new value covers the additions of deletes that are forgotten here.
     CoverForgottenAdditions,

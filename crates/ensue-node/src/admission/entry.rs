@@ -10,7 +10,7 @@ use ensue_branch::Note;
 use ensue_protocol::{Past, Visibility as Waits};
 use ensue_store::entry::{Change, Entry};
 use ensue_types::{
-    DatacenterId, Effect, KeyspaceId, LogicalTime, OperationId, PartitionId, Position, RowEffect, SeenTally,
+    DatacenterId, Effect, KeyspaceId, LogicalTime, OperationId, PartitionId, Position, RowEffect, SeenSum,
     partition_of,
 };
 use std::collections::BTreeSet;
@@ -139,23 +139,23 @@ impl Admission<'_> {
             admit(partition_of(&row.key, spread) == arrival.own, "a key of another partition")?;
             match &row.effect {
                 Effect::Put { seen, .. } | Effect::Delete { seen } => self.seen(seen),
-                Effect::Add { tally } => {
-                    let lane = tally.series.datacenter;
-                    let is_own = [false, true].map(|stable| arrival.origin.lane(stable)).contains(&lane);
+                Effect::Add { epoch_sum } => {
+                    let adder = epoch_sum.epoch.datacenter;
+                    let is_own = [false, true].map(|stable| arrival.origin.adder(stable)).contains(&adder);
                     admit(is_own, "an addition in another datacenter's name")
                 }
             }
         })
     }
 
-    /// At most one tally a lane: a column keeps them all.
-    fn seen(&self, seen: &[SeenTally]) -> Verdict {
-        let lanes: BTreeSet<DatacenterId> = seen.iter().map(|tally| tally.datacenter).collect();
-        let exists = |lane: &DatacenterId| {
+    /// At most one epoch sum a lane: a column keeps them all.
+    fn seen(&self, seen: &[SeenSum]) -> Verdict {
+        let adders: BTreeSet<DatacenterId> = seen.iter().map(|seen_sum| seen_sum.datacenter).collect();
+        let exists = |adder: &DatacenterId| {
             let datacenters = (0..self.topology.datacenters.len() as u8).map(DatacenterId);
-            *lane == DatacenterId::EVERY
-                || datacenters.into_iter().any(|d| d.lane(false) == *lane || d.lane(true) == *lane)
+            *adder == DatacenterId::EVERY
+                || datacenters.into_iter().any(|d| d.adder(false) == *adder || d.adder(true) == *adder)
         };
-        admit(lanes.len() == seen.len() && lanes.iter().all(exists), "additions seen of nobody")
+        admit(adders.len() == seen.len() && adders.iter().all(exists), "additions seen of nobody")
     }
 }

@@ -6,8 +6,8 @@ use crate::cell::{Content, Write};
 use crate::image;
 use crate::row::Kind;
 use ensue_types::{
-    Carried, Causes, DatacenterId, Incarnation, KeyspaceId, Opaque, OperationId, PartitionId, Position,
-    Source, Stamp, Tally, Vector,
+    Carried, Causes, DatacenterId, EpochSum, Incarnation, KeyspaceId, Opaque, OperationId, PartitionId,
+    Position, Source, Stamp, Vector,
 };
 use proptest::prelude::*;
 
@@ -122,17 +122,17 @@ fn source_of(draft: &Draft, time: usize) -> Write {
 
 /// Additions go on from the datacenter's last one; puts and deletes have seen some addition of each datacenter.
 fn events(drafts: &[Draft]) -> Vec<Event> {
-    let mut added: Vec<(Column, SeenTally)> = Vec::new();
+    let mut added: Vec<(Column, SeenSum)> = Vec::new();
     let mut events = Vec::new();
     for (index, draft) in drafts.iter().enumerate() {
         let write = source_of(draft, 10 + index);
         let column = column(draft.column);
-        let seen = |added: &[(Column, SeenTally)]| -> Seen {
+        let seen = |added: &[(Column, SeenSum)]| -> Seen {
             let of = |(datacenter, back): (usize, &u8)| {
-                let mut own = added.iter().rev().filter(|(counter, tally)| {
-                    *counter == column && usize::from(tally.datacenter.0) == datacenter
+                let mut own = added.iter().rev().filter(|(counter, seen_sum)| {
+                    *counter == column && usize::from(seen_sum.datacenter.0) == datacenter
                 });
-                back.checked_sub(1).and_then(|back| own.nth(usize::from(back))).map(|(_, tally)| *tally)
+                back.checked_sub(1).and_then(|back| own.nth(usize::from(back))).map(|(_, seen_sum)| *seen_sum)
             };
             draft.seen.iter().enumerate().filter_map(of).collect()
         };
@@ -146,14 +146,16 @@ fn events(drafts: &[Draft]) -> Vec<Event> {
             8..=11 => Some(Effect::Delete { seen: seen(&added) }),
             _ => {
                 let datacenter = DatacenterId(draft.datacenter);
-                let last =
-                    added.iter().rev().find(|(c, tally)| *c == column && tally.datacenter == datacenter);
-                let before = last.map(|(_, seen)| seen.tally).filter(|_| draft.kind < 19);
-                let before = before.unwrap_or(Tally { series: write.stamp, sum: Decimal::ZERO });
+                let last = added
+                    .iter()
+                    .rev()
+                    .find(|(c, seen_sum)| *c == column && seen_sum.datacenter == datacenter);
+                let before = last.map(|(_, seen)| seen.epoch_sum).filter(|_| draft.kind < 19);
+                let before = before.unwrap_or(EpochSum { epoch: write.stamp, sum: Decimal::ZERO });
                 let sum = Decimal(before.sum.0 + Decimal::from_integer(draft.number).0);
-                let tally = Tally { series: before.series, sum };
-                added.push((column.clone(), SeenTally { datacenter, tally, stamp: write.stamp }));
-                Some(Effect::Add { tally })
+                let epoch_sum = EpochSum { epoch: before.epoch, sum };
+                added.push((column.clone(), SeenSum { datacenter, epoch_sum, stamp: write.stamp }));
+                Some(Effect::Add { epoch_sum })
             }
         };
         let key = Bytes::from_static(KEY);
@@ -353,15 +355,15 @@ fn a_deadline_is_noted_until_it_is_replaced() {
 /// without the flush: else the addition would count where the flush came later.
 #[test]
 fn what_a_flush_hid_is_still_above_what_comes_late() {
-    let series =
+    let epoch =
         Stamp { time: LogicalTime::from_ms(1), datacenter: DatacenterId(2), partition: PartitionId(0) };
-    let tally = Tally { series, sum: Decimal::from_integer(3) };
-    let seen = vec![SeenTally { datacenter: DatacenterId(2), tally, stamp: series }];
+    let epoch_sum = EpochSum { epoch, sum: Decimal::from_integer(3) };
+    let seen = vec![SeenSum { datacenter: DatacenterId(2), epoch_sum, stamp: epoch }];
     let text = |effect: Effect| RowEffect { key: Bytes::from_static(KEY), column: Column::Text, effect };
     let draft = Draft { datacenter: 0, kind: 0, column: 0, number: 0, needs: [1; 3], seen: [0; 3] };
     let write = |time| Write { dependencies: None, ..source_of(&draft, time) };
     let value = |bytes: &'static [u8], seen| Effect::Put { value: Bytes::from_static(bytes), seen };
-    let addition = Write { stamp: series, ..write(1) };
+    let addition = Write { stamp: epoch, ..write(1) };
     let shown = |flush_first: bool| {
         let mut keyspace = Keyspace::new(false);
         keyspace.apply(&text(value(b"7", Vec::new())), None, &write(5));
@@ -369,7 +371,7 @@ fn what_a_flush_hid_is_still_above_what_comes_late() {
             keyspace.flush(&write(6));
         }
         keyspace.apply(&text(value(b"4", seen.clone())), None, &write(4));
-        keyspace.apply(&text(Effect::Add { tally }), None, &addition);
+        keyspace.apply(&text(Effect::Add { epoch_sum }), None, &addition);
         if !flush_first {
             keyspace.flush(&write(6));
         }
@@ -382,10 +384,10 @@ fn what_a_flush_hid_is_still_above_what_comes_late() {
 /// came before the later one.
 #[test]
 fn a_flush_below_a_settled_one_is_not_discarded_either() {
-    let series =
+    let epoch =
         Stamp { time: LogicalTime::from_ms(1), datacenter: DatacenterId(2), partition: PartitionId(0) };
-    let tally = Tally { series, sum: Decimal::from_integer(3) };
-    let seen = vec![SeenTally { datacenter: DatacenterId(2), tally, stamp: series }];
+    let epoch_sum = EpochSum { epoch, sum: Decimal::from_integer(3) };
+    let seen = vec![SeenSum { datacenter: DatacenterId(2), epoch_sum, stamp: epoch }];
     let text = |effect: Effect| RowEffect { key: Bytes::from_static(KEY), column: Column::Text, effect };
     let draft = Draft { datacenter: 0, kind: 0, column: 0, number: 0, needs: [1; 3], seen: [0; 3] };
     let write = |time| Write { dependencies: None, ..source_of(&draft, time) };
@@ -397,9 +399,9 @@ fn a_flush_below_a_settled_one_is_not_discarded_either() {
             keyspace.settle(EVERYTHING, 0);
         }
         keyspace.apply(
-            &text(Effect::Add { tally }),
+            &text(Effect::Add { epoch_sum }),
             None,
-            &Write { stamp: series, at: series.time, ..write(1) },
+            &Write { stamp: epoch, at: epoch.time, ..write(1) },
         );
         keyspace.apply(&text(Effect::Delete { seen: seen.clone() }), None, &early);
         keyspace.flush(&early);
@@ -418,8 +420,8 @@ fn a_flush_below_a_settled_one_is_not_discarded_either() {
 #[test]
 fn what_a_write_carries_is_known_to_its_value_and_to_its_version() {
     let put = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() };
-    let tally = Tally { series: Stamp::ZERO, sum: Decimal::from_integer(1) };
-    for effect in [put, Effect::Add { tally }] {
+    let epoch_sum = EpochSum { epoch: Stamp::ZERO, sum: Decimal::from_integer(1) };
+    for effect in [put, Effect::Add { epoch_sum }] {
         let mut keyspace = with_writes(&[(1, effect.clone()), (2, effect.clone())]);
         let row = keyspace.row(KEY).expect("written");
         let stamp = row.cell(&Column::Text).expect("written").state().newest();
@@ -535,8 +537,8 @@ fn a_tombstone_is_not_collected_when_an_addition_it_had_not_seen_came_late() {
     give(&mut keyspace, &text(0, 20, Effect::Delete { seen: Vec::new() }));
     let spent = keyspace.take_spent();
     assert_eq!(spent.len(), 1);
-    let tally = Tally { series: write_of(1, 10).stamp, sum: Decimal::from_integer(5) };
-    give(&mut keyspace, &text(1, 10, Effect::Add { tally }));
+    let epoch_sum = EpochSum { epoch: write_of(1, 10).stamp, sum: Decimal::from_integer(5) };
+    give(&mut keyspace, &text(1, 10, Effect::Add { epoch_sum }));
     let before = looked_at(&keyspace, View::Newest);
     assert_eq!(keyspace.collect(&spent[0]), Collected::Changed);
     assert_eq!(looked_at(&keyspace, View::Newest), before);

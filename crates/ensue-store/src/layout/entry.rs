@@ -25,7 +25,7 @@
 //!   0 | column | effect | seen tallies    | key bytes                         |
 //!   8 | name bytes                        | value bytes                       |
 //!     +-----------------------------------+-----------------------------------+
-//!  16 | key | name (field, member) | value (put) | tally (add) | seen tallies |
+//!  16 | key | name (field, member) | value (put) | epoch sum (add) | seen tallies |
 //!     +-----------------------------------------------------------------------+
 //!
 //!  column: 0 text, 1 deadline, 2 field, 3 member       effect: 0 put, 1 delete, 2 add
@@ -35,8 +35,8 @@
 //!
 //!  operation, 16 bytes: datacenter u8, zero u8, incarnation u16, partition u16, zero u16, position u64
 //!  stamp, 12 bytes:     time u64, datacenter u8, zero u8, partition u16
-//!  tally, 28 bytes:     series stamp, sum i128
-//!  seen,  44 bytes:     datacenter u8, zero 3 bytes, tally, stamp
+//!  epoch sum, 28 bytes:     epoch stamp, sum i128
+//!  seen,  44 bytes:     datacenter u8, zero 3 bytes, epoch sum, stamp
 //! ```
 //!
 //! Fixed widths: a one-column put costs 48 bytes beside key and value, and one bounds check a field.
@@ -45,8 +45,8 @@ use super::{LayoutError, Reader, u64_at};
 use crate::entry::{Change, Entry};
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Effect, KeyspaceId, LogicalTime, OperationId, PartitionId, Position, Previous,
-    RowEffect, SeenTally, Stamp, Tally,
+    Column, DatacenterId, Effect, EpochSum, KeyspaceId, LogicalTime, OperationId, PartitionId, Position,
+    Previous, RowEffect, SeenSum, Stamp,
 };
 
 /// The only format of an entry so far.
@@ -54,7 +54,7 @@ const FORMAT: u8 = 1;
 const HEADER_BYTES: usize = 32;
 const OPERATION_BYTES: usize = 16;
 const EFFECT_BYTES: usize = 16;
-const TALLY_BYTES: usize = 28;
+const EPOCH_SUM_BYTES: usize = 28;
 const SEEN_BYTES: usize = 44;
 
 const EFFECTS: u8 = 0;
@@ -106,7 +106,7 @@ fn effect_bytes(row: &RowEffect) -> usize {
     let tail = match &row.effect {
         Effect::Put { value, seen } => value.len() + SEEN_BYTES * seen.len(),
         Effect::Delete { seen } => SEEN_BYTES * seen.len(),
-        Effect::Add { .. } => TALLY_BYTES,
+        Effect::Add { .. } => EPOCH_SUM_BYTES,
     };
     EFFECT_BYTES + row.key.len() + column_name(&row.column).1.len() + tail
 }
@@ -172,7 +172,7 @@ fn put_previous(out: &mut Vec<u8>, previous: &Previous) {
 
 fn put_effect(out: &mut Vec<u8>, row: &RowEffect) {
     let (column, name) = column_name(&row.column);
-    let nothing: (&[u8], &[SeenTally]) = (&[], &[]);
+    let nothing: (&[u8], &[SeenSum]) = (&[], &[]);
     let (effect, (value, seen)) = match &row.effect {
         Effect::Put { value, seen } => (0, (&value[..], &seen[..])),
         Effect::Delete { seen } => (1, (nothing.0, &seen[..])),
@@ -190,13 +190,13 @@ fn put_effect(out: &mut Vec<u8>, row: &RowEffect) {
     out.extend_from_slice(&row.key);
     out.extend_from_slice(name);
     out.extend_from_slice(value);
-    if let Effect::Add { tally } = &row.effect {
-        put_tally(out, tally);
+    if let Effect::Add { epoch_sum } = &row.effect {
+        put_epoch_sum(out, epoch_sum);
     }
-    for tally in seen {
-        out.extend_from_slice(&[tally.datacenter.0, 0, 0, 0]);
-        put_tally(out, &tally.tally);
-        put_stamp(out, &tally.stamp);
+    for seen_sum in seen {
+        out.extend_from_slice(&[seen_sum.datacenter.0, 0, 0, 0]);
+        put_epoch_sum(out, &seen_sum.epoch_sum);
+        put_stamp(out, &seen_sum.stamp);
     }
 }
 
@@ -217,9 +217,9 @@ fn put_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
     out.extend_from_slice(&bytes);
 }
 
-fn put_tally(out: &mut Vec<u8>, tally: &Tally) {
-    put_stamp(out, &tally.series);
-    out.extend_from_slice(&tally.sum.0.to_le_bytes());
+fn put_epoch_sum(out: &mut Vec<u8>, epoch_sum: &EpochSum) {
+    put_stamp(out, &epoch_sum.epoch);
+    out.extend_from_slice(&epoch_sum.sum.0.to_le_bytes());
 }
 
 pub(super) fn put_operation(out: &mut Vec<u8>, operation: &OperationId) {
@@ -356,20 +356,20 @@ fn read_effect(reader: &mut Reader) -> Result<RowEffect, LayoutError> {
             return unknown("value bytes of an effect without a value", value_bytes.into());
         }
         1 => Effect::Delete { seen: read_seen(reader, seen_count)? },
-        2 if seen_count == 0 => Effect::Add { tally: reader.tally()? },
+        2 if seen_count == 0 => Effect::Add { epoch_sum: reader.epoch_sum()? },
         2 => return unknown("seen tallies of an addition", u64::from(seen_count)),
         _ => return unknown("effect kind", u64::from(effect)),
     };
     Ok(RowEffect { key, column, effect })
 }
 
-fn read_seen(reader: &mut Reader, count: u16) -> Result<Vec<SeenTally>, LayoutError> {
+fn read_seen(reader: &mut Reader, count: u16) -> Result<Vec<SeenSum>, LayoutError> {
     let count = reader.count("seen tallies", u32::from(count), SEEN_BYTES as u32)?;
     let mut seen = Vec::with_capacity(count);
     for _ in 0..count {
         let datacenter = DatacenterId(reader.u8("seen datacenter")?);
         reader.zeros::<3>("seen tally")?;
-        seen.push(SeenTally { datacenter, tally: reader.tally()?, stamp: reader.stamp()? });
+        seen.push(SeenSum { datacenter, epoch_sum: reader.epoch_sum()?, stamp: reader.stamp()? });
     }
     Ok(seen)
 }

@@ -3,8 +3,8 @@
 use super::LayoutError;
 use bytes::Bytes;
 use ensue_types::{
-    Causes, DatacenterId, Decimal, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId, Position,
-    Stamp, Tally, limits,
+    Causes, DatacenterId, Decimal, EpochSum, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId,
+    Position, Stamp, limits,
 };
 
 pub(crate) struct Reader<'a> {
@@ -114,10 +114,10 @@ impl<'a> Reader<'a> {
         Ok(Stamp { time, datacenter, partition: PartitionId(self.u16("stamp partition")?) })
     }
 
-    pub(crate) fn tally(&mut self) -> Result<Tally, LayoutError> {
-        let series = self.stamp()?;
+    pub(crate) fn epoch_sum(&mut self) -> Result<EpochSum, LayoutError> {
+        let epoch = self.stamp()?;
         let sum = Decimal(i128::from_le_bytes(self.fixed("tally sum")?));
-        Ok(Tally { series, sum })
+        Ok(EpochSum { epoch, sum })
     }
 
     pub(crate) fn operation(&mut self) -> Result<OperationId, LayoutError> {

@@ -18,15 +18,15 @@ fn operation() -> OperationId {
 }
 
 fn effects() -> Vec<RowEffect> {
-    let tally = Tally { series: stamp(9), sum: Decimal::from_integer(-12) };
-    let seen = vec![SeenTally { datacenter: DatacenterId(4), tally, stamp: stamp(10) }];
+    let epoch_sum = EpochSum { epoch: stamp(9), sum: Decimal::from_integer(-12) };
+    let seen = vec![SeenSum { datacenter: DatacenterId(4), epoch_sum, stamp: stamp(10) }];
     let row = |column, effect| RowEffect { key: Bytes::from_static(b"key"), column, effect };
     vec![
         row(Column::Text, Effect::Put { value: Bytes::from_static(b"value"), seen: vec![] }),
         row(Column::Deadline, Effect::Delete { seen: vec![] }),
         row(Column::Field(Bytes::from_static(b"f")), Effect::Put { value: Bytes::new(), seen: seen.clone() }),
         row(Column::Member(Bytes::from_static(b"mm")), Effect::Delete { seen }),
-        row(Column::Field(Bytes::new()), Effect::Add { tally }),
+        row(Column::Field(Bytes::new()), Effect::Add { epoch_sum }),
     ]
 }
 

@@ -7,8 +7,8 @@ use crate::image;
 use crate::keyspace::{Collected, Keyspace};
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Decimal, Effect, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId,
-    Position, Previous, RowEffect, Stamp, Tally,
+    Column, DatacenterId, Decimal, Effect, EpochSum, Incarnation, KeyspaceId, LogicalTime, OperationId,
+    PartitionId, Position, Previous, RowEffect, Stamp,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -203,7 +203,7 @@ impl World {
         at: usize,
         key: usize,
         column: usize,
-        effect: impl Fn(Vec<ensue_types::SeenTally>) -> Effect,
+        effect: impl Fn(Vec<ensue_types::SeenSum>) -> Effect,
     ) {
         let key = Bytes::from_static(fold::NAMES[key].as_bytes());
         let column = COLUMNS[column].clone();
@@ -232,10 +232,11 @@ impl World {
                 let key = Bytes::from_static(fold::NAMES[key].as_bytes());
                 let rows = &self.datacenters[at].rows;
                 let cell = rows.row(&key).and_then(|row| row.cell(&Column::Text));
-                let open = cell.and_then(|cell| cell.state().open_tally(DatacenterId(at as u8)));
-                let before = open.unwrap_or(Tally { series: write.stamp, sum: Decimal::ZERO });
-                let tally = Tally { sum: Decimal(before.sum.0 + Decimal::from_integer(1).0), ..before };
-                let change = RowEffect { key, column: Column::Text, effect: Effect::Add { tally } };
+                let open = cell.and_then(|cell| cell.state().open_epoch(DatacenterId(at as u8)));
+                let before = open.unwrap_or(EpochSum { epoch: write.stamp, sum: Decimal::ZERO });
+                let epoch_sum =
+                    EpochSum { sum: Decimal(before.sum.0 + Decimal::from_integer(1).0), ..before };
+                let change = RowEffect { key, column: Column::Text, effect: Effect::Add { epoch_sum } };
                 self.send(at, write, Some(change));
             }
             Step::Flush { at } => {

@@ -52,7 +52,7 @@ impl Branching {
         request: &Request,
     ) -> Result<Reply, Abort> {
         let at = cx.tick();
-        let (stamp, operation, lane) = (cx.stamp(at), cx.next_operation(), cx.datacenter);
+        let (stamp, operation, adder) = (cx.stamp(at), cx.next_operation(), cx.datacenter);
         let keys = keys_of(args);
         let branches = self.branches(keyspace);
         let mut rows = Keyspace::new(false);
@@ -62,7 +62,7 @@ impl Branching {
             }
         }
         let write = Write { stamp, at, operation, dependencies: None };
-        let mut writer = Writer::new(write, lane, false);
+        let mut writer = Writer::new(write, adder, false);
         let mut evaluation = Evaluation::writing(&mut rows, &mut writer, View::Newest);
         let reply = command::run(request, &mut evaluation).unwrap_or(FORGOTTEN);
         let is_read = evaluation.observed.pieces > 0;

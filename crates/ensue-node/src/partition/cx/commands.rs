@@ -10,7 +10,7 @@ use ensue_types::{Args, KeyspaceId, Rule, Source};
 impl Cx {
     pub(crate) fn writer(&self, keyspace: KeyspaceId, write: Write, choice: &Choice) -> Writer {
         let asks_previous = self.protocol(keyspace).needs().previous_versions;
-        Writer::new(write, self.datacenter.lane(choice.is_stable()), asks_previous)
+        Writer::new(write, self.datacenter.adder(choice.is_stable()), asks_previous)
     }
 
     /// What was read, as far as the rules let it count as the past of who read it.

@@ -75,7 +75,7 @@ pub(in crate::partition) fn effect_of(row: &RowEffect) -> String {
     let what = match &row.effect {
         Effect::Put { value, .. } => format!("\"put\":{}", json::value(&row.column, value)),
         Effect::Delete { .. } => "\"delete\":true".to_owned(),
-        Effect::Add { tally } => format!("\"sum\":\"{}\"", tally.sum),
+        Effect::Add { epoch_sum } => format!("\"sum\":\"{}\"", epoch_sum.sum),
     };
     format!("{{\"key\":{}{},{what}}}", json::text(&row.key), json::column(&row.column))
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 use ensue_branch::{Commit, Note, StateId, Write};
-use ensue_types::{Causes, Opaque, OperationId, Previous, SeenTally, Tally, TimeVector, Vector};
+use ensue_types::{Causes, EpochSum, Opaque, OperationId, Previous, SeenSum, TimeVector, Vector};
 
 const OTHER: DatacenterId = DatacenterId(1);
 
@@ -76,15 +76,15 @@ const SPOILT: &[Spoilt] = &[
     (|entry| effects_of(entry)[0].key = Bytes::from_static(b"a"), "a key of another partition"),
     (
         |entry| {
-            let tally = Tally { series: Stamp::ZERO, sum: ensue_types::Decimal::ZERO };
-            effects_of(entry)[0].effect = Effect::Add { tally };
+            let epoch_sum = EpochSum { epoch: Stamp::ZERO, sum: ensue_types::Decimal::ZERO };
+            effects_of(entry)[0].effect = Effect::Add { epoch_sum };
         },
         "an addition in another datacenter's name",
     ),
     (
         |entry| {
-            let tally = Tally { series: Stamp::ZERO, sum: ensue_types::Decimal::ZERO };
-            let seen = SeenTally { datacenter: DatacenterId(0), tally, stamp: Stamp::ZERO };
+            let epoch_sum = EpochSum { epoch: Stamp::ZERO, sum: ensue_types::Decimal::ZERO };
+            let seen = SeenSum { datacenter: DatacenterId(0), epoch_sum, stamp: Stamp::ZERO };
             effects_of(entry)[0].effect = Effect::Delete { seen: vec![seen, seen] };
         },
         "additions seen of nobody",
