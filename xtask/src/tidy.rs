@@ -10,6 +10,7 @@ pub mod dependencies;
 pub mod links;
 pub mod manifest;
 pub mod map;
+pub mod old_names;
 pub mod parts;
 pub mod pointers;
 pub mod protocol_names;
@@ -63,6 +64,7 @@ pub fn check(tree: &Tree) -> Report {
     shape::check(tree, &sources, &mut report);
     map::check(tree, &mut report);
     purity::check(&sources, &mut report);
+    old_names::check(&sources, &mut report);
     protocol_names::check(&sources, &mut report);
     arrows::check(tree, &mut report);
     parts::check(tree, &sources, &mut report);

@@ -347,3 +347,16 @@ fn links_lead_somewhere() {
         ],
     );
 }
+
+#[test]
+fn an_old_name_is_refused_in_code_of_its_crates() {
+    let files = [
+        (
+            "crates/ensue-node/src/a.rs",
+            "//! A desk.\nfn a(desk: u8) {} // a desk\nlet washdesk = \"desk\";\n",
+        ),
+        ("crates/ensue-check/src/a.rs", "//! A.\nfn a(desk: u8) {}\n"),
+    ];
+    let found = check_with(&files, |_, sources, report| old_names::check(sources, report));
+    expect(&found, &["crates/ensue-node/src/a.rs:2: `desk` is an old name: write `evaluation`"]);
+}
