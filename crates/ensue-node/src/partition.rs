@@ -158,11 +158,8 @@ impl Partition {
     /// Takes one message.
     pub fn on_message(&mut self, now: Now, envelope: Envelope) {
         self.cx.now = now;
-        if let (
-            Message::DatacenterFailed { datacenter, .. },
-            Stage::Serving | Stage::RecoveringTail(_) | Stage::Joining(_),
-        ) = (&envelope.message, &self.stage)
-        {
+        let runs = matches!(self.stage, Stage::Serving | Stage::RecoveringTail(_) | Stage::Joining(_));
+        if let (true, Message::DatacenterFailed { datacenter, .. }) = (runs, &envelope.message) {
             if *datacenter == self.cx.datacenter && Rule::TheDeadStop.holds() {
                 return self.stop_as_dead(envelope.from.datacenter());
             }
@@ -233,13 +230,8 @@ impl Partition {
                 self.executor().on_transact(from, request, keyspace, context, parts);
             }
             Message::AwaitReplicas { request, dependencies, times, datacenters } => {
-                self.others.on_await_replicas(
-                    &mut self.cx,
-                    from,
-                    request,
-                    Wanted { dependencies, times },
-                    datacenters,
-                );
+                let wanted = Wanted { dependencies, times };
+                self.others.on_await_replicas(&mut self.cx, from, request, wanted, datacenters);
             }
             Message::CountReplicas { request, dependencies, times } => {
                 self.others.on_count_replicas(&mut self.cx, from, request, &Wanted { dependencies, times });
