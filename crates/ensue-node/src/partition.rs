@@ -13,7 +13,6 @@ mod branching;
 mod cx;
 mod execution;
 mod failover;
-mod invariants;
 mod journal;
 mod json;
 mod keyspaces;
@@ -511,13 +510,13 @@ impl Partition {
         }
         self.others.replication.read_old_entries(&mut self.cx);
         if cfg!(debug_assertions) {
-            invariants::check(&self.cx, &self.others, &self.keyspaces, &self.transactions);
+            self.maintenance.checks.on_turn_end(&self.cx, &self.others, &self.keyspaces, &self.transactions);
         }
     }
 
     /// Panics if a part contradicts itself. It walks every row.
     pub fn check_invariants(&self) {
-        invariants::check(&self.cx, &self.others, &self.keyspaces, &self.transactions);
+        maintenance::invariants::check(&self.cx, &self.others, &self.keyspaces, &self.transactions);
         self.keyspaces.check_invariants();
     }
 

@@ -187,7 +187,6 @@ const PARTITION: Table = Table {
                 "replication",
             ],
         ),
-        ("invariants", &["cx", "keyspaces", "others", "transactions"]),
         ("stage", &["recovery"]),
         ("maintenance", &["cx", "keyspaces", "others", "peers", "reads", "transactions"]),
     ],

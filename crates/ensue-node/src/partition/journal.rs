@@ -86,8 +86,8 @@ impl Journal {
     }
 
     /// Panics if more is durable than was logged, or a restart needs what was never logged.
-    pub(in crate::partition) fn check_invariants(&self) {
-        let Some(log) = &self.log else { return };
+    pub(in crate::partition) fn check_invariants(&self) -> usize {
+        let Some(log) = &self.log else { return 0 };
         assert!(
             log.synced() <= log.end(),
             "{:?} is durable of a log that ends at {:?}",
@@ -102,6 +102,7 @@ impl Journal {
         );
         let rises = self.readers.iter().zip(self.readers.iter().skip(1)).all(|(one, next)| one.0 < next.0);
         assert!(rises, "readers of old entries are out of order");
+        self.needed.len() + self.readers.len()
     }
 
     pub(crate) fn log_end(&self) -> u64 {

@@ -1,12 +1,15 @@
-//! What is removed when nobody can need it any more, and the metrics of a partition.
+//! What is removed when nobody can need it any more, the metrics of a partition, and the checks of its invariants.
 
 pub(in crate::partition) mod collect;
+pub(in crate::partition) mod invariants;
 pub(in crate::partition) mod metrics;
 
 use collect::Collector;
+use invariants::Checks;
 
-/// What is removed when nobody can need it any more.
+/// What a partition does for itself, beside its work.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Maintenance {
     pub(in crate::partition) collector: Collector,
+    pub(in crate::partition) checks: Checks,
 }

@@ -159,8 +159,8 @@ impl<W> RowOrder<W> {
         found.into_iter().collect()
     }
 
-    /// Panics if rows and work do not name each other.
-    pub fn check_invariants(&self) {
+    /// Panics if rows and work do not name each other. Answers at how many places it looked.
+    pub fn check_invariants(&self) -> usize {
         let named: usize = self.rows.values().map(BTreeSet::len).sum();
         let mut naming = 0;
         for (id, piece) in &self.pieces {
@@ -172,6 +172,7 @@ impl<W> RowOrder<W> {
             assert!(rows.iter().all(waits), "{id:?} has no place in one of its rows");
         }
         assert_eq!(named, naming, "rows name work that does not wait in them");
+        named
     }
 
     fn shift(&mut self, id: WorkId, at: Moment) {

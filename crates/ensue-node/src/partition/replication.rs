@@ -64,16 +64,17 @@ pub(crate) struct Replication {
 }
 
 impl Replication {
-    /// Panics if a stream contradicts itself.
-    pub(in crate::partition) fn check_invariants(&self) {
-        self.applied.check_invariants();
-        self.senders.values().for_each(Sender::check_invariants);
+    /// Panics if a stream contradicts itself. Answers at how many entries and waits it looked.
+    pub(in crate::partition) fn check_invariants(&self) -> usize {
+        let waits = self.applied.check_invariants();
+        let in_flight: usize = self.senders.values().map(Sender::check_invariants).sum();
         self.receivers.values().for_each(Receiver::check_invariants);
         for (origin, receiver) in &self.receivers {
             let applied = self.applied.set(*origin).map(AppliedSet::highest).unwrap_or_default();
             let received = receiver.received();
             assert!(applied <= received, "{applied} of {origin} is applied and only {received} received");
         }
+        waits + in_flight
     }
 
     pub(in crate::partition) fn new(

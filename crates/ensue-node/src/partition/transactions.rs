@@ -53,7 +53,8 @@ pub(crate) struct Transactions {
 
 impl Transactions {
     /// Panics if somebody takes part in a transaction who is no participant, or a part that waits has lost its place.
-    pub fn check_invariants(&self, has_place: impl Fn(WorkId) -> bool) {
+    /// Answers at how many transactions it looked.
+    pub fn check_invariants(&self, has_place: impl Fn(WorkId) -> bool) -> usize {
         for (transaction, coordinated) in &self.coordinated {
             let (participants, mut answered) = match coordinated {
                 Coordinated::Arriving(_) => continue,
@@ -73,6 +74,7 @@ impl Transactions {
         for (transaction, part) in &self.replicated_parts {
             assert!(part.work.is_none_or(&has_place), "the part of {transaction} has no place in its rows");
         }
+        self.coordinated.len() + self.local_parts.len() + self.replicated_parts.len()
     }
 
     /// The piece of work that waits for this transaction's decision.

@@ -116,7 +116,7 @@ pub struct Applied<W> {
 
 impl<W> Applied<W> {
     /// Panics if a set contradicts itself, or somebody waits for what is applied.
-    pub(in crate::partition) fn check_invariants(&self) {
+    pub(in crate::partition) fn check_invariants(&self) -> usize {
         self.sets.values().for_each(AppliedSet::check_invariants);
         for (datacenter, position) in self.exact.keys() {
             let is_applied = self.sets.get(datacenter).is_some_and(|set| set.contains(*position));
@@ -129,6 +129,7 @@ impl<W> Applied<W> {
                 "{datacenter} is applied up to {watermark}, and somebody waits for {position}"
             );
         }
+        self.exact.len() + self.through.len()
     }
 
     pub fn new(partition: PartitionId) -> Applied<W> {

@@ -95,7 +95,7 @@ impl Sender {
     }
 
     /// Panics if what is counted differs from what is there.
-    pub(in crate::partition) fn check_invariants(&self) {
+    pub(in crate::partition) fn check_invariants(&self) -> usize {
         let bytes: usize = self.in_flight.iter().map(|(_, bytes)| bytes).sum();
         assert_eq!(bytes, self.in_flight_bytes, "bytes in flight are counted wrong");
         let rises =
@@ -103,6 +103,7 @@ impl Sender {
         assert!(rises, "entries in flight are out of order");
         let (synced, received) = (self.synced, self.received);
         assert!(synced <= received, "{synced} is durable elsewhere and only {received} received");
+        self.in_flight.len()
     }
 
     /// Whether the receiver has been heard on this link.

@@ -1,0 +1,58 @@
+//! What always holds between two turns, whatever the others say and the disk does.
+//!
+//! A debug build checks it after every turn while little waits, and the simulator, rows included, after every turn of a
+//! share of its seeds. Every check panics: what contradicts itself must not go on to log and replicate that.
+
+use crate::partition::cx::Cx;
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::others::Others;
+use crate::partition::transactions::Transactions;
+use ensue_types::Rule;
+
+/// How many things a check may look at for each turn since the one before.
+const LOOKED_AT_A_TURN: usize = 32;
+
+/// When the next check is due: a turn pays for a bounded share of it, however much waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Checks {
+    turns_left: usize,
+}
+
+impl Checks {
+    pub fn on_turn_end(
+        &mut self,
+        cx: &Cx,
+        others: &Others,
+        keyspaces: &Keyspaces,
+        transactions: &Transactions,
+    ) {
+        match self.turns_left.checked_sub(1) {
+            Some(left) => self.turns_left = left,
+            None => self.turns_left = check(cx, others, keyspaces, transactions) / LOOKED_AT_A_TURN,
+        }
+    }
+}
+
+/// Panics if a part contradicts itself, or another one. It looks at what waits, and not at the rows; answers at how
+/// many things it looked.
+pub(in crate::partition) fn check(
+    cx: &Cx,
+    others: &Others,
+    keyspaces: &Keyspaces,
+    transactions: &Transactions,
+) -> usize {
+    // A broken rule may break an invariant, too; what follows from that is for the oracle to see.
+    if !Rule::all_hold() {
+        return 0;
+    }
+    let looked_at = [
+        cx.journal.check_invariants(),
+        others.replication.check_invariants(),
+        keyspaces.order.check_invariants(),
+        transactions.check_invariants(|work| keyspaces.order.work(work).is_some()),
+    ];
+    let applied = others.replication.applied.set(cx.datacenter).map(|own| own.watermark).unwrap_or_default();
+    let end = cx.position;
+    assert!(applied <= end, "{applied} is applied of a stream that ends at {end}");
+    looked_at.iter().sum()
+}
