@@ -329,6 +329,15 @@ fn nothing_names_one_machine() {
 }
 
 #[test]
+fn lines_of_documents_end_where_a_terminal_does() {
+    let (fits, long) = ("é".repeat(120), "é".repeat(121));
+    let text = format!("{fits}\n{long}\n");
+    let files =
+        [("docs/a.md", text.as_str()), ("docs/figures/b.md", text.as_str()), ("a.csv", text.as_str())];
+    expect(&check_with(&files, words::check), &["docs/a.md:2: 121 columns, more than 120"]);
+}
+
+#[test]
 fn links_lead_somewhere() {
     let text = "[a](b.md) [c](../README.md#top) [d](https://example.org/x) [e](#here) ![f](none.png)\n`[g](no.md)`\n\
                 ```\n[h](no.md)\n```\n[i]: gone.md\n[j](decisions) [k](../../outside.md)\n";

@@ -26,6 +26,10 @@ const LEAKS: [(&str, bool); 10] = [
 pub(super) const LOCK_SOURCE: &str =
     concat!("source = \"registry+https://github.com/rust-lang/crates", ".io-index\"");
 
+/// Characters of a line of a document; the pages of `FIGURES` are written by commands, and have wide tables.
+const COLUMNS_MAX: usize = 120;
+const FIGURES: &str = "docs/figures/";
+
 pub fn check(tree: &Tree, sources: &[Source<'_>], report: &mut Report) {
     for (path, text) in tree.files() {
         check_name(path, report);
@@ -72,6 +76,9 @@ fn check_text(path: &str, text: &str, report: &mut Report) {
             for word in UNFINISHED_WORDS.into_iter().filter(|word| has_word(line, word)) {
                 find(format!("`{word}` does not merge: finish it, or open an issue and delete the mark"));
             }
+        }
+        if is_prose && !path.starts_with(FIGURES) && line.chars().count() > COLUMNS_MAX {
+            find(format!("{} columns, more than {COLUMNS_MAX}: break the line", line.chars().count()));
         }
         if is_prose || path.ends_with(".rs") {
             if line.contains('\t') {
