@@ -143,10 +143,10 @@ fn status(line: &'static str) -> Reply {
 }
 
 /// Subcommands, for the error of a wrong number of arguments.
-const KNOWN: [&str; 10] =
+pub(in crate::session) const KNOWN: [&str; 10] =
     ["conflicts", "dead", "digest", "discarded", "help", "merge", "readmit", "session", "token", "wait"];
 
-const HELP: [&str; 27] = [
+const HELP: [&str; 29] = [
     "CAUSAL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "TOKEN",
     "    Return this connection's causal past in the selected keyspace, as text.",
@@ -162,6 +162,8 @@ const HELP: [&str; 27] = [
     "    Show what is known of a datacenter that may be lost for good, and a digest of that.",
     "DEAD <datacenter> CONFIRM <digest> [FORCE]",
     "    Declare it lost for good: all others agree on what they have of it and go on without it, for ever.",
+    "READMIT <datacenter>",
+    "    Ask a datacenter whose messages are refused here to introduce its directories again.",
     "DISCARDED",
     "    List the updates of all keyspaces that were discarded here with dead datacenters, each as a line of JSON.",
     "CONFLICTS [<key>]",
