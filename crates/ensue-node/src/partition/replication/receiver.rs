@@ -2,7 +2,7 @@
 //!
 //! Promises: every position once, in order; a gap is never accepted, a duplicate never passed on.
 
-use ensue_types::Position;
+use ensue_types::{Position, Rule};
 
 /// The receiving side of a stream, from one datacenter.
 #[derive(Clone, Debug, Default)]
@@ -30,8 +30,10 @@ impl Receiver {
         }
     }
 
-    /// The position was logged.
+    /// The position was logged. Panics if it is no later one: the same update would count twice.
     pub fn received_at(&mut self, position: Position) {
+        let is_new = position > self.received || !Rule::ApplyOnce.holds();
+        assert!(is_new, "{position} is logged after {}", self.received);
         self.received = self.received.max(position);
     }
 
