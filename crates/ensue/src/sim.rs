@@ -10,7 +10,7 @@ pub(crate) struct SimArgs {
     /// Run this many seeds
     #[arg(long, value_name = "N")]
     seeds: Option<u64>,
-    /// Run one seed and tell everything about it
+    /// Run one seed and report it in full
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
     seed: Option<u64>,
     /// Run a scenario file, or all of a directory
@@ -22,7 +22,7 @@ pub(crate) struct SimArgs {
     /// Run seeds for this long
     #[arg(long, value_name = "N", conflicts_with = "seed")]
     minutes: Option<u64>,
-    /// Go on after a failing seed: each is told and left as if it were the only one, and counted
+    /// Continue after a failing seed; report each failure, write its files, and count them
     #[arg(long, conflicts_with_all = ["seed", "scenario", "breaks", "exhaust"])]
     keep_going: bool,
     /// Add a row about the run to this markdown file
@@ -34,7 +34,7 @@ pub(crate) struct SimArgs {
     /// Run every seed with this protocol, and scripts only with it; `each` runs all of them in turn
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,
-    /// In each seed a datacenter is lost for good and declared dead
+    /// In each seed a datacenter fails permanently and is declared dead
     #[arg(long)]
     losing: bool,
     /// In each seed directories of a datacenter are lost, exchanged, or replaced by old copies
@@ -46,7 +46,7 @@ pub(crate) struct SimArgs {
     /// Break the rule of this name, to see the anomaly that follows
     #[arg(long = "break", value_name = "RULE")]
     broken: Option<String>,
-    /// Break each of these rules in turn, or every rule, and tell how soon it is caught: at most `--seeds` seeds each
+    /// Break each of these rules in turn, or every rule, and report after how many seeds it is caught: at most `--seeds` seeds each
     #[arg(long, value_name = "RULE,RULE", num_args = 0..=1, default_missing_value = "", value_delimiter = ',')]
     breaks: Option<Vec<String>>,
     /// Compare the event hashes of the first seeds of every protocol with those of this file, or write it if it is
@@ -59,13 +59,13 @@ pub(crate) struct SimArgs {
     /// Threads; 0 means one a core
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
-    /// Visit every interleaving of a tiny world, or of all of them
+    /// Visit every interleaving of one small case, or of all of them
     #[arg(long, value_name = "CASE", num_args = 0..=1, conflicts_with_all = ["seeds", "seed", "scenario"])]
     exhaust: Option<Option<String>>,
-    /// Most states of one tiny world
+    /// Limit of states of one case
     #[arg(long, value_name = "N", default_value_t = 40_000_000)]
     states_max: u64,
-    /// Where a failing run leaves what is known of it
+    /// Directory for the report, trace and history of a failing run
     #[arg(long, value_name = "DIR", default_value = "ensue-sim-failures")]
     out: PathBuf,
     /// Shrink a failing run to a readable script for at most this long; 0 does not
