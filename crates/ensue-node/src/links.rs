@@ -98,20 +98,28 @@ fn parse(line: &str) -> Option<LinkReport> {
     })
 }
 
+/// Why a datacenter does not answer for all keys; empty if it does.
+pub(crate) fn not_serving(metric: impl Fn(&str) -> i64) -> Vec<String> {
+    let counts = [
+        ("stopped", "partitions do not serve"),
+        ("declared_dead", "partitions were declared dead"),
+        ("rejoin", "partitions lost their data"),
+        ("joining", "partitions wait for the other datacenters"),
+        ("catching_up", "partitions wait for the lost end of their log"),
+        ("loading", "partitions read their log"),
+        ("silent_peers", "cores and partitions do not answer"),
+    ];
+    let found = counts.into_iter().filter(|(name, _)| metric(name) > 0);
+    found.map(|(name, what)| format!("{} {what}", metric(name))).collect()
+}
+
 /// What stands between a datacenter and serving as it should, for its readiness; empty if nothing does.
 pub(crate) fn shortcomings(
     topology: &Topology,
     linked: &BTreeMap<DatacenterId, Linked>,
     metric: impl Fn(&str) -> i64,
 ) -> Vec<String> {
-    let mut words = Vec::new();
-    let counts =
-        [("stopped", "partitions do not serve"), ("silent_peers", "cores and partitions do not answer")];
-    for (name, what) in counts {
-        if metric(name) > 0 {
-            words.push(format!("{} {what}", metric(name)));
-        }
-    }
+    let mut words = not_serving(&metric);
     for (number, datacenter) in topology.datacenters.iter().enumerate() {
         let (id, name) = (DatacenterId(number as u8), &datacenter.name);
         let is_dead = metric(&format!("dead_{name}_partitions")) > 0;

@@ -63,7 +63,7 @@ pub mod property {
     pub const WENT_BACK: &str = "P1/P2 a key goes back within its datacenter";
     pub const ORIGINS: &str = "a write shows before what its datacenter had written before it";
     pub const HIDDEN: &str = "P1b a datacenter hides what it has acknowledged";
-    pub const STALE_READ: &str = "P4 a read hides a newer version that had been received";
+    pub const STALE_READ: &str = "P22 a read hides a newer version that had been received";
     pub const ORDER: &str = "P7/P13 no single order of the writes explains the reads";
     pub const FOLD: &str = "P21 conflicting values are not folded";
     pub const COUNTER: &str = "P11 a counter is wrong";

@@ -55,4 +55,7 @@ fn who_replicates_to_nobody_is_not_ready() {
     let quarantined = [("linked_oslo", 4), ("refused_oslo_partitions", 2)];
     assert!(ready(&up, &quarantined).starts_with("2 partitions refuse oslo"));
     assert_eq!(ready(&up, &[("linked_oslo", 4), ("stopped", 1)]), "1 partitions do not serve");
+    for unserved in ["declared_dead", "rejoin", "joining", "catching_up", "loading"] {
+        assert_ne!(ready(&up, &[("linked_oslo", 4), (unserved, 1)]), "", "{unserved}");
+    }
 }

@@ -127,8 +127,10 @@ impl Row {
             return (READY, format!("{name}: ready"));
         }
         let reason = seen.field("ensue_ready_reason");
-        let serves = seen.number("ensue_stopped") == 0 && seen.number("ensue_silent_peers") == 0;
-        (if serves { NOT_REPLICATING } else { NOT_SERVING }, format!("{name}: not ready: {reason}"))
+        (
+            if seen.number("ensue_serving") == 1 { NOT_REPLICATING } else { NOT_SERVING },
+            format!("{name}: not ready: {reason}"),
+        )
     }
 
     fn address(&self) -> String {
@@ -203,6 +205,13 @@ impl Seen {
                 Cell::of(format!("serving, {}", self.refusals().join(", ")), Tone::Bad)
             }
             (0, 0, 0) if count("loading") > 0 => Cell::of("loading", Tone::Notable),
+            (0, 0, 0) if count("ensue_catching_up") > 0 => {
+                let partitions = count("ensue_catching_up");
+                Cell::of(
+                    format!("TAILLOST: {partitions} partitions wait for the lost end of their log"),
+                    Tone::Bad,
+                )
+            }
             (0, 0, 0) if self.links().any(|(_, state)| state != "up") => {
                 let lacking: Vec<&str> =
                     self.links().filter(|(_, state)| *state != "up").map(|(peer, _)| peer).collect();

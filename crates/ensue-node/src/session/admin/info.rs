@@ -204,6 +204,8 @@ impl Lines<'_> {
                 self.line(&format!("ensue_link_{}_reason", there.name), &linked.reason);
             }
         }
+        let serves = links::not_serving(|name| self.metric(name)).is_empty();
+        self.line("ensue_serving", u8::from(serves));
         self.line("ensue_ready", u8::from(shortcomings.is_empty()));
         if !shortcomings.is_empty() {
             self.line("ensue_ready_reason", shortcomings.join("; "));

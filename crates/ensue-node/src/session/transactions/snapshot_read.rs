@@ -1,5 +1,5 @@
 //! Reads over several owners at one snapshot vector, in one round: for protocols whose partitions run them
-//! (`partition/cuts`).
+//! (`partition/reads/snapshot_reads.rs`).
 //!
 //! - Send: `ReadSnapshot` with all parts to the owner of the first key, who chooses the snapshot vector.
 //! - On the values: the session's past includes them; answer.

@@ -49,9 +49,18 @@ fn every_node_has_a_line() {
 
 #[test]
 fn a_datacenter_that_was_declared_dead_is_said_to_be() {
-    let fields = [("ensue_stopped", "2"), ("ensue_declared_dead", "2")];
+    let fields = [("ensue_serving", "0"), ("ensue_declared_dead", "2"), ("ensue_ready", "0")];
     let report = Report { rows: vec![row("dc3/0", 1, &fields, "")], links: vec![] };
     assert!(report.text(Paint::off()).contains("declared dead: serves nothing"));
+}
+
+#[test]
+fn who_does_not_serve_is_said_to_clients_and_operators() {
+    let fields = [("ensue_serving", "0"), ("ensue_ready", "0"), ("ensue_catching_up", "1")];
+    let row = row("dc1/0", 7001, &fields, "");
+    assert_eq!(row.readiness().0, 1);
+    let text = Report { rows: vec![row], links: vec![] }.text(Paint::off());
+    assert!(text.contains("TAILLOST: 1 partitions wait"), "{text}");
 }
 
 #[test]
@@ -69,6 +78,7 @@ fn who_serves_without_replicating_is_plain() {
             ("ensue_link_dc2_reason", "partitions: 2 here, 4 there"),
             ("ensue_link_dc3", dc3),
             ("ensue_ready", "0"),
+            ("ensue_serving", "1"),
             ("ensue_ready_reason", "the link to dc2 is refused"),
             ("server_time_usec", "1300000000"),
         ]
