@@ -18,6 +18,10 @@ use std::collections::BTreeMap;
 /// Effects of one write before a search among them needs an index.
 const EFFECTS_SEARCHED: usize = 16;
 
+/// A walk over a row takes about this many steps however small its steps are to be, unless they would be larger than the other.
+const STEPS: usize = 128;
+const STEP_MAX: usize = 512;
+
 /// What an effect takes in an entry beside its key, its column's name and its value: its header, and what it covers or replaces.
 const EFFECT_BYTES: usize = 64;
 
@@ -128,6 +132,9 @@ impl From<Gone> for Halt {
         Halt::Gone
     }
 }
+
+/// Some of a row's columns, and the place from which a walk over it goes on.
+pub type Page = (Vec<(Column, Content)>, Option<usize>);
 
 /// What one write changed.
 #[derive(Clone, Debug, Default)]
@@ -251,7 +258,7 @@ impl<'a> Evaluation<'a> {
         };
         // Where every column is of the asked kind, live or dead, the others have no say.
         let asked = Kind::of(column);
-        if row.is_mixed() || row.cells().next().is_none_or(|(first, _)| Kind::of(first) != asked) {
+        if row.sole_kind() != asked {
             observe_row(&mut self.observed, row, self.view)?;
             if row.kind_at(self.view)?.is_some_and(|shown| Some(shown) != asked) {
                 return Err(Halt::WrongType);
@@ -280,7 +287,8 @@ impl<'a> Evaluation<'a> {
             return Err(Halt::WrongType);
         }
         let mut columns = Vec::new();
-        for (column, cell) in row.cells().filter(|(column, _)| Kind::of(column) == Some(kind)) {
+        let cells = row.cells_in_order().filter(|(column, _)| Kind::of(column) == Some(kind));
+        for (column, cell) in cells {
             let content = cell.at(self.view).ok_or(Gone)?.state.content();
             if content != Content::Nothing {
                 columns.push((column.clone(), content));
@@ -289,16 +297,37 @@ impl<'a> Evaluation<'a> {
         Ok(columns)
     }
 
+    /// Some of the live columns of a row of this kind, from a place on that an earlier step answered, and the place to
+    /// go on from. One step looks at about `count` columns of a large row, and at all of another one.
+    pub fn columns_from(&mut self, key: &[u8], kind: Kind, place: usize, count: usize) -> Result<Page, Halt> {
+        let row = self.keyspace.row(key).filter(|row| row.is_large() && row.sole_kind() == Some(kind));
+        if row.is_none() {
+            return Ok((self.columns(key, kind)?, None));
+        }
+        let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
+            return Ok((Vec::new(), None));
+        };
+        let step = count.max((row.columns_count() / STEPS).min(STEP_MAX));
+        let (cells, next) = row.cells_from(place, step);
+        let mut columns = Vec::new();
+        for (column, cell) in cells {
+            let shown = cell.at(self.view).ok_or(Gone)?;
+            self.observed.record(&shown);
+            let content = shown.state.content();
+            if content != Content::Nothing {
+                columns.push((column.clone(), content));
+            }
+        }
+        Ok((columns, next))
+    }
+
     /// How many live columns a row of this kind has.
     pub fn count(&mut self, key: &[u8], kind: Kind) -> Result<usize, Halt> {
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
             return Ok(0);
         };
-        if !row.is_newest(self.view) || row.is_mixed() {
-            return Ok(self.columns(key, kind)?.len());
-        }
-        let count = row.live_count(kind);
-        let other = row.kind().is_some_and(|shown| shown != kind);
+        let count = row.live_count_at(kind, self.view)?;
+        let other = row.kind_at(self.view)?.is_some_and(|shown| shown != kind);
         observe_row(&mut self.observed, row, self.view)?;
         if other { Err(Halt::WrongType) } else { Ok(count) }
     }
@@ -537,6 +566,15 @@ fn absent(keyspace: &Keyspace, observed: &mut Observed, view: View<'_>) -> Resul
 
 /// Observes all of a row: what is shown depends on every column, the deleted ones too (trap 18).
 fn observe_row(observed: &mut Observed, row: &Row, view: View<'_>) -> Result<(), Halt> {
+    if let Some(summary) = row.summary(view) {
+        observed.valid_since(summary.since);
+        observed.sources.extend_from_slice(summary.latest);
+        observed.pieces += summary.latest.len() + 1;
+        for cell in summary.open {
+            observed.record(&cell.at(view).ok_or(Gone)?);
+        }
+        return Ok(());
+    }
     for (column, cell) in row.cells() {
         observed.record(&cell.at(view).ok_or(Gone)?);
         // Another field or member may be missing: then it is a piece too.

@@ -569,7 +569,7 @@ impl Partition {
         self.visibility().report_failed();
         self.maintenance.collect(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.visibility().maintain_branches();
-        self.keyspaces.sweep_marks(&self.cx);
+        self.keyspaces.sweep(&self.cx, &self.others);
         self.keyspaces.contexts.forget_unused_contexts(&self.cx);
         self.reads.snapshots.forget_old_reads(&self.cx);
         self.reads.snapshot_reads.drop_old_snapshot_reads(&self.cx);

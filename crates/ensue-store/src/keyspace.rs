@@ -5,9 +5,10 @@
 //! versions, every write is kept apart until it is settled: until nobody looks at the rows without it any more.
 
 use crate::cell::{self, Base, Keep, Outcome, State, Write};
+use crate::columns::detached;
 use crate::fold::{Fold, Handlers};
 use crate::image::{self, Bounds, WriteImage};
-use crate::row::{self, Row};
+use crate::row::Row;
 use crate::siblings::Conflicts;
 use crate::versions::Version;
 use crate::view::View;
@@ -18,7 +19,7 @@ use ensue_types::{
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -79,6 +80,8 @@ pub struct Keyspace {
     forgotten_to: usize,
     cells: u64,
     keeps_versions: bool,
+    /// The slots of large rows.
+    large: BTreeSet<u32>,
     /// Who folds values that stand beside each other; nothing if the last writer's stands alone.
     handlers: Option<Arc<dyn Handlers>>,
 }
@@ -162,6 +165,16 @@ impl Keyspace {
             self.dependencies -= forgotten;
         }
         self.forgotten_to = if end < self.slots.len() { end } else { 0 };
+    }
+
+    /// Forgets which write made which column of large rows, of those that are settled: nobody need remember them one by
+    /// one.
+    pub fn summarise(&mut self, is_settled: &dyn Fn(&OperationId) -> bool) {
+        for &slot in &self.large {
+            if let Some(row) = &mut self.slots[slot as usize] {
+                row.summarise(is_settled);
+            }
+        }
     }
 
     /// Columns held, tombstones among them.
@@ -291,6 +304,9 @@ impl Keyspace {
         let row = self.slots[slot as usize].as_mut().expect("slot_for fills the slot");
         let before = Counted::of(row, &change.column);
         let mut outcome = merge(row, effect, absent_since);
+        if !before.is_there && row.is_large() {
+            self.large.insert(slot);
+        }
         if !self.flushes.is_empty() && Rule::FlushHidesLateWrites.holds() {
             let late = self.flushes.iter().filter(|flush| write.stamp < flush.stamp);
             for flush in late.map(|flush| Write { at: flush.at.max(write.at), ..flush.clone() }) {
@@ -438,7 +454,7 @@ impl Keyspace {
         }
         self.count(before, after);
         if before.unsettled == 0 && after.unsettled > 0 {
-            self.unsettled.push_back((slot, row::detached(column)));
+            self.unsettled.push_back((slot, detached(column)));
         }
     }
 
@@ -609,7 +625,7 @@ impl Keyspace {
         // Of its own, so that it does not keep a client's whole read buffer alive.
         let own_key = || Bytes::copy_from_slice(key);
         if !live {
-            return self.spent.push(Spent { key: own_key(), column: row::detached(column), stamp });
+            return self.spent.push(Spent { key: own_key(), column: detached(column), stamp });
         }
         if *column == Column::Deadline {
             let row = self.row(key);
@@ -681,6 +697,7 @@ impl Keyspace {
         if let Ok(entry) = entry {
             entry.remove();
         }
+        self.large.remove(&slot);
         self.free.push(slot);
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod cell;
 pub mod checkpoint;
+mod columns;
 pub mod disk;
 pub mod entry;
 pub mod fold;

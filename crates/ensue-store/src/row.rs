@@ -4,12 +4,14 @@
 //! its live columns, so that asking for its kind does not walk them.
 
 use crate::cell::{Cell, Content, Keep, Outcome, Write};
+use crate::columns::Columns;
 use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{Carried, Column, Effect, LogicalTime, OperationId, Source, Stamp, Visibility};
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub use crate::columns::LARGE;
 
 /// What a row is to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +22,8 @@ pub enum Kind {
 }
 
 impl Kind {
+    pub(crate) const ALL: [Kind; 3] = [Kind::Text, Kind::Hash, Kind::Set];
+
     /// The kind that a column belongs to; the deadline belongs to none.
     pub fn of(column: &Column) -> Option<Kind> {
         match column {
@@ -38,14 +42,6 @@ impl Kind {
             Kind::Set => "set",
         }
     }
-}
-
-/// The columns: most rows have one, and keep it without a tree.
-#[derive(Clone, Debug)]
-enum Columns {
-    None,
-    One(Column, Cell),
-    Many(BTreeMap<Column, Cell>),
 }
 
 /// A row.
@@ -92,22 +88,26 @@ impl Row {
 
     /// A column's cell, whatever the row's kind.
     pub fn cell(&self, column: &Column) -> Option<&Cell> {
-        match (column, &self.columns) {
-            (Column::Deadline, _) => self.deadline.as_deref(),
-            (_, Columns::One(only, cell)) if only == column => Some(cell),
-            (_, Columns::Many(cells)) => cells.get(column),
-            _ => None,
+        match column {
+            Column::Deadline => self.deadline.as_deref(),
+            _ => self.columns.get(column),
         }
     }
 
-    /// All cells but the deadline's, in the order of their columns.
+    /// All cells but the deadline's, in the order of their columns unless the row is large.
     pub fn cells(&self) -> impl Iterator<Item = (&Column, &Cell)> {
-        let (one, many) = match &self.columns {
-            Columns::None => (None, None),
-            Columns::One(column, cell) => (Some((column, cell)), None),
-            Columns::Many(cells) => (None, Some(cells.iter())),
-        };
-        one.into_iter().chain(many.into_iter().flatten())
+        self.columns.iter()
+    }
+
+    /// The same in the order of their columns.
+    pub fn cells_in_order(&self) -> impl Iterator<Item = (&Column, &Cell)> {
+        let mut sorted: Vec<(&Column, &Cell)> = Vec::new();
+        if self.is_large() {
+            sorted.extend(self.cells());
+            sorted.sort_unstable_by_key(|(column, _)| *column);
+        }
+        let kept = (!self.is_large()).then(|| self.cells());
+        sorted.into_iter().chain(kept.into_iter().flatten())
     }
 
     /// All cells, the deadline's last.
@@ -115,15 +115,40 @@ impl Row {
         self.cells().chain(self.deadline.as_deref().map(|cell| (&Column::Deadline, cell)))
     }
 
+    /// Some of the cells, from a place on that an earlier step answered, at most about so many, and the place to go on
+    /// from; nothing at the end. Of a row that is not large all are one step.
+    pub fn cells_from(
+        &self,
+        place: usize,
+        count: usize,
+    ) -> (impl Iterator<Item = (&Column, &Cell)>, Option<usize>) {
+        let (few, some, next) = match self.columns.large() {
+            Some(large) => {
+                let (some, next) = large.from(place, count);
+                (None, Some(some), next)
+            }
+            None => (Some(self.columns.iter()), None, None),
+        };
+        (few.into_iter().flatten().chain(some.into_iter().flatten()), next)
+    }
+
+    /// What a view shows of a large row, without a walk through it, unless that is a past state.
+    pub fn summary(&self, view: View<'_>) -> Option<Summary<'_>> {
+        let large = self.columns.large()?;
+        if view.time().is_some() && !self.is_newest(view) {
+            return None;
+        }
+        Some(Summary { since: self.since, latest: large.summary(), open: large.open().collect() })
+    }
+
     /// Whether columns of more than one kind stand here, live or dead: what is shown then depends on all of them.
     pub fn is_mixed(&self) -> bool {
-        match &self.columns {
-            Columns::Many(cells) => {
-                let ends = (cells.first_key_value(), cells.last_key_value());
-                matches!(ends, (Some((a, _)), Some((b, _))) if Kind::of(a) != Kind::of(b))
-            }
-            _ => false,
-        }
+        self.columns.len() > 0 && self.sole_kind().is_none()
+    }
+
+    /// The kind of all columns, live and dead, if there are any and they are of one.
+    pub fn sole_kind(&self) -> Option<Kind> {
+        self.columns.sole_kind()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -131,11 +156,7 @@ impl Row {
     }
 
     pub fn columns_count(&self) -> usize {
-        match &self.columns {
-            Columns::None => 0,
-            Columns::One(..) => 1,
-            Columns::Many(cells) => cells.len(),
-        }
+        self.columns.len()
     }
 
     /// Live columns of a kind now, not counting the deadline's passing.
@@ -145,8 +166,7 @@ impl Row {
 
     /// The kind shown now, not counting the deadline's passing: that of the newest live column.
     pub fn kind(&self) -> Option<Kind> {
-        let kinds = [Kind::Text, Kind::Hash, Kind::Set];
-        let mut live = kinds.into_iter().filter(|&k| self.live_count(k) > 0);
+        let mut live = Kind::ALL.into_iter().filter(|&k| self.live_count(k) > 0);
         let first = live.next()?;
         if live.next().is_none() {
             return Some(first);
@@ -156,24 +176,52 @@ impl Row {
 
     /// The kind that a view shows; `Err` if a column's state of a past time is gone.
     pub fn kind_at(&self, view: View<'_>) -> Result<Option<Kind>, Gone> {
-        if self.is_newest(view) { Ok(self.kind()) } else { self.newest_kind(view) }
+        if self.is_newest(view) {
+            return Ok(self.kind());
+        }
+        match (self.sole_kind(), self.live_at(view)) {
+            (Some(kind), Some(live)) => Ok((live[kind as usize] > 0).then_some(kind)),
+            _ => self.newest_kind(view),
+        }
     }
 
     fn newest_kind(&self, view: View<'_>) -> Result<Option<Kind>, Gone> {
         let mut newest: Option<(Stamp, &Column)> = None;
         for (column, cell) in self.cells() {
             let state = cell.at(view).ok_or(Gone)?.state;
-            if state.is_live() && newest.is_none_or(|(stamp, _)| stamp <= state.newest()) {
+            if state.is_live() && newest.is_none_or(|newest| newest <= (state.newest(), column)) {
                 newest = Some((state.newest(), column));
             }
         }
         Ok(newest.and_then(|(_, column)| Kind::of(column)))
     }
 
+    /// How many live columns of each kind a view shows, if that is known without a walk.
+    fn live_at(&self, view: View<'_>) -> Option<[usize; 3]> {
+        if self.is_newest(view) {
+            return Some(self.live.map(|live| live as usize));
+        }
+        let large = self.columns.large().filter(|_| view.time().is_none())?;
+        let at = |kind: Kind| (i64::from(self.live[kind as usize]) + large.live_beyond(kind, view)) as usize;
+        Some(Kind::ALL.map(at))
+    }
+
+    /// How many live columns of a kind a view shows, not counting the deadline's passing.
+    pub fn live_count_at(&self, kind: Kind, view: View<'_>) -> Result<usize, Gone> {
+        if let Some(live) = self.live_at(view) {
+            return Ok(live[kind as usize]);
+        }
+        let mut count = 0;
+        for (_, cell) in self.cells().filter(|(column, _)| Kind::of(column) == Some(kind)) {
+            count += usize::from(cell.at(view).ok_or(Gone)?.state.is_live());
+        }
+        Ok(count)
+    }
+
     /// Whether a view shows a live column of a kind, not counting the deadline's passing.
     pub fn has_live(&self, kind: Kind, view: View<'_>) -> bool {
-        if self.is_newest(view) {
-            return self.live_count(kind) > 0;
+        if let Some(live) = self.live_at(view) {
+            return live[kind as usize] > 0;
         }
         let mut cells = self.cells().filter(|(column, _)| Kind::of(column) == Some(kind));
         cells.any(|(_, cell)| cell.at(view).is_some_and(|shown| shown.state.is_live()))
@@ -199,7 +247,7 @@ impl Row {
     ) -> Outcome {
         let cell = self.entry(column, empty_since);
         let change = change(cell, |cell| cell.apply(effect, write, keep));
-        self.note(column, write.at, change)
+        self.note(column, write, change)
     }
 
     /// Merges a settled write in the same way.
@@ -213,14 +261,14 @@ impl Row {
     ) -> Outcome {
         let cell = self.entry(column, empty_since);
         let change = change(cell, |cell| cell.restore(effect, write, keep));
-        self.note(column, write.at, change)
+        self.note(column, write, change)
     }
 
     /// Hides the base of a column that a flush covers.
     pub fn flush(&mut self, column: &Column, flush: &Write, keep: Keep<'_>) -> Outcome {
         let Some(cell) = self.cell_mut(column) else { return Outcome::Lost };
         let change = change(cell, |cell| cell.flush(flush, keep));
-        self.note(column, flush.at, change)
+        self.note(column, flush, change)
     }
 
     /// Folds what is settled of a column.
@@ -230,6 +278,7 @@ impl Row {
         cell.settle(settled);
         let folded = before - cell.unsettled();
         self.unsettled -= folded as u32;
+        self.note_large(column, None);
     }
 
     /// Takes out of a column the writes that are as if they had never been.
@@ -240,6 +289,7 @@ impl Row {
         let is_live = cell.state().is_live();
         self.count(column, was_live, is_live);
         self.unsettled -= gone.len() as u32;
+        self.note_large(column, None);
         gone
     }
 
@@ -252,20 +302,10 @@ impl Row {
 
     /// Removes a column for good.
     pub fn remove(&mut self, column: &Column) -> Option<Cell> {
-        let removed = match (column, &mut self.columns) {
-            (Column::Deadline, _) => self.deadline.take().map(|cell| *cell),
-            (_, Columns::Many(cells)) => cells.remove(column),
-            (_, Columns::One(only, _)) if only == column => {
-                match std::mem::replace(&mut self.columns, Columns::None) {
-                    Columns::One(_, cell) => Some(cell),
-                    _ => None,
-                }
-            }
-            _ => None,
+        let removed = match column {
+            Column::Deadline => self.deadline.take().map(|cell| *cell),
+            _ => self.columns.remove(column),
         }?;
-        if matches!(&self.columns, Columns::Many(cells) if cells.is_empty()) {
-            self.columns = Columns::None;
-        }
         self.count(column, removed.state().is_live(), false);
         self.unsettled -= removed.unsettled() as u32;
         Some(removed)
@@ -282,60 +322,47 @@ impl Row {
     }
 
     fn all_cells_mut(&mut self) -> impl Iterator<Item = &mut Cell> {
-        let (one, many) = match &mut self.columns {
-            Columns::None => (None, None),
-            Columns::One(_, cell) => (Some(cell), None),
-            Columns::Many(cells) => (None, Some(cells.values_mut())),
-        };
-        one.into_iter().chain(many.into_iter().flatten()).chain(self.deadline.as_deref_mut())
-    }
-
-    /// The newest stamp of any column: a write above it wins everywhere in the row.
-    pub fn newest(&self) -> Stamp {
-        self.all_cells().map(|(_, cell)| cell.state().newest()).fold(Stamp::ZERO, Stamp::max)
+        self.columns.cells_mut().chain(self.deadline.as_deref_mut())
     }
 
     fn cell_mut(&mut self, column: &Column) -> Option<&mut Cell> {
-        match (column, &mut self.columns) {
-            (Column::Deadline, _) => self.deadline.as_deref_mut(),
-            (_, Columns::One(only, cell)) if only == column => Some(cell),
-            (_, Columns::Many(cells)) => cells.get_mut(column),
-            _ => None,
+        match column {
+            Column::Deadline => self.deadline.as_deref_mut(),
+            _ => self.columns.get_mut(column),
         }
     }
 
     fn entry(&mut self, column: &Column, empty_since: LogicalTime) -> &mut Cell {
-        if *column == Column::Deadline {
-            return self.deadline.get_or_insert_with(|| Box::new(Cell::new(empty_since)));
-        }
-        let fits = match &self.columns {
-            Columns::None => false,
-            Columns::One(only, _) => only == column,
-            Columns::Many(_) => true,
-        };
-        if !fits {
-            self.columns = match std::mem::replace(&mut self.columns, Columns::None) {
-                Columns::One(only, cell) => Columns::Many(BTreeMap::from([(only, cell)])),
-                _ => Columns::One(detached(column), Cell::new(empty_since)),
-            };
-        }
-        match &mut self.columns {
-            Columns::One(_, cell) => cell,
-            Columns::Many(cells) => {
-                if !cells.contains_key(column) {
-                    cells.insert(detached(column), Cell::new(empty_since));
-                }
-                cells.get_mut(column).expect("inserted above")
-            }
-            Columns::None => unreachable!("replaced above"),
+        match column {
+            Column::Deadline => self.deadline.get_or_insert_with(|| Box::new(Cell::new(empty_since))),
+            _ => self.columns.entry(column, empty_since),
         }
     }
 
-    fn note(&mut self, column: &Column, at: LogicalTime, change: Change) -> Outcome {
+    /// Whether the row has, or had, more than `LARGE` columns.
+    pub fn is_large(&self) -> bool {
+        self.columns.large().is_some()
+    }
+
+    /// Forgets which write made which column, of those that are settled, if the row is large.
+    pub(crate) fn summarise(&mut self, is_settled: &dyn Fn(&OperationId) -> bool) {
+        if let Some(large) = self.columns.large_mut() {
+            large.summarise(is_settled);
+        }
+    }
+
+    fn note_large(&mut self, column: &Column, by: Option<OperationId>) {
+        if let Some(large) = self.columns.large_mut() {
+            large.note(column, by);
+        }
+    }
+
+    fn note(&mut self, column: &Column, write: &Write, change: Change) -> Outcome {
+        self.note_large(column, Some(write.operation));
         // A row holds fewer versions than there are bytes of memory, which are bounded.
         self.unsettled += change.versions_added as u32;
         if change.outcome == Outcome::Won {
-            self.since = self.since.max(at);
+            self.since = self.since.max(write.at);
             self.count(column, change.was_live, change.is_live);
         }
         change.outcome
@@ -350,6 +377,18 @@ impl Row {
             _ => {}
         }
     }
+}
+
+/// What a view shows of a large row.
+#[derive(Clone, Debug)]
+pub struct Summary<'a> {
+    /// All of it has been here since then.
+    pub since: LogicalTime,
+    /// Of the writes that nobody need remember one by one, those that were replaced among them, the latest of each
+    /// stream, with all that they carried.
+    pub latest: &'a [Source],
+    /// The columns that were made by others.
+    pub open: Vec<&'a Cell>,
 }
 
 /// What the row's counts must know of a change to a cell.
@@ -370,12 +409,3 @@ fn change(cell: &mut Cell, change: impl FnOnce(&mut Cell) -> Outcome) -> Change 
 /// The state of the asked time is no longer known: the reader must start again (trap 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
-
-/// A column with its own bytes, so that it does not keep a client's whole read buffer alive.
-pub(crate) fn detached(column: &Column) -> Column {
-    match column {
-        Column::Field(name) => Column::Field(Bytes::copy_from_slice(name)),
-        Column::Member(name) => Column::Member(Bytes::copy_from_slice(name)),
-        Column::Text | Column::Deadline => column.clone(),
-    }
-}

@@ -16,6 +16,7 @@ use crate::handlers::HandlerTable;
 use crate::partition::branching::Branching;
 use crate::partition::cx::{Cx, Protocols};
 use crate::partition::order::RowOrder;
+use crate::partition::others::Others;
 use crate::partition::work::Work;
 use conflicts::ConflictLog;
 use contexts::Contexts;
@@ -71,11 +72,17 @@ impl Keyspaces {
         &mut self.keyspaces[usize::from(keyspace.0)]
     }
 
-    /// Forgets past states whose read transactions are over.
-    pub(in crate::partition) fn sweep_marks(&mut self, cx: &Cx) {
+    /// Forgets past states whose read transactions are over, and which writes made large rows.
+    pub(in crate::partition) fn sweep(&mut self, cx: &Cx, others: &Others) {
         let now_ms = cx.now.monotonic_us / 1_000;
         for rows in &mut self.keyspaces {
             rows.sweep_marks(now_ms);
+        }
+        for (number, (rows, protocol)) in self.keyspaces.iter_mut().zip(cx.protocols.iter()).enumerate() {
+            let keyspace = KeyspaceId(number as u8);
+            // Who remembers everything remembers the latest times of all, and no write by itself.
+            let remembers_settled = protocol.needs().remembers_settled;
+            rows.summarise(&|operation| remembers_settled || others.is_settled(cx, keyspace, operation));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Walks: complete while things change, and steady in what they ask of a client.
 
 use super::{Datacenter, check, show};
+use ensue_store::row::LARGE;
 use ensue_types::Reply;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -132,4 +133,32 @@ fn a_walk_over_a_large_row_is_bounded() {
     let (seen, pages) = walk(&mut datacenter, "SSCAN k", "COUNT 1", &[]);
     assert_eq!(seen.len(), 20_000);
     assert!(pages <= 130, "{pages}");
+}
+
+#[test]
+fn a_walk_over_a_large_row_shows_every_column_once_in_pages() {
+    let mut datacenter = Datacenter::new(0);
+    for number in 0..2_000 {
+        datacenter.run(&format!("HSET h field{number} {number}"));
+    }
+    let (mut cursor, mut pages, mut shown) = ("0".to_owned(), 0, BTreeSet::new());
+    loop {
+        let (next, items) = page(datacenter.run(&format!("HSCAN h {cursor} COUNT 100")));
+        assert_eq!(items.len(), 200, "a page of fields with their values");
+        for pair in items.chunks(2) {
+            assert_eq!(pair[0], format!("field{}", pair[1]));
+            assert!(shown.insert(pair[0].clone()), "{} twice", pair[0]);
+        }
+        pages += 1;
+        if next == "0" {
+            break;
+        }
+        cursor = next;
+    }
+    assert_eq!((shown.len(), pages), (2_000, 20));
+    for number in 0..LARGE {
+        datacenter.run(&format!("HSET small field{number} {number}"));
+    }
+    let (cursor, items) = page(datacenter.run("HSCAN small 0 COUNT 1"));
+    assert_eq!((cursor.as_str(), items.len()), ("0", 2 * LARGE), "a row that is not large is returned whole");
 }

@@ -28,8 +28,11 @@ pub(super) fn save(rows: &Keyspace, key: &[u8]) -> (Option<Bytes>, Vec<Column>) 
     let mut out = Vec::new();
     let mut columns = Vec::new();
     let mut has_content = false;
-    let live = rows.row(key).into_iter().flat_map(|row| row.all_cells());
-    for (column, cell) in live.filter(|(_, cell)| cell.state().is_live()) {
+    let cells = rows.row(key).into_iter().flat_map(|row| {
+        let deadline = row.cell(&Column::Deadline).map(|cell| (&Column::Deadline, cell));
+        row.cells_in_order().chain(deadline)
+    });
+    for (column, cell) in cells.filter(|(_, cell)| cell.state().is_live()) {
         let (kind, name): (u8, &[u8]) = match column {
             Column::Text => (0, &[]),
             Column::Deadline => (1, &[]),
