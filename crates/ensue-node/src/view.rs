@@ -3,7 +3,7 @@
 use crate::evaluate::Observed;
 use ensue_protocol::{Choice, Protocol, VisibilityPredicate};
 use ensue_store::view::View;
-use ensue_types::{LogicalTime, Source, TimeVector};
+use ensue_types::{Beyond, LogicalTime, Source, Within};
 
 /// The versions that a visibility predicate lets a reader see.
 #[derive(Clone, Copy)]
@@ -30,8 +30,14 @@ impl ensue_types::Visibility for Shown<'_> {
     }
 
     /// What is within the times of a predicate is visible in every protocol: its contract says so.
-    fn shows_all_within(&self, times: &TimeVector) -> bool {
-        self.predicate.times.covers(times)
+    fn shows_all(&self, within: &Within) -> bool {
+        self.predicate.times.covers(&within.times)
+    }
+
+    /// What was written after the time of a predicate is hidden, unless the own datacenter wrote it: so says the same contract.
+    fn hides_all(&self, beyond: &Beyond) -> bool {
+        let may_be_local = beyond.datacenter == self.predicate.datacenter && !self.predicate.whole;
+        !may_be_local && self.predicate.times.at(beyond.datacenter) < beyond.time
     }
 }
 

@@ -42,6 +42,7 @@ checks! {
     joining_is_monotone_and_refuses_other_families,
     a_session_sees_its_own_write_and_never_less_than_its_past,
     what_is_within_the_times_of_a_predicate_is_visible,
+    what_others_wrote_after_the_times_of_a_predicate_is_hidden,
     a_cut_is_served_when_everything_within_it_is_there,
     who_may_have_seen_what_is_lost_begins_anew_once,
     a_read_says_what_is_missing_before_its_client_gives_up,
@@ -342,6 +343,20 @@ fn what_is_within_the_times_of_a_predicate_is_visible(registration: &Registratio
             let version = after(write(datacenter, 0, LogicalTime::from_ms(4).0), carried.clone().into());
             let predicate = VisibilityPredicate { datacenter: DatacenterId(1), times: times(4, 4), whole };
             assert!(protocol.is_visible(&predicate, &version), "{}", protocol.name());
+        }
+    });
+}
+
+/// Nor are those looked at that are later. What the own datacenter wrote may be shown to its own clients all the same.
+fn what_others_wrote_after_the_times_of_a_predicate_is_hidden(registration: &Registration) {
+    each(registration, |protocol| {
+        if !protocol.needs().snapshot_vectors {
+            return;
+        }
+        for (whole, datacenter) in [(false, 0), (true, 0), (true, 1)] {
+            let version = after(write(datacenter, 0, LogicalTime::from_ms(5).0), Vector::default().into());
+            let predicate = VisibilityPredicate { datacenter: DatacenterId(1), times: times(4, 4), whole };
+            assert!(!protocol.is_visible(&predicate, &version), "{}", protocol.name());
         }
     });
 }

@@ -111,7 +111,7 @@ pub enum Outcome {
 }
 
 impl State {
-    fn empty() -> State {
+    pub(crate) fn empty() -> State {
         State {
             base: Base {
                 stamp: Stamp::ZERO,
@@ -206,6 +206,18 @@ impl State {
             Effect::Put { value, seen } => self.merge_base(Some(value), seen, source, hold),
             Effect::Delete { seen } => self.merge_base(None, seen, source, hold),
             Effect::Add { epoch_sum } => self.merge_addition(*epoch_sum, source),
+        }
+    }
+
+    /// Merges all that another state was merged of, siblings apart.
+    pub(crate) fn join(&mut self, other: &State) {
+        let nothing = Seen::new();
+        if !other.has_no_base() {
+            let seen = other.counter.as_ref().map_or(&nothing, |counter| &counter.seen);
+            self.merge_base(other.base.value.as_ref(), seen, &other.base.source(), Bytes::clone);
+        }
+        for addition in other.counter.iter().flat_map(|counter| &counter.additions) {
+            self.merge_addition(addition.epoch_sum, &addition.source());
         }
     }
 

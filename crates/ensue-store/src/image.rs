@@ -211,7 +211,7 @@ pub fn column_items(keyspace: KeyspaceId, key: &Bytes, column: &Column, cell: &C
     };
     let (settled, since) = versions.settled();
     let settled = state_effects(settled).map(|(source, effect)| item(EFFECT, since, source, effect, None));
-    let effects = versions.unsettled().iter().filter_map(|version| Some((version, version.effect.clone()?)));
+    let effects = versions.unsettled().filter_map(|version| Some((version, version.effect.clone()?)));
     let versions =
         effects.map(|(version, effect)| item(VERSION, version.at, version.source.clone(), effect, None));
     settled.chain(versions).collect()

@@ -3,19 +3,28 @@
 //! Merging is commutative, so what a view shows is the settled state merged with the writes that it shows, in any order.
 //! A flush is among the writes: it hides the base values below its stamp from those who see it. Settling folds writes into the settled
 //! state; every view that shows at least what is settled sees the same before and after. The order of the writes is
-//! that of their arrival and means nothing.
+//! that of their times, a datacenter after the other, the latest last as they arrived; it means nothing.
 //!
 //! A location that is written often has many. What is asked of it at each write and each read is known of all of them
-//! together (`Whole`), so that they are not walked through where a view shows all of them.
+//! together (`extent`), so that they are not walked through where a view shows all of them. Where it does not, those that
+//! have been here longer stand in `blocks`, and few of these are walked through.
+
+mod blocks;
 
 use crate::cell::State;
 use crate::view::{Shown, ShownState, View};
+use blocks::{Blocks, Part};
 use bytes::Bytes;
-use ensue_types::{Carried, Effect, LogicalTime, OperationId, Rule, Source, Stamp, TimeVector, Visibility};
+use ensue_types::{
+    Carried, Effect, LogicalTime, OperationId, Rule, Source, Stamp, TimeVector, Visibility, Within,
+};
 use std::sync::Arc;
 
 /// Bytes counted for a version beside its value and what it carries, roughly.
 const VERSION_BYTES: u64 = 128;
+
+/// Versions that are not in blocks yet. More are slower to look through, fewer make small blocks; in tests most are in blocks.
+const LOOSE_MAX: usize = if cfg!(test) { 2 } else { 16 };
 
 /// One unsettled write.
 #[derive(Clone, Debug)]
@@ -32,49 +41,76 @@ pub struct Version {
 pub struct Versions {
     settled: State,
     since: LogicalTime,
-    unsettled: Vec<Version>,
-    whole: Whole,
+    blocks: Blocks,
+    /// The latest to arrive, which are not in blocks yet.
+    loose: Vec<Version>,
+    sizes: Sizes,
+    extent: Extent,
 }
 
-/// What is known of all unsettled writes together.
-#[derive(Clone, Debug, Default)]
-struct Whole {
-    /// Their bytes, apart from what they carry.
+/// How large some writes are together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sizes {
+    count: usize,
+    /// Apart from what they carry.
     bytes: u64,
-    /// Bytes of what they carry.
+    /// Of what they carry.
     dependency_bytes: u64,
-    /// At or above the latest of each datacenter.
-    latest: TimeVector,
-    /// At or above those, and all times that they carry.
-    reach: TimeVector,
 }
 
-impl Whole {
-    fn of(versions: &[Version]) -> Whole {
-        let mut whole = Whole::default();
-        versions.iter().for_each(|version| whole.add(version));
-        whole
+impl Sizes {
+    fn of(versions: &[Version]) -> Sizes {
+        let mut sizes = Sizes::default();
+        versions.iter().for_each(|version| sizes.add(version));
+        sizes
     }
 
     fn add(&mut self, version: &Version) {
-        let Stamp { datacenter, time, .. } = version.source.stamp;
+        self.count += 1;
         self.bytes += version.bytes();
-        self.latest.raise(datacenter, time);
-        self.reach.raise(datacenter, time);
-        self.add_carried(&version.source);
+        self.dependency_bytes += carried_bytes(&version.source);
     }
 
-    fn add_carried(&mut self, source: &Source) {
-        self.dependency_bytes += carried_bytes(source);
-        if let Ok(carried) = source.carried().times() {
-            self.reach.join(&carried.times);
-        }
-    }
-
-    /// The times stay at or above what is left.
     fn remove(&mut self, version: &Version) {
+        self.count -= 1;
         self.bytes -= version.bytes();
         self.dependency_bytes -= carried_bytes(&version.source);
+    }
+
+    fn remove_all(&mut self, other: Sizes) {
+        self.count -= other.count;
+        self.bytes -= other.bytes;
+        self.dependency_bytes -= other.dependency_bytes;
+    }
+}
+
+/// How far some writes reach. It stays where it is when some of them are taken away.
+#[derive(Clone, Debug, Default)]
+struct Extent {
+    /// At or above the latest of each datacenter.
+    latest: TimeVector,
+    within: Within,
+}
+
+impl Extent {
+    fn add(&mut self, version: &Version) {
+        let Stamp { datacenter, time, .. } = version.source.stamp;
+        self.latest.raise(datacenter, time);
+        reach(&mut self.within, version);
+    }
+}
+
+/// Widens bounds for a version.
+fn reach(within: &mut Within, version: &Version) {
+    let Stamp { datacenter, time, .. } = version.source.stamp;
+    within.times.raise(datacenter, time);
+    within.since = within.since.max(version.at);
+    reach_carried(within, &version.source);
+}
+
+fn reach_carried(within: &mut Within, source: &Source) {
+    if let Ok(carried) = source.carried().times() {
+        within.times.join(&carried.times);
     }
 }
 
@@ -82,7 +118,8 @@ fn carried_bytes(source: &Source) -> u64 {
     source.dependencies.as_ref().map_or(0, |carried| carried.bytes())
 }
 
-/// The settled state with some writes merged into it.
+/// A state with some writes merged into it.
+#[derive(Clone, Debug)]
 struct Merged {
     state: State,
     since: LogicalTime,
@@ -90,12 +127,23 @@ struct Merged {
 }
 
 impl Merged {
+    fn nothing() -> Merged {
+        Merged { state: State::empty(), since: LogicalTime::ZERO, flushed: Stamp::ZERO }
+    }
+
     fn add(&mut self, version: &Version) {
         self.since = self.since.max(version.at);
         match &version.effect {
             Some(effect) => drop(self.state.merge(effect, &version.source, Bytes::clone)),
             None => self.flushed = self.flushed.max(version.source.stamp),
         }
+    }
+
+    /// Adds what was merged into nothing.
+    fn join(&mut self, other: &Merged) {
+        self.since = self.since.max(other.since);
+        self.flushed = self.flushed.max(other.flushed);
+        self.state.join(&other.state);
     }
 
     /// A flush counts after all merging: it hides whatever base has won below it.
@@ -116,6 +164,10 @@ impl Version {
         self.source.stamp == other.source.stamp && kind(self) == kind(other)
     }
 
+    fn is_addition(&self) -> bool {
+        matches!(self.effect, Some(Effect::Add { .. }))
+    }
+
     fn bytes(&self) -> u64 {
         let value = match &self.effect {
             Some(Effect::Put { value, .. }) => value.len(),
@@ -128,7 +180,14 @@ impl Version {
 impl Versions {
     /// Begins with what has been settled so far.
     pub(crate) fn after(settled: &State, since: LogicalTime) -> Box<Versions> {
-        Box::new(Versions { settled: settled.clone(), since, unsettled: Vec::new(), whole: Whole::default() })
+        Box::new(Versions {
+            settled: settled.clone(),
+            since,
+            blocks: Blocks::default(),
+            loose: Vec::new(),
+            sizes: Sizes::default(),
+            extent: Extent::default(),
+        })
     }
 
     /// What every reader sees, and since when it has been here.
@@ -136,29 +195,37 @@ impl Versions {
         (&self.settled, self.since)
     }
 
-    pub fn unsettled(&self) -> &[Version] {
-        &self.unsettled
+    pub fn unsettled(&self) -> impl Iterator<Item = &Version> {
+        self.blocks.versions().chain(&self.loose)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.unsettled.len()
+        self.sizes.count
     }
 
     pub(crate) fn push(&mut self, version: Version) {
         let Stamp { datacenter, time, .. } = version.source.stamp;
         // Writes of a datacenter mostly come in the order of their times, so most are not looked for.
-        let known = match time <= self.whole.latest.at(datacenter) {
-            true => self.unsettled.iter_mut().rev().find(|known| version.replaces(known)),
-            false => None,
-        };
-        self.whole.add(&version);
-        match known {
-            Some(known) => {
-                self.whole.remove(known);
+        let may_be_known = time <= self.extent.latest.at(datacenter);
+        self.extent.add(&version);
+        self.sizes.add(&version);
+        if may_be_known {
+            if let Some(known) = self.loose.iter_mut().rev().find(|known| version.replaces(known)) {
+                self.sizes.remove(known);
                 *known = version;
+                return;
             }
-            None => self.unsettled.push(version),
+            if let Some(known) = self.blocks.replace(&version) {
+                return self.sizes.remove(&known);
+            }
         }
+        // What the last write carries is only known when it has been evaluated.
+        if self.loose.len() >= LOOSE_MAX
+            && self.loose.last().is_some_and(|last| last.source.stamp != version.source.stamp)
+        {
+            self.blocks.take(&mut self.loose);
+        }
+        self.loose.push(version);
     }
 
     /// Merges a write that every view shows.
@@ -170,27 +237,30 @@ impl Versions {
     pub(crate) fn has_base_below(&self, stamp: Stamp) -> bool {
         let is_put = |version: &Version| matches!(version.effect, Some(Effect::Put { .. }));
         (self.settled.base.value.is_some() && self.settled.base.stamp < stamp)
-            || self.unsettled.iter().any(|version| is_put(version) && version.source.stamp < stamp)
+            || self.unsettled().any(|version| is_put(version) && version.source.stamp < stamp)
     }
 
     /// What a view shows; nothing if that is everything.
     pub(crate) fn shown(&self, view: View<'_>) -> Option<Shown<'_>> {
-        if view.shows_all_within(&self.whole.reach) {
+        if view.shows_all(&self.extent.within) {
             return None;
         }
-        let first_hidden =
-            self.unsettled.iter().position(|version| !view.is_visible(&version.source, version.at))?;
-        let (before, hidden_and_after) = self.unsettled.split_at(first_hidden);
         let mut merged: Option<Merged> = None;
         let mut hidden = Stamp::ZERO;
-        for version in before {
-            merged.get_or_insert_with(|| self.merged()).add(version);
+        self.blocks.divide(view, |part| match part {
+            Part::Shown(block) => merged.get_or_insert_with(|| self.merged()).join(block),
+            Part::ShownVersion(version) => merged.get_or_insert_with(|| self.merged()).add(version),
+            Part::HiddenVersion(version) => hidden = hidden.max(version.source.stamp),
+            Part::Hidden(blocks) => hidden = hidden.max(blocks.latest()),
+        });
+        let is_visible = |version: &Version| view.is_visible(&version.source, version.at);
+        if hidden == Stamp::ZERO && self.loose.iter().all(is_visible) {
+            return None;
         }
-        for (index, version) in hidden_and_after.iter().enumerate() {
-            if index > 0 && view.is_visible(&version.source, version.at) {
-                merged.get_or_insert_with(|| self.merged()).add(version);
-            } else {
-                hidden = hidden.max(version.source.stamp);
+        for version in &self.loose {
+            match is_visible(version) {
+                true => merged.get_or_insert_with(|| self.merged()).add(version),
+                false => hidden = hidden.max(version.source.stamp),
             }
         }
         let (state, since, flushed) = match merged.map(Merged::finish) {
@@ -207,72 +277,104 @@ impl Versions {
 
     /// The lowest stamp of an addition that a view hides.
     pub(crate) fn lowest_hidden_addition(&self, view: View<'_>) -> Option<Stamp> {
-        if view.shows_all_within(&self.whole.reach) {
+        if view.shows_all(&self.extent.within) {
             return None;
         }
-        let adds = |version: &&Version| matches!(version.effect, Some(Effect::Add { .. }));
-        let hidden = self
-            .unsettled
-            .iter()
-            .filter(adds)
-            .filter(|version| !view.is_visible(&version.source, version.at));
-        hidden.map(|version| version.source.stamp).min()
+        let mut lowest: Option<Stamp> = None;
+        let mut lower = |stamp: Stamp| lowest = Some(lowest.map_or(stamp, |lowest| lowest.min(stamp)));
+        self.blocks.divide(view, |part| match part {
+            Part::HiddenVersion(version) if version.is_addition() => lower(version.source.stamp),
+            Part::Hidden(blocks) => blocks.first_addition().into_iter().for_each(&mut lower),
+            _ => {}
+        });
+        let hidden = |version: &&Version| !view.is_visible(&version.source, version.at);
+        let additions = self.loose.iter().filter(|version| version.is_addition());
+        additions.filter(hidden).for_each(|version| lower(version.source.stamp));
+        lowest
     }
 
     /// Folds what is settled; says how many versions are left.
     pub(crate) fn settle(&mut self, settled: &dyn Visibility) -> usize {
-        let shown = |version: &Version| settled.is_visible(&version.source, version.at);
-        if settled.shows_all_within(&self.whole.reach) || self.unsettled.iter().all(shown) {
+        if settled.shows_all(&self.extent.within) {
             // The newest state is all of this.
-            self.unsettled.clear();
-            self.whole = Whole::default();
+            self.clear();
             return 0;
         }
-        if !self.unsettled.iter().any(shown) {
-            return self.unsettled.len();
-        }
-        let mut merged = self.merged();
-        self.unsettled.retain(|version| {
-            let settles = shown(version);
+        let mut merged: Option<Merged> = None;
+        let start = || Merged { state: self.settled.clone(), since: self.since, flushed: Stamp::ZERO };
+        let sizes = &mut self.sizes;
+        self.blocks.settle(settled, sizes, |part| match part {
+            Part::Shown(block) => merged.get_or_insert_with(start).join(block),
+            Part::ShownVersion(version) => merged.get_or_insert_with(start).add(version),
+            Part::HiddenVersion(_) | Part::Hidden(_) => {}
+        });
+        self.loose.retain(|version| {
+            let settles = settled.is_visible(&version.source, version.at);
             if settles {
-                merged.add(version);
+                sizes.remove(version);
+                merged.get_or_insert_with(start).add(version);
             }
             !settles
         });
+        let Some(mut merged) = merged else { return self.len() };
+        if self.len() == 0 {
+            self.clear();
+            return 0;
+        }
         if !Rule::FlushesSettle.holds() {
             merged.flushed = Stamp::ZERO;
         }
         let (state, since, flushed) = merged.finish();
         (self.settled, self.since) = (state, since);
-        // The flush itself may be gone now; whoever sees one of these also sees it.
-        for version in self.unsettled.iter_mut().filter(|version| version.source.stamp < flushed) {
+        if flushed > Stamp::ZERO {
+            self.flush_below(flushed);
+        }
+        self.len()
+    }
+
+    /// The flush itself may be gone now; whoever sees one of these also sees it.
+    fn flush_below(&mut self, flushed: Stamp) {
+        let mut versions = self.take_all();
+        for version in versions.iter_mut().filter(|version| version.source.stamp < flushed) {
             if let Some(Effect::Put { seen, .. }) = &mut version.effect {
                 version.effect = Some(Effect::Delete { seen: std::mem::take(seen) });
             }
         }
-        self.whole = Whole::of(&self.unsettled);
-        self.unsettled.len()
+        versions.into_iter().for_each(|version| self.push(version));
+    }
+
+    fn clear(&mut self) {
+        (self.blocks, self.loose) = (Blocks::default(), Vec::new());
+        (self.sizes, self.extent) = (Sizes::default(), Extent::default());
+    }
+
+    fn take_all(&mut self) -> Vec<Version> {
+        let mut all = self.blocks.take_all();
+        all.append(&mut self.loose);
+        self.clear();
+        all
     }
 
     /// Takes out the writes that are as if they had never been, flushes apart; the state without them.
     pub(crate) fn discard(&mut self, discarded: &dyn Fn(&Source) -> bool) -> (Vec<Version>, State) {
-        let (gone, left) = std::mem::take(&mut self.unsettled)
+        let (gone, left): (Vec<Version>, Vec<Version>) = self
+            .take_all()
             .into_iter()
             .partition(|version| version.effect.is_some() && discarded(&version.source));
-        self.unsettled = left;
-        self.whole = Whole::of(&self.unsettled);
+        left.into_iter().for_each(|version| self.push(version));
         let mut merged = self.merged();
-        self.unsettled.iter().for_each(|version| merged.add(version));
+        self.unsettled().for_each(|version| merged.add(version));
         (gone, merged.finish().0)
     }
 
     /// Notes what a write of this stamp carries. It has just been evaluated: what it did is the last here.
     pub(crate) fn carry(&mut self, stamp: Stamp, dependencies: &Arc<Carried>) {
-        let latest_first = self.unsettled.iter_mut().rev();
+        let latest_first = self.loose.iter_mut().rev();
         for Version { source, .. } in latest_first.take_while(|version| version.source.stamp == stamp) {
-            self.whole.dependency_bytes -= carried_bytes(source);
+            self.sizes.dependency_bytes -= carried_bytes(source);
             source.dependencies = Some(dependencies.clone());
-            self.whole.add_carried(source);
+            self.sizes.dependency_bytes += carried_bytes(source);
+            reach_carried(&mut self.extent.within, source);
         }
     }
 
@@ -283,11 +385,14 @@ impl Versions {
 
     /// Bytes of the unsettled versions, apart from what they carry.
     pub(crate) fn bytes(&self) -> u64 {
-        self.whole.bytes
+        self.sizes.bytes
     }
 
     /// Bytes of what all of them carry.
     pub(crate) fn dependency_bytes(&self) -> u64 {
-        self.settled.dependency_bytes() + self.whole.dependency_bytes
+        self.settled.dependency_bytes() + self.sizes.dependency_bytes
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! How a reader looks at rows: at a logical time, at that and some writes more, at the newest, or at those writes that it may see.
 
 use crate::cell::State;
-use ensue_types::{LogicalTime, Source, Stamp, TimeVector, Visibility};
+use ensue_types::{Beyond, LogicalTime, Source, Stamp, Visibility, Within};
 use std::ops::Deref;
 
 /// What a reader looks at.
@@ -39,12 +39,26 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether it is known to show every write whose own time, and all times that it carries, are at or below these.
-    pub fn shows_all_within(&self, times: &TimeVector) -> bool {
+    /// Whether it is known to show every write within these bounds.
+    pub fn shows_all(&self, within: &Within) -> bool {
         match self {
             View::Newest => true,
-            View::Visibility(visibility) | View::Writer(visibility, _) => visibility.shows_all_within(times),
-            View::At(_) | View::With(..) => false,
+            View::Visibility(visibility) | View::Writer(visibility, _) => visibility.shows_all(within),
+            View::At(at) | View::With(at, _) => within.since <= *at,
+        }
+    }
+
+    /// Whether it is known to hide every write from this one on.
+    pub fn hides_all(&self, beyond: &Beyond) -> bool {
+        match self {
+            View::At(at) => beyond.since > *at,
+            View::With(at, visibility) => beyond.since > *at && visibility.hides_all(beyond),
+            View::Newest => false,
+            View::Visibility(visibility) => visibility.hides_all(beyond),
+            View::Writer(visibility, own) => {
+                let is_before_own = own.datacenter == beyond.datacenter && beyond.time <= own.time;
+                !is_before_own && visibility.hides_all(beyond)
+            }
         }
     }
 

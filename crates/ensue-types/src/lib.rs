@@ -34,6 +34,6 @@ pub use previous::Previous;
 pub use reply::Reply;
 pub use rule::{Breaking, Rule};
 pub use slot::{partition_of, slot_of};
-pub use source::{Carried, HereSince, Source, Visibility};
+pub use source::{Beyond, Carried, HereSince, Source, Visibility, Within};
 pub use stamp::Stamp;
 pub use time_vector::TimeVector;

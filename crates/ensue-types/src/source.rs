@@ -2,7 +2,7 @@
 //!
 //! What a reader may see is its protocol's decision; the store only asks.
 
-use crate::{Causes, LogicalTime, OperationId, Stamp, TimeVector};
+use crate::{Causes, DatacenterId, LogicalTime, OperationId, Stamp, TimeVector};
 use std::sync::Arc;
 
 /// The write that made a value.
@@ -50,10 +50,34 @@ pub trait Visibility {
     /// The answer for one write, which has been here since a time, does not change while something is read or settled by it.
     fn is_visible(&self, source: &Source, since: LogicalTime) -> bool;
 
-    /// Whether it is known to show every write whose own time, and all times that it carries, are at or below these.
-    fn shows_all_within(&self, _times: &TimeVector) -> bool {
+    /// Whether it is known to show every write within these bounds.
+    fn shows_all(&self, _within: &Within) -> bool {
         false
     }
+
+    /// Whether it is known to hide every write from this one on.
+    fn hides_all(&self, _beyond: &Beyond) -> bool {
+        false
+    }
+}
+
+/// Writes none of which is beyond these.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Within {
+    /// Their own times, and all times that they carry, are at or below these.
+    pub times: TimeVector,
+    /// They have been here since then or longer.
+    pub since: LogicalTime,
+}
+
+/// Writes of one datacenter none of which is before these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beyond {
+    pub datacenter: DatacenterId,
+    /// Their own times are at or above.
+    pub time: LogicalTime,
+    /// They have been here since then or later.
+    pub since: LogicalTime,
 }
 
 impl<F: Fn(&Source) -> bool> Visibility for F {
@@ -69,5 +93,13 @@ pub struct HereSince(pub LogicalTime);
 impl Visibility for HereSince {
     fn is_visible(&self, _source: &Source, since: LogicalTime) -> bool {
         since <= self.0
+    }
+
+    fn shows_all(&self, within: &Within) -> bool {
+        within.since <= self.0
+    }
+
+    fn hides_all(&self, beyond: &Beyond) -> bool {
+        beyond.since > self.0
     }
 }

@@ -436,7 +436,7 @@ fn what_a_write_carries_is_known_to_its_value_and_to_its_version() {
             [Some(carried.clone())]
         );
         let versions = cell.versions().expect("not settled").unsettled();
-        let carries: Vec<_> = versions.iter().map(|version| version.source.dependencies.clone()).collect();
+        let carries: Vec<_> = versions.map(|version| version.source.dependencies.clone()).collect();
         assert_eq!(carries, [None, Some(carried)]);
     }
 }
