@@ -498,6 +498,7 @@ impl Partition {
         }
         self.cx.bound_clock();
         self.visibility().replicate();
+        self.keyspaces.fold_more_versions(&self.cx, &self.others);
         self.keyspaces.send_acknowledgements(&mut self.cx, &mut self.others);
         self.reads.report_times(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.durability.continue_checkpoint(&mut self.cx, &mut self.others, &mut self.keyspaces);

@@ -62,6 +62,8 @@ pub struct Keyspace {
     /// The locations with unsettled versions. A row that has any never leaves its slot.
     unsettled: VecDeque<(u32, Column)>,
     versions: usize,
+    /// Versions that came since this was last asked.
+    versions_come: usize,
     /// The highest stamp of a counter's tombstone that was collected: every addition up to it, to a column that is not here or
     /// has no base, was seen and deleted.
     collected: Stamp,
@@ -255,6 +257,16 @@ impl Keyspace {
     /// Versions that are not settled.
     pub fn versions(&self) -> usize {
         self.versions
+    }
+
+    /// Locations with versions that are not settled.
+    pub fn unsettled_locations(&self) -> usize {
+        self.unsettled.len()
+    }
+
+    /// How many versions have come since the last call.
+    pub fn take_versions_come(&mut self) -> usize {
+        std::mem::take(&mut self.versions_come)
     }
 
     /// After a restart: what is not here is only known to be absent since now, and nothing is known of the past.
@@ -462,6 +474,7 @@ impl Keyspace {
         self.bytes = self.bytes + after.bytes - before.bytes;
         self.dependencies = self.dependencies + after.dependencies - before.dependencies;
         self.versions = self.versions + after.unsettled - before.unsettled;
+        self.versions_come += after.unsettled.saturating_sub(before.unsettled);
     }
 
     /// The counters that a flush must delete by name, because their additions do not go by stamp.

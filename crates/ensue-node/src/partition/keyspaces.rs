@@ -36,6 +36,8 @@ pub(crate) struct Keyspaces {
     /// Contexts that sessions share by name.
     pub(in crate::partition) contexts: Contexts,
     pub(in crate::partition) counts: ReadCounts,
+    /// Of each keyspace, the locations that have not been looked at since the floor last rose.
+    unfolded: Vec<usize>,
     /// Bytes of rows above which local writes are refused; 0 is no bound.
     pub(in crate::partition) memory_max: u64,
 }
@@ -64,6 +66,7 @@ impl Keyspaces {
             conflict_log: Default::default(),
             contexts: Default::default(),
             counts: ReadCounts::default(),
+            unfolded: vec![0; usize::from(limits::KEYSPACES)],
             memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
         }
     }

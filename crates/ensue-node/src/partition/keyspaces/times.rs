@@ -12,18 +12,32 @@ use ensue_wire::Address;
 impl Keyspaces {
     /// Folds versions that no cut tells apart any more.
     fn fold_versions(&mut self, cx: &Cx, others: &Others) {
-        let predicate = VisibilityPredicate {
-            datacenter: cx.datacenter,
-            times: others.stable_time.times.floor.clone(),
-            whole: true,
-        };
         for number in 0..self.keyspaces.len() {
-            let protocol = cx.protocols[number].as_ref();
-            if protocol.needs().snapshot_vectors {
-                self.keyspaces[number].raise_floor(&predicate.times);
-                self.keyspaces[number].settle(&Shown { protocol, predicate: &predicate }, FOLDED_AT_ONCE);
+            if cx.protocols[number].needs().snapshot_vectors {
+                self.keyspaces[number].raise_floor(&others.stable_time.times.floor);
+                self.unfolded[number] = self.keyspaces[number].unsettled_locations();
+                self.fold_some(cx, others, number, FOLDED_AT_ONCE);
             }
         }
+    }
+
+    /// Goes on where a round has left some: by more than has come since, so that folding keeps up with whatever is written.
+    pub(in crate::partition) fn fold_more_versions(&mut self, cx: &Cx, others: &Others) {
+        for number in 0..self.keyspaces.len() {
+            if self.unfolded[number] > 0 {
+                let come = self.keyspaces[number].take_versions_come();
+                self.fold_some(cx, others, number, FOLDED_A_TURN.max(2 * come));
+            }
+        }
+    }
+
+    fn fold_some(&mut self, cx: &Cx, others: &Others, number: usize, budget: usize) {
+        let protocol = cx.protocols[number].as_ref();
+        let times = others.stable_time.times.floor.clone();
+        let predicate = VisibilityPredicate { datacenter: cx.datacenter, times, whole: true };
+        let budget = budget.min(self.unfolded[number]);
+        self.keyspaces[number].settle(&Shown { protocol, predicate: &predicate }, budget);
+        self.unfolded[number] -= budget;
     }
 
     pub(in crate::partition) fn on_stable(
@@ -75,5 +89,6 @@ impl Keyspaces {
 
 /// Rows folded in one go: a round of a busy partition must not hold up its commands.
 const FOLDED_AT_ONCE: usize = 1_000;
+const FOLDED_A_TURN: usize = 16;
 
 const CLEANED_AT_ONCE: usize = 10_000;
