@@ -43,14 +43,38 @@ pub(super) fn encoded_bytes(dependencies: &[Dependency]) -> usize {
 
 /// Adds to a set, keeping it sorted and without what a `Through` covers; folds it when it exceeds the bound.
 pub fn add(set: &mut Vec<Dependency>, more: impl IntoIterator<Item = Dependency>, bound: usize) {
-    set.extend(more);
-    set.sort_by_key(order);
-    set.dedup();
-    // What covers stands behind what it covers: from the back, each needs to be held against the last watermark alone.
+    let mut more: Vec<Dependency> = more.into_iter().collect();
+    if !more.is_sorted_by_key(order) {
+        more.sort_by_key(order);
+    }
+    if !more.is_empty() {
+        // One that came from a client may be in any order.
+        if !set.is_sorted_by_key(order) {
+            set.sort_by_key(order);
+        }
+        *set = merged(set, &more);
+    }
+    if set.len() > bound {
+        fold(set);
+    }
+}
+
+/// Both, in order and without what is covered.
+fn merged(one: &[Dependency], other: &[Dependency]) -> Vec<Dependency> {
+    let (mut one, mut other) = (one, other);
     let mut through: Option<Dependency> = None;
-    let mut kept: Vec<Dependency> = Vec::with_capacity(set.len());
-    for dependency in set.iter().rev() {
-        if through.is_some_and(|through| covers(&through, dependency)) {
+    let mut kept: Vec<Dependency> = Vec::with_capacity(one.len() + other.len());
+    // What covers stands behind what it covers: from the back, each needs to be held against the last watermark alone.
+    loop {
+        let longer = match (one.last(), other.last()) {
+            (Some(a), Some(b)) if order(a) >= order(b) => &mut one,
+            (Some(_), None) => &mut one,
+            (_, Some(_)) => &mut other,
+            (None, None) => break,
+        };
+        let Some((dependency, rest)) = longer.split_last() else { break };
+        *longer = rest;
+        if kept.last() == Some(dependency) || through.is_some_and(|through| covers(&through, dependency)) {
             continue;
         }
         if dependency.extent == Extent::Through {
@@ -59,10 +83,7 @@ pub fn add(set: &mut Vec<Dependency>, more: impl IntoIterator<Item = Dependency>
         kept.push(*dependency);
     }
     kept.reverse();
-    *set = kept;
-    if set.len() > bound {
-        fold(set);
-    }
+    kept
 }
 
 /// Replaces a set by one watermark a stream: stronger, safe, and bounded by the number of streams.
