@@ -1,6 +1,7 @@
 //! Everything that can happen to a node, as one closed enum.
 
 use crate::links::LinkReport;
+use crate::memory::MemoryReport;
 use ensue_store::disk::DiskDone;
 use ensue_types::{Args, CoreId, DatacenterId, PartitionId, SessionId};
 use ensue_wire::Envelope;
@@ -44,6 +45,8 @@ pub enum Input {
     },
     /// What `INFO` shall say of this core's links to a datacenter, in place of what was reported before.
     LinkReport(LinkReport),
+    /// What `INFO memory` shall say of the process. Given to one core of each node, now and then.
+    MemoryReport(MemoryReport),
     /// The answer to an `Output::Disk`, in the order of the operations, syncs apart.
     Disk {
         partition: PartitionId,

@@ -105,6 +105,7 @@ impl Node {
             Input::LinkUp { datacenter, core } => self.on_link_up(now, datacenter, core),
             Input::LinkDown { datacenter, core } => self.on_link_down(now, datacenter, core),
             Input::LinkReport(report) => self.sessions.on_link_report(report),
+            Input::MemoryReport(report) => self.sessions.on_memory_report(report),
             Input::Disk { partition, done } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
                     partition.on_disk(now, done);

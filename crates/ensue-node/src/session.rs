@@ -32,6 +32,7 @@ mod turn;
 mod write_marks;
 
 use crate::links::LinkReport;
+use crate::memory::MemoryReport;
 use crate::{NodeConfig, Trace};
 use connection::Session;
 use core_state::CoreState;
@@ -116,6 +117,11 @@ impl Sessions {
         self.core.on_link_report(report);
     }
 
+    /// Whoever owns the process says how much memory it takes.
+    pub(crate) fn on_memory_report(&mut self, report: MemoryReport) {
+        self.core.memory.on_report(report);
+    }
+
     /// A core of this datacenter became unreachable: what it was asked will not be answered.
     pub(crate) fn on_link_down(&mut self, now: Now, core: CoreId) {
         self.core.on_link_down(core);
@@ -179,6 +185,7 @@ impl Sessions {
                 metrics.push(("connected_clients".to_owned(), self.core.clients() as i64));
                 metrics.push(("total_connections_received".to_owned(), counters.connections as i64));
                 metrics.push(("total_commands_processed".to_owned(), counters.commands as i64));
+                metrics.extend(self.core.memory.metrics());
             }
         }
         let answer = Message::CoreAnswer { request, text: text.into(), metrics };

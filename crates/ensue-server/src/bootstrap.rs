@@ -19,7 +19,7 @@ use crate::pump::{Pump, State, WAKER};
 use crate::secret::{self, SecretError};
 use crate::settings;
 use crate::shaper::Shaper;
-use ensue_node::{BranchingOptions, Node, NodeConfig, Tuning};
+use ensue_node::{BranchingOptions, MemoryReport, Node, NodeConfig, Tuning};
 use ensue_types::{Breaking, CoreId, Rule};
 use ensue_wire::{
     CoreName, FLAG_SECRET, Hello, Identity, Keys, NONCE_BYTES, SETTINGS_BYTES_MAX, Settings,
@@ -40,6 +40,8 @@ use thiserror::Error;
 pub struct Machine {
     pub clock: Clock,
     pub shaper: Arc<Shaper>,
+    /// What the allocator says, if it says something.
+    memory: Option<MemoryGauge>,
     /// File descriptors that each node may have.
     descriptors: usize,
     /// Differs between two runs.
@@ -55,6 +57,7 @@ impl Machine {
         Machine {
             clock: Clock::starting_now(),
             shaper: Arc::default(),
+            memory: None,
             descriptors: descriptors::share_of(nodes),
             boot: (wall_ms() as u32) ^ std::process::id().rotate_left(16),
             boot_id: boot_id(),
@@ -62,6 +65,16 @@ impl Machine {
         }
     }
 }
+
+impl Machine {
+    /// Its memory is known, and reported by `INFO memory`.
+    pub fn with_memory(self, memory: MemoryGauge) -> Machine {
+        Machine { memory: Some(memory), ..self }
+    }
+}
+
+/// Reads how much memory the process takes.
+pub type MemoryGauge = fn() -> MemoryReport;
 
 /// A random number.
 fn identity_seed() -> u128 {
@@ -160,6 +173,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
                 &inboxes[index],
             )?,
             disk: disk(&directory, name, &inboxes[index])?,
+            memory: machine.memory.filter(|_| index == 0),
             listener: listener.take(),
             inboxes: inboxes.clone(),
             index,

@@ -29,7 +29,8 @@ pub mod shutdown;
 #[cfg(test)]
 mod temporary;
 
-pub use bootstrap::{Machine, Running, StartError, start};
+pub use bootstrap::{Machine, MemoryGauge, Running, StartError, start};
 pub use config::{Config, ConfigError};
+pub use ensue_node::MemoryReport;
 pub use ensue_types::DatacenterId;
 pub use shaper::{Shape, Shaper};

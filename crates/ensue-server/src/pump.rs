@@ -5,6 +5,7 @@
 //! it asks nothing more, then write to the sockets. It decides nothing that a client or a peer could notice, other
 //! than when a bound is reached. A panic here is a broken invariant and ends the process.
 
+use crate::bootstrap::MemoryGauge;
 use crate::bounds::{HOUSEKEEPING_US, ROUNDS_PER_TURN, TURN_US_MAX};
 use crate::clients::{self, Clients, Ready};
 use crate::clock::Clock;
@@ -38,6 +39,8 @@ pub(crate) struct Pump {
     pub(crate) clients: Clients,
     pub(crate) peers: Peers,
     pub(crate) disk: Disk,
+    /// On core 0 of a node, if it is known.
+    pub(crate) memory: Option<MemoryGauge>,
     /// On core 0 of a node.
     pub(crate) listener: Option<Listener>,
     /// The inboxes of all cores of the node, in order, and the place of ours among them.
@@ -119,6 +122,7 @@ impl Pump {
         if now_us >= self.state.next_housekeeping_us {
             self.state.next_housekeeping_us = now_us + HOUSEKEEPING_US;
             self.clients.clean_up(now_us, registry, inputs);
+            inputs.extend(self.memory.map(|read| Input::MemoryReport(read())));
         }
         if self.node.next_timer().is_some_and(|due_us| due_us <= now_us) {
             inputs.push_back(Input::Timer);

@@ -7,6 +7,7 @@ mod plan;
 
 pub(crate) use child::{ChildArgs, run_child};
 
+use crate::memory;
 use crate::paint::Paint;
 use anyhow::Context;
 use ensue_server::admin::{self, LinkChange};
@@ -87,7 +88,7 @@ pub(crate) fn run(args: &DevArgs) -> anyhow::Result<ExitCode> {
         println!("\nstopping");
         family.stop()
     } else {
-        let machine = Machine::of_this_process(plan.addresses().len());
+        let machine = Machine::of_this_process(plan.addresses().len()).with_memory(memory::report);
         plan.shape(&machine.shaper);
         let mut nodes = Vec::new();
         for datacenter in 0..plan.names().len() {

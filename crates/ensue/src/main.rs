@@ -9,6 +9,7 @@ mod demo;
 mod dev;
 mod fsck;
 mod link;
+mod memory;
 mod paint;
 mod record;
 mod recover;

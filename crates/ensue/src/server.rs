@@ -1,5 +1,6 @@
 //! `ensue server`: one node of a cluster, as its configuration says.
 
+use crate::memory;
 use anyhow::Context;
 use ensue_server::shutdown::{Stop, stop};
 use ensue_server::{Config, Machine, log};
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &ServerArgs) -> anyhow::Result<ExitCode> {
         log::notice(format_args!("  {name} {value}"));
     }
     let stopping = Stop::on_signals().context("cannot watch for signals")?;
-    let node = ensue_server::start(&config, &Machine::of_this_process(1))?;
+    let node = ensue_server::start(&config, &Machine::of_this_process(1).with_memory(memory::report))?;
     log::notice(format_args!("clients are served on port {}", config.port));
     log::notice(format_args!("stopping: {}", stopping.wait()));
     let clean = stop(vec![node]);

@@ -6,6 +6,7 @@ use super::links::Links;
 use super::output::SessionOutput;
 use super::timers::Timers;
 use crate::links::LinkReport;
+use crate::memory::Memory;
 use crate::{NodeConfig, Trace};
 use ensue_protocol::Protocol;
 use ensue_types::{CoreId, DatacenterId, KeyspaceId, LogicalTime, PartitionId, RequestId, SessionId};
@@ -32,6 +33,7 @@ pub(super) struct CoreState {
     links: Links,
     /// What is known of this core's links.
     link_reports: BTreeMap<DatacenterId, LinkReport>,
+    pub(super) memory: Memory,
     /// The node is shutting down: no further command is begun.
     stopping: bool,
 }
@@ -58,6 +60,7 @@ impl CoreState {
             doomed: Vec::new(),
             links: Links::default(),
             link_reports: BTreeMap::new(),
+            memory: Memory::default(),
             stopping: false,
         }
     }

@@ -4,6 +4,7 @@
 //! other one stands in the section `Ensue` under its own name. Fields that mean nothing here are left out.
 
 use crate::links::{self, Linked};
+use crate::memory;
 use crate::session::cx::Cx;
 use crate::{AppendFsync, NodeConfig};
 use ensue_protocol::{Capabilities, Protocol, SnapshotReads};
@@ -129,7 +130,18 @@ impl Lines<'_> {
     }
 
     fn memory(&mut self) {
-        self.line("used_memory", self.metric("memory_bytes"));
+        // Without an allocator that counts, what the rows are estimated to take is all that is known.
+        let rows = self.metric("memory_bytes");
+        let allocated = self.metric(memory::ALLOCATED);
+        self.line("used_memory", if allocated > 0 { allocated } else { rows });
+        if allocated > 0 {
+            let resident = self.metric(memory::RESIDENT);
+            self.line("used_memory_rss", resident);
+            self.line("used_memory_peak", self.metric(memory::PEAK));
+            self.line("used_memory_dataset", rows);
+            self.line("mem_fragmentation_ratio", format!("{:.2}", resident as f64 / allocated as f64));
+            self.line("mem_allocator", "jemalloc");
+        }
         self.line("maxmemory", self.config.maxmemory);
         self.line("maxmemory_policy", "noeviction");
     }
@@ -222,7 +234,13 @@ impl Lines<'_> {
                 || name.starts_with("expires_")
                 || matches!(
                     name.as_str(),
-                    "connected_clients" | "blocked_clients" | "memory_bytes" | "loading"
+                    "connected_clients"
+                        | "blocked_clients"
+                        | "memory_bytes"
+                        | "loading"
+                        | memory::ALLOCATED
+                        | memory::RESIDENT
+                        | memory::PEAK
                 )
                 || STATS.contains(&name.as_str());
             if !elsewhere {
