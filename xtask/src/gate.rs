@@ -2,6 +2,7 @@
 //!
 //! A step whose subject is not in the tree, or whose interpreter is not on the machine, is skipped and says so.
 
+use crate::instructions;
 use crate::steps::{Log, Outcome, Steps, cargo};
 use crate::tidy;
 use std::path::{Path, PathBuf};
@@ -74,6 +75,7 @@ impl Gate {
             let hashes = ["sim", "--seeds", "200", "--hashes", "docs/figures/hashes.txt"];
             steps.program("event hashes", self.ensue().args(hashes));
         }
+        steps.step("instructions an operation", |log| instructions::step(root, log));
         steps.step("end-to-end tests", |log| self.end_to_end(log));
         steps.step("torture, one round of each kind of faults", |log| self.torture(log));
         steps.summary()

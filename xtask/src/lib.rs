@@ -6,6 +6,7 @@
 
 pub mod fuzz;
 pub mod gate;
+pub mod instructions;
 pub mod mutants;
 pub mod steps;
 pub mod tidy;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use xtask::fuzz;
 use xtask::gate::{Gate, target};
+use xtask::instructions;
 use xtask::mutants;
 use xtask::steps::{Steps, cargo};
 use xtask::tidy;
@@ -21,6 +22,7 @@ usage: cargo xtask <command>
   sim [args]    the simulator, release build: `cargo xtask sim --seed 42`
   soak [args]   many seeds of it: `cargo xtask soak --minutes 30`, `--seeds N`, `--keep-going`; `--record` adds a row to docs/figures/soak.md
   hashes [..]   the event hashes of 200 seeds of every protocol against docs/figures/hashes.txt; `--record` writes them
+  instructions  instructions an operation, under valgrind, against docs/figures/instructions.md; `--record` writes them
   compare [..]  every protocol under the same clients; `--record` writes docs/figures/compare.md and a picture
   mutants [..]  small wrong changes, and whether the tests notice: `cargo xtask mutants --sample 200 --seed 1`
   fuzz [..]     the fuzzers, a nightly compiler: `cargo xtask fuzz --minutes 10 [TARGET]`
@@ -51,6 +53,7 @@ fn run() -> Result<bool> {
         "sim" => sim(&root, &rest),
         "soak" => soak(&root, &rest),
         "hashes" => hashes(&root, &rest),
+        "instructions" => instructions::run(&root, &rest),
         "compare" => compare(&root, &rest),
         "mutants" => mutants::run(&root, &rest),
         "fuzz" => fuzz::run(&root, &rest),
