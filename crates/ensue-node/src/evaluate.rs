@@ -6,8 +6,9 @@
 
 use bytes::Bytes;
 use ensue_store::cell::{Addition, Cell, Content, State, Write};
+use ensue_store::compact::{Compact, RowRef};
 use ensue_store::keyspace::Keyspace;
-use ensue_store::row::{Gone, Kind, Row};
+use ensue_store::row::{Gone, Kind};
 use ensue_store::view::{Shown, View};
 use ensue_types::{
     Column, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, OperationId, Previous, Reply, RowEffect,
@@ -101,6 +102,17 @@ impl Observed {
                 self.sources.push(source);
             }
         }
+    }
+
+    fn record_compact(&mut self, row: &Compact, view: View<'_>) -> Result<(), Gone> {
+        row.at(view)?;
+        self.valid_since(row.since());
+        self.pieces += 1;
+        let source = row.source();
+        if self.sources.last().is_none_or(|last| last.operation != source.operation) {
+            self.sources.push(source);
+        }
+        Ok(())
     }
 
     /// Takes over what a later command of a write depends on, without what the write itself made. How new and how whole that was
@@ -237,7 +249,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Whether a row shows anything at this time, without observing it: for walks over the keyspace.
-    pub fn visible_kind(&self, row: &Row) -> Option<Kind> {
+    pub fn visible_kind(&self, row: RowRef<'_>) -> Option<Kind> {
         shown_kind(row, self.at, self.view)
     }
 
@@ -258,8 +270,16 @@ impl<'a> Evaluation<'a> {
         };
         // Where every column is of the asked kind, live or dead, the others have no say.
         let asked = Kind::of(column);
+        let row = match row {
+            RowRef::Whole(row) => row,
+            RowRef::Compact(row) => {
+                self.observed.record_compact(row, self.view)?;
+                let value = || Content::Bytes(Bytes::copy_from_slice(row.value()));
+                return if asked == Some(Kind::Text) { Ok(value()) } else { Err(Halt::WrongType) };
+            }
+        };
         if row.sole_kind() != asked {
-            observe_row(&mut self.observed, row, self.view)?;
+            observe_row(&mut self.observed, RowRef::Whole(row), self.view)?;
             if row.kind_at(self.view)?.is_some_and(|shown| Some(shown) != asked) {
                 return Err(Halt::WrongType);
             }
@@ -287,6 +307,7 @@ impl<'a> Evaluation<'a> {
             return Err(Halt::WrongType);
         }
         let mut columns = Vec::new();
+        let row = row.whole();
         let cells = row.cells_in_order().filter(|(column, _)| Kind::of(column) == Some(kind));
         for (column, cell) in cells {
             let content = cell.at(self.view).ok_or(Gone)?.state.content();
@@ -304,9 +325,8 @@ impl<'a> Evaluation<'a> {
         if row.is_none() {
             return Ok((self.columns(key, kind)?, None));
         }
-        let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
-            return Ok((Vec::new(), None));
-        };
+        let row = present(self.keyspace, &mut self.observed, key, self.view, self.at)?;
+        let Some(RowRef::Whole(row)) = row else { return Ok((Vec::new(), None)) };
         let step = count.max((row.columns_count() / STEPS).min(STEP_MAX));
         let (cells, next) = row.cells_from(place, step);
         let mut columns = Vec::new();
@@ -352,8 +372,11 @@ impl<'a> Evaluation<'a> {
 
     /// What it takes to delete a row, at most.
     pub fn bytes_to_clear(&self, key: &Bytes) -> usize {
-        let columns = self.keyspace.row(key).into_iter().flat_map(Row::all_cells);
-        columns.map(|(column, _)| effect_bytes(key, column, 0)).sum()
+        match self.keyspace.row(key) {
+            None => 0,
+            Some(RowRef::Compact(_)) => effect_bytes(key, &Column::Text, 0),
+            Some(RowRef::Whole(row)) => row.all_cells().map(|(column, _)| effect_bytes(key, column, 0)).sum(),
+        }
     }
 
     /// Deletes all of these columns, or none.
@@ -443,7 +466,8 @@ impl<'a> Evaluation<'a> {
     pub fn add(&mut self, key: &Bytes, column: Column, amount: Decimal) {
         let writer = self.writer.as_ref().expect("only writes add");
         let (adder, stamp) = (writer.adder, writer.write.stamp);
-        let cell = self.keyspace.row(key).and_then(|row| row.cell(&column));
+        let row = self.keyspace.row(key).map(RowRef::whole);
+        let cell = row.as_ref().and_then(|row| row.cell(&column));
         let newest = cell.map(Cell::state);
         let shown = cell.and_then(|cell| cell.at(self.view));
         // A base that this very write has set over an addition of its own covers every addition of this stamp.
@@ -507,7 +531,7 @@ pub fn element_bytes(key: &Bytes, name: &Bytes, value: usize) -> usize {
 }
 
 /// The kind that a row shows at a time; nothing if it is absent, or if that time is no longer known.
-pub fn shown_kind(row: &Row, at: LogicalTime, view: View<'_>) -> Option<Kind> {
+pub fn shown_kind(row: RowRef<'_>, at: LogicalTime, view: View<'_>) -> Option<Kind> {
     let deadline = row.deadline_at(view).ok()?;
     if deadline.is_some_and(|deadline| deadline <= at.ms()) {
         return None;
@@ -537,12 +561,13 @@ fn present<'k>(
     key: &[u8],
     view: View<'_>,
     at: LogicalTime,
-) -> Result<Option<&'k Row>, Halt> {
+) -> Result<Option<RowRef<'k>>, Halt> {
     let Some(row) = keyspace.row(key) else {
         absent(keyspace, observed, view)?;
         return Ok(None);
     };
-    let Some(cell) = row.cell(&Column::Deadline) else { return Ok(Some(row)) };
+    let RowRef::Whole(whole) = row else { return Ok(Some(row)) };
+    let Some(cell) = whole.cell(&Column::Deadline) else { return Ok(Some(row)) };
     observed.record(&cell.at(view).ok_or(Gone)?);
     match row.deadline_at(view)? {
         Some(deadline) if deadline <= at.ms() && Rule::GoneAtTheDeadline.holds() => {
@@ -565,7 +590,11 @@ fn absent(keyspace: &Keyspace, observed: &mut Observed, view: View<'_>) -> Resul
 }
 
 /// Observes all of a row: what is shown depends on every column, the deleted ones too (trap 18).
-fn observe_row(observed: &mut Observed, row: &Row, view: View<'_>) -> Result<(), Halt> {
+fn observe_row(observed: &mut Observed, row: RowRef<'_>, view: View<'_>) -> Result<(), Halt> {
+    let row = match row {
+        RowRef::Whole(row) => row,
+        RowRef::Compact(row) => return Ok(observed.record_compact(row, view)?),
+    };
     if let Some(summary) = row.summary(view) {
         observed.valid_since(summary.since);
         observed.sources.extend_from_slice(summary.latest);
@@ -583,7 +612,11 @@ fn observe_row(observed: &mut Observed, row: &Row, view: View<'_>) -> Result<(),
     Ok(())
 }
 
-fn live_columns(row: &Row, view: View<'_>) -> Vec<Column> {
+fn live_columns(row: RowRef<'_>, view: View<'_>) -> Vec<Column> {
+    let row = match row {
+        RowRef::Whole(row) => row,
+        RowRef::Compact(row) => return row.at(view).map(|()| Column::Text).into_iter().collect(),
+    };
     let is_live = |cell: &Cell| cell.at(view).is_some_and(|shown| shown.state.is_live());
     row.all_cells().filter(|(_, cell)| is_live(cell)).map(|(column, _)| column.clone()).collect()
 }

@@ -388,6 +388,18 @@ impl Cell {
         Cell { since, state: State::empty(), history: Vec::new(), versions: None }
     }
 
+    /// A location with a value, of which nothing else is known.
+    pub(crate) fn of_base(since: LogicalTime, base: Base) -> Cell {
+        let state = State { base, counter: None, siblings: None };
+        Cell { since, state, history: Vec::new(), versions: None }
+    }
+
+    /// Its state, if that is its base and nothing else is known.
+    pub(crate) fn as_plain(&self) -> Option<&State> {
+        let is_alone = self.state.counter.is_none() && self.state.siblings.is_none();
+        (is_alone && self.history.is_empty() && self.versions.is_none()).then_some(&self.state)
+    }
+
     pub fn since(&self) -> LogicalTime {
         self.since
     }

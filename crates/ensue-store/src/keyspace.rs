@@ -6,6 +6,7 @@
 
 use crate::cell::{self, Base, Keep, Outcome, State, Write};
 use crate::columns::detached;
+use crate::compact::RowRef;
 use crate::fold::{Fold, Handlers};
 use crate::image::{self, Bounds, WriteImage};
 use crate::row::Row;
@@ -19,12 +20,15 @@ use ensue_types::{
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use slots::Slot;
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+mod slots;
+
 /// Bytes counted for a cell beside its key, name and value: what the structures around it take, roughly.
-const CELL_BYTES: u64 = 160;
+const CELL_BYTES: u64 = 176;
 
 /// A tombstone that may be removed once nothing older can arrive (trap 14).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +54,7 @@ pub struct Expiry {
 #[derive(Clone, Debug, Default)]
 pub struct Keyspace {
     table: HashTable<u32>,
-    slots: Vec<Option<Row>>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
     /// Base values below this stamp were flushed.
     flushed: Stamp,
@@ -84,6 +88,9 @@ pub struct Keyspace {
     keeps_versions: bool,
     /// The slots of large rows.
     large: BTreeSet<u32>,
+    /// No row is compact, to compare it with those that are.
+    #[cfg(test)]
+    pub(crate) keeps_whole: bool,
     /// Who folds values that stand beside each other; nothing if the last writer's stands alone.
     handlers: Option<Arc<dyn Handlers>>,
 }
@@ -124,27 +131,6 @@ impl Keyspace {
         self.keeps_versions.then(|| Arc::new(Carried::new(dependencies.clone())))
     }
 
-    pub fn row(&self, key: &[u8]) -> Option<&Row> {
-        let slot = self.table.find(hash(key), |&slot| self.key_at(slot) == key)?;
-        self.slots[*slot as usize].as_ref()
-    }
-
-    /// Rows, live and dead.
-    pub fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.slots.iter().flatten()
-    }
-
-    pub fn rows_count(&self) -> usize {
-        self.table.len()
-    }
-
-    /// Rows from a slot on, at most `count` slots, and the slot to go on from; nothing when the end was reached.
-    pub fn rows_from(&self, slot: usize, count: usize) -> (impl Iterator<Item = &Row>, Option<usize>) {
-        let end = self.slots.len().min(slot.saturating_add(count));
-        let rows = self.slots[slot.min(end)..end].iter().flatten();
-        (rows, (end < self.slots.len()).then_some(end))
-    }
-
     /// Estimated bytes of all rows.
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -161,10 +147,14 @@ impl Keyspace {
             return;
         }
         let end = self.slots.len().min(self.forgotten_to + budget);
-        for row in self.slots[self.forgotten_to.min(end)..end].iter_mut().flatten() {
+        for slot in self.forgotten_to.min(end)..end {
+            let Some(row) = self.slots[slot].whole_mut() else { continue };
             let forgotten = row.forget_dependencies(is_globally_stable);
             self.bytes -= forgotten;
             self.dependencies -= forgotten;
+            if forgotten > 0 {
+                self.compact(slot as u32);
+            }
         }
         self.forgotten_to = if end < self.slots.len() { end } else { 0 };
     }
@@ -173,7 +163,7 @@ impl Keyspace {
     /// one.
     pub fn summarise(&mut self, is_settled: &dyn Fn(&OperationId) -> bool) {
         for &slot in &self.large {
-            if let Some(row) = &mut self.slots[slot as usize] {
+            if let Some(row) = self.slots[slot as usize].whole_mut() {
                 row.summarise(is_settled);
             }
         }
@@ -216,23 +206,22 @@ impl Keyspace {
 
     /// What a value or tombstone put here now would replace.
     pub fn previous(&self, key: &[u8], column: &Column) -> Previous {
-        let Some(state) = self.state(key, column) else {
-            return Previous::Nothing { forgotten: self.forgotten.max(self.flushed) };
+        let replaced = |state: &State| {
+            let newest = state.base.operation;
+            if state.siblings().is_empty() || !Rule::ReplaceEverySibling.holds() {
+                return Previous::Operation(newest);
+            }
+            let others = state.siblings().iter().map(|sibling| sibling.base.operation);
+            Previous::Several { operations: others.chain([newest]).collect(), forgotten: Stamp::ZERO }
         };
-        let newest = state.base.operation;
-        if state.siblings().is_empty() || !Rule::ReplaceEverySibling.holds() {
-            return Previous::Operation(newest);
-        }
-        let others = state.siblings().iter().map(|sibling| sibling.base.operation);
-        Previous::Several { operations: others.chain([newest]).collect(), forgotten: Stamp::ZERO }
+        let nothing = || Previous::Nothing { forgotten: self.forgotten.max(self.flushed) };
+        self.with_state(key, column, replaced).unwrap_or_else(nothing)
     }
 
     /// What stands where a write from elsewhere is about to be merged, and is not what the write replaced at its writer: who wrote the
     /// one did not know of the other.
     pub fn conflicts(&self, change: &RowEffect, previous: &Previous, write: &Write) -> Vec<Base> {
         // What was here and has been forgotten, everybody has; or it was flushed.
-        let Some(state) = self.state(&change.key, &change.column) else { return Vec::new() };
-        let all = state.siblings().iter().map(|sibling| &sibling.base).chain([&state.base]);
         let unknown = |here: &&Base| {
             if here.operation == write.operation || here.stamp <= self.flushed {
                 return false;
@@ -242,16 +231,21 @@ impl Keyspace {
             }
             !previous.operations().contains(&here.operation) && here.stamp > previous.forgotten()
         };
-        match state.has_replaced(write.operation, write.stamp) {
-            true => Vec::new(),
-            false => all.filter(unknown).cloned().collect(),
-        }
+        let met = |state: &State| {
+            let all = state.siblings().iter().map(|sibling| &sibling.base).chain([&state.base]);
+            match state.has_replaced(write.operation, write.stamp) {
+                true => Vec::new(),
+                false => all.filter(unknown).cloned().collect(),
+            }
+        };
+        self.with_state(&change.key, &change.column, met).unwrap_or_default()
     }
 
-    /// A location that holds a value or a tombstone, unless it was flushed.
-    fn state(&self, key: &[u8], column: &Column) -> Option<&State> {
-        let state = self.row(key)?.cell(column)?.state();
-        (state.base.stamp > self.flushed).then_some(state)
+    /// Asks a location that holds a value or a tombstone, unless it was flushed.
+    fn with_state<T>(&self, key: &[u8], column: &Column, ask: impl FnOnce(&State) -> T) -> Option<T> {
+        let row = self.row(key)?.whole();
+        let state = row.cell(column)?.state();
+        (state.base.stamp > self.flushed).then(|| ask(state))
     }
 
     /// Versions that are not settled.
@@ -280,6 +274,11 @@ impl Keyspace {
         let history = self.is_marked(&change.key) && Rule::KeepOldVersions.holds();
         let siblings = siblings_of(handlers.as_deref(), &change.key, &change.column, previous);
         let keep = Keep { history, versions: self.keeps_versions, siblings };
+        if !history && !keep.versions && keep.siblings.is_none() {
+            if let Some(outcome) = self.put_compact(change, write) {
+                return outcome;
+            }
+        }
         self.merge(change, write, |row, effect, empty_since| {
             row.apply(&change.column, effect, write, keep, empty_since)
         })
@@ -313,7 +312,7 @@ impl Keyspace {
         };
         let absent_since = self.absent_since;
         let slot = self.slot_for(&change.key);
-        let row = self.slots[slot as usize].as_mut().expect("slot_for fills the slot");
+        let row = self.slots[slot as usize].whole_mut().expect("slot_for fills the slot");
         let before = Counted::of(row, &change.column);
         let mut outcome = merge(row, effect, absent_since);
         if !before.is_there && row.is_large() {
@@ -335,6 +334,7 @@ impl Keyspace {
         if outcome == Outcome::Won || !before.is_there {
             self.note(&change.key, &change.column, live, stamp);
         }
+        self.compact(slot);
         outcome
     }
 
@@ -362,9 +362,8 @@ impl Keyspace {
     /// Notes what a write carries, which is known only after it was evaluated.
     pub fn carry(&mut self, effects: &[RowEffect], stamp: Stamp, dependencies: &Arc<Carried>) {
         for change in effects {
-            let found = self.table.find(hash(&change.key), |&slot| self.key_at(slot) == change.key);
-            let Some(&slot) = found else { continue };
-            let row = self.slots[slot as usize].as_mut().expect("table points at filled slots");
+            let Some(slot) = self.slot_of(&change.key) else { continue };
+            let row = self.whole(slot);
             let before = Counted::of(row, &change.column);
             row.carry(&change.column, stamp, dependencies);
             let after = Counted::of(row, &change.column);
@@ -385,13 +384,14 @@ impl Keyspace {
         });
         for _ in 0..budget.min(self.unsettled.len()) {
             let Some((slot, column)) = self.unsettled.pop_front() else { break };
-            let row = self.slots[slot as usize].as_mut().expect("a row with versions stays");
+            let row = self.slots[slot as usize].whole_mut().expect("a row with versions stays");
             let before = Counted::of(row, &column);
             row.settle(&column, settled);
             let after = Counted::of(row, &column);
             self.count(before, after);
-            if after.unsettled > 0 {
-                self.unsettled.push_back((slot, column));
+            match after.unsettled {
+                0 => self.compact(slot),
+                _ => self.unsettled.push_back((slot, column)),
             }
         }
         self.versions
@@ -399,11 +399,11 @@ impl Keyspace {
 
     /// Panics if what is counted differs from what is there. It walks every row.
     pub fn check_invariants(&self) {
-        let cells = || self.rows().flat_map(|row| row.all_cells());
+        let cells = || self.whole_rows().flat_map(|row| row.all_cells());
         let unsettled: usize = cells().map(|(_, cell)| cell.unsettled()).sum();
         assert_eq!(self.versions(), unsettled, "versions are counted wrong");
         assert_eq!(
-            self.rows().map(Row::unsettled).sum::<usize>(),
+            self.whole_rows().map(Row::unsettled).sum::<usize>(),
             unsettled,
             "a row counts its versions wrong"
         );
@@ -411,8 +411,9 @@ impl Keyspace {
         assert_eq!(self.unsettled.len(), waiting, "a location with versions is not noted, or one without");
         let names = |column: &Column| CELL_BYTES + column_bytes(column);
         let bytes: u64 = cells().map(|(column, cell)| names(column) + cell.bytes()).sum();
-        let keys: u64 = self.rows().map(|row| row.key().len() as u64).sum();
-        assert_eq!(self.bytes(), bytes + keys, "bytes are counted wrong");
+        let keys: u64 = self.whole_rows().map(|row| slots::row_bytes(row.key())).sum();
+        assert_eq!(self.bytes(), bytes + keys + self.compact_bytes(), "bytes are counted wrong");
+        assert_eq!(self.rows().count(), self.rows_count(), "a row is not found, or is found twice");
     }
 
     /// Takes out the unsettled writes that are as if they had never been, and says what they had done where. A flush
@@ -423,7 +424,7 @@ impl Keyspace {
         let mut all = Vec::new();
         for _ in 0..self.unsettled.len() {
             let Some((slot, column)) = self.unsettled.pop_front() else { break };
-            let row = self.slots[slot as usize].as_mut().expect("a row with versions stays");
+            let row = self.slots[slot as usize].whole_mut().expect("a row with versions stays");
             let before = Counted::of(row, &column);
             let gone = row.discard(&column, &discarded);
             let after = Counted::of(row, &column);
@@ -442,7 +443,7 @@ impl Keyspace {
 
     /// What is left of a column may be nothing that ever was, or a tombstone.
     fn note_discarded(&mut self, slot: u32, key: &Bytes, column: &Column) {
-        let Some(row) = self.slots[slot as usize].as_mut() else { return };
+        let Some(row) = self.slots[slot as usize].whole_mut() else { return };
         let Some(cell) = row.cell(column) else { return };
         let (live, newest) = (cell.state().is_live(), cell.state().newest());
         if newest > Stamp::ZERO || cell.unsettled() > 0 {
@@ -480,7 +481,7 @@ impl Keyspace {
     /// The counters that a flush must delete by name, because their additions do not go by stamp.
     pub fn counters(&self) -> Vec<(Bytes, Column, Seen)> {
         let mut counters = Vec::new();
-        for row in self.rows() {
+        for row in self.whole_rows() {
             for (column, cell) in row.cells().filter(|(_, cell)| cell.state().counter.is_some()) {
                 counters.push((row.key().clone(), column.clone(), self.seen_by(Some(cell.state()))));
             }
@@ -490,7 +491,13 @@ impl Keyspace {
 
     /// The additions that a base written now, in this view, must cover.
     pub fn seen(&self, key: &[u8], column: &Column, view: View<'_>) -> Seen {
-        let Some(cell) = self.row(key).and_then(|row| row.cell(column)) else { return self.seen_by(None) };
+        let row = match self.row(key) {
+            // Its base has seen nothing, and is one.
+            Some(RowRef::Compact(_)) if *column == Column::Text => return Seen::new(),
+            Some(RowRef::Whole(row)) => Some(row),
+            _ => None,
+        };
+        let Some(cell) = row.and_then(|row| row.cell(column)) else { return self.seen_by(None) };
         if cell.versions().is_none() {
             return self.seen_by(Some(cell.state()));
         }
@@ -548,9 +555,10 @@ impl Keyspace {
                 continue;
             }
             entry.remove();
-            let slot = self.table.find(hash(&key), |&slot| self.key_at(slot) == key).copied();
-            if let Some(row) = slot.and_then(|slot| self.slots[slot as usize].as_mut()) {
+            let Some(slot) = self.slot_of(&key) else { continue };
+            if let Some(row) = self.slots[slot as usize].whole_mut() {
                 row.forget_history();
+                self.compact(slot);
             }
         }
         self.marks.queue.len()
@@ -568,7 +576,8 @@ impl Keyspace {
 
     /// Whether the row still has this deadline.
     pub fn expires(&self, expiry: &Expiry) -> bool {
-        let deadline = self.row(&expiry.key).and_then(|row| row.cell(&Column::Deadline));
+        let Some(RowRef::Whole(row)) = self.row(&expiry.key) else { return false };
+        let deadline = row.cell(&Column::Deadline);
         deadline.is_some_and(|cell| cell.state().newest() == expiry.stamp && cell.state().is_live())
     }
 
@@ -578,10 +587,9 @@ impl Keyspace {
         if self.is_marked(&spent.key) {
             return Collected::Later;
         }
-        let Some(&slot) = self.table.find(hash(&spent.key), |&slot| self.key_at(slot) == spent.key) else {
-            return Collected::Changed;
-        };
-        let row = self.slots[slot as usize].as_mut().expect("table points at filled slots");
+        let Some(slot) = self.slot_of(&spent.key) else { return Collected::Changed };
+        // A compact row is live, and holds no tombstone.
+        let Some(row) = self.slots[slot as usize].whole_mut() else { return Collected::Changed };
         let Some(cell) = row.cell(&spent.column) else { return Collected::Changed };
         if cell.state().newest() != spent.stamp {
             return Collected::Changed;
@@ -602,8 +610,9 @@ impl Keyspace {
         self.cells -= 1;
         row.remove(&spent.column);
         self.absent_since = self.absent_since.max(row.since());
-        if row.is_empty() {
-            self.release(slot);
+        match row.is_empty() {
+            true => self.release(slot),
+            false => self.compact(slot),
         }
         Collected::Removed
     }
@@ -650,68 +659,34 @@ impl Keyspace {
     }
 
     fn flush_slot(&mut self, slot: u32, flush: &Write) {
-        let Some(row) = self.slots[slot as usize].as_ref() else { return };
-        let history = self.is_marked(row.key());
+        match &self.slots[slot as usize] {
+            Slot::Free => return,
+            Slot::Compact(row) if row.stamp() >= flush.stamp => return,
+            _ => {}
+        }
+        let key = self.whole(slot).key().clone();
+        let history = self.is_marked(&key);
+        let row = self.slots[slot as usize].whole().expect("made whole above");
         let handlers = self.handlers.clone();
         let oldest = |state: &State| state.siblings().first().map_or(state.base.stamp, |one| one.base.stamp);
         let covered = |cell: &cell::Cell| cell.versions().is_some() || oldest(cell.state()) < flush.stamp;
         let hidden: Vec<Column> =
             row.all_cells().filter(|(_, cell)| covered(cell)).map(|(column, _)| column.clone()).collect();
-        let key = row.key().clone();
         for column in hidden {
-            let row = self.slots[slot as usize].as_mut().expect("looked at above");
+            let row = self.slots[slot as usize].whole_mut().expect("made whole above");
             let before = Counted::of(row, &column);
             let siblings = siblings_of(handlers.as_deref(), &key, &column, None);
             let keep = Keep { history, versions: self.keeps_versions, siblings };
             let outcome = row.flush(&column, flush, keep);
             let after = Counted::of(row, &column);
             self.recount(slot, &column, before, after);
-            let row = self.slots[slot as usize].as_mut().expect("looked at above");
+            let row = self.slots[slot as usize].whole().expect("made whole above");
             let cell = row.cell(&column).expect("hiding keeps the cell");
             if outcome == Outcome::Won {
                 let (stamp, live) = (cell.state().newest(), cell.state().is_live());
                 self.note(&key, &column, live, stamp);
             }
         }
-    }
-
-    fn key_at(&self, slot: u32) -> &[u8] {
-        self.slots[slot as usize].as_ref().map_or(&[], |row| row.key())
-    }
-
-    fn slot_for(&mut self, key: &[u8]) -> u32 {
-        let hashed = hash(key);
-        if let Some(&slot) = self.table.find(hashed, |&slot| self.key_at(slot) == key) {
-            return slot;
-        }
-        let row = Row::new(Bytes::copy_from_slice(key), self.absent_since);
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = Some(row);
-                slot
-            }
-            None => {
-                self.slots.push(Some(row));
-                (self.slots.len() - 1) as u32
-            }
-        };
-        self.bytes += key.len() as u64;
-        let slots = &self.slots;
-        self.table.insert_unique(hashed, slot, |&slot| {
-            hash(slots[slot as usize].as_ref().map_or(&[], |row| row.key()))
-        });
-        slot
-    }
-
-    fn release(&mut self, slot: u32) {
-        let Some(row) = self.slots[slot as usize].take() else { return };
-        self.bytes -= row.key().len() as u64;
-        let entry = self.table.find_entry(hash(row.key()), |&candidate| candidate == slot);
-        if let Ok(entry) = entry {
-            entry.remove();
-        }
-        self.large.remove(&slot);
-        self.free.push(slot);
     }
 }
 

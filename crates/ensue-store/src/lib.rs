@@ -5,6 +5,7 @@
 pub mod cell;
 pub mod checkpoint;
 mod columns;
+pub mod compact;
 pub mod disk;
 pub mod entry;
 pub mod fold;

@@ -63,6 +63,21 @@ impl Row {
         Row { key, columns: Columns::None, deadline: None, live: [0; 3], unsettled: 0, since }
     }
 
+    /// A row of one text column, live and the same to every view.
+    pub(crate) fn of_text(key: Bytes, cell: Cell) -> Row {
+        let since = cell.since();
+        let columns = Columns::One(Column::Text, cell);
+        Row { key, columns, deadline: None, live: [1, 0, 0], unsettled: 0, since }
+    }
+
+    /// The text column, if it is all there is.
+    pub(crate) fn only_text(&self) -> Option<&Cell> {
+        match &self.columns {
+            Columns::One(Column::Text, cell) if self.deadline.is_none() => Some(cell),
+            _ => None,
+        }
+    }
+
     pub fn key(&self) -> &Bytes {
         &self.key
     }

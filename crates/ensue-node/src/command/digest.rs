@@ -6,8 +6,9 @@
 use crate::command::fingerprint::Fingerprint;
 use crate::evaluate::shown_kind;
 use ensue_store::cell::Content;
+use ensue_store::compact::RowRef;
 use ensue_store::keyspace::Keyspace;
-use ensue_store::row::{Kind, Row};
+use ensue_store::row::Kind;
 use ensue_store::view::View;
 use ensue_types::{Column, LogicalTime};
 
@@ -22,12 +23,13 @@ pub(crate) fn digest(keyspace: &Keyspace, at: LogicalTime) -> u64 {
     sum
 }
 
-fn row_digest(row: &Row, kind: Kind, at: LogicalTime) -> u64 {
+fn row_digest(row: RowRef<'_>, kind: Kind, at: LogicalTime) -> u64 {
     let key = Fingerprint::new().part(row.key());
     let mut sum: u64 = 0;
     if let Ok(Some(deadline_ms)) = row.deadline_at(View::At(at)) {
         sum = key.word(3).word(deadline_ms).finish();
     }
+    let row = row.whole();
     for (column, cell) in row.cells().filter(|(column, _)| Kind::of(column) == Some(kind)) {
         let Some(shown) = cell.at(View::At(at)) else { continue };
         let named = match column {

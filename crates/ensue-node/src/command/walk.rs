@@ -16,15 +16,15 @@ use ensue_types::Reply;
 
 /// `DBSIZE`: the rows of this partition that show something.
 pub(super) fn size(evaluation: &Evaluation<'_>) -> Reply {
-    integer(evaluation.keyspace().rows().filter(|row| evaluation.visible_kind(row).is_some()).count())
+    integer(evaluation.keyspace().rows().filter(|row| evaluation.visible_kind(*row).is_some()).count())
 }
 
 /// `KEYS`.
 pub(super) fn keys(evaluation: &Evaluation<'_>, pattern: &[u8]) -> Reply {
     let rows = evaluation.keyspace().rows();
     let shown =
-        rows.filter(|row| glob::matches(pattern, row.key()) && evaluation.visible_kind(row).is_some());
-    Reply::Array(shown.map(|row| Reply::Bulk(row.key().clone())).collect())
+        rows.filter(|row| glob::matches(pattern, row.key()) && evaluation.visible_kind(*row).is_some());
+    Reply::Array(shown.map(|row| Reply::Bulk(Bytes::copy_from_slice(row.key()))).collect())
 }
 
 /// `RANDOMKEY`: the first shown row from a slot on that the logical time picks.
@@ -37,8 +37,8 @@ pub(super) fn random_key(evaluation: &Evaluation<'_>) -> Reply {
     let start = (Fingerprint::new().word(evaluation.at().0).finish() % count as u64) as usize;
     let (behind, _) = keyspace.rows_from(start, usize::MAX);
     let (before, _) = keyspace.rows_from(0, start);
-    match behind.chain(before).find(|row| evaluation.visible_kind(row).is_some()) {
-        Some(row) => Reply::Bulk(row.key().clone()),
+    match behind.chain(before).find(|row| evaluation.visible_kind(*row).is_some()) {
+        Some(row) => Reply::Bulk(Bytes::copy_from_slice(row.key())),
         None => Reply::Nil,
     }
 }
@@ -52,7 +52,7 @@ pub(super) fn scan(evaluation: &Evaluation<'_>, options: &ScanOptions, type_name
         let Some(shown) = evaluation.visible_kind(row) else { continue };
         let of_kind = type_name.is_none_or(|name| name.eq_ignore_ascii_case(shown.word().as_bytes()));
         if of_kind && matches(options, row.key()) {
-            keys.push(Reply::Bulk(row.key().clone()));
+            keys.push(Reply::Bulk(Bytes::copy_from_slice(row.key())));
         }
     }
     page(next.map_or(0, |slot| slot as u64), keys)

@@ -2,6 +2,7 @@
 
 use super::LARGE;
 use crate::cell::Write;
+use crate::compact::RowRef;
 use crate::keyspace::{Collected, Keyspace};
 use crate::row::{Kind, Row};
 use crate::view::View;
@@ -172,7 +173,7 @@ fn play(steps: &[Step], keeps_versions: bool) -> Result<(), TestCaseError> {
         world.take(step);
         if number % 8 == 0 || number + 1 == steps.len() {
             world.keyspace.check_invariants();
-            let Some(row) = world.keyspace.row(KEY) else { continue };
+            let Some(RowRef::Whole(row)) = world.keyspace.row(KEY) else { continue };
             check(row, View::Newest)?;
             let [one, other] = world.written;
             for seen in [[one / 2, other], [one, other / 3], [0, 0]] {
@@ -202,7 +203,8 @@ fn what_is_settled_is_known_without_a_walk() {
         world.take(&Step::Write { datacenter: (number % 2) as u8, column: number % (LARGE + 10), kind: 0 });
     }
     let open = |world: &World| {
-        let summary = world.keyspace.row(KEY).and_then(|row| row.summary(View::Newest)).expect("a large row");
+        let Some(RowRef::Whole(row)) = world.keyspace.row(KEY) else { panic!("a large row is not compact") };
+        let summary = row.summary(View::Newest).expect("a large row");
         (summary.latest.len(), summary.open.len())
     };
     assert_eq!(open(&world), (0, LARGE + 10), "each column is shown by its last write");

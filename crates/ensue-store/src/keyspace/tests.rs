@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::cell::{Content, Write};
+use crate::compact::RowRef;
 use crate::image;
 use crate::row::Kind;
 use ensue_types::{
@@ -179,7 +180,7 @@ fn restarted(keyspace: &Keyspace) -> Keyspace {
     for flush in keyspace.flushes() {
         items.push((image::FLUSH, image::flush_item(number, flush)));
     }
-    for row in keyspace.rows() {
+    for row in keyspace.rows().map(RowRef::whole) {
         for (column, cell) in row.all_cells() {
             items.extend(image::column_items(number, row.key(), column, cell));
         }
@@ -196,7 +197,7 @@ fn restarted(keyspace: &Keyspace) -> Keyspace {
 
 /// All that a reader can tell of the row, and whether it is stale.
 fn looked_at(keyspace: &Keyspace, view: View<'_>) -> (Vec<String>, bool) {
-    let Some(row) = keyspace.row(KEY) else { return (Vec::new(), false) };
+    let Some(row) = keyspace.row(KEY).map(RowRef::whole) else { return (Vec::new(), false) };
     let mut found = Vec::new();
     let mut stale = false;
     for number in [0, 4, 5, 6] {
@@ -225,8 +226,8 @@ fn looked_at(keyspace: &Keyspace, view: View<'_>) -> (Vec<String>, bool) {
 
 /// What made the columns.
 fn made_by(keyspace: &Keyspace, view: View<'_>) -> Vec<(Column, Source)> {
-    let cells = keyspace.rows().flat_map(|row| row.all_cells());
-    let sources = cells.flat_map(|(column, cell)| {
+    let rows: Vec<_> = keyspace.rows().map(RowRef::whole).collect();
+    let sources = rows.iter().flat_map(|row| row.all_cells()).flat_map(|(column, cell)| {
         let shown = cell.at(view).expect("no past time");
         let sources: Vec<Source> = shown.state.sources().collect();
         sources.into_iter().map(|source| (column.clone(), source))
@@ -254,7 +255,8 @@ fn check(keyspace: &Keyspace, arrived: &[Event], settled: Cut, view: Cut) -> Res
     if arrived.iter().all(|event| event.change.is_some()) {
         let newer = |event: &&Event| {
             let column = &event.change.as_ref().expect("no flush").column;
-            let cell = keyspace.row(KEY).and_then(|row| row.cell(column)).expect("it was written");
+            let row = keyspace.row(KEY).expect("it was written").whole();
+            let cell = row.cell(column).expect("it was written");
             let newest = cell.at(View::Visibility(&cut)).expect("no past time").state.newest();
             !cut.is_visible(&event.write.source(), event.write.at) && event.write.stamp > newest
         };
@@ -375,7 +377,7 @@ fn what_a_flush_hid_is_still_above_what_comes_late() {
         if !flush_first {
             keyspace.flush(&write(6));
         }
-        keyspace.row(KEY).and_then(|row| row.cell(&Column::Text)).map(|cell| cell.state().content())
+        keyspace.row(KEY).and_then(|row| row.whole().cell(&Column::Text).map(|cell| cell.state().content()))
     };
     assert_eq!(shown(true), shown(false));
 }
@@ -409,8 +411,9 @@ fn a_flush_below_a_settled_one_is_not_discarded_either() {
             keyspace.flush(&late);
         }
         let discarded = keyspace.discard(&|source| source.stamp == early.stamp);
-        let total =
-            keyspace.row(KEY).and_then(|row| row.cell(&Column::Text)).map(|cell| cell.state().content());
+        let total = keyspace
+            .row(KEY)
+            .and_then(|row| row.whole().cell(&Column::Text).map(|cell| cell.state().content()));
         (discarded.len(), total)
     };
     assert_eq!(shown(false), shown(true));
@@ -423,14 +426,15 @@ fn what_a_write_carries_is_known_to_its_value_and_to_its_version() {
     let epoch_sum = EpochSum { epoch: Stamp::ZERO, sum: Decimal::from_integer(1) };
     for effect in [put, Effect::Add { epoch_sum }] {
         let mut keyspace = with_writes(&[(1, effect.clone()), (2, effect.clone())]);
-        let row = keyspace.row(KEY).expect("written");
+        let row = keyspace.row(KEY).expect("written").whole();
         let stamp = row.cell(&Column::Text).expect("written").state().newest();
         let change = RowEffect { key: Bytes::from_static(KEY), column: Column::Text, effect };
         let carried = Arc::new(Carried::new(Causes::Extension(Opaque(vec![77; 9]))));
         let bytes = keyspace.bytes();
         keyspace.carry(&[change], stamp, &carried);
         assert_eq!(keyspace.bytes(), bytes + 9);
-        let cell = keyspace.row(KEY).and_then(|row| row.cell(&Column::Text)).expect("written");
+        let row = keyspace.row(KEY).expect("written").whole();
+        let cell = row.cell(&Column::Text).expect("written");
         assert_eq!(
             cell.state().sources().map(|s| s.dependencies).collect::<Vec<_>>(),
             [Some(carried.clone())]

@@ -2,6 +2,7 @@
 //! replaced, and shows their fold.
 
 use crate::cell::{Content, Write};
+use crate::compact::RowRef;
 use crate::fold::{self, Fold, Folded, Handlers};
 use crate::image;
 use crate::keyspace::{Collected, Keyspace};
@@ -158,7 +159,7 @@ fn give(rows: &mut Keyspace, sent: &Sent) {
 fn restarted(rows: &Keyspace) -> Keyspace {
     let mut again = empty();
     again.restore_bounds(rows.bounds());
-    for row in rows.rows() {
+    for row in rows.rows().map(RowRef::whole) {
         for (column, cell) in row.all_cells() {
             for (kind, item) in image::column_items(KeyspaceId(0), row.key(), column, cell) {
                 let image = image::decode_write(kind, &Bytes::from(item)).expect("what was written");
@@ -231,7 +232,8 @@ impl World {
                 let write = self.write(at);
                 let key = Bytes::from_static(fold::NAMES[key].as_bytes());
                 let rows = &self.datacenters[at].rows;
-                let cell = rows.row(&key).and_then(|row| row.cell(&Column::Text));
+                let row = rows.row(&key).map(RowRef::whole);
+                let cell = row.as_ref().and_then(|row| row.cell(&Column::Text));
                 let open = cell.and_then(|cell| cell.state().open_epoch(DatacenterId(at as u8)));
                 let before = open.unwrap_or(EpochSum { epoch: write.stamp, sum: Decimal::ZERO });
                 let epoch_sum =
@@ -301,7 +303,7 @@ impl World {
 /// What stands at each place, and what is shown. Where no value stands, tombstones may be collected, and do not count.
 fn looked_at(rows: &Keyspace) -> BTreeSet<(Bytes, Column, Vec<String>, String)> {
     let mut all = BTreeSet::new();
-    for row in rows.rows() {
+    for row in rows.rows().map(RowRef::whole) {
         for (column, cell) in row.all_cells().filter(|(_, cell)| !cell.is_dead()) {
             let state = cell.state();
             let bases = state.siblings().iter().map(|one| &one.base).chain([&state.base]);
@@ -355,7 +357,8 @@ fn expected(streams: &[Vec<Sent>], key: &[u8], column: &Column) -> (BTreeSet<Sta
 }
 
 fn stamps(rows: &Keyspace, key: &[u8], column: &Column) -> (BTreeSet<Stamp>, Option<Bytes>) {
-    let Some(cell) = rows.row(key).and_then(|row| row.cell(column)) else { return (BTreeSet::new(), None) };
+    let row = rows.row(key).map(RowRef::whole);
+    let Some(cell) = row.as_ref().and_then(|row| row.cell(column)) else { return (BTreeSet::new(), None) };
     let state = cell.state();
     let bases = state.siblings().iter().map(|one| &one.base).chain([&state.base]);
     let values = bases.filter(|base| base.value.is_some()).map(|base| base.stamp).collect();
@@ -395,7 +398,7 @@ proptest! {
         let first = looked_at(&world.datacenters[0].rows);
         for datacenter in &world.datacenters {
             prop_assert_eq!(&looked_at(&datacenter.rows), &first);
-            for row in datacenter.rows.rows() {
+            for row in datacenter.rows.rows().map(RowRef::whole) {
                 for (_, cell) in row.all_cells() {
                     prop_assert!(cell.state().siblings().len() < DATACENTERS);
                 }

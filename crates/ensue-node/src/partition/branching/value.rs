@@ -10,6 +10,7 @@
 use crate::command::text_of;
 use bytes::{Buf, BufMut, Bytes};
 use ensue_store::cell::Write;
+use ensue_store::compact::RowRef;
 use ensue_store::keyspace::Keyspace;
 use ensue_types::{Column, Effect, LogicalTime, OperationId, Reply, RowEffect, Stamp};
 
@@ -28,7 +29,8 @@ pub(super) fn save(rows: &Keyspace, key: &[u8]) -> (Option<Bytes>, Vec<Column>) 
     let mut out = Vec::new();
     let mut columns = Vec::new();
     let mut has_content = false;
-    let cells = rows.row(key).into_iter().flat_map(|row| {
+    let row = rows.row(key).map(RowRef::whole);
+    let cells = row.iter().flat_map(|row| {
         let deadline = row.cell(&Column::Deadline).map(|cell| (&Column::Deadline, cell));
         row.cells_in_order().chain(deadline)
     });

@@ -12,6 +12,7 @@ use crate::partition::others::Others;
 use crate::partition::work::Execution;
 use bytes::Bytes;
 use ensue_store::cell::{Base, Content, Write};
+use ensue_store::compact::RowRef;
 use ensue_store::row::Row;
 use ensue_store::siblings::Sibling;
 use ensue_types::{Column, KeyspaceId, Previous, Reply, RowEffect, Source, limits};
@@ -93,7 +94,8 @@ impl Keyspaces {
     ) {
         for Met { change, others } in met {
             let rows = &self.keyspaces[usize::from(keyspace.0)];
-            let shown = rows.row(&change.key).and_then(|row| row.cell(&change.column));
+            let row = rows.row(&change.key).map(RowRef::whole);
+            let shown = row.as_ref().and_then(|row| row.cell(&change.column));
             let shown = shown.map_or(Content::Nothing, |cell| cell.state().content());
             let value = match &change.effect {
                 ensue_types::Effect::Put { value, .. } => Some(value),
@@ -169,7 +171,7 @@ impl Keyspaces {
         };
         let at = cx.promise();
         let (lines, sources) = match self.keyspaces[usize::from(execution.keyspace.0)].row(key) {
-            Some(row) => self.standing_beside(cx, execution.keyspace, row),
+            Some(row) => self.standing_beside(cx, execution.keyspace, &row.whole()),
             None => Default::default(),
         };
         // Who has been told of them depends on them.

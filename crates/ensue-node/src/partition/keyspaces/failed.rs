@@ -66,7 +66,7 @@ impl Keyspaces {
         let loss = Loss { datacenter, whole, doubtful: LogicalTime::MAX };
         let mut first = LogicalTime::MAX;
         for (rows, protocol) in self.keyspaces.iter().zip(cx.protocols.iter()) {
-            let cells = rows.rows().flat_map(|row| row.all_cells());
+            let cells = rows.whole_rows().flat_map(|row| row.all_cells());
             for version in cells.filter_map(|(_, cell)| cell.versions()).flat_map(|v| v.unsettled()) {
                 let Source { stamp, dependencies, .. } = &version.source;
                 let depends =

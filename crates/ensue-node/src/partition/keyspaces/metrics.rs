@@ -2,6 +2,7 @@
 
 use super::Keyspaces;
 use crate::partition::cx::Cx;
+use ensue_store::compact::RowRef;
 use ensue_store::view::View;
 use ensue_types::KeyspaceId;
 
@@ -13,10 +14,12 @@ impl Keyspaces {
         for (number, rows) in self.keyspaces.iter().enumerate() {
             let mut shown = Shown { keyspace: KeyspaceId(number as u8), keys: 0, expires: 0 };
             for row in rows.rows() {
-                let dead = row.all_cells().filter(|(_, cell)| cell.is_dead()).count() as u64;
-                counts.tombstones += dead;
-                let beside = row.all_cells().map(|(_, cell)| cell.state().siblings().len() as u64);
-                counts.conflicting += beside.sum::<u64>();
+                if let RowRef::Whole(row) = row {
+                    let dead = row.all_cells().filter(|(_, cell)| cell.is_dead()).count() as u64;
+                    counts.tombstones += dead;
+                    let beside = row.all_cells().map(|(_, cell)| cell.state().siblings().len() as u64);
+                    counts.conflicting += beside.sum::<u64>();
+                }
                 let deadline = row.deadline_at(View::Newest).ok().flatten();
                 let expired = deadline.is_some_and(|deadline| deadline <= at.ms());
                 if expired {

@@ -14,6 +14,7 @@ use crate::partition::transactions::Transactions;
 use crate::trace::Trace;
 use ensue_branch::Branches;
 use ensue_store::checkpoint::CheckpointWriter;
+use ensue_store::compact::RowRef;
 use ensue_store::disk::DiskDone;
 use ensue_store::image;
 use ensue_store::image::{PartitionImage, StreamImage};
@@ -60,7 +61,7 @@ impl Walk {
             };
             let keyspace = KeyspaceId(self.keyspace as u8);
             let (slice, next) = rows.rows_from(self.slot, left);
-            for row in slice {
+            for row in slice.map(RowRef::whole) {
                 for (column, cell) in row.all_cells().filter(|(_, cell)| holds_dead || cell.state().is_live())
                 {
                     for (kind, item) in image::column_items(keyspace, row.key(), column, cell) {

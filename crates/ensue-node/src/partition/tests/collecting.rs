@@ -29,7 +29,7 @@ fn with_a_tombstone() -> World {
 
 fn tombstones(world: &World) -> usize {
     let rows = &world.partition.keyspaces.keyspaces[0];
-    let cells = rows.rows().flat_map(|row| row.all_cells());
+    let cells = rows.whole_rows().flat_map(|row| row.all_cells());
     cells.filter(|(_, cell)| cell.is_dead()).count()
 }
 

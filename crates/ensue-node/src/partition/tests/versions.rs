@@ -4,6 +4,7 @@ use super::{PARTITION, config};
 use crate::AppendFsync;
 use crate::partition::Partition;
 use bytes::Bytes;
+use ensue_store::compact::RowRef;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::entry::{Change, Entry};
 use ensue_store::keyspace::Keyspace;
@@ -174,7 +175,7 @@ impl World {
         };
         let rows = &self.partition.keyspaces.keyspaces[0];
         let mut seen = vec![format!("versions {}", rows.versions()), format!("floor {:?}", rows.floor())];
-        for row in rows.rows() {
+        for row in rows.rows().map(RowRef::whole) {
             for (column, cell) in row.all_cells() {
                 let shown = cell.at(View::Visibility(&visibility)).expect("no past time");
                 let sources: Vec<Source> = shown.state.sources().collect();

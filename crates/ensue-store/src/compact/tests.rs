@@ -1,0 +1,234 @@
+//! A keyspace whose settled strings are compact against one whose rows are all whole: nothing tells them apart.
+
+use super::{RowRef, VALUE_MAX};
+use crate::cell::Write;
+use crate::image;
+use crate::keyspace::Keyspace;
+use crate::row::Kind;
+use crate::view::View;
+use bytes::Bytes;
+use ensue_types::{
+    Carried, Causes, Column, DatacenterId, Decimal, Effect, EpochSum, HereSince, Incarnation, KeyspaceId,
+    LogicalTime, OperationId, PartitionId, Position, RowEffect, Seen, SeenSum, Stamp, Vector,
+};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// What happens to the keyspace.
+#[derive(Clone, Debug)]
+enum Step {
+    Write { key: u8, kind: u8, column: u8, number: u16, stamp: u64 },
+    Flush { stamp: u64 },
+    Settle { until: u64 },
+    Mark { key: u8 },
+    Sweep,
+    ForgetDependencies,
+    Collect,
+    Restart,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let write = (0..3u8, 0..10u8, 0..8u8, 0..2_000u16, 1..200u64)
+        .prop_map(|(key, kind, column, number, stamp)| Step::Write { key, kind, column, number, stamp });
+    prop_oneof![
+        24 => write,
+        1 => (1..200u64).prop_map(|stamp| Step::Flush { stamp }),
+        4 => (1..300u64).prop_map(|until| Step::Settle { until }),
+        2 => (0..3u8).prop_map(|key| Step::Mark { key }),
+        2 => Just(Step::Sweep),
+        2 => Just(Step::ForgetDependencies),
+        2 => Just(Step::Collect),
+        1 => Just(Step::Restart),
+    ]
+}
+
+fn key(number: u8) -> Bytes {
+    Bytes::from(format!("key{number}"))
+}
+
+/// Two keyspaces to which the same happens.
+struct Pair {
+    compact: Keyspace,
+    whole: Keyspace,
+    time: u64,
+}
+
+fn keyspace(keeps_versions: bool, keeps_whole: bool) -> Keyspace {
+    let mut rows = Keyspace::new(keeps_versions);
+    rows.keeps_whole = keeps_whole;
+    rows
+}
+
+/// Writes a keyspace into a checkpoint's items and reads them into a new one, as a restart does.
+fn restarted(from: &Keyspace, keeps_whole: bool, at: LogicalTime) -> Keyspace {
+    let mut items = Vec::new();
+    for flush in from.flushes() {
+        items.push((image::FLUSH, image::flush_item(KeyspaceId(1), flush)));
+    }
+    for row in from.rows().map(RowRef::whole) {
+        for (column, cell) in row.all_cells() {
+            items.extend(image::column_items(KeyspaceId(1), row.key(), column, cell));
+        }
+    }
+    let mut again = keyspace(from.keeps_versions(), keeps_whole);
+    again.restore_bounds(from.bounds());
+    for (kind, bytes) in items {
+        again.restore_image(kind, image::decode_write(kind, &Bytes::from(bytes)).expect("what was written"));
+    }
+    again.forget_past(at);
+    again
+}
+
+impl Pair {
+    fn both<T: PartialEq + std::fmt::Debug>(
+        &mut self,
+        mut act: impl FnMut(&mut Keyspace) -> T,
+    ) -> Result<T, TestCaseError> {
+        let (one, other) = (act(&mut self.compact), act(&mut self.whole));
+        prop_assert_eq!(&one, &other);
+        Ok(one)
+    }
+
+    fn write(&mut self, stamp: u64) -> Write {
+        self.time += 1;
+        let (datacenter, partition) = (DatacenterId((stamp % 3) as u8), PartitionId((stamp % 2) as u16));
+        let (incarnation, position) = (Incarnation((stamp % 5) as u16), Position(self.time));
+        let carried: Causes =
+            Vector { times: [LogicalTime(stamp)].into_iter().collect(), ..Vector::default() }.into();
+        let keeps = self.compact.keeps_versions() && stamp % 2 == 0;
+        Write {
+            stamp: Stamp { time: LogicalTime(stamp), datacenter, partition },
+            at: LogicalTime(self.time),
+            operation: OperationId { datacenter, incarnation, partition, position },
+            dependencies: keeps.then(|| Arc::new(Carried::new(carried))),
+        }
+    }
+
+    fn take(&mut self, step: &Step) -> Result<(), TestCaseError> {
+        match *step {
+            Step::Write { key: number, kind, column, number: value, stamp } => {
+                let write = self.write(stamp);
+                let column = match column {
+                    0 => Column::Field(Bytes::from_static(b"f")),
+                    1 => Column::Deadline,
+                    _ => Column::Text,
+                };
+                let length = if value > 1_900 { VALUE_MAX + 1 } else { usize::from(value % 4) };
+                let value = Bytes::from(vec![b'1'; if column == Column::Deadline { 8 } else { length }]);
+                let epoch_sum =
+                    EpochSum { epoch: Stamp { time: LogicalTime(1), ..write.stamp }, sum: Decimal(5) };
+                let sum = SeenSum { datacenter: write.stamp.datacenter, epoch_sum, stamp: write.stamp };
+                let effect = match kind {
+                    0 => Effect::Add { epoch_sum },
+                    1 | 2 => Effect::Delete { seen: Seen::new() },
+                    3 => Effect::Put { value, seen: vec![sum] },
+                    _ => Effect::Put { value, seen: Seen::new() },
+                };
+                let change = RowEffect { key: key(number), column, effect };
+                self.both(|rows| rows.previous(&change.key, &change.column))?;
+                self.both(|rows| rows.seen(&change.key, &change.column, View::Newest))?;
+                self.both(|rows| rows.apply(&change, None, &write))?;
+            }
+            Step::Flush { stamp } => {
+                let write = self.write(stamp);
+                self.both(|rows| rows.flush(&write))?;
+            }
+            Step::Settle { until } => {
+                self.both(|rows| rows.settle(&HereSince(LogicalTime(until)), 100))?;
+            }
+            Step::Mark { key: number } => self.both(|rows| rows.mark(&key(number), 1))?,
+            Step::Sweep => drop(self.both(|rows| rows.sweep_marks(2))?),
+            Step::ForgetDependencies => {
+                self.both(|rows| rows.forget_dependencies(&|one| one.position.0 % 3 > 0, 2))?;
+            }
+            Step::Collect => {
+                for spent in self.both(Keyspace::take_spent)? {
+                    self.both(|rows| rows.collect(&spent))?;
+                }
+                for expiry in self.both(Keyspace::take_expiries)? {
+                    self.both(|rows| rows.expires(&expiry))?;
+                }
+            }
+            Step::Restart => {
+                let at = LogicalTime(self.time);
+                self.compact = restarted(&self.compact, false, at);
+                self.whole = restarted(&self.whole, true, at);
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), TestCaseError> {
+        self.compact.check_invariants();
+        self.whole.check_invariants();
+        self.both(|rows| (rows.cells(), rows.versions(), rows.rows_count(), rows.absent_since()))?;
+        self.both(|rows| (rows.bounds(), rows.dependency_bytes()))?;
+        let at = LogicalTime(self.time / 2);
+        for number in 0..3 {
+            // All that is known of it, to the last field.
+            self.both(|rows| rows.row(&key(number)).map(|row| format!("{:?}", row.whole())))?;
+            for view in [
+                View::Newest,
+                View::At(at),
+                View::At(LogicalTime(self.time)),
+                View::Visibility(&HereSince(at)),
+            ] {
+                self.both(|rows| {
+                    let row = rows.row(&key(number))?;
+                    let kinds = [Kind::Text, Kind::Hash, Kind::Set];
+                    let counts = kinds.map(|kind| (row.live_count_at(kind, view), row.has_live(kind, view)));
+                    let shown = (row.kind_at(view), row.deadline_at(view), row.is_newest(view));
+                    Some((
+                        counts,
+                        shown,
+                        row.kind(),
+                        row.sole_kind(),
+                        row.columns_count(),
+                        row.key().to_vec(),
+                    ))
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn count_compact(rows: &Keyspace) -> usize {
+    rows.rows().filter(|row| matches!(row, RowRef::Compact(_))).count()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn nothing_tells_a_compact_row_from_a_whole_one(
+        steps in prop::collection::vec(step(), 1..80),
+        keeps_versions: bool,
+    ) {
+        let (compact, whole) = (keyspace(keeps_versions, false), keyspace(keeps_versions, true));
+        let mut pair = Pair { compact, whole, time: 100 };
+        for step in &steps {
+            pair.take(step)?;
+            pair.check()?;
+            prop_assert_eq!(count_compact(&pair.whole), 0);
+        }
+    }
+}
+
+#[test]
+fn a_string_is_compact_until_more_is_known_of_it_and_again_when_that_is_gone() {
+    let (compact, whole) = (keyspace(true, false), keyspace(true, true));
+    let mut pair = Pair { compact, whole, time: 100 };
+    let put = |stamp| Step::Write { key: 0, kind: 5, column: 7, number: 3, stamp };
+    let mut counts = Vec::new();
+    let settle = Step::Settle { until: 1_000 };
+    for step in [put(1), settle.clone(), put(3), settle.clone(), put(4), settle, Step::ForgetDependencies] {
+        pair.take(&step).expect("the same in both");
+        counts.push(count_compact(&pair.compact));
+    }
+    assert_eq!(counts, [0, 1, 0, 1, 0, 0, 1]);
+    let mut plain = Pair { compact: keyspace(false, false), whole: keyspace(false, true), time: 100 };
+    plain.take(&put(1)).expect("the same in both");
+    assert_eq!(count_compact(&plain.compact), 1);
+    assert!(plain.compact.bytes() < plain.whole.bytes());
+}

@@ -1,0 +1,205 @@
+//! Where rows stand, found by key: compact while they are settled strings, whole while they are more.
+
+use super::{CELL_BYTES, Keyspace, hash};
+use crate::cell::{Outcome, Write};
+use crate::compact::{Compact, RowRef, plain_value};
+use crate::row::Row;
+use bytes::Bytes;
+use ensue_types::{Column, RowEffect};
+
+/// Bytes counted for a compact row beside its key and its value, roughly: its header, its slot, what finds it, and the
+/// allocator's share.
+const COMPACT_BYTES: u64 = 84;
+/// The same of a whole row beside its cells and its key.
+const ROW_BYTES: u64 = 112;
+
+/// Where a row stands.
+#[derive(Clone, Debug)]
+pub(super) enum Slot {
+    Free,
+    Compact(Compact),
+    Whole(Box<Row>),
+}
+
+impl Slot {
+    fn row(&self) -> Option<RowRef<'_>> {
+        match self {
+            Slot::Free => None,
+            Slot::Compact(row) => Some(RowRef::Compact(row)),
+            Slot::Whole(row) => Some(RowRef::Whole(row)),
+        }
+    }
+
+    pub(super) fn whole(&self) -> Option<&Row> {
+        match self {
+            Slot::Whole(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    pub(super) fn whole_mut(&mut self) -> Option<&mut Row> {
+        match self {
+            Slot::Whole(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    fn key(&self) -> &[u8] {
+        self.row().map_or(&[], RowRef::key)
+    }
+}
+
+pub(super) fn row_bytes(key: &[u8]) -> u64 {
+    ROW_BYTES + key.len() as u64
+}
+
+fn compact_bytes(row: &Compact) -> u64 {
+    COMPACT_BYTES + (row.key().len() + row.value().len()) as u64
+}
+
+impl Keyspace {
+    pub fn row(&self, key: &[u8]) -> Option<RowRef<'_>> {
+        self.slots[self.slot_of(key)? as usize].row()
+    }
+
+    pub(super) fn slot_of(&self, key: &[u8]) -> Option<u32> {
+        self.table.find(hash(key), |&slot| self.key_at(slot) == key).copied()
+    }
+
+    /// Rows, live and dead.
+    pub fn rows(&self) -> impl Iterator<Item = RowRef<'_>> {
+        self.slots.iter().filter_map(Slot::row)
+    }
+
+    /// Those that are not compact.
+    pub fn whole_rows(&self) -> impl Iterator<Item = &Row> {
+        self.slots.iter().filter_map(Slot::whole)
+    }
+
+    pub fn rows_count(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Rows from a slot on, at most `count` slots, and the slot to go on from; nothing when the end was reached.
+    pub fn rows_from(&self, slot: usize, count: usize) -> (impl Iterator<Item = RowRef<'_>>, Option<usize>) {
+        let end = self.slots.len().min(slot.saturating_add(count));
+        let rows = self.slots[slot.min(end)..end].iter().filter_map(Slot::row);
+        (rows, (end < self.slots.len()).then_some(end))
+    }
+
+    pub(super) fn compact_bytes(&self) -> u64 {
+        let compact = self.slots.iter().filter_map(|slot| match slot {
+            Slot::Compact(row) => Some(compact_bytes(row)),
+            _ => None,
+        });
+        compact.sum()
+    }
+
+    pub(super) fn key_at(&self, slot: u32) -> &[u8] {
+        self.slots[slot as usize].key()
+    }
+
+    /// The slot of a row, which is made if there is none, and has cells from now on.
+    pub(super) fn slot_for(&mut self, key: &[u8]) -> u32 {
+        match self.slot_of(key) {
+            Some(slot) => {
+                self.whole(slot);
+                slot
+            }
+            None => {
+                self.bytes += row_bytes(key);
+                let row = Row::new(Bytes::copy_from_slice(key), self.absent_since);
+                self.insert(Slot::Whole(Box::new(row)))
+            }
+        }
+    }
+
+    fn insert(&mut self, row: Slot) -> u32 {
+        let hashed = hash(row.key());
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = row;
+                slot
+            }
+            None => {
+                self.slots.push(row);
+                (self.slots.len() - 1) as u32
+            }
+        };
+        let slots = &self.slots;
+        self.table.insert_unique(hashed, slot, |&slot| hash(slots[slot as usize].key()));
+        slot
+    }
+
+    /// Merges a value into a row, if that is compact.
+    fn put_at(&mut self, slot: u32, value: &[u8], write: &Write) -> Option<Outcome> {
+        let Slot::Compact(row) = &mut self.slots[slot as usize] else { return None };
+        let before = compact_bytes(row);
+        let outcome = row.put(value, write);
+        self.bytes = self.bytes + compact_bytes(row) - before;
+        Some(outcome)
+    }
+
+    /// A row with cells, as it is or made so.
+    pub(super) fn whole(&mut self, slot: u32) -> &mut Row {
+        let there = &mut self.slots[slot as usize];
+        if let Slot::Compact(row) = there {
+            self.bytes += row_bytes(row.key()) + CELL_BYTES + row.value().len() as u64;
+            self.bytes -= compact_bytes(row);
+            *there = Slot::Whole(Box::new(row.to_row()));
+        }
+        there.whole_mut().expect("table points at filled slots")
+    }
+
+    fn may_be_compact(&self) -> bool {
+        #[cfg(test)]
+        if self.keeps_whole {
+            return false;
+        }
+        true
+    }
+
+    /// Merges a value into a compact row, or makes one of it. Answers nothing if more than that may be known of the row.
+    pub(super) fn put_compact(&mut self, change: &RowEffect, write: &Write) -> Option<Outcome> {
+        let is_flushed = !self.flushes.is_empty() || write.stamp < self.flushed();
+        if change.column != Column::Text || is_flushed || !self.may_be_compact() {
+            return None;
+        }
+        let value = plain_value(&change.effect, write)?;
+        match self.slot_of(&change.key) {
+            Some(slot) => self.put_at(slot, value, write),
+            None => {
+                let since = self.absent_since.max(write.at);
+                let row = Compact::new(&change.key, value, (write.stamp, write.operation), since);
+                self.bytes += compact_bytes(&row);
+                self.cells += 1;
+                self.insert(Slot::Compact(row));
+                Some(Outcome::Won)
+            }
+        }
+    }
+
+    /// Makes a row compact that is nothing but a settled string.
+    pub(super) fn compact(&mut self, slot: u32) {
+        if !self.may_be_compact() {
+            return;
+        }
+        let Slot::Whole(row) = &self.slots[slot as usize] else { return };
+        let Some(row) = Compact::of(row) else { return };
+        self.bytes -= row_bytes(row.key()) + CELL_BYTES + row.value().len() as u64;
+        self.bytes += compact_bytes(&row);
+        self.slots[slot as usize] = Slot::Compact(row);
+    }
+
+    pub(super) fn release(&mut self, slot: u32) {
+        let row = std::mem::replace(&mut self.slots[slot as usize], Slot::Free);
+        let key = row.key();
+        self.bytes -= row_bytes(key);
+        let entry = self.table.find_entry(hash(key), |&candidate| candidate == slot);
+        if let Ok(entry) = entry {
+            entry.remove();
+        }
+        self.large.remove(&slot);
+        self.free.push(slot);
+    }
+}
