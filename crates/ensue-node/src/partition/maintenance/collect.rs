@@ -27,6 +27,8 @@ use std::collections::{BTreeMap, VecDeque};
 const PATIENCE: u64 = 30;
 /// Rows deleted in one go: many that expire together must not hold up commands.
 const EXPIRED_AT_ONCE: usize = 1_000;
+/// Tombstones removed in one go: so must those of a large row.
+pub(in crate::partition) const COLLECTED_AT_ONCE: usize = 10_000;
 
 /// The candidates and the round under way.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +37,8 @@ pub(crate) struct Collector {
     /// Rows with deadlines, by the milliseconds at which it is this datacenter's turn to delete them.
     deadlines: BTreeMap<u64, Vec<(KeyspaceId, Expiry)>>,
     round: Option<Round>,
+    /// Tombstones of rounds that are over: nothing older can arrive, whatever happens from now on.
+    ready: VecDeque<(KeyspaceId, Spent)>,
     /// Rows whose deadline has passed, and nothing older can arrive.
     due: VecDeque<(KeyspaceId, Expiry)>,
     /// Rows deleted by this partition because their deadline had passed.
@@ -126,6 +130,10 @@ impl Maintenance {
     /// Looks for what may go, at its interval.
     pub(crate) fn collect(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
         self.delete_some_expired(cx, others, keyspaces);
+        // A checkpoint that is under way has to find them: see below.
+        if !cx.is_checkpointing && !others.awaits_lost_parts(cx) {
+            self.collect_ready(cx, keyspaces);
+        }
         if cx.now.monotonic_us < self.collector.next_us {
             return;
         }
@@ -195,8 +203,17 @@ impl Maintenance {
     }
 
     fn finish_round(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces, round: Round) {
+        self.collector.ready.extend(round.candidates.tombstones);
+        self.collect_ready(cx, keyspaces);
+        self.collector.due.extend(round.candidates.due);
+        self.delete_some_expired(cx, others, keyspaces);
+    }
+
+    /// Removes tombstones of rounds that are over.
+    fn collect_ready(&mut self, cx: &mut Cx, keyspaces: &mut Keyspaces) {
         let mut count = 0;
-        for (keyspace, spent) in round.candidates.tombstones {
+        let some = self.collector.ready.len().min(COLLECTED_AT_ONCE);
+        for (keyspace, spent) in self.collector.ready.drain(..some) {
             if !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &spent.key) {
                 self.collector.candidates.tombstones.push((keyspace, spent));
                 continue;
@@ -210,8 +227,6 @@ impl Maintenance {
         if count > 0 {
             cx.trace(Trace::TombstonesCollected { partition: cx.id, count });
         }
-        self.collector.due.extend(round.candidates.due);
-        self.delete_some_expired(cx, others, keyspaces);
     }
 
     fn delete_some_expired(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {

@@ -3,6 +3,7 @@
 use super::PARTITION;
 use super::previous::{HERE, OTHER};
 use super::versions::World;
+use crate::partition::maintenance::collect::COLLECTED_AT_ONCE;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{Breaking, Causes, Incarnation, LogicalTime, Now, Position, Rule, Stamp};
@@ -104,4 +105,24 @@ fn without_the_rule_the_tombstone_would_go_too_early() {
     let _breaking = Breaking::only(Some(Rule::ReportsAreOfThisLife));
     let (left, _) = left_after_a_lost_tail();
     assert_eq!(left, 0);
+}
+
+#[test]
+fn the_tombstones_of_a_large_row_go_over_several_turns() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::under("eiger", BTreeMap::new(), now, u64::MAX).started();
+    let count = COLLECTED_AT_ONCE + 500;
+    let fields: String = (0..count).map(|number| format!(" f{number} 1")).collect();
+    world.run(&format!("HSET h{fields}"));
+    world.run("DEL h");
+    pass(&mut world);
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    report(&mut world, time, Position(0));
+    let mut left = vec![tombstones(&world)];
+    for _ in 0..2 {
+        pass(&mut world);
+        left.push(tombstones(&world));
+    }
+    assert_eq!(left, [count, 500, 0]);
+    assert_eq!(world.partition.keyspaces.keyspaces[0].bytes(), 0, "all of its memory is back");
 }
