@@ -564,6 +564,7 @@ impl Partition {
         }
         self.durability.sync_in_time(&mut self.cx, &mut self.others);
         self.peering().request_unverified();
+        self.peering().answer_repeats();
         // What was synced before it began to wait for that is told of no other way.
         let synced = self.cx.journal.log.as_ref().map_or(Lsn(0), |log| log.synced());
         self.executor().on_decisions_synced(synced.0);

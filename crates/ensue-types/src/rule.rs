@@ -120,6 +120,8 @@ rules! {
     /// When one partition of a datacenter has lost the end of its log, the others end their incarnations, too: they may
     /// have lost entries that nobody has received.
     LoseTailsTogether,
+    /// They do so only when every other datacenter has said how much it has: what one of them has is taken back.
+    HearAllBeforeLosing,
     /// What a datacenter requests or claims without ground ends the exchange with it, and stops nobody else.
     RefuseThePeerAlone,
 

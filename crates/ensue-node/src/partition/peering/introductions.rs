@@ -75,7 +75,10 @@ impl Peering<'_> {
         self.peers.keep_the_log_for(self.cx, self.others, datacenter, introduction);
         let finding = self.peers.judge_introduction(self.cx, self.others, datacenter, introduction);
         match finding {
-            Finding::Valid => self.accept_peer(datacenter, introduction),
+            Finding::Valid => {
+                self.accept_peer(datacenter, introduction);
+                self.answer_repeats();
+            }
             Finding::Refuse(reason) => self.refuse_peer(datacenter, reason),
             Finding::Unsure(reason) => {
                 self.refuse_peer(datacenter, reason);
@@ -120,6 +123,7 @@ impl Peering<'_> {
         if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
             sender.on_introduced(theirs.received);
         }
+        self.peers.identity.told.insert(datacenter);
         self.peers.identity.denied_by.remove(&datacenter);
         self.peers.identity.unsure.remove(&datacenter);
         let was_refused = self.peers.identity.refused.remove(&datacenter).is_some();

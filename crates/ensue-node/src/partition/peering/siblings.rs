@@ -2,14 +2,41 @@
 
 use super::Peering;
 use crate::partition::transactions::coordinator::Coordinated;
-use ensue_types::Rule;
+use ensue_types::{PartitionId, Rule};
 use ensue_wire::{Address, Message};
 
 impl Peering<'_> {
     /// A participant lost its tail: it is told again of all that it takes part in.
     pub(crate) fn on_repeat(&mut self, from: Address, number: u64) {
         let Address::Partition { partition, .. } = from else { return };
+        if self.may_lose_with_a_sibling() && !self.all_have_told() {
+            self.peers.identity.repeats.insert(partition, number);
+            return;
+        }
         self.lose_with_a_sibling();
+        self.repeat(partition, number);
+    }
+
+    /// What was asked while somebody had not said how much it has, is answered when all have.
+    pub(in crate::partition) fn answer_repeats(&mut self) {
+        if !self.peers.identity.repeats.is_empty() && self.all_have_told() {
+            let repeats = std::mem::take(&mut self.peers.identity.repeats);
+            let datacenter = self.cx.datacenter;
+            for (partition, number) in repeats {
+                self.on_repeat(Address::Partition { datacenter, partition }, number);
+            }
+        }
+    }
+
+    /// Whether every other datacenter has said to this process how much it has of the own stream, and has no more than
+    /// there is here. What one of them has must not be declared lost: it is taken back after another start.
+    fn all_have_told(&self) -> bool {
+        let has_told = |datacenter| self.peers.identity.has_told(datacenter);
+        !Rule::HearAllBeforeLosing.holds() || self.others.living().all(has_told)
+    }
+
+    fn repeat(&mut self, partition: PartitionId, number: u64) {
+        let from = Address::Partition { datacenter: self.cx.datacenter, partition };
         let give = Rule::GiveThePartBack.holds();
         let mut again = Vec::new();
         for (transaction, coordinated) in &mut self.transactions.coordinated {
@@ -35,9 +62,8 @@ impl Peering<'_> {
     /// Another partition of this datacenter has lost the end of its log. If that was an old copy of a directory, this
     /// partition runs on one, too, unless nobody has noticed because nobody has received what is missing. Others may
     /// have received what depends on it: it is declared lost. One incarnation is enough for one start.
-    pub(crate) fn lose_with_a_sibling(&mut self) {
-        let has_ended = self.cx.incarnation > self.peers.identity.read_in;
-        if has_ended || self.others.replication.receivers.is_empty() || !Rule::LoseTailsTogether.holds() {
+    fn lose_with_a_sibling(&mut self) {
+        if !self.may_lose_with_a_sibling() {
             return;
         }
         let lost = self.cx.position.next();
@@ -56,5 +82,10 @@ impl Peering<'_> {
         let first = self.cx.position;
         self.others.replication.senders.values_mut().for_each(|sender| sender.on_incarnation(lost, first));
         self.visibility().replicate();
+    }
+
+    fn may_lose_with_a_sibling(&self) -> bool {
+        let has_ended = self.cx.incarnation > self.peers.identity.read_in;
+        !has_ended && !self.others.replication.receivers.is_empty() && Rule::LoseTailsTogether.holds()
     }
 }

@@ -22,10 +22,11 @@
 use super::Peers;
 use crate::partition::cx::Cx;
 use crate::partition::failover::failed::FailedDatacenters;
+use crate::partition::failover::is_given_up;
 use crate::partition::others::Others;
 use crate::partition::others::catch_up::CatchUp;
 use ensue_store::record::Record;
-use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, Position, Rule};
+use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, PartitionId, Position, Rule};
 use ensue_wire::{Introduction, Message, PeerStage};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,6 +49,14 @@ pub(crate) struct Identity {
     recovering: BTreeMap<DatacenterId, Lacking>,
     /// Datacenters that have introduced themselves to this process, and agree with what is here.
     pub(in crate::partition) heard: BTreeSet<DatacenterId>,
+    /// Datacenters that have said to this process how much of the own stream they have, and agree with what is here,
+    /// whether they serve or not.
+    pub(in crate::partition) told: BTreeSet<DatacenterId>,
+    /// Datacenters that the operator gave up before this start, one bit each.
+    pub(in crate::partition) without: u16,
+    /// Partitions of this datacenter that lost their tails and are answered when all have told, and the questions'
+    /// numbers.
+    pub(in crate::partition) repeats: BTreeMap<PartitionId, u64>,
     /// Datacenters that are refused for what they say of third ones, which may turn out.
     pub(in crate::partition) unsure: BTreeSet<DatacenterId>,
     /// Datacenters whose word about third ones counts no longer: an operator said so.
@@ -141,6 +150,12 @@ impl Identity {
             Message::TailFetch { .. } => !self.refused.contains_key(&datacenter),
             _ => !self.refused.contains_key(&datacenter) && !self.absent.contains_key(&datacenter),
         }
+    }
+
+    /// Whether a datacenter has said to this process how much it has of the own stream, or need not, for the operator
+    /// gave it up.
+    pub(in crate::partition) fn has_told(&self, datacenter: DatacenterId) -> bool {
+        self.told.contains(&datacenter) || is_given_up(self.without, datacenter)
     }
 
     /// Whether the log must keep everything that it has, for a datacenter that recovers.

@@ -115,6 +115,7 @@ impl Reading {
                     known => known,
                 };
                 let lost = !superblock.tail_complete(p.cx.config.boot_id);
+                p.peers.identity.without = superblock.without;
                 self.tail_lost = lost.then_some(superblock.without);
                 Ok(())
             }

@@ -1,5 +1,6 @@
 //! A partition that lost power: what it waits for before it serves, and what it says meanwhile.
 
+use super::identity::introduction;
 use super::versions::{OTHER, World};
 use super::{PARTITION, config};
 use crate::AppendFsync;
@@ -293,6 +294,8 @@ fn a_token_in_times_waits_for_a_partition_that_takes_back_its_tail() {
 fn a_partition_ends_its_incarnation_with_its_neighbour_once_a_start() {
     let mut world = started(BTreeMap::new(), 1);
     let first = Position::before(Incarnation(2)).next();
+    // The other datacenter has nothing of this one's stream.
+    world.message(ELSEWHERE, Message::Introduce(introduction()));
     for number in 1..=2 {
         world.message(ITS_NEIGHBOUR, Message::Repeat { number });
         assert!(sent(&mut world).contains(&Message::Repeated { number }));

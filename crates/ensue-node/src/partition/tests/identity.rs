@@ -1,6 +1,7 @@
 //! Which directories partitions run on: a first start, an empty directory, an old copy, a peer whose claims have no
 //! ground.
 
+use super::catch_up::{ITS_NEIGHBOUR, started};
 use super::versions::{OTHER, World, put};
 use super::{PARTITION, config};
 use crate::AppendFsync;
@@ -40,7 +41,7 @@ fn partition(config: NodeConfig) -> Partition {
 }
 
 /// What the other datacenter says of itself, which serves on a whole log.
-fn introduction() -> Introduction {
+pub(super) fn introduction() -> Introduction {
     Introduction {
         directory: THEIRS,
         stage: PeerStage::Serving,
@@ -358,4 +359,29 @@ fn what_follows_an_old_copy_must_still_be_in_the_logs_of_the_others() {
     let fetched = |received| Message::TailFetched { after: Position(0), received, entries: Vec::new() };
     again.message(ELSEWHERE, fetched(Position(0)));
     assert!(matches!(again.partition.stage, Stage::Serving), "{:?}", again.partition.stage);
+}
+
+/// Another partition of this datacenter has lost the end of its log, and this one may have without knowing it.
+#[test]
+fn nothing_is_lost_with_a_sibling_before_all_others_have_said_how_much_they_have() {
+    let is_answered = |world: &mut World| {
+        sent(world).iter().any(|message| matches!(message, Message::Repeated { number: 7 }))
+    };
+    let asked = || {
+        let mut world = started(Files::new(), 1);
+        world.message(ITS_NEIGHBOUR, Message::Repeat { number: 7 });
+        assert!(!is_answered(&mut world));
+        assert_eq!(world.partition.cx.incarnation, Incarnation(1));
+        world
+    };
+    let mut world = asked();
+    introduce(&mut world, introduction());
+    assert!(is_answered(&mut world));
+    assert_eq!(world.partition.cx.incarnation, Incarnation(2));
+    // What the other datacenter has is taken back after another start, and not declared lost.
+    let mut world = asked();
+    let own = world.partition.peers.identity.own;
+    introduce(&mut world, knowing(own, 1, LogicalTime(5)));
+    assert!(matches!(&world.partition.stage, Stage::Stopped(reason) if reason.contains("ends at 0")));
+    assert_eq!(world.partition.cx.incarnation, Incarnation(1));
 }
