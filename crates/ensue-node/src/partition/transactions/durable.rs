@@ -214,7 +214,11 @@ impl Transactions {
         for transaction in arriving {
             if let Some(Coordinated::Arriving(arriving)) = self.coordinated.remove(&transaction) {
                 for participant in arriving.notified {
-                    cx.send_local(participant, word(transaction));
+                    let message = match arriving.unrecoverable {
+                        true => Message::Discard { transaction },
+                        false => word(transaction),
+                    };
+                    cx.send_local(participant, message);
                 }
             }
         }

@@ -70,7 +70,10 @@ impl Visibility<'_> {
     /// At the coordinator: a part is never shown, so nothing of the transaction is.
     pub(in crate::partition) fn on_part_unrecoverable(&mut self, from: Address, transaction: OperationId) {
         let Address::Partition { partition: participant, .. } = from else { return };
-        if self.others.replication.is_transaction_unrecoverable(transaction) {
+        // Lost by its origin before that died: no other part of it is ever shown either.
+        let set = self.others.replication.applied.set(transaction.datacenter);
+        let is_lost = set.is_some_and(|set| set.is_lost(transaction.position));
+        if is_lost || self.others.replication.is_transaction_unrecoverable(transaction) {
             return self.cx.send_local(participant, Message::Discard { transaction });
         }
         if self.others.replication.applied.contains(transaction.datacenter, transaction.position) {
