@@ -200,10 +200,10 @@ impl Persistence {
 }
 
 impl Persistence {
-    /// What the superblock says of why the partition cannot go on. A checkpoint under way must not be named before it
-    /// is whole; then the next stop marks it, or the next start is told again.
+    /// What the superblock says of why the partition cannot go on. Nobody may tell the next start again of a fork that
+    /// is older. A checkpoint under way is named by it only if that is durable, and is left behind otherwise.
     pub(in crate::partition) fn mark_halted(&mut self, cx: &Cx, halt: &Halt) -> Option<DiskOp> {
-        let (Some(superblock), None) = (&mut self.superblock, &self.writer) else { return None };
+        let superblock = self.superblock.as_mut()?;
         match halt {
             Halt::Stopped(_) => None,
             Halt::Short(_) => Some(superblock.mark_tail_lost(cx.config.boot_id)),

@@ -381,7 +381,7 @@ impl Peers {
             };
         }
         let is_lost = others.replication.applied.set(cx.datacenter).is_some_and(|set| set.is_lost(received));
-        if !is_about_us || is_lost || received <= self.identity.opened_at {
+        if !is_about_us || is_lost {
             return Finding::Valid;
         }
         match cx.own_time_at(received) {
@@ -389,6 +389,7 @@ impl Peers {
                 Finding::Forked(self.identity.other_entry(cx, name, received))
             }
             Some(_) => Finding::Valid,
+            None if received <= self.identity.opened_at => Finding::Valid,
             None => {
                 // The partition goes on while the log is read: it did so before the link was up, too.
                 cx.journal.read_to_compare(datacenter, received, theirs.last);

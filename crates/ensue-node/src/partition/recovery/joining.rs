@@ -17,7 +17,7 @@ use crate::partition::journal::open::Open;
 use crate::partition::others::Others;
 use crate::partition::peering::Peering;
 use crate::trace::Trace;
-use ensue_types::{DatacenterId, DirectoryId, Incarnation, Rule};
+use ensue_types::{DatacenterId, DirectoryId, Incarnation, Position, Rule};
 use ensue_wire::{Envelope, Introduction, Message};
 use std::collections::BTreeMap;
 
@@ -110,9 +110,13 @@ impl Joining {
         }
         let living = self.answers.iter().filter(|(d, _)| !is_given_up(self.without, **d));
         let answers: Vec<(DatacenterId, Introduction)> = living.map(|(d, i)| (*d, i.clone())).collect();
+        // One with entries of its own was marked for them, though nobody has more of its stream.
+        let is_marked = p.cx.position > Position(0);
         let is_of_another = |introduction: &Introduction| {
             introduction.known != DirectoryId::UNKNOWN
-                && (introduction.known != p.peers.identity.own || introduction.received > p.cx.position)
+                && (introduction.known != p.peers.identity.own
+                    || introduction.received > p.cx.position
+                    || is_marked)
         };
         if !asks || !answers.iter().any(|(_, introduction)| is_of_another(introduction)) {
             return Some(Join::AsFirst);

@@ -385,3 +385,43 @@ fn nothing_is_lost_with_a_sibling_before_all_others_have_said_how_much_they_have
     assert!(matches!(&world.partition.stage, Stage::Stopped(reason) if reason.contains("ends at 0")));
     assert_eq!(world.partition.cx.incarnation, Incarnation(1));
 }
+
+/// It had met nobody before.
+#[test]
+fn an_old_copy_that_was_written_to_is_noticed_after_another_start() {
+    let mut world = serving();
+    let copy = world.files.clone();
+    world.run("SET a 1");
+    let (own, last) = (world.partition.peers.identity.own, world.partition.cx.clock.latest());
+    let mut old = World::under("eventual", copy, NOW, u64::MAX).started();
+    old.now.wall_ms += 1_000;
+    old.run("SET b 1");
+    for (files, is_served) in [(world.files.clone(), true), (old.files.clone(), false)] {
+        let mut again = World::under("eventual", files, NOW, u64::MAX).started();
+        introduce(&mut again, knowing(own, 1, last));
+        assert_eq!(matches!(again.partition.stage, Stage::Serving), is_served);
+    }
+}
+
+/// A later start might not find out: it takes what it has read for the datacenter's own.
+#[test]
+fn an_old_copy_that_was_written_to_is_marked_while_a_checkpoint_is_written() {
+    let mut world = serving();
+    let copy = world.files.clone();
+    world.run("SET a 1");
+    let own = world.partition.peers.identity.own;
+    let mut old = World::under("eventual", copy, NOW, 1).started();
+    old.run("SET b 1");
+    old.now.monotonic_us += 2_000_000;
+    old.partition.on_timer(old.now);
+    assert!(old.partition.durability.writer.is_some());
+    old.hear(ELSEWHERE, Message::Introduce(knowing(own, 1, LogicalTime(7))));
+    assert!(matches!(&old.partition.stage, Stage::Stopped(reason) if reason.contains("1 writes were taken")));
+    old.work();
+    let mut again = World::under("eventual", old.files, NOW, u64::MAX).started();
+    assert!(matches!(again.partition.stage, Stage::Joining(_)));
+    // Nobody has more of the stream, and yet it is not served.
+    introduce(&mut again, knowing(own, 1, LogicalTime(7)));
+    let words = answer(&mut again, "GET b");
+    assert!(words.contains("REJOIN") && words.contains("an old copy on which writes were taken"), "{words}");
+}
