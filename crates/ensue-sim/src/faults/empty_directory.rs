@@ -34,7 +34,10 @@ impl Kind for EmptyDirectory {
     }
 
     fn strike(&self, world: &mut World) -> Effect {
-        if !world.may_become_sick(self.datacenter) {
+        // If nobody has heard of its first life, a datacenter gives the states of branches that it lost with it their
+        // names again.
+        let may_be_first = world.options.promises().branches && !world.is_known_to_all(self.datacenter);
+        if !world.may_become_sick(self.datacenter) || may_be_first {
             return Effect::Nothing;
         }
         world.wipe(self.datacenter);

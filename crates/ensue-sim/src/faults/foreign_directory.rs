@@ -33,7 +33,7 @@ impl Kind for ForeignDirectory {
     }
 
     fn strike(&self, world: &mut World) -> Effect {
-        if !world.may_become_sick(self.datacenter) {
+        if !world.may_become_sick(self.datacenter) || !world.is_known_to_all(self.datacenter) {
             return Effect::Nothing;
         }
         world.exchange_directories(self.datacenter);

@@ -81,6 +81,14 @@ impl World {
         healthy.len() > 1 && healthy.contains(&datacenter)
     }
 
+    /// Whether every partition of every other datacenter has met this one. One that was started by its operator's word
+    /// (`first-start alone`) and has met nobody must believe a foreign directory that it is the wrong one itself.
+    pub fn is_known_to_all(&self, datacenter: DatacenterId) -> bool {
+        let others: Vec<DatacenterId> = self.survivors().into_iter().filter(|d| *d != datacenter).collect();
+        let has_met = |home: Home| self.directories.introduced.contains(&(home, datacenter));
+        self.partitions().all(|partition| others.iter().all(|other| has_met((*other, partition))))
+    }
+
     /// The directories of a datacenter are lost, and its processes start with empty ones.
     pub fn wipe(&mut self, datacenter: DatacenterId) {
         self.kill_all_of(datacenter);
@@ -281,6 +289,8 @@ impl World {
         let Some(names) = waits.map(|(_, names)| names).or(never.map(|(name, _)| name)) else { return false };
         let datacenter = token.datacenter;
         let is_gone = |name: &str| {
+            // Of a folded context everything is named up to a place.
+            let name = name.strip_prefix("up to ").unwrap_or(name);
             self.partitions().any(|partition| {
                 let copies = self.directories.unnoticed.get(&(datacenter, partition)).into_iter().flatten();
                 let mut taken = copies.filter(|(copied_us, put_us)| {

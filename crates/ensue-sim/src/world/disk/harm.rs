@@ -103,6 +103,10 @@ impl Disk {
             return false;
         }
         let Some((superblock, log_start)) = self.place() else { return false };
+        // One that has never been served takes everything from the others, whatever is missing of it.
+        if !superblock.witnessed {
+            return false;
+        }
         let saved = self.files.clone();
         let done = match harm {
             Harm::DeleteNewest => self.cut_segment(u64::MAX, 0, log_start),
@@ -111,7 +115,7 @@ impl Disk {
             Harm::DeleteSuperblock => self.take_away(FileName::Superblock),
             Harm::DeleteCheckpoint if superblock.checkpoint == 0 => false,
             Harm::DeleteCheckpoint => self.take_away(FileName::Checkpoint(superblock.checkpoint)),
-            Harm::DeleteWitness => superblock.witnessed && self.take_away(FileName::Witness),
+            Harm::DeleteWitness => self.take_away(FileName::Witness),
         };
         if done {
             self.known.saved = Some(saved);
