@@ -15,6 +15,10 @@
 use super::{Malformed, dependency_set};
 use crate::{DatacenterId, Dependency, Extent, Incarnation, OperationId, PartitionId, Position};
 
+/// The others may be so many times more than the nearest before they fold. Every write of a key that is written often depends on all
+/// before it that are not everywhere yet: it carries this list, is encoded with it, and keeps it with its version.
+const OTHERS_FACTOR: usize = 4;
+
 /// See the module. Both sets are in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lists {
@@ -79,15 +83,14 @@ impl Lists {
         self.others.retain(|dependency| keep(&dependency.operation));
     }
 
-    /// Folds what exceeds the bound. It is low for the others, too: a write of a key that is written often depends on all before it that
-    /// are not everywhere yet, carries this list, is encoded with it, and keeps it with its version.
-    pub fn fold(&mut self, bound: usize) {
-        if self.nearest.len() > bound {
+    /// Folds what exceeds its bound.
+    pub fn fold(&mut self, nearest_max: usize) {
+        if self.nearest.len() > nearest_max {
             let exact = self.nearest.iter().filter(|dependency| dependency.extent == Extent::Exact);
             dependency_set::add(&mut self.others, exact.copied(), usize::MAX);
             dependency_set::fold(&mut self.nearest);
         }
-        if self.others.len() > bound {
+        if self.others.len() > OTHERS_FACTOR * nearest_max {
             dependency_set::fold(&mut self.others);
         }
     }
