@@ -53,8 +53,12 @@ pub fn step(root: &Path, log: &mut Log) -> Outcome {
     if Command::new("valgrind").arg("--version").output().is_err() {
         return Outcome::Skipped("valgrind is not installed".into());
     }
+    let Ok(recorded) = std::fs::read_to_string(root.join(RECORD)) else {
+        return Outcome::Skipped(format!(
+            "there is no {RECORD}: `cargo xtask instructions --record` makes it"
+        ));
+    };
     let compare = |log: &mut Log| -> Result<Outcome> {
-        let recorded = std::fs::read_to_string(root.join(RECORD)).context(RECORD)?;
         let compiler = compiler(root)?;
         if !is_of(&recorded, &compiler) {
             return Ok(Outcome::Skipped(format!("{RECORD} is of another compiler than {compiler}")));
