@@ -57,11 +57,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("ensue-client", &["ensue-types", "ensue-resp", "ensue-check"]),
     ("ensue-torture", &["ensue-types", "ensue-resp", "ensue-client", "ensue-check"]),
-    ("ensue-bench", &["ensue-types", "ensue-branch"]),
     (
         "ensue-instructions",
         &["ensue-types", "ensue-resp", "ensue-wire", "ensue-protocol", "ensue-store", "ensue-node"],
     ),
+    ("ensue-plot", &[]),
+    ("ensue-bench", &["ensue-types", "ensue-branch", "ensue-plot"]),
     ("xtask", &[]),
 ];
 
