@@ -38,7 +38,7 @@ enum Command {
     Link(link::LinkArgs),
     Cli(cli::CliArgs),
     Status(status::StatusArgs),
-    Bench(bench::BenchArgs),
+    Bench(Box<bench::BenchArgs>),
     Branches(branches::BranchesArgs),
     Sim(sim::SimArgs),
     Compare(compare::CompareArgs),

@@ -45,7 +45,13 @@ fn may_name_protocols(source: &Source<'_>) -> bool {
     let whole = !path.starts_with("crates/")
         || matches!(
             source.package(),
-            "ensue-protocol" | "ensue-sim" | "ensue-compare" | "ensue-exhaust" | "ensue" | "ensue-bench"
+            "ensue-protocol"
+                | "ensue-sim"
+                | "ensue-compare"
+                | "ensue-exhaust"
+                | "ensue"
+                | "ensue-bench"
+                | "ensue-load"
         );
     let config =
         path == "crates/ensue-server/src/config.rs" || path.starts_with("crates/ensue-server/src/config/");

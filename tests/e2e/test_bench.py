@@ -1,0 +1,52 @@
+"""`ensue bench` on a real cluster: every operation is counted, and what cannot be done is said."""
+
+import json
+
+from cluster import ensue
+
+LOAD = ["--seconds", 1, "--warm-up", 0.2, "--keys", 500, "--clients", 6]
+
+
+def urls(cluster):
+    return [f"redis://127.0.0.1:{cluster.port + number}" for number in range(3)]
+
+
+def test_load_on_three_datacenters(clean):
+    done = ensue("bench", *urls(clean), "-w", "get=3,set=1,incr=1,hset=1,sadd=1,mget:4=1,mset:3=1", *LOAD, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    store = report["stores"][0]
+    assert store["failed"] == 0 and store["all"]["missed"] == 0
+    assert {row["server"] for row in store["operations"]} == set(urls(clean))
+    assert all(row["ended"] > 0 for row in store["operations"])
+    assert store["processor_us_per_operation"] > 0
+    clean.converge()
+
+
+def test_records_and_columns_in_an_open_loop(clean):
+    for workload in ("ycsb-f", "facebook-transactions"):
+        done = ensue("bench", urls(clean)[0], "-w", workload, "--rate", 300, "--resp", 3, *LOAD, "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert json.loads(done.stdout)["stores"][0]["all"]["missed"] == 0
+
+
+def test_two_datacenters_in_turns(clean):
+    first, second, _ = urls(clean)
+    done = ensue("bench", first, "--against", second, "-w", "get=1,set=1", *LOAD, "--slice", 0.1, "--preload", "none")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "5 pairs of turns" in done.stdout and "processor time an operation" in done.stdout
+
+
+def test_what_cannot_be_done(clean):
+    done = ensue("bench", urls(clean)[0], "-w", "ycsb-e", *LOAD)
+    assert done.returncode == 2 and "no command ZADD, which `scan` needs" in done.stderr
+    assert clean.client(1).dbsize() == 0
+    done = ensue("bench", "redis://127.0.0.1:1", *LOAD)
+    assert done.returncode == 2 and "cannot connect" in done.stderr
+    done = ensue("bench", urls(clean)[0], "-w", "set=1,lpush=1")
+    assert done.returncode == 2 and "`lpush` is no operation" in done.stderr
+
+
+def test_branches_is_a_benchmark_of_its_own():
+    done = ensue("bench", "branches", "--seconds", 1, "--clients", 2, "--keys", 100, "--round-trip-us", 2000)
+    assert done.returncode == 0 and "read-heavy, uniform" in done.stdout, done.stdout + done.stderr
