@@ -1,4 +1,5 @@
-//! What a change must pass, in the order in which a failure is cheapest: form, lints, tests, simulator, end to end, torture.
+//! What a change must pass, in the order in which a failure is cheapest: form, lints, tests, simulator, end to end,
+//! torture.
 //!
 //! A step whose subject is not in the tree, or whose interpreter is not on the machine, is skipped and says so.
 

@@ -1,7 +1,7 @@
 //! Instructions that operations of a node take, counted under valgrind, and compared with what is recorded.
 //!
-//! A count is the same in every run of one build, whatever else the machine does. Another compiler makes other code, so counts are only
-//! compared where the compiler is the recorded one.
+//! A count is the same in every run of one build, whatever else the machine does. Another compiler makes other code, so
+//! counts are only compared where the compiler is the recorded one.
 
 use crate::gate::target;
 use crate::steps::{Log, Outcome, cargo};
@@ -127,9 +127,10 @@ fn compiler_line(compiler: &str) -> String {
 
 fn record(compiler: &str, counts: &[Count]) -> String {
     let mut text = format!(
-        "# Instructions an operation\n\nCounted by `cargo xtask instructions --record`: callgrind, on one partition of one of two \
-         datacenters, `eiger`,\n16 commands at once, the disk in memory. A client's bytes go in and its answers come out; sockets \
-         and their kernel are not\ncounted. `cargo xtask test` fails when one takes more than {RISE_MAX_PERCENT} % more.\n\n{}\n\n\
+        "# Instructions an operation\n\nCounted by `cargo xtask instructions --record`: callgrind, on one partition of \
+         one of two datacenters, `eiger`,\n16 commands at once, the disk in memory. A client's bytes go in and its \
+         answers come out; sockets and their kernel are not\ncounted. `cargo xtask test` fails when one takes more \
+         than {RISE_MAX_PERCENT} % more.\n\n{}\n\n\
          | name | operation | instructions |\n|---|---|--:|\n",
         compiler_line(compiler)
     );

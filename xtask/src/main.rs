@@ -20,7 +20,8 @@ usage: cargo xtask <command>
   tidy          only the checks of the tree's form
   parts         which part of a large module names which, and how large its conductor is
   sim [args]    the simulator, release build: `cargo xtask sim --seed 42`
-  soak [args]   many seeds of it: `cargo xtask soak --minutes 30`, `--seeds N`, `--keep-going`; `--record` adds a row to docs/figures/soak.md
+  soak [args]   many seeds of it: `cargo xtask soak --minutes 30`, `--seeds N`, `--keep-going`;
+                `--record` adds a row to docs/figures/soak.md
   hashes [..]   the event hashes of 200 seeds of every protocol against docs/figures/hashes.txt; `--record` writes them
   instructions  instructions an operation, under valgrind, against docs/figures/instructions.md; `--record` writes them
   compare [..]  every protocol under the same clients; `--record` writes docs/figures/compare.md and a picture

@@ -142,8 +142,8 @@ fn commit(root: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The same order for the same seed, on every machine. Each change has its place by what it is and not by its line, so that
-/// work on the tree leaves most of a sample as it was.
+/// The same order for the same seed, on every machine. Each change has its place by what it is and not by its line, so
+/// that work on the tree leaves most of a sample as it was.
 fn shuffled(mutants: Vec<Mutant>, seed: u64) -> Vec<Mutant> {
     let mut alike: BTreeMap<(String, String), u64> = BTreeMap::new();
     let mut placed = Vec::new();

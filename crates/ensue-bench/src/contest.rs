@@ -69,8 +69,8 @@ impl Contest {
         Load::ALL.len() * Control::ALL.len() * self.clients.len()
     }
 
-    /// Runs all of it; `done` is told of each run. All controls take their turns with one number of clients before the next, so that a
-    /// machine that grows slower does so for all.
+    /// Runs all of it; `done` is told of each run. All controls take their turns with one number of clients before the
+    /// next, so that a machine that grows slower does so for all.
     pub fn run(&self, mut done: impl FnMut(Load, Control, &Outcome)) -> Vec<Series> {
         let mut all = Vec::new();
         for load in Load::ALL {

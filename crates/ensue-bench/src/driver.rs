@@ -1,7 +1,8 @@
 //! Drives clients against an engine, in real time, or in a test's.
 //!
-//! A client sends its next operation a round trip after the last one was served, and the one thread serves what is due in that order. It
-//! does nothing else meanwhile, so the operations of a busy engine are late, and clients wait for them as they would.
+//! A client sends its next operation a round trip after the last one was served, and the one thread serves what is due
+//! in that order. It does nothing else meanwhile, so the operations of a busy engine are late, and clients wait for
+//! them as they would.
 
 use crate::engine::{self, Engine, Setting, Step};
 use crate::load::{Keys, Mix, Operation, Random};

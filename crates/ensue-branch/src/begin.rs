@@ -1,7 +1,9 @@
-//! Where a transaction begins: from the leaves up, newest first, to the states that satisfy its begin constraint (section 6.1.1).
+//! Where a transaction begins: from the leaves up, newest first, to the states that satisfy its begin constraint
+//! (section 6.1.1).
 //!
-//! Of several leaves that do, a session goes on from the one with the newest merge in its past: it would else stay on the branch that was
-//! written last, which never ends while it is written, and no merge would ever bring sessions together.
+//! Of several leaves that do, a session goes on from the one with the newest merge in its past: it would else stay on
+//! the branch that was written last, which never ends while it is written, and no merge would ever bring sessions
+//! together.
 //!
 //! A state above one of this site's ceilings is none of them (6.3).
 

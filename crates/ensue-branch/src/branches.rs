@@ -1,8 +1,9 @@
 //! A branching keyspace at one site: all that it holds, and all that can be asked of it.
 //!
-//! Local transactions begin, read, write and commit; commits and ceilings of other sites are offered as they arrive, in the order of
-//! each site's stream. A commit is applied the moment it is returned: it is the caller's to log it and to tell the other sites, before it
-//! answers anybody. Nothing is decided by time or chance, so the same calls make the same states.
+//! Local transactions begin, read, write and commit; commits and ceilings of other sites are offered as they arrive, in
+//! the order of each site's stream. A commit is applied the moment it is returned: it is the caller's to log it and to
+//! tell the other sites, before it answers anybody. Nothing is decided by time or chance, so the same calls make the
+//! same states.
 
 mod questions;
 
@@ -138,7 +139,8 @@ pub struct Branches {
     pub(crate) counter: u64,
     /// The highest counter of each life of a site that was offered.
     pub(crate) seen: BTreeMap<(DatacenterId, Incarnation), u64>,
-    /// Of each site the first of its lives whose states may still come: what is not here of those before was lost everywhere.
+    /// Of each site the first of its lives whose states may still come: what is not here of those before was lost
+    /// everywhere.
     pub(crate) lives: BTreeMap<DatacenterId, Incarnation>,
     /// Commits that came from a lost state, or late and from a site that is dead.
     pub(crate) discarded: BTreeSet<StateId>,
@@ -264,8 +266,8 @@ impl Branches {
         Ok(self.look(key, at))
     }
 
-    /// Reads every key, and counts them all as read: those there are, and those there are not. The keys come in the order of their
-    /// hashes from the given one on; `each` says whether to go on.
+    /// Reads every key, and counts them all as read: those there are, and those there are not. The keys come in the
+    /// order of their hashes from the given one on; `each` says whether to go on.
     pub fn scan(
         &mut self,
         id: TransactionId,
@@ -315,8 +317,8 @@ impl Branches {
         self.put_all(id, BTreeMap::from([(key, value)]))
     }
 
-    /// Buffers several writes, or none of them: what a state writes is one entry of a stream, and one that is longer than an entry may be
-    /// would never reach another site.
+    /// Buffers several writes, or none of them: what a state writes is one entry of a stream, and one that is longer
+    /// than an entry may be would never reach another site.
     pub fn put_all(&mut self, id: TransactionId, writes: BTreeMap<Key, Value>) -> Result<(), Abort> {
         let transaction = self.transactions.get_mut(&id).ok_or(Abort::NoTransaction)?;
         let bytes = transaction.bytes_with(&writes);
@@ -374,7 +376,8 @@ impl Branches {
     /// The states that a transaction commits below.
     fn commit_states(&self, transaction: &Transaction, end: &Constraint) -> Result<Vec<StateId>, Abort> {
         let anchors = self.anchors(&transaction.anchors)?;
-        // Of each branch where it is committed below; each goes on past what none of the others, as far as they have come, disagrees with.
+        // Of each branch where it is committed below; each goes on past what none of the others, as far as they have
+        // come, disagrees with.
         let mut parents = transaction.at.clone();
         for place in 0..parents.len() {
             let read = &transaction.at[place];
@@ -403,7 +406,8 @@ impl Branches {
     }
 
     fn check_room(&self, commit: &Commit) -> Result<(), Abort> {
-        // A merge of leaves is what makes room: its branches end, and ceilings above it let go of them. There are fewer such merges than leaves.
+        // A merge of leaves is what makes room: its branches end, and ceilings above it let go of them. There are fewer
+        // such merges than leaves.
         let joins = commit.parents.iter().filter(|parent| self.dag.leaves.contains(parent)).count() > 1;
         if !joins && self.dag.states.len() >= self.options.states_max {
             return Err(Abort::States(self.dag.states.len()));
@@ -438,8 +442,8 @@ impl Branches {
         offered
     }
 
-    /// Puts commits that wait in their places, and those that wait for them. Until its turn each counts as waiting: it would else be taken
-    /// for one that was here and is collected.
+    /// Puts commits that wait in their places, and those that wait for them. Until its turn each counts as waiting: it
+    /// would else be taken for one that was here and is collected.
     pub(crate) fn put_in(&mut self, mut open: Vec<StateId>, offered: &mut Offered) {
         while let Some(id) = open.pop() {
             let Some((tag, commit)) = self.waiting.remove(id) else { continue };
@@ -494,8 +498,9 @@ impl Branches {
         }
     }
 
-    /// A site goes on in this life without what it lost at the end of the one before: what is not here of that is nowhere, and whatever came
-    /// from it is discarded, by every site alike. Its commit was acknowledged and not durable: section 6.5 discards what is after such a one.
+    /// A site goes on in this life without what it lost at the end of the one before: what is not here of that is
+    /// nowhere, and whatever came from it is discarded, by every site alike. Its commit was acknowledged and not
+    /// durable: section 6.5 discards what is after such a one.
     pub fn lose_before(&mut self, site: DatacenterId, life: Incarnation) -> Offered {
         let mut offered = Offered::default();
         let known = self.lives.entry(site).or_default();
@@ -528,12 +533,13 @@ impl Branches {
         state.tags.iter().find(|(site, _)| *site == id.site()).copied()
     }
 
-    /// The newest of a session's anchors, by the names that the session has for them: those that no other of them comes from, and those
-    /// that are not here.
+    /// The newest of a session's anchors, by the names that the session has for them: those that no other of them comes
+    /// from, and those that are not here.
     ///
-    /// A name is kept when the state was taken over. Only a transaction that begins there moves a session to the taker-over: else it would be
-    /// told of a place that another datacenter, which still keeps the state, knows nothing of. Nor is anything dropped for a name whose
-    /// state was taken over: what its taker-over comes from, it may not come from itself.
+    /// A name is kept when the state was taken over. Only a transaction that begins there moves a session to the
+    /// taker-over: else it would be told of a place that another datacenter, which still keeps the state, knows nothing
+    /// of. Nor is anything dropped for a name whose state was taken over: what its taker-over comes from, it may not
+    /// come from itself.
     pub fn newest_anchors(&self, anchors: &[StateId]) -> Vec<StateId> {
         if let [only] = anchors {
             return vec![*only];
@@ -643,7 +649,8 @@ impl Branches {
         self.find(id) != Found::Unknown
     }
 
-    /// What a session goes on from. A state that was lost everywhere will never come: what it came from is all that is left of it.
+    /// What a session goes on from. A state that was lost everywhere will never come: what it came from is all that is
+    /// left of it.
     fn anchor(&self, id: StateId) -> Found {
         match self.find(id) {
             Found::Unknown if self.is_lost(id) => Found::Collected(self.dag.base),
@@ -689,7 +696,8 @@ impl Branches {
         }
     }
 
-    /// Collects what nobody can need any more, if anything has changed since the last time; says how many states that were.
+    /// Collects what nobody can need any more, if anything has changed since the last time; says how many states that
+    /// were.
     ///
     /// `is_globally_stable` says of a commit whether every site has it for good. It is asked only where this site
     /// decides alone: what another may still come late for is kept. While something is late here, nothing goes: the
@@ -727,8 +735,8 @@ impl Branches {
         collected
     }
 
-    /// Names of what the base took over need not be remembered once their turn in the stream has been: an old name that nobody knows
-    /// stands for the base. What was sent whole before its turn comes once more.
+    /// Names of what the base took over need not be remembered once their turn in the stream has been: an old name that
+    /// nobody knows stands for the base. What was sent whole before its turn comes once more.
     fn forget_names(&mut self) {
         let sources = self.dag.states.values().filter(|state| state.parents.is_empty()).count();
         if sources == 1 {

@@ -1,7 +1,8 @@
 //! Ceilings: promises that no transaction of a site will begin above a state (section 6.3).
 //!
-//! A site's own ceilings hold at once for its new transactions. The others are told only when no transaction that runs here reads above
-//! them, by the same stream that carries this site's commits: whoever has a ceiling has every commit that was made before it.
+//! A site's own ceilings hold at once for its new transactions. The others are told only when no transaction that runs
+//! here reads above them, by the same stream that carries this site's commits: whoever has a ceiling has every commit
+//! that was made before it.
 
 use crate::dag::Dag;
 use crate::id::StateId;
@@ -40,7 +41,8 @@ impl Ceilings {
         self.place(site, state);
     }
 
-    /// A state came of which this site's ceiling was here before it, as after a lost tail: the promise holds for what is above it.
+    /// A state came of which this site's ceiling was here before it, as after a lost tail: the promise holds for what
+    /// is above it.
     pub fn note_state(&mut self, dag: &Dag, site: DatacenterId, state: StateId) {
         if self.placed.get(&site).is_some_and(|placed| placed.contains(&state)) {
             self.place_own(dag, site, state);

@@ -1,11 +1,13 @@
 //! Who sees whom, in constant time and without ever giving a state another label (trap 10).
 //!
-//! A state has a place on a chain. Only the first ordinary child of a chain's last state goes on with the chain; every other child,
-//! and every merge, begins a chain of its own, which knows of each other chain the last place that it includes: the highest of what its
-//! parents' chains include, and the parents' own places. Chains are a site's own and are never told to another.
+//! A state has a place on a chain. Only the first ordinary child of a chain's last state goes on with the chain; every
+//! other child, and every merge, begins a chain of its own, which knows of each other chain the last place that it
+//! includes: the highest of what its parents' chains include, and the parents' own places. Chains are a site's own and
+//! are never told to another.
 //!
-//! Places are numbered in the order in which they were given. A merge of all leaves sees everything up to a number, and then one number
-//! stands for all of that: what a chain lists is what was made since, so it stays short however much was forked and merged before.
+//! Places are numbered in the order in which they were given. A merge of all leaves sees everything up to a number, and
+//! then one number stands for all of that: what a chain lists is what was made since, so it stays short however much
+//! was forked and merged before.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,9 +1,10 @@
 //! Forgetting states that no transaction can need, and the versions that only they told apart (section 6.3).
 //!
-//! Three passes. What is above the ceilings of all who must agree is marked, from the ceilings up. A marked state is safe if nothing that
-//! runs or waits holds it and all its ancestors are safe, from the top down. A safe state with one child is taken over by that child,
-//! from the bottom up; fork points stay. The taker-over answers for the name, the keys and the versions of what it took: of several
-//! versions that are now seen from one place, only the newest can ever be read.
+//! Three passes. What is above the ceilings of all who must agree is marked, from the ceilings up. A marked state is
+//! safe if nothing that runs or waits holds it and all its ancestors are safe, from the top down. A safe state with one
+//! child is taken over by that child, from the bottom up; fork points stay. The taker-over answers for the name, the
+//! keys and the versions of what it took: of several versions that are now seen from one place, only the newest can
+//! ever be read.
 
 use crate::Key;
 use crate::ceiling::{Ceilings, Collection};
@@ -128,15 +129,16 @@ impl Collector<'_> {
         }
     }
 
-    /// Whether nothing stands beside the base, and nothing can come there any more. All have promised, so what was made beside it is here; but
-    /// this site may have decided alone before it was started anew, and what came late then does not come from the base.
+    /// Whether nothing stands beside the base, and nothing can come there any more. All have promised, so what was made
+    /// beside it is here; but this site may have decided alone before it was started anew, and what came late then does
+    /// not come from the base.
     fn is_base_alone(&self) -> bool {
         let sources = self.dag.states.values().filter(|state| state.parents.is_empty());
         self.collection == Collection::Pessimistic && !self.dag.has_torn && sources.count() == 1
     }
 
-    /// Nobody will ask what was written on the way to a base that is alone, and its versions, and those that it took over, are seen by all:
-    /// whoever takes it over one day need not know of them.
+    /// Nobody will ask what was written on the way to a base that is alone, and its versions, and those that it took
+    /// over, are seen by all: whoever takes it over one day need not know of them.
     fn settle_base(&mut self, taken: &mut Taken) {
         let base = self.dag.base;
         let is_taker = taken.states.values().any(|taker| *taker == base);
@@ -150,8 +152,8 @@ impl Collector<'_> {
         taken.places.insert(place, Place::BASE);
     }
 
-    /// A taker-over comes from what the taken state came from. What it comes from through another parent, too, is none: a long branch
-    /// that was merged again and again would keep a fork point of each time.
+    /// A taker-over comes from what the taken state came from. What it comes from through another parent, too, is none:
+    /// a long branch that was merged again and again would keep a fork point of each time.
     fn inherit_parents(&mut self, id: StateId, child: StateId, parents: &[StateId]) {
         let own = self.dag.states[&child].parents.iter().filter(|parent| **parent != id);
         let all: Vec<StateId> = own.chain(parents).copied().collect();

@@ -36,8 +36,8 @@ pub enum Note {
     Ceiling(StateId),
 }
 
-/// A state sent whole to a site that has collected what it came from: it stands below states that the receiver has, and brings all
-/// that these do not see.
+/// A state sent whole to a site that has collected what it came from: it stands below states that the receiver has, and
+/// brings all that these do not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rebuilt {
     pub id: StateId,

@@ -1,6 +1,7 @@
 //! What a transaction asks of the state that it reads, and of the state that it commits below (Table 1).
 //!
-//! As text: words joined by `AND` and `OR`, of which `AND` binds tighter. `SERIALIZABILITY AND NO-BRANCHING` is a sequential store.
+//! As text: words joined by `AND` and `OR`, of which `AND` binds tighter. `SERIALIZABILITY AND NO-BRANCHING` is a
+//! sequential store.
 
 use crate::id::StateId;
 use std::fmt;

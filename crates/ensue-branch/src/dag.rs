@@ -1,7 +1,9 @@
-//! The states of one site: who came from whom, what each wrote, which are leaves, and what became of those that were collected.
+//! The states of one site: who came from whom, what each wrote, which are leaves, and what became of those that were
+//! collected.
 //!
-//! States go in below states that are here, and never move. An id that is no longer a state may still name one: that of an equal merge
-//! (an alias), or that of a collected state, which its taker-over answers for where its own content does not matter.
+//! States go in below states that are here, and never move. An id that is no longer a state may still name one: that of
+//! an equal merge (an alias), or that of a collected state, which its taker-over answers for where its own content does
+//! not matter.
 
 use crate::Key;
 use crate::branches::Tag;
@@ -19,13 +21,15 @@ pub struct State {
     pub children: BTreeSet<StateId>,
     /// Where its commit stands in its site's stream, and where those of equal merges stand in theirs.
     pub tags: Vec<Tag>,
-    /// The newest merge that it sees, itself included, of those that this site has known since it started; else the root.
+    /// The newest merge that it sees, itself included, of those that this site has known since it started; else the
+    /// root.
     pub merge: StateId,
     /// The keys that it wrote, and that the states which it took over did; sorted.
     pub writes: Vec<Key>,
     /// What its commit joined, if it did: by these names an equal merge is known though they are collected.
     pub joined: Vec<StateId>,
-    /// States that it, or one that it took over, comes from, and that were collected here before it came: it stands beside what took them over.
+    /// States that it, or one that it took over, comes from, and that were collected here before it came: it stands
+    /// beside what took them over.
     pub torn_from: Vec<StateId>,
 }
 
@@ -52,7 +56,8 @@ pub struct Dag {
     pub last_merge: u64,
     /// What old names that are forgotten stand for: the state that took them all over.
     pub base: StateId,
-    /// Some state may be torn from what it came from. Each merge asks, and looking at all states would take longer than it.
+    /// Some state may be torn from what it came from. Each merge asks, and looking at all states would take longer than
+    /// it.
     pub has_torn: bool,
 }
 
@@ -173,7 +178,8 @@ impl Dag {
         states.iter().flat_map(|id| self.states[id].writes.iter().cloned()).collect()
     }
 
-    /// Of what a state comes from, by these names, that which is collected here and whose taker-over it does not come from.
+    /// Of what a state comes from, by these names, that which is collected here and whose taker-over it does not come
+    /// from.
     pub fn torn(&self, id: StateId, names: &[StateId]) -> Vec<StateId> {
         let is_beside = |name: &StateId| match self.find(*name, true) {
             Found::Collected(taker) => !self.sees(id, taker),

@@ -1,8 +1,9 @@
 //! Branches compared: where they forked, and what they have both written (section 6.2).
 //!
-//! Branches that forked once have one fork point. After merges that crossed there are several, and a merge that takes one of them for
-//! all counts some of the past twice (trap 46). Each fork point therefore has a weight: what the branches together have seen is the sum of
-//! what each has, plus the weighted sum of what the fork points have, by inclusion and exclusion.
+//! Branches that forked once have one fork point. After merges that crossed there are several, and a merge that takes
+//! one of them for all counts some of the past twice (trap 46). Each fork point therefore has a weight: what the
+//! branches together have seen is the sum of what each has, plus the weighted sum of what the fork points have, by
+//! inclusion and exclusion.
 
 use crate::Key;
 use crate::chain::Place;
@@ -39,9 +40,10 @@ pub fn torn_between(dag: &Dag, branches: &[StateId]) -> Option<StateId> {
 
 /// How often the past of each state counts in the past of all of these together.
 ///
-/// Each of them counts once, less what it shares with those before it; and what it shares are branches again. Whatever is shared comes
-/// before those that share it, so of all that is left to be counted what has the newest state comes first, and it is counted once for
-/// all that lead to it: after merges that crossed they are many, and their chain is as long as the past that is kept.
+/// Each of them counts once, less what it shares with those before it; and what it shares are branches again. Whatever
+/// is shared comes before those that share it, so of all that is left to be counted what has the newest state comes
+/// first, and it is counted once for all that lead to it: after merges that crossed they are many, and their chain is
+/// as long as the past that is kept.
 fn weigh(dag: &Dag, states: &[StateId]) -> Result<Weights, Abort> {
     let mut weights = Weights::new();
     let mut open = BTreeMap::from([(states.to_vec(), 1)]);
@@ -83,7 +85,8 @@ fn shared(dag: &Dag, state: StateId, others: &[StateId]) -> Vec<StateId> {
     found
 }
 
-/// The keys that two of these branches have both written since they forked, sorted: each sees a write that the other does not.
+/// The keys that two of these branches have both written since they forked, sorted: each sees a write that the other
+/// does not.
 pub fn conflicts(dag: &Dag, branches: &[StateId]) -> Vec<Key> {
     let mut open: BTreeSet<StateId> = branches.iter().copied().collect();
     // Which branches see a state, a bit each; and what was written by states that not all of them see.

@@ -1,7 +1,7 @@
 //! The name of a state: unique in all sites, and above the names of its parents.
 //!
-//! A Lamport counter, the site, and the site's incarnation: a site that lost the end of its log never gives a name again that it may have
-//! given before (trap 45). As text `12.0`, or `12.0.2` in a later incarnation than the first.
+//! A Lamport counter, the site, and the site's incarnation: a site that lost the end of its log never gives a name
+//! again that it may have given before (trap 45). As text `12.0`, or `12.0.2` in a later incarnation than the first.
 
 use ensue_types::{DatacenterId, Incarnation};
 use std::fmt;

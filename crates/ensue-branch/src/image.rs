@@ -11,8 +11,9 @@
 //! key:   key | versions u32 count, each: written by u64, seen from u64 (0: from everywhere), value
 //! ```
 //!
-//! Chains are not kept: putting the states in again, lowest first, makes them anew. A key's item may have been written after the DAG's and
-//! may hold versions of states that the DAG does not; the log has those states, and brings them again.
+//! Chains are not kept: putting the states in again, lowest first, makes them anew. A key's item may have been written
+//! after the DAG's and may hold versions of states that the DAG does not; the log has those states, and brings them
+//! again.
 
 use crate::Key;
 use crate::branches::{Branches, Tag};

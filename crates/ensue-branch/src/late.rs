@@ -23,11 +23,13 @@ impl Branches {
 
     /// What another site lacks of a state: all that is seen there, and at none of the states that it has.
     ///
-    /// A state that some site does not have for good is nowhere collected; so it is whole here, and all that it comes from has been there.
+    /// A state that some site does not have for good is nowhere collected; so it is whole here, and all that it comes
+    /// from has been there.
     pub fn rebuild(&self, id: StateId, theirs: &[StateId]) -> Option<Rebuilt> {
         let state = self.live(id).ok()?;
         let from = self.dag.place(state);
-        // Their names, by the states that they are here; and of those that are here no more, which only they can tell apart.
+        // Their names, by the states that they are here; and of those that are here no more, which only they can tell
+        // apart.
         let mut shared: BTreeMap<StateId, StateId> = BTreeMap::new();
         let mut parents = Vec::new();
         for name in theirs {
@@ -58,7 +60,8 @@ impl Branches {
         Some(Rebuilt { id, equals, parents, versions })
     }
 
-    /// A state that was sent whole takes its place, if it still waits and what it was said to come from is here; else it is asked for again.
+    /// A state that was sent whole takes its place, if it still waits and what it was said to come from is here; else
+    /// it is asked for again.
     pub fn accept(&mut self, rebuilt: &Rebuilt) -> Offered {
         let mut offered = Offered::default();
         let Some((tag, commit)) = self.waiting.get(rebuilt.id).cloned() else { return offered };
@@ -85,8 +88,8 @@ impl Branches {
         self.late_kept = std::mem::take(&mut self.late_encoded);
     }
 
-    /// Whether a state came and can have its place here only if another site has it, whatever is forgotten by a restart: one that began
-    /// with an older DAG would still have what it came from.
+    /// Whether a state came and can have its place here only if another site has it, whatever is forgotten by a
+    /// restart: one that began with an older DAG would still have what it came from.
     pub fn lacks_for_good(&self, id: StateId) -> bool {
         self.discarded.contains(&id) || self.late_kept.contains(&id) && self.waiting.contains(id)
     }

@@ -1,8 +1,8 @@
 //! What states wrote, key by key: every version that some state may still see.
 //!
-//! A version carries the id of the state that wrote it, which orders it for ever, and the place from which it is seen: that of the state,
-//! or of the one that took it over. The versions of a key stand in the order of ids, and ids grow along every branch: the highest
-//! that a reader sees is the newest on its branch (section 6.1.3).
+//! A version carries the id of the state that wrote it, which orders it for ever, and the place from which it is seen:
+//! that of the state, or of the one that took it over. The versions of a key stand in the order of ids, and ids grow
+//! along every branch: the highest that a reader sees is the newest on its branch (section 6.1.3).
 
 use crate::chain::{Chains, Place};
 use crate::id::StateId;
@@ -50,7 +50,8 @@ impl Row {
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     keys: BTreeMap<(u32, Key), Row>,
-    /// Of all keys whose hashes end alike, the number of the last place at which a version of one stood; as many as there are keys, or twice.
+    /// Of all keys whose hashes end alike, the number of the last place at which a version of one stood; as many as
+    /// there are keys, or twice.
     written: Vec<u64>,
     versions: usize,
     bytes: usize,
@@ -84,7 +85,8 @@ impl Records {
         *written = order.max(*written);
     }
 
-    /// Whether a version of a key may stand at a place after one of this number. Of most none does, and that is known without looking for them.
+    /// Whether a version of a key may stand at a place after one of this number. Of most none does, and that is known
+    /// without looking for them.
     pub fn may_be_written_since(&self, key: &Key, order: u64) -> bool {
         let last = self.written.len().saturating_sub(1);
         self.written.get(hash(key) as usize & last).is_some_and(|written| *written > order)
@@ -100,8 +102,8 @@ impl Records {
         self.row(key).map_or(&[], |row| &row.versions)
     }
 
-    /// At least those versions of a key that stand at places after one of this number. A key that is written much and is not
-    /// collected has thousands.
+    /// At least those versions of a key that stand at places after one of this number. A key that is written much and
+    /// is not collected has thousands.
     pub fn versions_after(&self, key: &Key, order: u64) -> &[Version] {
         self.row(key).map_or(&[], |row| row.after(order))
     }

@@ -1,9 +1,10 @@
-//! Where a transaction commits: the newest state, from its read state down, at which its end constraint holds (section 6.1.2).
+//! Where a transaction commits: the newest state, from its read state down, at which its end constraint holds (section
+//! 6.1.2).
 //!
-//! What was written since grows on the way down and never shrinks, so the search ends where no constraint on it can hold any more. A
-//! state counts with all that it sees and the read state does not, what merges brought from other branches included. For a transaction
-//! on one branch that is asked of the versions of its keys that the read state does not see, of which there are few or none; the
-//! highest state is a leaf, so that one is looked at first.
+//! What was written since grows on the way down and never shrinks, so the search ends where no constraint on it can
+//! hold any more. A state counts with all that it sees and the read state does not, what merges brought from other
+//! branches included. For a transaction on one branch that is asked of the versions of its keys that the read state
+//! does not see, of which there are few or none; the highest state is a leaf, so that one is looked at first.
 
 use crate::Key;
 use crate::begin::is_where;
@@ -88,7 +89,8 @@ impl Ripple<'_> {
         }
     }
 
-    /// The versions of the transaction's keys that the read state does not see. Nothing if there are too many keys to ask one by one.
+    /// The versions of the transaction's keys that the read state does not see. Nothing if there are too many keys to
+    /// ask one by one.
     fn fresh(&self, read: StateId) -> Option<Fresh> {
         let transaction = self.transaction;
         let is_single = transaction.at.len() == 1 && !transaction.read_all;

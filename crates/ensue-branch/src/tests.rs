@@ -1,4 +1,5 @@
-//! What the parts promise, on small DAGs made by hand. Sites tell each other everything at once unless a test says otherwise.
+//! What the parts promise, on small DAGs made by hand. Sites tell each other everything at once unless a test says
+//! otherwise.
 
 mod collection;
 mod reference;

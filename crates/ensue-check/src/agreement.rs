@@ -1,9 +1,9 @@
 //! Compares the two checkers on random histories.
 //!
 //! They must say the same of every property. The fast one may leave open what depends on who was read from; whether a
-//! value that was written properly and improperly was read properly; and counters and final reads where the causal past may
-//! be cyclic, so that nothing else holds. It may say that a property does not apply only where the history has nothing of
-//! the kind.
+//! value that was written properly and improperly was read properly; and counters and final reads where the causal past
+//! may be cyclic, so that nothing else holds. It may say that a property does not apply only where the history has
+//! nothing of the kind.
 
 use crate::fast;
 use crate::history::{History, Key, Operation, Outcome, Transaction, Value};

@@ -1,9 +1,9 @@
 //! The fast checker: a million operations in seconds.
 //!
 //! Every read is joined with its write by key and value (`reads`), which gives tables (`index`). The causal past of a
-//! transaction is a number a session (`clocks`), so an axiom demands at most one edge a read and session (`inferred`), and
-//! holds if the edges have no cycle (`graph`): time grows with operations times sessions. That is the idea of AWDIT (Møldrup
-//! and Pavlogiannis, 2025), extended by the initial transaction, merges, counters and the session guarantees.
+//! transaction is a number a session (`clocks`), so an axiom demands at most one edge a read and session (`inferred`),
+//! and holds if the edges have no cycle (`graph`): time grows with operations times sessions. That is the idea of AWDIT
+//! (Møldrup and Pavlogiannis, 2025), extended by the initial transaction, merges, counters and the session guarantees.
 //!
 //! Causal consistency with convergence implies all other axioms, so they are looked at only where it is violated.
 

@@ -1,7 +1,8 @@
-//! A long history of a correct store, to measure a checker with: sessions in datacenters that hear from each other late.
+//! A long history of a correct store, to measure a checker with: sessions in datacenters that hear from each other
+//! late.
 //!
-//! Every datacenter applies what others wrote in the order in which it was written there, after what it depends on, and the
-//! highest stamp wins. So the history is causal with convergence, and has concurrent writes in plenty.
+//! Every datacenter applies what others wrote in the order in which it was written there, after what it depends on, and
+//! the highest stamp wins. So the history is causal with convergence, and has concurrent writes in plenty.
 
 use crate::builder::Builder;
 use crate::history::{History, Operation, Transaction};

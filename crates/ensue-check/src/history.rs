@@ -1,8 +1,8 @@
 //! What clients did and saw, in the one form that every checker here reads.
 //!
 //! A session is one lineage of causality: one client from its beginning to its end, moves with a token included. Its
-//! transactions stand in the order in which it did them. A single command is a transaction of one operation.
-//! Names are interned: keys, values, sessions and datacenters are small numbers, and the tables say what they stand for.
+//! transactions stand in the order in which it did them. A single command is a transaction of one operation. Names are
+//! interned: keys, values, sessions and datacenters are small numbers, and the tables say what they stand for.
 
 /// A key, by its place in [`History::keys`]. Registers and counters share the table; a key is one or the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

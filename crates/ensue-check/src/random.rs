@@ -1,9 +1,9 @@
 //! Small random histories, for checkers to disagree on.
 //!
-//! A seed arrives, a [`History`] leaves: the same one for the same seed, always. A part of them is what clients of a correct
-//! causal store saw, a part what they saw of the same store with a defect, and a part pure guesswork; so that each
-//! property is often kept and often broken, alone and together with others. What is drawn stands in [`World`]; nothing
-//! here knows a checker.
+//! A seed arrives, a [`History`] leaves: the same one for the same seed, always. A part of them is what clients of a
+//! correct causal store saw, a part what they saw of the same store with a defect, and a part pure guesswork; so that
+//! each property is often kept and often broken, alone and together with others. What is drawn stands in [`World`];
+//! nothing here knows a checker.
 
 mod guess;
 mod store;

@@ -1,9 +1,9 @@
 //! The second checker: every property as `docs/checking.md` defines it, with no thought of speed.
 //!
-//! A small [`History`] arrives; for each property a [`Finding`] leaves. Relations are tables of yes and no, quantifiers are
-//! loops, and where a read does not say which write it saw, every possibility is tried. It exists to be read beside the
-//! definitions, and to be compared with the fast checker, from which it shares nothing but the form of a history and the
-//! names of the properties. Its words, as in the definitions: `so`, `wr`, `hb`; a transaction that *counts*.
+//! A small [`History`] arrives; for each property a [`Finding`] leaves. Relations are tables of yes and no, quantifiers
+//! are loops, and where a read does not say which write it saw, every possibility is tried. It exists to be read beside
+//! the definitions, and to be compared with the fast checker, from which it shares nothing but the form of a history
+//! and the names of the properties. Its words, as in the definitions: `so`, `wr`, `hb`; a transaction that *counts*.
 //!
 //! An axiom holds if a total order of all transactions exists that contains `so` and `wr`, in which whoever wrote what
 //! a read had to know of stands before the writer that it read from. Such an order exists exactly if what must stand
@@ -18,7 +18,8 @@ use crate::property::Property;
 use relation::Relation;
 use resolved::{Resolved, Source};
 
-/// Whether a property holds, over all ways to say which writes the reads saw, and what a recording that broke off has not.
+/// Whether a property holds, over all ways to say which writes the reads saw, and what a recording that broke off has
+/// not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     InEvery,
@@ -75,7 +76,8 @@ pub fn judge(history: &History) -> Result<Judgement, TooLarge> {
     Ok(Judgement { findings, resolutions, cyclic })
 }
 
-/// Whether what a history lacks may be in the missing part of its recording: additions, and the write of a value that was read.
+/// Whether what a history lacks may be in the missing part of its recording: additions, and the write of a value that
+/// was read.
 fn may_hold_with_more(history: &History, property: Property) -> bool {
     match property {
         Property::ReadIntegrity => resolved::reads(history).all(|read| match read.source {

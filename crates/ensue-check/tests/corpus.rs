@@ -63,7 +63,8 @@ fn the_fast_checker_judges_the_corpus_as_its_manifest_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The reference judges what stands in a history. That something was left out of it, or asked nowhere, is the fast checker's to say.
+/// The reference judges what stands in a history. That something was left out of it, or asked nowhere, is the fast
+/// checker's to say.
 const NOT_IN_THE_HISTORY: [&str; 2] =
     ["undecided-no-final-read-somewhere.jsonl", "undecided-all-left-out.jsonl"];
 

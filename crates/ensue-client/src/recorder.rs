@@ -1,9 +1,10 @@
 //! Writes down what connections did and saw, as a history that `ensue check` reads.
 //!
-//! Each connection tells its [`RecordedConnection`] every command before it is sent and every answer as it came; JSON lines
-//! leave, as `docs/checking.md` describes them. What is promised: whatever is on a line was so. What cannot be said in
-//! reads and writes leaves its keys out of the check, by name; what was not answered has an unknown outcome; a connection
-//! that lost its past begins a new session. It keeps nothing but what is pending, and the tokens handed out last.
+//! Each connection tells its [`RecordedConnection`] every command before it is sent and every answer as it came; JSON
+//! lines leave, as `docs/checking.md` describes them. What is promised: whatever is on a line was so. What cannot be
+//! said in reads and writes leaves its keys out of the check, by name; what was not answered has an unknown outcome; a
+//! connection that lost its past begins a new session. It keeps nothing but what is pending, and the tokens handed out
+//! last.
 
 mod effect;
 mod journal;
@@ -37,7 +38,8 @@ impl Recorder {
         RecordedConnection::new(self.clone(), datacenter)
     }
 
-    /// Closes the history. What comes later is not written down, so connections on which something is pending end before.
+    /// Closes the history. What comes later is not written down, so connections on which something is pending end
+    /// before.
     pub fn finish(&self) -> io::Result<()> {
         self.journal().finish()
     }

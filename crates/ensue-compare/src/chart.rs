@@ -1,4 +1,5 @@
-//! A comparison as a picture: a block a load, a line a protocol, a panel a question, all drawn from the rows of the tables.
+//! A comparison as a picture: a block a load, a line a protocol, a panel a question, all drawn from the rows of the
+//! tables.
 
 use super::drawing::{rectangle, sheet, text};
 use super::table::Row;

@@ -1,8 +1,8 @@
 //! The protocols side by side: the same clients in the same calm world, once a protocol, and what it cost them.
 //!
-//! Everything that is told comes from what happened: messages as they pass, answers as clients get them, figures that nodes
-//! keep of themselves. Processor time is the one thing that virtual time does not know; it is measured around each call of
-//! a node.
+//! Everything that is told comes from what happened: messages as they pass, answers as clients get them, figures that
+//! nodes keep of themselves. Processor time is the one thing that virtual time does not know; it is measured around
+//! each call of a node.
 
 pub mod chart;
 pub mod cli;
@@ -113,7 +113,8 @@ pub fn watch(contestant: &Contestant, seed: u64, demand: Demand, span: Span) -> 
     Ok(Cost::of(load, world.traffic.take().unwrap_or_default()))
 }
 
-/// Runs a protocol and looks at nothing but the processor time that its nodes take: nanoseconds an operation of a client.
+/// Runs a protocol and looks at nothing but the processor time that its nodes take: nanoseconds an operation of a
+/// client.
 pub fn clock(
     contestant: &Contestant,
     seed: u64,

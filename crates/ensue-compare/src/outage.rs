@@ -1,7 +1,7 @@
 //! A link that is cut under load: what each protocol goes on to answer, and what it has to remember meanwhile.
 //!
-//! The first datacenter loses both its links at once, and gets them back after a while. The other two still hear each other. Clients on
-//! all sides go on; whoever gets no answer in `PATIENCE_US`, or an error, counts as not served.
+//! The first datacenter loses both its links at once, and gets them back after a while. The other two still hear each
+//! other. Clients on all sides go on; whoever gets no answer in `PATIENCE_US`, or an error, counts as not served.
 
 pub mod chart;
 mod clients;

@@ -1,7 +1,8 @@
 //! When an update can be seen in another datacenter: sessions without a past ask for it until they are given it.
 //!
-//! The first asks when the update is applied there, the next ones every `INTERVAL_US`. Each is a new session, since one that
-//! knows something may be shown more. Only updates of keys of their own are looked for, so that no later write hides them.
+//! The first asks when the update is applied there, the next ones every `INTERVAL_US`. Each is a new session, since one
+//! that knows something may be shown more. Only updates of keys of their own are looked for, so that no later write
+//! hides them.
 
 use ensue_sim::resp::args;
 use ensue_sim::resp::{Answer, Answers};

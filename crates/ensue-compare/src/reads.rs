@@ -1,4 +1,5 @@
-//! Which values that clients read were stale: a newer version was in the datacenter when they asked, and was not returned.
+//! Which values that clients read were stale: a newer version was in the datacenter when they asked, and was not
+//! returned.
 //!
 //! A version is there from the moment when its partition received it, or, if it was written there, when it was
 //! acknowledged. Nodes are not asked: this is seen from outside.

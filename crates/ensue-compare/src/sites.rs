@@ -1,8 +1,10 @@
-//! A branching keyspace in one datacenter, in two, in three: what one more costs those that are there (TARDiS, section 7.1.6).
+//! A branching keyspace in one datacenter, in two, in three: what one more costs those that are there (TARDiS, section
+//! 7.1.6).
 //!
-//! In each datacenter the same clients run transactions one command after the other: begin, three reads, three writes of uniform keys,
-//! commit. One session of the first merges all leaves again and again. Latency is told in virtual time, in which a turn of a node takes a time of
-//! its own; what the work is worth is told in processor time, measured around each call of a node.
+//! In each datacenter the same clients run transactions one command after the other: begin, three reads, three writes
+//! of uniform keys, commit. One session of the first merges all leaves again and again. Latency is told in virtual
+//! time, in which a turn of a node takes a time of its own; what the work is worth is told in processor time, measured
+//! around each call of a node.
 
 pub mod chart;
 pub mod table;
@@ -45,7 +47,8 @@ pub struct Scale {
     pub commits: Vec<u64>,
     pub aborts: u64,
     pub merges: u64,
-    /// How long a commit took in the first datacenter, from being asked for to its answer, and a whole transaction; ascending.
+    /// How long a commit took in the first datacenter, from being asked for to its answer, and a whole transaction;
+    /// ascending.
     pub commit_us: Vec<u64>,
     pub transaction_us: Vec<u64>,
     /// Processor time of all nodes.

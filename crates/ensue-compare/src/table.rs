@@ -7,7 +7,8 @@ use super::cost::Cost;
 pub struct Row {
     pub name: String,
     pub cost: Cost,
-    /// Processor time of the nodes, in microseconds an operation, and how many operations that makes for each of the base.
+    /// Processor time of the nodes, in microseconds an operation, and how many operations that makes for each of the
+    /// base.
     pub node_us: f64,
     pub throughput: Throughput,
 }

@@ -30,7 +30,8 @@ pub struct Case {
     pub clocks_ms: [u64; 2],
     /// Whether the cores of a datacenter are one process. Otherwise each is, and connections between them can break.
     pub one_process: bool,
-    /// The cores, of a datacenter each, whose disks take their time: each operation is a choice. The others' answer at once.
+    /// The cores, of a datacenter each, whose disks take their time: each operation is a choice. The others' answer at
+    /// once.
     pub slow_disks: &'static [(u8, u16)],
     /// Said by a client of the first datacenter, and known everywhere, before the search begins.
     pub before: &'static [&'static str],

@@ -1,4 +1,5 @@
-//! Fingerprints: 128 bits of everything that can make a difference later. Two states with one fingerprint are taken as one.
+//! Fingerprints: 128 bits of everything that can make a difference later. Two states with one fingerprint are taken as
+//! one.
 
 use foldhash::quality::FixedState;
 use std::fmt::{self, Write};

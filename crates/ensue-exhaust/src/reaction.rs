@@ -1,6 +1,8 @@
-//! What a core does when something happens to it, remembered: the same core in the same state, at the same time, does the same again.
+//! What a core does when something happens to it, remembered: the same core in the same state, at the same time, does
+//! the same again.
 //!
-//! Most orders of events differ in what happens at different cores, so each core meets the same few situations in very many of them.
+//! Most orders of events differ in what happens at different cores, so each core meets the same few situations in very
+//! many of them.
 
 use super::machine::{Effects, Machine, Shared};
 use super::print::{self, Print};

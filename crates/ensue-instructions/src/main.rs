@@ -1,7 +1,8 @@
 //! Operations of a node, one kind a run, for a tool that counts instructions.
 //!
-//! Arrives: the name of an operation. Promises: what `measured` is called with is prepared before, and the same in every run; it is
-//! called a known number of times. It counts nothing itself: `cargo xtask instructions` runs it under valgrind.
+//! Arrives: the name of an operation. Promises: what `measured` is called with is prepared before, and the same in
+//! every run; it is called a known number of times. It counts nothing itself: `cargo xtask instructions` runs it under
+//! valgrind.
 
 mod operations;
 mod world;

@@ -58,7 +58,8 @@ pub enum LoadError {
     #[error("{target}: the server has no command {command}, which `{operation}` needs")]
     Unsupported { target: Box<Target>, command: &'static str, operation: String },
     #[error(
-        "{target}: keys written at {first} cannot be read here after {seconds} s; for separate stores use `--preload each`"
+        "{target}: keys written at {first} cannot be read here after {seconds} s; for separate stores use \
+         `--preload each`"
     )]
     NotReplicated { target: Box<Target>, first: Box<Target>, seconds: u64 },
     #[error("the keys could not be written before the run: {0}")]

@@ -1,8 +1,8 @@
 //! Which key an operation takes: uniform, Zipfian, scrambled, latest, one hot key, or groups around a client.
 //!
-//! A chooser gives numbers of keys, from 0 up to the number of keys that exist; names are given elsewhere. Zipf's law is
-//! sampled exactly for every exponent from 0 on, by rejection-inversion (Hörmann and Derflinger, 1996), in constant time
-//! and memory.
+//! A chooser gives numbers of keys, from 0 up to the number of keys that exist; names are given elsewhere. Zipf's law
+//! is sampled exactly for every exponent from 0 on, by rejection-inversion (Hörmann and Derflinger, 1996), in constant
+//! time and memory.
 
 use crate::error::SpecError;
 use crate::random::{Random, mix};
@@ -26,8 +26,8 @@ pub enum Access {
     },
     /// Always the same key.
     Hot,
-    /// COPS, section 6.3: a group of keys for each client, chosen by a normal distribution around the client's own; then a
-    /// key of the group, uniformly. Groups stand in a circle, so that clients at the ends are as others are.
+    /// COPS, section 6.3: a group of keys for each client, chosen by a normal distribution around the client's own;
+    /// then a key of the group, uniformly. Groups stand in a circle, so that clients at the ends are as others are.
     Groups {
         keys_per_group: u64,
         variance: f64,

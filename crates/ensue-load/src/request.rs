@@ -1,8 +1,8 @@
 //! From an operation to the bytes of its commands.
 //!
 //! An operation takes one round of commands, or two: a read-modify-write writes when it has read, and a scan reads the
-//! records that the index named. What a command says depends on the operation, the stream of chance and the keys that exist,
-//! and on nothing else.
+//! records that the index named. What a command says depends on the operation, the stream of chance and the keys that
+//! exist, and on nothing else.
 
 use crate::keys::KeyChooser;
 use crate::random::{Random, mix};

@@ -2,7 +2,8 @@
 //!
 //! Latency begins when an operation was to begin: in a closed loop that is when there was room for it, in an open loop
 //! when it arrived, whether or not its connection could take it. So what waits behind a stalled server is counted with
-//! its wait. What was to begin in the counted time is waited for after its end, and what is then unanswered is a failure.
+//! its wait. What was to begin in the counted time is waited for after its end, and what is then unanswered is a
+//! failure.
 
 use crate::answer::Failure;
 use crate::error::LoadError;

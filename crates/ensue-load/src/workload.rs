@@ -1,7 +1,7 @@
 //! What clients ask for: a mix of operations, over which keys, with values of which length.
 //!
-//! A workload is a name of the table in `presets`, or a mix such as `get=9,set=1`. Each kind of value has keys of its own,
-//! so that a mix never reads a hash as a string.
+//! A workload is a name of the table in `presets`, or a mix such as `get=9,set=1`. Each kind of value has keys of its
+//! own, so that a mix never reads a hash as a string.
 
 mod presets;
 

@@ -94,7 +94,8 @@ pub struct Tuning {
     pub stabilization_interval_ms: u64,
     /// How long a read may wait for what another datacenter has yet to send before its protocol does without.
     pub block_ms_max: u64,
-    /// Whether sessions forget what every datacenter has applied, where their protocol leaves the choice (Orbe, section 6).
+    /// Whether sessions forget what every datacenter has applied, where their protocol leaves the choice (Orbe, section
+    /// 6).
     pub dependency_cleaning: bool,
     pub clock_ahead_ms_max: u64,
     /// Local writes are refused while most clocks say that this datacenter's time is too far ahead.

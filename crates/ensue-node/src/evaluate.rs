@@ -1,8 +1,9 @@
 //! The evaluation in which an owner evaluates commands: reads of rows at one logical time, and the effects of writes.
 //!
-//! Arrives: a keyspace, a logical time, a view, and, for writes, a stamp. Promises: every location that was looked at is
-//! in `Observed` (how long it has been valid, and which writes made it), and every effect is merged into the keyspace
-//! at once, so that later commands of one transaction see earlier ones, whatever the view. It does not know Redis commands.
+//! Arrives: a keyspace, a logical time, a view, and, for writes, a stamp. Promises: every location that was looked at
+//! is in `Observed` (how long it has been valid, and which writes made it), and every effect is merged into the
+//! keyspace at once, so that later commands of one transaction see earlier ones, whatever the view. It does not know
+//! Redis commands.
 
 use bytes::Bytes;
 use ensue_store::cell::{Addition, Cell, Content, State, Write};
@@ -19,11 +20,13 @@ use std::collections::BTreeMap;
 /// Effects of one write before a search among them needs an index.
 const EFFECTS_SEARCHED: usize = 16;
 
-/// A walk over a row takes about this many steps however small its steps are to be, unless they would be larger than the other.
+/// A walk over a row takes about this many steps however small its steps are to be, unless they would be larger than
+/// the other.
 const STEPS: usize = 128;
 const STEP_MAX: usize = 512;
 
-/// What an effect takes in an entry beside its key, its column's name and its value: its header, and what it covers or replaces.
+/// What an effect takes in an entry beside its key, its column's name and its value: its header, and what it covers or
+/// replaces.
 const EFFECT_BYTES: usize = 64;
 
 /// A write that would not fit into an entry has changed nothing.
@@ -115,8 +118,8 @@ impl Observed {
         Ok(())
     }
 
-    /// Takes over what a later command of a write depends on, without what the write itself made. How new and how whole that was
-    /// is asked of reads alone.
+    /// Takes over what a later command of a write depends on, without what the write itself made. How new and how whole
+    /// that was is asked of reads alone.
     pub fn depend_on(&mut self, later: Observed, own: OperationId) {
         let others = |source: &Source| source.operation != own;
         self.sources.extend(later.sources.into_iter().filter(others));
@@ -213,8 +216,8 @@ impl Writer {
 pub struct Evaluation<'a> {
     keyspace: &'a mut Keyspace,
     at: LogicalTime,
-    /// How rows are looked at. A write never looks at a time: the order of its rows has brought them to its own, even if
-    /// that lies before a restart, of which the past is no longer known.
+    /// How rows are looked at. A write never looks at a time: the order of its rows has brought them to its own, even
+    /// if that lies before a restart, of which the past is no longer known.
     view: View<'a>,
     writer: Option<&'a mut Writer>,
     pub observed: Observed,
@@ -360,8 +363,8 @@ impl<'a> Evaluation<'a> {
         Ok(row.deadline_at(self.view)?)
     }
 
-    /// Refuses a command before its first change, if what it is going to change would not fit into an entry beside what the same
-    /// write has changed before. Nobody could log it, and its stream would end with it.
+    /// Refuses a command before its first change, if what it is going to change would not fit into an entry beside what
+    /// the same write has changed before. Nobody could log it, and its stream would end with it.
     pub fn check_room(&self, bytes: usize) -> Result<(), Halt> {
         let written = self.writer.as_ref().map_or(0, |writer| writer.bytes);
         if written.saturating_add(bytes) > limits::ENTRY_BYTES_MAX {
@@ -395,8 +398,8 @@ impl<'a> Evaluation<'a> {
         self.delete_columns(key, columns, view)
     }
 
-    /// Deletes some of the columns of a row whose deadline has passed and that is too large to be deleted at once. The deadline stays, so
-    /// nobody sees that some are gone.
+    /// Deletes some of the columns of a row whose deadline has passed and that is too large to be deleted at once. The
+    /// deadline stays, so nobody sees that some are gone.
     pub fn clear_some_expired(&mut self, key: &Bytes) {
         let Some((columns, view)) = self.expired_columns(key) else { return };
         for column in columns.into_iter().filter(|column| *column != Column::Deadline) {

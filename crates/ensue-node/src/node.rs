@@ -1,7 +1,7 @@
 //! One core's node: its sessions, its partitions, and the one door for inputs and outputs.
 //!
-//! A message to a partition or a core goes the same way wherever that is: `router` finds the core, and what is ours comes
-//! back in by the same door. An input is run until nothing inside has anything left to say to anything inside.
+//! A message to a partition or a core goes the same way wherever that is: `router` finds the core, and what is ours
+//! comes back in by the same door. An input is run until nothing inside has anything left to say to anything inside.
 
 use crate::admission::Admission;
 use crate::config::NodeConfig;

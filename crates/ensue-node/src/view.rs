@@ -34,7 +34,8 @@ impl ensue_types::Visibility for Shown<'_> {
         self.predicate.times.covers(&within.times)
     }
 
-    /// What was written after the time of a predicate is hidden, unless the own datacenter wrote it: so says the same contract.
+    /// What was written after the time of a predicate is hidden, unless the own datacenter wrote it: so says the same
+    /// contract.
     fn hides_all(&self, beyond: &Beyond) -> bool {
         let may_be_local = beyond.datacenter == self.predicate.datacenter && !self.predicate.whole;
         !may_be_local && self.predicate.times.at(beyond.datacenter) < beyond.time

@@ -1,31 +1,35 @@
-//! `cops-gt`: causal+ with read transactions, by lists of all dependencies; a write waits for the nearest where it arrives.
+//! `cops-gt`: causal+ with read transactions, by lists of all dependencies; a write waits for the nearest where it
+//! arrives.
 //!
-//! Lloyd, Freedman, Kaminsky, Andersen, "Don't Settle for Eventual: Scalable Causal Consistency for Wide-Area Storage with
-//! COPS", SOSP 2011, sections 4 and 5.1. The rules:
+//! Lloyd, Freedman, Kaminsky, Andersen, "Don't Settle for Eventual: Scalable Causal Consistency for Wide-Area Storage
+//! with COPS", SOSP 2011, sections 4 and 5.1. The rules:
 //!
 //! - On a get: add what was read, and all that it depends on, to the context (4.3).
-//! - On a put: the context is what the put depends on, stored with it and carried by it, the nearest marked. Then the put is added
-//!   to the context, and is what is nearest (4.3).
+//! - On a put: the context is what the put depends on, stored with it and carried by it, the nearest marked. Then the
+//!   put is added to the context, and is what is nearest (4.3).
 //! - On a put from elsewhere: commit it after a `dep_check` of each nearest dependency (4.4).
-//! - `get_trans`, first round: the newest version of each key, with all that it depends on. If one depends on something that
-//!   another one's answer lacks, that one is read again, with what the first round named (4.6, figure 7).
-//! - Versions are kept for `trans_time`, `read_transaction_timeout_ms`; a transaction that outlives it starts again (5.1).
-//! - Dependencies are forgotten when what carries them has been in every datacenter for that long; so is what a context names, by
-//!   never-depend and by the global checkpoint, which the partitions tell each other ten times a second (5.1).
+//! - `get_trans`, first round: the newest version of each key, with all that it depends on. If one depends on something
+//!   that another one's answer lacks, that one is read again, with what the first round named (4.6, figure 7).
+//! - Versions are kept for `trans_time`, `read_transaction_timeout_ms`; a transaction that outlives it starts again
+//!   (5.1).
+//! - Dependencies are forgotten when what carries them has been in every datacenter for that long; so is what a context
+//!   names, by never-depend and by the global checkpoint, which the partitions tell each other ten times a second
+//!   (5.1).
 //!
 //! Where we differ from the paper:
-//! - A dependency names the operation that wrote a version, not key and version, so that a check asks for that very write (trap 1). One that
-//!   writes several keys of a partition is one dependency. Compressed, it takes a byte or two beside its neighbours.
-//! - Keys of one partition are read at one moment, and are one share of a transaction. A share has what the values of another one
-//!   depend on if it was read after those became visible here, by logical time, or if its own values name it. If neither is
-//!   known it is read again, though what was named may be a key that nobody asked for.
-//! - The explicit version of a place is not one version: counters and rows are made of several writes. The second round shows
-//!   what the share held in the first round, and, of what has come since, those writes that the first round named. What is
-//!   named is named with its whole past, so nothing new has to be met.
-//! - A list above its bound folds into one watermark a stream, which names writes whose own past it does not name. Then the
-//!   second round is read by logical time, as of when the latest of the values became visible (`eiger`).
-//! - The paper's `trans_time` bounds the client; here the session starts again when its first round took longer. Versions and
-//!   dependencies are kept for longer than that, by the clocks of other cores.
+//! - A dependency names the operation that wrote a version, not key and version, so that a check asks for that very
+//!   write (trap 1). One that writes several keys of a partition is one dependency. Compressed, it takes a byte or two
+//!   beside its neighbours.
+//! - Keys of one partition are read at one moment, and are one share of a transaction. A share has what the values of
+//!   another one depend on if it was read after those became visible here, by logical time, or if its own values name
+//!   it. If neither is known it is read again, though what was named may be a key that nobody asked for.
+//! - The explicit version of a place is not one version: counters and rows are made of several writes. The second round
+//!   shows what the share held in the first round, and, of what has come since, those writes that the first round
+//!   named. What is named is named with its whole past, so nothing new has to be met.
+//! - A list above its bound folds into one watermark a stream, which names writes whose own past it does not name. Then
+//!   the second round is read by logical time, as of when the latest of the values became visible (`eiger`).
+//! - The paper's `trans_time` bounds the client; here the session starts again when its first round took longer.
+//!   Versions and dependencies are kept for longer than that, by the clocks of other cores.
 //! - The global checkpoint is not one time but a position of each stream: what every datacenter has durably applied.
 //! - A write that reads to write (`INCR`, `APPEND`) depends on what it read; the paper has only blind puts.
 //! - The paper's client library holds the context; here the server's session does, for stock Redis clients.

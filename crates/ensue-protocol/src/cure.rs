@@ -1,14 +1,14 @@
 //! `cure`: causal+ with one-round snapshots, by vectors of physical time; remote writes show when they are stable.
 //!
-//! Cure as it is told in Spirovska, Didona, Zwaenepoel, "Optimistic Causal Consistency for Geo-Replicated Key-Value Stores",
-//! sections 7.2 and 8. The rules:
+//! Cure as it is told in Spirovska, Didona, Zwaenepoel, "Optimistic Causal Consistency for Geo-Replicated Key-Value
+//! Stores", sections 7.2 and 8. The rules:
 //!
 //! - A session has a vector, one time a datacenter; a write carries it (Algorithm 1).
 //! - The partitions of a datacenter tell each other what they have received; the least of it is the globally stable
 //!   snapshot. A version from elsewhere is visible when its own time and its whole vector are at or below that. A
 //!   version of this datacenter is visible at once, since it depends on stable ones only (7.2).
-//! - A snapshot is read at the stable snapshot with the present as the own datacenter's entry; every partition returns the
-//!   newest version within it.
+//! - A snapshot is read at the stable snapshot with the present as the own datacenter's entry; every partition returns
+//!   the newest version within it.
 //! - A version is folded away when a newer one is below the oldest cut that is or may be read at.
 //!
 //! Where we differ from the paper:

@@ -1,20 +1,22 @@
 //! `eiger`: causal+ with read-only and write-only transactions, by one-hop dependencies on operations.
 //!
-//! Lloyd, Freedman, Kaminsky, Andersen, "Stronger Semantics for Low-Latency Geo-Replicated Storage", NSDI 2013. The rules:
+//! Lloyd, Freedman, Kaminsky, Andersen, "Stronger Semantics for Low-Latency Geo-Replicated Storage", NSDI 2013. The
+//! rules:
 //!
 //! - On a read: add the operations that wrote what was read to the context (3.2). A counter was written by at most one
 //!   operation a datacenter that matter, since each addition follows the one before (3.3).
 //! - On a write: attach the context; then the context is that write alone (one-hop, 3.2).
 //! - On a write from elsewhere: show it after a `dep_check` of each dependency (3.1).
-//! - On a first round: if the highest earliest valid time is at or below the lowest latest valid time, the values belong
-//!   together (4.1). Otherwise the effective time is the lowest latest valid time at or above it, and every share that
-//!   was not valid then is read again as of it (4.2, figure 5).
-//! - On an undecided transaction: the first round says only how far its promise goes; the second asks the coordinator (5.4).
+//! - On a first round: if the highest earliest valid time is at or below the lowest latest valid time, the values
+//!   belong together (4.1). Otherwise the effective time is the lowest latest valid time at or above it, and every
+//!   share that was not valid then is read again as of it (4.2, figure 5).
+//! - On an undecided transaction: the first round says only how far its promise goes; the second asks the coordinator
+//!   (5.4).
 //!
 //! Where we differ from the paper:
-//! - Figure 5 compares with `>` where the text says "at or above"; with `>` the effective time can be infinite (trap 62).
-//!   And it would accept a pending answer whose latest valid time reaches the effective time (trap 61): such a share is
-//!   always read again.
+//! - Figure 5 compares with `>` where the text says "at or above"; with `>` the effective time can be infinite (trap
+//!   62). And it would accept a pending answer whose latest valid time reaches the effective time (trap 61): such a
+//!   share is always read again.
 //! - The paper's client library holds the context; here the server's session does, for stock Redis clients.
 //! - A context above its bound folds into one watermark a stream: stronger than one-hop, and bounded.
 //! - Operations known to be durably applied in every datacenter are left out; the node filters them.

@@ -1,7 +1,7 @@
 //! `eventual`: no order is promised but the last writer's, and every datacenter ends with the same data.
 //!
-//! - Context: nothing. Dependencies: nothing. Visibility: at once. Choice: the newest stamp, also while a transaction is
-//!   undecided. Snapshot: none, reads over several keys are plain parallel reads, writes plain parallel writes.
+//! - Context: nothing. Dependencies: nothing. Visibility: at once. Choice: the newest stamp, also while a transaction
+//!   is undecided. Snapshot: none, reads over several keys are plain parallel reads, writes plain parallel writes.
 //!   Forgetting: old versions at once.
 //!
 //! It is the baseline that the others are measured against, and the story that `ensue demo` tells as a warning.

@@ -10,8 +10,8 @@
 //! | `Times` (`vector.rs`) | a time for each datacenter | `cure`, `pocc`, `ha-pocc` |
 //! | `States` (`states.rs`) | states of a graph | `tardis` |
 //!
-//! A family is a value without state but its bounds. What it remembers is a value of `Causes`. A protocol names one; one
-//! whose past is none of these brings its own, and its own bytes as `Causes::Extension`.
+//! A family is a value without state but its bounds. What it remembers is a value of `Causes`. A protocol names one;
+//! one whose past is none of these brings its own, and its own bytes as `Causes::Extension`.
 
 use crate::{Malformed, Past, StabilityState, Visibility};
 use ensue_types::{Causes, OperationId, Source, TimeVector};

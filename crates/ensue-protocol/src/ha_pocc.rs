@@ -1,6 +1,8 @@
-//! `ha-pocc`: `pocc` that falls back on stable reads when it would wait too long, and returns when the links have healed.
+//! `ha-pocc`: `pocc` that falls back on stable reads when it would wait too long, and returns when the links have
+//! healed.
 //!
-//! Spirovska, Didona, Zwaenepoel, "Optimistic Causal Consistency for Geo-Replicated Key-Value Stores", section 7. The rules:
+//! Spirovska, Didona, Zwaenepoel, "Optimistic Causal Consistency for Geo-Replicated Key-Value Stores", section 7. The
+//! rules:
 //!
 //! - A session is optimistic, and reads as in `pocc`, or stable, and reads as in `cure` (7.2).
 //! - A read that has waited for the threshold closes its session: the blocked command gets one typed error, and the
@@ -11,9 +13,10 @@
 //! - When every datacenter is heard again, and all that the session had seen is stable here, it is promoted.
 //!
 //! Where we differ from the paper:
-//! - A promoted session has the past of both its modes again (trap 41): what it had read and written before it fell back
-//!   comes before what it does next.
-//! - What a session gave up by falling back does not come back with the past that a name shares: it would fall back again.
+//! - A promoted session has the past of both its modes again (trap 41): what it had read and written before it fell
+//!   back comes before what it does next.
+//! - What a session gave up by falling back does not come back with the past that a name shares: it would fall back
+//!   again.
 //! - The rest as in `pocc` and `cure`.
 
 use crate::vector::{self, Times};

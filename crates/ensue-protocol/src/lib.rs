@@ -1,8 +1,9 @@
 //! The six questions that every causally consistent store answers, as a trait, and one module a protocol.
 //!
-//! Everything else in the system is mechanism: a node asks these questions and never knows which protocol answers.
-//! What a protocol remembers is a value of `Causes`, which has bytes only outside of a node. Nothing here does I/O, and nothing here has state: a protocol
-//! is a set of rules, the state is the session's context and the write's dependencies.
+//! Everything else in the system is mechanism: a node asks these questions and never knows which protocol answers. What
+//! a protocol remembers is a value of `Causes`, which has bytes only outside of a node. Nothing here does I/O, and
+//! nothing here has state: a protocol is a set of rules, the state is the session's context and the write's
+//! dependencies.
 //!
 //! Two halves:
 //!

@@ -1,7 +1,7 @@
 //! `orbe-clock`: `orbe-dm` with snapshots of several keys in one round, by physical clocks.
 //!
-//! Du, Elnikety, Roy, Zwaenepoel, "Orbe: Scalable Causal Consistency Using Dependency Matrices and Physical Clocks", SoCC 2013,
-//! sections 4, 5.2 and 6. Beside the rules of `orbe-dm`:
+//! Du, Elnikety, Roy, Zwaenepoel, "Orbe: Scalable Causal Consistency Using Dependency Matrices and Physical Clocks",
+//! SoCC 2013, sections 4, 5.2 and 6. Beside the rules of `orbe-dm`:
 //!
 //! - A version has a physical update time, above those of all it depends on; a session keeps the highest that it has
 //!   seen or written (4.3).
@@ -12,8 +12,8 @@
 //! - Versions below the oldest snapshot that is or may be read are folded away (4.4).
 //!
 //! Where we differ from the paper:
-//! - A snapshot's time is never below the highest that its session has seen (trap 22), the older one of 5.2 neither (trap 28):
-//!   if that is too new for what has been received, two rounds follow.
+//! - A snapshot's time is never below the highest that its session has seen (trap 22), the older one of 5.2 neither
+//!   (trap 28): if that is too new for what has been received, two rounds follow.
 //! - For collection an idle partition reports the time that a new snapshot would get, not its clock (trap 23).
 //! - A heartbeat counts after the updates that went before it were applied (trap 24).
 //! - Versions are ordered by physical time and replica everywhere (traps 25, 26).
@@ -78,7 +78,8 @@ impl OrbeClock {
         }
     }
 
-    /// The lowest time that any replica has told, and not after now: nothing more is expected of a dead one, at any time.
+    /// The lowest time that any replica has told, and not after now: nothing more is expected of a dead one, at any
+    /// time.
     fn told_by_all(state: &StabilityState<'_>) -> LogicalTime {
         let told = state.others().map(|datacenter| state.applied.at(datacenter));
         told.fold(state.now, LogicalTime::min)

@@ -1,12 +1,13 @@
-//! `pocc`: causal+ with one-round snapshots, by vectors of physical time; everything received shows, and a read waits for
-//! what its session depends on.
+//! `pocc`: causal+ with one-round snapshots, by vectors of physical time; everything received shows, and a read waits
+//! for what its session depends on.
 //!
-//! Spirovska, Didona, Zwaenepoel, "Optimistic Causal Consistency for Geo-Replicated Key-Value Stores", sections 4 and 5. The rules:
+//! Spirovska, Didona, Zwaenepoel, "Optimistic Causal Consistency for Geo-Replicated Key-Value Stores", sections 4 and
+//! 5. The rules:
 //!
 //! - A session has a vector, one time a datacenter; a write carries it (Algorithm 1).
 //! - A version from elsewhere is merged when it is received (Algorithm 3, lines 5 to 7).
-//! - A read waits until its partition has received everything up to the session's vector, then returns the newest version
-//!   (Algorithm 2, lines 2 and 3): no read of one key is ever stale.
+//! - A read waits until its partition has received everything up to the session's vector, then returns the newest
+//!   version (Algorithm 2, lines 2 and 3): no read of one key is ever stale.
 //! - A snapshot is read at the higher of what the first partition has received and what the session depends on. Every
 //!   partition waits until it has received that much, and returns the newest version within it (lines 14 to 31).
 //! - A partition that is silent tells the others its time (Algorithm 3, lines 8 to 17).
@@ -14,10 +15,10 @@
 //!
 //! Where we differ from the paper:
 //! - A version is within a cut when its own time is, too, not its dependencies alone (trap 34).
-//! - The text has each partition send the highest of its active cuts for collection; it must be the lowest (trap 35), and
-//!   cuts whose slices are still on their way count.
-//! - The paper's item has one version. A counter, a hash or a set is put together of several, and a value with a deadline of two:
-//!   what is not whole yet is shown as of the newest cut that is, in one partition without waiting.
+//! - The text has each partition send the highest of its active cuts for collection; it must be the lowest (trap 35),
+//!   and cuts whose slices are still on their way count.
+//! - The paper's item has one version. A counter, a hash or a set is put together of several, and a value with a
+//!   deadline of two: what is not whole yet is shown as of the newest cut that is, in one partition without waiting.
 //! - A write waits as a read does: it covers what it has seen, deletions and additions included.
 //! - A received time only rises (trap 40), and a heartbeat counts after the entries that went before it (trap 24).
 //! - The "wait until the clock is past the dependencies" costs nothing: the clock is a hybrid one.

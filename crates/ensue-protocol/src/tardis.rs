@@ -1,10 +1,13 @@
 //! `tardis`: states that fork when transactions conflict, and merge when the application says so.
 //!
-//! Crooks, Pu, Estrada, Gupta, Alvisi, Clement, "TARDiS: A Branch-and-Merge Approach To Weak Consistency", SIGMOD 2016. The six questions
-//! are few words here, because a keyspace of this protocol is a graph of states (`ensue-branch`) and not rows:
+//! Crooks, Pu, Estrada, Gupta, Alvisi, Clement, "TARDiS: A Branch-and-Merge Approach To Weak Consistency", SIGMOD 2016.
+//! The six questions are few words here, because a keyspace of this protocol is a graph of states (`ensue-branch`) and
+//! not rows:
 //!
-//! - Context: the session's anchor, the state that it last committed or read at. Dependencies: a commit carries its parents' names.
-//! - Visibility: when the parents are here. Choice: the newest version on the branch that the transaction chose by its constraint.
+//! - Context: the session's anchor, the state that it last committed or read at. Dependencies: a commit carries its
+//!   parents' names.
+//! - Visibility: when the parents are here. Choice: the newest version on the branch that the transaction chose by its
+//!   constraint.
 //! - Snapshot: every transaction reads one state. Forgetting: ceilings.
 //!
 //! What a session remembers is in `ensue-types`.

@@ -105,8 +105,8 @@ pub fn is_within(source: &Source, times: &TimeVector) -> bool {
         && (times.covers(&known(source.carried()).times) || !Rule::CutsHoldWholePasts.holds())
 }
 
-/// Whether a partition has received all that the other datacenters wrote in it up to these times. What the own datacenter
-/// wrote is there (POCC, algorithm 2, line 2).
+/// Whether a partition has received all that the other datacenters wrote in it up to these times. What the own
+/// datacenter wrote is there (POCC, algorithm 2, line 2).
 pub fn is_received(times: &TimeVector, state: &StabilityState<'_>) -> bool {
     !Rule::ReadsWaitForThePast.holds() || state.received.covers_but(state.datacenter, times)
 }

@@ -39,7 +39,8 @@ pub const TURN_US_MAX: u64 = 5_000;
 pub const HOUSEKEEPING_US: u64 = 500_000;
 /// How long a connection that was told why it is closed may take to read it.
 pub const LINGER_US: u64 = 1_000_000;
-/// More refused clients of a core than this are not given time to read why: each holds a file descriptor and has no seat.
+/// More refused clients of a core than this are not given time to read why: each holds a file descriptor and has no
+/// seat.
 pub const LINGERING_MAX: usize = 64;
 
 /// A buffer that grew beyond this for one big request or answer is given back when it is empty.
@@ -65,8 +66,8 @@ pub const SECRET_BYTES_MAX: u64 = 64 << 10;
 /// First pause before a peer is dialled again; it doubles up to the longest one.
 pub const REDIAL_US_MIN: u64 = 50_000;
 pub const REDIAL_US_MAX: u64 = 1_000_000;
-/// How long a peer may leave unacknowledged what was sent to it, or its window shut, before the link counts as broken: the machine
-/// lost its power, or something between drops the flow. The system's own bound is a quarter of an hour.
+/// How long a peer may leave unacknowledged what was sent to it, or its window shut, before the link counts as broken:
+/// the machine lost its power, or something between drops the flow. The system's own bound is a quarter of an hour.
 pub const PEER_ANSWERS_MS_MAX: u32 = 10_000;
 /// A link on which nothing arrives for so long is probed, so that a broken one is noticed where nothing is sent, too.
 pub const PEER_PROBE_AFTER_S: u64 = 5;
@@ -76,10 +77,11 @@ pub const PEER_PROBES_MAX: u32 = 3;
 
 /// Open files of a partition.
 pub const OPEN_FILES_MAX: usize = 4;
-/// Files that a partition holds at the most: a file of its log and one of a checkpoint may be synced when they are closed already.
+/// Files that a partition holds at the most: a file of its log and one of a checkpoint may be synced when they are
+/// closed already.
 pub const PARTITION_FILES_MAX: usize = OPEN_FILES_MAX + 2;
-/// What a core has open besides: its poll and waker, its socket for peers, a file that is replaced or rewritten and its folder, and
-/// the folder that its other thread syncs.
+/// What a core has open besides: its poll and waker, its socket for peers, a file that is replaced or rewritten and its
+/// folder, and the folder that its other thread syncs.
 pub const CORE_DESCRIPTORS: usize = 8;
 /// What the process has open besides: standard streams, signals, sockets for clients, locks, names being looked up.
 pub const PROCESS_DESCRIPTORS_RESERVE: usize = 64;

@@ -312,7 +312,8 @@ fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) ->
     sync_parent(path).map_err(after_rename)
 }
 
-/// An error of any kind after the rename is one of a broken disk: the new content stands under the name, so not all is as before.
+/// An error of any kind after the rename is one of a broken disk: the new content stands under the name, so not all is
+/// as before.
 fn after_rename(error: io::Error) -> io::Error {
     io::Error::other(error)
 }

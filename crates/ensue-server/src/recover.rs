@@ -1,8 +1,9 @@
 //! Tells the partitions of a stopped node which datacenters are gone for good.
 //!
-//! A partition that lost the tail of its log waits for every other datacenter before it serves: one that does not answer
-//! may hold what would be declared lost. Whom the operator gives up is written into the partition's superblock. It counts
-//! for the next start with a lost tail, and is forgotten when that one has caught up. Nothing else is changed.
+//! A partition that lost the tail of its log waits for every other datacenter before it serves: one that does not
+//! answer may hold what would be declared lost. Whom the operator gives up is written into the partition's superblock.
+//! It counts for the next start with a lost tail, and is forgotten when that one has caught up. Nothing else is
+//! changed.
 
 pub mod clock;
 

@@ -31,7 +31,8 @@ pub struct SimOptions {
     /// Add a row about a run of many seeds to this file, under the name of this commit.
     pub record: Option<PathBuf>,
     pub commit: Option<String>,
-    /// Every seed with this protocol instead of the one that it draws; scripts only with it. `each` is all of them in turn.
+    /// Every seed with this protocol instead of the one that it draws; scripts only with it. `each` is all of them in
+    /// turn.
     pub protocol: Option<String>,
     /// In each seed a datacenter is lost for good.
     pub losing: bool,

@@ -27,8 +27,8 @@ use std::io::{BufWriter, Write};
 
 /// No run lasts longer than this before it must come to rest, whatever its operations.
 const BUSY_US_MAX: u64 = 120_000_000;
-/// The checker judges beside the oracle each such seed, and every run in which a rule is broken: it would take a sixth of the
-/// time of all runs.
+/// The checker judges beside the oracle each such seed, and every run in which a rule is broken: it would take a sixth
+/// of the time of all runs.
 const BOTH_EVERY: u64 = 10;
 /// How often requests are looked at that should have been answered.
 const WATCH_US: u64 = 100_000;

@@ -42,7 +42,8 @@ impl Script {
         parse::script(text)
     }
 
-    /// Plays it under each of its protocols with these rules. The error names the protocol and the line that did not hold.
+    /// Plays it under each of its protocols with these rules. The error names the protocol and the line that did not
+    /// hold.
     pub fn play(&self, rules: Rules, print: bool) -> Result<(), String> {
         self.protocols.iter().try_for_each(|protocol| self.play_under(protocol, rules, print))
     }
@@ -107,8 +108,8 @@ pub fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Plays the scripts at a path and says how each went; with `rules`, only under these, and with `protocol`, only those of
-/// that protocol. The exit code.
+/// Plays the scripts at a path and says how each went; with `rules`, only under these, and with `protocol`, only those
+/// of that protocol. The exit code.
 pub fn run_files(path: &Path, rules: Option<Rules>, protocol: Option<&str>, print: bool) -> i32 {
     let scripts = match files(path) {
         Ok(scripts) => scripts,

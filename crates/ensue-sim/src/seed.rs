@@ -86,8 +86,8 @@ impl Options {
             options.clock.wild_ms = options.tuning.clock_ahead_ms_max + rarities.between(100, 20_000);
         }
         options.faults.loses_datacenter = rarities.chance(60);
-        // Ways within a datacenter, too, may be long: while the questions of one read are on theirs, others write. Each operation
-        // takes long then, so there are fewer of them, and more are sent at once.
+        // Ways within a datacenter, too, may be long: while the questions of one read are on theirs, others write. Each
+        // operation takes long then, so there are fewer of them, and more are sent at once.
         if rarities.chance(120) {
             options.links.local_us.1 = rarities.skewed(1_000, 30_000);
             options.workload.operations /= 4;
@@ -183,8 +183,8 @@ impl Options {
     }
 }
 
-/// How many of a thousand seeds draw which protocol. A new one takes its share from the end of `eiger`'s, so that the other
-/// seeds keep theirs.
+/// How many of a thousand seeds draw which protocol. A new one takes its share from the end of `eiger`'s, so that the
+/// other seeds keep theirs.
 const PROTOCOLS: [(&str, u64); 2] = [("eventual", 200), ("eiger", 800)];
 
 fn protocol_of(seed: u64) -> &'static str {
@@ -232,7 +232,8 @@ fn draw_tuning(random: &mut Random) -> Tuning {
         stabilization_interval_ms: random.between(1, 200),
         block_ms_max: random.skewed(10, 400),
         dependency_cleaning: random.chance(500),
-        // A server's thirty seconds would be longer than most runs, and most of their virtual time would be waiting for it.
+        // A server's thirty seconds would be longer than most runs, and most of their virtual time would be waiting for
+        // it.
         relaxed_sync_interval_ms: random.skewed(200, 10_000),
         ..Tuning::default()
     }

@@ -44,8 +44,8 @@ pub struct Shrunk {
     pub runs: u64,
 }
 
-/// Shrinks the failed run of a world, as long as `go_on` says so: it is asked before each run. Nothing if the report is of a run that
-/// did not fail, or does not fail again.
+/// Shrinks the failed run of a world, as long as `go_on` says so: it is asked before each run. Nothing if the report is
+/// of a run that did not fail, or does not fail again.
 pub fn shrink(trial: Trial, report: &Report, go_on: &mut dyn FnMut() -> bool) -> Option<Shrunk> {
     let property = report.violation.as_ref()?.property;
     let mut shrinker = Shrinker {

@@ -597,8 +597,8 @@ fn names_several(command: &Command) -> bool {
     }
 }
 
-/// How far a logical time of one core may be from that of another: clocks differ, drift a little beyond their bound, and
-/// each restart may move one ahead.
+/// How far a logical time of one core may be from that of another: clocks differ, drift a little beyond their bound,
+/// and each restart may move one ahead.
 fn slack_ms(world: &World) -> u64 {
     let options = &world.options;
     2 * options.clock.bound_ms

@@ -311,7 +311,8 @@ impl World {
         }
     }
 
-    /// Whether more has happened than ever does where something comes to an end: some answer makes its own next question.
+    /// Whether more has happened than ever does where something comes to an end: some answer makes its own next
+    /// question.
     pub fn is_endless(&self) -> bool {
         self.audit.events() >= self.events_max
     }
@@ -363,8 +364,8 @@ impl World {
         }
     }
 
-    /// Breaks the open connection of this number, counted from the start again if there are fewer: the server learns that
-    /// the client is gone, and the client that the server is. False if there is none.
+    /// Breaks the open connection of this number, counted from the start again if there are fewer: the server learns
+    /// that the client is gone, and the client that the server is. False if there is none.
     pub fn drop_client(&mut self, number: usize) -> bool {
         let open: Vec<ConnectionId> =
             self.connections.iter().filter(|(_, state)| state.open).map(|(&id, _)| id).collect();

@@ -101,8 +101,9 @@ fn tails_that_are_lost_together_are_recovered_from() {
 /// directories before they had met. And two that showed mistakes of the oracle: a write that two dead datacenters had
 /// taken along, and a datacenter that asked one which was lost for good.
 ///
-/// Of the three before the last five, an operator copied a log that was cut by hand at the moment, nobody could notice an old copy, and
-/// a survivor had a part of a transaction whose place in another partition's stream an earlier life had taken.
+/// Of the three before the last five, an operator copied a log that was cut by hand at the moment, nobody could notice
+/// an old copy, and a survivor had a part of a transaction whose place in another partition's stream an earlier life
+/// had taken.
 ///
 /// In the last five, a partition declared lost beside a sibling what a datacenter had that it had yet to meet, two
 /// survivors had parts of transactions whose origin had declared them lost before it died, a partition on which nothing

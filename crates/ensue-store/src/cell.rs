@@ -150,7 +150,8 @@ impl State {
         additions.fold(self.base.stamp, Stamp::max)
     }
 
-    /// The writes that made this state: the base's and its siblings', and at most one addition a datacenter (section 3.3).
+    /// The writes that made this state: the base's and its siblings', and at most one addition a datacenter (section
+    /// 3.3).
     pub fn sources(&self) -> impl Iterator<Item = Source> + '_ {
         let base = (self.base.stamp != Stamp::ZERO).then(|| self.base.source());
         let siblings = self.siblings().iter().map(|sibling| sibling.base.source());
@@ -356,7 +357,8 @@ pub(crate) fn content_of(value: Option<&Bytes>, seen: &Seen, additions: &[Additi
     }
 }
 
-/// How much of a datacenter's sum a base covers that had seen these, and whether there is an addition that it does not cover.
+/// How much of a datacenter's sum a base covers that had seen these, and whether there is an addition that it does not
+/// cover.
 fn covered(seen: &Seen, addition: &Addition) -> (Decimal, bool) {
     let own = seen.iter().find(|s| s.datacenter == addition.datacenter);
     let every = seen.iter().find(|s| s.datacenter == DatacenterId::EVERY);

@@ -82,8 +82,9 @@ pub enum DiskDone {
     Failed {
         op: &'static str,
         file: Option<FileName>,
-        /// There was no room for an append, a replacement or a rewriting: a beginning of the bytes may stand at the end of the file,
-        /// all else is as before. Any other failure leaves unknown what is durable, and is never retried (trap 55).
+        /// There was no room for an append, a replacement or a rewriting: a beginning of the bytes may stand at the end
+        /// of the file, all else is as before. Any other failure leaves unknown what is durable, and is never retried
+        /// (trap 55).
         full: bool,
         reason: String,
     },

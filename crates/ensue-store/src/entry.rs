@@ -32,8 +32,8 @@ pub enum Change {
     /// Every base value of the keyspace in this partition with a lower stamp is gone. Additions to counters do not go
     /// by stamp: `effects` deletes each counter that the flusher saw, with the additions it saw.
     Flush { keyspace: KeyspaceId, effects: Vec<RowEffect> },
-    /// The first entry of an incarnation: of the one before, nothing after this position will ever come. The origin lost
-    /// it with the power, and nobody who was asked had it.
+    /// The first entry of an incarnation: of the one before, nothing after this position will ever come. The origin
+    /// lost it with the power, and nobody who was asked had it.
     Lost { after: Position },
     /// A commit or a ceiling of a branching keyspace, in its own bytes.
     Branch { keyspace: KeyspaceId, note: Bytes },

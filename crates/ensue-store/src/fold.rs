@@ -1,8 +1,10 @@
-//! How values that stand beside each other become one: the handlers of convergent conflict handling (COPS, sections 3 and 5.3).
+//! How values that stand beside each other become one: the handlers of convergent conflict handling (COPS, sections 3
+//! and 5.3).
 //!
-//! The siblings of a location arrive, lowest stamp first; what readers see of them leaves. A handler is a function of the set of
-//! its siblings and of nothing else: their order and repetition mean nothing, and a fold of folds is the fold of all. So
-//! every datacenter that has the same writes shows the same. A handler decides what is shown, never what is kept.
+//! The siblings of a location arrive, lowest stamp first; what readers see of them leaves. A handler is a function of
+//! the set of its siblings and of nothing else: their order and repetition mean nothing, and a fold of folds is the
+//! fold of all. So every datacenter that has the same writes shows the same. A handler decides what is shown, never
+//! what is kept.
 //!
 //! A delete beside a value is no value to any handler but `newest`: what was written concurrently with it survives.
 
@@ -82,7 +84,8 @@ impl Fold for Union {
     }
 }
 
-/// A value is a list of lines: all of them in the order of their bytes, each as often as in the value that has it most often.
+/// A value is a list of lines: all of them in the order of their bytes, each as often as in the value that has it most
+/// often.
 #[derive(Debug)]
 struct ConcatSorted;
 

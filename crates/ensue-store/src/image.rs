@@ -3,8 +3,8 @@
 //! A row is kept as effects, one item a base value and one an addition, because merging effects is what brings a row
 //! back, and merging one twice does no harm: a checkpoint may therefore be taken while writes go on, and the log since
 //! its beginning is merged on top. Of a location with versions, the settled state is kept like a row without any, and
-//! each version by itself: a restart must not show to a reader what was hidden from it, nor the other way. Of a location with
-//! siblings, each is an effect, and the newest carries what all of them have replaced.
+//! each version by itself: a restart must not show to a reader what was hidden from it, nor the other way. Of a
+//! location with siblings, each is an effect, and the newest carries what all of them have replaced.
 //!
 //! ```text
 //! kind 0, the partition, little endian: clock u64 | position u64 | begun u64 |
@@ -84,7 +84,8 @@ pub struct Bounds {
     pub flushed: Stamp,
     /// Of a counter's tombstone that was collected.
     pub collected: Stamp,
-    /// Of anything that was collected: a write that replaced it says so by this (`Previous`), before a restart and after.
+    /// Of anything that was collected: a write that replaced it says so by this (`Previous`), before a restart and
+    /// after.
     pub forgotten: Stamp,
 }
 

@@ -68,8 +68,8 @@ pub struct Keyspace {
     versions: usize,
     /// Versions that came since this was last asked.
     versions_come: usize,
-    /// The highest stamp of a counter's tombstone that was collected: every addition up to it, to a column that is not here or
-    /// has no base, was seen and deleted.
+    /// The highest stamp of a counter's tombstone that was collected: every addition up to it, to a column that is not
+    /// here or has no base, was seen and deleted.
     collected: Stamp,
     /// The highest stamp of anything that was collected: whatever is below it had been applied here.
     forgotten: Stamp,
@@ -218,8 +218,8 @@ impl Keyspace {
         self.with_state(key, column, replaced).unwrap_or_else(nothing)
     }
 
-    /// What stands where a write from elsewhere is about to be merged, and is not what the write replaced at its writer: who wrote the
-    /// one did not know of the other.
+    /// What stands where a write from elsewhere is about to be merged, and is not what the write replaced at its
+    /// writer: who wrote the one did not know of the other.
     pub fn conflicts(&self, change: &RowEffect, previous: &Previous, write: &Write) -> Vec<Base> {
         // What was here and has been forgotten, everybody has; or it was flushed.
         let unknown = |here: &&Base| {
@@ -371,8 +371,8 @@ impl Keyspace {
         }
     }
 
-    /// Folds what is settled at not more than `budget` locations, the longest unsettled first; returns how many versions
-    /// are left. From now on nobody may look at the rows who does not see all that is settled.
+    /// Folds what is settled at not more than `budget` locations, the longest unsettled first; returns how many
+    /// versions are left. From now on nobody may look at the rows who does not see all that is settled.
     pub fn settle(&mut self, settled: &dyn Visibility, budget: usize) -> usize {
         let flushed = &mut self.flushed_settled;
         self.flushes.retain(|flush| {

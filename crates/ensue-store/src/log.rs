@@ -332,8 +332,9 @@ impl Log {
         self.written
     }
 
-    /// A sync of the oldest segment that needs one, unless one is in flight, or the first append to that segment is: an append that
-    /// finds no room may not even make its file, and to sync what does not exist is an error for which the partition would stop.
+    /// A sync of the oldest segment that needs one, unless one is in flight, or the first append to that segment is: an
+    /// append that finds no room may not even make its file, and to sync what does not exist is an error for which the
+    /// partition would stop.
     pub fn take_sync(&mut self) -> Option<DiskOp> {
         if self.sync.is_some() || self.synced == self.emitted {
             return None;

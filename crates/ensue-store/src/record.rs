@@ -29,12 +29,13 @@ pub enum Record {
     Applied { origin: DatacenterId, incarnation: Incarnation, position: Position, at: LogicalTime },
     /// What is known of the other datacenters' time: what has been received here, and by every partition.
     Times { received: TimeVector, stable: TimeVector },
-    /// A datacenter was declared dead: nothing more is taken from it. Everything that it wrote up to this time was here then.
+    /// A datacenter was declared dead: nothing more is taken from it. Everything that it wrote up to this time was here
+    /// then.
     Dead { datacenter: DatacenterId, time: LogicalTime },
     /// A dead datacenter's stream is here up to its end, and with it everything that it wrote up to this time.
     Ended { datacenter: DatacenterId, whole: LogicalTime },
-    /// All partitions of this datacenter have a dead one's streams up to their ends. It took with it what it wrote after `whole`;
-    /// of what is here, nothing before `doubtful` may depend on that.
+    /// All partitions of this datacenter have a dead one's streams up to their ends. It took with it what it wrote
+    /// after `whole`; of what is here, nothing before `doubtful` may depend on that.
     Lost { datacenter: DatacenterId, whole: LogicalTime, doubtful: LogicalTime },
     /// A write that was discarded with a dead datacenter; checkpoints hold it. The entry's transaction names it.
     Discarded { datacenter: DatacenterId, entry: Bytes },

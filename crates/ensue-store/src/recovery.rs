@@ -150,7 +150,8 @@ impl Broken {
     }
 }
 
-/// Whether a start takes a directory with these files for a new one: none was written, or there was no room for its first superblock.
+/// Whether a start takes a directory with these files for a new one: none was written, or there was no room for its
+/// first superblock.
 pub fn is_unused(files: &[(FileName, u64)]) -> bool {
     files.iter().all(|(file, _)| matches!(file, FileName::Reserve))
 }

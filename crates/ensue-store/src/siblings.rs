@@ -1,12 +1,14 @@
-//! The writes of one location that nothing has replaced, where a keyspace keeps them beside each other (COPS-CD, section 5.3).
+//! The writes of one location that nothing has replaced, where a keyspace keeps them beside each other (COPS-CD,
+//! section 5.3).
 //!
-//! A write says what it replaced at its writer. The siblings of a set of writes are those that none of the set replaced, so they
-//! depend on the set alone: on no order of arrival, and on no repetition. One owner takes all writes of a location in a
-//! datacenter, one after another, and each replaces whatever stands there: so a datacenter's later write replaces its earlier
-//! ones, there are never more siblings than datacenters, and what was replaced is one position a datacenter.
+//! A write says what it replaced at its writer. The siblings of a set of writes are those that none of the set
+//! replaced, so they depend on the set alone: on no order of arrival, and on no repetition. One owner takes all writes
+//! of a location in a datacenter, one after another, and each replaces whatever stands there: so a datacenter's later
+//! write replaces its earlier ones, there are never more siblings than datacenters, and what was replaced is one
+//! position a datacenter.
 //!
-//! The one with the highest stamp is the state's base, as without siblings; the others are here. It does not decide what
-//! readers see of them: a handler does (`fold`), and its answer is kept until something changes.
+//! The one with the highest stamp is the state's base, as without siblings; the others are here. It does not decide
+//! what readers see of them: a handler does (`fold`), and its answer is kept until something changes.
 
 use crate::cell::{Addition, Base, Content, Outcome, State, content_of};
 use crate::fold::{Fold, Folded};
@@ -77,7 +79,8 @@ impl State {
         self.siblings.as_ref().map_or(&[], |siblings| &siblings.others)
     }
 
-    /// What the writes merged here have replaced, as a write that replaced all of it would say it; nothing if that is nothing.
+    /// What the writes merged here have replaced, as a write that replaced all of it would say it; nothing if that is
+    /// nothing.
     pub fn replaced(&self) -> Option<Previous> {
         let replaced = self.siblings.as_ref().map(|siblings| &siblings.replaced)?;
         let Base { operation, .. } = self.base;

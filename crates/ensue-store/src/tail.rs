@@ -97,7 +97,8 @@ impl StreamTail {
         Ok(())
     }
 
-    /// The stream goes on at the first position of a new incarnation. The index keeps the way to the entries of earlier incarnations.
+    /// The stream goes on at the first position of a new incarnation. The index keeps the way to the entries of earlier
+    /// incarnations.
     pub fn begin_incarnation(&mut self, incarnation: Incarnation) {
         self.first = Position::before(incarnation).next();
         self.entries.clear();
@@ -125,7 +126,8 @@ impl StreamTail {
     }
 }
 
-/// Where to begin reading for a position: some positions, which name their incarnations, and the batches that hold them.
+/// Where to begin reading for a position: some positions, which name their incarnations, and the batches that hold
+/// them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamIndex {
     points: BTreeMap<Position, Lsn>,

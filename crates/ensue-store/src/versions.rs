@@ -1,13 +1,14 @@
 //! The writes of one location that not every reader may see yet, beside what every reader sees.
 //!
-//! Merging is commutative, so what a view shows is the settled state merged with the writes that it shows, in any order.
-//! A flush is among the writes: it hides the base values below its stamp from those who see it. Settling folds writes into the settled
-//! state; every view that shows at least what is settled sees the same before and after. The order of the writes is
-//! that of their times, a datacenter after the other, the latest last as they arrived; it means nothing.
+//! Merging is commutative, so what a view shows is the settled state merged with the writes that it shows, in any
+//! order. A flush is among the writes: it hides the base values below its stamp from those who see it. Settling folds
+//! writes into the settled state; every view that shows at least what is settled sees the same before and after. The
+//! order of the writes is that of their times, a datacenter after the other, the latest last as they arrived; it means
+//! nothing.
 //!
 //! A location that is written often has many. What is asked of it at each write and each read is known of all of them
-//! together (`extent`), so that they are not walked through where a view shows all of them. Where it does not, those that
-//! have been here longer stand in `blocks`, and few of these are walked through.
+//! together (`extent`), so that they are not walked through where a view shows all of them. Where it does not, those
+//! that have been here longer stand in `blocks`, and few of these are walked through.
 
 mod blocks;
 
@@ -23,7 +24,8 @@ use std::sync::Arc;
 /// Bytes counted for a version beside its value and what it carries, roughly.
 const VERSION_BYTES: u64 = 128;
 
-/// Versions that are not in blocks yet. More are slower to look through, fewer make small blocks; in tests most are in blocks.
+/// Versions that are not in blocks yet. More are slower to look through, fewer make small blocks; in tests most are in
+/// blocks.
 const LOOSE_MAX: usize = if cfg!(test) { 2 } else { 16 };
 
 /// One unsettled write.

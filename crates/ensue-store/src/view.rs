@@ -1,4 +1,5 @@
-//! How a reader looks at rows: at a logical time, at that and some writes more, at the newest, or at those writes that it may see.
+//! How a reader looks at rows: at a logical time, at that and some writes more, at the newest, or at those writes that
+//! it may see.
 
 use crate::cell::State;
 use ensue_types::{Beyond, LogicalTime, Source, Stamp, Visibility, Within};

@@ -1,8 +1,10 @@
-//! `ensue-torture`: real servers, real processes, real disks and connections, harmed while recorded clients work, and judged.
+//! `ensue-torture`: real servers, real processes, real disks and connections, harmed while recorded clients work, and
+//! judged.
 //!
-//! Round after round on one cluster: clients work for some seconds under faults of one kind, then everything is mended, all
-//! datacenters must come to hold the same, fresh sessions read everything, and the checker judges the whole round's
-//! history. The seed draws the faults and the clients' choices; real time does the rest, so a seed does not repeat a run.
+//! Round after round on one cluster: clients work for some seconds under faults of one kind, then everything is mended,
+//! all datacenters must come to hold the same, fresh sessions read everything, and the checker judges the whole round's
+//! history. The seed draws the faults and the clients' choices; real time does the rest, so a seed does not repeat a
+//! run.
 
 mod cluster;
 mod fault;

@@ -1,8 +1,8 @@
 //! A network namespace for each datacenter, where the kernel itself can drop what passes: needs root and `ip`.
 //!
 //! Each has two links to the world outside: one for clients (10.78.N.2) and one for its peers (10.79.N.2), so that the
-//! second can be cut while the first stays. Peers do not meet directly: the wires between them start and end outside, at
-//! the `.1` of these links. A namespace goes when its value is dropped.
+//! second can be cut while the first stays. Peers do not meet directly: the wires between them start and end outside,
+//! at the `.1` of these links. A namespace goes when its value is dropped.
 
 use anyhow::{Result, bail};
 use std::net::{IpAddr, Ipv4Addr, TcpListener};

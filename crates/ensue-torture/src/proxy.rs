@@ -1,4 +1,5 @@
-//! The network between two nodes: a listener that the dialling node takes for its peer, and bytes passed on with a delay.
+//! The network between two nodes: a listener that the dialling node takes for its peer, and bytes passed on with a
+//! delay.
 //!
 //! Each direction of a wire can be silenced, so that bytes wait as they would behind lost packets, and a wire can be
 //! broken, which closes its connections and refuses new ones. Nothing here knows what the bytes mean.

@@ -1,4 +1,5 @@
-//! The random numbers of one concern, from a seed: which faults come and what clients do is drawn, when it happens is real.
+//! The random numbers of one concern, from a seed: which faults come and what clients do is drawn, when it happens is
+//! real.
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
 #[derive(Clone, Debug)]

@@ -1,4 +1,5 @@
-//! Clients of one round: sessions that read and write few keys, so that they meet, and write down what they did and saw.
+//! Clients of one round: sessions that read and write few keys, so that they meet, and write down what they did and
+//! saw.
 //!
 //! A client that gets an error, or loses its connection, begins a new session elsewhere. What was not answered has an
 //! unknown outcome, and so has a write that was answered with an error: the error may have come after the effect.

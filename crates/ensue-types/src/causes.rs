@@ -1,7 +1,7 @@
 //! What a session, or a write, may depend on: a value of the family in which its protocol remembers.
 //!
-//! Within a node it is a value. It has bytes where it leaves a node or a process: in messages, in the log and in tokens.
-//! Their first byte names the family, and nothing has none:
+//! Within a node it is a value. It has bytes where it leaves a node or a process: in messages, in the log and in
+//! tokens. Their first byte names the family, and nothing has none:
 //!
 //! ```text
 //! 1 operations, or elements of a matrix: dependency_set.rs    4 all operations, the nearest apart: lists.rs

@@ -14,8 +14,8 @@ impl DatacenterId {
     /// Added to a datacenter's number, names the lane of its additions that only stable sessions make.
     const STABLE_ADDER: u8 = 64;
 
-    /// Under whose name the additions of this datacenter run: a sum that runs on shows all that went before it, so what some
-    /// readers see and others do not needs a sum of its own.
+    /// Under whose name the additions of this datacenter run: a sum that runs on shows all that went before it, so what
+    /// some readers see and others do not needs a sum of its own.
     pub fn adder(self, stable: bool) -> DatacenterId {
         if stable { DatacenterId(self.0 + DatacenterId::STABLE_ADDER) } else { self }
     }

@@ -53,7 +53,8 @@ pub const SHARED_CONTEXT_UNUSED_MS_MAX: u64 = 3_600_000;
 
 /// Longest frame between nodes: an entry with the largest value and room for the rest.
 pub const FRAME_BYTES_MAX: usize = 192 << 20;
-/// Longest entry of a stream, about: what one write changes. With what may go before it in a batch it fits into a frame.
+/// Longest entry of a stream, about: what one write changes. With what may go before it in a batch it fits into a
+/// frame.
 pub const ENTRY_BYTES_MAX: usize = 160 << 20;
 /// Bytes of a stream sent and not yet acknowledged as received.
 pub const STREAM_WINDOW_BYTES: usize = 4 << 20;
@@ -62,7 +63,8 @@ pub const STREAM_BATCH_ENTRIES: usize = 512;
 /// Bytes of the log's tail that a partition keeps in memory for its streams.
 pub const STREAM_MEMORY_BYTES: usize = 8 << 20;
 
-/// Bytes of the disk that a partition keeps for itself: days of clock bounds, and the promises of thousands of transactions.
+/// Bytes of the disk that a partition keeps for itself: days of clock bounds, and the promises of thousands of
+/// transactions.
 pub const RESERVE_BYTES: usize = 1 << 20;
 /// How often a partition whose disk is full looks for room.
 pub const FULL_DISK_RETRY_US: u64 = 1_000_000;

@@ -1,4 +1,5 @@
-//! What a write replaced where it was written: by it every datacenter sees whether the writer knew what it replaces there.
+//! What a write replaced where it was written: by it every datacenter sees whether the writer knew what it replaces
+//! there.
 
 use crate::{OperationId, Stamp};
 
@@ -9,7 +10,8 @@ pub enum Previous {
     Operation(OperationId),
     /// None. Tombstones up to this stamp may have been forgotten there, and values up to it flushed: they were known.
     Nothing { forgotten: Stamp },
-    /// Those of these writes, which stood beside each other, at most one of each datacenter; and whatever is at or below this stamp.
+    /// Those of these writes, which stood beside each other, at most one of each datacenter; and whatever is at or
+    /// below this stamp.
     Several { operations: Vec<OperationId>, forgotten: Stamp },
 }
 

@@ -47,7 +47,8 @@ impl Carried {
 
 /// Which writes a reader may see.
 pub trait Visibility {
-    /// The answer for one write, which has been here since a time, does not change while something is read or settled by it.
+    /// The answer for one write, which has been here since a time, does not change while something is read or settled
+    /// by it.
     fn is_visible(&self, source: &Source, since: LogicalTime) -> bool;
 
     /// Whether it is known to show every write within these bounds.

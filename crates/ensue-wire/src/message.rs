@@ -80,8 +80,8 @@ pub enum Message {
         latest_valid: LogicalTime,
         values: Option<FirstValues>,
     },
-    /// Second round: the values at one logical time (section 4.2), with these operations that may have come later (COPS, section
-    /// 4.6).
+    /// Second round: the values at one logical time (section 4.2), with these operations that may have come later
+    /// (COPS, section 4.6).
     ReadAt {
         request: RequestId,
         keyspace: KeyspaceId,
@@ -112,8 +112,8 @@ pub enum Message {
         request: RequestId,
         reply: Reply,
     },
-    /// Tell me when this many datacenters, this one included, have durably applied these operations, and everything that each
-    /// datacenter wrote in this partition up to these times (`CAUSAL WAIT`).
+    /// Tell me when this many datacenters, this one included, have durably applied these operations, and everything
+    /// that each datacenter wrote in this partition up to these times (`CAUSAL WAIT`).
     AwaitReplicas {
         request: RequestId,
         dependencies: Vec<Dependency>,
@@ -125,8 +125,8 @@ pub enum Message {
         request: RequestId,
         datacenters: u8,
     },
-    /// How many have now: asked when the wait is over, which it ends; of nothing, when nobody wants to know any more, or to
-    /// hear that everything that was asked before has been looked at.
+    /// How many have now: asked when the wait is over, which it ends; of nothing, when nobody wants to know any more,
+    /// or to hear that everything that was asked before has been looked at.
     CountReplicas {
         request: RequestId,
         dependencies: Vec<Dependency>,
@@ -224,23 +224,23 @@ pub enum Message {
         check: u64,
         times: TimeVector,
     },
-    /// What the sender has received, the lowest cut that it reads at or may read at, and up to which operation of each stream every
-    /// datacenter has had all for a while.
+    /// What the sender has received, the lowest cut that it reads at or may read at, and up to which operation of each
+    /// stream every datacenter has had all for a while.
     StabilizationReport {
         received: TimeVector,
         floor: TimeVector,
         globally_stable: Vec<OperationId>,
     },
-    /// The least of what all partitions have said (POCC, section 7.2), and up to where every datacenter has had each of their streams
-    /// for a while (COPS, section 5.1).
+    /// The least of what all partitions have said (POCC, section 7.2), and up to where every datacenter has had each of
+    /// their streams for a while (COPS, section 5.1).
     Stable {
         received: TimeVector,
         floor: TimeVector,
         globally_stable: Vec<OperationId>,
     },
 
-    /// Everything that a dead datacenter wrote in this partition up to a time is here, and nothing more will come. Said again when
-    /// all have said so: of what is here, the first that may depend on something later.
+    /// Everything that a dead datacenter wrote in this partition up to a time is here, and nothing more will come. Said
+    /// again when all have said so: of what is here, the first that may depend on something later.
     Ended {
         datacenter: DatacenterId,
         whole: LogicalTime,
@@ -254,16 +254,17 @@ pub enum Message {
     },
 
     // Partition, or a session that merges a token, to the partition a dependency names.
-    /// Tell me when these have been applied here (section 3.1). The answer comes when all of them are. Under a number that
-    /// was asked with before, it takes that question's place; without dependencies, it withdraws it. So does `AwaitTimes`.
+    /// Tell me when these have been applied here (section 3.1). The answer comes when all of them are. Under a number
+    /// that was asked with before, it takes that question's place; without dependencies, it withdraws it. So does
+    /// `AwaitTimes`.
     CheckDependencies {
         check: u64,
         dependencies: Vec<Dependency>,
     },
     DependenciesMet {
         check: u64,
-        /// Of these nothing is to be waited for: they, or for a `Through` something before it, were discarded with a dead
-        /// datacenter, or are nowhere.
+        /// Of these nothing is to be waited for: they, or for a `Through` something before it, were discarded with a
+        /// dead datacenter, or are nowhere.
         unrecoverable: Vec<Dependency>,
     },
 
@@ -312,16 +313,18 @@ pub enum Message {
     PartsSynced {
         operations: Vec<OperationId>,
     },
-    /// Of these transactions nothing will be asked again: every participant has its part, and the coordinator's log says so.
+    /// Of these transactions nothing will be asked again: every participant has its part, and the coordinator's log
+    /// says so.
     PartsForgotten {
         operations: Vec<OperationId>,
     },
-    /// The transaction will never be decided. The coordinator does not know it, a local one: it lost the beginning with the power,
-    /// before any decision. Or the entry of a replicated one was lost with the power where it came from.
+    /// The transaction will never be decided. The coordinator does not know it, a local one: it lost the beginning with
+    /// the power, before any decision. Or the entry of a replicated one was lost with the power where it came from.
     Abandon {
         transaction: OperationId,
     },
-    /// A part of a replicated transaction is never shown: it depends on what was lost with a dead datacenter, or was lost itself.
+    /// A part of a replicated transaction is never shown: it depends on what was lost with a dead datacenter, or was
+    /// lost itself.
     PartUnrecoverable {
         transaction: OperationId,
     },
@@ -333,8 +336,8 @@ pub enum Message {
     Discard {
         transaction: OperationId,
     },
-    /// The coordinator of this replicated transaction does not collect votes: it has been away, and waits for what the transaction depends
-    /// on. The part has no place until it is asked for again.
+    /// The coordinator of this replicated transaction does not collect votes: it has been away, and waits for what the
+    /// transaction depends on. The part has no place until it is asked for again.
     ForgetVote {
         transaction: OperationId,
     },
@@ -358,7 +361,8 @@ pub enum Message {
         received: Position,
         entries: Vec<Bytes>,
     },
-    /// A state of a branching keyspace came below one that is collected here. These states are: what do they lack of it?
+    /// A state of a branching keyspace came below one that is collected here. These states are: what do they lack of
+    /// it?
     BranchFetch {
         keyspace: KeyspaceId,
         state: u64,
@@ -369,15 +373,15 @@ pub enum Message {
         keyspace: KeyspaceId,
         rebuilt: Bytes,
     },
-    /// Nor do I have it, nor ever will unless somebody else does: its datacenter is dead, and it came too late here, too. From these, who
-    /// were declared dead, I take nothing more.
+    /// Nor do I have it, nor ever will unless somebody else does: its datacenter is dead, and it came too late here,
+    /// too. From these, who were declared dead, I take nothing more.
     BranchLacking {
         keyspace: KeyspaceId,
         state: u64,
         failed: Vec<DatacenterId>,
     },
-    /// This datacenter was declared dead. Of its stream I have this much, durably, and everything that it wrote up to this
-    /// time; from itself I take nothing more.
+    /// This datacenter was declared dead. Of its stream I have this much, durably, and everything that it wrote up to
+    /// this time; from itself I take nothing more.
     DatacenterFailed {
         datacenter: DatacenterId,
         received: Position,
@@ -415,8 +419,8 @@ pub enum Message {
     ClockAhead {
         ahead_ms: u64,
     },
-    /// Everything that the sender will write has a higher stamp than the envelope's time, and what it has written ends at this
-    /// position (POCC, algorithm 3, line 8).
+    /// Everything that the sender will write has a higher stamp than the envelope's time, and what it has written ends
+    /// at this position (POCC, algorithm 3, line 8).
     Heartbeat {
         end: Position,
     },

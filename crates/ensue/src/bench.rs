@@ -1,4 +1,5 @@
-//! `ensue bench`: a load on any server that speaks the Redis protocol, or one of the benchmarks with a name of their own.
+//! `ensue bench`: a load on any server that speaks the Redis protocol, or one of the benchmarks with a name of their
+//! own.
 
 mod branches;
 mod load;

@@ -12,8 +12,8 @@ pub(crate) struct CompareArgs {
     /// Only these protocols, beside the one that all are compared with
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     protocols: Vec<String>,
-    /// What clients ask: `read-heavy` (32 GETs a SET), `balanced` (one GET a SET), `spread` (uniform keys, writes in the
-    /// session's own partition, synced at once)
+    /// What clients ask: `read-heavy` (32 GETs a SET), `balanced` (one GET a SET), `spread` (uniform keys, writes in
+    /// the session's own partition, synced at once)
     #[arg(
         long,
         value_name = "NAME,NAME",
@@ -39,12 +39,12 @@ pub(crate) struct CompareArgs {
     /// Sync every write before it is answered
     #[arg(long)]
     always_sync: bool,
-    /// Cut a datacenter's links under load for so many virtual seconds, and show what each protocol goes on to answer and has to
-    /// remember; the loads above are not run
+    /// Cut a datacenter's links under load for so many virtual seconds, and show what each protocol goes on to answer
+    /// and has to remember; the loads above are not run
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "60")]
     cut: Option<u64>,
-    /// Run a branching keyspace (`protocol tardis`) in one, two and three datacenters, and show what one more costs those that are there; the
-    /// loads above are not run
+    /// Run a branching keyspace (`protocol tardis`) in one, two and three datacenters, and show what one more costs
+    /// those that are there; the loads above are not run
     #[arg(long, conflicts_with_all = ["cut", "protocols"])]
     sites: bool,
     /// Write the tables into this markdown file, too, and a picture (.svg) beside it

@@ -1,8 +1,8 @@
 //! `ensue check --record`: stands between clients and servers, passes every byte on, and writes down what was said.
 //!
 //! Each connection has two threads, one a direction. Bytes are passed on as they came; a copy is read as commands or as
-//! answers. What cannot be read is passed on all the same, and the history says that it is not known. A command is noted
-//! before it leaves and an answer before it arrives, so a line never claims what had not happened.
+//! answers. What cannot be read is passed on all the same, and the history says that it is not known. A command is
+//! noted before it leaves and an answer before it arrives, so a line never claims what had not happened.
 
 use anyhow::{Context, bail};
 use bytes::BytesMut;
@@ -106,7 +106,8 @@ impl Live {
     /// Closes the history, with what is pending on any connection.
     fn finish(&self, recorder: &Recorder) -> io::Result<()> {
         let live = locked(&self.0);
-        // While they are held nothing is passed on: what a connection sent after its end, another could see before its own.
+        // While they are held nothing is passed on: what a connection sent after its end, another could see before its
+        // own.
         let held = live.iter().map(|record| {
             let mut record = locked(record);
             record.on_end();

@@ -8,8 +8,9 @@ use std::process::ExitCode;
 /// the
 /// others believe
 ///
-/// A partition that lost the end of its log with the power (TAILLOST) waits for all other datacenters. What only a given-up
-/// one had received is declared lost. If it comes back after all, with more than the others had, its partitions stop.
+/// A partition that lost the end of its log with the power (TAILLOST) waits for all other datacenters. What only a
+/// given-up one had received is declared lost. If it comes back after all, with more than the others had, its
+/// partitions stop.
 ///
 /// A datacenter whose clock was too far ahead (CLOCKAHEAD) keeps its logical time when the clock is set right, and
 /// nothing of it

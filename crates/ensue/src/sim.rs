@@ -46,7 +46,8 @@ pub(crate) struct SimArgs {
     /// Break the rule of this name, to see the anomaly that follows
     #[arg(long = "break", value_name = "RULE")]
     broken: Option<String>,
-    /// Break each of these rules in turn, or every rule, and report after how many seeds it is caught: at most `--seeds` seeds each
+    /// Break each of these rules in turn, or every rule, and report after how many seeds it is caught: at most
+    /// `--seeds` seeds each
     #[arg(long, value_name = "RULE,RULE", num_args = 0..=1, default_missing_value = "", value_delimiter = ',')]
     breaks: Option<Vec<String>>,
     /// Compare the event hashes of the first seeds of every protocol with those of this file, or write it if it is

@@ -174,7 +174,8 @@ impl Copy {
         }
         let first = spans.first().context("an error has a place")?;
         let text = std::fs::read_to_string(self.tree.join(&first.file_name))?;
-        // A match that lacks an arm is told at its head, and where the arm would stand: behind the one that a change may leave out.
+        // A match that lacks an arm is told at its head, and where the arm would stand: behind the one that a change
+        // may leave out.
         let here = spans.iter().filter(|span| span.file_name == first.file_name);
         let last = here.map(|span| span.byte_start).max().unwrap_or(first.byte_start);
         let number = switch::before(&text, last);

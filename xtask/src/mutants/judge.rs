@@ -1,7 +1,7 @@
 //! Who notices a change: test programs and the simulator, the quickest first, until one objects.
 //!
-//! A judge that needs many times the processor time that it needs without any change, or far more memory than any test, has
-//! noticed the change too. Only processor time is asked for: a busy machine must not pass for a judge.
+//! A judge that needs many times the processor time that it needs without any change, or far more memory than any test,
+//! has noticed the change too. Only processor time is asked for: a busy machine must not pass for a judge.
 
 use super::build::{Built, Copy};
 use super::{PACKAGES, switch};

@@ -1,7 +1,7 @@
 //! Every change of a file written into it at once, each behind a condition: `if mutant(17) { a - b } else { a + b }`.
 //!
-//! Only expressions are wrapped, so what is changed inside another change is in both of its branches, and an operator that is
-//! exchanged keeps its operands, whatever binds closer: `a && b && c` becomes `(a || b) && c`. Comments bracket
+//! Only expressions are wrapped, so what is changed inside another change is in both of its branches, and an operator
+//! that is exchanged keeps its operands, whatever binds closer: `a && b && c` becomes `(a || b) && c`. Comments bracket
 //! each condition with its branch, so that an error of the compiler leads to the number that caused it.
 
 use super::site::{Guard, Kind, Site};

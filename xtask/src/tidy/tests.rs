@@ -329,12 +329,14 @@ fn nothing_names_one_machine() {
 }
 
 #[test]
-fn lines_of_documents_end_where_a_terminal_does() {
+fn lines_of_documents_and_comments_end_where_a_terminal_does() {
     let (fits, long) = ("é".repeat(120), "é".repeat(121));
     let text = format!("{fits}\n{long}\n");
-    let files =
-        [("docs/a.md", text.as_str()), ("docs/figures/b.md", text.as_str()), ("a.csv", text.as_str())];
-    expect(&check_with(&files, words::check), &["docs/a.md:2: 121 columns, more than 120"]);
+    let source = format!("//! {fits}\nlet a = \"{long}\";\n// a | {long}\n");
+    let files = [("docs/a.md", &text), ("docs/figures/b.md", &text), ("a.csv", &text), ("a.rs", &source)];
+    let files = files.map(|(path, text)| (path, text.as_str()));
+    let found = ["a.rs:1: 124 columns, more than 120", "docs/a.md:2: 121 columns, more than 120"];
+    expect(&check_with(&files, words::check), &found);
 }
 
 #[test]

@@ -26,7 +26,8 @@ const LEAKS: [(&str, bool); 10] = [
 pub(super) const LOCK_SOURCE: &str =
     concat!("source = \"registry+https://github.com/rust-lang/crates", ".io-index\"");
 
-/// Characters of a line of a document; the pages of `FIGURES` are written by commands, and have wide tables.
+/// Characters of a line of a document or a comment. The pages of `FIGURES` are written by commands, and have wide
+/// tables; the byte layouts in comments are tables, too.
 const COLUMNS_MAX: usize = 120;
 const FIGURES: &str = "docs/figures/";
 
@@ -77,7 +78,10 @@ fn check_text(path: &str, text: &str, report: &mut Report) {
                 find(format!("`{word}` does not merge: finish it, or open an issue and delete the mark"));
             }
         }
-        if is_prose && !path.starts_with(FIGURES) && line.chars().count() > COLUMNS_MAX {
+        let is_comment =
+            path.ends_with(".rs") && line.trim_start().starts_with("//") && !line.contains(" | ");
+        let is_document = is_prose && !path.starts_with(FIGURES);
+        if (is_comment || is_document) && line.chars().count() > COLUMNS_MAX {
             find(format!("{} columns, more than {COLUMNS_MAX}: break the line", line.chars().count()));
         }
         if is_prose || path.ends_with(".rs") {

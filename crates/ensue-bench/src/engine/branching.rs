@@ -1,8 +1,10 @@
-//! Transactions on branches, begun by `ANCESTOR` and ended by `SERIALIZABILITY`; without branching also by `NO-BRANCHING`.
+//! Transactions on branches, begun by `ANCESTOR` and ended by `SERIALIZABILITY`; without branching also by
+//! `NO-BRANCHING`.
 //!
-//! The merger is a client, too, and pipelines what it can: a round trip to begin and to be told the conflicts, one to read them, one to
-//! write them and to commit. There are never more leaves than stated: a transaction begins only if it may add one, else its client waits
-//! until a merge has joined what it committed last, and goes on from there. Waiting is part of the transaction's time.
+//! The merger is a client, too, and pipelines what it can: a round trip to begin and to be told the conflicts, one to
+//! read them, one to write them and to commit. There are never more leaves than stated: a transaction begins only if it
+//! may add one, else its client waits until a merge has joined what it committed last, and goes on from there. Waiting
+//! is part of the transaction's time.
 
 use super::{Client, Control, Engine, Forgetting, Setting, Step, filled, key_of, value};
 use crate::load::Operation;

@@ -1,6 +1,7 @@
 //! Strict two-phase locking: a read shares its key, a write has it alone, and all is kept until the commit.
 //!
-//! Requests are granted in their order. A client whose wait would close a circle aborts at once, and gives up what it has.
+//! Requests are granted in their order. A client whose wait would close a circle aborts at once, and gives up what it
+//! has.
 
 use super::{Client, Engine, Forgetting, Setting, Step, filled, key_of, write_in_order};
 use crate::load::Operation;

@@ -1,7 +1,8 @@
-//! Optimistic control: reads and writes run free, and a transaction commits if nothing that it read was written since it began.
+//! Optimistic control: reads and writes run free, and a transaction commits if nothing that it read was written since
+//! it began.
 //!
-//! Kung and Robinson's serial validation, backwards, against the write sets of what has committed since; transactions that only read are
-//! validated, too.
+//! Kung and Robinson's serial validation, backwards, against the write sets of what has committed since; transactions
+//! that only read are validated, too.
 
 use super::{Client, Engine, Forgetting, Setting, Step, filled, key_of, write_in_order};
 use crate::load::Operation;

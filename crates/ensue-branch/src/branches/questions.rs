@@ -38,8 +38,8 @@ impl Branches {
         fork::fork_points(&self.dag, &states, all)
     }
 
-    /// The keys that two of these branches have both written since they forked, sorted (`findConflictWrites`). Where it is not known where
-    /// they did: those that they may both have written, and of which they see different versions.
+    /// The keys that two of these branches have both written since they forked, sorted (`findConflictWrites`). Where it
+    /// is not known where they did: those that they may both have written, and of which they see different versions.
     pub fn conflicts(&self, states: &[StateId]) -> Result<Vec<Key>, Abort> {
         let states = self.live_all(states)?;
         let mut conflicts = fork::conflicts(&self.dag, &states);

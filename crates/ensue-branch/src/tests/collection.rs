@@ -210,7 +210,8 @@ fn what_another_site_lacks_is_kept_for_it() {
     assert_eq!(again.fork_points(&[second.id, here]), Err(Abort::Collected(StateId::ROOT)));
 }
 
-/// What came late while a site decided alone stands beside the base, also when the site asks the others from its next start on.
+/// What came late while a site decided alone stands beside the base, also when the site asks the others from its next
+/// start on.
 #[test]
 fn a_site_that_decides_alone_no_more_keeps_apart_what_came_late() {
     let (mut one, mut two) = (site(0), site(1));

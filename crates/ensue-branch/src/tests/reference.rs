@@ -1,5 +1,5 @@
-//! A store of states by the definitions alone: each state whole, with all its ancestors and all that it wrote, and nothing ever
-//! collected. It knows nothing of chains, places or versions.
+//! A store of states by the definitions alone: each state whole, with all its ancestors and all that it wrote, and
+//! nothing ever collected. It knows nothing of chains, places or versions.
 
 use crate::{Commit, Constraint, Key, StateId, Term, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,8 +150,8 @@ impl Reference {
         })
     }
 
-    /// The states below one read state at which a transaction may commit, among those that are here. `branches` are its read states,
-    /// or where it is known to commit below them.
+    /// The states below one read state at which a transaction may commit, among those that are here. `branches` are its
+    /// read states, or where it is known to commit below them.
     pub fn ends(
         &self,
         wanted: &Wanted<'_>,

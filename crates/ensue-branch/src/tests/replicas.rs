@@ -1,5 +1,5 @@
-//! Several sites with random transactions, merges, deliveries, ceilings, collections and restarts, against a store that keeps every
-//! state whole. After every step, whatever a site still has must be what the definitions say.
+//! Several sites with random transactions, merges, deliveries, ceilings, collections and restarts, against a store that
+//! keeps every state whole. After every step, whatever a site still has must be what the definitions say.
 
 use super::reference::{Reference, Wanted};
 use crate::{
@@ -98,8 +98,8 @@ fn event() -> impl Strategy<Value = (usize, Event)> {
     (0..SITES, what)
 }
 
-/// What takes many steps of one site, and is rarely drawn where each is of any: transactions that run while others commit and merge,
-/// and while what is old is given up.
+/// What takes many steps of one site, and is rarely drawn where each is of any: transactions that run while others
+/// commit and merge, and while what is old is given up.
 fn event_of_one() -> impl Strategy<Value = Event> {
     let any = || 0..64_usize;
     prop_oneof![
@@ -365,8 +365,8 @@ impl World {
             }
             ends.push(found);
         }
-        // Which children a collected state had is not for this reference; nor is an anchor that is gone. What was written since is, unless
-        // a state came late: it counts as having written all that it brought.
+        // Which children a collected state had is not for this reference; nor is an anchor that is gone. What was
+        // written since is, unless a state came late: it counts as having written all that it brought.
         let is_of_writes =
             ["SERIALIZABILITY", "SNAPSHOT-ISOLATION", "ANY"].contains(&ENDS[choice % ENDS.len()]);
         let is_plain =
@@ -525,7 +525,8 @@ impl World {
         let branches = &self.sites[at].branches;
         let conflicts: BTreeSet<Key> = branches.conflicts(&states).unwrap().into_iter().collect();
         let expected = self.reference.conflicts(&states);
-        // What comes late for a collected state is sent whole, and where it forked is gone: then all that differs is told.
+        // What comes late for a collected state is sent whole, and where it forked is gone: then all that differs is
+        // told.
         if self.collection == Collection::Optimistic && self.sites[at].has_collected {
             // What a merge that all see has decided since is none.
             let differ = |key: &&Key| {

@@ -1,7 +1,7 @@
 //! The past of every transaction, as a number a session: how many of its transactions lie in the past.
 //!
-//! A table of all transactions and all sessions would not fit where there are thousands of sessions. So the table is made
-//! for a block of sessions at a time; whoever asks goes through the blocks.
+//! A table of all transactions and all sessions would not fit where there are thousands of sessions. So the table is
+//! made for a block of sessions at a time; whoever asks goes through the blocks.
 
 use super::index::{Index, Rows};
 use std::ops::Range;
@@ -39,7 +39,8 @@ pub(super) fn order(index: &Index<'_>) -> Option<Vec<u32>> {
         *waits_for += u32::from(index.previous(transaction as u32).is_some());
     }
     let mut order: Vec<u32> = Vec::with_capacity(count);
-    // A transaction that is ready is followed through its session at once: neighbours in the order are neighbours in memory.
+    // A transaction that is ready is followed through its session at once: neighbours in the order are neighbours in
+    // memory.
     order.extend((0..count as u32).filter(|&transaction| waits_for[transaction as usize] == 0));
     let mut done = 0;
     while done < order.len() {
@@ -99,8 +100,8 @@ impl Clocks {
         clocks
     }
 
-    /// The table of a cyclic causal past: goes through all transactions until nothing changes, which is given up after a
-    /// while.
+    /// The table of a cyclic causal past: goes through all transactions until nothing changes, which is given up after
+    /// a while.
     pub fn settle(index: &Index<'_>, sessions: Range<u32>) -> Option<Clocks> {
         let width = sessions.len();
         let mut clocks = Clocks { sessions, width, entries: vec![0; width * index.len()] };

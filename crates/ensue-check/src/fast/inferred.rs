@@ -1,7 +1,8 @@
 //! What an axiom demands: for every read that returned `t1`, whoever else wrote the key and had to be known is older.
 //!
-//! Of several writes of one session only the last is named, because session order says the rest. Where whoever had to be known
-//! was known through reads, there is no such order; then auxiliary nodes stand for "all that a session had seen by now".
+//! Of several writes of one session only the last is named, because session order says the rest. Where whoever had to
+//! be known was known through reads, there is no such order; then auxiliary nodes stand for "all that a session had
+//! seen by now".
 
 use super::clocks::{Clocks, Latest, Past};
 use super::index::{Group, Index, Keyed, KeyedEntry};
@@ -118,7 +119,8 @@ impl Inferred {
                 let from = seen.node(index, chain_end - 1);
                 self.add_seen_edge(seen, Edge { from, to: read.writer, read: number }, chain_end - 1);
             }
-            // The writer itself is among those that were read: the chain goes on through it, so the rest is named one by one.
+            // The writer itself is among those that were read: the chain goes on through it, so the rest is named one
+            // by one.
             if let Some(writer_at) = writer_at {
                 let next = done.entry((group.start, read.writer)).or_insert(writer_at + 1);
                 for at in *next..end {

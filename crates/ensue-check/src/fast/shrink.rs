@@ -29,8 +29,8 @@ enum What {
     Merges,
 }
 
-/// The evidence of a part of the history that is as small as can be; the given one if that does not work out. The others are
-/// transactions that show other violations, the fewest first.
+/// The evidence of a part of the history that is as small as can be; the given one if that does not work out. The
+/// others are transactions that show other violations, the fewest first.
 pub(super) fn shrink(
     history: &History,
     certain: &[Read],

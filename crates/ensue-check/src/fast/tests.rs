@@ -7,8 +7,8 @@ use crate::history::Transaction;
 const KEYS: usize = 200_000;
 const DATACENTERS: usize = 3;
 
-/// One transaction writes all registers and adds to all counters; then each datacenter reads all in one transaction, and the last
-/// of them finds the last keys as the first transaction left them, or as if it had never been.
+/// One transaction writes all registers and adds to all counters; then each datacenter reads all in one transaction,
+/// and the last of them finds the last keys as the first transaction left them, or as if it had never been.
 fn all_read_at_rest(last_keys_are_seen: bool) -> History {
     let mut builder = Builder::new();
     let names: Vec<(String, String)> = (0..KEYS).map(|key| (format!("r{key}"), format!("n{key}"))).collect();

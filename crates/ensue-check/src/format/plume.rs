@@ -1,9 +1,9 @@
 //! The text form of the checker Plume, which other checkers read too: `r(KEY,VALUE,SESSION,TRANSACTION)` or
 //! `w(KEY,VALUE,SESSION,TRANSACTION)`, one operation a line, all of them unsigned integers.
 //!
-//! The order of the lines is the order within a session; the lines of a transaction stand together. Transaction -1 marks the
-//! write of a transaction that failed. Value 0 is the initial state. What the form cannot say is not written: counters, tokens,
-//! outcomes that are unknown.
+//! The order of the lines is the order within a session; the lines of a transaction stand together. Transaction -1
+//! marks the write of a transaction that failed. Value 0 is the initial state. What the form cannot say is not written:
+//! counters, tokens, outcomes that are unknown.
 
 use super::{ReadError, WriteError};
 use crate::builder::Builder;
@@ -107,8 +107,8 @@ fn wrong(line: u32, column: u32, message: String) -> ReadError {
     ReadError::Line { line, column, message }
 }
 
-/// Writes keys and values as their numbers. An unknown transaction is written as committed if somebody read it, else left
-/// out, as the other checkers expect.
+/// Writes keys and values as their numbers. An unknown transaction is written as committed if somebody read it, else
+/// left out, as the other checkers expect.
 pub fn write(history: &History, output: &mut dyn Write) -> Result<(), WriteError> {
     let read = values_read(history);
     for (index, transaction) in history.transactions.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! A causal store in a few lines: datacenters that show each write after its past, the last writer wins. And its defects.
+//! A causal store in a few lines: datacenters that show each write after its past, the last writer wins. And its
+//! defects.
 
 use super::{Chance, Defect, Draft, World};
 use crate::history::{Key, Operation, Outcome, SessionIndex, Transaction, Value};

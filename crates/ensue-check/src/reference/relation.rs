@@ -1,4 +1,5 @@
-//! A relation between transactions as a square table of yes and no, and the few operations that definitions are made of.
+//! A relation between transactions as a square table of yes and no, and the few operations that definitions are made
+//! of.
 //!
 //! Every operation is the sentence that defines it, written as loops. Nothing here is fast, on purpose.
 

@@ -1,7 +1,7 @@
 //! A history in which it is settled who read from whom, and all the ways to settle it.
 //!
-//! A read of a value that one transaction wrote has one source. A read of nothing may have seen the initial state or any
-//! delete, and a value that was written twice either write: then every combination is tried.
+//! A read of a value that one transaction wrote has one source. A read of nothing may have seen the initial state or
+//! any delete, and a value that was written twice either write: then every combination is tried.
 
 use super::relation::Relation;
 use super::{RESOLUTIONS_MAX, TooLarge, counters};

@@ -73,8 +73,8 @@ impl Effect {
         all
     }
 
-    /// Of a command that was answered with an error that comes instead of an effect. A command that cannot be followed may be
-    /// a script, of which what it did before it failed stays done.
+    /// Of a command that was answered with an error that comes instead of an effect. A command that cannot be followed
+    /// may be a script, of which what it did before it failed stays done.
     pub(super) fn of_refused(plan: &Plan) -> Effect {
         match plan {
             Plan::Opaque { rows, command } => Effect::opaque(rows, command),

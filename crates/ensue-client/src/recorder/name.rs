@@ -1,7 +1,8 @@
 //! Keys and values as the text of a history: short, readable, and never the same for two different ones.
 //!
 //! A key is its text. A field of a hash or a member of a set is `key[field]`, a key of keyspace 3 is `[3]key`; so that
-//! nobody else's name looks like that, `[` and `\` of names are written `\[` and `\\`, and bytes that are no text `\xff`.
+//! nobody else's name looks like that, `[` and `\` of names are written `\[` and `\\`, and bytes that are no text
+//! `\xff`.
 
 /// Longest value that is written out. Of longer ones a history needs no more than that two of them differ.
 const VALUE_BYTES_MAX: usize = 96;

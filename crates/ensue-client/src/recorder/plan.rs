@@ -1,8 +1,8 @@
 //! What a command is about, before its answer is known.
 //!
-//! The words of a command arrive; a [`Plan`] leaves that holds names and values as text, so that a pending command costs
-//! little. Commands that only read something else than values are passed over; a write that cannot be described by
-//! reads and writes of single places leaves its keys out of the check.
+//! The words of a command arrive; a [`Plan`] leaves that holds names and values as text, so that a pending command
+//! costs little. Commands that only read something else than values are passed over; a write that cannot be described
+//! by reads and writes of single places leaves its keys out of the check.
 
 use super::name;
 use bytes::Bytes;

@@ -1,4 +1,5 @@
-//! The table of an outage: what was served while the links were cut, and what the nodes held before, at most, and at the end.
+//! The table of an outage: what was served while the links were cut, and what the nodes held before, at most, and at
+//! the end.
 
 use super::{Course, Held, QUESTIONS, Question};
 use crate::table::aligned;

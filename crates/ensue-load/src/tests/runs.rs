@@ -1,4 +1,5 @@
-//! Whole runs against servers that behave, stall, refuse and hang up. Nothing is asserted of speed but what a stall forces.
+//! Whole runs against servers that behave, stall, refuse and hang up. Nothing is asserted of speed but what a stall
+//! forces.
 
 use super::fake::{Fake, Habits};
 use crate::answer::Failure;

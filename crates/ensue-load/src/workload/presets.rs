@@ -28,9 +28,9 @@ const fn ycsb(name: &'static str, source: &'static str, mix: &'static str, keys:
 /// 498,239 / 94,502 = 5.27 columns a key. Sizes of values have no mean there; theirs is the lightest tail that fits.
 const FACEBOOK_COLUMNS: [&str; 3] = ["1:888,16:100,128:12", "1", "1:510,2:460,128:30"];
 const FACEBOOK_SIZES: &str = "16:600,32:388,4096:12";
-const FACEBOOK: &str = "Eiger, section 6.7 and Table 3 (Facebook): 0.2 % writes of one key; reads of 1/16/128 keys of 1/2/128 \
-                        columns of 16/32/4096 bytes (percentiles 50/90/99), in three-valued distributions with the \
-                        means of Table 4";
+const FACEBOOK: &str = "Eiger, section 6.7 and Table 3 (Facebook): 0.2 % writes of one key; reads of 1/16/128 keys \
+                        of 1/2/128 columns of 16/32/4096 bytes (percentiles 50/90/99), in three-valued distributions \
+                        with the means of Table 4";
 
 pub const PRESETS: [Preset; 11] = [
     ycsb("ycsb-a", "YCSB workload A: update heavy", "read=50,update=50", "scrambled"),
@@ -41,7 +41,8 @@ pub const PRESETS: [Preset; 11] = [
     ycsb("ycsb-f", "YCSB workload F: read-modify-write", "read=50,rmw=50", "scrambled"),
     Preset {
         name: "cops",
-        source: "COPS, section 6.3: put:get 1:1, values of one byte, 512 keys a keygroup, one keygroup a client, variance 1",
+        source: "COPS, section 6.3: put:get 1:1, values of one byte, 512 keys a keygroup, one keygroup a \
+                 client, variance 1",
         mix: "set=1,get=1",
         keys: "groups:512:1",
         sizes: "1",
@@ -49,7 +50,8 @@ pub const PRESETS: [Preset; 11] = [
     },
     Preset {
         name: "cops-1-4",
-        source: "COPS, section 6.3: put:get 1:4, values of one byte, 512 keys a keygroup, one keygroup a client, variance 1",
+        source: "COPS, section 6.3: put:get 1:4, values of one byte, 512 keys a keygroup, one keygroup a \
+                 client, variance 1",
         mix: "set=1,get=4",
         keys: "groups:512:1",
         sizes: "1",
@@ -57,7 +59,8 @@ pub const PRESETS: [Preset; 11] = [
     },
     Preset {
         name: "eiger",
-        source: "Eiger, section 6.6 and Table 3 (default): 10 % writes, half of them transactions, 5 keys of 5 columns of 128 bytes",
+        source: "Eiger, section 6.6 and Table 3 (default): 10 % writes, half of them transactions, 5 keys of 5 \
+                 columns of 128 bytes",
         mix: "columns-read=90,columns-write=5,columns-write-atomic=5",
         keys: "uniform",
         sizes: "128",

@@ -1,7 +1,7 @@
 //! Clients of a keyspace with branches: sessions in all datacenters that begin, commit, abort, abandon and merge.
 //!
-//! A client says a few commands at once and waits for all their answers. Refusals that a transaction may meet are part of its
-//! life; any other error ends the session, and needs a reason if the datacenter is healthy.
+//! A client says a few commands at once and waits for all their answers. Refusals that a transaction may meet are part
+//! of its life; any other error ends the session, and needs a reason if the datacenter is healthy.
 
 use super::draw::Drawer;
 use super::options::BranchOptions;
@@ -22,7 +22,8 @@ use std::collections::BTreeMap;
 const HEALTHY_ANSWER_US: u64 = 1_500_000;
 /// Ids that clients remember together.
 const IDS_MAX: usize = 200;
-/// Errors that say what became of a transaction, or of a question about states; the oracle judges whether they may be said.
+/// Errors that say what became of a transaction, or of a question about states; the oracle judges whether they may be
+/// said.
 const REFUSALS: [&str; 10] = [
     "ABORT ",
     "ERR ",

@@ -1,5 +1,5 @@
-//! What clients of branches do next: which transactions they begin, what they read and write, how they commit and merge, what
-//! they ask about the states, and what nonsense they say.
+//! What clients of branches do next: which transactions they begin, what they read and write, how they commit and
+//! merge, what they ask about the states, and what nonsense they say.
 
 use super::clients::Open;
 use crate::random::Random;

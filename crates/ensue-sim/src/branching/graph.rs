@@ -1,8 +1,8 @@
-//! The reference store: every state that anybody was told of, whole, with its parents, its ancestors by a plain walk, and
-//! the rows that it wrote. Nothing is ever collected here.
+//! The reference store: every state that anybody was told of, whole, with its parents, its ancestors by a plain walk,
+//! and the rows that it wrote. Nothing is ever collected here.
 //!
-//! What a `BRANCH LOG` says of a state is the truth as long as the state is neither above a ceiling nor under one there:
-//! then nothing before it can have been collected. Where nobody was told in time, a state is not whole: of its
+//! What a `BRANCH LOG` says of a state is the truth as long as the state is neither above a ceiling nor under one
+//! there: then nothing before it can have been collected. Where nobody was told in time, a state is not whole: of its
 //! ancestors some are known, and there may be more.
 
 use super::id::{ROOT, StateId, show};
@@ -67,8 +67,8 @@ pub struct Telling {
 }
 
 impl Telling {
-    /// Nothing that it says can have been collected before, and the state has not been sent whole to a site that had collected
-    /// what it came from, as happens only where sites collect on their own.
+    /// Nothing that it says can have been collected before, and the state has not been sent whole to a site that had
+    /// collected what it came from, as happens only where sites collect on their own.
     fn is_true(&self, by_consent: bool) -> bool {
         let is_own = self.id.site == self.datacenter.0;
         !self.flags.contains("above") && !self.flags.contains("ceiling") && (by_consent || is_own)
@@ -161,8 +161,8 @@ impl Graph {
         self.place(id).map(|place| &self.nodes[place])
     }
 
-    /// Merges of the same states that write the same are one state, named by the lowest of their ids. Only merges that write
-    /// nothing but merged counters can be: what else clients write is named after them.
+    /// Merges of the same states that write the same are one state, named by the lowest of their ids. Only merges that
+    /// write nothing but merged counters can be: what else clients write is named after them.
     fn join_equals(&mut self) {
         let mut lines: Vec<&Telling> =
             self.tellings.iter().filter(|line| line.is_true(self.by_consent)).collect();
@@ -186,7 +186,8 @@ impl Graph {
         for telling in self.tellings.iter().filter(|telling| telling.is_true(self.by_consent)) {
             let known = first.entry(self.places[&telling.id]).or_insert(telling);
             let same = self.places_of(&known.parents) == self.places_of(&telling.parents);
-            // A site that was restarted may have forgotten that the state is above a ceiling: what it took over is told as its own.
+            // A site that was restarted may have forgotten that the state is above a ceiling: what it took over is told
+            // as its own.
             let (more, fewer) = (known.keys.is_superset(&telling.keys), known.keys.is_subset(&telling.keys));
             if more != fewer {
                 if more {
@@ -298,7 +299,8 @@ impl Graph {
             let seen =
                 |key: &[u8]| rows.get(key).cloned().unwrap_or_else(|| self.row_at(bases.as_deref(), key));
             let Some(effect) = effect(&step.args, &seen) else { continue };
-            // Nor does what found nothing to delete. A counter that comes to nothing is written, as any other number is.
+            // Nor does what found nothing to delete. A counter that comes to nothing is written, as any other number
+            // is.
             let is_nothing = step.answer == Some(Answer::Integer(0));
             let found_nothing = is_nothing && matches!(step.word(0).as_str(), "DEL" | "PEXPIRE");
             if !step.was_refused() && !found_nothing {
@@ -308,7 +310,8 @@ impl Graph {
         let node = &mut self.nodes[place];
         let told = node.keys.clone();
         match told {
-            // What it did not write after all (a key deleted that was not there) is left out, and what nobody foresaw is untold.
+            // What it did not write after all (a key deleted that was not there) is left out, and what nobody foresaw
+            // is untold.
             Some(keys) => {
                 rows.retain(|key, _| keys.contains(key));
                 keys.into_iter().for_each(|key| {
@@ -334,8 +337,8 @@ impl Graph {
         self.nodes[place].rows = rows;
     }
 
-    /// The states that a transaction read. Of one that was not told them: the parents of its state, if nothing that it read was
-    /// written on the way there.
+    /// The states that a transaction read. Of one that was not told them: the parents of its state, if nothing that it
+    /// read was written on the way there.
     pub fn bases(&self, transaction: &Transaction, made: Option<Place>) -> Option<Vec<Place>> {
         if !transaction.reads.is_empty() {
             return transaction.reads.iter().map(|id| self.place(*id)).collect();

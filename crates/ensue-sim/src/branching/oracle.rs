@@ -1,7 +1,8 @@
 //! Judges what clients of a keyspace with branches were answered, by the definitions alone.
 //!
-//! What was asked and answered is told again as transactions (`tale`), and all states that anybody was told of are kept whole
-//! (`graph`). Then each answer is compared with what the definitions say, as far as what is known of the states decides it.
+//! What was asked and answered is told again as transactions (`tale`), and all states that anybody was told of are kept
+//! whole (`graph`). Then each answer is compared with what the definitions say, as far as what is known of the states
+//! decides it.
 
 mod begins;
 mod commits;
@@ -68,8 +69,8 @@ pub fn judge(history: &History, options: &BranchOptions) -> Result<Known, Violat
 }
 
 impl Judge<'_> {
-    /// Whether what a site has may have been sent whole to it after it had collected what it came from: then it may be told to
-    /// have written more than it did, and where it forked is gone.
+    /// Whether what a site has may have been sent whole to it after it had collected what it came from: then it may be
+    /// told to have written more than it did, and where it forked is gone.
     fn has_late_states(&self) -> bool {
         self.options.optimistic && self.has_ceilings
     }

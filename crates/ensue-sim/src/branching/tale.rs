@@ -1,4 +1,5 @@
-//! What each session did, told from what it asked and what it was answered: its transactions, its anchor, its questions.
+//! What each session did, told from what it asked and what it was answered: its transactions, its anchor, its
+//! questions.
 
 use super::constraint::{Condition, Constraint};
 use super::graph::wrote;
@@ -67,8 +68,8 @@ impl Step {
         self.answer.as_ref().and_then(Answer::error)
     }
 
-    /// An error that says that this command did nothing. A partition that stops, or answers too late, says that nobody knows: in a
-    /// transaction that took effect the command did, too, as it was carried out before.
+    /// An error that says that this command did nothing. A partition that stops, or answers too late, says that nobody
+    /// knows: in a transaction that took effect the command did, too, as it was carried out before.
     pub fn was_refused(&self) -> bool {
         let nobody_knows = |error: &str| error.contains("it is not known") || error.starts_with("UNKNOWN ");
         self.error().is_some_and(|error| !nobody_knows(error))

@@ -1,7 +1,8 @@
-//! Rules broken in turn: how many seeds it takes until somebody notices, which property does, and who: the oracle or the
-//! checker.
+//! Rules broken in turn: how many seeds it takes until somebody notices, which property does, and who: the oracle or
+//! the checker.
 //!
-//! Seeds of one rule run on all cores; the rules follow one another, each a row of a markdown table as soon as it is known.
+//! Seeds of one rule run on all cores; the rules follow one another, each a row of a markdown table as soon as it is
+//! known.
 
 use super::many::threads;
 use super::{SimOptions, find_rule, run_as};

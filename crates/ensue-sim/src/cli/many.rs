@@ -1,5 +1,5 @@
-//! Many seeds on all cores, by number or by time: progress, the first failure in the order of seeds, or with `--keep-going`
-//! all failures, the marks, a record.
+//! Many seeds on all cores, by number or by time: progress, the first failure in the order of seeds, or with
+//! `--keep-going` all failures, the marks, a record.
 //!
 //! A share of the seeds is run twice, and both runs must agree to the last event.
 

@@ -1,5 +1,5 @@
-//! One bit of what is durable on a partition's disk is read wrongly for a while, and then as it was written: damage must be
-//! found or not be met, never be served, and nothing be cut for it (trap 57).
+//! One bit of what is durable on a partition's disk is read wrongly for a while, and then as it was written: damage
+//! must be found or not be met, never be served, and nothing be cut for it (trap 57).
 
 use super::text::{Home, Words, show_us};
 use super::{Effect, Kind, duration_us};

@@ -1,5 +1,5 @@
-//! The directories of a datacenter are lost: its processes are killed and start with empty ones. It takes everything back
-//! from the others, or an operator gives it up after a while.
+//! The directories of a datacenter are lost: its processes are killed and start with empty ones. It takes everything
+//! back from the others, or an operator gives it up after a while.
 
 use super::text::{Words, show_us};
 use super::{Effect, Kind, draw_datacenter};

@@ -1,5 +1,5 @@
-//! The next read of a partition's disk fails: when it starts, or while it reads its log again for one that lags. The process
-//! may be killed for it; it is started again after a while.
+//! The next read of a partition's disk fails: when it starts, or while it reads its log again for one that lags. The
+//! process may be killed for it; it is started again after a while.
 
 use super::text::{Home, Words, show_us};
 use super::{Effect, Kind, duration_us};

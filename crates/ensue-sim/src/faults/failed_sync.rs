@@ -1,5 +1,5 @@
-//! The next sync of a partition's disk fails, and drops what it should have made durable (trap 55). The process is started
-//! again after a while.
+//! The next sync of a partition's disk fails, and drops what it should have made durable (trap 55). The process is
+//! started again after a while.
 
 use super::text::{Home, Words, show_us};
 use super::{Effect, Kind, duration_us};

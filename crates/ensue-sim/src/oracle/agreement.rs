@@ -3,7 +3,8 @@
 //! Demanded in one direction: what the checker sees violated, the oracle must see, or their disagreement is a violation
 //! of its own. The other direction is told, not demanded (`Witnesses`): the oracle also judges private keys, deadlines,
 //! times, liveness and bounds, of which the checker's history says nothing. A run in which a power failure took
-//! acknowledged writes, as `everysec` and `no` allow, is the oracle's alone: no definition of the checker knows such writes.
+//! acknowledged writes, as `everysec` and `no` allow, is the oracle's alone: no definition of the checker knows such
+//! writes.
 
 use crate::oracle::history::History;
 use crate::oracle::recording::record;
@@ -92,10 +93,11 @@ pub fn words(recorded: &ensue_check::History, report: &Report) -> String {
 
 /// What a protocol promises, in the checker's terms.
 ///
-/// Reads that need not see one state, and writes that need not take effect together, are transactions of their own in the
-/// checker's history, so of these causality asks nothing more. Without causality: sessions stay in one datacenter, whose owner of a key never goes back, and each write comes after
-/// all that its session had seen. Where a datacenter's writes come in its order and are read at one moment, that moment may have a write of one datacenter and
-/// not what its session had read of another one's.
+/// Reads that need not see one state, and writes that need not take effect together, are transactions of their own in
+/// the checker's history, so of these causality asks nothing more. Without causality: sessions stay in one datacenter,
+/// whose owner of a key never goes back, and each write comes after all that its session had seen. Where a datacenter's
+/// writes come in its order and are read at one moment, that moment may have a write of one datacenter and not what its
+/// session had read of another one's.
 pub fn promised(promises: Promises) -> Vec<Property> {
     if promises.causality {
         return Property::ALL.to_vec();

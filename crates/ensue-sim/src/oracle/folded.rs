@@ -1,4 +1,5 @@
-//! Keys whose conflicting values are folded by a handler: two a handler, named by its first letter, and values that tell who wrote them.
+//! Keys whose conflicting values are folded by a handler: two a handler, named by its first letter, and values that
+//! tell who wrote them.
 
 use super::values;
 use crate::oracle::history::{Folded, OperationIndex};
@@ -11,7 +12,8 @@ pub const KEYS: [&str; 8] = ["u0", "u1", "x0", "x1", "i0", "i1", "l0", "l1"];
 /// A number's last digits are its writer's.
 const WRITERS: u64 = 10_000_000;
 
-/// The handlers of every world: of these keys, and of some whose values the oracle does not understand, that must become equal.
+/// The handlers of every world: of these keys, and of some whose values the oracle does not understand, that must
+/// become equal.
 pub fn handlers() -> Vec<(String, String)> {
     let handlers = [
         ("u*", "union"),

@@ -1,10 +1,11 @@
-//! Keys whose conflicting values are folded: what a read shows is made of all values that nothing replaced, and of no other.
+//! Keys whose conflicting values are folded: what a read shows is made of all values that nothing replaced, and of no
+//! other.
 //!
-//! Which write replaced which is what datacenters know, not clients: a write replaces whatever its datacenter shows when it is
-//! taken. From what clients saw there are two bounds. A value in the reader's past must count if no write can have replaced it:
-//! none of its datacenter was answered after it was sent, and none of another one after that and the shortest way between
-//! them. And a value must not count if a write in the reader's past had it in its own past. In the end the values that stand
-//! beside each other can be asked for: their fold, computed here, must be what is read.
+//! Which write replaced which is what datacenters know, not clients: a write replaces whatever its datacenter shows
+//! when it is taken. From what clients saw there are two bounds. A value in the reader's past must count if no write
+//! can have replaced it: none of its datacenter was answered after it was sent, and none of another one after that and
+//! the shortest way between them. And a value must not count if a write in the reader's past had it in its own past. In
+//! the end the values that stand beside each other can be asked for: their fold, computed here, must be what is read.
 
 use super::past::{Pasts, covers, join};
 use super::recency::floor;

@@ -110,7 +110,8 @@ pub struct History {
     pub built_on: BTreeMap<OperationIndex, OperationIndex>,
     /// All additions to each counter.
     pub adds: BTreeMap<Location, Vec<OperationIndex>>,
-    /// Each answer with its time, where an oracle goes by the answers themselves: fewer than there are commands if it was left.
+    /// Each answer with its time, where an oracle goes by the answers themselves: fewer than there are commands if it
+    /// was left.
     pub said: BTreeMap<OperationIndex, Vec<(u64, Answer)>>,
     /// What handlers of conflicts made: each read with its operation.
     pub folded: Vec<(OperationIndex, Folded)>,

@@ -1,19 +1,20 @@
 //! Writes that a power failure took, within what `everysec` and `no` promise.
 //!
 //! An acknowledged write of one partition may be lost if the power of that partition failed in its datacenter, and the
-//! write was answered after the beginning of the last sync that had ended by then. It counts as lost if nothing shows that
-//! it survived. What shows it: a read in its datacenter after the failure, a final read, a read in another datacenter
-//! (which had received it, and gives it back) unless the power failed there too before it was synced, or a value that
-//! survived and was built on it. A lost write is no floor for any read; one that survived is a floor for all, so it
-//! cannot be gone for a while and come back. A transaction over several partitions is never lost once it was answered,
-//! but with the directories of its whole datacenter: then all of it is.
+//! write was answered after the beginning of the last sync that had ended by then. It counts as lost if nothing shows
+//! that it survived. What shows it: a read in its datacenter after the failure, a final read, a read in another
+//! datacenter (which had received it, and gives it back) unless the power failed there too before it was synced, or a
+//! value that survived and was built on it. A lost write is no floor for any read; one that survived is a floor for
+//! all, so it cannot be gone for a while and come back. A transaction over several partitions is never lost once it was
+//! answered, but with the directories of its whole datacenter: then all of it is.
 //!
 //! A lost write also takes with it what was known only by it: a session's next write carried the lost one as its
 //! dependency, in the place of all that came before it. So a session is a new one after each lost write. Who saw a lost
-//! write named that in the place of all that it covers, the session's own past too: it is a new one from there, and whoever
-//! shows a token that names a lost write knows nothing of its past (seed 70006277 of `cops-gt`). So what an operation writes that saw a
-//! lost write itself, as an addition sees the sum, tells its readers of nothing that came before it (seed 110003447). The same goes for a
-//! write that may be lost of a key that the history does not tell of (a counter of which only the total is checked, a key with a deadline).
+//! write named that in the place of all that it covers, the session's own past too: it is a new one from there, and
+//! whoever shows a token that names a lost write knows nothing of its past (seed 70006277 of `cops-gt`). So what an
+//! operation writes that saw a lost write itself, as an addition sees the sum, tells its readers of nothing that came
+//! before it (seed 110003447). The same goes for a write that may be lost of a key that the history does not tell of (a
+//! counter of which only the total is checked, a key with a deadline).
 
 use super::finals::Final;
 use super::writes::bit_of;
@@ -86,7 +87,8 @@ fn untold<'a>(history: &'a History, operation: &'a Operation) -> impl Iterator<I
 /// What a history is without what was known only by lost writes.
 pub(super) struct Parted {
     pub(super) history: History,
-    /// Operations that wrote, and saw a lost write: what they wrote tells of nothing before it. Each is a session by itself.
+    /// Operations that wrote, and saw a lost write: what they wrote tells of nothing before it. Each is a session by
+    /// itself.
     pub(super) severed: BTreeSet<OperationIndex>,
 }
 

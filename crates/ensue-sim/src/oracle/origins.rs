@@ -1,7 +1,9 @@
-//! One stream a datacenter: whoever has a write of a datacenter has everything that this datacenter had written before it.
+//! One stream a datacenter: whoever has a write of a datacenter has everything that this datacenter had written before
+//! it.
 //!
-//! What was written before it is known from causality: of the past of a write, those operations that its own datacenter executed. That
-//! says nothing of what other datacenters wrote. A session stays in one datacenter, which never loses what it had.
+//! What was written before it is known from causality: of the past of a write, those operations that its own datacenter
+//! executed. That says nothing of what other datacenters wrote. A session stays in one datacenter, which never loses
+//! what it had.
 
 use super::counters::includes;
 use super::past::{Pasts, join};

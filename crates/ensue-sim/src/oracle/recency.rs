@@ -1,7 +1,7 @@
 //! A datacenter is one place: what it has acknowledged to anybody, it shows to whoever asks it afterwards.
 //!
-//! Only of operations that promise it (`Operation::recent`). The reader is taken to know, at the place that it reads, all
-//! writes that were answered in its datacenter before it asked.
+//! Only of operations that promise it (`Operation::recent`). The reader is taken to know, at the place that it reads,
+//! all writes that were answered in its datacenter before it asked.
 
 use super::counters::includes;
 use super::past::Pasts;
@@ -41,7 +41,8 @@ pub(super) fn check(history: &History, pasts: &Pasts, writes: &Writes) -> Result
     Ok(())
 }
 
-/// What a reader is known to have seen at the places that it reads: its session's past, and what its datacenter had answered.
+/// What a reader is known to have seen at the places that it reads: its session's past, and what its datacenter had
+/// answered.
 pub(super) fn floor(history: &History, pasts: &Pasts, operation: &Operation) -> Vec<u32> {
     let mut past = before(history, pasts, operation);
     if operation.recent {

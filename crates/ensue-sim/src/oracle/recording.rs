@@ -1,20 +1,21 @@
 //! A history of clients as a recorder would have written it for the checker: `ensue_check::History`.
 //!
-//! The oracle and the checker have the observations in common and nothing else: no past, no order and no verdict crosses
-//! here. What becomes what:
+//! The oracle and the checker have the observations in common and nothing else: no past, no order and no verdict
+//! crosses here. What becomes what:
 //!
-//! - A location is a key: a register, a field (`h0/f3`), a member of a set (`s0/v12`), a counter. Operation 12 writes `v12`.
-//! - An operation whose reads see one state is one transaction. Otherwise each of its reads is a transaction in a session
-//!   of its own, behind what the session had done, and its writes are one transaction behind all of them. Where writes
-//!   are not promised to take effect together, each of them stands for itself in the same way.
+//! - A location is a key: a register, a field (`h0/f3`), a member of a set (`s0/v12`), a counter. Operation 12 writes
+//!   `v12`.
+//! - An operation whose reads see one state is one transaction. Otherwise each of its reads is a transaction in a
+//!   session of its own, behind what the session had done, and its writes are one transaction behind all of them. Where
+//!   writes are not promised to take effect together, each of them stands for itself in the same way.
 //! - A token that is shown, and a piece that was appended to another, are `merges`; without causality pieces are not.
-//! - A power of two that is added is an addition, a sum a count. The sum that an addition answers stands behind it in its
-//!   transaction; where reads stand for themselves it is counted without the operation's own addition.
+//! - A power of two that is added is an addition, a sum a count. The sum that an addition answers stands behind it in
+//!   its transaction; where reads stand for themselves it is counted without the operation's own addition.
 //! - An operation without an answer is unknown, and so is each of its deletes by itself: they may have found nothing.
 //! - The reads of the end are `final`, one transaction a datacenter.
-//! - **Empty answers.** Where nobody deletes, they are the initial state. Where for each of them only one delete, or only
-//!   the initial state, can be meant (`Emptiness`), each delete writes a value of its own, and they are reads of it.
-//!   Elsewhere deletes write absence, and the checker itself finds the reads ambiguous.
+//! - **Empty answers.** Where nobody deletes, they are the initial state. Where for each of them only one delete, or
+//!   only the initial state, can be meant (`Emptiness`), each delete writes a value of its own, and they are reads of
+//!   it. Elsewhere deletes write absence, and the checker itself finds the reads ambiguous.
 //!
 //! Not recorded: what only says that something was there, private keys, keys with deadlines, and keys of which nothing
 //! but convergence is asked. The oracle judges those alone.

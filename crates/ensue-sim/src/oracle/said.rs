@@ -1,7 +1,8 @@
-//! What partitions have said that they must not take back as long as their process lives (P19): how much of a stream is durable, and
-//! durably applied, and what it has received. After a restart a partition knows it anew, when it has looked or synced; what all
-//! partitions of a datacenter say together may go back with one of them. And what holds beyond a life: nothing that comes after the end of
-//! a stream is as old as the time at which that end was told (trap 14), unless its tail was lost in between.
+//! What partitions have said that they must not take back as long as their process lives (P19): how much of a stream is
+//! durable, and durably applied, and what it has received. After a restart a partition knows it anew, when it has
+//! looked or synced; what all partitions of a datacenter say together may go back with one of them. And what holds
+//! beyond a life: nothing that comes after the end of a stream is as old as the time at which that end was told (trap
+//! 14), unless its tail was lost in between.
 
 use bytes::Bytes;
 use ensue_store::entry::{Change, Entry};
@@ -19,7 +20,8 @@ type Stream = (DatacenterId, PartitionId);
 /// What was told of a stream.
 #[derive(Debug, Default)]
 struct Told {
-    /// Where it ended, and the latest time at which that, or less, was told; both rise, the times within an incarnation.
+    /// Where it ended, and the latest time at which that, or less, was told; both rise, the times within an
+    /// incarnation.
     ends: Vec<(Position, LogicalTime)>,
     /// The last of its entries that was sent.
     sent: Position,

@@ -316,7 +316,8 @@ fn unanswered_neighbours_have_no_order() {
     assert_eq!(m.judge(), Some(property::STALE));
 }
 
-/// The first of them may have been answered by a fallback that never arrived, so the second may have forgotten its past.
+/// The first of them may have been answered by a fallback that never arrived, so the second may have forgotten its
+/// past.
 #[test]
 fn behind_an_unanswered_one_a_session_may_have_fallen_back() {
     for (protocol, verdict) in [("ha-pocc", None), ("pocc", Some(property::STALE))] {
@@ -486,8 +487,8 @@ fn what_was_known_only_by_a_write_that_power_may_have_taken_is_not_known() {
     }
 }
 
-/// Seed 70006277 of `cops-gt`: a session had read a write, and then one that depended on it and was lost. What it wrote next named the
-/// lost one in the place of both.
+/// Seed 70006277 of `cops-gt`: a session had read a write, and then one that depended on it and was lost. What it wrote
+/// next named the lost one in the place of both.
 #[test]
 fn what_a_lost_write_covered_is_not_known_to_who_saw_that() {
     for survives in [false, true] {
@@ -512,8 +513,8 @@ fn what_a_lost_write_covered_is_not_known_to_who_saw_that() {
     }
 }
 
-/// Seed 110003447: an addition saw the one before it, which was lost, and named that in the place of all that the counter held. Who sees it need
-/// not have seen what the lost one covered.
+/// Seed 110003447: an addition saw the one before it, which was lost, and named that in the place of all that the
+/// counter held. Who sees it need not have seen what the lost one covered.
 #[test]
 fn an_addition_to_what_was_lost_tells_of_nothing_before_it() {
     for survives in [false, true] {

@@ -1,5 +1,5 @@
-//! Quiescence of a keyspace with branches: all datacenters come to the same leaves, everything is read at them, and what nobody
-//! needs any more is collected.
+//! Quiescence of a keyspace with branches: all datacenters come to the same leaves, everything is read at them, and
+//! what nobody needs any more is collected.
 
 use super::Run;
 use super::settle::{LOOK_AGAIN_US, RECONNECT_US, SETTLE_US_MAX, figure};
@@ -19,7 +19,8 @@ const LOOK: [&str; 4] = ["BRANCH LIST", "BRANCH DIGEST LEAVES", "BRANCH INFO", "
 /// Figures that must come down to nothing.
 const UNFINISHED: [(&str, &str); 2] =
     [("waiting", "commits wait for their parents"), ("transactions", "transactions do not end")];
-/// With one leaf and ceilings on it everywhere, so many states may be left: the leaf, and what the last collection left above it.
+/// With one leaf and ceilings on it everywhere, so many states may be left: the leaf, and what the last collection left
+/// above it.
 const STATES_LEFT: u64 = 1;
 
 impl Run {

@@ -86,10 +86,11 @@ impl Run {
         Ok(())
     }
 
-    /// Whoever had to wait for what others had not sent yet is answered now: in each datacenter sessions with the pasts of
-    /// clients ask for one key and for several.
+    /// Whoever had to wait for what others had not sent yet is answered now: in each datacenter sessions with the pasts
+    /// of clients ask for one key and for several.
     fn ask_with_a_past(&mut self, workload: &mut Workload) -> Result<(), Violation> {
-        // Everything may be everywhere while a link that nobody needed for that is still down: it comes up, and is used.
+        // Everything may be everywhere while a link that nobody needed for that is still down: it comes up, and is
+        // used.
         self.idle(workload, RECONNECT_US)?;
         for token in workload.latest_tokens(TOKENS_ASKED_WITH) {
             let mut merge = args("CAUSAL MERGE");
@@ -100,8 +101,8 @@ impl Run {
                     commands.extend([args("GET r0"), args("MGET r0 r1 d0 d1")]);
                 }
                 let mut answers = self.ask(workload, datacenter, commands)??;
-                // Clocks may differ, and messages be late, by more than a read may wait: then it is answered when the time that was
-                // asked for has come, or to the session as it has fallen back.
+                // Clocks may differ, and messages be late, by more than a read may wait: then it is answered when the
+                // time that was asked for has come, or to the session as it has fallen back.
                 let waits = |answer: &Answer| answer.error().is_some_and(|text| self.is_excused(text));
                 if let Some(last) = answers.iter().rposition(|answer| !waits(answer)).filter(|last| *last > 0)
                 {
@@ -128,8 +129,9 @@ impl Run {
         Ok(())
     }
 
-    /// A datacenter is lost for good, and with it what only it had. The others come to have the same of it, discard what depends on
-    /// what nobody has, and wait for nothing. What they have shown must still be right, and each of them answers everything.
+    /// A datacenter is lost for good, and with it what only it had. The others come to have the same of it, discard
+    /// what depends on what nobody has, and wait for nothing. What they have shown must still be right, and each of
+    /// them answers everything.
     fn settle_without_the_lost(&mut self, workload: &mut Workload) -> Result<(), Violation> {
         self.declare_the_lost(workload)?;
         let discarded = self.become_equal(workload)?;
@@ -151,8 +153,8 @@ impl Run {
         Ok(())
     }
 
-    /// A survivor answers every question of a fresh session. A message of another one may be slow even now: a session that would wait
-    /// for it too long is told so, and asks again.
+    /// A survivor answers every question of a fresh session. A message of another one may be slow even now: a session
+    /// that would wait for it too long is told so, and asks again.
     fn ask_everything(
         &mut self,
         workload: &mut Workload,
@@ -469,8 +471,8 @@ mod tests {
     use crate::rules::Rules;
     use crate::world::options::Options;
 
-    /// Seed 60005337 of `orbe-clock`: rows with the deadlines of a wild clock were deleted two minutes after the last fault, and their
-    /// tombstones were still waiting for the syncs that come every thirty seconds.
+    /// Seed 60005337 of `orbe-clock`: rows with the deadlines of a wild clock were deleted two minutes after the last
+    /// fault, and their tombstones were still waiting for the syncs that come every thirty seconds.
     #[test]
     fn what_a_wild_clock_has_set_has_time_to_pass() {
         let worlds = (0..1_000).map(|seed| Options::draw(seed, Rules::default()));

@@ -104,7 +104,8 @@ mod tests {
     use crate::rules::Rules;
     use crate::world::options::Options;
 
-    /// Seeds 40005447 and 40005975 of the protocols that go by times: a clock so wild took what was refused by all others.
+    /// Seeds 40005447 and 40005975 of the protocols that go by times: a clock so wild took what was refused by all
+    /// others.
     #[test]
     fn no_clock_of_a_world_believes_a_forged_token() {
         let worlds = (0..1_000).map(|seed| Options::draw(seed, Rules::default()));

@@ -1,7 +1,7 @@
 //! Answers by which a protocol says that it would have had to wait too long: `BLOCKED` and `FALLBACK`.
 //!
-//! What was asked had no effect. After `BLOCKED` the session goes on. After `FALLBACK` it is a new one, which knows nothing of
-//! its past, on the same connection: what was sent behind the refused request belongs to the new session.
+//! What was asked had no effect. After `BLOCKED` the session goes on. After `FALLBACK` it is a new one, which knows
+//! nothing of its past, on the same connection: what was sent behind the refused request belongs to the new session.
 
 use super::client::{Purpose, Request};
 use super::command::Expect;

@@ -31,7 +31,8 @@ struct File {
     synced: usize,
     /// The name itself does.
     named: bool,
-    /// What a failed sync has dropped: it can be read until the power fails, and later syncs say nothing of it (trap 55).
+    /// What a failed sync has dropped: it can be read until the power fails, and later syncs say nothing of it (trap
+    /// 55).
     dropped: Vec<Range<usize>>,
     /// What is durable of a file that was written over in place since.
     beneath: Option<Vec<u8>>,
@@ -289,8 +290,8 @@ impl Disk {
         loose.map(|(name, _)| self.loose_since.get(name).copied().unwrap_or(0)).min()
     }
 
-    /// The power is gone, and with it any part of what was not synced, or, without chance, all of it. True if a tail was
-    /// torn.
+    /// The power is gone, and with it any part of what was not synced, or, without chance, all of it. True if a tail
+    /// was torn.
     pub fn lose_power(&mut self, now: u64, mut random: Option<&mut Random>) -> bool {
         let replacing = self.replacing.take();
         // What a power failure leaves of a log that was cut by hand nobody can tell from a torn end: the files are put

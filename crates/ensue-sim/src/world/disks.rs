@@ -137,8 +137,8 @@ impl World {
         }
     }
 
-    /// Whether a partition that stops, or refuses writes, has a reason to by its disk. One that finds an empty directory and
-    /// no room to begin in stops, too.
+    /// Whether a partition that stops, or refuses writes, has a reason to by its disk. One that finds an empty
+    /// directory and no room to begin in stops, too.
     pub(super) fn is_excused(&self, site: Site, trace: &Trace) -> bool {
         let datacenter = self.options.shape.datacenter(site);
         let disk = |partition| self.disks.get(&(datacenter, partition));

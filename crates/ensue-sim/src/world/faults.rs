@@ -50,17 +50,17 @@ impl World {
         self.queue.push(at.max(self.now), Event::Flap { a, b, how });
     }
 
-    /// One direction between two cores takes so much longer for so long. A request may take that way several times: a datacenter
-    /// where this takes longer than its clients wait is in trouble, and they may hear that nobody answered in time. Where a
-    /// read may wait for other datacenters until shortly before its client gives up (`BLOCKED`), what is left is for its way
-    /// there and back.
+    /// One direction between two cores takes so much longer for so long. A request may take that way several times: a
+    /// datacenter where this takes longer than its clients wait is in trouble, and they may hear that nobody answered
+    /// in time. Where a read may wait for other datacenters until shortly before its client gives up (`BLOCKED`), what
+    /// is left is for its way there and back.
     pub fn slow_link(&mut self, from: Site, to: Site, by_us: u64, lasts_us: u64) {
         self.network.lag(from, to, by_us);
         let shape = self.options.shape;
         let within = shape.datacenter(from) == shape.datacenter(to);
         let timeout_us = self.options.tuning.request_timeout_ms * 1_000;
-        // A write transaction: the request, the vote and what was executed, or their answers; and as much again for the one
-        // before it in a row, which it waits for.
+        // A write transaction: the request, the vote and what was executed, or their answers; and as much again for the
+        // one before it in a row, which it waits for.
         let ways_us = 6 * by_us;
         // The question and the answer of the partition that draws a cut may go the same way.
         let blocks = self.options.promises().availability == Availability::Blocks;
@@ -133,8 +133,8 @@ impl World {
         }
     }
 
-    /// An operator tells a core of every other datacenter that this one is dead. Nobody waits for the answer: whoever did not hear
-    /// of it is told by the others, or when everything is healed.
+    /// An operator tells a core of every other datacenter that this one is dead. Nobody waits for the answer: whoever
+    /// did not hear of it is told by the others, or when everything is healed.
     pub fn declare_dead(&mut self, datacenter: DatacenterId) {
         for survivor in self.survivors() {
             self.operate(self.options.shape.site(survivor, CoreId(0)), datacenter);

@@ -47,8 +47,8 @@ pub enum Mark {
     /// A request was answered `DISCARDED`, and something was discarded with a dead datacenter.
     Parted,
     Discarded,
-    /// A transaction of a keyspace with branches was aborted; a merge was begun; there was more than one leaf; a state was
-    /// asked for that had been collected.
+    /// A transaction of a keyspace with branches was aborted; a merge was begun; there was more than one leaf; a state
+    /// was asked for that had been collected.
     Aborted,
     MergeBegun,
     Branched,

@@ -205,8 +205,8 @@ impl Network {
         news
     }
 
-    /// Connects, if nothing is in the way; otherwise says when to try again, if that is only a question of time. The lower
-    /// site dials, once it has seen the last break; the other may still believe in the connection of before.
+    /// Connects, if nothing is in the way; otherwise says when to try again, if that is only a question of time. The
+    /// lower site dials, once it has seen the last break; the other may still believe in the connection of before.
     pub fn connect(&mut self, now: u64, a: Site, b: Site) -> Result<Vec<EndNews>, Option<u64>> {
         let range = self.delay_range(a, b);
         let Some((line, index)) = self.line(a, b) else { return Err(None) };
@@ -231,8 +231,8 @@ impl Network {
         ])
     }
 
-    /// News of a connection has come to one of its ends: what that end is told, `true` for up. An end that still believes
-    /// in an earlier life hears of that one's end first; news of a life in which it does not believe is none.
+    /// News of a connection has come to one of its ends: what that end is told, `true` for up. An end that still
+    /// believes in an earlier life hears of that one's end first; news of a life in which it does not believe is none.
     pub fn news(&mut self, site: Site, peer: Site, up: bool, epoch: u32) -> &'static [bool] {
         let Some((line, index)) = self.line(site, peer) else { return &[] };
         let believed = line.believed[index];
@@ -332,7 +332,8 @@ impl Network {
     }
 }
 
-/// 1, and by so many chances in a thousand twice that, again and again, up to 64: the tail of a power law, in whole numbers.
+/// 1, and by so many chances in a thousand twice that, again and again, up to 64: the tail of a power law, in whole
+/// numbers.
 fn tail_factor(random: &mut Random, per_mille: u64) -> u64 {
     let mut factor = 1;
     while per_mille > 0 && factor < 64 && random.chance(per_mille) {

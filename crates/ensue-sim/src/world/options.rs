@@ -18,8 +18,8 @@ pub struct LinkOptions {
     /// From one datacenter to another, by their numbers; the way back may take another time.
     pub delay_us: Vec<Vec<u64>>,
     pub jitter_us: u64,
-    /// Times in a thousand that a message between datacenters takes twice as long, of these four times, and so on: a heavy
-    /// tail, up to 64 times.
+    /// Times in a thousand that a message between datacenters takes twice as long, of these four times, and so on: a
+    /// heavy tail, up to 64 times.
     pub tail: u64,
 }
 
@@ -177,8 +177,9 @@ impl Options {
         self.protocol.promises
     }
 
-    /// Whether the power fails. A partition that may have lost its tail waits for every datacenter, so there is no power
-    /// failure under `everysec` and `no` where a datacenter is lost for good: it is the operator who gives that one up.
+    /// Whether the power fails. A partition that may have lost its tail waits for every datacenter, so there is no
+    /// power failure under `everysec` and `no` where a datacenter is lost for good: it is the operator who gives that
+    /// one up.
     pub fn power_may_fail(&self) -> bool {
         self.append_fsync == AppendFsync::Always || !self.faults.loses_datacenter
     }

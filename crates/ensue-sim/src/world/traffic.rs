@@ -1,5 +1,5 @@
-//! What passes between nodes: how much of it is about dependencies and times, what updates carry, and when each of them is
-//! where.
+//! What passes between nodes: how much of it is about dependencies and times, what updates carry, and when each of them
+//! is where.
 
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout::{decode_entry, previous_bytes};

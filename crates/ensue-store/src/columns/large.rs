@@ -7,8 +7,8 @@
 //! - `recent`: the others, one by one, in the order in which they came, until they are told to be `settled`.
 //! - `waiting`: the columns with versions, of which each view shows something else. They are asked themselves.
 //!
-//! A write that was replaced stays in the summary. Who has read the row then remembers more than it has seen, of what was
-//! applied here and, where that matters, in every other datacenter.
+//! A write that was replaced stays in the summary. Who has read the row then remembers more than it has seen, of what
+//! was applied here and, where that matters, in every other datacenter.
 
 use super::detached;
 use crate::cell::Cell;
@@ -171,7 +171,8 @@ impl Large {
         self.recent_count = left;
     }
 
-    /// Forgets which write made which column, of the recent ones that are settled: nobody need remember them one by one.
+    /// Forgets which write made which column, of the recent ones that are settled: nobody need remember them one by
+    /// one.
     pub(crate) fn summarise(&mut self, is_settled: &dyn Fn(&OperationId) -> bool) {
         let Large { slots, summary, recent, recent_count, .. } = self;
         recent.retain(|_, recent| {

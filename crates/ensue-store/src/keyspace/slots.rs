@@ -159,7 +159,8 @@ impl Keyspace {
         true
     }
 
-    /// Merges a value into a compact row, or makes one of it. Answers nothing if more than that may be known of the row.
+    /// Merges a value into a compact row, or makes one of it. Answers nothing if more than that may be known of the
+    /// row.
     pub(super) fn put_compact(&mut self, change: &RowEffect, write: &Write) -> Option<Outcome> {
         let is_flushed = !self.flushes.is_empty() || write.stamp < self.flushed();
         if change.column != Column::Text || is_flushed || !self.may_be_compact() {

@@ -353,8 +353,8 @@ fn a_deadline_is_noted_until_it_is_replaced() {
     assert!(!keyspace.expires(&first[0]) && !keyspace.expires(&second[0]));
 }
 
-/// A late value below what a flush has hidden, which had seen an addition that comes later still, loses as it would have
-/// without the flush: else the addition would count where the flush came later.
+/// A late value below what a flush has hidden, which had seen an addition that comes later still, loses as it would
+/// have without the flush: else the addition would count where the flush came later.
 #[test]
 fn what_a_flush_hid_is_still_above_what_comes_late() {
     let epoch =

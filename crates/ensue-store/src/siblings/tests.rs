@@ -1,5 +1,5 @@
-//! Whatever the order of arrival, repetition and restarts: every datacenter ends with the same siblings, those that no write
-//! replaced, and shows their fold.
+//! Whatever the order of arrival, repetition and restarts: every datacenter ends with the same siblings, those that no
+//! write replaced, and shows their fold.
 
 use crate::cell::{Content, Write};
 use crate::compact::RowRef;
@@ -179,7 +179,8 @@ impl World {
         }
     }
 
-    /// Stamps rise over all, as if every datacenter's clock knew the others: then a write's is above all that stands where it is taken.
+    /// Stamps rise over all, as if every datacenter's clock knew the others: then a write's is above all that stands
+    /// where it is taken.
     fn write(&mut self, at: usize) -> Write {
         self.clock += 1;
         let (datacenter, partition) = (DatacenterId(at as u8), PartitionId(0));
@@ -267,8 +268,8 @@ impl World {
         true
     }
 
-    /// What the rules of collecting ask for, said for the whole world: everybody has everything up to the tombstone, and up to the flush that
-    /// may have made it one, and what others wrote before they had it is here.
+    /// What the rules of collecting ask for, said for the whole world: everybody has everything up to the tombstone,
+    /// and up to the flush that may have made it one, and what others wrote before they had it is here.
     fn collect(&mut self, at: usize) {
         while (0..DATACENTERS).any(|from| self.deliver(at, from)) {}
         if (0..DATACENTERS).any(|from| self.datacenters[at].received[from] < self.streams[from].len()) {
@@ -477,7 +478,8 @@ fn what_lost_to_a_delete_is_not_collected() {
     assert_eq!(world.datacenters[0].rows.rows_count(), 0);
 }
 
-/// A delete and a put that did not know of each other, and an addition after both: it counts with the put, and makes no value of the delete.
+/// A delete and a put that did not know of each other, and an addition after both: it counts with the put, and makes no
+/// value of the delete.
 #[test]
 fn what_is_added_after_a_delete_is_no_value_beside_a_put() {
     let mut world = World::new();
@@ -492,8 +494,9 @@ fn what_is_added_after_a_delete_is_no_value_beside_a_put() {
     }
 }
 
-/// A writer that has restarted still knows that it had seen the tombstones that it had collected: where they are not collected yet, its
-/// writes replace them. Else they stood there alone beside what follows, and counted what had been added before it.
+/// A writer that has restarted still knows that it had seen the tombstones that it had collected: where they are not
+/// collected yet, its writes replace them. Else they stood there alone beside what follows, and counted what had been
+/// added before it.
 #[test]
 fn a_restarted_writer_replaces_what_it_had_collected() {
     let mut world = World::new();

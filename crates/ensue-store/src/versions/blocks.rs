@@ -1,8 +1,9 @@
 //! Unsettled writes in blocks, those of each datacenter in the order of their times.
 //!
 //! A block knows what its writes and all before it of the same datacenter come to, and how far they reach. What a view
-//! shows is then mostly one block of each datacenter, merged as it is, and what it hides begins at another; only what stands between
-//! these two is looked at write by write. Promises: the same as a look at every write. It does not merge into what is settled.
+//! shows is then mostly one block of each datacenter, merged as it is, and what it hides begins at another; only what
+//! stands between these two is looked at write by write. Promises: the same as a look at every write. It does not merge
+//! into what is settled.
 
 use super::{LOOSE_MAX, Merged, Sizes, Version, reach};
 use crate::view::View;

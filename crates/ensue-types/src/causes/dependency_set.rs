@@ -5,8 +5,8 @@
 //! extent u8 (0 exact, 1 through) | datacenter u8 | incarnation u16 | partition u16 | position u64
 //! ```
 //!
-//! Items stand in the order of their bytes' meaning (stream, then extent, then position), each stream's `Through` at most
-//! once and no `Exact` at or below it. Decoding refuses anything of another length, and never panics.
+//! Items stand in the order of their bytes' meaning (stream, then extent, then position), each stream's `Through` at
+//! most once and no `Exact` at or below it. Decoding refuses anything of another length, and never panics.
 
 use super::Malformed;
 use crate::{DatacenterId, Dependency, Extent, Incarnation, OperationId, PartitionId, Position};

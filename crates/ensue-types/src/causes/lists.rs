@@ -1,7 +1,7 @@
 //! All that something depends on, the nearest apart.
 //!
-//! Whoever waits for the nearest has waited for all, since each of the others is a dependency of one of them, or is in every
-//! datacenter. An operation stands in one of the two sets. When the nearest exceed their bound they fold into one
+//! Whoever waits for the nearest has waited for all, since each of the others is a dependency of one of them, or is in
+//! every datacenter. An operation stands in one of the two sets. When the nearest exceed their bound they fold into one
 //! watermark a stream, and stand among the others one by one; when the others exceed theirs, they fold too.
 //!
 //! ```text
@@ -9,14 +9,16 @@
 //! run: extent u8 (0 exact, 1 through) | datacenter u8 | partition | incarnation | count | first | difference*
 //! ```
 //!
-//! Numbers without a size are of seven bits a byte, the lowest first, the last byte below 128. A run is of one stream and one extent; its
-//! positions rise. So an operation beside another one of its stream takes a byte or two. Decoding refuses what no encoding makes.
+//! Numbers without a size are of seven bits a byte, the lowest first, the last byte below 128. A run is of one stream
+//! and one extent; its positions rise. So an operation beside another one of its stream takes a byte or two. Decoding
+//! refuses what no encoding makes.
 
 use super::{Malformed, dependency_set};
 use crate::{DatacenterId, Dependency, Extent, Incarnation, OperationId, PartitionId, Position};
 
-/// The others may be so many times more than the nearest before they fold. Every write of a key that is written often depends on all
-/// before it that are not everywhere yet: it carries this list, is encoded with it, and keeps it with its version.
+/// The others may be so many times more than the nearest before they fold. Every write of a key that is written often
+/// depends on all before it that are not everywhere yet: it carries this list, is encoded with it, and keeps it with
+/// its version.
 const OTHERS_FACTOR: usize = 4;
 
 /// See the module. Both sets are in order.

@@ -81,7 +81,9 @@ proptest! {
 
     /// A write's time and what it carries are one past.
     #[test]
-    fn a_write_is_taken_over_like_its_whole_past(own in any_vector(), carried in any_vector(), d in 0..4u8, time in 1..5u64) {
+    fn a_write_is_taken_over_like_its_whole_past(
+        own in any_vector(), carried in any_vector(), d in 0..4u8, time in 1..5u64
+    ) {
         let time = if time == 4 { Vector::FINAL } else { LogicalTime(time) };
         let mut whole = carried.clone();
         whole.times.raise(DatacenterId(d), time);

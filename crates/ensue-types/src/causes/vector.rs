@@ -4,8 +4,9 @@
 //! mode u8 | vector | vector | vector, unless it is empty          vector: count u8 | time u64 * count, little endian
 //! ```
 //!
-//! The second vector is what a session has lost by falling back, the third what it took over of the dead behind their loss; both are empty
-//! for all others. A vector's entry for datacenter i says: everything that i wrote up to that time may be in this past (POCC, section 5.3).
+//! The second vector is what a session has lost by falling back, the third what it took over of the dead behind their
+//! loss; both are empty for all others. A vector's entry for datacenter i says: everything that i wrote up to that time
+//! may be in this past (POCC, section 5.3).
 
 use super::Malformed;
 use crate::{DatacenterId, LogicalTime, TimeVector};
@@ -27,8 +28,8 @@ pub struct Vector {
     pub times: TimeVector,
     /// What the session had seen and written before it fell back, to be joined when it is promoted.
     pub abandoned: TimeVector,
-    /// Times of dead datacenters in pasts that were joined to one which had passed the loss (`FINAL`): it covers them, and does not
-    /// say whether they hold something that was lost. Whoever knows the loss does.
+    /// Times of dead datacenters in pasts that were joined to one which had passed the loss (`FINAL`): it covers them,
+    /// and does not say whether they hold something that was lost. Whoever knows the loss does.
     pub doubted: TimeVector,
 }
 

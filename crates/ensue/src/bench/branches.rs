@@ -81,9 +81,9 @@ fn contest(args: &BranchesArgs) -> anyhow::Result<ExitCode> {
     println!("\n{table}");
     if let Some(file) = &args.record {
         let head = format!(
-            "# Branch on conflict, locking, and optimistic control\n\nEach control at its best number of clients (of {:?}), {} s a \
-             run,\nround trip {} us, {} keys, at most {} leaves. Measured by `ensue bench branches`;\n\
-             [branch-reference.md](../branch-reference.md) describes the method.\n\n",
+            "# Branch on conflict, locking, and optimistic control\n\nEach control at its best number of \
+             clients (of {:?}), {} s a run,\nround trip {} us, {} keys, at most {} leaves. \
+             Measured by `ensue bench branches`;\n[branch-reference.md](../branch-reference.md) describes the method.\n\n",
             args.clients, args.seconds, args.round_trip_us, args.keys, args.leaves
         );
         write(file, &(head + &table), &plot::contest(&all))?;
@@ -128,8 +128,9 @@ fn soak(args: &BranchesArgs, minutes: u64) -> anyhow::Result<ExitCode> {
     println!("\n{table}");
     if let Some(file) = &args.record {
         let head = format!(
-            "# What branches keep, with ceilings and without\n\n{SOAK_CLIENTS} clients, write-heavy, Zipfian, {} keys, a ceiling every \
-             {CEILING_EVERY} transactions of a client, at\nmost {} leaves. Measured by `ensue bench branches --soak {minutes}`.\n\n",
+            "# What branches keep, with ceilings and without\n\n{SOAK_CLIENTS} clients, write-heavy, Zipfian, {} \
+             keys, a ceiling every {CEILING_EVERY} transactions of a client, at\nmost {} leaves. Measured by \
+             `ensue bench branches --soak {minutes}`.\n\n",
             args.keys, args.leaves
         );
         write(file, &(head + &table), &plot::soak(&runs[0], &runs[1]))?;

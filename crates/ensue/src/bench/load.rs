@@ -52,16 +52,19 @@ pub(super) struct LoadArgs {
     #[arg(short = 'd', long = "size", value_name = "SIZES")]
     sizes: Option<Sizes>,
     /// Number of keys
-    #[arg(short = 'r', long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'r', long, value_name = "N", default_value_t = 100_000,
+        value_parser = clap::value_parser!(u64).range(1..))]
     keys: u64,
     /// What the names of keys begin with
     #[arg(long, value_name = "TEXT", default_value = "bench:")]
     prefix: String,
     /// Connections in all
-    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    #[arg(short, long, value_name = "N", default_value_t = 50,
+        value_parser = clap::value_parser!(u32).range(1..=20_000))]
     clients: u32,
     /// Operations that a connection has under way at most
-    #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(short = 'P', long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pipeline: u32,
     /// Threads of the generator
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
@@ -73,7 +76,8 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "HOW", default_value = "poisson", requires = "rate")]
     arrivals: Arrivals,
     /// Seconds that are counted
-    #[arg(short, long, value_name = "SECONDS", default_value = "10", value_parser = seconds, conflicts_with = "requests")]
+    #[arg(short, long, value_name = "SECONDS", default_value = "10", value_parser = seconds,
+        conflicts_with = "requests")]
     seconds: Duration,
     /// Instead of seconds: operations that are counted
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

@@ -1,9 +1,9 @@
 //! Which lane each state stands in, and how lanes run between states. Pure: states in, rows out, for text and picture.
 //!
-//! On a state, from the newest down: it stands in the lane that waits for it, or in a new one at the right if it is a leaf.
-//! Each of its parents is then waited for by exactly one lane: the one that waits for it already, else the state's own
-//! lane, else a new one. A state whose only parent is waited for further right pulls that lane to itself, so that the
-//! oldest line drifts left. Where a lane ends, those right of it close the gap.
+//! On a state, from the newest down: it stands in the lane that waits for it, or in a new one at the right if it is a
+//! leaf. Each of its parents is then waited for by exactly one lane: the one that waits for it already, else the
+//! state's own lane, else a new one. A state whose only parent is waited for further right pulls that lane to itself,
+//! so that the oldest line drifts left. Where a lane ends, those right of it close the gap.
 
 use super::state::{State, StateId};
 

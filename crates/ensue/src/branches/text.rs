@@ -41,7 +41,8 @@ pub(super) fn graph(states: &[State], layout: &Layout, columns: usize, paint: Pa
     text
 }
 
-/// The lines between two states: none where all goes straight on, one for steps to a neighbour, two for what goes further.
+/// The lines between two states: none where all goes straight on, one for steps to a neighbour, two for what goes
+/// further.
 fn between(strands: &[Strand]) -> Vec<Line> {
     let furthest = strands.iter().map(|strand| strand.from.abs_diff(strand.to)).max().unwrap_or(0);
     let count = furthest.min(2);

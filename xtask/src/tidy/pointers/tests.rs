@@ -84,7 +84,8 @@ fn a_record_has_its_number_and_has_it_alone() {
         found,
         [
             "docs/decisions/0009-y.md:1: the title does not begin with `# 9. `, as the file's name does",
-            "docs/decisions/0009-y.md:1: docs/decisions/0009-x.md has the same number: give this one the next that is free",
+            "docs/decisions/0009-y.md:1: docs/decisions/0009-x.md has the same number: give this one the next that is \
+             free",
         ]
     );
 }

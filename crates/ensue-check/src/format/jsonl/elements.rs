@@ -1,9 +1,9 @@
 //! What can only be said of a key when the whole file is read.
 //!
-//! A recorder that follows commands does not know what a key is. Three things are settled here. A key that is added to is
-//! a counter, so what was read there are counts. The elements of the row `x` are the keys `x[...]`; a row that is also used as a
-//! whole, such as by a delete, is left out with its elements, since what happened to them is not said. And the
-//! operations on keys that are left out are dropped.
+//! A recorder that follows commands does not know what a key is. Three things are settled here. A key that is added to
+//! is a counter, so what was read there are counts. The elements of the row `x` are the keys `x[...]`; a row that is
+//! also used as a whole, such as by a delete, is left out with its elements, since what happened to them is not said.
+//! And the operations on keys that are left out are dropped.
 
 use crate::history::{History, Key, LeftOut, Operation, Value};
 use std::collections::BTreeSet;

@@ -462,6 +462,6 @@ const HELP: &[&str] = &[
     "SESSION: what the session goes on from, and its transaction.",
     "DEFAULTS [BEGIN constraint] [END constraint]: the session's own.",
     "INFO: figures. DIGEST [LEAVES]: a fingerprint, equal in all datacenters when nothing is under way.",
-    "Constraints: ANY, SERIALIZABILITY, SNAPSHOT-ISOLATION, READ-COMMITTED, NO-BRANCHING, K-BRANCHING k, PARENT, ANCESTOR,",
-    "STATE id [id ...], joined by AND and OR.",
+    "Constraints: ANY, SERIALIZABILITY, SNAPSHOT-ISOLATION, READ-COMMITTED, NO-BRANCHING, K-BRANCHING k, PARENT,",
+    "ANCESTOR, STATE id [id ...], joined by AND and OR.",
 ];

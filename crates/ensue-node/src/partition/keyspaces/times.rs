@@ -21,7 +21,8 @@ impl Keyspaces {
         }
     }
 
-    /// Goes on where a round has left some: by more than has come since, so that folding keeps up with whatever is written.
+    /// Goes on where a round has left some: by more than has come since, so that folding keeps up with whatever is
+    /// written.
     pub(in crate::partition) fn fold_more_versions(&mut self, cx: &Cx, others: &Others) {
         for number in 0..self.keyspaces.len() {
             if self.unfolded[number] > 0 {

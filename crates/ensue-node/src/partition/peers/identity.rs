@@ -400,8 +400,9 @@ impl Peers {
     }
 }
 
-const SHORT_ADVICE: &str = "its end was lost, as by an error of the disk before it was synced, or the directory is an old copy. \
-                            Start the process again: then the partition takes back what the other datacenters have";
+const SHORT_ADVICE: &str = "its end was lost, as by an error of the disk before it was synced, or the directory is an \
+                            old copy. Start the process again: then the partition takes back \
+                            what the other datacenters have";
 
 impl Peers {
     /// What goes by times shows what is stable, and a directory that was lost knew that of all that has come back. A

@@ -93,9 +93,9 @@ impl Joining {
         match (&self.refusal, missing.is_empty()) {
             (Some(reason), true) => format!("REJOIN partition {}: {reason}", p.cx.id),
             _ => format!(
-                "LOADING partition {} starts with an empty directory and waits for {} to say that this datacenter has not \
-                 lost an earlier one: start them and heal the links, or, if the cluster is new or they are gone for \
-                 good, start this process with `--first-start alone`",
+                "LOADING partition {} starts with an empty directory and waits for {} to say that this datacenter \
+                 has not lost an earlier one: start them and heal the links, or, if the cluster is new or they \
+                 are gone for good, start this process with `--first-start alone`",
                 p.cx.id,
                 missing.join(", ")
             ),

@@ -347,9 +347,9 @@ impl Transactions {
         }
     }
 
-    /// A part is ready, and its transaction is neither open here nor to come: another entry has its place. An old copy of
-    /// the origin's directories wrote it before the copy was found to be old. It is never shown, and is discarded with
-    /// its origin. A part of a transaction that is over cannot be meant: all were executed, durably, before that.
+    /// A part is ready, and its transaction is neither open here nor to come: another entry has its place. An old copy
+    /// of the origin's directories wrote it before the copy was found to be old. It is never shown, and is discarded
+    /// with its origin. A part of a transaction that is over cannot be meant: all were executed, durably, before that.
     fn note_orphan(
         &mut self,
         cx: &mut Cx,

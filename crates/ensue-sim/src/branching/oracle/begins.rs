@@ -1,5 +1,5 @@
-//! T6, T5: where transactions begin. Their constraint holds there, nothing newer that the site surely has fulfils it, no
-//! ceiling of the site lies below; a merge begins at every branch that fulfils it, and at nothing twice.
+//! T6, T5: where transactions begin. Their constraint holds there, nothing newer that the site surely has fulfils it,
+//! no ceiling of the site lies below; a merge begins at every branch that fulfils it, and at nothing twice.
 
 use super::Judge;
 use crate::branching::constraint::Condition;
@@ -122,7 +122,8 @@ impl Judge<'_> {
         }
         let asked_us = transaction.began.asked_us;
         let Some(had) = self.shown.by(transaction.datacenter, asked_us) else { return Ok(()) };
-        // Which of several leaves it is goes by the newest merge before them; a state is left behind only by what comes after it.
+        // Which of several leaves it is goes by the newest merge before them; a state is left behind only by what comes
+        // after it.
         let newer = |place: &Place| {
             found.is_none_or(|found| *place != found && self.graph.is_ancestor(found, *place))
         };

@@ -1,5 +1,5 @@
-//! T6, T3: where transactions commit. Their state's parents are what its constraint allows, a merge joins what it read, and
-//! neither a fork nor an abort happens without need.
+//! T6, T3: where transactions commit. Their state's parents are what its constraint allows, a merge joins what it read,
+//! and neither a fork nor an abort happens without need.
 
 use super::Judge;
 use crate::branching::constraint::Condition;
@@ -58,7 +58,8 @@ impl Judge<'_> {
         self.no_needless_fork(transaction, read.unwrap_or(parent), parent, made)
     }
 
-    /// A merge joins the states that it read, or later ones on the same branches: nothing on the way wrote what it read.
+    /// A merge joins the states that it read, or later ones on the same branches: nothing on the way wrote what it
+    /// read.
     fn joins(
         &self,
         transaction: &Transaction,

@@ -1,5 +1,5 @@
-//! T5: what is refused. A state is missing only if nobody can have shown it there, and collected only if somebody promised
-//! not to begin above something that comes after it; whatever else is refused must have a reason, too.
+//! T5: what is refused. A state is missing only if nobody can have shown it there, and collected only if somebody
+//! promised not to begin above something that comes after it; whatever else is refused must have a reason, too.
 
 use super::Judge;
 use crate::branching::graph::Place;
@@ -67,13 +67,15 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether a power failure may have taken a state wherever it was seen: then it never was, and its name is not given again.
+    /// Whether a power failure may have taken a state wherever it was seen: then it never was, and its name is not
+    /// given again.
     fn power_took_state(&self, id: StateId) -> bool {
         let outlived = |place| self.shown.outlived(self.history, &self.graph, place);
         !self.history.power_losses.is_empty() && self.graph.place(id).is_none_or(|place| !outlived(place))
     }
 
-    /// Whether what a session at a state begins may not be at the other one. A session whose state was lost goes on from what is left.
+    /// Whether what a session at a state begins may not be at the other one. A session whose state was lost goes on
+    /// from what is left.
     pub(super) fn strays(&self, id: StateId, place: Place) -> bool {
         !self.may_be_before(id, place) && !self.power_took_state(id)
     }

@@ -1,5 +1,5 @@
-//! P12: what was acknowledged lasts. In the end each state that a transaction was told to have made is a leaf or comes before one
-//! in every datacenter, and what it wrote is seen there.
+//! P12: what was acknowledged lasts. In the end each state that a transaction was told to have made is a leaf or comes
+//! before one in every datacenter, and what it wrote is seen there.
 
 use super::Judge;
 use crate::branching::graph::{Place, own_tag};

@@ -1,4 +1,5 @@
-//! T2, T3, T4: what is told of the states themselves: leaves, fork points, conflicting keys, logs, and where sessions stand.
+//! T2, T3, T4: what is told of the states themselves: leaves, fork points, conflicting keys, logs, and where sessions
+//! stand.
 
 use super::{Judge, Known};
 use crate::branching::graph::Place;
@@ -23,7 +24,8 @@ impl Judge<'_> {
         self.log_lines(known)
     }
 
-    /// The keys of which branches see writes of different states: where nobody knows where they forked, no others are told.
+    /// The keys of which branches see writes of different states: where nobody knows where they forked, no others are
+    /// told.
     fn differing(&self, places: &[Place]) -> BTreeSet<Key> {
         let pairs = places.iter().flat_map(|&a| places.iter().map(move |&b| (a, b)));
         let written = pairs.flat_map(|(a, b)| self.written_beside(a, b)).cloned();
@@ -70,8 +72,8 @@ impl Judge<'_> {
         if named.is_empty() { question.reads.clone() } else { named }
     }
 
-    /// The definition of the weights: each state that any of the branches has is counted once, by the branches and the weights
-    /// of the fork points that have it.
+    /// The definition of the weights: each state that any of the branches has is counted once, by the branches and the
+    /// weights of the fork points that have it.
     fn fork_points(&self, question: &Question, known: &mut Known) -> Result<(), Violation> {
         let step = &question.step;
         let Some(Answer::Array(lines)) = step.done() else { return Ok(()) };

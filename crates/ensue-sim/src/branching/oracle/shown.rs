@@ -1,7 +1,8 @@
-//! Which states each datacenter has shown to somebody by when: it has them from then on, with all that comes before them.
+//! Which states each datacenter has shown to somebody by when: it has them from then on, with all that comes before
+//! them.
 //!
-//! A power failure under `everysec` or `no` may take what was not synced; then only what was shown before the last sync,
-//! or after the failure, is certain.
+//! A power failure under `everysec` or `no` may take what was not synced; then only what was shown before the last
+//! sync, or after the failure, is certain.
 
 use crate::branching::graph::{Graph, Place, States};
 use crate::branching::id::StateId;

@@ -9,8 +9,8 @@ use crate::resp::Answer;
 use crate::resp::args;
 use ensue_types::{DatacenterId, PartitionId};
 
-/// Two transactions that conflict, from the same state, and what two datacenters tell of it. A line is a session, its datacenter, a
-/// command and its answer.
+/// Two transactions that conflict, from the same state, and what two datacenters tell of it. A line is a session, its
+/// datacenter, a command and its answer.
 const FORKED: &str = "\
 0 0 BRANCH BEGIN => 0.0
 0 0 SET r0 v1 => +OK
@@ -218,7 +218,8 @@ fn what_the_power_took_need_not_be_given_up() {
     judge(&history, &options()).unwrap();
 }
 
-/// Seed 77009714 of `tardis`: two datacenters merged the same, and one was asked for the other's merge before that arrived.
+/// Seed 77009714 of `tardis`: two datacenters merged the same, and one was asked for the other's merge before that
+/// arrived.
 #[test]
 fn a_name_of_an_equal_merge_may_be_missing() {
     let text = format!(
@@ -250,8 +251,8 @@ fn a_session_whose_state_the_power_took_goes_on_from_what_is_left() {
     judge(&history, &options()).unwrap();
 }
 
-/// Seed 70005540 of `tardis`: a session whose transaction was over was told so when it asked for a merge. From there on the oracle had
-/// heard nothing of it, and missed its ceiling.
+/// Seed 70005540 of `tardis`: a session whose transaction was over was told so when it asked for a merge. From there on
+/// the oracle had heard nothing of it, and missed its ceiling.
 #[test]
 fn a_merge_that_was_refused_leaves_no_doubt() {
     let text = "\
@@ -268,7 +269,8 @@ fn a_merge_that_was_refused_leaves_no_doubt() {
     assert_eq!(judge(&history(&without), &options()).unwrap_err().property, property::COLLECTED);
 }
 
-/// Seed 70002881 of `tardis`: the disk failed behind the transaction, whose answers were withheld; it was kept all the same, and all of it.
+/// Seed 70002881 of `tardis`: the disk failed behind the transaction, whose answers were withheld; it was kept all the
+/// same, and all of it.
 #[test]
 fn what_nobody_knows_of_was_done_in_a_transaction_that_was() {
     let unknown = "-STOPPED partition p0 has stopped; it is not known whether a write was kept";
@@ -290,7 +292,8 @@ fn what_nobody_knows_of_was_done_in_a_transaction_that_was() {
     assert!(judge(&history(&refused), &options()).is_err());
 }
 
-/// Seed 5007 of `tardis`: the second addition is answered as what finds nothing to delete is, and stands there all the same.
+/// Seed 5007 of `tardis`: the second addition is answered as what finds nothing to delete is, and stands there all the
+/// same.
 #[test]
 fn a_counter_that_comes_to_nothing_was_written() {
     let text = "\

@@ -1,4 +1,5 @@
-//! T1, T3: what transactions read, and what `BRANCH GET` and `BRANCH DIFF` tell, stands at the states that were asked for.
+//! T1, T3: what transactions read, and what `BRANCH GET` and `BRANCH DIFF` tell, stands at the states that were asked
+//! for.
 
 use super::{Judge, Known};
 use crate::branching::graph::Place;

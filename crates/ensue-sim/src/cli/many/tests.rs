@@ -29,7 +29,8 @@ fn a_record_gets_a_row_for_each_soak() {
     assert_eq!(text, format!("{RECORD_HEAD}{row}{row}"));
 }
 
-/// Six seeds of a broken rule that shows in most: the exit code, the row of the record, and how many failures were left.
+/// Six seeds of a broken rule that shows in most: the exit code, the row of the record, and how many failures were
+/// left.
 fn broken_run(keep_going: bool) -> (i32, String, usize) {
     let name = format!("ensue-soak-{}-{keep_going}", std::process::id());
     let directory = std::env::temp_dir().join(name);

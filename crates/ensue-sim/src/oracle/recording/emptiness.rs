@@ -1,7 +1,7 @@
 //! Which delete an empty answer is, where only one thing can be meant by it.
 //!
-//! It may be the initial state, unless the session itself had seen or written something there, and every delete that was
-//! sent before the answer and does not follow the reader in its session. This asks for no past: were it wrong, the
+//! It may be the initial state, unless the session itself had seen or written something there, and every delete that
+//! was sent before the answer and does not follow the reader in its session. This asks for no past: were it wrong, the
 //! checker would see a cause that is none.
 
 use crate::oracle::Final;

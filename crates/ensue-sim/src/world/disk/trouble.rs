@@ -1,7 +1,7 @@
 //! What goes wrong on a disk, by order from outside: failing writes, syncs and reads, no room, bytes that rot.
 //!
-//! Each order is for the next operation of its kind, or until it is taken back. A disk remembers that it has answered an
-//! error, so that a partition that stops can be told from one that has no reason to.
+//! Each order is for the next operation of its kind, or until it is taken back. A disk remembers that it has answered
+//! an error, so that a partition that stops can be told from one that has no reason to.
 
 use super::{Disk, FileName};
 use crate::random::Random;

@@ -1,8 +1,8 @@
 //! Which bytes of the log are known to be durable by what the log itself says later: damage there must be found.
 //!
 //! A batch tells what was known to be synced when it was made. Once it is synced itself, it is a witness that even a
-//! power failure leaves. Damage behind the last witness looks like a torn tail to anybody. A batch that found no room is
-//! written later as it was made, and tells no more than it did at first.
+//! power failure leaves. Damage behind the last witness looks like a torn tail to anybody. A batch that found no room
+//! is written later as it was made, and tells no more than it did at first.
 
 use ensue_store::disk::FileName;
 use std::collections::{BTreeMap, VecDeque};

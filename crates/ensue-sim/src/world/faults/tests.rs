@@ -6,8 +6,9 @@ use crate::world::options::Options;
 use crate::world::shape::{Shape, Site};
 use ensue_types::DatacenterId;
 
-/// Seed 40002301 of pocc: what was late by more than the time that was left was answered `UNAVAILABLE` in the place of `BLOCKED`.
-/// Seed 80061128 of eiger: the votes and the answers of a write transaction went over a link that took a third of the timeout.
+/// Seed 40002301 of pocc: what was late by more than the time that was left was answered `UNAVAILABLE` in the place of
+/// `BLOCKED`. Seed 80061128 of eiger: the votes and the answers of a write transaction went over a link that took a
+/// third of the timeout.
 #[test]
 fn a_slow_link_excuses_where_a_request_takes_longer_than_its_client_waits() {
     let shape = Shape { datacenters: 2, cores: 2, partitions: 2, one_process: false };
