@@ -83,7 +83,8 @@ fn contest(args: &BranchesArgs) -> anyhow::Result<ExitCode> {
         let head = format!(
             "# Branch on conflict, locking, and optimistic control\n\nEach control at its best number of \
              clients (of {:?}), {} s a run,\nround trip {} us, {} keys, at most {} leaves. \
-             Measured by `ensue bench branches`;\n[branch-reference.md](../branch-reference.md) describes the method.\n\n",
+             Measured by `ensue bench branches`;\n[branch-reference.md](../branch-reference.md) describes the \
+             method.\n\n",
             args.clients, args.seconds, args.round_trip_us, args.keys, args.leaves
         );
         write(file, &(head + &table), &plot::contest(&all))?;
