@@ -33,6 +33,10 @@ pub(crate) struct Large {
     summary: Vec<Source>,
     recent: BTreeMap<(DatacenterId, PartitionId), VecDeque<(OperationId, u32)>>,
     recent_count: usize,
+    /// With more recent ones than these, those that were replaced are looked for.
+    forget_at: usize,
+    #[cfg(test)]
+    pub(super) looked_for: usize,
     waiting: BTreeSet<u32>,
 }
 
@@ -149,13 +153,18 @@ impl Large {
             self.recent.entry(stream(&operation)).or_default().push_back((operation, slot));
             self.recent_count += 1;
         }
-        if self.recent_count > 2 * self.len() + super::LARGE {
+        if self.recent_count > self.forget_at.max(2 * self.len() + super::LARGE) {
             self.forget_replaced();
+            self.forget_at = 2 * self.recent_count;
+            #[cfg(test)]
+            {
+                self.looked_for += 1;
+            }
         }
     }
 
-    /// Of the recent writes keeps those that still make something. What is left is less than half, so this costs a
-    /// write a bounded share, unless all of them are shown.
+    /// Of the recent writes keeps those that still make something. It is called when there are twice as many as were
+    /// left by the last call, so it costs a write a bounded share, however many of them are shown.
     fn forget_replaced(&mut self) {
         let slots = &self.slots;
         let mut left = 0;
@@ -174,7 +183,7 @@ impl Large {
     /// Forgets which write made which column, of the recent ones that are settled: nobody need remember them one by
     /// one.
     pub(crate) fn summarise(&mut self, is_settled: &dyn Fn(&OperationId) -> bool) {
-        let Large { slots, summary, recent, recent_count, .. } = self;
+        let Large { slots, summary, recent, recent_count, forget_at, .. } = self;
         recent.retain(|_, recent| {
             while let Some(&(operation, slot)) = recent.front() {
                 if !is_settled(&operation) {
@@ -190,6 +199,7 @@ impl Large {
             }
             !recent.is_empty()
         });
+        *forget_at = (*forget_at).min(2 * *recent_count);
     }
 
     /// Of the writes that nobody need remember one by one, the latest of each stream.

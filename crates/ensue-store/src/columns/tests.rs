@@ -1,7 +1,7 @@
 //! A large row says without a walk what a walk through it says, of every view that is no past time.
 
-use super::LARGE;
-use crate::cell::Write;
+use super::{LARGE, Large};
+use crate::cell::{Keep, Write};
 use crate::compact::RowRef;
 use crate::keyspace::{Collected, Keyspace};
 use crate::row::{Kind, Row};
@@ -214,4 +214,35 @@ fn what_is_settled_is_known_without_a_walk() {
     assert_eq!(open(&world), (2, 0));
     world.take(&Step::Write { datacenter: 0, column: 3, kind: 5 });
     assert_eq!(open(&world), (2, 1), "a tombstone is seen too");
+}
+
+#[test]
+fn writes_that_are_all_shown_are_not_walked_again_by_each() {
+    let mut world = World { keyspace: Keyspace::new(false), written: [0; 2], time: 0, settled: [0; 2] };
+    let mut large = Large::default();
+    let mut writes = 0;
+    for round in 0..4 {
+        for number in 0..LARGE + 20 {
+            let column = Column::Field(Bytes::from(format!("column{number}")));
+            for datacenter in [0, 1] {
+                let write = world.write(datacenter);
+                // A base and both sums: three writes make each column.
+                let effect = match (round, datacenter) {
+                    (0, 0) => Effect::Put { value: Bytes::from_static(b"7"), seen: Seen::new() },
+                    _ => Effect::Add { epoch_sum: EpochSum { epoch: write.stamp, sum: Decimal(3) } },
+                };
+                large.entry(&column, LogicalTime::ZERO).apply(
+                    &effect,
+                    &write,
+                    Keep { history: false, versions: false, siblings: None },
+                );
+                large.note(&column, Some(write.operation));
+                writes += 1;
+            }
+        }
+    }
+    let all_shown = large.open().count();
+    assert!(all_shown > 2 * large.len(), "{all_shown}");
+    assert!(large.looked_for > 0);
+    assert!(large.looked_for < 8, "{writes} writes looked {} times for those replaced", large.looked_for);
 }
