@@ -24,6 +24,9 @@ use std::sync::Arc;
 /// Bytes counted for a version beside its value and what it carries, roughly.
 const VERSION_BYTES: u64 = 128;
 
+/// So few versions are looked at one by one: how far they reach together need not be known. Most locations have one.
+const FEW: usize = if cfg!(test) { 1 } else { 4 };
+
 /// Versions that are not in blocks yet. More are slower to look through, fewer make small blocks; in tests most are in
 /// blocks.
 const LOOSE_MAX: usize = if cfg!(test) { 2 } else { 16 };
@@ -47,7 +50,8 @@ pub struct Versions {
     /// The latest to arrive, which are not in blocks yet.
     loose: Vec<Version>,
     sizes: Sizes,
-    extent: Extent,
+    /// Of all versions, if there are more than a few.
+    extent: Option<Box<Extent>>,
 }
 
 /// How large some writes are together.
@@ -188,7 +192,7 @@ impl Versions {
             blocks: Blocks::default(),
             loose: Vec::new(),
             sizes: Sizes::default(),
-            extent: Extent::default(),
+            extent: None,
         })
     }
 
@@ -208,8 +212,10 @@ impl Versions {
     pub(crate) fn push(&mut self, version: Version) {
         let Stamp { datacenter, time, .. } = version.source.stamp;
         // Writes of a datacenter mostly come in the order of their times, so most are not looked for.
-        let may_be_known = time <= self.extent.latest.at(datacenter);
-        self.extent.add(&version);
+        let may_be_known = self.extent.as_ref().is_none_or(|extent| time <= extent.latest.at(datacenter));
+        if let Some(extent) = &mut self.extent {
+            extent.add(&version);
+        }
         self.sizes.add(&version);
         if may_be_known {
             if let Some(known) = self.loose.iter_mut().rev().find(|known| version.replaces(known)) {
@@ -228,6 +234,11 @@ impl Versions {
             self.blocks.take(&mut self.loose);
         }
         self.loose.push(version);
+        if self.extent.is_none() && self.len() > FEW {
+            let mut extent = Box::<Extent>::default();
+            self.unsettled().for_each(|version| extent.add(version));
+            self.extent = Some(extent);
+        }
     }
 
     /// Merges a write that every view shows.
@@ -244,7 +255,7 @@ impl Versions {
 
     /// What a view shows; nothing if that is everything.
     pub(crate) fn shown(&self, view: View<'_>) -> Option<Shown<'_>> {
-        if view.shows_all(&self.extent.within) {
+        if self.extent.as_ref().is_some_and(|extent| view.shows_all(&extent.within)) {
             return None;
         }
         let mut merged: Option<Merged> = None;
@@ -279,7 +290,7 @@ impl Versions {
 
     /// The lowest stamp of an addition that a view hides.
     pub(crate) fn lowest_hidden_addition(&self, view: View<'_>) -> Option<Stamp> {
-        if view.shows_all(&self.extent.within) {
+        if self.extent.as_ref().is_some_and(|extent| view.shows_all(&extent.within)) {
             return None;
         }
         let mut lowest: Option<Stamp> = None;
@@ -297,7 +308,7 @@ impl Versions {
 
     /// Folds what is settled; says how many versions are left.
     pub(crate) fn settle(&mut self, settled: &dyn Visibility) -> usize {
-        if settled.shows_all(&self.extent.within) {
+        if self.extent.as_ref().is_some_and(|extent| settled.shows_all(&extent.within)) {
             // The newest state is all of this.
             self.clear();
             return 0;
@@ -347,7 +358,7 @@ impl Versions {
 
     fn clear(&mut self) {
         (self.blocks, self.loose) = (Blocks::default(), Vec::new());
-        (self.sizes, self.extent) = (Sizes::default(), Extent::default());
+        (self.sizes, self.extent) = (Sizes::default(), None);
     }
 
     fn take_all(&mut self) -> Vec<Version> {
@@ -376,7 +387,9 @@ impl Versions {
             self.sizes.dependency_bytes -= carried_bytes(source);
             source.dependencies = Some(dependencies.clone());
             self.sizes.dependency_bytes += carried_bytes(source);
-            reach_carried(&mut self.extent.within, source);
+            if let Some(extent) = &mut self.extent {
+                reach_carried(&mut extent.within, source);
+            }
         }
     }
 

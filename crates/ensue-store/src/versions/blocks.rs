@@ -13,12 +13,12 @@ use std::collections::VecDeque;
 /// See the module. The datacenters are in order, and each has a block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blocks {
-    lanes: Vec<Lane>,
+    datacenters: Vec<DatacenterBlocks>,
 }
 
 /// The blocks of one datacenter.
 #[derive(Clone, Debug)]
-struct Lane {
+struct DatacenterBlocks {
     datacenter: DatacenterId,
     blocks: VecDeque<Block>,
 }
@@ -46,18 +46,22 @@ pub(super) enum Part<'a> {
 
 /// The end of a datacenter's blocks, all of which is hidden.
 pub(super) struct Hidden<'a> {
-    lane: &'a Lane,
+    of: &'a DatacenterBlocks,
     from: usize,
 }
 
 impl Hidden<'_> {
     pub(super) fn latest(&self) -> Stamp {
-        self.lane.last().map_or(Stamp::ZERO, |version| version.source.stamp)
+        self.of.last().map_or(Stamp::ZERO, |version| version.source.stamp)
     }
 
     pub(super) fn first_addition(&self) -> Option<Stamp> {
-        let versions = self.lane.blocks.range(self.from..).flat_map(|block| &block.versions);
-        versions.filter(|version| version.is_addition()).map(|version| version.source.stamp).min()
+        let versions = self.of.blocks.range(self.from..).flat_map(|block| &block.versions);
+        let mut additions =
+            versions.filter(|version| version.is_addition()).map(|version| version.source.stamp);
+        // They are in the order of their times.
+        let first = additions.next()?;
+        Some(additions.take_while(|stamp| stamp.time == first.time).fold(first, Stamp::min))
     }
 }
 
@@ -85,7 +89,7 @@ impl Block {
     }
 }
 
-impl Lane {
+impl DatacenterBlocks {
     fn last(&self) -> Option<&Version> {
         self.blocks.back()?.versions.last()
     }
@@ -188,7 +192,7 @@ impl Lane {
         }
         for index in shown..self.blocks.len() {
             if view.hides_all(&self.beyond(index)) {
-                return each(Part::Hidden(Hidden { lane: self, from: index }));
+                return each(Part::Hidden(Hidden { of: self, from: index }));
             }
             for version in &self.blocks[index].versions {
                 each(match view.is_visible(&version.source, version.at) {
@@ -202,7 +206,7 @@ impl Lane {
 
 impl Blocks {
     pub(super) fn versions(&self) -> impl Iterator<Item = &Version> {
-        self.lanes.iter().flat_map(|lane| &lane.blocks).flat_map(|block| &block.versions)
+        self.datacenters.iter().flat_map(|own| &own.blocks).flat_map(|block| &block.versions)
     }
 
     /// Takes writes in, in any order.
@@ -212,21 +216,21 @@ impl Blocks {
             let datacenter = first.source.stamp.datacenter;
             let others = loose.partition_point(|version| version.source.stamp.datacenter == datacenter);
             let own = loose.drain(..others).collect();
-            let lane = match self.lanes.binary_search_by_key(&datacenter, |lane| lane.datacenter) {
-                Ok(index) => &mut self.lanes[index],
+            let own_blocks = match self.datacenters.binary_search_by_key(&datacenter, |own| own.datacenter) {
+                Ok(index) => &mut self.datacenters[index],
                 Err(index) => {
-                    self.lanes.insert(index, Lane { datacenter, blocks: VecDeque::new() });
-                    &mut self.lanes[index]
+                    self.datacenters.insert(index, DatacenterBlocks { datacenter, blocks: VecDeque::new() });
+                    &mut self.datacenters[index]
                 }
             };
-            lane.take(own);
+            own_blocks.take(own);
         }
     }
 
     /// Puts a write where one stands that it replaces, and returns that.
     pub(super) fn replace(&mut self, version: &Version) -> Option<Version> {
         let datacenter = version.source.stamp.datacenter;
-        self.lanes.iter_mut().find(|lane| lane.datacenter == datacenter)?.replace(version)
+        self.datacenters.iter_mut().find(|own| own.datacenter == datacenter)?.replace(version)
     }
 
     /// Takes out what is settled, and says what that is.
@@ -236,17 +240,17 @@ impl Blocks {
         sizes: &mut Sizes,
         mut fold: impl FnMut(Part<'_>),
     ) {
-        self.lanes.iter_mut().for_each(|lane| lane.settle(settled, sizes, &mut fold));
-        self.lanes.retain(|lane| !lane.blocks.is_empty());
+        self.datacenters.iter_mut().for_each(|own| own.settle(settled, sizes, &mut fold));
+        self.datacenters.retain(|own| !own.blocks.is_empty());
     }
 
     /// Goes through all writes as a view sees them, in as few parts as are known.
     pub(super) fn divide<'a>(&'a self, view: View<'_>, mut each: impl FnMut(Part<'a>)) {
-        self.lanes.iter().for_each(|lane| lane.divide(view, &mut each));
+        self.datacenters.iter().for_each(|own| own.divide(view, &mut each));
     }
 
     pub(super) fn take_all(&mut self) -> Vec<Version> {
-        let lanes = std::mem::take(&mut self.lanes).into_iter();
-        lanes.flat_map(|lane| lane.blocks).flat_map(|block| block.versions).collect()
+        let datacenters = std::mem::take(&mut self.datacenters).into_iter();
+        datacenters.flat_map(|own| own.blocks).flat_map(|block| block.versions).collect()
     }
 }
