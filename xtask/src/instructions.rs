@@ -127,10 +127,11 @@ fn compiler_line(compiler: &str) -> String {
 
 fn record(compiler: &str, counts: &[Count]) -> String {
     let mut text = format!(
-        "# Instructions an operation\n\nCounted by `cargo xtask instructions --record`: callgrind, on one partition of \
-         one of two datacenters, `eiger`,\n16 commands at once, the disk in memory. A client's bytes go in and its \
-         answers come out; sockets and their kernel are not\ncounted. `cargo xtask test` fails when one takes more \
-         than {RISE_MAX_PERCENT} % more.\n\n{}\n\n\
+        "# Instructions an operation\n\nCounted by `cargo xtask instructions --record`: callgrind, on one core of one of two \
+         datacenters, `eiger`, the disk in memory.\nCommands: one partition, 16 at once; a client's bytes go in and its \
+         answers come out; sockets and their kernel are not\ncounted. Entries: 16 partitions, each entry a turn of its \
+         own, its questions for what it depends on among them.\n`cargo xtask test` fails when one takes more than \
+         {RISE_MAX_PERCENT} % more.\n\n{}\n\n\
          | name | operation | instructions |\n|---|---|--:|\n",
         compiler_line(compiler)
     );

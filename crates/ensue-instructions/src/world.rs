@@ -1,4 +1,4 @@
-//! Two datacenters of one core and one partition each, with disks in memory and a clock that is told the time.
+//! Two datacenters of one core each, with disks in memory and a clock that is told the time.
 
 use bytes::{Bytes, BytesMut};
 use ensue_node::{
@@ -25,7 +25,8 @@ const DEPENDENCIES_MAX: usize = 1_000;
 
 struct Site {
     node: Node,
-    files: Files,
+    /// Of each partition.
+    files: Vec<Files>,
     parser: Parser,
     input: BytesMut,
     client: SessionId,
@@ -40,10 +41,11 @@ pub struct World {
 }
 
 impl World {
-    /// Both serve, and know each other.
-    pub fn new() -> World {
+    /// Both serve so many partitions, and know each other.
+    pub fn new(partitions: u16) -> World {
         let now = Now { monotonic_us: 1, wall_ms: WALL_MS };
-        let mut world = World { sites: [LOCAL, REMOTE].map(|site| Site::new(site, now)), elapsed_us: 1 };
+        let mut world =
+            World { sites: [LOCAL, REMOTE].map(|site| Site::new(site, partitions, now)), elapsed_us: 1 };
         for site in [LOCAL, REMOTE] {
             world.sites[site].drain(now);
             let other = DatacenterId(1 - site as u8);
@@ -129,11 +131,11 @@ impl World {
 }
 
 impl Site {
-    fn new(number: usize, now: Now) -> Site {
-        let node = Node::new(config(number), now).expect("the protocol exists");
+    fn new(number: usize, partitions: u16, now: Now) -> Site {
+        let node = Node::new(config(number, partitions), now).expect("the protocol exists");
         Site {
             node,
-            files: Files::default(),
+            files: (0..partitions).map(|_| Files::default()).collect(),
             parser: Parser::new(ParseLimits::default()),
             input: BytesMut::new(),
             client: SessionId(0),
@@ -148,7 +150,7 @@ impl Site {
         while let Some(output) = self.node.next_output() {
             match output {
                 Output::Disk { partition, op } => {
-                    let done = carry_out(&mut self.files, op);
+                    let done = carry_out(&mut self.files[usize::from(partition.0)], op);
                     self.node.on_input(now, Input::Disk { partition, done });
                 }
                 Output::Reply { session, bytes, answered, wants_turn } => {
@@ -171,17 +173,17 @@ impl Site {
     }
 }
 
-fn config(number: usize) -> NodeConfig {
+fn config(number: usize, partitions: u16) -> NodeConfig {
     let datacenter = |number: usize| DatacenterTopology {
         name: DatacenterId(number as u8).to_string(),
         cores: 1,
-        placement: vec![CoreId(0)],
+        placement: vec![CoreId(0); usize::from(partitions)],
     };
     NodeConfig {
         cluster: 1,
         topology: Topology {
             datacenter: DatacenterId(number as u8),
-            partitions: 1,
+            partitions,
             datacenters: [LOCAL, REMOTE].map(datacenter).into(),
         },
         core: CoreId(0),
