@@ -12,7 +12,7 @@ use ensue_sim::rules::Rules;
 use ensue_sim::world::clock::EPOCH_MS;
 use ensue_sim::world::options::Options;
 use ensue_sim::world::shape::{ProcessId, Shape, Site};
-use ensue_types::{CoreId, DatacenterId, Now, PartitionId, SessionId, limits};
+use ensue_types::{CoreId, DatacenterId, Now, PartitionId, SessionId};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -82,25 +82,7 @@ impl Setting {
     }
 
     fn config(&self, site: Site, boot: u32) -> NodeConfig {
-        NodeConfig {
-            cluster: 1,
-            topology: self.shape.topology(self.shape.datacenter(site)),
-            core: self.shape.core(site),
-            protocols: vec![self.options.protocol.name.to_owned(); usize::from(limits::KEYSPACES)],
-            registry: std::slice::from_ref(self.options.protocol),
-            handlers: self.options.handlers(),
-            append_fsync: self.options.append_fsync,
-            password: None,
-            maxmemory: 0,
-            replication_backlog_max: 1 << 30,
-            boot,
-            boot_id: [1; 16],
-            identity_seed: u128::from(boot),
-            first_start: ensue_node::FirstStart::Alone,
-            directives: Vec::new(),
-            info: Vec::new(),
-            tuning: self.options.tuning.clone(),
-        }
+        NodeConfig { boot, boot_id: [1; 16], identity_seed: u128::from(boot), ..self.options.node(site) }
     }
 }
 

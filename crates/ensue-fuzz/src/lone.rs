@@ -1,7 +1,7 @@
 //! A real node of one core and two partitions, with disks in memory and a clock that is told the time.
 
 use bytes::BytesMut;
-use ensue_node::{AppendFsync, DatacenterTopology, Input, Node, NodeConfig, Output, Topology, Tuning};
+use ensue_node::{DatacenterTopology, Input, Node, NodeConfig, Output, Topology};
 use ensue_resp::Decoder;
 use ensue_store::testing::{Files, carry_out};
 use ensue_types::{Args, CoreId, DatacenterId, Now, PartitionId, SessionId, limits};
@@ -110,32 +110,13 @@ impl Lone {
 }
 
 fn config(datacenters: u8) -> NodeConfig {
-    let topology = (0..datacenters).map(|number| DatacenterTopology {
+    let datacenters = (0..datacenters).map(|number| DatacenterTopology {
         name: DatacenterId(number).to_string(),
         cores: 1,
         placement: vec![CoreId(0); usize::from(PARTITIONS)],
     });
-    NodeConfig {
-        cluster: 1,
-        topology: Topology {
-            datacenter: DatacenterId(0),
-            partitions: PARTITIONS,
-            datacenters: topology.collect(),
-        },
-        core: CoreId(0),
-        registry: &ensue_protocol::REGISTRY,
-        protocols: vec![ensue_protocol::NAMES[0].to_owned(); usize::from(limits::KEYSPACES)],
-        handlers: Vec::new(),
-        append_fsync: AppendFsync::EverySecond,
-        password: None,
-        maxmemory: 0,
-        replication_backlog_max: 1 << 30,
-        boot: 1,
-        boot_id: [1; 16],
-        identity_seed: 1,
-        first_start: ensue_node::FirstStart::Alone,
-        directives: Vec::new(),
-        info: Vec::new(),
-        tuning: Tuning::default(),
-    }
+    let topology =
+        Topology { datacenter: DatacenterId(0), partitions: PARTITIONS, datacenters: datacenters.collect() };
+    let protocols = vec![ensue_protocol::NAMES[0].to_owned(); usize::from(limits::KEYSPACES)];
+    NodeConfig::new(topology, CoreId(0), &ensue_protocol::REGISTRY, protocols)
 }

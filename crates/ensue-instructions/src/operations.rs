@@ -25,7 +25,7 @@ pub struct Operation {
 pub const ALL: [Operation; 11] = [
     Operation { name: "get", title: "GET", run: || commands(&["SET @ %"], "GET @") },
     Operation { name: "set", title: "SET", run: || commands(&["SET @ %"], "SET @ %") },
-    Operation { name: "incr", title: "INCR", run: || commands(&["SET @ 5"], "INCR @") },
+    Operation { name: "incr", title: "INCR", run: || commands(&["SET @ 5", "INCR @"], "INCR @") },
     Operation { name: "hset", title: "HSET, one hash", run: || commands(&["HSET h @ %"], "HSET h @ %") },
     Operation { name: "sadd", title: "SADD, one set", run: || commands(&["SADD s @"], "SADD s new@") },
     Operation {

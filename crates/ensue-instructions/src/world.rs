@@ -1,9 +1,7 @@
 //! Two datacenters of one core each, with disks in memory and a clock that is told the time.
 
 use bytes::{Bytes, BytesMut};
-use ensue_node::{
-    AppendFsync, DatacenterTopology, FirstStart, Input, Node, NodeConfig, Output, Topology, Tuning,
-};
+use ensue_node::{DatacenterTopology, Input, Node, NodeConfig, Output, Topology, Tuning};
 use ensue_resp::{ParseLimits, Parser};
 use ensue_store::testing::{Files, carry_out};
 use ensue_types::{CoreId, DatacenterId, Now, SessionId, limits};
@@ -179,27 +177,12 @@ fn config(number: usize, partitions: u16) -> NodeConfig {
         cores: 1,
         placement: vec![CoreId(0); usize::from(partitions)],
     };
-    NodeConfig {
-        cluster: 1,
-        topology: Topology {
-            datacenter: DatacenterId(number as u8),
-            partitions,
-            datacenters: [LOCAL, REMOTE].map(datacenter).into(),
-        },
-        core: CoreId(0),
-        registry: &ensue_protocol::REGISTRY,
-        protocols: vec![ensue_protocol::NAMES[0].to_owned(); usize::from(limits::KEYSPACES)],
-        handlers: Vec::new(),
-        append_fsync: AppendFsync::EverySecond,
-        password: None,
-        maxmemory: 0,
-        replication_backlog_max: 1 << 30,
-        boot: 1,
-        boot_id: [1; 16],
-        identity_seed: 1,
-        first_start: FirstStart::Alone,
-        directives: Vec::new(),
-        info: Vec::new(),
-        tuning: Tuning { context_operations_max: DEPENDENCIES_MAX, ..Tuning::default() },
-    }
+    let topology = Topology {
+        datacenter: DatacenterId(number as u8),
+        partitions,
+        datacenters: [LOCAL, REMOTE].map(datacenter).into(),
+    };
+    let protocols = vec![ensue_protocol::NAMES[0].to_owned(); usize::from(limits::KEYSPACES)];
+    let tuning = Tuning { context_operations_max: DEPENDENCIES_MAX, ..Tuning::default() };
+    NodeConfig { tuning, ..NodeConfig::new(topology, CoreId(0), &ensue_protocol::REGISTRY, protocols) }
 }

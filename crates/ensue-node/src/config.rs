@@ -210,6 +210,29 @@ impl fmt::Debug for NodeConfig {
 }
 
 impl NodeConfig {
+    /// A core of a cluster that serves from its first start on, to everybody, without bounds.
+    pub fn new(topology: Topology, core: CoreId, registry: Registry, protocols: Vec<String>) -> NodeConfig {
+        NodeConfig {
+            cluster: 1,
+            topology,
+            core,
+            protocols,
+            registry,
+            handlers: Vec::new(),
+            append_fsync: AppendFsync::default(),
+            password: None,
+            maxmemory: 0,
+            replication_backlog_max: 0,
+            boot: 1,
+            boot_id: [0; 16],
+            identity_seed: 1,
+            first_start: FirstStart::Alone,
+            directives: Vec::new(),
+            info: Vec::new(),
+            tuning: Tuning::default(),
+        }
+    }
+
     /// Partitions that this core owns.
     pub fn own_partitions(&self) -> impl Iterator<Item = PartitionId> + '_ {
         let local = &self.topology.datacenters[usize::from(self.topology.datacenter.0)];

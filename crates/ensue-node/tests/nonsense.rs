@@ -8,9 +8,7 @@
 //! own.
 
 use bytes::Bytes;
-use ensue_node::{
-    AppendFsync, DatacenterTopology, FirstStart, Input, Node, NodeConfig, Output, Topology, Trace, Tuning,
-};
+use ensue_node::{AppendFsync, DatacenterTopology, Input, Node, NodeConfig, Output, Topology, Trace, Tuning};
 use ensue_store::testing::{Files, carry_out};
 use ensue_types::{CoreId, DatacenterId, Now, PartitionId, Position, SessionId, limits, partition_of};
 use ensue_wire::testing::generated;
@@ -76,26 +74,16 @@ fn topology(datacenter: DatacenterId) -> Topology {
 }
 
 fn config((datacenter, core): Site, boot: u32, boot_id: u8) -> NodeConfig {
+    let protocols = (0..usize::from(limits::KEYSPACES))
+        .map(|keyspace| PROTOCOLS[keyspace % PROTOCOLS.len()].to_owned())
+        .collect();
     NodeConfig {
-        cluster: 1,
-        topology: topology(datacenter),
-        core,
-        registry: &ensue_protocol::REGISTRY,
-        protocols: (0..usize::from(limits::KEYSPACES))
-            .map(|keyspace| PROTOCOLS[keyspace % PROTOCOLS.len()].to_owned())
-            .collect(),
-        handlers: Vec::new(),
         append_fsync: AppendFsync::EverySecond,
-        password: None,
-        maxmemory: 0,
-        replication_backlog_max: 0,
         boot,
         boot_id: [boot_id; 16],
         identity_seed: u128::from(datacenter.0) + 1,
-        first_start: FirstStart::Alone,
-        directives: Vec::new(),
-        info: Vec::new(),
         tuning: Tuning { segment_bytes: 256 << 10, checkpoint_bytes: 1 << 20, ..Tuning::default() },
+        ..NodeConfig::new(topology(datacenter), core, &ensue_protocol::REGISTRY, protocols)
     }
 }
 

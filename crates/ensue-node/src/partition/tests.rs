@@ -50,23 +50,9 @@ pub(crate) fn config(append_fsync: AppendFsync) -> NodeConfig {
     let datacenters = vec![datacenter("dc1"), datacenter("dc2")];
     let topology = Topology { datacenter: DatacenterId(0), partitions: 1, datacenters };
     NodeConfig {
-        cluster: 1,
-        topology,
-        core: CoreId(0),
-        registry: &ensue_protocol::REGISTRY,
-        protocols: vec!["eiger".into()],
-        handlers: Vec::new(),
         append_fsync,
-        password: None,
-        maxmemory: 0,
-        replication_backlog_max: 0,
-        boot: 1,
-        boot_id: [0; 16],
-        identity_seed: 1,
-        first_start: crate::FirstStart::Alone,
-        directives: Vec::new(),
-        info: Vec::new(),
         tuning: Tuning { checkpoint_bytes: 1, ..Tuning::default() },
+        ..NodeConfig::new(topology, CoreId(0), &ensue_protocol::REGISTRY, vec!["eiger".into()])
     }
 }
 

@@ -16,7 +16,7 @@ mod writes;
 
 use super::{SessionOutput, Sessions};
 use crate::config::{DatacenterTopology, Tuning};
-use crate::{AppendFsync, NodeConfig, Topology, Trace};
+use crate::{NodeConfig, Topology, Trace};
 use bytes::Bytes;
 use ensue_types::{
     Args, Causes, Context, CoreId, DatacenterId, LogicalTime, Now, OperationId, PartitionId, Position, Reply,
@@ -49,28 +49,17 @@ fn config() -> NodeConfig {
         cores: 2,
         placement: (0..PARTITIONS).map(|partition| CoreId(partition / 2)).collect(),
     };
+    let topology = Topology {
+        datacenter: DatacenterId(0),
+        partitions: PARTITIONS,
+        datacenters: vec![datacenter("dc1"), datacenter("dc2")],
+    };
+    let protocols = ["eiger", "eiger", "eventual"].map(String::from).to_vec();
     NodeConfig {
-        cluster: 1,
-        topology: Topology {
-            datacenter: DatacenterId(0),
-            partitions: PARTITIONS,
-            datacenters: vec![datacenter("dc1"), datacenter("dc2")],
-        },
-        core: CoreId(0),
-        registry: &ensue_protocol::REGISTRY,
-        protocols: ["eiger", "eiger", "eventual"].map(String::from).to_vec(),
-        handlers: Vec::new(),
-        append_fsync: AppendFsync::default(),
-        password: None,
-        maxmemory: 0,
-        replication_backlog_max: 0,
         boot: 3,
-        boot_id: [0; 16],
-        identity_seed: 1,
-        first_start: crate::FirstStart::Alone,
         directives: vec![("appendonly".into(), "yes".into()), ("save".into(), String::new())],
         info: vec![("tcp_port".into(), "6379".into())],
-        tuning: Tuning::default(),
+        ..NodeConfig::new(topology, CoreId(0), &ensue_protocol::REGISTRY, protocols)
     }
 }
 

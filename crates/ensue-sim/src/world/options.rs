@@ -2,9 +2,9 @@
 //!
 //! A seed draws it, a script sets it by name, and `Display` prints every option.
 
-use super::shape::Shape;
+use super::shape::{Shape, Site};
 use crate::rules::Rules;
-use ensue_node::{AppendFsync, Handler, Tuning};
+use ensue_node::{AppendFsync, Handler, NodeConfig, Tuning};
 use ensue_protocol::{Promises, Registration};
 use ensue_types::{KeyspaceId, limits};
 use std::collections::BTreeMap;
@@ -106,6 +106,20 @@ pub struct Options {
 }
 
 impl Options {
+    /// A node of this world, as it first starts.
+    pub fn node(&self, site: Site) -> NodeConfig {
+        let Options { shape, protocol, .. } = self;
+        let protocols = vec![protocol.name.to_owned(); usize::from(limits::KEYSPACES)];
+        let topology = shape.topology(shape.datacenter(site));
+        NodeConfig {
+            handlers: self.handlers(),
+            append_fsync: self.append_fsync,
+            replication_backlog_max: 1 << 30,
+            tuning: self.tuning.clone(),
+            ..NodeConfig::new(topology, shape.core(site), std::slice::from_ref(protocol), protocols)
+        }
+    }
+
     /// A calm world for scripts: equal delays, true clocks, no faults, the usual bounds with shorter intervals.
     pub fn calm(shape: Shape, delay_us: u64, rules: Rules) -> Options {
         let count = usize::from(shape.datacenters);

@@ -7,7 +7,7 @@ use crate::world::marks::Mark;
 use crate::world::network::{Break, EndNews};
 use crate::world::shape::{ProcessId, Site};
 use ensue_node::{AppendFsync, FirstStart, Input, Node, NodeConfig};
-use ensue_types::{DatacenterId, Now, limits};
+use ensue_types::{DatacenterId, Now};
 use ensue_wire::handshake::VersionRange;
 
 impl World {
@@ -220,16 +220,6 @@ impl World {
         let mut boot_id = [0; 16];
         boot_id[..8].copy_from_slice(&process.boot_id.to_le_bytes());
         NodeConfig {
-            cluster: 1,
-            topology: shape.topology(shape.datacenter(site)),
-            core: shape.core(site),
-            protocols: vec![self.options.protocol.name.to_owned(); usize::from(limits::KEYSPACES)],
-            registry: std::slice::from_ref(self.options.protocol),
-            handlers: self.options.handlers(),
-            append_fsync: self.options.append_fsync,
-            password: None,
-            maxmemory: 0,
-            replication_backlog_max: 1 << 30,
             boot: process.boot,
             boot_id,
             identity_seed: u128::from(self.options.seed) << 64
@@ -237,9 +227,7 @@ impl World {
                 | site.0 as u128,
             // A cluster begins by its operator's word; later an empty directory is one that was lost.
             first_start: if process.boot == 1 { FirstStart::Alone } else { FirstStart::Ask },
-            directives: Vec::new(),
-            info: Vec::new(),
-            tuning: self.options.tuning.clone(),
+            ..self.options.node(site)
         }
     }
 
