@@ -80,9 +80,7 @@ impl Operations {
 
 /// What of a past is not in every datacenter yet.
 pub fn forget(context: &mut Causes, is_globally_stable: &dyn Fn(&OperationId) -> bool) {
-    let mut nearest = context.take_operations();
-    nearest.retain(|dependency| !is_globally_stable(&dependency.operation));
-    *context = nearest.into();
+    context.retain_operations(|dependency| !is_globally_stable(&dependency.operation));
 }
 
 fn carried(context: &Causes, observed: &[Source]) -> Causes {

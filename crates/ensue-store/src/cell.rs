@@ -140,7 +140,11 @@ impl State {
     pub fn is_live(&self) -> bool {
         match (&self.counter, &self.siblings) {
             (None, None) => self.base.value.is_some(),
-            _ => self.content() != Content::Nothing,
+            (Some(counter), None) => {
+                let adds = |addition| covered(&counter.seen, addition).1;
+                self.base.value.is_some() || counter.additions.iter().any(adds)
+            }
+            (_, Some(_)) => self.content() != Content::Nothing,
         }
     }
 

@@ -118,6 +118,16 @@ impl Causes {
         }
     }
 
+    /// Of the operations keeps some.
+    pub fn retain_operations(&mut self, mut keep: impl FnMut(&Dependency) -> bool) {
+        if let Causes::Operations(set) = self {
+            set.retain(|dependency| keep(dependency));
+            if set.is_empty() {
+                *self = Causes::Nothing;
+            }
+        }
+    }
+
     /// The same of times.
     pub fn take_times(&mut self) -> Box<Vector> {
         match std::mem::take(self) {

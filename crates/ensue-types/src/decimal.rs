@@ -7,6 +7,8 @@ use std::fmt;
 
 /// Digits after the point, as many as Redis prints for `INCRBYFLOAT`.
 const FRACTION_DIGITS: u32 = 17;
+/// An integer of so many digits, or fewer, has 64 bits.
+const SHORT_DIGITS: usize = 18;
 const UNIT: i128 = 10_i128.pow(FRACTION_DIGITS);
 
 /// An exact decimal number.
@@ -38,6 +40,11 @@ impl Decimal {
     /// Reads an optional sign, digits, an optional fraction and an optional exponent, if the value is exact in this
     /// type. No blanks, no `inf`, no `nan`.
     pub fn parse(text: &[u8]) -> Option<Decimal> {
+        // Nearly all are short integers.
+        if (1..=SHORT_DIGITS).contains(&text.len()) && text.iter().all(u8::is_ascii_digit) {
+            let value = text.iter().fold(0, |value, digit| 10 * value + i64::from(digit - b'0'));
+            return Some(Decimal::from_integer(value));
+        }
         let (negative, rest) = match text.split_first()? {
             (b'-', rest) => (true, rest),
             (b'+', rest) => (false, rest),
@@ -90,5 +97,24 @@ impl fmt::Display for Decimal {
         }
         let digits = format!("{fraction:017}");
         write!(f, "{sign}{}.{}", magnitude / unit, digits.trim_end_matches('0'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn an_integer_is_read_as_it_is_written(value: i64, digits in 0..19usize) {
+            let text = value.to_string();
+            prop_assert_eq!(Decimal::parse(text.as_bytes()), Some(Decimal::from_integer(value)));
+            // Short ones, which are read in another way, are the same as with a fraction.
+            let magnitude = value.unsigned_abs().to_string();
+            let short = &magnitude[..magnitude.len().min(1 + digits)];
+            let with_fraction = format!("{short}.0");
+            prop_assert_eq!(Decimal::parse(short.as_bytes()), Decimal::parse(with_fraction.as_bytes()));
+        }
     }
 }

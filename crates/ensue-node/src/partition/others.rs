@@ -71,11 +71,16 @@ impl Others {
     }
 
     /// Of what was read, what a write that rests on it must carry.
-    pub(crate) fn to_carry(&self, cx: &Cx, keyspace: KeyspaceId, mut sources: Vec<Source>) -> Vec<Source> {
-        if !cx.protocol(keyspace).needs().remembers_settled {
-            sources.retain(|source| !self.is_settled(cx, keyspace, &source.operation));
-        }
-        sources
+    pub(crate) fn to_carry<'a>(
+        &self,
+        cx: &Cx,
+        keyspace: KeyspaceId,
+        sources: impl Iterator<Item = &'a Source>,
+    ) -> Vec<Source> {
+        let remembers_settled = cx.protocol(keyspace).needs().remembers_settled;
+        let matters =
+            |source: &&Source| remembers_settled || !self.is_settled(cx, keyspace, &source.operation);
+        sources.filter(matters).cloned().collect()
     }
 
     /// What a write of this session carries.

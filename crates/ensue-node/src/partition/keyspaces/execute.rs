@@ -235,7 +235,8 @@ impl Keyspaces {
         }
         let operation = cx.next_operation();
         let observed = cx.observed(sources);
-        let carried = others.to_carry(cx, keyspace, [observed.clone(), continued].concat());
+        let rests_on = observed.iter().chain(&continued);
+        let carried = others.to_carry(cx, keyspace, rests_on);
         let mut dependencies = others.dependencies(cx, keyspace, &mut context.causes, &carried);
         others.failover.discarded.strip_lost(cx, keyspace, &mut dependencies);
         self.carry(keyspace, &effects, stamp, &dependencies);

@@ -157,7 +157,7 @@ impl Transactions {
         // What has a higher stamp came after the decision, and is met only by a part that was lost and is executed
         // again. It may depend on this transaction, or claim to: the transaction does not depend on it.
         observed.sources.retain(|source| source.stamp < stamp);
-        let read = others.to_carry(cx, keyspace, cx.observed(observed.sources));
+        let read = others.to_carry(cx, keyspace, cx.observed(observed.sources).iter());
         let dependencies = cx.protocol(keyspace).dependencies(&Causes::Nothing, &read);
         keyspaces.carry(keyspace, &effects, stamp, &dependencies);
         let change = Change::Effects { keyspace, transaction: Some(operation), effects };
