@@ -4,7 +4,7 @@
 //! tokens. Their first byte names the family, and nothing has none:
 //!
 //! ```text
-//! 1 operations, or elements of a matrix: dependency_set.rs    4 all operations, the nearest apart: lists.rs
+//! 1 operations, or elements of a matrix: dependency_set.rs    6 all operations, the nearest apart: lists.rs
 //! 2 times: vector.rs                                          5 states of a graph: anchor.rs
 //! 3 time u64, and elements of a matrix as behind a 1          64 and above: a layout of another crate's own
 //! ```
@@ -14,10 +14,12 @@
 mod anchor;
 pub mod dependency_set;
 mod lists;
+mod runs;
 mod vector;
 
 pub use anchor::Anchor;
 pub use lists::Lists;
+pub use runs::{OperationRun, OperationRuns};
 pub use vector::{Mode, Vector};
 
 use crate::{Dependency, LogicalTime, Opaque};
@@ -31,7 +33,8 @@ pub struct Malformed;
 const OPERATIONS: u8 = 1;
 const TIMES: u8 = 2;
 const TIMED_MATRIX: u8 = 3;
-const LISTS: u8 = 4;
+/// 4 was another layout of it.
+const LISTS: u8 = 6;
 const STATES: u8 = 5;
 /// The lowest first byte of a layout that this crate does not know.
 pub const EXTENSION: u8 = 64;
@@ -62,7 +65,7 @@ pub struct TimedMatrix {
 
 static NO_TIMES: Vector = Vector::NOTHING;
 static NO_MATRIX: TimedMatrix = TimedMatrix { time: LogicalTime::ZERO, elements: Vec::new() };
-static NO_LISTS: Lists = Lists { nearest: Vec::new(), others: Vec::new() };
+static NO_LISTS: Lists = Lists { nearest: Vec::new(), others: OperationRuns::NONE };
 static NO_STATES: Anchor = Anchor::ROOT;
 
 impl Causes {

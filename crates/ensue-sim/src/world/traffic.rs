@@ -101,7 +101,7 @@ fn dependencies(entry: &Entry) -> Option<usize> {
     match &entry.dependencies {
         Causes::Nothing => Some(0),
         Causes::Operations(set) => Some(set.len()),
-        Causes::Lists(lists) => Some(lists.nearest.len() + lists.others.len()),
+        Causes::Lists(lists) => Some(lists.nearest.len() + lists.others.operations_count() as usize),
         _ => None,
     }
 }

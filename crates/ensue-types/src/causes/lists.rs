@@ -5,69 +5,85 @@
 //! watermark a stream, and stand among the others one by one; when the others exceed theirs, they fold too.
 //!
 //! ```text
-//! nearest | others                           each: number of runs | run*
-//! run: extent u8 (0 exact, 1 through) | datacenter u8 | partition | incarnation | count | first | difference*
+//! nearest | others: runs.rs                  nearest: number of series | series*
+//! series: extent u8 (0 exact, 1 through) | datacenter u8 | partition | incarnation | count | first | difference*
 //! ```
 //!
-//! Numbers without a size are of seven bits a byte, the lowest first, the last byte below 128. A run is of one stream
-//! and one extent; its positions rise. So an operation beside another one of its stream takes a byte or two. Decoding
-//! refuses what no encoding makes.
+//! Numbers without a size are of seven bits a byte, the lowest first, the last byte below 128. A series is of one
+//! stream and one extent; its positions rise. So an operation beside another one of its stream takes a byte or two.
+//! Decoding refuses what no encoding makes.
 
+use super::runs::OperationRuns;
 use super::{Malformed, dependency_set};
 use crate::{DatacenterId, Dependency, Extent, Incarnation, OperationId, PartitionId, Position};
 
-/// The others may be so many times more than the nearest before they fold. Every write of a key that is written often
-/// depends on all before it that are not everywhere yet: it carries this list, is encoded with it, and keeps it with
-/// its version.
+/// The others may be so many times more runs than the nearest are operations before they fold. Every write of a key
+/// that is written often depends on all before it that are not everywhere yet: it carries this list, is encoded with
+/// it, and keeps it with its version.
 const OTHERS_FACTOR: usize = 4;
+/// They may be so many times more operations, which are named one by one to a share of a read that lacks them.
+const OPERATIONS_FACTOR: usize = 64;
 
 /// See the module. Both sets are in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lists {
     pub nearest: Vec<Dependency>,
-    pub others: Vec<Dependency>,
+    pub others: OperationRuns,
 }
 
 impl Lists {
     pub(super) fn decode(mut bytes: &[u8]) -> Result<Lists, Malformed> {
-        let lists = Lists { nearest: read_set(&mut bytes)?, others: read_set(&mut bytes)? };
+        let lists = Lists { nearest: read_set(&mut bytes)?, others: OperationRuns::decode(&mut bytes)? };
         if bytes.is_empty() { Ok(lists) } else { Err(Malformed) }
     }
 
     pub(super) fn encode_into(&self, out: &mut impl FnMut(u8)) {
         write_set(out, &self.nearest);
-        write_set(out, &self.others);
+        self.others.encode_into(out);
     }
 
     /// All operations that are named one by one.
     pub fn named(&self) -> impl Iterator<Item = OperationId> + '_ {
-        let all = self.nearest.iter().chain(&self.others);
-        all.filter(|dependency| dependency.extent == Extent::Exact).map(|dependency| dependency.operation)
+        exact(&self.nearest).chain(self.others.iter().flat_map(|run| run.operations()))
+    }
+
+    /// Of those the operations of one partition.
+    pub fn named_of(&self, partition: PartitionId) -> impl Iterator<Item = OperationId> + '_ {
+        let others = self.others.iter().filter(move |run| run.partition() == partition);
+        let near = exact(&self.nearest).filter(move |operation| operation.partition == partition);
+        near.chain(others.flat_map(|run| run.operations()))
+    }
+
+    /// Whether an operation is among those that are named one by one.
+    pub fn names(&self, operation: &OperationId) -> bool {
+        let exactly = Dependency { operation: *operation, extent: Extent::Exact };
+        let near = self.nearest.binary_search_by_key(&dependency_set::order(&exactly), dependency_set::order);
+        near.is_ok() || self.others.names(operation)
     }
 
     /// Whether more is depended on than can be named.
     pub fn is_folded(&self) -> bool {
-        self.others.iter().any(|dependency| dependency.extent == Extent::Through)
+        self.others.is_folded()
     }
 
     /// Adds what is depended on itself.
     pub fn add_nearest(&mut self, operation: OperationId) {
         let exactly = Dependency { operation, extent: Extent::Exact };
-        if !self.is_other(&exactly) {
+        if !self.others.names(&operation) {
             dependency_set::add(&mut self.nearest, [exactly], usize::MAX);
         }
     }
 
     /// Adds what something depends on that is added by itself.
     pub fn imply(&mut self, past: &Lists) {
-        let exact = past.nearest.iter().filter(|dependency| dependency.extent == Extent::Exact);
-        dependency_set::add(&mut self.others, exact.chain(&past.others).copied(), usize::MAX);
+        self.others.join(&past.others);
+        self.others.add(exact(&past.nearest));
         self.part();
     }
 
     /// Adds another's past.
     pub fn join(&mut self, other: &Lists) {
-        dependency_set::add(&mut self.others, other.others.iter().copied(), usize::MAX);
+        self.others.join(&other.others);
         dependency_set::add(&mut self.nearest, other.nearest.iter().copied(), usize::MAX);
         self.part();
     }
@@ -79,36 +95,38 @@ impl Lists {
         self.add_nearest(operation);
     }
 
-    /// Keeps what this says of.
+    /// Keeps what this says of, which of a stream keeps none before one that it does not keep.
     pub fn retain(&mut self, keep: impl Fn(&OperationId) -> bool) {
         self.nearest.retain(|dependency| keep(&dependency.operation));
-        self.others.retain(|dependency| keep(&dependency.operation));
+        self.others.retain(keep);
     }
 
     /// Folds what exceeds its bound.
     pub fn fold(&mut self, nearest_max: usize) {
         if self.nearest.len() > nearest_max {
-            let exact = self.nearest.iter().filter(|dependency| dependency.extent == Extent::Exact);
-            dependency_set::add(&mut self.others, exact.copied(), usize::MAX);
+            self.others.add(exact(&self.nearest));
             dependency_set::fold(&mut self.nearest);
         }
-        if self.others.len() > OTHERS_FACTOR * nearest_max {
-            dependency_set::fold(&mut self.others);
+        let too_many = self.others.runs_count() > OTHERS_FACTOR * nearest_max
+            || self.others.operations_count() > (OPERATIONS_FACTOR * nearest_max) as u64;
+        if too_many {
+            self.others.fold();
         }
     }
 
-    fn is_other(&self, exactly: &Dependency) -> bool {
-        self.others.binary_search_by_key(&dependency_set::order(exactly), dependency_set::order).is_ok()
-    }
-
-    /// What something else depends on is not near any more. A watermark among the others says so of nothing.
+    /// What something else depends on is not near any more. A folded run among the others says so of nothing.
     fn part(&mut self) {
-        let nearest = std::mem::take(&mut self.nearest);
-        self.nearest = nearest
-            .into_iter()
-            .filter(|dependency| dependency.extent == Extent::Through || !self.is_other(dependency))
-            .collect();
+        let others = &self.others;
+        self.nearest.retain(|dependency| {
+            dependency.extent == Extent::Through || !others.names(&dependency.operation)
+        });
     }
+}
+
+/// Those that are named one by one.
+fn exact(set: &[Dependency]) -> impl Iterator<Item = OperationId> + '_ {
+    let exact = set.iter().filter(|dependency| dependency.extent == Extent::Exact);
+    exact.map(|dependency| dependency.operation)
 }
 
 fn write_set(out: &mut impl FnMut(u8), set: &[Dependency]) {
@@ -168,7 +186,7 @@ fn read_set(rest: &mut &[u8]) -> Result<Vec<Dependency>, Malformed> {
     Ok(set)
 }
 
-fn write_number(out: &mut impl FnMut(u8), mut number: u64) {
+pub(super) fn write_number(out: &mut impl FnMut(u8), mut number: u64) {
     while number >= 0x80 {
         out(number as u8 | 0x80);
         number >>= 7;
@@ -176,7 +194,7 @@ fn write_number(out: &mut impl FnMut(u8), mut number: u64) {
     out(number as u8);
 }
 
-fn read_number(rest: &mut &[u8]) -> Result<u64, Malformed> {
+pub(super) fn read_number(rest: &mut &[u8]) -> Result<u64, Malformed> {
     let mut number = 0u64;
     for shift in (0..u64::BITS).step_by(7) {
         let byte = read_byte(rest)?;
@@ -193,7 +211,7 @@ fn read_number(rest: &mut &[u8]) -> Result<u64, Malformed> {
     Err(Malformed)
 }
 
-fn read_byte(rest: &mut &[u8]) -> Result<u8, Malformed> {
+pub(super) fn read_byte(rest: &mut &[u8]) -> Result<u8, Malformed> {
     let (byte, left) = rest.split_first().ok_or(Malformed)?;
     *rest = left;
     Ok(*byte)
@@ -264,11 +282,12 @@ pub(crate) mod tests {
             both.fold(bound);
             for lists in [&one, &other] {
                 for operation in lists.named() {
-                    let all = [both.nearest.clone(), both.others.clone()].concat();
+                    let all = [both.nearest.clone(), both.others.dependencies()].concat();
                     prop_assert!(covers(&all, operation));
                 }
                 for near in &lists.nearest {
-                    let implied = covers(&one.others, near.operation) || covers(&other.others, near.operation);
+                    let implied = [one.others.dependencies(), other.others.dependencies()].concat();
+                    let implied = covers(&implied, near.operation);
                     prop_assert!(implied || covers(&both.nearest, near.operation));
                 }
             }
@@ -306,13 +325,13 @@ pub(crate) mod tests {
         let mut lists = Lists::default();
         (1..=9).for_each(|number| lists.add_nearest(operation(0, 0, 1, number)));
         lists.fold(4);
-        assert_eq!((lists.nearest.len(), lists.others.len(), lists.is_folded()), (1, 9, false));
+        assert_eq!((lists.nearest.len(), lists.others.operations_count(), lists.is_folded()), (1, 9, false));
         assert_eq!(lists.nearest[0].extent, Extent::Through);
-        (10..=70).for_each(|number| lists.add_nearest(operation(0, 0, 1, number)));
+        (10..=70).for_each(|number| lists.add_nearest(operation(0, 0, 1, 2 * number)));
         lists.fold(4);
-        assert_eq!((lists.nearest.len(), lists.others.len(), lists.is_folded()), (1, 1, true));
+        assert_eq!((lists.nearest.len(), lists.others.runs_count(), lists.is_folded()), (1, 1, true));
         // That the same watermark stands among the others does not make it met.
-        assert_eq!(lists.nearest, lists.others);
+        assert_eq!(lists.nearest, lists.others.dependencies());
         let folded = lists.clone();
         lists.join(&folded);
         assert_eq!(lists, folded);
