@@ -38,27 +38,27 @@ pub type Protocols = Arc<Vec<Box<dyn Protocol>>>;
 /// See the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Cx {
-    pub(crate) id: PartitionId,
-    pub(crate) datacenter: DatacenterId,
-    pub(crate) config: Arc<NodeConfig>,
-    pub(crate) protocols: Protocols,
-    pub(crate) now: Now,
-    pub(crate) clock: HybridClock,
-    pub(crate) incarnation: Incarnation,
+    pub(in crate::partition) id: PartitionId,
+    pub(in crate::partition) datacenter: DatacenterId,
+    pub(in crate::partition) config: Arc<NodeConfig>,
+    pub(in crate::partition) protocols: Protocols,
+    pub(in crate::partition) now: Now,
+    pub(in crate::partition) clock: HybridClock,
+    pub(in crate::partition) incarnation: Incarnation,
     /// The end of this partition's own stream.
-    pub(crate) position: Position,
-    pub(crate) journal: Journal,
+    pub(in crate::partition) position: Position,
+    pub(in crate::partition) journal: Journal,
     pub(crate) outbox: Outbox,
     pub(crate) disk_ops: VecDeque<DiskOp>,
     pub(crate) traces: VecDeque<Trace>,
     /// What other datacenters are told of what this partition is doing.
-    pub(crate) stage: PeerStage,
+    pub(in crate::partition) stage: PeerStage,
     /// The partition serves: no time is shown that the log does not bound.
-    pub(crate) bounds_the_clock: bool,
+    pub(in crate::partition) bounds_the_clock: bool,
     /// Rows are still being written aside.
-    pub(crate) is_checkpointing: bool,
+    pub(in crate::partition) is_checkpointing: bool,
     /// The disk has no room: writes are refused, and streams wait, until there is a reserve again.
-    pub(crate) disk_is_full: bool,
+    pub(in crate::partition) disk_is_full: bool,
     next_number: u64,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Keyspaces {
     /// Of each keyspace, the locations that have not been looked at since the floor last rose.
     unfolded: Vec<usize>,
     /// Bytes of rows above which local writes are refused; 0 is no bound.
-    pub(in crate::partition) memory_max: u64,
+    memory_max: u64,
 }
 
 impl Keyspaces {

@@ -10,6 +10,6 @@ use invariants::Checks;
 /// What a partition does for itself, beside its work.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Maintenance {
-    pub(in crate::partition) collector: Collector,
+    collector: Collector,
     pub(in crate::partition) checks: Checks,
 }

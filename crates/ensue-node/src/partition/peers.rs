@@ -34,7 +34,7 @@ pub(crate) struct Peers {
     /// Why the partition cannot go on, found in what peers said: the conductor ends it when the step is done.
     pub(in crate::partition) halt: Option<Halt>,
     /// What datacenters said that was refused, by who said it.
-    pub(in crate::partition) refused: BTreeMap<DatacenterId, u64>,
+    refused: BTreeMap<DatacenterId, u64>,
 }
 
 impl Peers {

@@ -54,8 +54,8 @@ pub(crate) struct Replication {
     /// Streams that brought something that could not be taken yet.
     pub(in crate::partition) paused: BTreeSet<DatacenterId>,
     /// Where each stream was at which time, the own one too; kept where pasts are times.
-    pub(in crate::partition) progress: BTreeMap<DatacenterId, Progress>,
-    pub(in crate::partition) keeps_progress: bool,
+    progress: BTreeMap<DatacenterId, Progress>,
+    keeps_progress: bool,
     /// When something was last sent to each datacenter.
     pub(in crate::partition) spoke_us: BTreeMap<DatacenterId, u64>,
     pub(in crate::partition) acknowledgements: Acknowledgements,

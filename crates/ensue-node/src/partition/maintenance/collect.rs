@@ -42,7 +42,7 @@ pub(crate) struct Collector {
     /// Rows whose deadline has passed, and nothing older can arrive.
     due: VecDeque<(KeyspaceId, Expiry)>,
     /// Rows deleted by this partition because their deadline had passed.
-    pub(in crate::partition) expired: u64,
+    pub(in crate::partition::maintenance) expired: u64,
     next_us: u64,
 }
 

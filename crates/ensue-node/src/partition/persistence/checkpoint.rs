@@ -34,10 +34,10 @@ pub(crate) struct Walk {
     slot: usize,
     /// Behind all rows: the keyspace and the hash of the key that comes next of those with branches.
     branch: Option<(u8, u32)>,
-    pub(in crate::partition) done: bool,
+    pub(in crate::partition::persistence) done: bool,
     /// The end of the log when the last row was written: the checkpoint may hold whatever was logged before.
-    pub(in crate::partition) end: Lsn,
-    pub(in crate::partition) finished: bool,
+    pub(in crate::partition::persistence) end: Lsn,
+    pub(in crate::partition::persistence) finished: bool,
     /// Where the log stood when the checkpoint before this one began.
     before: Lsn,
 }

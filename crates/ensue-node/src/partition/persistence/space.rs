@@ -22,8 +22,8 @@ pub(crate) struct Room {
     opening_failed: bool,
     next_try_us: u64,
     /// A checkpoint that was given up, until its rest is deleted.
-    pub(in crate::partition) given_up: Option<FileName>,
-    pub(in crate::partition) next_checkpoint_us: u64,
+    pub(in crate::partition::persistence) given_up: Option<FileName>,
+    pub(in crate::partition::persistence) next_checkpoint_us: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -26,9 +26,9 @@ use std::collections::BTreeMap;
 pub struct Joining {
     records: u64,
     open: Open,
-    pub(in crate::partition) answers: BTreeMap<DatacenterId, Introduction>,
+    answers: BTreeMap<DatacenterId, Introduction>,
     /// Datacenters that were declared dead meanwhile, one bit each.
-    pub(in crate::partition) without: u16,
+    without: u16,
     /// Why it cannot be served though all have answered.
     refusal: Option<String>,
 }

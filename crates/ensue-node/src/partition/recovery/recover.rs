@@ -28,9 +28,9 @@ pub struct Reading {
     recovery: Recovery,
     /// The log may end before what was promised; the datacenters of this mask need not be asked.
     tail_lost: Option<u16>,
-    pub(in crate::partition) clock: LogicalTime,
+    pub(in crate::partition::recovery) clock: LogicalTime,
     records: u64,
-    pub(in crate::partition) open: Open,
+    pub(in crate::partition::recovery) open: Open,
 }
 
 /// What there is when everything was read.
