@@ -1,5 +1,6 @@
 """A spread of commands through redis-py, as an application would send them. Details are compared elsewhere."""
 
+import collections
 import time
 
 import pytest
@@ -183,3 +184,35 @@ def test_flush_is_replicated(clean, client):
         assert other.dbsize() == 1 and other.get("after") == "1"
     clean.client(3).flushall()
     wait_until(lambda: client.dbsize() == 0, 10, "the flush is everywhere")
+
+
+def test_random_keys_are_fair(client):
+    """Each of a hundred keys over all partitions is drawn about as often as any other."""
+    client.mset({f"fair:{number}": number for number in range(100)})
+    pipeline = client.pipeline(transaction=False)
+    for _ in range(5_000):
+        pipeline.randomkey()
+    drawn = collections.Counter(pipeline.execute())
+    assert len(drawn) == client.dbsize() == 100
+    assert 20 <= min(drawn.values()) and max(drawn.values()) <= 90, drawn
+
+
+def test_a_walk_ends_soon_after_a_flush(client):
+    """Steps go by the keys that are there, not by how many there were."""
+    for first in range(0, 20_000, 1_000):
+        client.mset({f"many:{number}": number for number in range(first, first + 1_000)})
+    client.flushdb()
+    client.set("left", 1)
+
+    def steps():
+        cursor, found = client.scan(0)
+        count = 1
+        while cursor:
+            cursor, more = client.scan(cursor)
+            found += more
+            count += 1
+        assert found == ["left"]
+        return count
+
+    # Some partitions are empty, and are asked all the same.
+    wait_until(lambda: steps() <= 10, 30, "the deleted keys are forgotten")

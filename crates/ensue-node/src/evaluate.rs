@@ -221,12 +221,14 @@ pub struct Evaluation<'a> {
     view: View<'a>,
     writer: Option<&'a mut Writer>,
     pub observed: Observed,
+    /// What commands that choose by chance begin with.
+    pub seed: u64,
 }
 
 impl<'a> Evaluation<'a> {
     /// Reads at a logical time, past or present, what the view shows.
     pub fn reading(keyspace: &'a mut Keyspace, at: LogicalTime, view: View<'a>) -> Evaluation<'a> {
-        Evaluation { keyspace, at, view, writer: None, observed: Observed::default() }
+        Evaluation { keyspace, at, view, writer: None, observed: Observed::default(), seed: at.0 }
     }
 
     /// Reads and writes at the writer's time, which is the present. The view is no past time; whatever it is, the
@@ -236,6 +238,7 @@ impl<'a> Evaluation<'a> {
             keyspace,
             at: writer.write.at,
             view: view.of_writer(writer.write.stamp),
+            seed: writer.write.at.0,
             writer: Some(writer),
             observed: Observed::default(),
         }

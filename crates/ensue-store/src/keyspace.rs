@@ -18,6 +18,7 @@ use ensue_types::{
     Carried, Causes, Column, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, OperationId, Previous,
     RowEffect, Rule, Seen, SeenSum, Source, Stamp, TimeVector, Visibility,
 };
+use filled::Filled;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use slots::Slot;
@@ -25,6 +26,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+mod filled;
 mod slots;
 
 /// Bytes counted for a cell beside its key, name and value: what the structures around it take, roughly.
@@ -56,6 +58,7 @@ pub struct Keyspace {
     table: HashTable<u32>,
     slots: Vec<Slot>,
     free: Vec<u32>,
+    filled: Filled,
     /// Base values below this stamp were flushed.
     flushed: Stamp,
     /// Flushes that not every reader sees yet, and the highest of the others.

@@ -11,6 +11,7 @@ use crate::evaluate::{Evaluation, Halt};
 use bytes::Bytes;
 use ensue_resp::glob;
 use ensue_resp::request::ScanOptions;
+use ensue_store::compact::RowRef;
 use ensue_store::row::Kind;
 use ensue_types::Reply;
 
@@ -27,36 +28,70 @@ pub(super) fn keys(evaluation: &Evaluation<'_>, pattern: &[u8]) -> Reply {
     Reply::Array(shown.map(|row| Reply::Bulk(Bytes::copy_from_slice(row.key()))).collect())
 }
 
-/// `RANDOMKEY`: the first shown row from a slot on that the logical time picks.
+/// `RANDOMKEY`: some shown row, each with about the same chance, and a number that is proportional to how many are
+/// shown here, for who chooses among partitions.
 pub(super) fn random_key(evaluation: &Evaluation<'_>) -> Reply {
-    let keyspace = evaluation.keyspace();
-    let count = keyspace.rows_count();
-    if count == 0 {
-        return Reply::Nil;
-    }
-    let start = (Fingerprint::new().word(evaluation.at().0).finish() % count as u64) as usize;
-    let (behind, _) = keyspace.rows_from(start, usize::MAX);
-    let (before, _) = keyspace.rows_from(0, start);
-    match behind.chain(before).find(|row| evaluation.visible_kind(*row).is_some()) {
-        Some(row) => Reply::Bulk(Bytes::copy_from_slice(row.key())),
-        None => Reply::Nil,
-    }
+    let rows = evaluation.keyspace().rows_count();
+    let drawn = if rows <= DRAWS { draw_of_few(evaluation) } else { draw_of_many(evaluation, rows) };
+    let Some((row, weight)) = drawn else { return Reply::Nil };
+    Reply::Array(vec![Reply::Bulk(Bytes::copy_from_slice(row.key())), integer(weight)])
 }
 
-/// `SCAN` over this partition: the cursor is the slot to go on from, zero at the end.
+fn draw_of_few<'e>(evaluation: &'e Evaluation<'_>) -> Option<(RowRef<'e>, usize)> {
+    let rows = evaluation.keyspace().rows();
+    let shown: Vec<_> = rows.filter(|row| evaluation.visible_kind(*row).is_some()).collect();
+    let place = chance(evaluation, 0) % shown.len().max(1) as u64;
+    Some((*shown.get(place as usize)?, shown.len() * DRAWS))
+}
+
+/// Draws rows, and takes the first one that is shown. How many of the drawn ones are says how many there are.
+fn draw_of_many<'e>(evaluation: &'e Evaluation<'_>, rows: usize) -> Option<(RowRef<'e>, usize)> {
+    let keyspace = evaluation.keyspace();
+    let is_shown = |row: &RowRef<'_>| evaluation.visible_kind(*row).is_some();
+    let draw = |number| keyspace.nth_row((chance(evaluation, number) % rows as u64) as usize);
+    let mut drawn = (0..DRAWS as u64).filter_map(draw).filter(is_shown);
+    if let Some(first) = drawn.next() {
+        return Some((first, rows * (1 + drawn.count())));
+    }
+    // Nearly all of them are hidden, as they are for a while after a flush: then those that are shown are looked for.
+    let start = (chance(evaluation, 0) % rows as u64) as usize;
+    let found = keyspace.rows().skip(start).chain(keyspace.rows().take(start)).find(is_shown);
+    found.map(|row| (row, 1))
+}
+
+/// A number for each draw of an evaluation.
+fn chance(evaluation: &Evaluation<'_>, number: u64) -> u64 {
+    Fingerprint::new().word(evaluation.seed).word(number).finish()
+}
+
+/// How many rows `RANDOMKEY` looks at.
+const DRAWS: usize = 32;
+
+/// `SCAN` over this partition: the cursor is the slot to go on from, zero at the end. A step returns as many rows as
+/// are asked for, and passes over ten times as many that show nothing.
 pub(super) fn scan(evaluation: &Evaluation<'_>, options: &ScanOptions, type_name: Option<&Bytes>) -> Reply {
-    let slot = usize::try_from(options.cursor).unwrap_or(usize::MAX);
-    let (rows, next) = evaluation.keyspace().rows_from(slot, options.count.max(1));
+    let (mut shown, mut hidden) = (options.count.max(1), options.count.max(1).saturating_mul(HIDDEN_ROWS));
     let mut keys = Vec::new();
-    for row in rows {
-        let Some(shown) = evaluation.visible_kind(row) else { continue };
-        let of_kind = type_name.is_none_or(|name| name.eq_ignore_ascii_case(shown.word().as_bytes()));
+    let from = usize::try_from(options.cursor).unwrap_or(usize::MAX);
+    for (slot, row) in evaluation.keyspace().rows_with_slots(from) {
+        if shown == 0 || hidden == 0 {
+            return page(slot as u64, keys);
+        }
+        let Some(kind) = evaluation.visible_kind(row) else {
+            hidden -= 1;
+            continue;
+        };
+        shown -= 1;
+        let of_kind = type_name.is_none_or(|name| name.eq_ignore_ascii_case(kind.word().as_bytes()));
         if of_kind && matches(options, row.key()) {
             keys.push(Reply::Bulk(Bytes::copy_from_slice(row.key())));
         }
     }
-    page(next.map_or(0, |slot| slot as u64), keys)
+    page(0, keys)
 }
+
+/// How many rows that show nothing a step of `SCAN` passes over, for each one that it is asked to return.
+const HIDDEN_ROWS: usize = 10;
 
 /// `HSCAN` and `SSCAN`: the cursor is the slot to go on from, zero at the end.
 pub(super) fn scan_columns(

@@ -69,11 +69,6 @@ impl Requests {
         self.asked.writes.mark(0);
     }
 
-    /// The sequence that the next exchange begins at.
-    pub(super) fn next_sequence(&self) -> u64 {
-        self.next_sequence
-    }
-
     /// The sequence of one share of the present exchange.
     pub(super) fn sequence(&self, share: usize) -> u64 {
         self.first_sequence + share as u64

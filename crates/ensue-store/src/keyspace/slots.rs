@@ -87,6 +87,18 @@ impl Keyspace {
         (rows, (end < self.slots.len()).then_some(end))
     }
 
+    /// Rows from a slot on, each with its slot. Free slots cost nothing.
+    pub fn rows_with_slots(&self, slot: usize) -> impl Iterator<Item = (usize, RowRef<'_>)> {
+        let first = self.filled.next(slot);
+        let slots = std::iter::successors(first, |slot| self.filled.next(slot + 1));
+        slots.filter_map(|slot| Some((slot, self.slots[slot].row()?)))
+    }
+
+    /// The row that has so many others in slots before its own.
+    pub fn nth_row(&self, before: usize) -> Option<RowRef<'_>> {
+        self.slots[self.filled.nth(before)?].row()
+    }
+
     pub(super) fn compact_bytes(&self) -> u64 {
         let compact = self.slots.iter().filter_map(|slot| match slot {
             Slot::Compact(row) => Some(compact_bytes(row)),
@@ -126,6 +138,7 @@ impl Keyspace {
                 (self.slots.len() - 1) as u32
             }
         };
+        self.filled.insert(slot as usize);
         let slots = &self.slots;
         self.table.insert_unique(hashed, slot, |&slot| hash(slots[slot as usize].key()));
         slot
@@ -201,6 +214,7 @@ impl Keyspace {
             entry.remove();
         }
         self.large.remove(&slot);
+        self.filled.remove(slot as usize);
         self.free.push(slot);
     }
 }

@@ -4,7 +4,7 @@ use super::{Datacenter, check, show};
 use ensue_store::row::LARGE;
 use ensue_types::Reply;
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[test]
 fn whole_partition() {
@@ -29,7 +29,7 @@ fn whole_partition() {
          DBSIZE => 3
          KEYS * => [\"one\" \"three\" \"four\"]
          DEL three four => 2
-         RANDOMKEY => \"one\"
+         RANDOMKEY => [\"one\" 32]
          DEL one => 1
          RANDOMKEY => nil",
     );
@@ -60,14 +60,56 @@ fn page(reply: Reply) -> (String, Vec<String>) {
     (String::from_utf8_lossy(cursor).into_owned(), items.collect())
 }
 
+/// The key that `RANDOMKEY` chose.
+fn drawn(datacenter: &mut Datacenter) -> String {
+    match datacenter.run("RANDOMKEY") {
+        Reply::Array(parts) => show(&parts[0]),
+        other => panic!("a key and its weight, not {}", show(&other)),
+    }
+}
+
 #[test]
-fn random_keys_differ() {
+fn every_key_is_drawn_about_as_often() {
+    for (keys, every) in [(20, 1), (100, 1), (2_000, 20)] {
+        let mut datacenter = Datacenter::new(0);
+        for number in 0..keys {
+            datacenter.run(&format!("SET k{number} v"));
+        }
+        // Free slots, expired keys and deleted ones lie between those that are left.
+        for number in (0..keys).filter(|number| number % every != 0) {
+            match number % 3 {
+                0 => datacenter.run(&format!("PEXPIRE k{number} 1")),
+                _ => datacenter.run(&format!("DEL k{number}")),
+            };
+        }
+        datacenter.advance(5);
+        let left = keys / every;
+        let mut counts = BTreeMap::new();
+        for _ in 0..left * 200 {
+            *counts.entry(drawn(&mut datacenter)).or_insert(0) += 1;
+        }
+        let (least, most) = (counts.values().min().expect("some"), counts.values().max().expect("some"));
+        assert_eq!(counts.len(), left, "of {keys} keys {left} are left");
+        assert!((130..200).contains(least) && (200..275).contains(most), "{least} to {most} times");
+    }
+}
+
+#[test]
+fn a_walk_passes_over_what_is_no_longer_there() {
     let mut datacenter = Datacenter::new(0);
-    for number in 0..50 {
+    for number in 0..5_000 {
         datacenter.run(&format!("SET k{number} v"));
     }
-    let picked: BTreeSet<_> = (0..200).map(|_| show(&datacenter.run("RANDOMKEY"))).collect();
-    assert!(picked.len() > 25, "{picked:?}");
+    for number in 0..4_990 {
+        datacenter.run(&format!("DEL k{number}"));
+    }
+    let (_, steps) = walk(&mut datacenter, "SCAN", "", &[]);
+    assert!(steps <= 51, "{steps} steps over 5000 rows of which 10 show something");
+    for spent in datacenter.keyspace.take_spent() {
+        datacenter.keyspace.collect(&spent);
+    }
+    let (found, steps) = walk(&mut datacenter, "SCAN", "", &[]);
+    assert_eq!((found.len(), steps), (10, 1), "10 rows in 5000 slots");
 }
 
 /// Walks with `begin`, changing things between pages; answers everything that was returned, and the pages.

@@ -34,7 +34,8 @@ impl Walk<'_> {
         // An odd number far from any power of two spreads times that are close together.
         let place = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let key = keys.get((place % (keys.len().max(1) as u64)) as usize);
-        Ok(key.map_or(Reply::Nil, |key| Reply::Bulk(key.clone())))
+        let weight = Reply::Integer(keys.len() as i64);
+        Ok(key.map_or(Reply::Nil, |key| Reply::Array(vec![Reply::Bulk(key.clone()), weight])))
     }
 
     fn scan(&mut self, options: &ScanOptions, type_name: Option<&Key>) -> Result<Reply, Abort> {

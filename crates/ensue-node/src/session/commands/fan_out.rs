@@ -3,11 +3,12 @@
 //! They walk keyspaces and take no part in snapshots: each partition answers for its own moment. A cursor of SCAN is
 //! the owner's cursor times the number of partitions, plus the partition's number; 0 begins and ends.
 
+use crate::command::Fingerprint;
 use crate::session::cx::Cx;
 use crate::session::plan::combine::Combination;
 use crate::session::plan::{Keyspaces, Plan};
 use ensue_resp::{CommandSpec, Request};
-use ensue_types::{Args, PartitionId, Reply};
+use ensue_types::{Args, PartitionId, Reply, RequestId};
 
 /// The plan of such a command, or why there is none.
 pub(crate) fn plan(cx: &Cx<'_>, spec: &'static CommandSpec, args: Args) -> Result<Plan, Reply> {
@@ -19,8 +20,9 @@ pub(crate) fn plan(cx: &Cx<'_>, spec: &'static CommandSpec, args: Args) -> Resul
         Request::Size => Ok(fan_out(Combination::Sum, false)),
         Request::Keys { .. } => Ok(fan_out(Combination::Concatenate, false)),
         Request::RandomKey => {
-            let start = (cx.requests.next_sequence() % u64::from(partitions)) as usize;
-            Ok(fan_out(Combination::First { start }, false))
+            let RequestId { boot, session, sequence, .. } = cx.request(0);
+            let seed = Fingerprint::new().word(boot.into()).word(session.0).word(sequence).finish();
+            Ok(fan_out(Combination::Draw { seed }, false))
         }
         Request::Flush { every_keyspace } => {
             let keyspaces = if every_keyspace { Keyspaces::All } else { Keyspaces::Selected };

@@ -16,9 +16,9 @@ pub(crate) enum Combination {
     AllOk,
     /// One array after the other.
     Concatenate,
-    /// The first that is not nil, beginning at this piece.
-    First {
-        start: usize,
+    /// One of the elements, each of which comes with its weight.
+    Draw {
+        seed: u64,
     },
     /// The wrapping sum of hexadecimal numbers.
     Digest,
@@ -55,11 +55,7 @@ impl Combination {
             Combination::Concatenate => {
                 Reply::Array(pieces.into_iter().flat_map(|(_, r)| items(r)).collect())
             }
-            Combination::First { start } => {
-                let (before, after) = pieces.split_at(start.min(pieces.len()));
-                let found = after.iter().chain(before).find(|(_, reply)| *reply != Reply::Nil);
-                found.map_or(Reply::Nil, |(_, reply)| reply.clone())
-            }
+            Combination::Draw { seed } => draw(pieces, seed),
             Combination::Digest => {
                 let sum = pieces.iter().fold(0_u64, |sum, (_, reply)| sum.wrapping_add(digest(reply)));
                 Reply::bulk(format!("{sum:016x}"))
@@ -97,6 +93,22 @@ fn scanned(reply: Option<Reply>, partition: u16, partitions: u16) -> Option<Repl
         local => local.checked_mul(u64::from(partitions))?.checked_add(u64::from(partition))?,
     };
     Some(Reply::Array(vec![Reply::bulk(cursor.to_string()), keys]))
+}
+
+/// Each partition has chosen an element, and says how many it has chosen from.
+fn draw(pieces: Vec<(Vec<usize>, Reply)>, seed: u64) -> Reply {
+    let chosen = pieces.into_iter().filter_map(|(_, reply)| <[Reply; 2]>::try_from(items(reply)).ok());
+    let weighed: Vec<(Reply, u64)> =
+        chosen.map(|[element, weight]| (element, integer(&weight).max(0) as u64)).collect();
+    let total: u64 = weighed.iter().map(|(_, weight)| weight).sum();
+    let mut place = seed % total.max(1);
+    for (element, weight) in weighed {
+        if place < weight {
+            return element;
+        }
+        place -= weight;
+    }
+    Reply::Nil
 }
 
 fn items(reply: Reply) -> Vec<Reply> {

@@ -2,6 +2,7 @@
 
 use super::*;
 use ensue_types::KeyspaceId;
+use std::collections::BTreeMap;
 
 #[test]
 fn dbsize_keys_and_randomkey() {
@@ -17,10 +18,29 @@ fn dbsize_keys_and_randomkey() {
     }
     assert_eq!(world.received(), "*4|$1|a|$1|b|$1|c|$1|d|");
     world.send(&["RANDOMKEY"]);
-    for reply in [Reply::Nil, Reply::Nil, bulk("found"), Reply::Nil] {
+    let drawn = |name: &str, weight| Reply::Array(vec![bulk(name), Reply::Integer(weight)]);
+    for reply in [Reply::Nil, Reply::Nil, drawn("found", 3), Reply::Nil] {
         world.executed(vec![reply]);
     }
     assert_eq!(world.received(), "$5|found|");
+}
+
+#[test]
+fn a_partition_is_drawn_by_how_many_keys_it_has() {
+    let mut world = World::new();
+    let mut drawn = BTreeMap::new();
+    for _ in 0..2_000 {
+        world.send(&["RANDOMKEY"]);
+        for (name, weight) in [("a", 100), ("b", 0), ("c", 300), ("d", 600)] {
+            world.executed(vec![Reply::Array(vec![bulk(name), Reply::Integer(weight)])]);
+        }
+        *drawn.entry(world.received()).or_insert(0) += 1;
+    }
+    let share = |name: &str| *drawn.get(&format!("$1|{name}|")).unwrap_or(&0);
+    assert!((150..250).contains(&share("a")), "{drawn:?}");
+    assert!((520..680).contains(&share("c")), "{drawn:?}");
+    assert!((1_100..1_300).contains(&share("d")), "{drawn:?}");
+    assert_eq!(share("b"), 0);
 }
 
 #[test]
