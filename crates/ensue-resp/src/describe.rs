@@ -20,9 +20,11 @@ pub fn command(args: &[Bytes]) -> Reply {
         (b"docs", _) => Ok(docs(rest)),
         (b"list", _) => list(rest),
         (b"getkeys", [_, _, ..]) => get_keys(rest),
+        (b"getkeysandflags", [_, _, ..]) => get_keys_and_flags(rest),
         (b"help", []) => Ok(help()),
         (b"count", _) => Err(CommandError::wrong_arity("command|count")),
         (b"getkeys", _) => Err(CommandError::wrong_arity("command|getkeys")),
+        (b"getkeysandflags", _) => Err(CommandError::wrong_arity("command|getkeysandflags")),
         (b"help", _) => Err(CommandError::wrong_arity("command|help")),
         _ => Err(CommandError::unknown_subcommand("command", subcommand)),
     };
@@ -61,33 +63,56 @@ pub fn docs(names: &[Bytes]) -> Reply {
     Reply::Map(entries.collect())
 }
 
+/// Whether a command is listed, by its name and its categories.
+type Filter<'f> = Box<dyn Fn(&str, &[&str]) -> bool + 'f>;
+
 /// `COMMAND LIST`, all or by one filter.
 pub fn list(filter: &[Bytes]) -> Result<Reply, CommandError> {
     let word = |index: usize, expected: &str| filter[index].eq_ignore_ascii_case(expected.as_bytes());
-    let accepts: Box<dyn Fn(&CommandSpec) -> bool + '_> = match filter {
-        [] => Box::new(|_| true),
+    let accepts: Filter<'_> = match filter {
+        [] => Box::new(|_, _| true),
         [_, _, wanted] if word(0, "FILTERBY") => {
             if word(1, "PATTERN") {
-                Box::new(move |spec| glob::matches(&wanted.to_ascii_lowercase(), spec.name.as_bytes()))
+                Box::new(move |name, _| glob::matches(&wanted.to_ascii_lowercase(), name.as_bytes()))
             } else if word(1, "ACLCAT") {
-                Box::new(move |spec| {
-                    categories(spec)
-                        .iter()
-                        .any(|category| category.as_bytes()[1..].eq_ignore_ascii_case(wanted))
+                Box::new(move |_, categories| {
+                    categories.iter().any(|category| category.as_bytes()[1..].eq_ignore_ascii_case(wanted))
                 })
             } else if word(1, "MODULE") {
-                Box::new(|_| false)
+                Box::new(|_, _| false)
             } else {
                 return Err(CommandError::Syntax);
             }
         }
         _ => return Err(CommandError::Syntax),
     };
-    Ok(Reply::Array(TABLE.iter().filter(|spec| accepts(spec)).map(|spec| text(spec.name)).collect()))
+    let mut names = Vec::new();
+    for spec in &TABLE {
+        if accepts(spec.name, &own_categories(spec)) {
+            names.push(text(spec.name));
+        }
+        let subcommands = spec.subcommands.iter().map(|name| full_name(spec, name));
+        let accepted = subcommands.filter(|name| accepts(name, &categories(spec)));
+        names.extend(accepted.map(text));
+    }
+    Ok(Reply::Array(names))
 }
 
 /// `COMMAND GETKEYS`: the keys of a whole command, which is not evaluated.
 pub fn get_keys(args: &[Bytes]) -> Result<Reply, CommandError> {
+    let spec = spec_of_keys(args)?;
+    Ok(Reply::Array(command::keys(spec, args).cloned().map(Reply::Bulk).collect()))
+}
+
+/// `COMMAND GETKEYSANDFLAGS`: the same, and what the command does with them.
+pub fn get_keys_and_flags(args: &[Bytes]) -> Result<Reply, CommandError> {
+    let spec = spec_of_keys(args)?;
+    let entry = |key: &Bytes| Reply::Array(vec![Reply::Bulk(key.clone()), words(key_flags(spec))]);
+    Ok(Reply::Array(command::keys(spec, args).map(entry).collect()))
+}
+
+/// The row of a whole command that has keys.
+fn spec_of_keys(args: &[Bytes]) -> Result<&'static CommandSpec, CommandError> {
     let spec = args.first().and_then(|name| command::lookup(name)).ok_or(CommandError::InvalidCommand)?;
     if spec.first_key == 0 {
         return Err(CommandError::NoKeyArguments);
@@ -95,7 +120,7 @@ pub fn get_keys(args: &[Bytes]) -> Result<Reply, CommandError> {
     if !command::check_arity(spec, args.len()) {
         return Err(CommandError::InvalidCommandArity);
     }
-    Ok(Reply::Array(command::keys(spec, args).cloned().map(Reply::Bulk).collect()))
+    Ok(spec)
 }
 
 /// `COMMAND HELP`.
@@ -131,10 +156,7 @@ fn find(name: &[u8]) -> Option<Found> {
 /// The ten elements of a row.
 fn describe(spec: &'static CommandSpec) -> Reply {
     let subcommands = spec.subcommands.iter().map(|name| describe_subcommand(spec, name));
-    // A container is described by its subcommands, and has no flag and only one category of its own.
-    let container = !spec.subcommands.is_empty() && spec.arity <= -2;
-    let (flags, categories) =
-        if container { (Flags::NONE, vec!["@slow"]) } else { (spec.flags, categories(spec)) };
+    let flags = if is_container(spec) { Flags::NONE } else { spec.flags };
     Reply::Array(vec![
         text(spec.name),
         Reply::Integer(i64::from(spec.arity)),
@@ -142,11 +164,20 @@ fn describe(spec: &'static CommandSpec) -> Reply {
         Reply::Integer(i64::from(spec.first_key)),
         Reply::Integer(i64::from(spec.last_key)),
         Reply::Integer(i64::from(spec.step)),
-        words(categories),
+        words(own_categories(spec)),
         Reply::Set(tips(spec).iter().map(|tip| text(*tip)).collect()),
         Reply::Set(key_specs(spec)),
         Reply::Array(subcommands.collect()),
     ])
+}
+
+/// Whether it is described by its subcommands, and has no flag and only one category of its own.
+fn is_container(spec: &CommandSpec) -> bool {
+    !spec.subcommands.is_empty() && spec.arity <= -2
+}
+
+fn own_categories(spec: &CommandSpec) -> Vec<&'static str> {
+    if is_container(spec) { vec!["@slow"] } else { categories(spec) }
 }
 
 fn describe_subcommand(spec: &CommandSpec, subcommand: &str) -> Reply {
@@ -236,7 +267,6 @@ fn key_specs(spec: &CommandSpec) -> Vec<Reply> {
     if spec.first_key == 0 {
         return Vec::new();
     }
-    let flags = if spec.is_write() { ["RW", "update"] } else { ["RO", "access"] };
     let last = if spec.last_key < 0 { spec.last_key } else { spec.last_key - spec.first_key };
     let begin = map([("index", Reply::Integer(i64::from(spec.first_key)))]);
     let range = map([
@@ -245,10 +275,14 @@ fn key_specs(spec: &CommandSpec) -> Vec<Reply> {
         ("limit", Reply::Integer(0)),
     ]);
     vec![map([
-        ("flags", words(flags)),
+        ("flags", words(key_flags(spec))),
         ("begin_search", map([("type", text("index")), ("spec", begin)])),
         ("find_keys", map([("type", text("range")), ("spec", range)])),
     ])]
+}
+
+fn key_flags(spec: &CommandSpec) -> [&'static str; 2] {
+    if spec.is_write() { ["RW", "update"] } else { ["RO", "access"] }
 }
 
 fn full_name(spec: &CommandSpec, subcommand: &str) -> String {
@@ -270,7 +304,7 @@ fn map<const N: usize>(entries: [(&'static str, Reply); N]) -> Reply {
 /// At least the container's name and its own.
 const SUBCOMMAND_ARITY: i64 = -2;
 
-const HELP: [&str; 14] = [
+const HELP: [&str; 16] = [
     "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "(no subcommand)",
     "    Return details about all commands.",
@@ -284,6 +318,8 @@ const HELP: [&str; 14] = [
     "    Return documentation of the named commands, or of all.",
     "GETKEYS <full-command>",
     "    Return the keys of a full command.",
+    "GETKEYSANDFLAGS <full-command>",
+    "    Return the keys of a full command, each with what the command does with it.",
     "HELP",
 ];
 

@@ -115,7 +115,7 @@ pub enum Request {
 /// A time at which a key ceases to exist, as the client gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadline {
-    /// Milliseconds from now. Adding the present time of this century, or of the next eighty, does not overflow.
+    /// Milliseconds from now. Adding the present time of this century, or of the next, does not overflow.
     InMs(i64),
     /// Milliseconds since 1970.
     AtMs(i64),
@@ -378,8 +378,8 @@ fn expiry_option(word: &[u8]) -> Option<(TimeUnit, TimeBase)> {
 
 /// Elements that a `SCAN` looks at unless told.
 const SCAN_COUNT: usize = 10;
-/// Above every present time that a logical clock of 48 bits can show.
-const NOW_MS_MAX: i64 = 1 << 48;
+/// Above every present time until the year 2248. A deadline so far ahead that it counts would be the end of time.
+const NOW_MS_MAX: i64 = 1 << 43;
 
 #[cfg(test)]
 mod tests;

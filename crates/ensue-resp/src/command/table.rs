@@ -54,7 +54,7 @@ pub static TABLE: [CommandSpec; 82] = [
         ),
     row("command", -1, flags(&[Flags::LOADING, Flags::STALE]), Route::Session)
         .listed("server", "2.8.13")
-        .subcommands(&["count", "docs", "getkeys", "help", "info", "list"])
+        .subcommands(&["count", "docs", "getkeys", "getkeysandflags", "help", "info", "list"])
         .says(
             "Describe the commands.",
             "Answered by the session alone.",

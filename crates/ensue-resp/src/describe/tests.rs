@@ -58,6 +58,11 @@ fn list() {
     check("COMMAND LIST FILTERBY PATTERN HSET*", "*2 $4 hset $6 hsetnx ");
     check("COMMAND LIST FILTERBY ACLCAT transaction", "*5 $7 discard $4 exec $5 multi $7 unwatch $5 watch ");
     check("COMMAND LIST FILTERBY ACLCAT nope", "*0 ");
+    check("COMMAND LIST FILTERBY PATTERN client|s*", "*2 $14 client|setinfo $14 client|setname ");
+    check(
+        "COMMAND LIST FILTERBY PATTERN config*",
+        "*6 $6 config $10 config|get $11 config|help $16 config|resetstat $14 config|rewrite $10 config|set ",
+    );
     check("COMMAND LIST FILTERBY MODULE nope", "*0 ");
     for words in ["FOO", "FILTERBY", "FILTERBY FOO x"] {
         check(&format!("COMMAND LIST {words}"), "-ERR syntax error ");
@@ -67,6 +72,8 @@ fn list() {
 #[test]
 fn get_keys() {
     check("COMMAND GETKEYS MSET a 1 b 2", "*2 $1 a $1 b ");
+    check("COMMAND GETKEYSANDFLAGS GET a", "*1 *2 $1 a ~2 +RO +access ");
+    check("COMMAND GETKEYSANDFLAGS", "-ERR wrong number of arguments for 'command|getkeysandflags' command ");
     check("COMMAND GETKEYS NOPE a", "-ERR Invalid command specified ");
     check("COMMAND GETKEYS SCAN 0", "-ERR The command has no key arguments ");
     check("COMMAND GETKEYS GET a b", "-ERR Invalid number of arguments specified for command ");

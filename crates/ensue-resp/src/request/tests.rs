@@ -101,6 +101,9 @@ fn set() {
     }
     bad("SETEX a 0 x", "ERR invalid expire time in 'setex' command");
     bad("SETEX a 99999999999999999 x", "ERR invalid expire time in 'setex' command");
+    let far = 9_223_300_000_000_000_000;
+    assert_eq!(set_parts(&format!("PSETEX a {far} x")).1, SetExpiry::InMs(far), "before the end of time");
+    bad("PSETEX a 9223372036854775807 x", "ERR invalid expire time in 'psetex' command");
     bad("PSETEX a -5 x", "ERR invalid expire time in 'psetex' command");
     bad("SETEX a x x", NOT_INTEGER);
 }
