@@ -126,6 +126,14 @@ pub enum CommandError {
     /// The string that would result is longer than a client could send.
     #[error("ERR string exceeds maximum allowed size (proto-max-bulk-len)")]
     StringTooLong,
+    /// The command is longer than any that is executed, and was read past.
+    #[error(
+        "ERR the command exceeds the maximum allowed size (proto-max-bulk-len): an argument has at most {} MiB, and all \
+         of a command together {} MiB; nothing was executed",
+        limits::BULK_BYTES_MAX >> 20,
+        limits::BULK_BYTES_MAX >> 19
+    )]
+    TooLong,
     /// A key longer than a log record holds.
     #[error("ERR key exceeds maximum allowed size of {} bytes", limits::KEY_BYTES_MAX)]
     KeyTooLong,
@@ -156,6 +164,11 @@ impl CommandError {
     /// The answer to the command.
     pub fn reply(&self) -> Reply {
         Reply::Error(Cow::Owned(self.to_string()))
+    }
+
+    /// For a command that is not in the table. One without a word is one that the parser has read past.
+    pub fn no_such_command(args: &[Bytes]) -> CommandError {
+        if args.is_empty() { CommandError::TooLong } else { CommandError::unknown_command(args) }
     }
 
     /// For a name that is not in the table. Clients look for `ERR` and `unknown` to fall back to RESP2.

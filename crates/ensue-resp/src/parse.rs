@@ -53,8 +53,9 @@ impl ParseLimits {
     }
 
     fn refuse_bulk(&self, length: i64) -> Option<ParseError> {
+        let bytes_max = if self.authenticated { limits::BULK_BYTES_SKIPPED_MAX } else { self.bulk_bytes_max };
         match usize::try_from(length) {
-            Ok(length) if length <= self.bulk_bytes_max => None,
+            Ok(length) if length <= bytes_max => None,
             Ok(length) if !self.authenticated && length <= limits::BULK_BYTES_MAX => {
                 Some(ParseError::UnauthenticatedBulkLength)
             }
@@ -94,6 +95,9 @@ pub struct Parser {
     bulk: Option<usize>,
     /// Announced bytes of the present command so far.
     command_bytes: usize,
+    /// The present command is longer than allowed: its bytes are read past. What is left of the argument that is
+    /// arriving then counts its end, too.
+    too_long: bool,
     /// Bytes at the front of the buffer that are known to hold no end of line.
     scanned: usize,
     failed: Option<ParseError>,
@@ -108,6 +112,7 @@ impl Parser {
             missing: 0,
             bulk: None,
             command_bytes: 0,
+            too_long: false,
             scanned: 0,
             failed: None,
         }
@@ -122,10 +127,19 @@ impl Parser {
     ///
     /// A hint for the next read; a caller should not allocate it before the bytes come.
     pub fn wanted_bytes(&self) -> usize {
-        self.bulk.map_or(1, |length| length + TERMINATOR_BYTES)
+        let bulk = if self.too_long { None } else { self.bulk };
+        bulk.map_or(1, |length| length + TERMINATOR_BYTES)
+    }
+
+    /// Whether a command has arrived in part.
+    pub fn is_amid_command(&self) -> bool {
+        self.missing > 0
     }
 
     /// Takes the next whole command off the front of the buffer, or nothing if it has not arrived.
+    ///
+    /// A command without a word stands for one that was longer than allowed, and has been read past. It is to be
+    /// answered by [`CommandError::TooLong`](crate::CommandError::TooLong).
     ///
     /// The caller may append to the buffer between two calls and must not change it otherwise.
     pub fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<Args>, ParseError> {
@@ -179,6 +193,12 @@ impl Parser {
 
     fn arguments(&mut self, buffer: &mut BytesMut) -> Result<Option<Args>, ParseError> {
         while self.missing > 0 {
+            if self.too_long {
+                if !self.skip_argument(buffer)? {
+                    return Ok(None);
+                }
+                continue;
+            }
             let length = match self.bulk {
                 Some(length) => length,
                 None => match self.begin_bulk(buffer)? {
@@ -186,6 +206,11 @@ impl Parser {
                     None => return Ok(None),
                 },
             };
+            if self.too_long {
+                self.args = Args::new();
+                self.bulk = Some(length + TERMINATOR_BYTES);
+                continue;
+            }
             if buffer.len() < length + TERMINATOR_BYTES {
                 self.bulk = Some(length);
                 return Ok(None);
@@ -196,7 +221,24 @@ impl Parser {
             self.args.push(argument);
             self.missing -= 1;
         }
+        self.too_long = false;
         Ok(Some(std::mem::take(&mut self.args)))
+    }
+
+    /// Reads past the argument that is arriving, as far as it has arrived. Whether that was all of it.
+    fn skip_argument(&mut self, buffer: &mut BytesMut) -> Result<bool, ParseError> {
+        let left = match self.bulk {
+            Some(left) => left,
+            None => match self.begin_bulk(buffer)? {
+                Some(length) => length + TERMINATOR_BYTES,
+                None => return Ok(false),
+            },
+        };
+        let arrived = left.min(buffer.len());
+        buffer.advance(arrived);
+        self.bulk = (arrived < left).then_some(left - arrived);
+        self.missing -= usize::from(self.bulk.is_none());
+        Ok(self.bulk.is_none())
     }
 
     /// Reads `$<length>` of the next argument.
@@ -214,9 +256,12 @@ impl Parser {
             return Err(error);
         }
         let length = length as usize;
-        self.command_bytes += length;
-        if self.command_bytes > self.limits.command_bytes_max {
-            return Err(ParseError::TooBigRequest);
+        self.command_bytes = self.command_bytes.saturating_add(length);
+        if length > self.limits.bulk_bytes_max || self.command_bytes > self.limits.command_bytes_max {
+            if !self.limits.authenticated {
+                return Err(ParseError::TooBigRequest);
+            }
+            self.too_long = true;
         }
         buffer.advance(header.length);
         Ok(Some(length))

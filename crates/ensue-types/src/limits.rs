@@ -9,6 +9,8 @@ pub const PARTITIONS_MAX: u16 = 1024;
 
 /// Longest bulk string of a client: 64 MiB.
 pub const BULK_BYTES_MAX: usize = 64 << 20;
+/// An argument that is longer, but not than this, is read past, so that its command has an answer: what Redis takes.
+pub const BULK_BYTES_SKIPPED_MAX: usize = 512 << 20;
 /// Most arguments of one command, as in Redis.
 pub const ARGUMENTS_MAX: usize = 1 << 20;
 /// Longest inline command, as in Redis.

@@ -61,7 +61,7 @@ fn framing_errors() {
         check(format!("{text}\r\n").as_bytes(), invalid_count);
     }
     let invalid_length = "ERR Protocol error: invalid bulk length";
-    for text in ["$abc", "$", "$-1", "$04", "$67108865", "$9223372036854775807"] {
+    for text in ["$abc", "$", "$-1", "$04", "$536870913", "$9223372036854775807"] {
         check(format!("*1\r\n{text}\r\n").as_bytes(), invalid_length);
     }
     check(b"*1048576\r\n*", "ERR Protocol error: expected '$', got '*'");
@@ -124,10 +124,34 @@ fn limits_widen_between_commands() {
 }
 
 #[test]
-fn a_command_is_bounded_as_a_whole() {
-    let limits = ParseLimits { command_bytes_max: 10, ..ParseLimits::default() };
-    assert_eq!(show(limits, b"*2\r\n$6\r\nabcdef\r\n$5\r\n"), "ERR Protocol error: too big request");
+fn what_is_too_long_is_read_past() {
+    let limits = ParseLimits { bulk_bytes_max: 6, command_bytes_max: 10, ..ParseLimits::default() };
     assert_eq!(show(limits, b"*2\r\n$6\r\nabcdef\r\n$4\r\n1234\r\n"), "[abcdef] [1234]");
+    // A command without a word, and the next one.
+    let next = b"*1\r\n$4\r\nPING\r\n";
+    let together = b"*3\r\n$6\r\nabcdef\r\n$5\r\n12345\r\n$1\r\nx\r\n";
+    assert_eq!(show(limits, &[&together[..], next].concat()), "\n[PING]");
+    let argument = b"*3\r\n$3\r\nSET\r\n$7\r\n$1\r\n*9\r\r\n$1\r\nx\r\n";
+    assert_eq!(show(limits, &[&argument[..], next].concat()), "\n[PING]");
+    let broken = b"*3\r\n$3\r\nSET\r\n$7\r\n1234567\r\n$x\r\n";
+    assert_eq!(show(limits, broken), "ERR Protocol error: invalid bulk length");
+    let stranger = ParseLimits { authenticated: false, ..limits };
+    let bytes = b"*2\r\n$6\r\nabcdef\r\n$5\r\n";
+    assert_eq!(show(stranger, bytes), "ERR Protocol error: too big request");
+}
+
+#[test]
+fn what_is_read_past_takes_no_memory() {
+    let mut parser = Parser::new(ParseLimits::default());
+    let mut buffer = BytesMut::from(&b"*2\r\n$3\r\nGET\r\n$536870912\r\n"[..]);
+    let piece = vec![b'x'; 1 << 20];
+    for _ in 0..512 {
+        assert_eq!(parser.next(&mut buffer), Ok(None));
+        assert!(buffer.is_empty() && parser.is_amid_command() && parser.wanted_bytes() == 1);
+        buffer.extend_from_slice(&piece);
+    }
+    buffer.extend_from_slice(b"\r\n");
+    assert_eq!(parser.next(&mut buffer), Ok(Some(Args::new())));
 }
 
 #[test]
