@@ -387,6 +387,18 @@ fn peer_authentication(config: &Config) -> &'static str {
 }
 
 impl Running {
+    /// Lets no client in any more, and ends those that are connected when they have their answers.
+    pub fn drain(&self) {
+        for (inbox, _) in &self.cores {
+            inbox.post(Mail::Drain);
+        }
+    }
+
+    /// Whether no client is left since.
+    pub fn is_drained(&self) -> bool {
+        self.cores.iter().all(|(inbox, thread)| inbox.is_drained() || thread.is_finished())
+    }
+
     /// Asks every core to stop; [`Running::join`] waits for it.
     pub fn shutdown(&self) {
         for (inbox, _) in &self.cores {

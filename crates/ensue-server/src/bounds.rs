@@ -86,6 +86,9 @@ pub const CORE_DESCRIPTORS: usize = 8;
 /// What the process has open besides: standard streams, signals, sockets for clients, locks, names being looked up.
 pub const PROCESS_DESCRIPTORS_RESERVE: usize = 64;
 
+/// How long clients are still served when the process is to end: those that wait for an answer, and those whose
+/// command has arrived in part.
+pub const DRAIN_MS_MAX: u64 = 2_000;
 /// How long the cores may take to stop cleanly.
 pub const STOP_MS_MAX: u64 = 20_000;
 

@@ -389,6 +389,12 @@ impl Client {
         self.in_flight.is_empty() && self.output_waiting() == 0
     }
 
+    /// Whether everything that it has sent, as far as it was a whole command, was answered and has left.
+    pub(crate) fn has_all_answers(&self) -> bool {
+        let nothing_sent = !self.readable && !self.unparsed && self.input.is_empty();
+        nothing_sent && !self.parser.is_amid_command() && !self.wants_turn && self.is_idle()
+    }
+
     fn output_waiting(&self) -> usize {
         self.output.len() - self.written
     }

@@ -32,6 +32,8 @@ pub(crate) struct Clients {
     dirty: Vec<SessionId>,
     /// Clients that were told why they are refused.
     lingering: VecDeque<Lingering>,
+    /// Each is ended when it has the answers to what it has sent.
+    draining: bool,
     scratch: Box<[u8]>,
     complaints: Throttle,
 }
@@ -62,6 +64,7 @@ impl Clients {
             queued: Vec::new(),
             dirty: Vec::new(),
             lingering: VecDeque::new(),
+            draining: false,
             scratch: vec![0; READ_BYTES].into_boxed_slice(),
             complaints: Throttle::default(),
         }
@@ -193,6 +196,34 @@ impl Clients {
         }
     }
 
+    /// From now on each client is ended as soon as it has the answers to what it has sent.
+    pub(crate) fn drain(&mut self) {
+        self.draining = true;
+        for (&session, client) in &mut self.clients {
+            // What it has sent may not have been reported yet.
+            client.on_readable(false);
+            if !client.is_queued {
+                client.is_queued = true;
+                self.queued.push(session);
+            }
+        }
+    }
+
+    /// Whether that has been done for all.
+    pub(crate) fn are_drained(&self) -> bool {
+        self.draining && self.clients.is_empty()
+    }
+
+    /// Ends every client that is left. Nobody is answered that nothing is executed any more: a client that is
+    /// disconnected tries elsewhere, or again.
+    pub(crate) fn end_all(&mut self, registry: &Registry, inputs: &mut VecDeque<Input>) {
+        let mut sessions: Vec<SessionId> = self.clients.keys().copied().collect();
+        sessions.sort_unstable();
+        for session in sessions {
+            self.remove(session, registry, inputs);
+        }
+    }
+
     /// Writes the answers of this turn, and ends the connections that are over.
     pub(crate) fn flush(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
         let mut dirty = std::mem::take(&mut self.dirty);
@@ -206,6 +237,9 @@ impl Clients {
                 continue;
             }
             match client.flush() {
+                Ok(Fate::Stays) if self.draining && client.has_all_answers() => {
+                    self.remove(session, registry, inputs);
+                }
                 Ok(Fate::Stays) => {
                     if !client.is_queued && client.has_work() {
                         client.is_queued = true;

@@ -11,6 +11,7 @@ use ensue_wire::Envelope;
 use mailbox::Mailbox;
 use mio::Waker;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 mod mailbox;
 
@@ -28,6 +29,8 @@ pub(crate) enum Mail {
     /// The address of a peer was looked up.
     Resolved(Resolved),
     Synced(PartitionId, SyncDone),
+    /// No client is let in from now on; those that are connected are ended when they have their answers.
+    Drain,
     Shutdown,
 }
 
@@ -35,12 +38,23 @@ pub(crate) enum Mail {
 #[derive(Debug)]
 pub(crate) struct Inbox {
     mail: Mailbox<Mail>,
+    /// The core was told to drain, and has no client any more.
+    drained: AtomicBool,
     waker: Arc<Waker>,
 }
 
 impl Inbox {
     pub(crate) fn new(waker: Arc<Waker>) -> Inbox {
-        Inbox { mail: Mailbox::new(), waker }
+        Inbox { mail: Mailbox::new(), drained: AtomicBool::new(false), waker }
+    }
+
+    /// Whether the core has said that it has drained.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.drained.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_drained(&self) {
+        self.drained.store(true, Ordering::Release);
     }
 
     pub(crate) fn post(&self, mail: Mail) {

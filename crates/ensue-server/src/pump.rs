@@ -162,7 +162,14 @@ impl Pump {
                 }
                 Mail::Resolved(resolved) => self.peers.resolved(now_us, resolved),
                 Mail::Synced(partition, done) => self.disk.synced(partition, done),
-                Mail::Shutdown => self.state.inputs.push_back(Input::Shutdown),
+                Mail::Drain => {
+                    self.listener = None;
+                    self.clients.drain();
+                }
+                Mail::Shutdown => {
+                    self.clients.end_all(self.poll.registry(), &mut self.state.inputs);
+                    self.state.inputs.push_back(Input::Shutdown);
+                }
             }
         }
         self.state.mail = mail;
@@ -280,6 +287,9 @@ impl Pump {
         let registry = self.poll.registry();
         self.peers.flush(now_us, registry, &mut self.state.inputs);
         self.clients.flush(now_us, registry, &mut self.state.inputs);
+        if self.clients.are_drained() {
+            self.inboxes[self.index].set_drained();
+        }
         Ok(())
     }
 

@@ -1,13 +1,14 @@
 //! How a process is told to end: SIGINT, SIGTERM, or someone inside who asks; a second signal ends it at once.
 
 use crate::bootstrap::Running;
+use crate::bounds::DRAIN_MS_MAX;
 use crate::log;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The place where requests to end arrive.
 #[derive(Debug)]
@@ -67,8 +68,14 @@ impl StopRequest {
     }
 }
 
-/// Stops nodes cleanly. False if one did not stop in time.
+/// Stops nodes cleanly: what clients have sent is answered first, as far as that takes no longer than its bound. False
+/// if one did not stop in time.
 pub fn stop(nodes: Vec<Running>) -> bool {
+    nodes.iter().for_each(Running::drain);
+    let until = Instant::now() + Duration::from_millis(DRAIN_MS_MAX);
+    while !nodes.iter().all(Running::is_drained) && Instant::now() < until {
+        thread::sleep(Duration::from_millis(1));
+    }
     nodes.iter().for_each(Running::shutdown);
     let mut clean = true;
     for node in nodes {
