@@ -18,7 +18,7 @@ mod walk;
 pub(crate) use digest::digest;
 pub(crate) use fingerprint::Fingerprint;
 
-use crate::evaluate::{Evaluation, Halt};
+use crate::evaluate::{Evaluation, Halt, LooksUp};
 use bytes::Bytes;
 use ensue_resp::request::HashSetAnswer;
 use ensue_resp::{CommandError, Request, number};
@@ -28,12 +28,26 @@ use ensue_types::{Column, Decimal, Reply};
 
 /// Evaluates a request. Errors of the command are answers; what escapes is only a past that is no longer known.
 pub(crate) fn run(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply, Gone> {
-    match evaluate(request, evaluation) {
+    let answer = evaluate(request, evaluation);
+    evaluation.observed.end_command(looks_up(request));
+    match answer {
         Ok(reply) | Err(Halt::Error(reply)) => Ok(reply),
         Err(Halt::WrongType) => {
             Ok(Reply::error("WRONGTYPE Operation against a key holding the wrong kind of value"))
         }
         Err(Halt::Gone) => Err(Gone),
+    }
+}
+
+/// As Redis counts: reads, and writes that answer a value.
+fn looks_up(request: &Request) -> LooksUp {
+    match request {
+        Request::GetMany { .. } | Request::Exists { .. } | Request::Touch { .. } => LooksUp::EachKey,
+        Request::GetDelete { .. } | Request::GetExpire { .. } | Request::Set { get: true, .. } => {
+            LooksUp::OneKey
+        }
+        request if request.is_write() => LooksUp::Nothing,
+        _ => LooksUp::OneKey,
     }
 }
 

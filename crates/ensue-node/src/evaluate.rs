@@ -84,6 +84,12 @@ pub struct Observed {
     pub stale: bool,
     /// Of how many versions at least what was looked at is put together, those that may be missing counted.
     pub pieces: usize,
+    /// Keys that the present command has found and has not.
+    found: u64,
+    missed: u64,
+    /// The same of the commands before, as `INFO` counts them.
+    pub hits: u64,
+    pub misses: u64,
 }
 
 impl Observed {
@@ -122,13 +128,44 @@ impl Observed {
     /// that was is asked of reads alone.
     pub fn depend_on(&mut self, later: Observed, own: OperationId) {
         let others = |source: &Source| source.operation != own;
+        self.hits += later.hits;
+        self.misses += later.misses;
         self.sources.extend(later.sources.into_iter().filter(others));
         self.continued.extend(later.continued.into_iter().filter(others));
+    }
+
+    fn look_up(&mut self, is_there: bool) {
+        self.found += u64::from(is_there);
+        self.missed += u64::from(!is_there);
+    }
+
+    /// A command has ended. Reads of one key count once, however often they look at it, and writes do not.
+    pub fn end_command(&mut self, looks_up: LooksUp) {
+        let (found, missed) = (std::mem::take(&mut self.found), std::mem::take(&mut self.missed));
+        match looks_up {
+            LooksUp::Nothing => {}
+            LooksUp::OneKey => {
+                self.hits += u64::from(found > 0);
+                self.misses += u64::from(found == 0 && missed > 0);
+            }
+            LooksUp::EachKey => {
+                self.hits += found;
+                self.misses += missed;
+            }
+        }
     }
 
     fn valid_since(&mut self, since: LogicalTime) {
         self.earliest_valid = self.earliest_valid.max(since);
     }
+}
+
+/// Which keys of a command `INFO` counts as found or missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LooksUp {
+    Nothing,
+    OneKey,
+    EachKey,
 }
 
 /// Why a command stops.
@@ -265,6 +302,7 @@ impl<'a> Evaluation<'a> {
             return Ok(None);
         };
         let kind = row.kind_at(self.view)?;
+        self.observed.look_up(kind.is_some());
         observe_row(&mut self.observed, row, self.view)?;
         Ok(kind)
     }
@@ -280,6 +318,7 @@ impl<'a> Evaluation<'a> {
             RowRef::Whole(row) => row,
             RowRef::Compact(row) => {
                 self.observed.record_compact(row, self.view)?;
+                self.observed.look_up(true);
                 let value = || Content::Bytes(Bytes::copy_from_slice(row.value()));
                 return if asked == Some(Kind::Text) { Ok(value()) } else { Err(Halt::WrongType) };
             }
@@ -287,20 +326,23 @@ impl<'a> Evaluation<'a> {
         if row.sole_kind() != asked {
             observe_row(&mut self.observed, RowRef::Whole(row), self.view)?;
             if row.kind_at(self.view)?.is_some_and(|shown| Some(shown) != asked) {
+                self.observed.look_up(true);
                 return Err(Halt::WrongType);
             }
         }
-        match row.cell(column) {
+        let content = match row.cell(column) {
             None => {
                 absent(self.keyspace, &mut self.observed, self.view)?;
-                Ok(Content::Nothing)
+                Content::Nothing
             }
             Some(cell) => {
                 let shown = cell.at(self.view).ok_or(Gone)?;
                 self.observed.record(&shown);
-                Ok(shown.state.content())
+                shown.state.content()
             }
-        }
+        };
+        self.observed.look_up(content != Content::Nothing || row.kind_at(self.view)?.is_some());
+        Ok(content)
     }
 
     /// Every live column of a row of this kind, in column order.
@@ -309,7 +351,9 @@ impl<'a> Evaluation<'a> {
             return Ok(Vec::new());
         };
         observe_row(&mut self.observed, row, self.view)?;
-        if row.kind_at(self.view)?.is_some_and(|shown| shown != kind) {
+        let shown = row.kind_at(self.view)?;
+        self.observed.look_up(shown.is_some());
+        if shown.is_some_and(|shown| shown != kind) {
             return Err(Halt::WrongType);
         }
         let mut columns = Vec::new();
@@ -333,6 +377,7 @@ impl<'a> Evaluation<'a> {
         }
         let row = present(self.keyspace, &mut self.observed, key, self.view, self.at)?;
         let Some(RowRef::Whole(row)) = row else { return Ok((Vec::new(), None)) };
+        self.observed.look_up(row.kind_at(self.view)?.is_some());
         let step = count.max((row.columns_count() / STEPS).min(STEP_MAX));
         let (cells, next) = row.cells_from(place, step);
         let mut columns = Vec::new();
@@ -353,7 +398,9 @@ impl<'a> Evaluation<'a> {
             return Ok(0);
         };
         let count = row.live_count_at(kind, self.view)?;
-        let other = row.kind_at(self.view)?.is_some_and(|shown| shown != kind);
+        let shown = row.kind_at(self.view)?;
+        self.observed.look_up(shown.is_some());
+        let other = shown.is_some_and(|shown| shown != kind);
         observe_row(&mut self.observed, row, self.view)?;
         if other { Err(Halt::WrongType) } else { Ok(count) }
     }
@@ -569,6 +616,7 @@ fn present<'k>(
     at: LogicalTime,
 ) -> Result<Option<RowRef<'k>>, Halt> {
     let Some(row) = keyspace.row(key) else {
+        observed.look_up(false);
         absent(keyspace, observed, view)?;
         return Ok(None);
     };
@@ -578,6 +626,7 @@ fn present<'k>(
     match row.deadline_at(view)? {
         Some(deadline) if deadline <= at.ms() && Rule::GoneAtTheDeadline.holds() => {
             observed.valid_since(LogicalTime::from_ms(deadline));
+            observed.look_up(false);
             Ok(None)
         }
         _ => Ok(Some(row)),

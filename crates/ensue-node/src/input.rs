@@ -1,5 +1,6 @@
 //! Everything that can happen to a node, as one closed enum.
 
+use crate::cpu::CpuReport;
 use crate::links::LinkReport;
 use crate::memory::MemoryReport;
 use ensue_store::disk::DiskDone;
@@ -47,6 +48,8 @@ pub enum Input {
     LinkReport(LinkReport),
     /// What `INFO memory` shall say of the process. Given to one core of each node, now and then.
     MemoryReport(MemoryReport),
+    /// The same for `INFO cpu`.
+    CpuReport(CpuReport),
     /// The answer to an `Output::Disk`, in the order of the operations, syncs apart.
     Disk {
         partition: PartitionId,

@@ -6,6 +6,7 @@
 mod admission;
 mod command;
 pub mod config;
+mod cpu;
 mod evaluate;
 pub mod handlers;
 pub mod input;
@@ -18,12 +19,14 @@ mod partition;
 pub mod restamp;
 mod router;
 mod session;
+mod statistics;
 pub mod trace;
 mod view;
 
 pub use config::{
     AppendFsync, BranchingOptions, DatacenterTopology, FirstStart, NodeConfig, Topology, Tuning,
 };
+pub use cpu::CpuReport;
 pub use ensue_branch::Collection;
 pub use handlers::Handler;
 pub use input::Input;

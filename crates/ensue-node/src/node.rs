@@ -93,6 +93,7 @@ impl Node {
 
     /// Takes one input and runs it to completion.
     pub fn on_input(&mut self, now: Now, input: Input) {
+        self.charge(now.monotonic_us.saturating_sub(self.now.monotonic_us));
         self.now = now;
         match input {
             Input::ClientConnected { session, address, local_address } => {
@@ -106,6 +107,7 @@ impl Node {
             Input::LinkDown { datacenter, core } => self.on_link_down(now, datacenter, core),
             Input::LinkReport(report) => self.sessions.on_link_report(report),
             Input::MemoryReport(report) => self.sessions.on_memory_report(report),
+            Input::CpuReport(report) => self.sessions.on_cpu_report(report),
             Input::Disk { partition, done } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
                     partition.on_disk(now, done);
@@ -119,6 +121,19 @@ impl Node {
             Input::Shutdown => self.shut_down(),
         }
         self.run(now);
+    }
+
+    /// The input before this one took so long, for the commands that were executed.
+    fn charge(&mut self, took_us: u64) {
+        let of_partitions = self.partitions.values().map(|partition| partition.cx.statistics.recent());
+        let commands = of_partitions.sum::<u64>() + self.sessions.statistics().recent();
+        if commands == 0 {
+            return;
+        }
+        for partition in self.partitions.values_mut() {
+            partition.cx.statistics.charge(took_us, commands);
+        }
+        self.sessions.statistics().charge(took_us, commands);
     }
 
     /// Panics if a partition contradicts itself. It walks every row.
@@ -151,6 +166,9 @@ impl Node {
                     }
                 }
                 Address::Core { .. } => self.sessions.on_message(now, envelope),
+            }
+            if self.sessions.take_reset() {
+                self.partitions.values_mut().for_each(|partition| partition.cx.statistics.reset());
             }
             self.gather();
         }

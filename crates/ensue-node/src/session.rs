@@ -31,11 +31,13 @@ mod transactions;
 mod turn;
 mod write_marks;
 
+use crate::cpu::CpuReport;
 use crate::links::LinkReport;
 use crate::memory::MemoryReport;
+use crate::statistics::Statistics;
 use crate::{NodeConfig, Trace};
 use connection::Session;
-use core_state::CoreState;
+use core_state::{CoreState, Counters};
 use ensue_protocol::Protocol;
 use ensue_types::{Args, CoreId, Now, RequestId, SessionId};
 use ensue_wire::{Address, CoreQuery, Envelope, Message};
@@ -122,6 +124,21 @@ impl Sessions {
         self.core.memory.on_report(report);
     }
 
+    /// Whoever owns the process says how long it has run.
+    pub(crate) fn on_cpu_report(&mut self, report: CpuReport) {
+        self.core.cpu = report;
+    }
+
+    /// What is counted of commands that no partition counts.
+    pub(crate) fn statistics(&mut self) -> &mut Statistics {
+        &mut self.core.counters.statistics
+    }
+
+    /// Whether somebody has asked since the last call to count from zero again, partitions too.
+    pub(crate) fn take_reset(&mut self) -> bool {
+        std::mem::take(&mut self.core.counters.reset)
+    }
+
     /// A core of this datacenter became unreachable: what it was asked will not be answered.
     pub(crate) fn on_link_down(&mut self, now: Now, core: CoreId) {
         self.core.on_link_down(core);
@@ -180,12 +197,15 @@ impl Sessions {
                 }
             }
             CoreQuery::Metrics => {
-                let counters = self.core.counters;
                 text = self.core.link_reports().map(crate::links::line).collect();
                 metrics.push(("connected_clients".to_owned(), self.core.clients() as i64));
-                metrics.push(("total_connections_received".to_owned(), counters.connections as i64));
-                metrics.push(("total_commands_processed".to_owned(), counters.commands as i64));
+                metrics.extend(self.core.counters.metrics(now));
                 metrics.extend(self.core.memory.metrics());
+                metrics.extend(self.core.cpu.metrics());
+            }
+            CoreQuery::ResetStatistics => {
+                self.core.counters = Counters::default();
+                self.core.counters.reset = true;
             }
         }
         let answer = Message::CoreAnswer { request, text: text.into(), metrics };

@@ -139,6 +139,18 @@ const FLAG_NAMES: [(Flags, &str); 11] = [
 ];
 
 impl CommandSpec {
+    /// Its place in the table.
+    pub fn index(&'static self) -> usize {
+        let begin = TABLE.as_ptr() as usize;
+        (std::ptr::from_ref(self) as usize - begin) / size_of::<CommandSpec>()
+    }
+
+    /// The name of the subcommand that the arguments name, if there is such a one.
+    pub fn subcommand(&self, args: &[Bytes]) -> Option<&'static str> {
+        let word = if self.subcommands.is_empty() { None } else { args.get(1) }?;
+        self.subcommands.iter().find(|known| known.as_bytes().eq_ignore_ascii_case(word)).copied()
+    }
+
     /// Whether it may change data.
     pub fn is_write(&self) -> bool {
         self.flags.contains(Flags::WRITE)

@@ -11,6 +11,7 @@ mod client;
 mod clients;
 pub mod clock;
 pub mod config;
+mod cpu;
 mod descriptors;
 mod directory;
 mod disk;

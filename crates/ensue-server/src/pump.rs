@@ -9,6 +9,7 @@ use crate::bootstrap::MemoryGauge;
 use crate::bounds::{HOUSEKEEPING_US, ROUNDS_PER_TURN, TURN_US_MAX};
 use crate::clients::{self, Clients, Ready};
 use crate::clock::Clock;
+use crate::cpu;
 use crate::disk::Disk;
 use crate::inbox::{Inbox, Mail};
 use crate::listener::{Guest, Listener};
@@ -122,7 +123,10 @@ impl Pump {
         if now_us >= self.state.next_housekeeping_us {
             self.state.next_housekeeping_us = now_us + HOUSEKEEPING_US;
             self.clients.clean_up(now_us, registry, inputs);
-            inputs.extend(self.memory.map(|read| Input::MemoryReport(read())));
+            if let Some(memory) = self.memory {
+                inputs.push_back(Input::MemoryReport(memory()));
+                inputs.extend(cpu::report().map(Input::CpuReport));
+            }
         }
         if self.node.next_timer().is_some_and(|due_us| due_us <= now_us) {
             inputs.push_back(Input::Timer);

@@ -519,4 +519,6 @@ pub struct StreamAcknowledge {
 pub enum CoreQuery {
     ClientList,
     Metrics,
+    /// Count from zero again, sessions and partitions.
+    ResetStatistics,
 }

@@ -17,6 +17,7 @@ use crate::config::NodeConfig;
 use crate::partition::journal::Journal;
 use crate::partition::journal::outbox::Outbox;
 use crate::partition::order::Moment;
+use crate::statistics::Statistics;
 use crate::trace::{Trace, TransactionStep};
 use ensue_protocol::Protocol;
 use ensue_store::disk::DiskOp;
@@ -51,6 +52,7 @@ pub(crate) struct Cx {
     pub(crate) outbox: Outbox,
     pub(crate) disk_ops: VecDeque<DiskOp>,
     pub(crate) traces: VecDeque<Trace>,
+    pub(crate) statistics: Statistics,
     /// What other datacenters are told of what this partition is doing.
     pub(in crate::partition) stage: PeerStage,
     /// The partition serves: no time is shown that the log does not bound.
@@ -75,6 +77,7 @@ impl Cx {
             outbox: Outbox::default(),
             disk_ops: VecDeque::new(),
             traces: VecDeque::new(),
+            statistics: Statistics::default(),
             stage: PeerStage::Serving,
             bounds_the_clock: false,
             is_checkpointing: false,

@@ -10,8 +10,13 @@ use super::exchange::{Exchange, Then};
 use super::reply_buffer::ReplyBuffer;
 use super::requests::Requests;
 use super::timers::Timers;
+use super::transactions::exec::Exec;
 use super::transactions::multi::Multi;
-use ensue_types::{KeyspaceId, Now, SessionId};
+use crate::statistics::Statistics;
+use ensue_resp::CommandSpec;
+use ensue_types::{KeyspaceId, Now, Reply, SessionId};
+use std::collections::VecDeque;
+use std::fmt;
 
 /// Whether a connection still takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +43,44 @@ pub(super) struct Parts {
     pub(super) client: Client,
     pub(super) queue: Queue,
     pub(super) multi: Option<Multi>,
+    /// An EXEC of several steps that has not ended.
+    pub(super) exec: Option<Exec>,
     pub(super) shared: SharedContext,
     pub(super) exchange: Exchange,
     pub(super) then: Then,
     pub(super) replies: ReplyBuffer,
+    /// Commands that have no answer yet, of those that the session counts.
+    pub(super) counted: VecDeque<Counted>,
+}
+
+/// A command that the session counts when it has its answer.
+#[derive(Clone)]
+pub(super) struct Counted {
+    pub(super) spec: &'static CommandSpec,
+    pub(super) subcommand: Option<&'static str>,
+    /// Of an EXEC, the commands that it executes.
+    pub(super) inner: Vec<&'static CommandSpec>,
+}
+
+impl fmt::Debug for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.spec.name)
+    }
+}
+
+impl Counted {
+    pub(super) fn new(spec: &'static CommandSpec) -> Counted {
+        Counted { spec, subcommand: None, inner: Vec::new() }
+    }
+
+    pub(super) fn count(self, statistics: &mut Statistics, reply: &Reply) {
+        statistics.count(self.spec, self.subcommand, reply.is_error());
+        if let Reply::Array(replies) = reply {
+            for (spec, reply) in self.inner.iter().zip(replies) {
+                statistics.count(spec, None, reply.is_error());
+            }
+        }
+    }
 }
 
 impl Session {
@@ -57,17 +96,19 @@ impl Session {
             client: Client::new(now, id, addresses, authenticated),
             queue: Queue::default(),
             multi: None,
+            exec: None,
             shared: SharedContext::default(),
             exchange: Exchange::None,
             then: Then::default(),
             replies: ReplyBuffer::default(),
+            counted: VecDeque::new(),
         };
         Session { contexts: Contexts::new(keyspaces), requests: Requests::new(id), parts }
     }
 
     /// Whether nothing more will come of it.
     pub(super) fn is_finished(&self) -> bool {
-        self.parts.life == Life::Gone && self.parts.is_idle() && self.parts.queue.is_empty()
+        self.parts.life == Life::Gone && self.parts.is_idle() && !self.parts.has_work()
     }
 
     /// It is finished, so nothing shall look at it again.
@@ -86,6 +127,18 @@ impl Session {
 impl Parts {
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.exchange, Exchange::None)
+    }
+
+    /// Whether there is something that no exchange has taken yet.
+    pub(super) fn has_work(&self) -> bool {
+        self.exec.is_some() || !self.queue.is_empty()
+    }
+
+    /// A command has its answer. Those of a run are counted by their partition.
+    pub(super) fn count(&mut self, statistics: &mut Statistics, reply: &Reply) {
+        if let Some(counted) = self.counted.pop_front() {
+            counted.count(statistics, reply);
+        }
     }
 
     /// Whether others have their turn before it goes on. Nobody gives one to a client that is gone, whose answers go

@@ -5,13 +5,19 @@
 use super::links::Links;
 use super::output::SessionOutput;
 use super::timers::Timers;
+use crate::cpu::CpuReport;
 use crate::links::LinkReport;
 use crate::memory::Memory;
+use crate::statistics::{self, Rate, Statistics};
 use crate::{NodeConfig, Trace};
 use ensue_protocol::Protocol;
-use ensue_types::{CoreId, DatacenterId, KeyspaceId, LogicalTime, PartitionId, RequestId, SessionId};
+use ensue_resp::CommandSpec;
+use ensue_types::{
+    CoreId, DatacenterId, KeyspaceId, LogicalTime, Now, PartitionId, Reply, RequestId, SessionId,
+};
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 
 /// The shared part of a core's sessions.
@@ -34,15 +40,74 @@ pub(super) struct CoreState {
     /// What is known of this core's links.
     link_reports: BTreeMap<DatacenterId, LinkReport>,
     pub(super) memory: Memory,
+    pub(super) cpu: CpuReport,
     /// The node is shutting down: no further command is begun.
     stopping: bool,
 }
 
 /// What `INFO stats` counts for a core.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Counters {
     pub(super) connections: u64,
     pub(super) commands: u64,
+    rate: Rate,
+    /// Answers that were errors, by their first words.
+    errors: BTreeMap<String, u64>,
+    /// Of commands that no partition counts.
+    pub(super) statistics: Statistics,
+    /// Partitions have to count from zero again, too.
+    pub(super) reset: bool,
+}
+
+/// First words of errors that are counted each by itself; there are fewer.
+const ERRORS_MAX: usize = 128;
+
+/// Nothing that happens later depends on the others, so two nodes that differ in them alone are in the same state.
+impl fmt::Debug for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counters { connections, commands, .. } = self;
+        f.debug_struct("Counters").field("connections", connections).field("commands", commands).finish()
+    }
+}
+
+impl Counters {
+    /// A turn begins.
+    pub(super) fn on_turn(&mut self, now: Now) {
+        self.rate.observe(now.monotonic_us, self.commands);
+    }
+
+    /// A command is not executed.
+    pub(super) fn on_rejected(&mut self, spec: Option<&'static CommandSpec>) {
+        if let Some(spec) = spec {
+            self.statistics.count_rejected(spec, None);
+        }
+    }
+
+    /// An answer leaves.
+    pub(super) fn on_reply(&mut self, reply: &Reply) {
+        let Reply::Error(words) = reply else { return };
+        let first = words.split(' ').next().unwrap_or_default();
+        if let Some(count) = self.errors.get_mut(first) {
+            *count += 1;
+        } else if self.errors.len() < ERRORS_MAX {
+            self.errors.insert(first.to_owned(), 1);
+        }
+    }
+
+    /// The metrics, by name; all can be added up over cores.
+    pub(super) fn metrics(&mut self, now: Now) -> Vec<(String, i64)> {
+        let mut metrics = self.statistics.metrics();
+        let mut add = |name: String, value: u64| metrics.push((name, value as i64));
+        add("total_connections_received".to_owned(), self.connections);
+        add("total_commands_processed".to_owned(), self.commands);
+        let rate = self.rate.observe(now.monotonic_us, self.commands);
+        add("instantaneous_ops_per_sec".to_owned(), rate);
+        add("total_error_replies".to_owned(), self.errors.values().sum());
+        for (word, count) in &self.errors {
+            add(format!("{}{word}", statistics::ERROR), *count);
+        }
+        metrics
+    }
 }
 
 impl CoreState {
@@ -61,6 +126,7 @@ impl CoreState {
             links: Links::default(),
             link_reports: BTreeMap::new(),
             memory: Memory::default(),
+            cpu: CpuReport::default(),
             stopping: false,
         }
     }

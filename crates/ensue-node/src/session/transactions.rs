@@ -3,6 +3,7 @@
 //! How a plan is read or written is chosen here, by what the protocol of the selected keyspace can. A step returns what
 //! it comes to, and names no other part of the session.
 
+pub(crate) mod exec;
 pub(crate) mod multi;
 pub(crate) mod read;
 pub(crate) mod snapshot_read;
@@ -69,6 +70,11 @@ pub(crate) fn exec(
         Ok(plan) => plan,
         Err(refusal) => return Step::answer(refusal),
     };
+    exec_plan(cx, plan)
+}
+
+/// The commands of an `EXEC` that are one step.
+pub(crate) fn exec_plan(cx: &mut Cx<'_>, plan: Plan) -> Step<Exchange> {
     cx.requests.ask(1);
     if plan.writes() { write::exec(cx, plan) } else { read(cx, plan) }
 }

@@ -16,7 +16,7 @@ use super::commands::batch::Run;
 use super::commands::parallel::Parallel;
 use super::commands::rename::Renaming;
 use super::commands::{fan_out, local};
-use super::connection::{Life, Parts, Session};
+use super::connection::{Counted, Life, Parts, Session};
 use super::core_state::CoreState;
 use super::cx::Cx;
 use super::exchange::{Exchange, Then};
@@ -25,6 +25,7 @@ use super::output::SessionOutput;
 use super::plan::{Answers, Plan};
 use super::requests::Asked;
 use super::step::Step;
+use super::transactions::exec::{self, Exec};
 use super::transactions::multi::{InMulti, Multi};
 use super::transactions::{self, write};
 use crate::evaluate::within_bound;
@@ -52,6 +53,7 @@ impl<'a> Turn<'a> {
         }
         if !commands.is_empty() {
             self.session.client.on_commands(self.cx.now);
+            self.cx.core.counters.on_turn(self.cx.now);
         }
         self.session.queue.begin_turn(commands);
         self.advance();
@@ -150,6 +152,7 @@ impl<'a> Turn<'a> {
     pub(super) fn close(&mut self) {
         self.flush();
         self.session.queue.clear();
+        self.session.exec = None;
         if self.session.life == Life::Open {
             self.session.life = Life::Closing;
             self.cx.core.output(SessionOutput::Disconnect { session: self.session.client.id() });
@@ -163,13 +166,14 @@ impl Turn<'_> {
     /// answers.
     fn advance(&mut self) {
         let bytes_max = self.cx.core.config.tuning.turn_answer_bytes;
-        while self.session.is_idle()
-            && !self.session.queue.is_empty()
-            && !self.session.has_used_its_turn(bytes_max)
+        while self.session.is_idle() && self.session.has_work() && !self.session.has_used_its_turn(bytes_max)
         {
-            self.take_commands();
+            match self.session.exec {
+                Some(_) => self.next_step(),
+                None => self.take_commands(),
+            }
         }
-        if self.session.is_idle() && self.session.queue.is_empty() {
+        if self.session.is_idle() && !self.session.has_work() {
             if let Some(error) = self.session.queue.take_framing_error() {
                 self.session.replies.push_error(self.session.client.version(), error);
                 self.close();
@@ -188,7 +192,8 @@ impl Turn<'_> {
             }
             let uses_context = |args| shared::uses_context(args, in_multi);
             if session.shared.must_fetch(&self.cx) && session.queue.front().is_some_and(uses_context) {
-                return self.fetch(1);
+                let step = session.shared.fetch(&mut self.cx, 1);
+                return self.follow(step);
             }
         }
         let Some(args) = self.session.queue.pop_front() else { return };
@@ -202,14 +207,20 @@ impl Turn<'_> {
     /// Neighbouring commands that one partition can execute together.
     fn run(&mut self, run: Run) {
         let session = &mut *self.session;
-        session.client.on_command(run.latest());
+        session.client.on_command(run.latest(), None);
         if session.shared.must_fetch(&self.cx) {
-            return self.fetch(run.commands());
+            let step = session.shared.fetch(&mut self.cx, run.commands());
+            return self.follow(step);
         }
         match run.take_reads(&mut self.cx, &mut session.queue) {
             // Reads of several owners, in whichever order they are evaluated: they see one moment.
-            Some(plan) if Rule::PipelinedReadsAreOne.holds() => self.read(plan, Then::Each),
-            Some(plan) => self.execute(plan, Then::Each),
+            Some((specs, plan)) => {
+                session.counted.extend(specs.into_iter().map(Counted::new));
+                match Rule::PipelinedReadsAreOne.holds() {
+                    true => self.read(plan, Then::Each),
+                    false => self.execute(plan, Then::Each),
+                }
+            }
             None => {
                 let step = run.send(&mut self.cx, &mut session.queue);
                 self.follow(step);
@@ -217,20 +228,32 @@ impl Turn<'_> {
         }
     }
 
-    /// Fetches the shared context for the next so many commands.
-    fn fetch(&mut self, commands: usize) {
-        let step = self.session.shared.fetch(&mut self.cx, commands);
-        self.follow(step);
+    /// The next step of an EXEC, or its answer.
+    fn next_step(&mut self) {
+        match self.session.exec.as_mut().and_then(Exec::next) {
+            Some(exec::Step::Together(plan)) => {
+                let step = transactions::exec_plan(&mut self.cx, *plan);
+                self.follow(step);
+            }
+            Some(exec::Step::Alone(args)) => self.command(args),
+            None => {
+                if let Some(exec) = self.session.exec.take() {
+                    self.reply(&exec.into_reply());
+                }
+            }
+        }
     }
 
     /// One command that is no part of a run.
     fn command(&mut self, args: Args) {
         let spec = args.first().and_then(|name| ensue_resp::lookup(name));
+        let subcommand = spec.and_then(|spec| spec.subcommand(&args));
         if let Some(spec) = spec {
-            self.session.client.on_command(spec.name);
+            self.session.client.on_command(spec.name, subcommand);
         }
         let open = spec.is_some_and(|spec| spec.flags.contains(ensue_resp::Flags::NO_AUTH));
         if !self.session.client.is_authenticated() && !open {
+            self.cx.core.counters.on_rejected(spec);
             return self.reply(&NOAUTH);
         }
         if self.cx.core.is_stopping() {
@@ -239,10 +262,12 @@ impl Turn<'_> {
         if self.session.multi.is_some() {
             return self.command_in_multi(spec, args);
         }
-        let Some(spec) = spec else { return self.reply(&CommandError::unknown_command(&args).reply()) };
+        let Some(spec) = spec else { return self.reply(&CommandError::no_such_command(&args).reply()) };
         if !ensue_resp::check_arity(spec, args.len()) {
+            self.cx.core.counters.on_rejected(Some(spec));
             return self.reply(&CommandError::wrong_arity(spec.name).reply());
         }
+        self.session.counted.push_back(Counted { subcommand, ..Counted::new(spec) });
         match spec.route {
             Route::Session => self.session_command(spec, &args),
             Route::Owner => self.reply(&local::no_branches(&self.cx)),
@@ -270,16 +295,36 @@ impl Turn<'_> {
     fn command_in_multi(&mut self, spec: Option<&'static CommandSpec>, args: Args) {
         let Some(multi) = &mut self.session.multi else { return };
         match multi.on_command(self.cx.contexts, spec, args) {
-            InMulti::Answered(reply) => self.reply(&reply),
-            InMulti::Outside(spec, args) => self.session_command(spec, &args),
+            InMulti::Answered(reply) => {
+                self.cx.core.counters.on_rejected(spec.filter(|_| reply.is_error()));
+                self.reply(&reply);
+            }
+            InMulti::Outside(spec, args) => {
+                self.session.counted.push_back(Counted::new(spec));
+                self.session_command(spec, &args);
+            }
             InMulti::Discard => {
                 self.session.multi = None;
+                self.session.counted.extend(spec.map(Counted::new));
                 self.reply(&Reply::OK);
+            }
+            InMulti::Aborted(reply) => {
+                self.session.multi = None;
+                self.cx.core.counters.on_rejected(spec);
+                self.reply(&reply);
             }
             InMulti::Exec => {
                 let (now, multi) = (self.cx.now, std::mem::take(multi));
                 self.session.multi = None;
+                self.session
+                    .counted
+                    .extend(spec.map(|spec| Counted { inner: multi.specs(), ..Counted::new(spec) }));
                 let answer = |spec: &CommandSpec, args: &Args| local::answer(now, spec, args);
+                match multi.as_exec(self.cx.spread(), answer) {
+                    Some(Ok(exec)) => return self.session.exec = Some(exec),
+                    Some(Err(refusal)) => return self.reply(&refusal),
+                    None => {}
+                }
                 let step = transactions::exec(&mut self.cx, multi, answer);
                 self.follow(step);
             }
@@ -292,7 +337,10 @@ impl Turn<'_> {
         let reply = match spec.name {
             "auth" => session.client.auth(&cx.core.config, args),
             "hello" => session.client.hello(&cx.core.config, args),
-            "config" => config::on_command(cx.core, args),
+            "config" => {
+                let step = config::on_command(cx, args);
+                return self.follow(step);
+            }
             "select" => local::select(cx.contexts, args),
             "client" => {
                 let activity = session.activity(cx.keyspace());
@@ -410,11 +458,27 @@ impl Turn<'_> {
     /// Ends the exchange and encodes its answers.
     fn answer(&mut self, replies: &[Reply]) {
         self.end_exchange();
+        if let Some(exec) = &mut self.session.exec {
+            self.session.counted.truncate(1);
+            return replies.iter().cloned().for_each(|reply| exec.put(reply));
+        }
+        for reply in replies {
+            self.cx.core.counters.on_reply(reply);
+            self.session.count(&mut self.cx.core.counters.statistics, reply);
+        }
+        // Those that were put back into the queue are counted when they are executed.
+        self.session.counted.clear();
         self.session.replies.push_all(self.session.client.version(), replies);
     }
 
     /// The answer to one command that the session knows itself.
     fn reply(&mut self, reply: &Reply) {
+        if let Some(exec) = &mut self.session.exec {
+            self.session.counted.truncate(1);
+            return exec.put(reply.clone());
+        }
+        self.cx.core.counters.on_reply(reply);
+        self.session.count(&mut self.cx.core.counters.statistics, reply);
         self.session.replies.push(self.session.client.version(), reply);
     }
 
@@ -424,6 +488,10 @@ impl Turn<'_> {
         if asked.queued {
             let dropped = self.session.queue.drop_front(asked.count);
             self.cx.core.counters.commands += dropped as u64;
+        }
+        if let Some(exec) = &mut self.session.exec {
+            self.session.counted.truncate(1);
+            return exec.stop(failure.reply(asked.writes.is_marked(0)));
         }
         for index in 0..asked.count {
             self.reply(&failure.reply(asked.writes.is_marked(index)));
@@ -440,8 +508,7 @@ impl Turn<'_> {
     fn flush(&mut self) {
         let (cx, session) = (&mut self.cx, &mut *self.session);
         let bytes_max = cx.core.config.tuning.turn_answer_bytes;
-        let wants_turn =
-            session.is_idle() && !session.queue.is_empty() && session.has_used_its_turn(bytes_max);
+        let wants_turn = session.is_idle() && session.has_work() && session.has_used_its_turn(bytes_max);
         let (bytes, answered) = session.replies.take();
         let announces = session.queue.on_answers(bytes.len(), wants_turn);
         if session.life == Life::Open && (!bytes.is_empty() || announces) {

@@ -9,6 +9,7 @@ use crate::message::{CoreQuery, Message};
 
 const QUERY_CLIENT_LIST: u8 = 1;
 const QUERY_METRICS: u8 = 2;
+const QUERY_RESET_STATISTICS: u8 = 3;
 
 pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
     match message {
@@ -30,6 +31,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         Message::CoreQuery { request, query } => w.request(*request).u8(match query {
             CoreQuery::ClientList => QUERY_CLIENT_LIST,
             CoreQuery::Metrics => QUERY_METRICS,
+            CoreQuery::ResetStatistics => QUERY_RESET_STATISTICS,
         }),
         Message::CoreAnswer { request, text, metrics } => {
             w.request(*request).bytes(limits::ANSWER_BYTES, text).metrics(metrics)
@@ -74,6 +76,7 @@ fn read_query(r: &mut Reader<'_>) -> Result<CoreQuery, Malformed> {
     match r.u8()? {
         QUERY_CLIENT_LIST => Ok(CoreQuery::ClientList),
         QUERY_METRICS => Ok(CoreQuery::Metrics),
+        QUERY_RESET_STATISTICS => Ok(CoreQuery::ResetStatistics),
         value => Err(Malformed::UnknownKind { what: "question to a core", value }),
     }
 }

@@ -110,7 +110,14 @@ fn control() -> BoxedStrategy<Message> {
         request().prop_map(|request| Message::ContextMerged { request }),
         request().prop_map(|request| Message::MetricsQuery { request }),
         (request(), metrics()).prop_map(|(request, metrics)| Message::MetricsAnswer { request, metrics }),
-        (request(), prop_oneof![Just(CoreQuery::ClientList), Just(CoreQuery::Metrics)])
+        (
+            request(),
+            prop_oneof![
+                Just(CoreQuery::ClientList),
+                Just(CoreQuery::Metrics),
+                Just(CoreQuery::ResetStatistics)
+            ]
+        )
             .prop_map(|(request, query)| Message::CoreQuery { request, query }),
         (request(), string(), metrics()).prop_map(|(request, text, metrics)| Message::CoreAnswer {
             request,

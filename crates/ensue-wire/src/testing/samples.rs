@@ -141,6 +141,7 @@ fn control() -> Vec<(&'static str, Message)> {
         ("metrics-answer", Message::MetricsAnswer { request, metrics: metrics.clone() }),
         ("core-query-client-list", Message::CoreQuery { request, query: CoreQuery::ClientList }),
         ("core-query-metrics", Message::CoreQuery { request, query: CoreQuery::Metrics }),
+        ("core-query-reset-statistics", Message::CoreQuery { request, query: CoreQuery::ResetStatistics }),
         (
             "core-answer",
             Message::CoreAnswer { request, text: Bytes::from_static(b"id=7 addr=::1\n"), metrics },

@@ -66,6 +66,7 @@ impl Branching {
         let mut evaluation = Evaluation::writing(&mut rows, &mut writer, View::Newest);
         let reply = command::run(request, &mut evaluation).unwrap_or(FORGOTTEN);
         let is_read = evaluation.observed.pieces > 0;
+        cx.statistics.count_lookups(evaluation.observed.hits, evaluation.observed.misses);
         let mut changed: BTreeMap<Bytes, BTreeSet<Column>> = BTreeMap::new();
         for effect in writer.changes.effects {
             changed.entry(effect.key).or_default().insert(effect.column);

@@ -9,7 +9,7 @@ use crate::partition::keyspaces::execute::{Step, take};
 pub(in crate::partition) use crate::partition::work::{Execution, FORGOTTEN, Used, Work};
 use bytes::Bytes;
 use ensue_protocol::Choice;
-use ensue_resp::{CommandError, Flags, Request};
+use ensue_resp::{CommandError, CommandSpec, Flags, Request};
 use ensue_types::{Args, Context, KeyspaceId, LogicalTime, Reply, RequestId, Rule, limits};
 use ensue_wire::{Address, Message};
 use std::collections::VecDeque;
@@ -112,9 +112,17 @@ impl Executor<'_> {
                 }
                 Err(error) => error.reply(),
             };
+            self.count_resumed(&execution, &args, &reply);
             execution.replies.push(reply);
         }
         self.advance(execution);
+    }
+
+    /// A command that had waited was executed.
+    pub(super) fn count_resumed(&mut self, execution: &Execution, args: &Args, reply: &Reply) {
+        if let Some(spec) = ensue_resp::lookup(&args[0]).filter(|_| !execution.together) {
+            self.cx.statistics.count(spec, None, reply.is_error());
+        }
     }
 
     /// Executes commands until the batch is done or has to wait.
@@ -161,6 +169,17 @@ impl Executor<'_> {
         let Some(spec) = ensue_resp::lookup(&args[0]) else {
             return Step::Done(Reply::error("ERR unknown command"));
         };
+        let together = execution.together;
+        let step = self.step_command(execution, spec, args);
+        match &step {
+            // Parts of a command of several owners are counted as one by their session.
+            Step::Done(reply) if !together => self.cx.statistics.count(spec, None, reply.is_error()),
+            _ => {}
+        }
+        step
+    }
+
+    fn step_command(&mut self, execution: &mut Execution, spec: &'static CommandSpec, args: Args) -> Step {
         if spec.name == "causal" {
             return Step::Done(self.execute_causal(execution, &args));
         }

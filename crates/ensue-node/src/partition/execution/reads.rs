@@ -96,7 +96,11 @@ impl Executor<'_> {
                             &Choice::Newest,
                         )
                     }) {
-                        Ok(Ok(reply)) => execution.replies.push(within_bound(reply)),
+                        Ok(Ok(reply)) => {
+                            let reply = within_bound(reply);
+                            self.count_resumed(&execution, &args, &reply);
+                            execution.replies.push(reply);
+                        }
                         Err(error) => execution.replies.push(error.reply()),
                         // The coordinators took longer to answer than past states are kept: it is read as of now.
                         Ok(Err(Gone)) if at < self.cx.promise() => execution.commands.push_front(args),

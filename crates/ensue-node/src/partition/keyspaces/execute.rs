@@ -145,7 +145,7 @@ impl Keyspaces {
     /// Evaluates one read at a time at which its rows are settled, unless that time has been forgotten.
     pub(in crate::partition) fn read_now(
         &mut self,
-        cx: &Cx,
+        cx: &mut Cx,
         others: &Others,
         execution: &mut Execution,
         at: LogicalTime,
@@ -175,6 +175,7 @@ impl Keyspaces {
         let reply = reply?;
         execution.context.time = execution.context.time.max(at);
         self.counts.count_reads(1, observed.stale);
+        cx.statistics.count_lookups(observed.hits, observed.misses);
         others.remember(cx, execution.keyspace, &mut execution.context.causes, observed.sources);
         Ok(reply)
     }
@@ -230,7 +231,8 @@ impl Keyspaces {
         (changes, observed): (Changes, Observed),
     ) {
         context.time = context.time.max(stamp.time);
-        let Observed { sources, continued, .. } = observed;
+        let Observed { sources, continued, hits, misses, .. } = observed;
+        cx.statistics.count_lookups(hits, misses);
         let Changes { effects, previous } = changes;
         if effects.is_empty() {
             return others.remember(cx, keyspace, &mut context.causes, sources);

@@ -78,10 +78,13 @@ impl Keyspaces {
             None
         } else {
             self.read_all(cx, keyspace, &commands, latest_valid, &Choice::Newest).map(
-                |(replies, observed)| FirstValues {
-                    replies,
-                    earliest_valid: observed.earliest_valid,
-                    seen: others.causes_of(cx, keyspace, observed.sources),
+                |(replies, observed)| {
+                    cx.statistics.count_lookups(observed.hits, observed.misses);
+                    FirstValues {
+                        replies,
+                        earliest_valid: observed.earliest_valid,
+                        seen: others.causes_of(cx, keyspace, observed.sources),
+                    }
                 },
             )
         };
@@ -128,6 +131,7 @@ impl Keyspaces {
         let at = cx.promise();
         let (replies, observed) = self.read_all(cx, keyspace, commands, at, &Choice::Shown(predicate))?;
         self.counts.count_reads(commands.len(), observed.stale);
+        cx.statistics.count_lookups(observed.hits, observed.misses);
         Some(AtValues { replies, seen: others.causes_of(cx, keyspace, observed.sources) })
     }
 }

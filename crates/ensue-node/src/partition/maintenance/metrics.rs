@@ -86,6 +86,7 @@ impl Metrics<'_> {
             add(&format!("keys_{}", shown.keyspace.0), shown.keys);
             add(&format!("expires_{}", shown.keyspace.0), shown.expires);
         }
+        self.cx.statistics.metrics().into_iter().for_each(|(name, value)| add(&name, value as u64));
         self.others.add_clock_metrics(self.cx, &mut add);
         self.peers.add_peer_metrics(self.cx, self.others, &mut add);
         metrics

@@ -153,6 +153,7 @@ impl Transactions {
         let write = Write { stamp, at, operation, dependencies: None };
         let (replies, Changes { effects, previous }, mut observed) =
             keyspaces.evaluate_all(cx, keyspace, write, commands, &Choice::Newest);
+        cx.statistics.count_lookups(observed.hits, observed.misses);
         let seen = others.causes_of(cx, keyspace, observed.sources.clone());
         // What has a higher stamp came after the decision, and is met only by a part that was lost and is executed
         // again. It may depend on this transaction, or claim to: the transaction does not depend on it.

@@ -22,8 +22,8 @@ pub(crate) struct Client {
     pub(super) name: Bytes,
     library_name: Bytes,
     library_version: Bytes,
-    /// The name of the latest command, for `CLIENT LIST`.
-    latest: &'static str,
+    /// The name of the latest command, and of its subcommand, for `CLIENT LIST`.
+    latest: (&'static str, Option<&'static str>),
     pub(super) version: ProtocolVersion,
     pub(super) authenticated: bool,
 }
@@ -50,7 +50,7 @@ impl Client {
             name: Bytes::new(),
             library_name: Bytes::new(),
             library_version: Bytes::new(),
-            latest: "NULL",
+            latest: ("NULL", None),
             version: ProtocolVersion::default(),
             authenticated,
         }
@@ -75,8 +75,8 @@ impl Client {
     }
 
     /// A command of this name begins.
-    pub(crate) fn on_command(&mut self, name: &'static str) {
-        self.latest = name;
+    pub(crate) fn on_command(&mut self, name: &'static str, subcommand: Option<&'static str>) {
+        self.latest = (name, subcommand);
     }
 
     /// Back to what it was when it connected: `RESET`.
@@ -143,6 +143,10 @@ impl Client {
 
     /// The connection as `CLIENT LIST` shows it, without the end of line.
     pub(crate) fn line(&self, now: Now, activity: Activity) -> String {
+        let latest = match self.latest {
+            (name, Some(subcommand)) => format!("{name}|{subcommand}"),
+            (name, None) => name.to_owned(),
+        };
         let seconds_since = |us: u64| now.monotonic_us.saturating_sub(us) / 1_000_000;
         format!(
             "id={} addr={} laddr={} fd=0 name={} age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 multi={} qbuf=0 \
@@ -158,7 +162,7 @@ impl Client {
             activity.keyspace.0,
             activity.multi.map_or(-1, |commands| commands as i64),
             activity.reply_bytes,
-            self.latest,
+            latest,
             self.version.number(),
             String::from_utf8_lossy(&self.library_name),
             String::from_utf8_lossy(&self.library_version),

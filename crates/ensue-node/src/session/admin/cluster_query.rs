@@ -1,4 +1,4 @@
-//! Queries to all partitions and cores of the datacenter, for `INFO` and `CLIENT LIST`.
+//! Queries to all partitions and cores of the datacenter, for `INFO`, `CLIENT LIST` and `CONFIG RESETSTAT`.
 //!
 //! They are answered for those who answer: whoever is silent is counted, and does not turn the answer into an error.
 
@@ -18,6 +18,8 @@ pub(crate) enum Purpose {
     /// These sections, in lower case; all if empty.
     Info(Vec<String>),
     ClientList(Filter),
+    /// `CONFIG RESETSTAT`.
+    ResetStatistics,
 }
 
 /// Who is asked.
@@ -62,6 +64,7 @@ impl ClusterQuery {
         let core_query = match purpose {
             Purpose::Info(_) => CoreQuery::Metrics,
             Purpose::ClientList(_) => CoreQuery::ClientList,
+            Purpose::ResetStatistics => CoreQuery::ResetStatistics,
         };
         let missing: Vec<Option<Peer>> = peers.iter().copied().map(Some).collect();
         let mut query =
@@ -144,22 +147,28 @@ impl ClusterQuery {
         if self.missing.iter().any(Option::is_some) {
             return Step::Waits(self);
         }
-        let mut metrics = self.metrics;
-        let text = match self.purpose {
+        let ClusterQuery { purpose, mut metrics, silent, texts, .. } = *self;
+        let text = match purpose {
+            Purpose::ResetStatistics if silent > 0 => return Step::answer(NOT_RESET),
+            Purpose::ResetStatistics => return Step::answer(Reply::OK),
             Purpose::Info(sections) => {
-                metrics.insert("silent_peers".to_owned(), self.silent);
-                let texts: Vec<_> = self.texts.values().map(|text| String::from_utf8_lossy(text)).collect();
+                metrics.insert("silent_peers".to_owned(), silent);
+                let texts: Vec<_> = texts.values().map(|text| String::from_utf8_lossy(text)).collect();
                 let linked = links::gather(texts.iter().map(AsRef::as_ref));
                 info::text(cx, &sections, Findings { metrics: &metrics, linked: &linked })
             }
             Purpose::ClientList(filter) => {
-                let lines: Vec<u8> = self.texts.into_values().flatten().collect();
+                let lines: Vec<u8> = texts.into_values().flatten().collect();
                 filter.apply(&String::from_utf8_lossy(&lines))
             }
         };
         Step::answer(Reply::Verbatim(text.into()))
     }
 }
+
+const NOT_RESET: Reply = Reply::error(
+    "UNAVAILABLE a core of this datacenter did not answer: its statistics may not have been reset, try again",
+);
 
 impl Peer {
     /// The core that answers for it.

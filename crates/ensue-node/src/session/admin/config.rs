@@ -1,15 +1,18 @@
 //! `CONFIG`: the parameters that the server was started with. They cannot be changed while it runs.
 
+use super::cluster_query::{ClusterQuery, Purpose};
 use crate::session::core_state::CoreState;
+use crate::session::cx::Cx;
+use crate::session::step::Step;
 use bytes::Bytes;
 use ensue_resp::{CommandError, glob};
 use ensue_types::{Args, Reply};
 
 /// `CONFIG` and its subcommands.
-pub(crate) fn on_command(core: &mut CoreState, args: &Args) -> Reply {
+pub(crate) fn on_command(cx: &mut Cx<'_>, args: &Args) -> Step<Box<ClusterQuery>> {
     let subcommand = args[1].to_ascii_lowercase();
-    match (subcommand.as_slice(), &args[2..]) {
-        (b"get", patterns @ [_, ..]) => matching(core, patterns),
+    Step::answer(match (subcommand.as_slice(), &args[2..]) {
+        (b"get", patterns @ [_, ..]) => matching(cx.core, patterns),
         (b"set", [name, _, ..]) => Reply::Error(
             format!(
                 "ERR CONFIG SET failed (possibly related to argument '{}') - can't set immutable config",
@@ -17,10 +20,7 @@ pub(crate) fn on_command(core: &mut CoreState, args: &Args) -> Reply {
             )
             .into(),
         ),
-        (b"resetstat", []) => {
-            core.counters = Default::default();
-            Reply::OK
-        }
+        (b"resetstat", []) => return ClusterQuery::begin(cx, Purpose::ResetStatistics),
         (b"rewrite", []) => {
             Reply::error("ERR CONFIG REWRITE is not supported: the configuration is only read, at the start")
         }
@@ -31,7 +31,7 @@ pub(crate) fn on_command(core: &mut CoreState, args: &Args) -> Reply {
         (b"rewrite", _) => CommandError::wrong_arity("config|rewrite").reply(),
         (b"help", _) => CommandError::wrong_arity("config|help").reply(),
         _ => CommandError::unknown_subcommand("config", &args[1]).reply(),
-    }
+    })
 }
 
 fn matching(core: &CoreState, patterns: &[Bytes]) -> Reply {

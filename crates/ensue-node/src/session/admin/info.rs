@@ -3,9 +3,11 @@
 //! Metrics arrive summed over all cores and partitions. Those that Redis has a line for stand in its sections; every
 //! other one stands in the section `Ensue` under its own name. Fields that mean nothing here are left out.
 
+use crate::cpu;
 use crate::links::{self, Linked};
 use crate::memory;
 use crate::session::cx::Cx;
+use crate::statistics;
 use crate::{AppendFsync, NodeConfig};
 use ensue_protocol::{Capabilities, Protocol, SnapshotReads};
 use ensue_types::{Args, DatacenterId, Now};
@@ -28,24 +30,45 @@ struct Section {
     asks: bool,
 }
 
-const SECTIONS: [Section; 9] = [
+const SECTIONS: [Section; 14] = [
     Section { name: "server", title: "Server", asks: false },
     Section { name: "clients", title: "Clients", asks: true },
     Section { name: "memory", title: "Memory", asks: true },
     Section { name: "persistence", title: "Persistence", asks: true },
     Section { name: "stats", title: "Stats", asks: true },
     Section { name: "replication", title: "Replication", asks: false },
+    Section { name: "cpu", title: "CPU", asks: true },
+    Section { name: "modules", title: "Modules", asks: false },
+    Section { name: "commandstats", title: "Commandstats", asks: true },
+    Section { name: "errorstats", title: "Errorstats", asks: true },
+    Section { name: "cluster", title: "Cluster", asks: false },
     Section { name: "keyspace", title: "Keyspace", asks: true },
     Section { name: "keyspaces", title: "Keyspaces", asks: true },
     Section { name: "ensue", title: "Ensue", asks: true },
 ];
 
-/// The sections that `INFO` names, in lower case; none if it asks for all.
+/// The sections that `INFO` names, in lower case.
 pub(crate) fn sections(args: &Args) -> Vec<String> {
-    let sections: Vec<String> =
+    let mut names: Vec<String> =
         args[1..].iter().map(|name| String::from_utf8_lossy(name).to_ascii_lowercase()).collect();
-    let all = sections.iter().any(|name| matches!(name.as_str(), "all" | "default" | "everything"));
-    if all { Vec::new() } else { sections }
+    if names.is_empty() {
+        names.push("default".to_owned());
+    }
+    let mut sections = Vec::new();
+    for name in names {
+        let left_out: &[&str] = match name.as_str() {
+            "everything" => &[],
+            "all" => &["modules"],
+            "default" => &["commandstats"],
+            _ => {
+                sections.push(name);
+                continue;
+            }
+        };
+        let all = SECTIONS.iter().map(|section| section.name).filter(|name| !left_out.contains(name));
+        sections.extend(all.map(String::from));
+    }
+    sections
 }
 
 /// Whether one of these sections needs metrics.
@@ -53,7 +76,7 @@ pub(crate) fn asks(sections: &[String]) -> bool {
     SECTIONS.iter().any(|section| section.asks && is_wanted(sections, section))
 }
 
-/// The lines of these sections, of all if none is named.
+/// The lines of these sections.
 pub(crate) fn text(cx: &Cx<'_>, sections: &[String], findings: Findings<'_>) -> String {
     let Findings { metrics, linked } = findings;
     let mut lines = Lines {
@@ -77,7 +100,7 @@ pub(crate) fn text(cx: &Cx<'_>, sections: &[String], findings: Findings<'_>) -> 
 }
 
 fn is_wanted(sections: &[String], section: &Section) -> bool {
-    sections.is_empty() || sections.iter().any(|name| name == section.name)
+    sections.iter().any(|name| name == section.name)
 }
 
 struct Lines<'a> {
@@ -98,6 +121,11 @@ impl Lines<'_> {
             "persistence" => self.persistence(),
             "stats" => self.stats(),
             "replication" => self.replication(),
+            "cpu" => self.cpu(),
+            "modules" => {}
+            "commandstats" => self.command_statistics(),
+            "errorstats" => self.error_statistics(),
+            "cluster" => self.line("cluster_enabled", 0),
             "keyspace" => self.keyspace(),
             "keyspaces" => self.keyspaces(),
             _ => self.ensue(),
@@ -107,6 +135,18 @@ impl Lines<'_> {
     fn line(&mut self, name: &str, value: impl std::fmt::Display) {
         // Writing to a string cannot fail.
         let _ = write!(self.text, "{name}:{value}\r\n");
+    }
+
+    /// A number of bytes, and the same for people.
+    fn bytes(&mut self, name: &str, bytes: i64) {
+        self.line(name, bytes);
+        let human = match bytes as f64 {
+            bytes if bytes < KIB => format!("{bytes:.0}B"),
+            bytes if bytes < KIB * KIB => format!("{:.2}K", bytes / KIB),
+            bytes if bytes < KIB * KIB * KIB => format!("{:.2}M", bytes / KIB / KIB),
+            bytes => format!("{:.2}G", bytes / KIB / KIB / KIB),
+        };
+        self.line(&format!("{name}_human"), human);
     }
 
     fn metric(&self, name: &str) -> i64 {
@@ -119,6 +159,10 @@ impl Lines<'_> {
         self.line("ensue_version", env!("CARGO_PKG_VERSION"));
         self.line("redis_mode", "standalone");
         self.line("server_time_usec", self.now.wall_ms.saturating_mul(1_000));
+        // The process' clock begins with it.
+        let uptime_s = self.now.monotonic_us / 1_000_000;
+        self.line("uptime_in_seconds", uptime_s);
+        self.line("uptime_in_days", uptime_s / SECONDS_A_DAY);
         for (name, value) in &self.config.info {
             self.line(name, value);
         }
@@ -133,16 +177,16 @@ impl Lines<'_> {
         // Without an allocator that counts, what the rows are estimated to take is all that is known.
         let rows = self.metric("memory_bytes");
         let allocated = self.metric(memory::ALLOCATED);
-        self.line("used_memory", if allocated > 0 { allocated } else { rows });
+        self.bytes("used_memory", if allocated > 0 { allocated } else { rows });
         if allocated > 0 {
             let resident = self.metric(memory::RESIDENT);
-            self.line("used_memory_rss", resident);
-            self.line("used_memory_peak", self.metric(memory::PEAK));
+            self.bytes("used_memory_rss", resident);
+            self.bytes("used_memory_peak", self.metric(memory::PEAK));
             self.line("used_memory_dataset", rows);
             self.line("mem_fragmentation_ratio", format!("{:.2}", resident as f64 / allocated as f64));
             self.line("mem_allocator", "jemalloc");
         }
-        self.line("maxmemory", self.config.maxmemory);
+        self.bytes("maxmemory", self.config.maxmemory as i64);
         self.line("maxmemory_policy", "noeviction");
     }
 
@@ -160,6 +204,39 @@ impl Lines<'_> {
     fn stats(&mut self) {
         for name in STATS {
             self.line(name, self.metric(name));
+        }
+    }
+
+    /// Nothing where nobody reports it.
+    fn cpu(&mut self) {
+        for (name, metric) in [("used_cpu_sys", cpu::SYSTEM), ("used_cpu_user", cpu::USER)] {
+            if let Some(us) = self.metrics.get(metric) {
+                self.line(name, format!("{:.6}", *us as f64 / 1e6));
+            }
+        }
+    }
+
+    /// By name, in its order. The time of a command is its share of that of the commands that were executed with it.
+    fn command_statistics(&mut self) {
+        let counted =
+            |name: &'_ str| Some(name.strip_prefix(statistics::COMMAND)?.strip_suffix(":calls")?.to_owned());
+        let names: Vec<String> = self.metrics.keys().filter_map(|name| counted(name)).collect();
+        for name in names {
+            let [calls, rejected, failed, ns] = ["calls", "rejected", "failed", "ns"]
+                .map(|what| self.metric(&format!("{}{name}:{what}", statistics::COMMAND)));
+            let usec_per_call = ns as f64 / 1e3 / calls.max(1) as f64;
+            let line = format!(
+                "calls={calls},usec={},usec_per_call={usec_per_call:.2},rejected_calls={rejected},failed_calls={failed}",
+                ns / 1_000
+            );
+            self.line(&format!("{}{name}", statistics::COMMAND), line);
+        }
+    }
+
+    fn error_statistics(&mut self) {
+        for (name, count) in self.metrics.iter().filter(|(name, _)| name.starts_with(statistics::ERROR)) {
+            // Writing to a string cannot fail.
+            let _ = write!(self.text, "{name}:count={count}\r\n");
         }
     }
 
@@ -232,6 +309,8 @@ impl Lines<'_> {
         for (name, value) in self.metrics {
             let elsewhere = name.starts_with("keys_")
                 || name.starts_with("expires_")
+                || name.starts_with(statistics::COMMAND)
+                || name.starts_with(statistics::ERROR)
                 || matches!(
                     name.as_str(),
                     "connected_clients"
@@ -241,6 +320,8 @@ impl Lines<'_> {
                         | memory::ALLOCATED
                         | memory::RESIDENT
                         | memory::PEAK
+                        | cpu::USER
+                        | cpu::SYSTEM
                 )
                 || STATS.contains(&name.as_str());
             if !elsewhere {
@@ -269,14 +350,19 @@ fn offer(protocol: &dyn Protocol) -> String {
 }
 
 /// Metrics that have a line of this name in `Stats`, present or not.
-const STATS: [&str; 6] = [
+const STATS: [&str; 8] = [
     "total_connections_received",
     "total_commands_processed",
+    "instantaneous_ops_per_sec",
     "keyspace_hits",
     "keyspace_misses",
     "expired_keys",
     "evicted_keys",
+    "total_error_replies",
 ];
+
+const SECONDS_A_DAY: u64 = 86_400;
+const KIB: f64 = 1024.0;
 
 /// The version of Redis whose commands and answers these are.
 pub(crate) const REDIS_VERSION: &str = "7.2.4";

@@ -79,17 +79,23 @@ impl Run {
     }
 
     /// Neighbouring reads that can be read as of one moment instead of one owner after the other, taken from the queue.
-    pub(crate) fn take_reads(&self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Plan> {
+    pub(crate) fn take_reads(
+        &self,
+        cx: &mut Cx<'_>,
+        queue: &mut Queue,
+    ) -> Option<(Vec<&'static CommandSpec>, Plan)> {
         let count = self.reads(cx, queue)?;
         let mut plan = Plan::each(cx.spread());
+        let mut specs = Vec::with_capacity(count);
         for args in queue.take(count) {
             if let Some(spec) = args.first().and_then(|name| ensue_resp::lookup(name)) {
                 plan.add(spec, args);
+                specs.push(spec);
             }
         }
         cx.core.counters.commands += count as u64;
         cx.requests.ask(count);
-        Some(plan)
+        Some((specs, plan))
     }
 
     fn reads(&self, cx: &Cx<'_>, queue: &Queue) -> Option<usize> {

@@ -81,7 +81,6 @@ fn config_commands() {
             .ask("CONFIG SET save x")
             .starts_with("-ERR CONFIG SET failed (possibly related to argument 'save')")
     );
-    assert_eq!(world.ask("CONFIG RESETSTAT"), "+OK|");
     assert!(world.ask("CONFIG REWRITE").starts_with("-ERR "));
     assert_eq!(world.ask("CONFIG GET"), "-ERR wrong number of arguments for 'config|get' command|");
 }
@@ -96,6 +95,7 @@ fn client_commands() {
     assert_eq!(world.ask("CLIENT SETINFO lib-size 1"), "-ERR Unrecognized option 'lib-size'|");
     assert_eq!(world.ask("CLIENT NO-EVICT on"), "+OK|");
     let info = world.ask("CLIENT INFO");
+    assert!(info.contains(" cmd=client|info "), "{info}");
     assert!(info.contains("id=7 addr=10.0.0.1:5000 laddr=10.0.0.2:6379 fd=0 name=app "), "{info}");
     assert!(info.contains(" lib-name=py(x) "), "{info}");
     assert_eq!(
@@ -190,6 +190,119 @@ fn info_sums_the_figures_of_everyone() {
     }
     let server = world.ask("INFO server");
     assert!(server.contains("redis_version") && !server.contains("# Clients"));
+}
+
+#[test]
+fn info_names_its_sections_as_redis_does() {
+    let mut world = World::new();
+    let mut titles = |command: &str| {
+        world.send(&[command]);
+        answer_metrics_query(&mut world, &[]);
+        let info = world.received();
+        let titles = info.split('|').filter_map(|line| line.strip_prefix("# ").map(str::to_lowercase));
+        titles.collect::<Vec<String>>().join(" ")
+    };
+    let default = titles("INFO");
+    assert_eq!(
+        default,
+        "server clients memory persistence stats replication cpu modules errorstats cluster keyspace keyspaces ensue"
+    );
+    assert_eq!(titles("INFO default"), default);
+    assert_eq!(titles("INFO everything"), default.replace("errorstats", "commandstats errorstats"));
+    assert_eq!(titles("INFO ALL"), titles("INFO everything").replace("modules ", ""));
+    assert_eq!(titles("INFO commandstats Keyspace nonsense"), "commandstats keyspace");
+}
+
+#[test]
+fn commands_are_counted_with_what_became_of_them() {
+    let mut world = World::new();
+    world.ask("PING");
+    world.ask("PING");
+    world.ask("CLIENT ID");
+    world.ask("PING a b c");
+    world.ask("GET");
+    world.ask("AUTH secret");
+    world.ask("nonsense");
+    world.send(&["MULTI", &format!("SET {} v", key(0, 0)), &format!("INCR {}", key(1, 0)), "EXEC"]);
+    let envelope = world.next();
+    let replies = vec![(0, Reply::OK), (1, Reply::error("WRONGTYPE no"))];
+    let done = Message::Transacted { request: request(&envelope), context: Context::default(), replies };
+    world.answer(&envelope, 1, done);
+    world.send(&["DBSIZE"]);
+    for _ in 0..4 {
+        world.executed(vec![Reply::Integer(0)]);
+    }
+    world.received();
+    // What partitions have counted is added.
+    let counted = [("cmdstat_get:calls", 5), ("cmdstat_get:ns", 5_000), ("keyspace_hits", 2)];
+    world.send(&["INFO everything"]);
+    answer_metrics_query(&mut world, &counted);
+    let info = world.received();
+    let line = |name: &str, counts: [u64; 3]| {
+        let [calls, rejected, failed] = counts;
+        let begin = format!("cmdstat_{name}:calls={calls},");
+        let end = format!(",rejected_calls={rejected},failed_calls={failed}");
+        let is_there = info.split('|').any(|line| line.starts_with(&begin) && line.ends_with(&end))
+            || info.contains(&format!("|{begin}")) && info.contains(&format!("{end}|"));
+        assert!(is_there, "{name} {counts:?} in {info}");
+    };
+    line("ping", [3, 0, 1]);
+    line("auth", [1, 0, 1]);
+    line("multi", [1, 0, 0]);
+    line("exec", [1, 0, 0]);
+    line("set", [1, 0, 0]);
+    line("incr", [1, 0, 1]);
+    line("dbsize", [1, 0, 0]);
+    assert!(info.contains("cmdstat_client|id:calls=1,"), "{info}");
+    assert!(
+        info.contains("|cmdstat_get:calls=20,usec=20,usec_per_call=1.00,rejected_calls=1,failed_calls=0|"),
+        "{info}"
+    );
+    for words in
+        ["|errorstat_ERR:count=4|", "|errorstat_WRONGTYPE:", "|total_error_replies:4|", "|keyspace_hits:8|"]
+    {
+        assert_eq!(info.contains(words), !words.contains("WRONGTYPE"), "{words} in {info}");
+    }
+}
+
+#[test]
+fn a_rate_is_that_of_the_last_second() {
+    let mut world = World::new();
+    let rate = |world: &mut World| {
+        world.send(&["INFO stats"]);
+        answer_metrics_query(world, &[]);
+        let info = world.received();
+        let line = info.split('|').find_map(|line| line.strip_prefix("instantaneous_ops_per_sec:"));
+        line.and_then(|rate| rate.parse::<u64>().ok()).expect("a rate")
+    };
+    for _ in 0..100 {
+        world.ask("PING");
+        world.pass_ms(10);
+    }
+    world.pass_ms(20);
+    assert!((95..=105).contains(&rate(&mut world)));
+    world.pass_ms(60_000);
+    assert_eq!(rate(&mut world), 0);
+}
+
+#[test]
+fn statistics_are_reset_everywhere() {
+    let mut world = World::new();
+    world.ask("PING");
+    world.send(&["CONFIG RESETSTAT"]);
+    assert_eq!(world.sent.len(), 2, "every core of the datacenter is asked");
+    answer_metrics_query(&mut world, &[]);
+    assert_eq!(world.received(), "+OK|");
+    assert!(world.sessions.take_reset() && !world.sessions.take_reset());
+    world.send(&["INFO commandstats stats"]);
+    answer_metrics_query(&mut world, &[]);
+    let info = world.received();
+    assert!(!info.contains("cmdstat_ping"), "{info}");
+    world.send(&["CONFIG RESETSTAT"]);
+    world.sessions.on_link_down(world.now, CoreId(1));
+    world.drain();
+    answer_metrics_query(&mut world, &[]);
+    assert!(world.received().starts_with("-UNAVAILABLE "));
 }
 
 #[test]

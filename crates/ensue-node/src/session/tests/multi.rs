@@ -1,6 +1,7 @@
 //! MULTI: what is queued, what is refused, and how EXEC runs it.
 
 use super::*;
+use ensue_resp::CommandError;
 use ensue_types::limits;
 
 fn transacted(world: &mut World, replies: Vec<(u32, Reply)>) {
@@ -76,15 +77,12 @@ fn errors_while_queueing_abort() {
         ("GET", "-ERR wrong number of arguments for 'get' command|"),
         ("nonsense", "-ERR unknown command 'nonsense', with args beginning with: |"),
         ("SELECT 1", "-ERR SELECT inside MULTI is refused: a transaction stays within one keyspace|"),
-        (
-            "FLUSHALL",
-            "-ERR FLUSHALL inside MULTI is refused: it asks every partition and is no part of a transaction|",
-        ),
-        ("RENAME a b", "-ERR RENAME inside MULTI is refused: it is a transaction of its own|"),
+        ("CONFIG SET a b", "-ERR CONFIG inside MULTI is refused: only CONFIG GET can be queued|"),
         ("CAUSAL TOKEN", "-ERR CAUSAL inside MULTI is refused: a transaction has one causal past|"),
         (
-            "INFO",
-            "-ERR INFO inside MULTI is refused: only commands on keys, PING, ECHO and TIME can be queued|",
+            "CLIENT LIST",
+            "-ERR CLIENT inside MULTI is refused: only commands on keys and keyspaces, PING, ECHO, TIME, INFO and \
+             CONFIG GET can be queued|",
         ),
     ] {
         world.send(&["MULTI", command, "GET a", "EXEC"]);
@@ -171,4 +169,115 @@ fn a_session_is_reset_within_multi_and_multi_is_over() {
     let mut world = World::new();
     world.send(&["MULTI", "PING", "RESET", "EXEC"]);
     assert_eq!(world.received(), "+OK|+QUEUED|+RESET|-ERR EXEC without MULTI|");
+}
+
+#[test]
+fn an_exec_that_cannot_be_read_ends_the_transaction() {
+    let mut world = World::new();
+    assert_eq!(world.ask("MULTI"), "+OK|");
+    let aborted =
+        "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command|";
+    assert_eq!(world.ask("EXEC x"), aborted);
+    assert_eq!(world.ask("EXEC"), "-ERR EXEC without MULTI|");
+}
+
+#[test]
+fn a_command_that_was_too_long_is_answered() {
+    let mut world = World::new();
+    let refused = CommandError::TooLong.to_string();
+    world.sessions.on_commands(world.now, CLIENT, vec![Vec::new(), args("PING")]);
+    world.drain();
+    assert_eq!(world.received(), format!("-{refused}|+PONG|"));
+    world.sessions.on_commands(world.now, CLIENT, vec![args("MULTI"), Vec::new(), args("EXEC")]);
+    world.drain();
+    let aborted = "-EXECABORT Transaction discarded because of previous errors.|";
+    assert_eq!(world.received(), format!("+OK|-{refused}|{aborted}"));
+}
+
+/// Everything is sent up to `EXEC`; what the client has received of it is left out.
+fn begin(world: &mut World, commands: &[&str]) {
+    let commands = [&["MULTI"], commands, &["EXEC"]].concat();
+    world.send(&commands);
+    let received = world.received();
+    assert!(received.starts_with(&format!("+OK|{}", "+QUEUED|".repeat(commands.len() - 2))), "{received}");
+}
+
+#[test]
+fn walks_are_steps_before_and_after_the_transaction() {
+    let mut world = World::new();
+    let (a, b) = (key(0, 0), key(1, 0));
+    let (set, get) = (format!("SET {a} 1"), format!("GET {b}"));
+    begin(&mut world, &["FLUSHDB", "PING", &set, "DBSIZE", &get, "CONFIG GET save", "KEYS *"]);
+    for _ in 0..4 {
+        assert_eq!(executes(&world.sent[0]), ["FLUSHDB"]);
+        world.executed(vec![Reply::OK]);
+    }
+    assert!(world.wants_turn && world.sent.is_empty(), "others have their turn after a walk");
+    world.give_turn();
+    transacted(&mut world, vec![(0, Reply::OK), (1, bulk("v"))]);
+    for count in 1..=4 {
+        assert_eq!(executes(&world.sent[0]), ["DBSIZE"]);
+        world.executed(vec![Reply::Integer(count)]);
+    }
+    world.give_turn();
+    for _ in 0..4 {
+        assert_eq!(executes(&world.sent[0]), ["KEYS *"]);
+        world.executed(vec![Reply::Array(vec![bulk("k")])]);
+    }
+    world.give_turn();
+    assert_eq!(world.received(), "*7|+OK|+PONG|+OK|:10|$1|v|*2|$4|save|$0||*4|$1|k|$1|k|$1|k|$1|k|");
+    assert_eq!(world.answered, 9, "each command is answered once");
+}
+
+#[test]
+fn a_rename_is_a_step_of_its_own() {
+    let mut world = World::new();
+    let (a, b) = (key(0, 0), key(1, 0));
+    let rename = format!("RENAME {a} {b}");
+    begin(&mut world, &[&rename, "ECHO hi"]);
+    let envelope = world.next();
+    let read = [Reply::Status("none".into()), Reply::Nil, Reply::Nil, Reply::Nil, Reply::Integer(-2)];
+    world.answer(&envelope, 1, first(&envelope, 1, 5, read.to_vec()));
+    assert_eq!(world.received(), "*2|-ERR no such key|$2|hi|");
+}
+
+#[test]
+fn a_write_between_commands_on_keys_is_refused() {
+    let mut world = World::new();
+    let set = format!("SET {} 1", key(0, 0));
+    for command in ["FLUSHALL", "RENAME a b"] {
+        world.send(&["MULTI", &set, command, &set, "EXEC"]);
+        let received = world.received();
+        let name = command.split(' ').next().expect("a word");
+        assert!(
+            received.contains(&format!("-EXECABORT {name} between commands on keys is refused: ")),
+            "{received}"
+        );
+        assert!(world.sent.is_empty());
+    }
+    assert_eq!(world.ask("PING"), "+PONG|");
+}
+
+#[test]
+fn a_step_that_fails_ends_the_transaction() {
+    let mut world = World::new();
+    let set = format!("SET {} 1", key(3, 0));
+    begin(&mut world, &[&set, "DBSIZE"]);
+    world.sent.clear();
+    world.pass_ms(60_000);
+    assert!(world.received().starts_with("-UNKNOWN "), "nothing else was executed");
+
+    begin(&mut world, &["DBSIZE", &set, "KEYS *"]);
+    for _ in 0..4 {
+        world.executed(vec![Reply::Integer(0)]);
+    }
+    world.give_turn();
+    world.sent.clear();
+    world.pass_ms(60_000);
+    let received = world.received();
+    assert!(received.starts_with("*3|:0|-UNKNOWN "), "{received}");
+    assert!(received.ends_with(
+        "|-EXECABORT this command was not executed: an earlier step of its transaction has failed|"
+    ));
+    assert_eq!(world.ask("PING"), "+PONG|");
 }

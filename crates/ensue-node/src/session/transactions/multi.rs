@@ -3,14 +3,17 @@
 //! - On a command that cannot be part of a transaction: its error at once, and EXEC will refuse, as in Redis.
 //! - On EXEC of reads alone: a read transaction. With writes: a write transaction, in which every command is evaluated
 //!   at one logical time of this datacenter; a command that fails does so alone.
-//! - `PING`, `ECHO` and `TIME` are answered at their place by the session. What walks whole keyspaces, leaves the
-//!   keyspace or carries causality is refused by name, and so is `WATCH`.
+//! - `PING`, `ECHO` and `TIME` are answered at their place by the session. What walks whole keyspaces, `RENAME`,
+//!   `INFO` and `CONFIG GET` are steps of their own (`exec`). What leaves the keyspace or carries causality is refused
+//!   by name, and so is `WATCH`.
 
+use super::exec::{Exec, Step};
 use crate::session::contexts::Contexts;
 use crate::session::plan::Plan;
 use bytes::Bytes;
 use ensue_resp::{CommandError, CommandSpec, Route};
 use ensue_types::{Args, Reply, limits};
+use std::collections::VecDeque;
 
 /// Bytes that the commands of one MULTI take in memory: they must fit a frame between nodes, with room for the rest.
 const MULTI_BYTES_MAX: usize = limits::FRAME_BYTES_MAX / 2;
@@ -30,6 +33,8 @@ pub(crate) enum InMulti {
     Answered(Reply),
     Exec,
     Discard,
+    /// An `EXEC` that cannot be read: it ends the transaction, too.
+    Aborted(Reply),
     /// It ends the connection or its state, inside MULTI as outside.
     Outside(&'static CommandSpec, Args),
 }
@@ -37,6 +42,11 @@ pub(crate) enum InMulti {
 impl Multi {
     pub(crate) fn len(&self) -> usize {
         self.commands.len()
+    }
+
+    /// Which commands are queued.
+    pub(crate) fn specs(&self) -> Vec<&'static CommandSpec> {
+        self.commands.iter().map(|(spec, _)| *spec).collect()
     }
 
     /// A command inside MULTI.
@@ -47,10 +57,13 @@ impl Multi {
         args: Args,
     ) -> InMulti {
         let Some(spec) = spec else {
-            return self.refuse(CommandError::unknown_command(&args).reply());
+            return self.refuse(CommandError::no_such_command(&args).reply());
         };
         if !ensue_resp::check_arity(spec, args.len()) {
-            return self.refuse(CommandError::wrong_arity(spec.name).reply());
+            return match spec.name {
+                "exec" => InMulti::Aborted(EXEC_ARITY),
+                _ => self.refuse(CommandError::wrong_arity(spec.name).reply()),
+            };
         }
         match spec.name {
             "exec" => InMulti::Exec,
@@ -84,6 +97,42 @@ impl Multi {
         Ok(plan)
     }
 
+    /// The same if some of them are steps of their own: nothing if none is.
+    pub(crate) fn as_exec(
+        &self,
+        spread: u16,
+        answer: impl Fn(&CommandSpec, &Args) -> Reply,
+    ) -> Option<Result<Exec, Reply>> {
+        let is_on_keys = |spec: &CommandSpec| matches!(spec.route, Route::Key | Route::Split(_));
+        if self.failed || !self.commands.iter().any(|(spec, _)| is_alone(spec)) {
+            return None;
+        }
+        let on_keys = self.commands.iter().enumerate().filter(|(_, (spec, _))| is_on_keys(spec));
+        let places: Vec<usize> = on_keys.map(|(place, _)| place).collect();
+        let (first, last) = (places.first().copied(), places.last().copied());
+        let mut plan = Plan::exec(spread);
+        let mut replies = vec![Reply::Nil; self.len()];
+        let (mut steps, mut after) = (VecDeque::new(), VecDeque::new());
+        for (place, (spec, args)) in self.commands.iter().enumerate() {
+            if is_on_keys(spec) {
+                plan.add(spec, args.clone());
+            } else if !is_alone(spec) {
+                replies[place] = answer(spec, args);
+            } else if first.is_none_or(|first| place < first) {
+                steps.push_back((vec![place], Step::Alone(args.clone())));
+            } else if spec.is_write() && last.is_some_and(|last| place < last) {
+                return Some(Err(between(spec)));
+            } else {
+                after.push_back((vec![place], Step::Alone(args.clone())));
+            }
+        }
+        if !places.is_empty() {
+            steps.push_back((places, Step::Together(Box::new(plan))));
+        }
+        steps.append(&mut after);
+        Some(Ok(Exec::new(steps, replies)))
+    }
+
     fn queue(&mut self, spec: &'static CommandSpec, args: Args) -> InMulti {
         // An empty argument takes its place, too.
         let bytes: usize = args.iter().map(|argument| argument.len() + size_of::<Bytes>()).sum();
@@ -108,16 +157,31 @@ impl Multi {
     }
 }
 
+/// Whether a command that can be queued is a step of its own.
+fn is_alone(spec: &CommandSpec) -> bool {
+    matches!(spec.route, Route::Everywhere | Route::Rename) || matches!(spec.name, "info" | "config")
+}
+
+/// A write that is no part of the transaction stands between commands that are.
+fn between(spec: &CommandSpec) -> Reply {
+    let words = format!(
+        "EXECABORT {} between commands on keys is refused: it is no part of their transaction and would split it; \
+         nothing was executed",
+        spec.name.to_uppercase()
+    );
+    Reply::Error(words.into())
+}
+
 /// Why a command cannot be queued.
 fn refusal(contexts: &Contexts, spec: &CommandSpec, args: &Args) -> Option<Reply> {
     let reason = match (spec.route, spec.name) {
         (Route::Key | Route::Split(_), _) | (_, "ping" | "echo" | "time" | "unwatch") => return None,
+        (_, "config") if !args[1].eq_ignore_ascii_case(b"get") => "only CONFIG GET can be queued",
+        _ if is_alone(spec) => return None,
         (_, "select") if contexts.named_by_select(args) == Some(contexts.selected()) => return None,
         (_, "select") => "a transaction stays within one keyspace",
-        (Route::Everywhere, _) => "it asks every partition and is no part of a transaction",
-        (Route::Rename, _) => "it is a transaction of its own",
         (_, "causal") => "a transaction has one causal past",
-        _ => "only commands on keys, PING, ECHO and TIME can be queued",
+        _ => "only commands on keys and keyspaces, PING, ECHO, TIME, INFO and CONFIG GET can be queued",
     };
     let words = format!("ERR {} inside MULTI is refused: {reason}", spec.name.to_uppercase());
     Some(Reply::Error(words.into()))
@@ -125,5 +189,7 @@ fn refusal(contexts: &Contexts, spec: &CommandSpec, args: &Args) -> Option<Reply
 
 const QUEUED: Reply = Reply::Status(std::borrow::Cow::Borrowed("QUEUED"));
 const ABORTED: Reply = Reply::error("EXECABORT Transaction discarded because of previous errors.");
+const EXEC_ARITY: Reply =
+    Reply::error("EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command");
 const TOO_MANY_COMMANDS: Reply = Reply::error("ERR too many commands inside MULTI");
 const TOO_MANY_BYTES: Reply = Reply::error("ERR the commands inside MULTI are too long together");

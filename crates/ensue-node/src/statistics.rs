@@ -1,0 +1,153 @@
+//! How often each command was executed, how that ended, and how long it took: for `INFO`.
+//!
+//! Commands are counted where they are executed: those of one partition by it, all others by their session. Nothing
+//! here reads a clock. Whoever gives inputs reads one for each, so the time from one input to the next is what the
+//! first one took; it is shared evenly by the commands that were executed for it.
+
+use ensue_resp::{CommandSpec, TABLE};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What is counted of one command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    calls: u64,
+    /// Not executed.
+    rejected: u64,
+    /// Executed, and answered with an error.
+    failed: u64,
+    time_ns: u64,
+}
+
+/// A row of the table, and the subcommand if it has some.
+type Name = (usize, Option<&'static str>);
+
+/// The commands of a partition, or of the sessions of a core.
+#[derive(Clone)]
+pub(crate) struct Statistics {
+    /// One a row of the table.
+    commands: Vec<Counts>,
+    subcommands: BTreeMap<(usize, &'static str), Counts>,
+    /// Executed for the present input.
+    recent: Vec<(Name, u32)>,
+    /// Keys that reads have found, and have not.
+    hits: u64,
+    misses: u64,
+}
+
+impl Default for Statistics {
+    fn default() -> Statistics {
+        let commands = vec![Counts::default(); TABLE.len()];
+        Statistics { commands, subcommands: BTreeMap::new(), recent: Vec::new(), hits: 0, misses: 0 }
+    }
+}
+
+/// Nothing that happens later depends on it, so two nodes that differ in it alone are in the same state.
+impl fmt::Debug for Statistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Statistics")
+    }
+}
+
+impl Statistics {
+    /// A command was executed.
+    pub(crate) fn count(
+        &mut self,
+        spec: &'static CommandSpec,
+        subcommand: Option<&'static str>,
+        failed: bool,
+    ) {
+        let name = (spec.index(), subcommand);
+        let counts = self.counts(name);
+        counts.calls += 1;
+        counts.failed += u64::from(failed);
+        match self.recent.last_mut() {
+            Some((last, count)) if *last == name => *count += 1,
+            _ => self.recent.push((name, 1)),
+        }
+    }
+
+    /// A command was not executed.
+    pub(crate) fn count_rejected(&mut self, spec: &'static CommandSpec, subcommand: Option<&'static str>) {
+        self.counts((spec.index(), subcommand)).rejected += 1;
+    }
+
+    /// Keys that reads looked for.
+    pub(crate) fn count_lookups(&mut self, hits: u64, misses: u64) {
+        self.hits += hits;
+        self.misses += misses;
+    }
+
+    /// How many commands were executed for the present input.
+    pub(crate) fn recent(&self) -> u64 {
+        self.recent.iter().map(|(_, count)| u64::from(*count)).sum()
+    }
+
+    /// The present input took so long, for so many commands; those of others are among them.
+    pub(crate) fn charge(&mut self, took_us: u64, commands: u64) {
+        let mut recent = std::mem::take(&mut self.recent);
+        for (name, count) in recent.drain(..) {
+            self.counts(name).time_ns += took_us * 1_000 * u64::from(count) / commands.max(1);
+        }
+        self.recent = recent;
+    }
+
+    pub(crate) fn reset(&mut self) {
+        *self = Statistics::default();
+    }
+
+    /// The metrics, by name; all can be added up over partitions and cores.
+    pub(crate) fn metrics(&self) -> Vec<(String, i64)> {
+        let rows = self.commands.iter().enumerate().map(|(row, counts)| (TABLE[row].name.to_owned(), counts));
+        let named =
+            |(&(row, name), counts): (&(usize, &str), _)| (format!("{}|{name}", TABLE[row].name), counts);
+        let all = rows.chain(self.subcommands.iter().map(named));
+        let mut metrics = Vec::new();
+        for (name, counts) in all.filter(|(_, counts)| **counts != Counts::default()) {
+            let Counts { calls, rejected, failed, time_ns } = *counts;
+            for (what, value) in
+                [("calls", calls), ("rejected", rejected), ("failed", failed), ("ns", time_ns)]
+            {
+                metrics.push((format!("{COMMAND}{name}:{what}"), value as i64));
+            }
+        }
+        metrics.push(("keyspace_hits".to_owned(), self.hits as i64));
+        metrics.push(("keyspace_misses".to_owned(), self.misses as i64));
+        metrics
+    }
+
+    fn counts(&mut self, (row, subcommand): Name) -> &mut Counts {
+        match subcommand {
+            None => &mut self.commands[row],
+            Some(name) => self.subcommands.entry((row, name)).or_default(),
+        }
+    }
+}
+
+/// What the names of the metrics of a command begin with.
+pub(crate) const COMMAND: &str = "cmdstat_";
+/// What the names of the metrics of errors begin with.
+pub(crate) const ERROR: &str = "errorstat_";
+
+/// How many commands are executed in a second.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rate {
+    since_us: u64,
+    /// How many there had been then.
+    commands: u64,
+    per_second: u64,
+}
+
+impl Rate {
+    /// There have been so many commands now. The rate is that of the last second and more.
+    pub(crate) fn observe(&mut self, now_us: u64, commands: u64) -> u64 {
+        let elapsed_us = now_us.saturating_sub(self.since_us);
+        if elapsed_us >= RATE_US {
+            self.per_second = commands.saturating_sub(self.commands) * 1_000_000 / elapsed_us;
+            (self.since_us, self.commands) = (now_us, commands);
+        }
+        self.per_second
+    }
+}
+
+const RATE_US: u64 = 1_000_000;
