@@ -19,7 +19,7 @@ NOT_REDIS = {
     "bulk without array": b"$5\r\nhello\r\n",
     "bulk of minus one": b"*1\r\n$-1\r\n",
     "bulk length no number": b"*1\r\n$abc\r\n",
-    "bulk too long": b"*1\r\n$67108865\r\n",
+    "bulk too long": b"*1\r\n$536870913\r\n",
     "bulk far too long": b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$99999999999999999999\r\n",
     "too many arguments": b"*1048577\r\n",
     "far too many arguments": b"*9223372036854775807\r\n",

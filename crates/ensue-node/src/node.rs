@@ -25,6 +25,8 @@ pub struct Node {
     now: Now,
     inbox: VecDeque<Envelope>,
     outputs: VecDeque<Output>,
+    /// When the first input of the present turn was given.
+    turn_since_us: Option<u64>,
     stopping: bool,
     stopped: bool,
 }
@@ -79,6 +81,7 @@ impl Node {
             now,
             inbox: VecDeque::new(),
             outputs: VecDeque::new(),
+            turn_since_us: None,
             stopping: false,
             stopped: false,
             config: config.clone(),
@@ -93,8 +96,8 @@ impl Node {
 
     /// Takes one input and runs it to completion.
     pub fn on_input(&mut self, now: Now, input: Input) {
-        self.charge(now.monotonic_us.saturating_sub(self.now.monotonic_us));
         self.now = now;
+        let turn_since_us = *self.turn_since_us.get_or_insert(now.monotonic_us);
         match input {
             Input::ClientConnected { session, address, local_address } => {
                 self.sessions.on_connected(now, session, address, local_address);
@@ -117,13 +120,17 @@ impl Node {
                 self.sessions.on_timer(now);
                 self.partitions.values_mut().for_each(|partition| partition.on_timer(now));
             }
-            Input::TurnEnd => self.partitions.values_mut().for_each(Partition::on_turn_end),
+            Input::TurnEnd => {
+                self.turn_since_us = None;
+                self.charge(now.monotonic_us.saturating_sub(turn_since_us));
+                self.partitions.values_mut().for_each(Partition::on_turn_end);
+            }
             Input::Shutdown => self.shut_down(),
         }
         self.run(now);
     }
 
-    /// The input before this one took so long, for the commands that were executed.
+    /// The inputs of a turn took so long, for the commands that were executed.
     fn charge(&mut self, took_us: u64) {
         let of_partitions = self.partitions.values().map(|partition| partition.cx.statistics.recent());
         let commands = of_partitions.sum::<u64>() + self.sessions.statistics().recent();

@@ -193,22 +193,17 @@ impl Parser {
 
     fn arguments(&mut self, buffer: &mut BytesMut) -> Result<Option<Args>, ParseError> {
         while self.missing > 0 {
-            if self.too_long {
-                if !self.skip_argument(buffer)? {
-                    return Ok(None);
-                }
-                continue;
-            }
-            let length = match self.bulk {
-                Some(length) => length,
+            let (length, end) = match self.bulk {
+                Some(length) => (length, 0),
                 None => match self.begin_bulk(buffer)? {
-                    Some(length) => length,
+                    Some(length) => (length, TERMINATOR_BYTES),
                     None => return Ok(None),
                 },
             };
             if self.too_long {
-                self.args = Args::new();
-                self.bulk = Some(length + TERMINATOR_BYTES);
+                if !self.skip_argument(buffer, length + end) {
+                    return Ok(None);
+                }
                 continue;
             }
             if buffer.len() < length + TERMINATOR_BYTES {
@@ -225,20 +220,14 @@ impl Parser {
         Ok(Some(std::mem::take(&mut self.args)))
     }
 
-    /// Reads past the argument that is arriving, as far as it has arrived. Whether that was all of it.
-    fn skip_argument(&mut self, buffer: &mut BytesMut) -> Result<bool, ParseError> {
-        let left = match self.bulk {
-            Some(left) => left,
-            None => match self.begin_bulk(buffer)? {
-                Some(length) => length + TERMINATOR_BYTES,
-                None => return Ok(false),
-            },
-        };
+    /// Reads past the argument that is arriving, of which so much is left with its end. Whether that was all of it.
+    fn skip_argument(&mut self, buffer: &mut BytesMut, left: usize) -> bool {
+        self.args = Args::new();
         let arrived = left.min(buffer.len());
         buffer.advance(arrived);
         self.bulk = (arrived < left).then_some(left - arrived);
         self.missing -= usize::from(self.bulk.is_none());
-        Ok(self.bulk.is_none())
+        self.bulk.is_none()
     }
 
     /// Reads `$<length>` of the next argument.
