@@ -42,6 +42,7 @@ use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, Rule};
 use ensue_wire::{Address, Envelope, Message};
 use execution::{Executor, execute::Batch};
 pub use failover::discarded::describe_write;
+use failover::failed::Have;
 pub(crate) use failover::failed::state_hash;
 use journal::open::Open;
 use keyspaces::{Keyspaces, snapshot::SecondRead};
@@ -316,8 +317,8 @@ impl Partition {
             Message::BranchLacking { keyspace, state, failed } => {
                 self.keyspaces.on_branch_lacking(&self.others, from.datacenter(), keyspace, state, &failed);
             }
-            Message::DatacenterFailed { datacenter, received, time } => {
-                self.visibility().on_dead(from.datacenter(), datacenter, received, time);
+            Message::DatacenterFailed { datacenter, received, time, ended } => {
+                self.visibility().on_dead(from.datacenter(), datacenter, Have { received, time, ended });
             }
             Message::PassOn { origin, after } => {
                 self.others.on_pass_on(&mut self.cx, from.datacenter(), origin, after)

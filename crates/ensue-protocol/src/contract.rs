@@ -387,7 +387,8 @@ fn who_may_have_seen_what_is_lost_begins_anew_once(registration: &Registration) 
     causal(registration, |protocol| {
         let name = protocol.name();
         let (datacenter, whole) = (DatacenterId(0), LogicalTime(50));
-        let loss = Loss { datacenter, whole, doubtful: LogicalTime(60) };
+        let failed = [datacenter].into_iter().collect();
+        let loss = Loss { datacenter, whole, doubtful: LogicalTime(60), failed };
         for (time, is_lost) in [(50, false), (70, true)] {
             let seen = [write(0, 0, time)];
             let mut context = Causes::Nothing;

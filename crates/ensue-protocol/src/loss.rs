@@ -5,7 +5,8 @@
 use crate::vector::known;
 use crate::{Protocol, VisibilityPredicate};
 use ensue_types::{
-    Carried, Causes, DatacenterId, LogicalTime, OperationId, Reply, Source, Stamp, TimeVector, Vector,
+    Carried, Causes, DatacenterId, DatacenterSet, LogicalTime, OperationId, Reply, Rule, Source, Stamp,
+    TimeVector, Vector,
 };
 use std::sync::Arc;
 
@@ -17,8 +18,12 @@ pub struct Loss {
     pub datacenter: DatacenterId,
     /// What it wrote up to then is everywhere.
     pub whole: LogicalTime,
-    /// The first of its writes that are left and may depend on later ones that are not.
+    /// The first of its times from which on the past of another datacenter's write may hold something lost: through a
+    /// write of its own, or of one that had failed before its streams had their end, that is left and depends on that.
     pub doubtful: LogicalTime,
+    /// Those that had been declared dead before its streams had their ends, itself among them. They may have received
+    /// more of it than there is anywhere.
+    pub failed: DatacenterSet,
 }
 
 impl Loss {
@@ -46,6 +51,17 @@ impl dyn Protocol + '_ {
     /// Whether a write of this origin that carries this may depend on what was lost.
     pub fn depends_on_lost(&self, origin: DatacenterId, dependencies: &Causes, loss: &Loss) -> bool {
         self.goes_by_times() && depends_on_lost(origin, dependencies, loss)
+    }
+
+    /// From which of the dead one's times on a past may hold this write, if it was made by one that had failed and may
+    /// depend on what was lost.
+    pub fn doubtful_from(&self, stamp: Stamp, dependencies: &Causes, loss: &Loss) -> Option<LogicalTime> {
+        let may_have_more = self.goes_by_times() && has_failed(stamp.datacenter, loss);
+        if !may_have_more || !depends_on_lost(stamp.datacenter, dependencies, loss) {
+            return None;
+        }
+        let is_its_own = stamp.datacenter == loss.datacenter;
+        Some(if is_its_own { stamp.time } else { known(dependencies).times.at(loss.datacenter) })
     }
 
     /// A session meets a loss. If it may have seen what is discarded with it, what its client is told, once: it is a
@@ -80,13 +96,20 @@ impl dyn Protocol + '_ {
     }
 }
 
-/// Whether a write may depend on what was lost. The dead datacenter's own name its later writes; others name one of
-/// those that are left and may do so. What was written after the loss was known names no time of it (`FINAL`).
+/// Whether a write may depend on what was lost. The dead datacenter's own name its later writes, and so do those of
+/// another one that failed before this one's streams had their ends: it may have received what no survivor has. Who
+/// lives has no more than is left, and names one of the writes of these that depend on what was lost. What was written
+/// after the loss was known names no time of it (`FINAL`); nobody knew it who failed before.
 fn depends_on_lost(origin: DatacenterId, dependencies: &Causes, loss: &Loss) -> bool {
     let Vector { times, doubted, .. } = known(dependencies);
     let time = times.at(loss.datacenter);
     let is_behind = is_doubtful(doubted.at(loss.datacenter), loss);
-    if origin == loss.datacenter { time > loss.whole } else { is_doubtful(time, loss) || is_behind }
+    if has_failed(origin, loss) { time > loss.whole } else { is_doubtful(time, loss) || is_behind }
+}
+
+/// Whether this datacenter may have received more of the lost one than is left.
+fn has_failed(origin: DatacenterId, loss: &Loss) -> bool {
+    origin == loss.datacenter || loss.failed.contains(origin) && Rule::DoubtWhoFailedBeforeTheEnd.holds()
 }
 
 fn is_doubtful(time: LogicalTime, loss: &Loss) -> bool {
@@ -140,7 +163,9 @@ mod tests {
 
     #[test]
     fn a_past_from_before_a_loss_is_not_hidden_behind_one_from_after_it() {
-        let loss = Loss { datacenter: DatacenterId(0), whole: LogicalTime(50), doubtful: LogicalTime(60) };
+        let datacenter = DatacenterId(0);
+        let failed = [datacenter].into_iter().collect();
+        let loss = Loss { datacenter, whole: LogicalTime(50), doubtful: LogicalTime(60), failed };
         for (time, is_lost) in [(40, false), (70, true)] {
             for (mut one, other) in
                 [(past(FINAL), past(LogicalTime(time))), (past(LogicalTime(time)), past(FINAL))]
@@ -157,6 +182,19 @@ mod tests {
                 merge(&mut reader, &again).unwrap();
                 assert_eq!(reset_if_lost(&mut reader, &loss).is_err(), is_lost);
             }
+        }
+    }
+    #[test]
+    fn who_failed_before_the_end_is_believed_up_to_what_is_whole_only() {
+        let [lost, failed, living] = [0, 1, 2].map(DatacenterId);
+        let (whole, doubtful) = (LogicalTime(50), LogicalTime(60));
+        let loss = Loss { datacenter: lost, whole, doubtful, failed: [lost, failed].into_iter().collect() };
+        for (time, depends) in
+            [(50, [false, false, false]), (55, [true, true, false]), (60, [true, true, true])]
+        {
+            let dependencies = past(LogicalTime(time));
+            let of = [lost, failed, living].map(|origin| depends_on_lost(origin, &dependencies, &loss));
+            assert_eq!(of, depends, "{time}");
         }
     }
 }

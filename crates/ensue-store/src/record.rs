@@ -4,8 +4,8 @@
 
 use bytes::Bytes;
 use ensue_types::{
-    Causes, DatacenterId, DirectoryId, Incarnation, KeyspaceId, LogicalTime, OperationId, Part, Position,
-    TimeVector,
+    Causes, DatacenterId, DatacenterSet, DirectoryId, Incarnation, KeyspaceId, LogicalTime, OperationId,
+    Part, Position, TimeVector,
 };
 
 /// One record of the log.
@@ -32,11 +32,12 @@ pub enum Record {
     /// A datacenter was declared dead: nothing more is taken from it. Everything that it wrote up to this time was here
     /// then.
     Dead { datacenter: DatacenterId, time: LogicalTime },
-    /// A dead datacenter's stream is here up to its end, and with it everything that it wrote up to this time.
-    Ended { datacenter: DatacenterId, whole: LogicalTime },
+    /// A dead datacenter's stream is here up to its end, and with it everything that it wrote up to this time. `failed`
+    /// had been declared dead before the end was found, itself among them. Logged again when every survivor has it.
+    Ended { datacenter: DatacenterId, whole: LogicalTime, failed: DatacenterSet, everywhere: bool },
     /// All partitions of this datacenter have a dead one's streams up to their ends. It took with it what it wrote
-    /// after `whole`; of what is here, nothing before `doubtful` may depend on that.
-    Lost { datacenter: DatacenterId, whole: LogicalTime, doubtful: LogicalTime },
+    /// after `whole`; of what is here, nothing before `doubtful` may depend on that, but what those in `failed` wrote.
+    Lost { datacenter: DatacenterId, whole: LogicalTime, doubtful: LogicalTime, failed: DatacenterSet },
     /// A write that was discarded with a dead datacenter; checkpoints hold it. The entry's transaction names it.
     Discarded { datacenter: DatacenterId, entry: Bytes },
     /// The directory of another datacenter's partition, as this one has known it since they first met; checkpoints

@@ -201,11 +201,11 @@ impl Rewriter<'_> {
                 *stable = self.vector(stable);
             }
             Record::Dead { datacenter, time }
-            | Record::Ended { datacenter, whole: time }
+            | Record::Ended { datacenter, whole: time, .. }
             | Record::Peer { datacenter, last: time, .. } => {
                 *time = self.times.time(Some(*datacenter), *time);
             }
-            Record::Lost { datacenter, whole, doubtful } => {
+            Record::Lost { datacenter, whole, doubtful, .. } => {
                 *whole = self.times.time(Some(*datacenter), *whole);
                 *doubtful = self.times.time(Some(*datacenter), *doubtful);
             }

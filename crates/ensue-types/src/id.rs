@@ -21,6 +21,35 @@ impl DatacenterId {
     }
 }
 
+/// Some of the datacenters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DatacenterSet(pub u16);
+
+impl DatacenterSet {
+    pub fn contains(self, datacenter: DatacenterId) -> bool {
+        datacenter.0 < 16 && self.0 >> datacenter.0 & 1 == 1
+    }
+
+    pub fn union(self, other: DatacenterSet) -> DatacenterSet {
+        DatacenterSet(self.0 | other.0)
+    }
+
+    pub fn intersection(self, other: DatacenterSet) -> DatacenterSet {
+        DatacenterSet(self.0 & other.0)
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = DatacenterId> {
+        (0..16).map(DatacenterId).filter(move |datacenter| self.contains(*datacenter))
+    }
+}
+
+impl FromIterator<DatacenterId> for DatacenterSet {
+    fn from_iter<I: IntoIterator<Item = DatacenterId>>(datacenters: I) -> DatacenterSet {
+        let one = |datacenter: DatacenterId| 1u16.checked_shl(u32::from(datacenter.0)).unwrap_or_default();
+        DatacenterSet(datacenters.into_iter().fold(0, |set, datacenter| set | one(datacenter)))
+    }
+}
+
 /// A partition of the keyspace: the unit of ownership. The same number means the same slots in every datacenter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PartitionId(pub u16);

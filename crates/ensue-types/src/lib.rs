@@ -26,8 +26,8 @@ pub use context::{Context, Opaque};
 pub use decimal::Decimal;
 pub use effect::{Column, Effect, EpochSum, RowEffect, Seen, SeenSum};
 pub use id::{
-    Args, CoreId, DatacenterId, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId, OperationId,
-    PartitionId, Position, RequestId, SessionId,
+    Args, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,
+    OperationId, PartitionId, Position, RequestId, SessionId,
 };
 pub use part::Part;
 pub use previous::Previous;

@@ -291,6 +291,12 @@ rules! {
     PassOnTheLast,
     /// What depends on what was lost is discarded (POCC 7.1; of a list, whatever names it or what is discarded).
     DiscardWhatDependsOnLost,
+    /// What a datacenter wrote that failed before the streams of another one had their ends is believed only up to
+    /// where these are whole: it may have received more of them than is left (decision 11).
+    DoubtWhoFailedBeforeTheEnd,
+    /// What was lost with a datacenter is decided when every survivor has its streams up to their ends: nobody writes
+    /// on what only he has (decision 11).
+    DecideWhenAllHaveTheEnd,
     /// A transaction of a dead datacenter whose part is nowhere is discarded with all its parts.
     AwaitTheParts,
     /// A datacenter that hears that it was declared dead acknowledges and shows nothing more.

@@ -5,8 +5,8 @@
 
 use bytes::Bytes;
 use ensue_types::{
-    Args, Causes, Context, CoreId, DatacenterId, Dependency, DirectoryId, Incarnation, KeyspaceId,
-    LogicalTime, OperationId, Part, PartitionId, Position, Reply, RequestId, Stamp, TimeVector,
+    Args, Causes, Context, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Incarnation,
+    KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Reply, RequestId, Stamp, TimeVector,
 };
 
 /// Where a message comes from or goes to.
@@ -240,16 +240,19 @@ pub enum Message {
     },
 
     /// Everything that a dead datacenter wrote in this partition up to a time is here, and nothing more will come. Said
-    /// again when all have said so: of what is here, the first that may depend on something later.
+    /// again when all have said so: of what is here, the first that may depend on something later. `failed` are those
+    /// that had been declared dead before the end was found, itself among them.
     Ended {
         datacenter: DatacenterId,
         whole: LogicalTime,
+        failed: DatacenterSet,
         doubtful: Option<LogicalTime>,
     },
-    /// The least of what all partitions have said.
+    /// The least of what all partitions have said, and all who had failed.
     Lost {
         datacenter: DatacenterId,
         whole: LogicalTime,
+        failed: DatacenterSet,
         doubtful: Option<LogicalTime>,
     },
 
@@ -381,11 +384,13 @@ pub enum Message {
         failed: Vec<DatacenterId>,
     },
     /// This datacenter was declared dead. Of its stream I have this much, durably, and everything that it wrote up to
-    /// this time; from itself I take nothing more.
+    /// this time; from itself I take nothing more. `ended`: that is its end, and these had been declared dead before it
+    /// was found.
     DatacenterFailed {
         datacenter: DatacenterId,
         received: Position,
         time: LogicalTime,
+        ended: Option<DatacenterSet>,
     },
     /// Pass on what you have of a dead datacenter's stream beyond this position.
     PassOn {

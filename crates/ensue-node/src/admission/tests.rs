@@ -118,6 +118,7 @@ fn what_the_same_partition_of_another_datacenter_says() {
                 datacenter: DatacenterId(9),
                 received: Position(1),
                 time: LogicalTime(1),
+                ended: None,
             },
             Err("a datacenter that the cluster does not have"),
         ),

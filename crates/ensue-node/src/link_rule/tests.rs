@@ -31,7 +31,7 @@ fn read() -> Message {
 
 fn dead(datacenter: u8) -> Message {
     let datacenter = DatacenterId(datacenter);
-    Message::DatacenterFailed { datacenter, received: Position(1), time: LogicalTime::ZERO }
+    Message::DatacenterFailed { datacenter, received: Position(1), time: LogicalTime::ZERO, ended: None }
 }
 
 fn passed_on(origin: u8) -> Message {

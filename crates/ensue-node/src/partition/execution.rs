@@ -72,11 +72,15 @@ impl Executor<'_> {
             (_, Message::Stable { received, floor, globally_stable }) => {
                 self.keyspaces.on_stable(self.cx, self.others, from, &received, &floor, &globally_stable);
             }
-            (Address::Partition { partition, .. }, Message::Ended { datacenter, whole, doubtful }) => {
-                self.others.failover.discarded.on_ended(self.cx, partition, datacenter, whole, doubtful);
+            (
+                Address::Partition { partition, .. },
+                Message::Ended { datacenter, whole, failed, doubtful },
+            ) => {
+                let discarded = &mut self.others.failover.discarded;
+                discarded.on_ended(self.cx, partition, datacenter, whole, failed, doubtful);
             }
-            (_, Message::Lost { datacenter, whole, doubtful }) => {
-                self.keyspaces.on_lost(self.cx, self.others, datacenter, whole, doubtful)
+            (_, Message::Lost { datacenter, whole, failed, doubtful }) => {
+                self.keyspaces.on_lost(self.cx, self.others, datacenter, whole, failed, doubtful)
             }
             (_, Message::ClockAhead { ahead_ms }) => {
                 self.others.ahead.on_clock_ahead(self.cx, from.datacenter(), ahead_ms)

@@ -11,10 +11,10 @@
 //!  kind 8 clock:     bound u64
 //!  kind 9 times:     received, stable, each: count u8 and as many times u64
 //!  kind 10 dead:     datacenter u8, zero 7, time u64
-//!  kind 11 lost:     datacenter u8, zero 7, whole u64, doubtful u64
+//!  kind 11 lost:     datacenter u8, zero u8, failed u16, zero u32, whole u64, doubtful u64
 //!  kind 12 discarded: datacenter u8, zero 7, entry
 //!  kind 13 rebuilt:  keyspace u8, zero 7, state u64, bytes of a branching keyspace
-//!  kind 14 ended:    datacenter u8, zero 7, whole u64
+//!  kind 14 ended:    datacenter u8, everywhere u8, failed u16, zero u32, whole u64
 //!  kind 15 peer:     datacenter u8, zero 7, directory 16, last u64
 //!
 //!  part:    partition u16, zero u16, commands u32, then each command
@@ -26,7 +26,8 @@ use super::{LayoutError, Reader};
 use crate::record::Record;
 use bytes::Bytes;
 use ensue_types::{
-    DatacenterId, DirectoryId, Incarnation, LogicalTime, Part, PartitionId, Position, TimeVector,
+    DatacenterId, DatacenterSet, DirectoryId, Incarnation, LogicalTime, Part, PartitionId, Position,
+    TimeVector,
 };
 
 pub(crate) const OWN: u8 = 1;
@@ -122,14 +123,14 @@ fn encode_lasting(record: &Record, out: &mut Vec<u8>) {
             out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
             out.extend_from_slice(&time.0.to_le_bytes());
         }
-        Record::Ended { datacenter, whole } => {
+        Record::Ended { datacenter, whole, failed, everywhere } => {
             out.push(ENDED);
-            out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
+            out.extend_from_slice(&end_prefix(*datacenter, *everywhere, *failed));
             out.extend_from_slice(&whole.0.to_le_bytes());
         }
-        Record::Lost { datacenter, whole, doubtful } => {
+        Record::Lost { datacenter, whole, doubtful, failed } => {
             out.push(LOST);
-            out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
+            out.extend_from_slice(&end_prefix(*datacenter, false, *failed));
             out.extend_from_slice(&whole.0.to_le_bytes());
             out.extend_from_slice(&doubtful.0.to_le_bytes());
         }
@@ -215,13 +216,16 @@ pub fn decode_record(bytes: &Bytes) -> Result<Record, LayoutError> {
             Record::Dead { datacenter, time: LogicalTime(reader.u64("time")?) }
         }
         ENDED => {
-            let datacenter = read_datacenter(&mut reader)?;
-            Record::Ended { datacenter, whole: LogicalTime(reader.u64("time")?) }
+            let datacenter = DatacenterId(reader.u8("datacenter")?);
+            let everywhere = read_flag(&mut reader)?;
+            let failed = read_failed(&mut reader)?;
+            Record::Ended { datacenter, whole: LogicalTime(reader.u64("time")?), failed, everywhere }
         }
         LOST => {
-            let datacenter = read_datacenter(&mut reader)?;
-            let whole = LogicalTime(reader.u64("time")?);
-            Record::Lost { datacenter, whole, doubtful: LogicalTime(reader.u64("time")?) }
+            let datacenter = DatacenterId(reader.u8("datacenter")?);
+            reader.zeros::<1>("lost record")?;
+            let (failed, whole) = (read_failed(&mut reader)?, LogicalTime(reader.u64("time")?));
+            Record::Lost { datacenter, whole, doubtful: LogicalTime(reader.u64("time")?), failed }
         }
         DISCARDED => {
             let datacenter = read_datacenter(&mut reader)?;
@@ -249,6 +253,26 @@ fn read_datacenter(reader: &mut Reader) -> Result<DatacenterId, LayoutError> {
     let datacenter = DatacenterId(reader.u8("datacenter")?);
     reader.zeros::<7>("datacenter")?;
     Ok(datacenter)
+}
+
+/// What opens a record about the end of a dead datacenter's stream.
+fn end_prefix(datacenter: DatacenterId, everywhere: bool, failed: DatacenterSet) -> [u8; 8] {
+    let [low, high] = failed.0.to_le_bytes();
+    [datacenter.0, u8::from(everywhere), low, high, 0, 0, 0, 0]
+}
+
+fn read_flag(reader: &mut Reader) -> Result<bool, LayoutError> {
+    let what = "whether the end is everywhere";
+    match reader.u8(what)? {
+        value @ 0..=1 => Ok(value == 1),
+        value => Err(LayoutError::Unknown { what, at: 1, value: u64::from(value) }),
+    }
+}
+
+fn read_failed(reader: &mut Reader) -> Result<DatacenterSet, LayoutError> {
+    let failed = DatacenterSet(reader.u16("failed datacenters")?);
+    reader.zeros::<4>("failed datacenters")?;
+    Ok(failed)
 }
 
 fn rest(reader: &mut Reader) -> Result<Bytes, LayoutError> {

@@ -6,7 +6,7 @@ use super::writer::Writer;
 use crate::error::Malformed;
 use crate::limits;
 use crate::message::{Introduction, Message, PeerStage, StreamAcknowledge};
-use ensue_types::{DatacenterId, DirectoryId};
+use ensue_types::{DatacenterId, DatacenterSet, DirectoryId};
 
 const ENTRY_BYTES_MIN: usize = 4;
 const WATERMARK_BYTES: usize = 1 + 2 + 8;
@@ -26,8 +26,10 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
                 w.bytes(limits::ENTRY_BYTES, entry);
             })
         }
-        Message::DatacenterFailed { datacenter, received, time } => {
-            w.u8(datacenter.0).position(*received).time(*time)
+        Message::DatacenterFailed { datacenter, received, time, ended } => {
+            w.u8(datacenter.0).position(*received).time(*time).option(ended.as_ref(), |w, failed| {
+                w.u16(failed.0);
+            })
         }
         Message::BranchFetch { keyspace, state, live } => {
             w.keyspace(*keyspace).u64(*state).list(limits::STATES, live, |w, state| {
@@ -73,6 +75,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             datacenter: DatacenterId(r.u8()?),
             received: r.position()?,
             time: r.time()?,
+            ended: r.option(|r| r.u16().map(DatacenterSet))?,
         },
         tag::BRANCH_FETCH => Message::BranchFetch {
             keyspace: r.keyspace()?,

@@ -6,7 +6,7 @@ use super::writer::Writer;
 use crate::error::Malformed;
 use crate::limits;
 use crate::message::{AtValues, Message, SnapshotOutcome};
-use ensue_types::DatacenterId;
+use ensue_types::{DatacenterId, DatacenterSet};
 
 const OUTCOME_READ: u8 = 0;
 const OUTCOME_TOO_LATE: u8 = 1;
@@ -34,8 +34,9 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         }
         Message::Heartbeat { end } => w.position(*end),
         Message::AskTime => w,
-        Message::Ended { datacenter, whole, doubtful } | Message::Lost { datacenter, whole, doubtful } => {
-            w.u8(datacenter.0).time(*whole).option(doubtful.as_ref(), |w, doubtful| {
+        Message::Ended { datacenter, whole, failed, doubtful }
+        | Message::Lost { datacenter, whole, failed, doubtful } => {
+            w.u8(datacenter.0).time(*whole).u16(failed.0).option(doubtful.as_ref(), |w, doubtful| {
                 w.time(*doubtful);
             })
         }
@@ -83,11 +84,13 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::ENDED => Message::Ended {
             datacenter: DatacenterId(r.u8()?),
             whole: r.time()?,
+            failed: DatacenterSet(r.u16()?),
             doubtful: r.option(|r| r.time())?,
         },
         tag::LOST => Message::Lost {
             datacenter: DatacenterId(r.u8()?),
             whole: r.time()?,
+            failed: DatacenterSet(r.u16()?),
             doubtful: r.option(|r| r.time())?,
         },
         tag::SNAPSHOT_PART_LATE => {

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use ensue_types::causes::EXTENSION;
 use ensue_types::limits::KEYSPACES;
 use ensue_types::{
-    Args, Causes, Context, CoreId, DatacenterId, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,
-    LogicalTime, Opaque, OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
-    TimeVector, Vector,
+    Args, Causes, Context, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Extent, Incarnation,
+    KeyspaceId, LogicalTime, Opaque, OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId,
+    Stamp, TimeVector, Vector,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -183,9 +183,14 @@ fn stream() -> BoxedStrategy<Message> {
         position().prop_map(|after| Message::TailFetch { after }),
         (position(), position(), vec(string(), 0..8))
             .prop_map(|(after, received, entries)| Message::TailFetched { after, received, entries }),
-        (datacenter(), position(), time()).prop_map(|(datacenter, received, time)| {
-            Message::DatacenterFailed { datacenter, received, time }
-        }),
+        (datacenter(), position(), time(), option::of(datacenters())).prop_map(
+            |(datacenter, received, time, ended)| Message::DatacenterFailed {
+                datacenter,
+                received,
+                time,
+                ended
+            }
+        ),
         (keyspace(), any::<u64>(), vec(any::<u64>(), 0..8))
             .prop_map(|(keyspace, state, live)| Message::BranchFetch { keyspace, state, live }),
         (keyspace(), string()).prop_map(|(keyspace, rebuilt)| Message::BranchFetched { keyspace, rebuilt }),
@@ -261,16 +266,12 @@ fn times() -> BoxedStrategy<Message> {
         }),
         position().prop_map(|end| Message::Heartbeat { end }),
         Just(Message::AskTime),
-        (datacenter(), time(), option::of(time())).prop_map(|(datacenter, whole, doubtful)| Message::Ended {
-            datacenter,
-            whole,
-            doubtful
-        }),
-        (datacenter(), time(), option::of(time())).prop_map(|(datacenter, whole, doubtful)| Message::Lost {
-            datacenter,
-            whole,
-            doubtful
-        }),
+        (datacenter(), time(), datacenters(), option::of(time())).prop_map(
+            |(datacenter, whole, failed, doubtful)| Message::Ended { datacenter, whole, failed, doubtful }
+        ),
+        (datacenter(), time(), datacenters(), option::of(time())).prop_map(
+            |(datacenter, whole, failed, doubtful)| Message::Lost { datacenter, whole, failed, doubtful }
+        ),
         (any::<u64>(), text()).prop_map(|(read, missing)| Message::SnapshotPartLate { read, missing }),
         (any::<u64>(), reply()).prop_map(|(read, reply)| Message::SnapshotPartRefused { read, reply }),
     ]
@@ -416,6 +417,10 @@ fn time() -> impl Strategy<Value = LogicalTime> {
 
 fn datacenter() -> impl Strategy<Value = DatacenterId> {
     prop_oneof![8 => 0..4_u8, 1 => any::<u8>()].prop_map(DatacenterId)
+}
+
+fn datacenters() -> impl Strategy<Value = DatacenterSet> {
+    any::<u16>().prop_map(DatacenterSet)
 }
 
 fn partition() -> impl Strategy<Value = PartitionId> {

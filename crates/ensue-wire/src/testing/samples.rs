@@ -7,9 +7,9 @@ use crate::message::{
 };
 use bytes::Bytes;
 use ensue_types::{
-    Args, Causes, Context, CoreId, DatacenterId, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,
-    LogicalTime, Opaque, OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
-    TimeVector,
+    Args, Causes, Context, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Extent, Incarnation,
+    KeyspaceId, LogicalTime, Opaque, OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId,
+    Stamp, TimeVector,
 };
 
 pub(crate) fn envelopes() -> Vec<(&'static str, Envelope)> {
@@ -205,6 +205,7 @@ fn stream() -> Vec<(&'static str, Message)> {
                 datacenter: DatacenterId(1),
                 received: Position(1009),
                 time: LogicalTime(70),
+                ended: Some(DatacenterSet(0b110)),
             },
         ),
         (
@@ -292,12 +293,21 @@ fn time() -> Vec<(&'static str, Message)> {
         ("stable", Message::Stable { received: times.clone(), floor: times, globally_stable: Vec::new() }),
         ("stream-heartbeat", Message::Heartbeat { end: Position(2000) }),
         ("stream-ask-time", Message::AskTime),
-        ("ended", Message::Ended { datacenter: DatacenterId(1), whole: LogicalTime(70), doubtful: None }),
+        (
+            "ended",
+            Message::Ended {
+                datacenter: DatacenterId(1),
+                whole: LogicalTime(70),
+                failed: DatacenterSet(0b10),
+                doubtful: None,
+            },
+        ),
         (
             "lost",
             Message::Lost {
                 datacenter: DatacenterId(1),
                 whole: LogicalTime(70),
+                failed: DatacenterSet(0b110),
                 doubtful: Some(LogicalTime(90)),
             },
         ),

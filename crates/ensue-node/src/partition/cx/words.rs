@@ -80,8 +80,12 @@ impl Cx {
             (0..self.config.topology.partitions).map(PartitionId).filter(|partition| *partition != own);
         for partition in others {
             let to = Address::Partition { datacenter, partition };
-            let message =
-                Message::DatacenterFailed { datacenter, received: Position(0), time: LogicalTime::ZERO };
+            let message = Message::DatacenterFailed {
+                datacenter,
+                received: Position(0),
+                time: LogicalTime::ZERO,
+                ended: None,
+            };
             self.send_refusal(to, message);
         }
     }

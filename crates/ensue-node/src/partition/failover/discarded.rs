@@ -13,15 +13,15 @@
 
 mod listing;
 
-use super::failed::FailedDatacenters;
+use super::failed::{FailedDatacenters, StreamEnd};
 use crate::partition::cx::Cx;
 use ensue_protocol::Loss;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_store::record::Record;
 use ensue_types::{
-    Causes, DatacenterId, KeyspaceId, LogicalTime, OperationId, PartitionId, Position, Reply, Rule,
-    TimeVector,
+    Causes, DatacenterId, DatacenterSet, KeyspaceId, LogicalTime, OperationId, PartitionId, Position, Reply,
+    Rule, TimeVector,
 };
 use ensue_wire::Message;
 pub use listing::describe_write;
@@ -46,6 +46,8 @@ pub(crate) struct Discarded {
 #[derive(Clone, Debug, Default)]
 struct Gathered {
     whole: BTreeMap<PartitionId, LogicalTime>,
+    /// Who had failed before one of them had the end of its stream.
+    failed: DatacenterSet,
     doubtful: BTreeMap<PartitionId, LogicalTime>,
 }
 
@@ -76,8 +78,8 @@ impl Discarded {
     /// What a checkpoint must hold of it.
     pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
         let losses = self.losses.iter().map(|loss| {
-            let Loss { datacenter, whole, doubtful } = *loss;
-            Record::Lost { datacenter, whole, doubtful }
+            let Loss { datacenter, whole, doubtful, failed } = *loss;
+            Record::Lost { datacenter, whole, doubtful, failed }
         });
         let writes = self.writes.values().map(|write| Record::Discarded {
             datacenter: write.lost,
@@ -115,18 +117,19 @@ impl Discarded {
 }
 
 /// What is said of a loss that is known.
-pub(in crate::partition) fn loss_message(Loss { datacenter, whole, doubtful }: Loss) -> Message {
-    Message::Lost { datacenter, whole, doubtful: Some(doubtful) }
+pub(in crate::partition) fn loss_message(loss: Loss) -> Message {
+    let Loss { datacenter, whole, doubtful, failed } = loss;
+    Message::Lost { datacenter, whole, failed, doubtful: Some(doubtful) }
 }
 
 impl FailedDatacenters {
-    /// A dead datacenter's stream has its end here. It is said by who knows the loss, too: partition 0 may have lost it
-    /// with the end of its log.
+    /// A dead datacenter's stream has its end here, and in every other survivor. It is said by who knows the loss, too:
+    /// partition 0 may have lost it with the end of its log.
     pub(in crate::partition) fn report_ended(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
         let cuts = cx.protocols.iter().any(|protocol| protocol.needs().snapshot_vectors);
-        let Some(whole) = self.whole(datacenter) else { return };
+        let Some(StreamEnd { whole, failed, everywhere: true }) = self.end(datacenter) else { return };
         if cuts {
-            cx.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful: None });
+            cx.send_local(GATHERER, Message::Ended { datacenter, whole, failed, doubtful: None });
         }
     }
 
@@ -146,6 +149,7 @@ impl Discarded {
         from: PartitionId,
         datacenter: DatacenterId,
         whole: LogicalTime,
+        failed: DatacenterSet,
         doubtful: Option<LogicalTime>,
     ) {
         if let Some(loss) = self.loss_of(datacenter) {
@@ -157,10 +161,13 @@ impl Discarded {
             (said.len() == partitions).then(|| said.values().copied().min()).flatten()
         };
         match doubtful {
-            None => drop(gathered.whole.insert(from, whole)),
+            None => {
+                gathered.whole.insert(from, whole);
+                gathered.failed = gathered.failed.union(failed);
+            }
             Some(doubtful) => drop(gathered.doubtful.insert(from, doubtful)),
         }
-        let Some(whole) = least(&gathered.whole) else { return };
+        let (Some(whole), failed) = (least(&gathered.whole), gathered.failed) else { return };
         let all_doubtful = least(&gathered.doubtful);
         if doubtful.is_some() && all_doubtful.is_none() {
             return;
@@ -168,8 +175,18 @@ impl Discarded {
         // Asked anew, all answer anew: one of them may not have heard.
         let doubtful = doubtful.and(all_doubtful);
         for partition in (0..cx.config.topology.partitions).map(PartitionId) {
-            cx.send_local(partition, Message::Lost { datacenter, whole, doubtful });
+            cx.send_local(partition, Message::Lost { datacenter, whole, failed, doubtful });
         }
+    }
+
+    /// The first of a dead datacenter's times through which a write that was discarded with another one may depend on
+    /// what was lost: in whatever order the losses are decided, all count.
+    pub(in crate::partition) fn first_doubtful(&self, cx: &Cx, loss: &Loss) -> Option<LogicalTime> {
+        let from = |write: &DiscardedWrite| {
+            let Entry { stamp, dependencies, .. } = &write.entry;
+            cx.protocol(write.entry.keyspace()).doubtful_from(*stamp, dependencies, loss)
+        };
+        self.writes.values().filter_map(from).min()
     }
 
     /// Whether an entry that has just come is discarded; then it is listed.

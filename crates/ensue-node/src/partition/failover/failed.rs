@@ -11,7 +11,11 @@
 //! beside what the living have then. On each further declaration all is said anew.
 //!
 //! The stream is *settled* here when it is received up to its end. That is logged before anything rests on it: after a
-//! restart the others may be out of reach, and what is known need not be learned again.
+//! restart the others may be out of reach, and what is known need not be learned again. It is told to the survivors,
+//! and with it who had been declared dead by then (`StreamEnd`). They all name the same: whoever settles a stream after
+//! another one has heard of that one's end, because a word counts only from who knows of all the dead. Who of these was
+//! not heard may have had more of the stream than its end. Nothing is decided about what was lost before every survivor
+//! has settled it (`everywhere`): one that decided alone and died would leave writes that rest on what only it had.
 //!
 //! The dead datacenter is told, too, at once if it can be reached, else when it comes back. What it would acknowledge
 //! from there on nobody would take: the partition that hears it tells the others of its datacenter, and all answer
@@ -19,7 +23,7 @@
 //! The process goes on, and the superblock remembers it.
 
 use ensue_store::record::Record;
-use ensue_types::{DatacenterId, LogicalTime, OperationId, Position};
+use ensue_types::{DatacenterId, DatacenterSet, LogicalTime, OperationId, Position};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The datacenters that were declared dead.
@@ -38,6 +42,19 @@ pub(in crate::partition) struct Have {
     pub(in crate::partition) received: Position,
     /// Everything that it wrote up to then is among it.
     pub(in crate::partition) time: LogicalTime,
+    /// If that is the end: who had been declared dead before it was found.
+    pub(in crate::partition) ended: Option<DatacenterSet>,
+}
+
+/// A dead datacenter's stream is here up to its end.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::partition) struct StreamEnd {
+    /// Everything that it wrote up to then is here.
+    pub(in crate::partition) whole: LogicalTime,
+    /// Who had been declared dead before the end was found, itself among them.
+    pub(in crate::partition) failed: DatacenterSet,
+    /// Every survivor has it.
+    pub(in crate::partition) everywhere: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -53,8 +70,8 @@ pub(in crate::partition) struct Declared {
     pub(in crate::partition) heard: BTreeMap<DatacenterId, Have>,
     /// Who was asked to pass on what is not here: nobody else's entries of it are taken.
     pub(in crate::partition) asked: Option<DatacenterId>,
-    /// Once its stream is here up to the end: everything that it wrote up to then is here.
-    pub(in crate::partition) whole: Option<LogicalTime>,
+    /// Once its stream is here up to the end.
+    pub(in crate::partition) end: Option<StreamEnd>,
 }
 
 impl FailedDatacenters {
@@ -76,12 +93,11 @@ impl FailedDatacenters {
     }
 
     pub(in crate::partition) fn is_settled(&self, datacenter: DatacenterId) -> bool {
-        self.declared.get(&datacenter).is_some_and(|declared| declared.whole.is_some())
+        self.declared.get(&datacenter).is_some_and(|declared| declared.end.is_some())
     }
 
-    /// Up to when everything that it wrote is here, once its stream has its end.
-    pub(crate) fn whole(&self, datacenter: DatacenterId) -> Option<LogicalTime> {
-        self.declared.get(&datacenter)?.whole
+    pub(in crate::partition) fn end(&self, datacenter: DatacenterId) -> Option<StreamEnd> {
+        self.declared.get(&datacenter)?.end
     }
 
     pub(in crate::partition) fn await_end(&mut self, transaction: OperationId) {
@@ -101,7 +117,7 @@ impl FailedDatacenters {
     /// What a checkpoint must hold of it.
     pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
         self.declared.iter().flat_map(|(&datacenter, declared)| {
-            let ended = declared.whole.map(|whole| Record::Ended { datacenter, whole });
+            let ended = declared.end.map(|end| end.record(datacenter));
             [Record::Dead { datacenter, time: declared.time }].into_iter().chain(ended)
         })
     }
@@ -115,15 +131,22 @@ impl FailedDatacenters {
             by: BTreeSet::new(),
             heard: BTreeMap::new(),
             asked: None,
-            whole: None,
+            end: None,
         });
     }
 
     /// The same of the end of its stream.
-    pub(in crate::partition) fn restore_end(&mut self, datacenter: DatacenterId, whole: LogicalTime) {
+    pub(in crate::partition) fn restore_end(&mut self, datacenter: DatacenterId, end: StreamEnd) {
         if let Some(declared) = self.declared.get_mut(&datacenter) {
-            declared.whole = Some(whole);
+            declared.end = Some(end);
         }
+    }
+}
+
+impl StreamEnd {
+    pub(in crate::partition) fn record(self, datacenter: DatacenterId) -> Record {
+        let StreamEnd { whole, failed, everywhere } = self;
+        Record::Ended { datacenter, whole, failed, everywhere }
     }
 }
 

@@ -9,7 +9,9 @@ use bytes::Bytes;
 use ensue_protocol::Loss;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::record::Record;
-use ensue_types::{Carried, DatacenterId, KeyspaceId, LogicalTime, Reply, RowEffect, Rule, Source};
+use ensue_types::{
+    Carried, DatacenterId, DatacenterSet, KeyspaceId, LogicalTime, Reply, RowEffect, Rule, Source,
+};
 use ensue_wire::Message;
 
 impl Keyspaces {
@@ -61,19 +63,16 @@ impl Keyspaces {
         Reply::OK
     }
 
-    /// The first write of a dead datacenter here that depends on something after `whole`.
-    fn first_doubtful(&self, cx: &Cx, datacenter: DatacenterId, whole: LogicalTime) -> LogicalTime {
-        let loss = Loss { datacenter, whole, doubtful: LogicalTime::MAX };
-        let mut first = LogicalTime::MAX;
+    /// The first of a dead datacenter's times through which a write here may depend on what was lost: on something
+    /// after `whole`. Those that were discarded with another dead datacenter count, too.
+    fn first_doubtful(&self, cx: &Cx, others: &Others, loss: &Loss) -> LogicalTime {
+        let mut first = others.failover.discarded.first_doubtful(cx, loss).unwrap_or(LogicalTime::MAX);
         for (rows, protocol) in self.keyspaces.iter().zip(cx.protocols.iter()) {
             let cells = rows.whole_rows().flat_map(|row| row.all_cells());
             for version in cells.filter_map(|(_, cell)| cell.versions()).flat_map(|v| v.unsettled()) {
                 let Source { stamp, dependencies, .. } = &version.source;
-                let depends =
-                    |carried: &Carried| protocol.depends_on_lost(datacenter, carried.causes(), &loss);
-                if stamp.datacenter == datacenter && dependencies.as_deref().is_some_and(depends) {
-                    first = first.min(stamp.time);
-                }
+                let from = |carried: &Carried| protocol.doubtful_from(*stamp, carried.causes(), loss);
+                first = dependencies.as_deref().and_then(from).map_or(first, |time| first.min(time));
             }
         }
         first
@@ -86,6 +85,7 @@ impl Keyspaces {
         others: &mut Others,
         datacenter: DatacenterId,
         whole: LogicalTime,
+        failed: DatacenterSet,
         doubtful: Option<LogicalTime>,
     ) {
         if let Some(loss) = others.failover.discarded.loss_of(datacenter) {
@@ -95,17 +95,22 @@ impl Keyspaces {
             }
             return;
         }
-        if others.failover.failed.whole(datacenter).is_none() {
+        if others.failover.failed.end(datacenter).is_none() {
             return;
         }
         match doubtful {
             None => {
-                let doubtful = Some(self.first_doubtful(cx, datacenter, whole));
-                cx.send_local(GATHERER, Message::Ended { datacenter, whole, doubtful });
+                // What these wrote may be doubtful: it is said again when all of it is here.
+                if !failed.iter().all(|dead| others.failover.failed.is_settled(dead)) {
+                    return;
+                }
+                let loss = Loss { datacenter, whole, doubtful: LogicalTime::MAX, failed };
+                let doubtful = Some(self.first_doubtful(cx, others, &loss));
+                cx.send_local(GATHERER, Message::Ended { datacenter, whole, failed, doubtful });
             }
             Some(doubtful) => {
-                cx.journal.log(&Record::Lost { datacenter, whole, doubtful });
-                self.take_loss(cx, others, Loss { datacenter, whole, doubtful });
+                cx.journal.log(&Record::Lost { datacenter, whole, doubtful, failed });
+                self.take_loss(cx, others, Loss { datacenter, whole, doubtful, failed });
                 others.stable_time.times_rose = true;
             }
         }

@@ -54,15 +54,16 @@ impl Others {
     ) {
         let Some(have) = self.have_of(datacenter) else { return };
         let to = Address::Partition { datacenter: to, partition: cx.id };
-        cx.send(to, Message::DatacenterFailed { datacenter, received: have.received, time: have.time });
+        let Have { received, time, ended } = have;
+        cx.send(to, Message::DatacenterFailed { datacenter, received, time, ended });
     }
 
     pub(in crate::partition) fn have_of(&self, datacenter: DatacenterId) -> Option<Have> {
         let declared = self.failover.failed.declared.get(&datacenter)?;
         // What one said that is dead now counts for those whom it did not reach.
-        let time = declared.whole.unwrap_or(declared.time);
+        let time = declared.end.map_or(declared.time, |end| end.whole);
         let received = self.replication.receivers.get(&datacenter)?.received();
-        Some(Have { received, time })
+        Some(Have { received, time, ended: declared.end.map(|end| end.failed) })
     }
 
     /// A survivor lacks the end of a dead datacenter's stream.

@@ -130,7 +130,7 @@ impl Peering<'_> {
         entries: Vec<Bytes>,
     ) {
         let declared = self.others.failover.failed.declared.get(&origin);
-        if !declared.is_some_and(|declared| declared.asked == Some(from) && declared.whole.is_none()) {
+        if !declared.is_some_and(|declared| declared.asked == Some(from) && declared.end.is_none()) {
             return self
                 .cx
                 .trace(Trace::Refused { what: "entries of another's stream that were not asked for" });

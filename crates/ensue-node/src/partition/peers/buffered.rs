@@ -146,7 +146,8 @@ mod tests {
             keep(&mut buffered, Message::Heartbeat { end: Position(number) });
             keep(&mut buffered, Message::AskTime);
             let (datacenter, time) = (DatacenterId(2 + number as u8 % 2), LogicalTime(number));
-            keep(&mut buffered, Message::DatacenterFailed { datacenter, received: Position(number), time });
+            let received = Position(number);
+            keep(&mut buffered, Message::DatacenterFailed { datacenter, received, time, ended: None });
         }
         let said: Vec<Message> =
             std::mem::take(&mut buffered).waiting.into_iter().map(|envelope| envelope.message).collect();
@@ -154,6 +155,7 @@ mod tests {
             datacenter: DatacenterId(datacenter),
             received: Position(number),
             time: LogicalTime(number),
+            ended: None,
         };
         let heartbeat = Message::Heartbeat { end: Position(999) };
         assert_eq!(said, [dead(2, 998), heartbeat, Message::AskTime, dead(3, 999)]);

@@ -5,6 +5,7 @@
 
 use super::recover::Reading;
 use crate::partition::branching::note_of;
+use crate::partition::failover::failed::StreamEnd;
 use crate::partition::journal::Needed;
 use crate::partition::journal::open::Begun;
 use crate::partition::peering::Peering;
@@ -147,9 +148,12 @@ pub(in crate::partition) fn take_lasting(p: &mut Peering<'_>, record: Record) ->
     let Peering { cx, others, keyspaces, peers, .. } = p;
     match record {
         Record::Dead { datacenter, time } => others.failover.failed.restore(datacenter, time),
-        Record::Ended { datacenter, whole } => others.failover.failed.restore_end(datacenter, whole),
-        Record::Lost { datacenter, whole, doubtful } => {
-            keyspaces.take_loss(cx, others, Loss { datacenter, whole, doubtful });
+        Record::Ended { datacenter, whole, failed, everywhere } => {
+            let end = StreamEnd { whole, failed, everywhere };
+            others.failover.failed.restore_end(datacenter, end);
+        }
+        Record::Lost { datacenter, whole, doubtful, failed } => {
+            keyspaces.take_loss(cx, others, Loss { datacenter, whole, doubtful, failed });
         }
         Record::Peer { datacenter, directory, last } => {
             peers.identity.restore(datacenter, directory, last);

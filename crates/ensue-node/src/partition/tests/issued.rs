@@ -77,8 +77,12 @@ fn a_time_of_its_own_that_its_clock_has_not_come_to_is_named() {
 fn who_was_declared_dead_answers_everybody_what_to_do_and_remembers_it() {
     let mut world = world();
     let from = Address::Partition { datacenter: OTHER, partition: PARTITION };
-    let message =
-        Message::DatacenterFailed { datacenter: OWN, received: Position(2), time: LogicalTime::ZERO };
+    let message = Message::DatacenterFailed {
+        datacenter: OWN,
+        received: Position(2),
+        time: LogicalTime::ZERO,
+        ended: None,
+    };
     world.message(from, message);
     let answer = |world: &mut World| {
         world.run("GET a");

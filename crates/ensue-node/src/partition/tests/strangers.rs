@@ -46,7 +46,10 @@ fn pass_on(received: Position) -> super::World {
     world.give(Input::LinkUp { datacenter: DatacenterId(1), core: CoreId(0) });
     world.calm_down();
     let dead = DatacenterId(2);
-    says(&mut world, Message::DatacenterFailed { datacenter: dead, received, time: LogicalTime::ZERO });
+    says(
+        &mut world,
+        Message::DatacenterFailed { datacenter: dead, received, time: LogicalTime::ZERO, ended: None },
+    );
     let entry = Entry {
         position: Position(1),
         stamp: Stamp { time: LogicalTime::from_ms(1), datacenter: dead, partition: super::PARTITION },

@@ -1,10 +1,9 @@
 //! The survivors of a failed datacenter bring its stream to one end.
 
 use super::Visibility;
-use crate::partition::failover::failed::Have;
+use crate::partition::failover::failed::{Have, StreamEnd};
 use crate::trace::Trace;
-use ensue_store::record::Record;
-use ensue_types::{DatacenterId, LogicalTime, Position, Rule};
+use ensue_types::{DatacenterId, DatacenterSet, Position, Rule};
 use ensue_wire::{Address, Message};
 
 impl Visibility<'_> {
@@ -52,13 +51,7 @@ impl Visibility<'_> {
     }
 
     /// Another survivor says how much it has.
-    pub(in crate::partition) fn on_dead(
-        &mut self,
-        from: DatacenterId,
-        datacenter: DatacenterId,
-        received: Position,
-        time: LogicalTime,
-    ) {
+    pub(in crate::partition) fn on_dead(&mut self, from: DatacenterId, datacenter: DatacenterId, said: Have) {
         self.keyspaces.declare_dead(self.cx, self.others, datacenter);
         let Some(declared) = self.others.failover.failed.declared.get_mut(&datacenter) else { return };
         declared.by.insert(from);
@@ -66,9 +59,10 @@ impl Visibility<'_> {
             return; // It says so again when it knows of them all.
         }
         let Some(declared) = self.others.failover.failed.declared.get_mut(&datacenter) else { return };
-        let have = declared.heard.entry(from).or_insert(Have { received, time });
-        have.received = have.received.max(received);
-        have.time = have.time.max(time);
+        let have = declared.heard.entry(from).or_insert(said);
+        have.received = have.received.max(said.received);
+        have.time = have.time.max(said.time);
+        have.ended = have.ended.or(said.ended);
         self.settle_stream(datacenter);
     }
 
@@ -76,8 +70,11 @@ impl Visibility<'_> {
     pub(in crate::partition) fn settle_stream(&mut self, datacenter: DatacenterId) {
         let Some(own) = self.others.have_of(datacenter) else { return };
         let Some(declared) = self.others.failover.failed.declared.get(&datacenter) else { return };
-        if !declared.reported || declared.whole.is_some() {
+        if !declared.reported {
             return;
+        }
+        if declared.end.is_some() {
+            return self.note_end_everywhere(datacenter);
         }
         let heard: Option<Vec<(DatacenterId, Have)>> =
             self.others.living().map(|other| declared.heard.get(&other).map(|have| (other, *have))).collect();
@@ -93,30 +90,57 @@ impl Visibility<'_> {
             }
             _ => {
                 let whole = heard.iter().fold(own.time, |time, (_, have)| time.max(have.time));
-                self.cx.journal.log(&Record::Ended { datacenter, whole });
-                self.others.failover.failed.restore_end(datacenter, whole);
-                self.on_settled(datacenter, own.received, whole);
+                // One that has found the end before this one has heard somebody who has failed since.
+                let failed = heard
+                    .iter()
+                    .filter_map(|(_, have)| have.ended)
+                    .fold(self.others.failover.failed.datacenters().collect(), DatacenterSet::intersection);
+                let end = StreamEnd { whole, failed, everywhere: false };
+                self.cx.journal.log(&end.record(datacenter));
+                self.others.failover.failed.restore_end(datacenter, end);
+                self.on_settled(datacenter, own.received, end);
+                for survivor in self.others.living().collect::<Vec<_>>() {
+                    self.others.report_failed_to(self.cx, survivor, datacenter);
+                }
+                self.note_end_everywhere(datacenter);
             }
         }
+    }
+
+    /// When every survivor has settled a stream, what was lost with it can be decided.
+    fn note_end_everywhere(&mut self, datacenter: DatacenterId) {
+        let Some(declared) = self.others.failover.failed.declared.get(&datacenter) else { return };
+        let Some(end) = declared.end.filter(|end| !end.everywhere) else { return };
+        let has_ended =
+            |other: &DatacenterId| declared.heard.get(other).is_some_and(|have| have.ended.is_some());
+        if !self.others.living().all(|other| has_ended(&other)) && Rule::DecideWhenAllHaveTheEnd.holds() {
+            return;
+        }
+        let end = StreamEnd { everywhere: true, ..end };
+        self.cx.journal.log(&end.record(datacenter));
+        self.others.failover.failed.restore_end(datacenter, end);
+        self.others.failover.failed.report_ended(self.cx, datacenter);
     }
 
     /// What was settled before a restart is so without a word of the others: they may be out of reach.
     pub(in crate::partition) fn settle_again(&mut self) {
         for datacenter in self.others.failover.failed.datacenters().collect::<Vec<_>>() {
-            if let (Some(whole), Some(have)) =
-                (self.others.failover.failed.whole(datacenter), self.others.have_of(datacenter))
+            if let (Some(end), Some(have)) =
+                (self.others.failover.failed.end(datacenter), self.others.have_of(datacenter))
             {
-                self.on_settled(datacenter, have.received, whole);
+                self.on_settled(datacenter, have.received, end);
             }
         }
     }
 
     /// Nothing of its stream will ever come beside what is here.
-    fn on_settled(&mut self, datacenter: DatacenterId, end: Position, whole: LogicalTime) {
-        self.cx.trace(Trace::StreamSettled { partition: self.cx.id, datacenter, end });
+    fn on_settled(&mut self, datacenter: DatacenterId, last: Position, end: StreamEnd) {
+        let whole = end.whole;
+        self.cx.trace(Trace::StreamSettled { partition: self.cx.id, datacenter, end: last });
         self.others.stable_time.times_rose |= self.others.stable_time.times.received.raise(datacenter, whole);
-        self.others.note_end(self.cx, datacenter, end, whole);
-        self.end_stream(datacenter, end);
-        self.others.failover.failed.report_ended(self.cx, datacenter);
+        self.others.note_end(self.cx, datacenter, last, whole);
+        self.end_stream(datacenter, last);
+        // What was lost with another one may have waited for the end of this one's stream.
+        self.others.failover.failed.report_ended_again(self.cx);
     }
 }

@@ -70,7 +70,12 @@ fn partition(datacenter: u8) -> Address {
 
 fn dead(datacenter: u8) -> Message {
     let datacenter = DatacenterId(datacenter);
-    Message::DatacenterFailed { datacenter, received: Default::default(), time: LogicalTime::ZERO }
+    Message::DatacenterFailed {
+        datacenter,
+        received: Default::default(),
+        time: LogicalTime::ZERO,
+        ended: None,
+    }
 }
 
 /// dc2 runs, and dc1 does not: its place can be taken.
