@@ -706,7 +706,8 @@ impl Partition {
     /// The log was read, and may have lost its end.
     fn begin_tail_recovery(&mut self, without: u16, records: u64, open: Open) {
         self.cx.trace(Trace::TailLost { partition: self.cx.id });
-        let is_old_copy = self.durability.is_marked_short(&self.cx);
+        // A directory that was lost may have lost more than a power failure takes, whatever the machine's boot.
+        let is_old_copy = self.durability.is_marked_short(&self.cx) || self.peers.identity.rejoined;
         let tail_recovery = TailRecovery::new(without, records, open, is_old_copy);
         self.enter(Stage::RecoveringTail(Box::new(tail_recovery)));
         if let Some((tail_recovery, mut p)) = self.tail_recovery() {

@@ -183,6 +183,7 @@ fn begin(shape: &Shape, partition: PartitionId) -> Fsck {
         without: 0,
         directory: DirectoryId::UNKNOWN,
         not_admitted: false,
+        filling: false,
     };
     check(RecoveryOptions { log: LogOptions::default(), expected })
 }

@@ -166,6 +166,7 @@ pub(crate) fn options(segment_bytes: u64) -> RecoveryOptions {
         without: 0,
         directory: DirectoryId(7),
         not_admitted: false,
+        filling: false,
     };
     RecoveryOptions { log: crate::log::LogOptions { segment_bytes }, expected }
 }

@@ -16,7 +16,7 @@
 //!  72 | directory, 16 bytes                                                   |
 //!  88 | crc32 of the 88 bytes before      |
 //!     +-----------------------------------+
-//!  flags: 1 clean stop, 2 fsync always, 4 not admitted yet, 8 there is a witness
+//!  flags: 1 clean stop, 2 fsync always, 4 not admitted yet, 8 there is a witness, 16 being filled again
 //!
 //! Up to format 5 the checksum stood at 68, and there was nothing behind it.
 //! ```
@@ -44,6 +44,7 @@ const CLEAN: u8 = 1;
 const FSYNC_ALWAYS: u8 = 2;
 const NOT_ADMITTED: u8 = 4;
 const WITNESSED: u8 = 8;
+const FILLING: u8 = 16;
 
 /// What the directory of a partition says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +77,9 @@ pub struct Superblock {
     /// The directory was new, and nobody has said yet that the datacenter has not lost an earlier one: nothing is
     /// served from it.
     pub not_admitted: bool,
+    /// It was lost and is being filled again from the others: what had been shown before is known when that is done,
+    /// and the log does not say it.
+    pub filling: bool,
 }
 
 impl Superblock {
@@ -108,6 +112,7 @@ impl Superblock {
         self.boot_id = boot_id;
         self.fsync_always = fsync_always;
         self.clean = false;
+        self.filling = false;
         self.without = 0;
         self.replace()
     }
@@ -118,6 +123,15 @@ impl Superblock {
         self.fsync_always = false;
         self.clean = false;
         self.replace()
+    }
+
+    /// Marks the directory, before anything comes back, as that of an earlier life that was lost: a start that finds it
+    /// half filled goes on.
+    pub fn mark_filling(&mut self, directory: DirectoryId, boot_id_now: [u8; 16]) -> DiskOp {
+        self.directory = directory;
+        self.not_admitted = false;
+        self.filling = true;
+        self.mark_tail_lost(boot_id_now)
     }
 
     /// Whether a process of this boot has marked the end of the log as lost.
@@ -154,6 +168,7 @@ impl Superblock {
             (self.fsync_always, FSYNC_ALWAYS),
             (self.not_admitted, NOT_ADMITTED),
             (self.witnessed, WITNESSED),
+            (self.filling, FILLING),
         ];
         out[11] = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
         out[12..14].copy_from_slice(&self.partition.0.to_le_bytes());
@@ -198,7 +213,7 @@ impl Superblock {
         if format >= 6 {
             directory.copy_from_slice(&bytes[72..88]);
         }
-        if bytes[11] & !(CLEAN | FSYNC_ALWAYS | NOT_ADMITTED | WITNESSED) != 0 {
+        if bytes[11] & !(CLEAN | FSYNC_ALWAYS | NOT_ADMITTED | WITNESSED | FILLING) != 0 {
             return Err(LayoutError::Unknown {
                 what: "superblock flags",
                 at: 11,
@@ -221,6 +236,7 @@ impl Superblock {
             without: u16_at(bytes, 66),
             directory: DirectoryId(u128::from_le_bytes(directory)),
             not_admitted: bytes[11] & NOT_ADMITTED != 0,
+            filling: bytes[11] & FILLING != 0,
         })
     }
 }

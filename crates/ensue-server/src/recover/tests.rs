@@ -30,6 +30,7 @@ fn data(clean: bool) -> Temporary {
             without: 0,
             directory: DirectoryId(7),
             not_admitted: false,
+            filling: false,
         };
         let path = own.join(format!("p{partition}"));
         fs::create_dir_all(&path).unwrap();

@@ -13,6 +13,18 @@ fn comes_back() {
 }
 
 #[test]
+fn a_directory_is_being_filled_until_it_has_caught_up() {
+    let mut superblock = options(1).expected;
+    superblock.mark_not_admitted();
+    superblock.mark_filling(DirectoryId(7), [1; 16]);
+    let again = Superblock::decode(&superblock.encode()).unwrap();
+    assert_eq!((again.filling, again.not_admitted, again.directory), (true, false, DirectoryId(7)));
+    assert!(!again.tail_complete([1; 16]) && again.is_marked_short([1; 16]));
+    superblock.mark_running([1; 16], true);
+    assert!(!superblock.filling);
+}
+
+#[test]
 fn every_flipped_bit_and_every_cut_is_refused() {
     let bytes = options(1).expected.encode();
     for bit in 0..bytes.len() * 8 {

@@ -67,7 +67,8 @@ pub(crate) struct Identity {
     pub(in crate::partition) opened_at: Position,
     /// The incarnation in which the log was that this process has read.
     pub(in crate::partition) read_in: Incarnation,
-    /// This process began with an empty directory in the place of one that was lost.
+    /// The directory is being filled again in the place of one that was lost, since this process or an earlier one
+    /// began with an empty one.
     pub(in crate::partition) rejoined: bool,
     /// Introductions sent, for the one timer of a partition that waits for answers.
     pub(in crate::partition) next_request_us: u64,

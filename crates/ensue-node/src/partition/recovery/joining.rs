@@ -148,10 +148,8 @@ impl Joining {
         p.cx.incarnation = of_others.fold(p.cx.incarnation, Incarnation::max);
         let boot_id = p.cx.config.boot_id;
         if let Some(superblock) = &mut p.durability.superblock {
-            superblock.directory = directory;
-            superblock.not_admitted = false;
-            // Until it has caught up, another start must catch up too.
-            let _ = superblock.mark_tail_lost(boot_id);
+            // Until it has caught up, another start must catch up, too. The log goes on when this is durable.
+            p.durability.opening.push_back(superblock.mark_filling(directory, boot_id));
         }
         p.cx.trace(Trace::Rejoining { partition: p.cx.id });
         (without, records, open)

@@ -72,6 +72,7 @@ impl Reading {
             directory: Identity::draw(cx.config.identity_seed, cx.datacenter, cx.id.0),
             not_admitted: !others.replication.receivers.is_empty()
                 && cx.config.first_start == FirstStart::Ask,
+            filling: false,
         };
         let log = LogOptions { segment_bytes: cx.config.tuning.segment_bytes };
         let recovery = Recovery::new(RecoveryOptions { log, expected });
@@ -116,6 +117,7 @@ impl Reading {
                 };
                 let lost = !superblock.tail_complete(p.cx.config.boot_id);
                 p.peers.identity.without = superblock.without;
+                p.peers.identity.rejoined = superblock.filling;
                 self.tail_lost = lost.then_some(superblock.without);
                 Ok(())
             }

@@ -325,7 +325,7 @@ impl TailRecovery {
             DiskDone::Failed { file: Some(file), full: true, .. } => p.durability.on_no_room(p.cx, *file),
             DiskDone::Appended { file: FileName::Reserve } => p.durability.on_reserve_made(p.cx),
             DiskDone::Deleted { file: FileName::Reserve } => p.cx.on_reserve_gone(),
-            DiskDone::Rewritten { .. } => {
+            DiskDone::Rewritten { .. } | DiskDone::Replaced { .. } if !p.durability.opening.is_empty() => {
                 p.durability.opening.pop_front();
                 match p.durability.opening.front() {
                     Some(next) => p.cx.disk_ops.push_back(next.clone()),
