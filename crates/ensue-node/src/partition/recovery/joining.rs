@@ -118,12 +118,16 @@ impl Joining {
                     || introduction.received > p.cx.position
                     || is_marked)
         };
-        if !asks || !answers.iter().any(|(_, introduction)| is_of_another(introduction)) {
-            return Some(Join::AsFirst);
-        }
-        let gone = self.without;
-        match p.peers.lost_directory(p.cx, p.others, gone, &answers) {
-            Ok(directory) => Some(Join::Again(directory, answers)),
+        let joined = if !asks {
+            Ok(Join::AsFirst)
+        } else if answers.iter().any(|(_, introduction)| is_of_another(introduction)) {
+            let directory = p.peers.lost_directory(p.cx, p.others, self.without, &answers);
+            directory.map(|directory| Join::Again(directory, answers))
+        } else {
+            self.as_first(p)
+        };
+        match joined {
+            Ok(join) => Some(join),
             Err(reason) => {
                 if self.refusal.as_ref() != Some(&reason) {
                     self.refusal = Some(reason.clone());
@@ -132,6 +136,24 @@ impl Joining {
                 None
             }
         }
+    }
+
+    /// Nobody who lives knows an earlier directory. One that was declared dead may have been the only one that did, and
+    /// cannot say so any more.
+    fn as_first(&self, p: &Peering<'_>) -> Result<Join, String> {
+        let failed = &p.others.failover.failed;
+        let is_dead = |d: &DatacenterId| is_given_up(self.without, *d) || failed.contains(*d);
+        let dead: Vec<String> =
+            p.others.replication.senders.keys().filter(|d| is_dead(d)).map(|d| p.cx.name_of(*d)).collect();
+        if dead.is_empty() {
+            return Ok(Join::AsFirst);
+        }
+        Err(format!(
+            "the directory is empty, and {}, declared dead, cannot say whether this datacenter has lost an earlier one: \
+             put that one back. If there was none, start this process with `--first-start alone`; if it is lost, say \
+             `CAUSAL DEAD` for this datacenter on another one",
+            dead.join(" and ")
+        ))
     }
 
     /// Goes on under the identity that was lost, and takes everything back.

@@ -161,6 +161,25 @@ fn an_empty_directory_is_not_served_while_what_was_lost_cannot_be_had_again() {
 }
 
 #[test]
+fn an_empty_directory_is_no_first_one_because_who_knew_an_earlier_one_is_dead() {
+    let mut config = config(AppendFsync::Always);
+    config.first_start = FirstStart::Ask;
+    config.topology.datacenters.push(config.topology.datacenters[1].clone());
+    let mut world = World { partition: partition(config), now: NOW, files: Files::new() }.started();
+    let (datacenter, time) = (DatacenterId(2), LogicalTime::ZERO);
+    introduce(&mut world, introduction());
+    world.message(
+        ELSEWHERE,
+        Message::DatacenterFailed { datacenter, received: Position(0), time, ended: None },
+    );
+    let words = answer(&mut world, "GET a");
+    assert!(words.contains("REJOIN") && words.contains("declared dead, cannot say"), "{words}");
+    // An operator says it in its place.
+    let mut alone = World::under("eventual", world.files, NOW, u64::MAX).started();
+    assert!(answer(&mut alone, "GET a").contains("Nil"));
+}
+
+#[test]
 fn an_operators_word_is_taken_back_when_an_earlier_directory_is_heard_of() {
     let mut world = serving();
     world.run("SET a 1");
