@@ -413,9 +413,6 @@ impl Partition {
                 sender.on_link_down();
             }
             self.peers.identity.on_link_down(datacenter);
-            if let Some((tail_recovery, _)) = self.tail_recovery() {
-                tail_recovery.forget_offer(datacenter);
-            }
         }
         if datacenter == self.cx.datacenter {
             self.others.replication.forget_asks(&|from| match from {

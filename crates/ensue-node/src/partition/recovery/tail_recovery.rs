@@ -39,7 +39,7 @@ pub struct TailRecovery {
     without: u16,
     /// How far each datacenter has received the own stream.
     received: BTreeMap<DatacenterId, Position>,
-    /// What a datacenter last said of what it can send.
+    /// What a datacenter last said of what it can send. It counts until it is said anew, also when the link is down.
     offers: BTreeMap<DatacenterId, Offer>,
     /// Others have proved that the end is missing, though no power failed: more may be gone than a power failure takes.
     is_old_copy: bool,
@@ -181,11 +181,6 @@ impl TailRecovery {
         p.peers.identity.next_request_us = p.cx.now.monotonic_us + REQUEST_INTERVAL_US;
         self.report_unavailable(p, &lacking);
         lacking.into_iter().for_each(|datacenter| p.introduce(datacenter, true));
-    }
-
-    /// The link to a datacenter is down: what it said was said before.
-    pub(in crate::partition) fn forget_offer(&mut self, datacenter: DatacenterId) {
-        self.offers.remove(&datacenter);
     }
 
     fn on_tail_fetched(

@@ -10,7 +10,7 @@ use crate::partition::Partition;
 use crate::partition::Stage;
 use crate::trace::Trace;
 use ensue_store::disk::FileName;
-use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, Now, Position};
+use ensue_types::{CoreId, DatacenterId, DirectoryId, Incarnation, LogicalTime, Now, Position};
 use ensue_wire::{Address, Introduction, Message, PeerStage, StreamAcknowledge};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -374,9 +374,12 @@ fn what_follows_an_old_copy_must_still_be_in_the_logs_of_the_others() {
     again.work();
     let words = answer(&mut again, "GET a");
     assert!(words.contains("REJOIN") && words.contains("cannot be had again from dc2"), "{words}");
-    introduce(&mut again, knowing(own, 1, last));
+    // Nor is it forgotten with the link over which it was said, though everything else has come.
+    again.partition.on_link_down(again.now, OTHER, CoreId(0), &|_| true);
     let fetched = |received| Message::TailFetched { after: Position(0), received, entries: Vec::new() };
     again.message(ELSEWHERE, fetched(Position(0)));
+    assert!(matches!(again.partition.stage, Stage::RecoveringTail(_)), "{:?}", again.partition.stage);
+    introduce(&mut again, knowing(own, 1, last));
     assert!(matches!(again.partition.stage, Stage::Serving), "{:?}", again.partition.stage);
 }
 
