@@ -1,8 +1,8 @@
 //! How often each command was executed, how that ended, and how long it took: for `INFO`.
 //!
 //! Commands are counted where they are executed: those of one partition by it, all others by their session. Nothing
-//! here reads a clock. Whoever gives inputs reads one for each, so the time from the first input of a turn to its end is
-//! what the turn took; it is shared evenly by the commands that were executed in it.
+//! here reads a clock. Whoever gives inputs reads one for each, so the time from the first input of a turn to its end
+//! is what the turn took; it is shared evenly by the commands that were executed in it.
 
 use ensue_resp::{CommandSpec, TABLE};
 use std::collections::BTreeMap;
