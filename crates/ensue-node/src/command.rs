@@ -88,6 +88,7 @@ fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply,
         SetContains { key, member } => sets::contains(evaluation, key, member),
         SetContainsMany { key, members } => sets::contain_many(evaluation, key, members),
         SetLength { key } => sets::length(evaluation, key),
+        SetRandom { key, count } => sets::random(evaluation, key, *count),
         SetScan { key, options } => walk::scan_columns(evaluation, key, Kind::Set, options),
         hash => evaluate_hash(hash, evaluation),
     }

@@ -256,7 +256,7 @@ fn tips(spec: &CommandSpec) -> &'static [&'static str] {
         (_, "randomkey") => &["request_policy:all_shards", "nondeterministic_output"],
         (_, "scan") => &["nondeterministic_output", "request_policy:special"],
         (_, "info") => &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
-        (_, "time" | "ttl" | "pttl" | "hscan" | "sscan") => &["nondeterministic_output"],
+        (_, "time" | "ttl" | "pttl" | "hscan" | "sscan" | "srandmember") => &["nondeterministic_output"],
         (_, "command" | "hgetall" | "hkeys" | "hvals" | "smembers") => &["nondeterministic_output_order"],
         _ => &[],
     }

@@ -120,6 +120,9 @@ pub enum CommandError {
     /// A cursor that no `SCAN` has given.
     #[error("ERR invalid cursor")]
     InvalidCursor,
+    /// A count that has no negative.
+    #[error("ERR value is out of range, value must between {} and {}", -i64::MAX, i64::MAX)]
+    CountOutOfRange,
     /// A negative offset.
     #[error("ERR offset is out of range")]
     OffsetOutOfRange,

@@ -62,7 +62,7 @@ pub enum Request {
     Append { key: Bytes, value: Bytes },
     /// `STRLEN`.
     Length { key: Bytes },
-    /// `GETRANGE`: negative places count from the end.
+    /// `GETRANGE`, `SUBSTR`: negative places count from the end.
     GetRange { key: Bytes, start: i64, end: i64 },
     /// `SETRANGE`: the new length, at most the longest bulk string.
     SetRange { key: Bytes, offset: usize, value: Bytes },
@@ -108,6 +108,8 @@ pub enum Request {
     SetContainsMany { key: Bytes, members: Vec<Bytes> },
     /// `SCARD`.
     SetLength { key: Bytes },
+    /// `SRANDMEMBER`: a member or nil; with a count an array of different ones, or of so many if it is negative.
+    SetRandom { key: Bytes, count: Option<i64> },
     /// `SSCAN`: the next cursor and members.
     SetScan { key: Bytes, options: ScanOptions },
 }
@@ -259,7 +261,7 @@ impl Request {
             HashGet { .. } | HashGetMany { .. } | HashGetAll { .. } | HashExists { .. } => false,
             HashLength { .. } | HashFieldLength { .. } | HashScan { .. } => false,
             SetMembers { .. } | SetContains { .. } | SetContainsMany { .. } => false,
-            SetLength { .. } | SetScan { .. } => false,
+            SetLength { .. } | SetRandom { .. } | SetScan { .. } => false,
             Delete { .. } | Expire { .. } | Persist { .. } | Rename { .. } | Flush { .. } => true,
             Set { .. } | SetIfAbsent { .. } | GetDelete { .. } | GetExpire { .. } | SetMany { .. } => true,
             Append { .. } | SetRange { .. } | IncrementBy { .. } | IncrementByFloat { .. } => true,
@@ -285,7 +287,7 @@ impl Request {
             }
             SetAdd { key, .. } | SetRemove { key, .. } | SetMembers { key } => Some(key),
             SetContains { key, .. } | SetContainsMany { key, .. } => Some(key),
-            SetLength { key } | SetScan { key, .. } => Some(key),
+            SetLength { key } | SetRandom { key, .. } | SetScan { key, .. } => Some(key),
             Delete { .. } | Exists { .. } | Touch { .. } | Rename { .. } | Scan { .. } | Keys { .. } => None,
             RandomKey | Size | Flush { .. } | GetMany { .. } | SetMany { .. } => None,
         }

@@ -60,7 +60,7 @@ fn draw_of_many<'e>(evaluation: &'e Evaluation<'_>, rows: usize) -> Option<(RowR
 }
 
 /// A number for each draw of an evaluation.
-fn chance(evaluation: &Evaluation<'_>, number: u64) -> u64 {
+pub(super) fn chance(evaluation: &Evaluation<'_>, number: u64) -> u64 {
     Fingerprint::new().word(evaluation.seed).word(number).finish()
 }
 

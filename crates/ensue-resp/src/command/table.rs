@@ -7,7 +7,7 @@
 use super::{Combine, CommandSpec, Flags, Route};
 
 /// Every command, sorted by name.
-pub static TABLE: [CommandSpec; 82] = [
+pub static TABLE: [CommandSpec; 84] = [
     row("append", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("string", "2.0.0")
@@ -40,7 +40,7 @@ pub static TABLE: [CommandSpec; 82] = [
         ),
     row("client", -2, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE]), Route::Session)
         .listed("connection", "2.4.0")
-        .subcommands(&["getname", "help", "id", "info", "kill", "list", "no-evict", "no-touch", "setinfo", "setname"])
+        .subcommands(&["getname", "getredir", "help", "id", "info", "kill", "list", "no-evict", "no-touch", "reply", "setinfo", "setname", "trackinginfo", "unpause"])
         .says(
             "Name, list and close connections.",
             "Answered by the session alone.",
@@ -498,6 +498,13 @@ pub static TABLE: [CommandSpec; 82] = [
             "Which of the members a set has.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
         ),
+    row("srandmember", -2, flags(&[Flags::READONLY]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("set", "1.0.0")
+        .says(
+            "Some member of a set, or several.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
     row("srem", -3, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("set", "1.0.0")
@@ -517,6 +524,13 @@ pub static TABLE: [CommandSpec; 82] = [
         .listed("string", "2.2.0")
         .says(
             "The length of a value.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("substr", 4, flags(&[Flags::READONLY]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "1.0.0")
+        .says(
+            "A part of a value; the same as GETRANGE.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
         ),
     row("time", 1, flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)

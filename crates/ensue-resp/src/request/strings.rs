@@ -33,7 +33,9 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Request
         "mset" => Request::SetMany { pairs: pairs(&args[1..], name)? },
         "append" => Request::Append { key: key(), value: value() },
         "strlen" => Request::Length { key: key() },
-        "getrange" => Request::GetRange { key: key(), start: integer(&args[2])?, end: integer(&args[3])? },
+        "getrange" | "substr" => {
+            Request::GetRange { key: key(), start: integer(&args[2])?, end: integer(&args[3])? }
+        }
         "setrange" => set_range(args)?,
         "incr" => Request::IncrementBy { key: key(), amount: 1 },
         "decr" => Request::IncrementBy { key: key(), amount: -1 },

@@ -221,6 +221,12 @@ fn scans() {
         good("HSCAN h 5 COUNT 100 MATCH a*"),
         Request::HashScan { key: b("h"), options: options.clone() }
     );
+    assert_eq!(good("SRANDMEMBER s"), Request::SetRandom { key: b("s"), count: None });
+    assert_eq!(good("SRANDMEMBER s -5"), Request::SetRandom { key: b("s"), count: Some(-5) });
+    bad("SRANDMEMBER s x", NOT_INTEGER);
+    bad("SRANDMEMBER s 1 2", SYNTAX);
+    let range = "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807";
+    bad("SRANDMEMBER s -9223372036854775808", range);
     assert_eq!(good("SSCAN s 5 COUNT 100 MATCH a*"), Request::SetScan { key: b("s"), options });
     let every = ScanOptions { cursor: 0, pattern: None, count: 10 };
     assert_eq!(good("SCAN 0 MATCH *"), Request::Scan { options: every, type_name: None });

@@ -1,6 +1,7 @@
 //! Sets.
 
-use super::{changes_nothing, check};
+use super::{Datacenter, changes_nothing, check, show};
+use std::collections::BTreeMap;
 
 #[test]
 fn members() {
@@ -25,12 +26,44 @@ fn members() {
 }
 
 #[test]
+fn members_are_drawn() {
+    check(
+        "SRANDMEMBER none => nil
+         SRANDMEMBER none 3 => []
+         SRANDMEMBER none -3 => []
+         SADD one a => 1
+         SRANDMEMBER one => \"a\"
+         SRANDMEMBER one 0 => []
+         SRANDMEMBER one 5 => [\"a\"]
+         SRANDMEMBER one -3 => [\"a\" \"a\" \"a\"]",
+    );
+    let mut datacenter = Datacenter::new(0);
+    datacenter.run("SADD m a b c d");
+    let mut drawn: BTreeMap<String, usize> = BTreeMap::new();
+    for _ in 0..400 {
+        *drawn.entry(show(&datacenter.run("SRANDMEMBER m"))).or_default() += 1;
+        *drawn.entry(show(&datacenter.run("SRANDMEMBER m 2"))).or_default() += 1;
+    }
+    assert_eq!(drawn.len(), 4 + 12, "four members, and twelve pairs of different ones: {drawn:?}");
+    assert!(drawn.values().all(|count| (10..150).contains(count)), "{drawn:?}");
+    let refused = datacenter.run("SRANDMEMBER m -9000000000000000000");
+    assert!(refused.is_error(), "{}", show(&refused));
+}
+
+#[test]
 fn other_kinds() {
     let wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value";
     let mut script = "HSET h f v => 1\n".to_owned();
-    for command in
-        ["SADD h a", "SREM h a", "SMEMBERS h", "SISMEMBER h a", "SMISMEMBER h a b", "SCARD h", "SSCAN h 0"]
-    {
+    for command in [
+        "SADD h a",
+        "SREM h a",
+        "SMEMBERS h",
+        "SISMEMBER h a",
+        "SMISMEMBER h a b",
+        "SCARD h",
+        "SRANDMEMBER h",
+        "SSCAN h 0",
+    ] {
         script.push_str(&format!("{command} => {wrong}\n"));
     }
     check(&script);

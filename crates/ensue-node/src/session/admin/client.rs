@@ -105,6 +105,16 @@ impl Client {
                 Ok(filter) => return ClusterQuery::begin(cx, Purpose::ClientList(filter)),
                 Err(error) => error,
             },
+            // There is no client-side caching, no pause, and no client without answers.
+            (b"getredir", []) => Reply::Integer(-1),
+            (b"trackinginfo", []) => Reply::Map(vec![
+                (Reply::bulk("flags"), Reply::Set(vec![Reply::bulk("off")])),
+                (Reply::bulk("redirect"), Reply::Integer(-1)),
+                (Reply::bulk("prefixes"), Reply::Array(Vec::new())),
+            ]),
+            (b"unpause", []) => Reply::OK,
+            (b"reply", [word]) if word.eq_ignore_ascii_case(b"on") => Reply::OK,
+            (b"reply", [_]) => Reply::error("ERR only CLIENT REPLY ON is supported"),
             (b"kill", filter @ [_, ..]) => kill(cx.core, filter),
             (b"no-evict" | b"no-touch", [word]) if is_switch(word) => Reply::OK,
             (b"no-evict" | b"no-touch", [_]) => CommandError::Syntax.reply(),
@@ -196,13 +206,29 @@ fn is_switch(word: &[u8]) -> bool {
 pub(crate) const BAD_CLIENT_NAME: Reply =
     Reply::error("ERR Client names cannot contain spaces, newlines or special characters.");
 
-const KNOWN: [&str; 10] =
-    ["getname", "help", "id", "info", "kill", "list", "no-evict", "no-touch", "setinfo", "setname"];
+const KNOWN: [&str; 14] = [
+    "getname",
+    "getredir",
+    "help",
+    "id",
+    "info",
+    "kill",
+    "list",
+    "no-evict",
+    "no-touch",
+    "reply",
+    "setinfo",
+    "setname",
+    "trackinginfo",
+    "unpause",
+];
 
-const HELP: [&str; 21] = [
+const HELP: [&str; 29] = [
     "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "GETNAME",
     "    Return the name of the current connection.",
+    "GETREDIR",
+    "    Return -1: there is no client-side caching.",
     "ID",
     "    Return the ID of the current connection.",
     "INFO",
@@ -215,10 +241,16 @@ const HELP: [&str; 21] = [
     "    Accepted; connections are never evicted.",
     "NO-TOUCH (ON|OFF)",
     "    Accepted; reads do not touch keys.",
+    "REPLY ON",
+    "    Accepted; every command is answered.",
     "SETINFO <option> <value>",
     "    Set LIB-NAME or LIB-VER of the current connection.",
     "SETNAME <name>",
     "    Assign a name to the current connection.",
+    "TRACKINGINFO",
+    "    Report that client-side caching is off.",
+    "UNPAUSE",
+    "    Accepted; clients are never paused.",
     "HELP",
     "    Print this help.",
 ];

@@ -94,6 +94,11 @@ fn client_commands() {
     assert_eq!(world.ask("CLIENT SETINFO LIB-NAME py(x)"), "+OK|");
     assert_eq!(world.ask("CLIENT SETINFO lib-size 1"), "-ERR Unrecognized option 'lib-size'|");
     assert_eq!(world.ask("CLIENT NO-EVICT on"), "+OK|");
+    assert_eq!(world.ask("CLIENT GETREDIR"), ":-1|");
+    assert_eq!(world.ask("CLIENT TRACKINGINFO"), "*6|$5|flags|*1|$3|off|$8|redirect|:-1|$8|prefixes|*0|");
+    assert_eq!(world.ask("CLIENT UNPAUSE"), "+OK|");
+    assert_eq!(world.ask("CLIENT REPLY on"), "+OK|");
+    assert_eq!(world.ask("CLIENT REPLY off"), "-ERR only CLIENT REPLY ON is supported|");
     let info = world.ask("CLIENT INFO");
     assert!(info.contains(" cmd=client|info "), "{info}");
     assert!(info.contains("id=7 addr=10.0.0.1:5000 laddr=10.0.0.2:6379 fd=0 name=app "), "{info}");
