@@ -35,7 +35,7 @@ pub(super) enum ReadFor {
     /// A survivor that lacks the end of a dead datacenter's stream: the first lacks what the second wrote.
     PassOn(DatacenterId, DatacenterId),
     /// Comparing an own entry with the time of the one that a datacenter has received.
-    Compare(DatacenterId, LogicalTime),
+    Compare(DatacenterId, Position, LogicalTime),
 }
 
 /// The log, and what is known of its records.
@@ -289,14 +289,14 @@ impl Journal {
     ) {
         let Some(log) = &self.log else { return };
         let reader = StreamReader::new(log, self.tail.index(), position);
-        self.add_reader(ReadFor::Compare(datacenter, last), reader);
+        self.add_reader(ReadFor::Compare(datacenter, position, last), reader);
     }
 
     fn add_reader(&mut self, purpose: ReadFor, reader: StreamReader) {
         let same = |one: &ReadFor| match (one, purpose) {
             (ReadFor::Stream(a), ReadFor::Stream(b)) => *a == b,
             (ReadFor::TailFetch(a, _), ReadFor::TailFetch(b, _)) => *a == b,
-            (ReadFor::Compare(a, _), ReadFor::Compare(b, _)) => *a == b,
+            (ReadFor::Compare(a, ..), ReadFor::Compare(b, ..)) => *a == b,
             (ReadFor::PassOn(..), _) => *one == purpose,
             _ => false,
         };

@@ -108,10 +108,14 @@ impl Peering<'_> {
     pub(in crate::partition) fn compare_with(
         &mut self,
         datacenter: DatacenterId,
+        received: Position,
         last: LogicalTime,
         read: &[(Position, Bytes)],
     ) {
-        let Some((position, bytes)) = read.first() else { return };
+        // Where the stream has a gap, the next entry is read; that says nothing of what stood there.
+        let Some((position, bytes)) = read.first().filter(|(position, _)| *position == received) else {
+            return;
+        };
         if layout::decode_entry(bytes).is_ok_and(|entry| entry.stamp.time != last) {
             let reason = self.peers.identity.other_entry(self.cx, &self.cx.name_of(datacenter), *position);
             self.peers.halt = Some(Halt::Forked(reason));

@@ -31,7 +31,9 @@ impl Peering<'_> {
                         self.others.replication.send_tail(self.cx, datacenter, after, entries)
                     }
                     ReadFor::PassOn(to, origin) => self.cx.pass_on(to, origin, entries),
-                    ReadFor::Compare(datacenter, last) => self.compare_with(datacenter, last, &entries),
+                    ReadFor::Compare(datacenter, received, last) => {
+                        self.compare_with(datacenter, received, last, &entries)
+                    }
                 }
             }
             Err(StreamReadError::Gone { wanted, first }) => self.refuse_what_is_gone(purpose, wanted, first),

@@ -247,6 +247,19 @@ fn an_old_copy_of_a_directory_is_noticed_at_the_first_contact() {
 }
 
 #[test]
+fn an_entry_after_a_gap_is_not_compared_with_what_stood_in_the_gap() {
+    let mut world = serving();
+    world.run("SET a 1");
+    world.run("SET a 2");
+    let entry = world.partition.cx.journal.entry_in_memory(Position(2)).expect("it was written just now");
+    let read = [(Position(2), entry)];
+    world.partition.peering().compare_with(OTHER, Position(1), LogicalTime(7), &read);
+    assert!(world.partition.peers.halt.is_none());
+    world.partition.peering().compare_with(OTHER, Position(2), LogicalTime(7), &read);
+    assert!(world.partition.peers.halt.is_some());
+}
+
+#[test]
 fn an_entry_that_left_memory_is_compared_with_the_one_in_the_log() {
     for last in [None, Some(LogicalTime(7))] {
         let mut config = config(AppendFsync::Always);
