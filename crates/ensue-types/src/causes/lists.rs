@@ -43,11 +43,12 @@ impl Lists {
     }
 
     /// All operations that are named one by one.
-    pub fn named(&self) -> impl Iterator<Item = OperationId> + '_ {
+    #[cfg(test)]
+    fn named(&self) -> impl Iterator<Item = OperationId> + '_ {
         exact(&self.nearest).chain(self.others.iter().flat_map(|run| run.operations()))
     }
 
-    /// Of those the operations of one partition.
+    /// The operations of one partition that are named one by one.
     pub fn named_of(&self, partition: PartitionId) -> impl Iterator<Item = OperationId> + '_ {
         let others = self.others.iter().filter(move |run| run.partition() == partition);
         let near = exact(&self.nearest).filter(move |operation| operation.partition == partition);
@@ -219,7 +220,7 @@ pub(super) fn read_byte(rest: &mut &[u8]) -> Result<u8, Malformed> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::Lists;
+    use super::{Lists, OPERATIONS_FACTOR};
     use crate::causes::Causes;
     use crate::{DatacenterId, Dependency, Extent, Incarnation, OperationId, PartitionId, Position};
     use proptest::prelude::*;
@@ -318,6 +319,20 @@ pub(crate) mod tests {
         lists.reset_to(third);
         assert_eq!(near(&lists), [third]);
         assert_eq!(lists.named().collect::<Vec<_>>(), [third, first, second]);
+    }
+
+    #[test]
+    fn a_long_run_is_folded_though_it_is_one() {
+        let mut lists = Lists::default();
+        let most = OPERATIONS_FACTOR as u64 * 4;
+        for number in 1..=most + 1 {
+            lists.reset_to(operation(0, 0, 1, number));
+        }
+        lists.fold(4);
+        assert_eq!((lists.others.runs_count(), lists.others.operations_count()), (1, most));
+        lists.reset_to(operation(0, 0, 1, most + 2));
+        lists.fold(4);
+        assert_eq!((lists.others.runs_count(), lists.is_folded()), (1, true));
     }
 
     #[test]

@@ -72,10 +72,6 @@ pub struct OperationRuns(Vec<OperationRun>);
 impl OperationRuns {
     pub const NONE: OperationRuns = OperationRuns(Vec::new());
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub fn iter(&self) -> impl Iterator<Item = &OperationRun> {
         self.0.iter()
     }
