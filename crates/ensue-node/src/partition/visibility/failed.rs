@@ -16,38 +16,20 @@ impl Visibility<'_> {
             return;
         }
         // Itself first: it may be alive, and acknowledge what nobody takes.
-        self.others
-            .failover
-            .failed
-            .datacenters()
-            .collect::<Vec<_>>()
-            .into_iter()
-            .for_each(|dead| self.others.report_failed_to(self.cx, dead, dead));
-        self.others
-            .living()
-            .collect::<Vec<_>>()
-            .into_iter()
-            .for_each(|survivor| self.others.report_all_failed_to(self.cx, survivor));
+        for dead in self.dead() {
+            self.others.report_failed_to(self.cx, dead, dead);
+        }
+        for survivor in self.others.living().collect::<Vec<_>>() {
+            self.others.report_all_failed_to(self.cx, survivor);
+        }
         // Those who had to speak for the others' streams are fewer now.
-        self.others
-            .failover
-            .failed
-            .datacenters()
-            .collect::<Vec<_>>()
-            .into_iter()
-            .for_each(|dead| self.settle_stream(dead));
+        self.settle_streams();
     }
 
     /// A link is up: whatever was said or asked over an earlier one is said and asked again.
     pub(in crate::partition) fn report_failed_again(&mut self, survivor: DatacenterId) {
         self.others.report_all_failed_to(self.cx, survivor);
-        self.others
-            .failover
-            .failed
-            .datacenters()
-            .collect::<Vec<_>>()
-            .into_iter()
-            .for_each(|dead| self.settle_stream(dead));
+        self.settle_streams();
     }
 
     /// Another survivor says how much it has.
@@ -64,6 +46,16 @@ impl Visibility<'_> {
         have.time = have.time.max(said.time);
         have.ended = have.ended.or(said.ended);
         self.settle_stream(datacenter);
+    }
+
+    fn settle_streams(&mut self) {
+        for dead in self.dead() {
+            self.settle_stream(dead);
+        }
+    }
+
+    fn dead(&self) -> Vec<DatacenterId> {
+        self.others.failover.failed.datacenters().collect()
     }
 
     /// When all survivors have spoken, the longest is the end; asks for what is not here.
@@ -124,7 +116,7 @@ impl Visibility<'_> {
 
     /// What was settled before a restart is so without a word of the others: they may be out of reach.
     pub(in crate::partition) fn settle_again(&mut self) {
-        for datacenter in self.others.failover.failed.datacenters().collect::<Vec<_>>() {
+        for datacenter in self.dead() {
             if let (Some(end), Some(have)) =
                 (self.others.failover.failed.end(datacenter), self.others.have_of(datacenter))
             {
