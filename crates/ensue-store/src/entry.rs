@@ -27,8 +27,9 @@ pub enum Change {
     /// Effects on rows of this partition. With a transaction, they are one part of it.
     Effects { keyspace: KeyspaceId, transaction: Option<OperationId>, effects: Vec<RowEffect> },
     /// A write transaction over several partitions was decided here; its identity is this very place. The parts stand
-    /// in the streams of the participants, this partition's own part included if it is one of them.
-    Transaction { keyspace: KeyspaceId, participants: Vec<PartitionId> },
+    /// in the streams of the participants, this partition's own part included if it is one of them. `begun_as` is the
+    /// name that its own datacenter knew it by until then; format 6 and older have none.
+    Transaction { keyspace: KeyspaceId, begun_as: Option<OperationId>, participants: Vec<PartitionId> },
     /// Every base value of the keyspace in this partition with a lower stamp is gone. Additions to counters do not go
     /// by stamp: `effects` deletes each counter that the flusher saw, with the additions it saw.
     Flush { keyspace: KeyspaceId, effects: Vec<RowEffect> },

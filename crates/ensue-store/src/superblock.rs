@@ -38,7 +38,10 @@ const SUPERBLOCK_BYTES_BEFORE_6: usize = 72;
 /// - 4: checkpoints say up to which stamp tombstones were collected.
 /// - 5: logs and checkpoints say that a dead datacenter's stream is there up to its end.
 /// - 6: the superblock has the directory's identity, and logs and checkpoints those of the others; there is a witness.
-pub const FORMAT: u16 = 6;
+/// - 7: the entry of a transaction has the name that it was begun as.
+pub const FORMAT: u16 = 7;
+/// The first format with a witness.
+pub const WITNESS_FORMAT: u16 = 6;
 const MAGIC: &[u8; 8] = b"EnsueSup";
 const CLEAN: u8 = 1;
 const FSYNC_ALWAYS: u8 = 2;
@@ -192,7 +195,7 @@ impl Superblock {
         }
         // The place of the checksum may differ in a later format, and the format is the more useful answer.
         let format = u16_at(bytes, 8);
-        let length = if format < 6 { SUPERBLOCK_BYTES_BEFORE_6 } else { SUPERBLOCK_BYTES };
+        let length = if format < WITNESS_FORMAT { SUPERBLOCK_BYTES_BEFORE_6 } else { SUPERBLOCK_BYTES };
         if bytes.len() < length {
             return Err(LayoutError::TooShort { what, at: 0, needed: length as u64, left: bytes.len() });
         }

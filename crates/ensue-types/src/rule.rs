@@ -88,6 +88,9 @@ rules! {
     // A lost tail.
     /// A partition that lost its tail takes back what the others have of it before it goes on (trap 15).
     TakeBackTheTail,
+    /// A decision that comes back with a lost tail is the decision of the transaction that was begun here under the
+    /// name that it carries: nothing is decided a second time.
+    TakeBackTheDecision,
     /// Those who wait for an operation that was declared lost wait no longer (trap 15).
     DeclareTheLost,
     /// A decision is durable before any participant hears of it, whatever `appendfsync` says (trap 17).

@@ -88,8 +88,11 @@ impl Admission<'_> {
                 admit(deletes, "a flush that writes")?;
                 self.effects(arrival, *keyspace, effects)
             }
-            Change::Transaction { keyspace, participants } => {
+            Change::Transaction { keyspace, begun_as, participants } => {
                 self.writes_together(*keyspace)?;
+                let is_own =
+                    |name: OperationId| name.datacenter == arrival.origin && name.partition == arrival.own;
+                admit(begun_as.is_none_or(is_own), "a transaction that was begun elsewhere")?;
                 let distinct: BTreeSet<&PartitionId> = participants.iter().collect();
                 let is_set = !participants.is_empty() && distinct.len() == participants.len();
                 admit(is_set, "participants that are not a set")?;

@@ -15,7 +15,7 @@ use crate::partition::transactions::Transactions;
 use ensue_store::checkpoint::CheckpointWriter;
 use ensue_store::disk::{DiskOp, FileName};
 use ensue_store::log::Lsn;
-use ensue_store::superblock::{FORMAT, Superblock};
+use ensue_store::superblock::{Superblock, WITNESS_FORMAT};
 use ensue_store::witness;
 use ensue_types::{DatacenterId, DirectoryId, Incarnation, Position, Rule};
 use std::collections::VecDeque;
@@ -262,7 +262,7 @@ impl Persistence {
             superblock.incarnation = incarnation;
             superblock.not_admitted = false;
             superblock.directory = directory;
-            superblock.witnessed |= superblock.format == FORMAT;
+            superblock.witnessed |= superblock.format >= WITNESS_FORMAT;
             // Until it has caught up, another start must catch up too.
             let marked = match is_after_loss {
                 true => superblock.replace(),

@@ -9,16 +9,16 @@
 //!  16 | stamp time                                                             |
 //!  24 | dependency bytes                  | count                              |
 //!     +-----------------------------------+------------------------------------+
-//!  32 | transaction, 16 bytes: only kind 1                                     |
+//!  32 | transaction, 16 bytes: only kind 1 and 6                               |
 //!     | dependencies                                                           |
-//!     | kind 0, 1, 3: `count` effects   kind 2: `count` participants, u16 each |
+//!     | kind 0, 1, 3: `count` effects   kind 2, 6: `count` participants, u16   |
 //!     | kind 4: the position after which all is lost, u64; `count` is 0        |
 //!     | kind 5: `count` bytes of a branching keyspace                          |
 //!     | flag 1: what each put and delete among the effects replaced            |
 //!     +------------------------------------------------------------------------+
 //!
-//!  kind: 0 effects, 1 effects that are part of a transaction, 2 transaction, 3 flush, 4 lost,
-//!        5 branch
+//!  kind: 0 effects, 1 effects that are part of a transaction, 2 transaction (read, no longer written),
+//!        3 flush, 4 lost, 5 branch, 6 transaction with the name that it was begun as
 //!
 //!  effect:
 //!     +--------+--------+-----------------+-----------------------------------+
@@ -63,6 +63,7 @@ const TRANSACTION: u8 = 2;
 const FLUSH: u8 = 3;
 const LOST: u8 = 4;
 const BRANCH: u8 = 5;
+const TRANSACTION_BEGUN_AS: u8 = 6;
 
 /// The effects are followed by what they replaced.
 const WITH_PREVIOUS: u8 = 1;
@@ -83,7 +84,10 @@ pub fn encoded_entry_bytes(entry: &Entry) -> usize {
             let operation = if transaction.is_some() { OPERATION_BYTES } else { 0 };
             operation + effects.iter().map(effect_bytes).sum::<usize>()
         }
-        Change::Transaction { participants, .. } => 2 * participants.len(),
+        Change::Transaction { begun_as, participants, .. } => {
+            let operation = if begun_as.is_some() { OPERATION_BYTES } else { 0 };
+            operation + 2 * participants.len()
+        }
         Change::Flush { effects, .. } => effects.iter().map(effect_bytes).sum(),
         Change::Lost { .. } => 8,
         Change::Branch { note, .. } => note.len(),
@@ -116,7 +120,12 @@ pub fn encode_entry_into(out: &mut Vec<u8>, entry: &Entry) {
     let (kind, keyspace, count) = match &entry.change {
         Change::Effects { keyspace, transaction: None, effects } => (EFFECTS, *keyspace, effects.len()),
         Change::Effects { keyspace, effects, .. } => (EFFECTS_OF_TRANSACTION, *keyspace, effects.len()),
-        Change::Transaction { keyspace, participants } => (TRANSACTION, *keyspace, participants.len()),
+        Change::Transaction { keyspace, begun_as: None, participants } => {
+            (TRANSACTION, *keyspace, participants.len())
+        }
+        Change::Transaction { keyspace, participants, .. } => {
+            (TRANSACTION_BEGUN_AS, *keyspace, participants.len())
+        }
         Change::Flush { keyspace, effects } => (FLUSH, *keyspace, effects.len()),
         Change::Lost { .. } => (LOST, KeyspaceId(0), 0),
         Change::Branch { keyspace, note } => (BRANCH, *keyspace, note.len()),
@@ -133,7 +142,9 @@ pub fn encode_entry_into(out: &mut Vec<u8>, entry: &Entry) {
     header[24..28].copy_from_slice(&length_u32(entry.dependencies.encoded_bytes()).to_le_bytes());
     header[28..32].copy_from_slice(&length_u32(count).to_le_bytes());
     out.extend_from_slice(&header);
-    if let Change::Effects { transaction: Some(operation), .. } = &entry.change {
+    if let Change::Effects { transaction: Some(operation), .. }
+    | Change::Transaction { begun_as: Some(operation), .. } = &entry.change
+    {
         put_operation(out, operation);
     }
     entry.dependencies.encode_into(out);
@@ -267,20 +278,21 @@ pub fn decode_entry(bytes: &Bytes) -> Result<Entry, LayoutError> {
     let time = LogicalTime(reader.u64("stamp time")?);
     let dependency_bytes = reader.u32("dependency bytes")?;
     let count = reader.u32("count")?;
-    let transaction = if kind == EFFECTS_OF_TRANSACTION { Some(reader.operation()?) } else { None };
+    let has_name = kind == EFFECTS_OF_TRANSACTION || kind == TRANSACTION_BEGUN_AS;
+    let transaction = if has_name { Some(reader.operation()?) } else { None };
     let dependencies = reader.causes("dependencies", dependency_bytes)?;
     let change = match kind {
         EFFECTS | EFFECTS_OF_TRANSACTION => {
             Change::Effects { keyspace, transaction, effects: read_effects(&mut reader, count)? }
         }
         FLUSH => Change::Flush { keyspace, effects: read_effects(&mut reader, count)? },
-        TRANSACTION => {
+        TRANSACTION | TRANSACTION_BEGUN_AS => {
             let count = reader.count("participants", count, 2)?;
             let mut participants = Vec::with_capacity(count);
             for _ in 0..count {
                 participants.push(PartitionId(reader.u16("participant")?));
             }
-            Change::Transaction { keyspace, participants }
+            Change::Transaction { keyspace, begun_as: transaction, participants }
         }
         LOST if keyspace == KeyspaceId(0) && count == 0 => {
             Change::Lost { after: Position(reader.u64("last position that is left")?) }

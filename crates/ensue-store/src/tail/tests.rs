@@ -9,7 +9,7 @@ use ensue_types::{Causes, KeyspaceId, PartitionId, Stamp};
 
 fn entry(position: u64) -> Bytes {
     let participants = (0..position as u16 % 50).map(PartitionId).collect();
-    let change = Change::Transaction { keyspace: KeyspaceId(0), participants };
+    let change = Change::Transaction { keyspace: KeyspaceId(0), begun_as: None, participants };
     encode_entry(&Entry {
         position: Position(position),
         stamp: Stamp::ZERO,

@@ -1,7 +1,7 @@
 //! What a log began and has not ended.
 
-use ensue_store::entry::Entry;
-use ensue_types::{DatacenterId, Incarnation, KeyspaceId, LogicalTime, OperationId, Part, Position};
+use ensue_store::entry::{Change, Entry};
+use ensue_types::{DatacenterId, Incarnation, KeyspaceId, LogicalTime, OperationId, Part, Position, Rule};
 use std::collections::BTreeMap;
 
 /// What the log began and has not ended.
@@ -25,4 +25,15 @@ pub(in crate::partition) struct Begun {
     pub(in crate::partition) keyspace: KeyspaceId,
     pub(in crate::partition) context: ensue_types::Causes,
     pub(in crate::partition) parts: Vec<Part>,
+}
+
+impl Open {
+    /// An entry of the own stream came back from another datacenter. If it names a transaction whose decision this log
+    /// has lost, the decision is known again.
+    pub(in crate::partition) fn note_returned(&mut self, entry: &Entry) {
+        let Change::Transaction { begun_as: Some(name), .. } = entry.change else { return };
+        if self.begun.contains_key(&name) && Rule::TakeBackTheDecision.holds() {
+            self.decided.insert(name, (entry.stamp.time, Some(entry.clone())));
+        }
+    }
 }

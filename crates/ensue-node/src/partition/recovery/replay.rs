@@ -38,6 +38,7 @@ impl Reading {
                     open.executed.insert(operation, None);
                     cx.journal.restore_needed(Needed::Executed(operation), batch);
                 }
+                open.note_returned(&entry);
                 keyspaces.replay_own(cx, others, open, entry);
             }
             Record::Begun { number, keyspace, context, parts } => {

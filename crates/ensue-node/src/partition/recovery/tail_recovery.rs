@@ -256,6 +256,7 @@ impl TailRecovery {
             p.cx.journal.note_needed(Needed::Executed(operation));
             p.transactions.report_when_synced(operation, None, p.cx.journal.log_end());
         }
+        self.open.note_returned(&entry);
         p.keyspaces.merge_own(p.cx, p.others, entry);
         p.others.replication.own_entry_applied(p.cx);
         p.others.replication.loss_counts.recovered += 1;

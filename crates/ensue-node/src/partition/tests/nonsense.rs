@@ -104,14 +104,22 @@ const SPOILT: &[Spoilt] = &[
     (
         |entry| {
             let participants = vec![PARTITION, PartitionId(1), PARTITION];
-            entry.change = Change::Transaction { keyspace: KeyspaceId(0), participants };
+            entry.change = Change::Transaction { keyspace: KeyspaceId(0), begun_as: None, participants };
         },
         "participants that are not a set",
     ),
     (
         |entry| {
+            let (keyspace, begun_as) = (KeyspaceId(0), Some(nowhere()));
             let participants = vec![PARTITION, PartitionId(1)];
-            entry.change = Change::Transaction { keyspace: KeyspaceId(1), participants };
+            entry.change = Change::Transaction { keyspace, begun_as, participants };
+        },
+        "a transaction that was begun elsewhere",
+    ),
+    (
+        |entry| {
+            let participants = vec![PARTITION, PartitionId(1)];
+            entry.change = Change::Transaction { keyspace: KeyspaceId(1), begun_as: None, participants };
         },
         "a write transaction of a protocol that has none",
     ),

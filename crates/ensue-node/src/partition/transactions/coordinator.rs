@@ -303,7 +303,8 @@ impl Transactions {
         if !Rule::TransactionsCarryThePast.holds() {
             dependencies = Causes::Nothing;
         }
-        let change = Change::Transaction { keyspace, participants: participants.clone() };
+        let begun_as = Some(transaction);
+        let change = Change::Transaction { keyspace, begun_as, participants: participants.clone() };
         let entry = others.replication.next_entry(cx, stamp, dependencies, change, Vec::new());
         cx.journal.log_decided(transaction, at, cx.position, &entry);
         others.replication.own_entry_applied(cx);

@@ -49,7 +49,7 @@ impl Transactions {
         at: LogicalTime,
         entry: &Entry,
     ) {
-        let Change::Transaction { keyspace, participants } = &entry.change else { return };
+        let Change::Transaction { keyspace, participants, .. } = &entry.change else { return };
         let decision = Decision { at, operation: transaction, stamp: entry.stamp };
         let announced = self.note_decision(cx, transaction, None);
         let committing = Committing::new(decision, *keyspace, participants.clone(), Vec::new());

@@ -143,7 +143,7 @@ impl Visibility<'_> {
                 let transaction = *transaction;
                 self.transactions.notify_again(self.cx, self.others, transaction);
             }
-            Change::Transaction { keyspace, participants } => {
+            Change::Transaction { keyspace, participants, .. } => {
                 let operation = OperationId {
                     datacenter: origin,
                     incarnation: arrived.incarnation,
