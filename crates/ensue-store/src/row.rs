@@ -376,8 +376,11 @@ impl Row {
         self.note_large(column, Some(write.operation));
         // A row holds fewer versions than there are bytes of memory, which are bounded.
         self.unsettled += change.versions_added as u32;
-        if change.outcome == Outcome::Won {
+        // A write that lost is a version too, and so is a flush that hides from some views alone.
+        if change.outcome == Outcome::Won || change.versions_added > 0 {
             self.since = self.since.max(write.at);
+        }
+        if change.outcome == Outcome::Won {
             self.count(column, change.was_live, change.is_live);
         }
         change.outcome
