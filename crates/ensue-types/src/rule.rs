@@ -120,6 +120,9 @@ rules! {
     HearWhatOthersHave,
     /// A log that lost its end goes on only if the others can still send all that it lacks.
     RecoverOnlyWhatCanBeHad,
+    /// What a datacenter has of a lost tail is asked of the directory that is known to be its own: another one in its
+    /// place has nothing, which says nothing of what the right one has.
+    AskTheRightDirectory,
     /// When one partition of a datacenter has lost the end of its log, the others end their incarnations, too: they may
     /// have lost entries that nobody has received.
     LoseTailsTogether,

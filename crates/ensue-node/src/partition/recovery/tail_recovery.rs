@@ -24,9 +24,9 @@ use bytes::Bytes;
 use ensue_store::disk::{DiskDone, FileName};
 use ensue_store::entry::Change;
 use ensue_store::layout;
-use ensue_types::{DatacenterId, Position, Rule};
+use ensue_types::{DatacenterId, DirectoryId, Position, Rule};
 use ensue_wire::{Address, Envelope, Introduction, Message};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Incarnations beyond what the superblock knows that are believed to be this partition's own: it began them, and lost
 /// that. More than so many are a mistake of whoever names them.
@@ -41,6 +41,9 @@ pub struct TailRecovery {
     received: BTreeMap<DatacenterId, Position>,
     /// What a datacenter last said of what it can send. It counts until it is said anew, also when the link is down.
     offers: BTreeMap<DatacenterId, Offer>,
+    /// Datacenters that run this partition on another directory than the one known here. What that has of the own
+    /// stream says nothing: the right one, when it is put back, may have what was declared lost meanwhile.
+    foreign: BTreeSet<DatacenterId>,
     /// Others have proved that the end is missing, though no power failed: more may be gone than a power failure takes.
     is_old_copy: bool,
     /// Why it cannot go on though all have answered.
@@ -102,6 +105,7 @@ impl TailRecovery {
             without,
             received: BTreeMap::new(),
             offers: BTreeMap::new(),
+            foreign: BTreeSet::new(),
             is_old_copy,
             refusal: None,
             taken: 0,
@@ -165,8 +169,19 @@ impl TailRecovery {
         if introduction.asks {
             p.introduce(from, false);
         }
-        let has_applied = introduction.applied >= introduction.received;
-        self.offers.insert(from, Offer { is_whole: introduction.is_whole, has_applied });
+        let known = p.peers.identity.known(from);
+        if known != DirectoryId::UNKNOWN
+            && known != introduction.directory
+            && Rule::AskTheRightDirectory.holds()
+        {
+            self.foreign.insert(from);
+        } else {
+            if self.foreign.remove(&from) {
+                p.cx.request_tail(from);
+            }
+            let has_applied = introduction.applied >= introduction.received;
+            self.offers.insert(from, Offer { is_whole: introduction.is_whole, has_applied });
+        }
         p.peers.buffer(p.cx, envelope);
         self.go_on_when_all_is_back(p);
     }
@@ -190,7 +205,7 @@ impl TailRecovery {
         received: Position,
         entries: Vec<Bytes>,
     ) {
-        if self.logged {
+        if self.logged || self.foreign.contains(&from) {
             return;
         }
         self.received.insert(from, received);
