@@ -66,8 +66,8 @@ pub(super) struct Directories {
     applied: BTreeMap<(Home, DatacenterId), Position>,
     /// Partitions that said that they cannot recover by themselves.
     stuck: BTreeSet<Home>,
-    /// Partitions that run on an old copy and have declared nothing lost since, because nobody had received more: when
-    /// the copy was made, and when it was put in place.
+    /// Partitions that run on an old copy, or an empty directory, and have declared nothing lost since, because nobody
+    /// had received more: when the copy was made, and when it was put in place.
     unnoticed: BTreeMap<Home, Vec<(u64, u64)>>,
 }
 
@@ -94,6 +94,14 @@ impl World {
         self.kill_all_of(datacenter);
         for partition in self.partitions() {
             self.disk(datacenter, partition).wipe();
+            let received = &self.directories.received;
+            let mut others = received.iter().filter(|((home, origin), _)| {
+                home.1 == partition && home.0 != datacenter && *origin == datacenter
+            });
+            if others.all(|(_, position)| *position == Position(0)) {
+                let unnoticed = self.directories.unnoticed.entry((datacenter, partition)).or_default();
+                unnoticed.push((0, self.now));
+            }
         }
         self.become_sick(datacenter, Cause::Empty, 0);
         self.start_all_of(datacenter);
@@ -280,8 +288,9 @@ impl World {
         }
     }
 
-    /// Whether a session that shows this token is told that it names nothing but writes that are gone with an old copy
-    /// which nobody could notice: nobody else has received them. The token was made in that datacenter, after the copy.
+    /// Whether a session that shows this token is told that it names nothing but writes that are gone with an old copy,
+    /// or an empty directory, which nobody could notice: nobody else has received them. The token was made in that
+    /// datacenter, after the copy.
     pub fn names_the_unnoticed(&self, error: &str, token: &Operation) -> bool {
         let waits = error.strip_prefix("NOTYET ").and_then(|said| said.split_once(": waiting for "));
         let never =
