@@ -137,6 +137,7 @@ fn unexpected(reply: &Reply) -> Verdict {
         Reply::Nil | Reply::NilArray => "nil",
         Reply::Array(_) => "array",
         Reply::Map(_) => "map",
+        Reply::Pairs(_) => "array of pairs",
         Reply::Set(_) => "set",
         Reply::Double(_) => "double",
         Reply::Boolean(_) => "boolean",

@@ -8,10 +8,12 @@
 
 mod counter;
 mod digest;
+mod draw;
 mod fingerprint;
 mod hashes;
 mod keys;
 mod sets;
+mod sorted_sets;
 mod strings;
 mod walk;
 
@@ -90,6 +92,7 @@ fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply,
         SetLength { key } => sets::length(evaluation, key),
         SetRandom { key, count } => sets::random(evaluation, key, *count),
         SetScan { key, options } => walk::scan_columns(evaluation, key, Kind::Set, options),
+        Sorted(sorted) => sorted_sets::evaluate(sorted, evaluation),
         hash => evaluate_hash(hash, evaluation),
     }
 }
@@ -154,7 +157,7 @@ fn bulk_or_nil(content: Content) -> Reply {
 /// The name of a field or a member.
 fn name_of(column: Column) -> Bytes {
     match column {
-        Column::Field(name) | Column::Member(name) => name,
+        Column::Field(name) | Column::Member(name) | Column::Scored(name) => name,
         Column::Text | Column::Deadline => Bytes::new(),
     }
 }

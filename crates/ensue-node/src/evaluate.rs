@@ -5,6 +5,8 @@
 //! keyspace at once, so that later commands of one transaction see earlier ones, whatever the view. It does not know
 //! Redis commands.
 
+mod order;
+
 use bytes::Bytes;
 use ensue_store::cell::{Addition, Cell, Content, State, Write};
 use ensue_store::compact::{Compact, RowRef};
@@ -16,6 +18,8 @@ use ensue_types::{
     Rule, Source, Stamp, limits,
 };
 use std::collections::BTreeMap;
+
+pub use order::{Ordered, Scored, score_of};
 
 /// Effects of one write before a search among them needs an index.
 const EFFECTS_SEARCHED: usize = 16;
@@ -573,7 +577,7 @@ impl<'a> Evaluation<'a> {
 pub fn effect_bytes(key: &Bytes, column: &Column, value: usize) -> usize {
     let name = match column {
         Column::Text | Column::Deadline => 0,
-        Column::Field(name) | Column::Member(name) => name.len(),
+        Column::Field(name) | Column::Member(name) | Column::Scored(name) => name.len(),
     };
     EFFECT_BYTES + key.len() + name + value
 }
@@ -603,7 +607,7 @@ fn number(state: &State) -> Decimal {
     match state.content() {
         Content::Nothing => Decimal::ZERO,
         Content::Number(number) => number,
-        Content::Bytes(text) => Decimal::parse(&text).unwrap_or_default(),
+        Content::Bytes(text) => Decimal::parse_nearest(&text).unwrap_or_default(),
     }
 }
 

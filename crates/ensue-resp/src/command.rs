@@ -26,6 +26,8 @@ pub struct CommandSpec {
     pub last_key: i16,
     /// From one key to the next.
     pub step: i16,
+    /// Place of the number of more keys, which follow it; 0 if there is none.
+    pub counted_keys: u16,
     /// Who answers.
     pub route: Route,
     /// The group that the documentation lists it under.
@@ -55,6 +57,8 @@ pub enum Route {
     Everywhere,
     /// The owners of two keys, one after the other, coordinated by the session.
     Rename,
+    /// The owner of all of its keys, which are refused if they have several owners.
+    Together,
 }
 
 /// How the answers to the parts of a split command become one.
@@ -99,6 +103,8 @@ impl Flags {
     pub const SKIP_SLOWLOG: Flags = Flags(1 << 10);
     /// Can take a server down when used carelessly. Not a flag of Redis, but the source of its category.
     pub const DANGEROUS: Flags = Flags(1 << 11);
+    /// Some keys stand where the arguments say.
+    pub const MOVABLE_KEYS: Flags = Flags(1 << 12);
 
     /// Whether all of the other properties are here.
     pub const fn contains(self, other: Flags) -> bool {
@@ -124,7 +130,7 @@ impl BitOr for Flags {
     }
 }
 
-const FLAG_NAMES: [(Flags, &str); 11] = [
+const FLAG_NAMES: [(Flags, &str); 12] = [
     (Flags::WRITE, "write"),
     (Flags::READONLY, "readonly"),
     (Flags::DENYOOM, "denyoom"),
@@ -136,6 +142,7 @@ const FLAG_NAMES: [(Flags, &str); 11] = [
     (Flags::FAST, "fast"),
     (Flags::NO_AUTH, "no_auth"),
     (Flags::ALLOW_BUSY, "allow_busy"),
+    (Flags::MOVABLE_KEYS, "movablekeys"),
 ];
 
 impl CommandSpec {
@@ -174,7 +181,18 @@ pub fn check_arity(spec: &CommandSpec, count: usize) -> bool {
 pub fn keys<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> impl Iterator<Item = &'a Bytes> + use<'a> {
     let (first, last) = key_range(spec, args.len());
     let step = usize::from(spec.step.unsigned_abs()).max(1);
-    args.get(first..=last).unwrap_or(&[]).iter().step_by(step)
+    let counted = counted_keys(spec, args).unwrap_or(&[]);
+    args.get(first..=last).unwrap_or(&[]).iter().step_by(step).chain(counted)
+}
+
+/// The keys behind their number, if there are so many.
+fn counted_keys<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> Option<&'a [Bytes]> {
+    let place = usize::from(spec.counted_keys);
+    if place == 0 {
+        return None;
+    }
+    let count = usize::try_from(crate::number::parse_i64(args.get(place)?)?).ok()?;
+    args[place + 1..].get(..count)
 }
 
 /// First and last place of a key; an empty range if there is none.

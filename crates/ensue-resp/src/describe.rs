@@ -114,7 +114,7 @@ pub fn get_keys_and_flags(args: &[Bytes]) -> Result<Reply, CommandError> {
 /// The row of a whole command that has keys.
 fn spec_of_keys(args: &[Bytes]) -> Result<&'static CommandSpec, CommandError> {
     let spec = args.first().and_then(|name| command::lookup(name)).ok_or(CommandError::InvalidCommand)?;
-    if spec.first_key == 0 {
+    if spec.first_key == 0 && spec.counted_keys == 0 {
         return Err(CommandError::NoKeyArguments);
     }
     if !command::check_arity(spec, args.len()) {
@@ -230,6 +230,7 @@ fn categories(spec: &CommandSpec) -> Vec<&'static str> {
         (flags.contains(Flags::READONLY), "@read"),
         (flags.contains(Flags::WRITE), "@write"),
         (spec.group == "set", "@set"),
+        (spec.group == "sorted-set", "@sortedset"),
         (spec.group == "hash", "@hash"),
         (spec.group == "string", "@string"),
         (admin, "@admin"),
@@ -256,7 +257,9 @@ fn tips(spec: &CommandSpec) -> &'static [&'static str] {
         (_, "randomkey") => &["request_policy:all_shards", "nondeterministic_output"],
         (_, "scan") => &["nondeterministic_output", "request_policy:special"],
         (_, "info") => &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
-        (_, "time" | "ttl" | "pttl" | "hscan" | "sscan" | "srandmember") => &["nondeterministic_output"],
+        (_, "time" | "ttl" | "pttl" | "hscan" | "sscan" | "zscan" | "srandmember" | "zrandmember") => {
+            &["nondeterministic_output"]
+        }
         (_, "command" | "hgetall" | "hkeys" | "hvals" | "smembers") => &["nondeterministic_output_order"],
         _ => &[],
     }

@@ -52,12 +52,17 @@ pub fn encode(reply: &Reply, version: ProtocolVersion, out: &mut Vec<u8>) {
         Reply::Array(items) => write_items(b'*', items, version, out),
         Reply::Set(items) => write_items(if resp3 { b'~' } else { b'*' }, items, version, out),
         Reply::Map(pairs) => write_map(pairs, version, out),
+        Reply::Pairs(pairs) => write_pairs(pairs, version, out),
         Reply::Double(value) if resp3 => {
             out.push(b',');
-            out.extend_from_slice(format_double(*value).as_bytes());
+            number::write_f64(*value, out);
             out.extend_from_slice(b"\r\n");
         }
-        Reply::Double(value) => write_bulk(format_double(*value).as_bytes(), out),
+        Reply::Double(value) => {
+            let mut text = Vec::new();
+            number::write_f64(*value, &mut text);
+            write_bulk(&text, out);
+        }
         Reply::Boolean(value) if resp3 => out.extend_from_slice(if *value { b"#t\r\n" } else { b"#f\r\n" }),
         Reply::Boolean(value) => write_integer(i64::from(*value), out),
     }
@@ -86,6 +91,18 @@ fn write_map(pairs: &[(Reply, Reply)], version: ProtocolVersion, out: &mut Vec<u
     for (key, value) in pairs {
         encode(key, version, out);
         encode(value, version, out);
+    }
+}
+
+fn write_pairs(pairs: &[(Reply, Reply)], version: ProtocolVersion, out: &mut Vec<u8>) {
+    let resp3 = version == ProtocolVersion::Resp3;
+    write_header(b'*', if resp3 { pairs.len() } else { pairs.len() * 2 }, out);
+    for (first, second) in pairs {
+        if resp3 {
+            write_header(b'*', 2, out);
+        }
+        encode(first, version, out);
+        encode(second, version, out);
     }
 }
 
@@ -126,20 +143,6 @@ fn write_line(kind: u8, words: &str, out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(b"\r\n");
-}
-
-/// The shortest text that reads back as the same number; with an exponent only where digits would be endless.
-fn format_double(value: f64) -> String {
-    let magnitude = value.abs();
-    if value.is_nan() {
-        "nan".to_owned()
-    } else if value.is_infinite() {
-        if value > 0.0 { "inf".to_owned() } else { "-inf".to_owned() }
-    } else if magnitude != 0.0 && !(1e-5..1e17).contains(&magnitude) {
-        format!("{value:e}")
-    } else {
-        format!("{value}")
-    }
 }
 
 /// Marks the text of a verbatim string as plain.

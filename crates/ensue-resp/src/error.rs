@@ -143,6 +143,21 @@ pub enum CommandError {
     /// A pattern longer than the matcher accepts.
     #[error("ERR pattern exceeds maximum allowed size of {} bytes", crate::glob::PATTERN_BYTES_MAX)]
     PatternTooLong,
+    /// Arguments that a command refuses in words of its own.
+    #[error("ERR {0}")]
+    Argument(&'static str),
+    /// A command on several keys that names none.
+    #[error("ERR at least 1 input key is needed for '{0}' command")]
+    NoInputKey(&'static str),
+    /// A score would be infinity less infinity.
+    #[error("ERR resulting score is not a number (NaN)")]
+    ScoreNotNumber,
+    /// The keys of a command that needs them together have several owners.
+    #[error(
+        "CROSSSLOT the keys of '{0}' are in several partitions, and it is not executed over several; a hash tag, such as \
+         the x of {{x}}1 and {{x}}2, keeps keys together"
+    )]
+    SeveralOwners(&'static str),
     /// The key holds another type than the command works on.
     #[error("WRONGTYPE Operation against a key holding the wrong kind of value")]
     WrongType,

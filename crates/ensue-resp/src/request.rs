@@ -8,11 +8,17 @@
 mod hashes;
 mod keys;
 mod sets;
+mod sorted_sets;
 mod strings;
 
 use crate::{CommandError, CommandSpec, command, glob, number};
 use bytes::Bytes;
 use ensue_types::{Decimal, limits};
+
+pub use sorted_sets::{
+    AddCondition, Aggregate, LexBound, RankRange, ScoreBound, SetOperation, SortedRange, SortedSelection,
+    SortedSet,
+};
 
 /// A command that owners of keys evaluate, by group in the order of the table's documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +118,9 @@ pub enum Request {
     SetRandom { key: Bytes, count: Option<i64> },
     /// `SSCAN`: the next cursor and members.
     SetScan { key: Bytes, options: ScanOptions },
+
+    /// A command on sorted sets.
+    Sorted(SortedSet),
 }
 
 /// A time at which a key ceases to exist, as the client gave it.
@@ -246,6 +255,7 @@ impl Request {
             "string" => strings::parse(spec.name, args)?,
             "hash" => hashes::parse(spec.name, args)?,
             "set" => sets::parse(spec.name, args)?,
+            "sorted-set" => sorted_sets::parse(spec.name, args)?.map(Request::Sorted),
             _ => keys::parse(spec.name, args)?,
         };
         request.ok_or(CommandError::NotAnOwnersCommand(spec.name))
@@ -268,6 +278,7 @@ impl Request {
             HashSet { .. } | HashSetIfAbsent { .. } | HashDelete { .. } => true,
             HashIncrementBy { .. } | HashIncrementByFloat { .. } => true,
             SetAdd { .. } | SetRemove { .. } => true,
+            Sorted(sorted) => sorted.is_write(),
         }
     }
 
@@ -288,6 +299,7 @@ impl Request {
             SetAdd { key, .. } | SetRemove { key, .. } | SetMembers { key } => Some(key),
             SetContains { key, .. } | SetContainsMany { key, .. } => Some(key),
             SetLength { key } | SetRandom { key, .. } | SetScan { key, .. } => Some(key),
+            Sorted(sorted) => sorted.key(),
             Delete { .. } | Exists { .. } | Touch { .. } | Rename { .. } | Scan { .. } | Keys { .. } => None,
             RandomKey | Size | Flush { .. } | GetMany { .. } | SetMany { .. } => None,
         }

@@ -343,7 +343,7 @@ impl Addition {
 
 /// What a value or a tombstone shows that had seen these additions, when all of those have come.
 pub(crate) fn content_of(value: Option<&Bytes>, seen: &Seen, additions: &[Addition]) -> Content {
-    let mut sum = match value.map(|value| (value, Decimal::parse(value))) {
+    let mut sum = match value.map(|value| (value, Decimal::parse_nearest(value))) {
         Some((value, None)) => return Content::Bytes(value.clone()),
         Some((_, Some(number))) => number,
         None => Decimal::ZERO,

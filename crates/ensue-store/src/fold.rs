@@ -53,6 +53,14 @@ pub fn by_name(name: &str) -> Option<Arc<dyn Fold>> {
     })
 }
 
+/// The handler of scores where this one is of values: what is made of texts is no score.
+pub(crate) fn of_scores(fold: &dyn Fold) -> &dyn Fold {
+    match fold.name() {
+        "union" | "concat-sorted" => &Newest,
+        _ => fold,
+    }
+}
+
 /// The last writer's, deletes among them: what every other protocol does.
 #[derive(Debug)]
 pub struct Newest;

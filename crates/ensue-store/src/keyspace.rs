@@ -7,7 +7,7 @@
 use crate::cell::{self, Base, Keep, Outcome, State, Write};
 use crate::columns::detached;
 use crate::compact::RowRef;
-use crate::fold::{Fold, Handlers};
+use crate::fold::{self, Fold, Handlers};
 use crate::image::{self, Bounds, WriteImage};
 use crate::row::Row;
 use crate::siblings::Conflicts;
@@ -701,6 +701,7 @@ fn siblings_of<'a>(
     previous: Option<&'a Previous>,
 ) -> Option<Conflicts<'a>> {
     let fold = handlers.filter(|_| *column != Column::Deadline)?.of(key);
+    let fold = if matches!(column, Column::Scored(_)) { fold::of_scores(fold) } else { fold };
     Some(Conflicts { fold, previous })
 }
 
@@ -739,7 +740,7 @@ impl Counted {
 
 fn column_bytes(column: &Column) -> u64 {
     match column {
-        Column::Field(name) | Column::Member(name) => name.len() as u64,
+        Column::Field(name) | Column::Member(name) | Column::Scored(name) => name.len() as u64,
         Column::Text | Column::Deadline => 0,
     }
 }

@@ -1,7 +1,7 @@
 //! A row: the columns of one key, of which only those of the newest live column's kind are shown.
 //!
-//! Strings are rows of one column; hashes and sets are rows whose columns merge one by one. The row keeps counts of
-//! its live columns, so that asking for its kind does not walk them.
+//! Strings are rows of one column; hashes, sets and sorted sets are rows whose columns merge one by one. The row keeps
+//! counts of its live columns, so that asking for its kind does not walk them.
 
 use crate::cell::{Cell, Content, Keep, Outcome, Write};
 use crate::columns::Columns;
@@ -19,10 +19,11 @@ pub enum Kind {
     Text,
     Hash,
     Set,
+    SortedSet,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 3] = [Kind::Text, Kind::Hash, Kind::Set];
+    pub(crate) const ALL: [Kind; 4] = [Kind::Text, Kind::Hash, Kind::Set, Kind::SortedSet];
 
     /// The kind that a column belongs to; the deadline belongs to none.
     pub fn of(column: &Column) -> Option<Kind> {
@@ -30,6 +31,7 @@ impl Kind {
             Column::Text => Some(Kind::Text),
             Column::Field(_) => Some(Kind::Hash),
             Column::Member(_) => Some(Kind::Set),
+            Column::Scored(_) => Some(Kind::SortedSet),
             Column::Deadline => None,
         }
     }
@@ -40,6 +42,7 @@ impl Kind {
             Kind::Text => "string",
             Kind::Hash => "hash",
             Kind::Set => "set",
+            Kind::SortedSet => "zset",
         }
     }
 }
@@ -51,7 +54,7 @@ pub struct Row {
     columns: Columns,
     deadline: Option<Box<Cell>>,
     /// Live columns of each kind now, the deadline apart.
-    live: [u32; 3],
+    live: [u32; 4],
     /// Versions of all columns that are not settled.
     unsettled: u32,
     /// The latest time at which any column changed.
@@ -60,14 +63,14 @@ pub struct Row {
 
 impl Row {
     pub fn new(key: Bytes, since: LogicalTime) -> Row {
-        Row { key, columns: Columns::None, deadline: None, live: [0; 3], unsettled: 0, since }
+        Row { key, columns: Columns::None, deadline: None, live: [0; 4], unsettled: 0, since }
     }
 
     /// A row of one text column, live and the same to every view.
     pub(crate) fn of_text(key: Bytes, cell: Cell) -> Row {
         let since = cell.since();
         let columns = Columns::One(Column::Text, cell);
-        Row { key, columns, deadline: None, live: [1, 0, 0], unsettled: 0, since }
+        Row { key, columns, deadline: None, live: [1, 0, 0, 0], unsettled: 0, since }
     }
 
     /// The text column, if it is all there is.
@@ -212,7 +215,7 @@ impl Row {
     }
 
     /// How many live columns of each kind a view shows, if that is known without a walk.
-    fn live_at(&self, view: View<'_>) -> Option<[usize; 3]> {
+    fn live_at(&self, view: View<'_>) -> Option<[usize; 4]> {
         if self.is_newest(view) {
             return Some(self.live.map(|live| live as usize));
         }

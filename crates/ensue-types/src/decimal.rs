@@ -9,6 +9,11 @@ use std::fmt;
 const FRACTION_DIGITS: u32 = 17;
 /// An integer of so many digits, or fewer, has 64 bits.
 const SHORT_DIGITS: usize = 18;
+const TEXT_BYTES_MAX: usize = 256;
+/// Just within the range.
+const MAGNITUDE_MAX: f64 = 1.7e21;
+/// Every integer below this has a floating-point number of its own.
+const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 const UNIT: i128 = 10_i128.pow(FRACTION_DIGITS);
 
 /// An exact decimal number.
@@ -30,6 +35,35 @@ impl Decimal {
     /// Difference, or nothing beyond the range.
     pub fn checked_sub(self, other: Decimal) -> Option<Decimal> {
         self.0.checked_sub(other.0).map(Decimal)
+    }
+
+    /// The nearest value to a floating-point number, going by the shortest digits that name it; nothing beyond the
+    /// range.
+    pub fn nearest(value: f64) -> Option<Decimal> {
+        if value.abs() < EXACT_INTEGER_MAX && value.fract() == 0.0 {
+            return Some(Decimal::from_integer(value as i64));
+        }
+        if value.is_nan() || value.abs() >= MAGNITUDE_MAX {
+            return None;
+        }
+        Decimal::parse(value.to_string().as_bytes())
+            .or_else(|| Decimal::parse(format!("{value:.17}").as_bytes()))
+    }
+
+    /// Reads what [`Decimal::parse`] reads, and rounds what is not exact in this type.
+    pub fn parse_nearest(text: &[u8]) -> Option<Decimal> {
+        // No number that fits is written longer, and a long text need not be read to its end.
+        let text = if text.len() <= TEXT_BYTES_MAX { text } else { return None };
+        let rounded = || Decimal::nearest(std::str::from_utf8(text).ok()?.parse().ok()?);
+        Decimal::parse(text).or_else(rounded)
+    }
+
+    /// The nearest floating-point number.
+    pub fn to_f64(self) -> f64 {
+        match self.as_integer() {
+            Some(integer) => integer as f64,
+            None => self.to_string().parse().expect("digits with a point are a number"),
+        }
     }
 
     /// The value as a 64-bit integer, if it is one.

@@ -17,6 +17,8 @@ pub enum Column {
     Field(Bytes),
     /// A member of a set; its value is empty.
     Member(Bytes),
+    /// A member of a sorted set; its value is its score, as text.
+    Scored(Bytes),
 }
 
 /// The additions of one lane of a datacenter to one counter since the epoch began.

@@ -21,6 +21,8 @@ pub enum Reply {
     Array(Vec<Reply>),
     /// A map in RESP3, a flat array of keys and values in RESP2.
     Map(Vec<(Reply, Reply)>),
+    /// An array of arrays of two in RESP3, a flat array in RESP2.
+    Pairs(Vec<(Reply, Reply)>),
     /// A set in RESP3, an array in RESP2.
     Set(Vec<Reply>),
     Double(f64),
@@ -51,7 +53,7 @@ impl Reply {
                 Reply::Status(words) | Reply::Error(words) => words.len(),
                 Reply::Bulk(bytes) | Reply::Verbatim(bytes) => bytes.len(),
                 Reply::Array(items) | Reply::Set(items) => items.iter().map(Reply::encoded_bytes).sum(),
-                Reply::Map(pairs) => {
+                Reply::Map(pairs) | Reply::Pairs(pairs) => {
                     pairs.iter().map(|(key, value)| key.encoded_bytes() + value.encoded_bytes()).sum()
                 }
                 Reply::Integer(_) | Reply::Nil | Reply::NilArray | Reply::Double(_) | Reply::Boolean(_) => 0,
@@ -72,7 +74,7 @@ impl Hash for Reply {
             Reply::Bulk(bytes) | Reply::Verbatim(bytes) => bytes.hash(state),
             Reply::Nil | Reply::NilArray => {}
             Reply::Array(items) | Reply::Set(items) => items.hash(state),
-            Reply::Map(pairs) => pairs.hash(state),
+            Reply::Map(pairs) | Reply::Pairs(pairs) => pairs.hash(state),
             Reply::Double(number) => number.to_bits().hash(state),
             Reply::Boolean(truth) => truth.hash(state),
         }

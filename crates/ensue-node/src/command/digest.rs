@@ -36,6 +36,7 @@ fn row_digest(row: RowRef<'_>, kind: Kind, at: LogicalTime) -> u64 {
             Column::Text | Column::Deadline => key.word(0),
             Column::Field(name) => key.word(1).part(name),
             Column::Member(name) => key.word(2).part(name),
+            Column::Scored(name) => key.word(4).part(name),
         };
         let whole = match shown.state.content() {
             Content::Nothing => continue,

@@ -3,13 +3,13 @@
 //! A member that one datacenter adds while another removes a different one is in the set; the same member, added and
 //! removed at once, goes by stamp. Walks over a large set are in `walk`.
 
-use crate::command::walk::chance;
+use crate::command::draw::{self, Drawn};
 use crate::command::{flag, integer, leave_no_empty_row, name_of};
-use crate::evaluate::{ANSWER_TOO_LONG, Evaluation, Halt, element_bytes};
+use crate::evaluate::{Evaluation, Halt, element_bytes};
 use bytes::Bytes;
 use ensue_store::cell::Content;
 use ensue_store::row::Kind;
-use ensue_types::{Column, Reply, limits};
+use ensue_types::{Column, Reply};
 
 /// `SADD`: answers how many are new. A member that is there is put again, so that a later add beats an earlier
 /// remove that has not arrived yet.
@@ -73,39 +73,13 @@ pub(super) fn random(
     key: &Bytes,
     count: Option<i64>,
 ) -> Result<Reply, Halt> {
-    let mut members: Vec<Bytes> =
+    let members =
         evaluation.columns(key, Kind::Set)?.into_iter().map(|(column, _)| name_of(column)).collect();
-    // Commands of one transaction draw each for itself.
-    evaluation.seed = evaluation.seed.wrapping_add(1);
-    let draw =
-        |number: usize, among: usize| (chance(evaluation, number as u64) % among.max(1) as u64) as usize;
-    let Some(count) = count else {
-        return Ok(members.get(draw(0, members.len())).cloned().map_or(Reply::Nil, Reply::Bulk));
-    };
-    let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
-    if count >= 0 {
-        // The beginning of a random order.
-        let wanted = wanted.min(members.len());
-        for place in 0..wanted {
-            let other = place + draw(place, members.len() - place);
-            members.swap(place, other);
-        }
-        members.truncate(wanted);
-        return Ok(Reply::Array(members.into_iter().map(Reply::Bulk).collect()));
-    }
-    if members.is_empty() {
-        return Ok(Reply::Array(Vec::new()));
-    }
-    // Counted before it is made: the client chooses the number.
-    if wanted > limits::ANSWER_BYTES_MAX / DRAWN_BYTES {
-        return Err(Halt::Error(ANSWER_TOO_LONG));
-    }
-    let drawn = (0..wanted).map(|number| Reply::Bulk(members[draw(number, members.len())].clone()));
-    Ok(Reply::Array(drawn.collect()))
+    Ok(match draw::some_of(evaluation, members, count)? {
+        Drawn::One(member) => member.map_or(Reply::Nil, Reply::Bulk),
+        Drawn::Several(members) => Reply::Array(members.into_iter().map(Reply::Bulk).collect()),
+    })
 }
-
-/// What a member of an answer takes in memory at the least.
-const DRAWN_BYTES: usize = size_of::<Reply>();
 
 /// `SCARD`.
 pub(super) fn length(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {

@@ -92,7 +92,7 @@ fn replace(
     evaluation.clear_row(key, |column| match column {
         Column::Text => false,
         Column::Deadline => expiry == SetExpiry::None,
-        Column::Field(_) | Column::Member(_) => true,
+        Column::Field(_) | Column::Member(_) | Column::Scored(_) => true,
     })?;
     evaluation.put(key, Column::Text, value.clone());
     match expiry {

@@ -8,6 +8,7 @@ mod hashes;
 mod keys;
 mod room;
 mod sets;
+mod sorted_sets;
 mod strings;
 mod views;
 mod walks;
@@ -15,7 +16,7 @@ mod walks;
 use super::{digest, run};
 use crate::evaluate::{Evaluation, Observed, Writer};
 use bytes::Bytes;
-use ensue_resp::Request;
+use ensue_resp::{Request, number};
 use ensue_store::cell::Write;
 use ensue_store::keyspace::{Expiry, Keyspace};
 use ensue_store::view::View;
@@ -162,7 +163,11 @@ fn show(reply: &Reply) -> String {
             let shown = pairs.iter().map(|(key, value)| format!("{}:{}", show(key), show(value)));
             format!("{{{}}}", shown.collect::<Vec<_>>().join(" "))
         }
-        Reply::Double(value) => value.to_string(),
+        Reply::Double(value) => String::from_utf8_lossy(&number::f64_bytes(*value)).into_owned(),
+        Reply::Pairs(pairs) => {
+            let shown = pairs.iter().map(|(first, second)| format!("{}={}", show(first), show(second)));
+            format!("({})", shown.collect::<Vec<_>>().join(" "))
+        }
         Reply::Boolean(value) => value.to_string(),
     }
 }

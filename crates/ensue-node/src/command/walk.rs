@@ -1,4 +1,4 @@
-//! Commands that walk: a partition's rows by slot, a large hash's or set's columns by theirs.
+//! Commands that walk: a partition's rows by slot, a large hash's, set's or sorted set's columns by theirs.
 //!
 //! Walks over rows take no part in snapshots and observe nothing. A cursor is a plain number that this module can
 //! read again at any time, because nothing is remembered between two calls. What is there during a whole walk is
@@ -7,10 +7,10 @@
 
 use crate::command::fingerprint::Fingerprint;
 use crate::command::{integer, name_of, text_of};
-use crate::evaluate::{Evaluation, Halt};
+use crate::evaluate::{Evaluation, Halt, score_of};
 use bytes::Bytes;
-use ensue_resp::glob;
 use ensue_resp::request::ScanOptions;
+use ensue_resp::{glob, number};
 use ensue_store::compact::RowRef;
 use ensue_store::row::Kind;
 use ensue_types::Reply;
@@ -93,7 +93,7 @@ pub(super) fn scan(evaluation: &Evaluation<'_>, options: &ScanOptions, type_name
 /// How many rows that show nothing a step of `SCAN` passes over, for each one that it is asked to return.
 const HIDDEN_ROWS: usize = 10;
 
-/// `HSCAN` and `SSCAN`: the cursor is the slot to go on from, zero at the end.
+/// `HSCAN`, `SSCAN` and `ZSCAN`: the cursor is the slot to go on from, zero at the end.
 pub(super) fn scan_columns(
     evaluation: &mut Evaluation<'_>,
     key: &Bytes,
@@ -109,8 +109,13 @@ pub(super) fn scan_columns(
             continue;
         }
         shown.push(Reply::Bulk(name));
-        if kind == Kind::Hash {
-            shown.push(Reply::Bulk(text_of(content).unwrap_or_default()));
+        match kind {
+            Kind::Hash => shown.push(Reply::Bulk(text_of(content).unwrap_or_default())),
+            Kind::SortedSet => {
+                let score = score_of(&content).map(|score| number::f64_bytes(score.value()));
+                shown.push(Reply::Bulk(score.unwrap_or_default()));
+            }
+            Kind::Text | Kind::Set => {}
         }
     }
     Ok(page(next.map_or(0, |slot| slot as u64), shown))

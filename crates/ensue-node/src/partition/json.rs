@@ -22,7 +22,7 @@ pub(super) fn column(column: &Column) -> String {
         Column::Text => String::new(),
         Column::Deadline => ",\"deadline\":true".to_owned(),
         Column::Field(field) => format!(",\"field\":{}", text(field)),
-        Column::Member(member) => format!(",\"member\":{}", text(member)),
+        Column::Member(member) | Column::Scored(member) => format!(",\"member\":{}", text(member)),
     }
 }
 

@@ -8,7 +8,7 @@ pub(super) mod combine;
 use crate::evaluate::ANSWER_TOO_LONG;
 use crate::session::failure::UNANSWERED;
 use combine::Combination;
-use ensue_resp::{Combine, CommandSpec, Request, Route};
+use ensue_resp::{Combine, CommandError, CommandSpec, Request, Route};
 use ensue_types::{Args, KeyspaceId, Part, PartitionId, Reply, partition_of};
 use std::collections::BTreeMap;
 
@@ -106,6 +106,10 @@ impl Plan {
     pub(super) fn add(&mut self, spec: &'static CommandSpec, args: Args) {
         match spec.route {
             Route::Split(combine) => self.add_split(spec, combine, args),
+            Route::Together => match self.owner_of_all(spec, &args) {
+                Ok(owner) => self.add_at(owner, spec.is_write(), args),
+                Err(refusal) => self.add_ready(refusal),
+            },
             // The caller has checked that the arguments are as many as the command takes.
             _ => match args.get(1).map(|key| partition_of(key, self.partitions)) {
                 Some(owner) => {
@@ -116,6 +120,15 @@ impl Plan {
                 None => self.add_ready(UNANSWERED),
             },
         }
+    }
+
+    /// The one owner of all keys of a command.
+    fn owner_of_all(&self, spec: &'static CommandSpec, args: &Args) -> Result<PartitionId, Reply> {
+        Request::parse_as(spec, args).map_err(|error| error.reply())?;
+        let mut owners = ensue_resp::keys(spec, args).map(|key| partition_of(key, self.partitions));
+        let owner = owners.next().ok_or(UNANSWERED)?;
+        let is_one = owners.all(|other| other == owner);
+        if is_one { Ok(owner) } else { Err(CommandError::SeveralOwners(spec.name).reply()) }
     }
 
     /// The plan of one command that all partitions get, each of them whole.

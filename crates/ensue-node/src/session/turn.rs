@@ -271,7 +271,7 @@ impl Turn<'_> {
         match spec.route {
             Route::Session => self.session_command(spec, &args),
             Route::Owner => self.reply(&local::no_branches(&self.cx)),
-            Route::Key | Route::Split(_) => {
+            Route::Key | Route::Split(_) | Route::Together => {
                 let step = transactions::on_command(&mut self.cx, spec, args);
                 self.follow(step);
             }

@@ -4,10 +4,24 @@
 //! themselves as they are used to; the last line of a row is ours. The words there use: *the later write* for the one
 //! with the higher stamp, *unseen* for what another datacenter has done and this one has not received.
 
+mod sorted_sets;
+
 use super::{Combine, CommandSpec, Flags, Route};
 
 /// Every command, sorted by name.
-pub static TABLE: [CommandSpec; 84] = [
+pub static TABLE: [CommandSpec; OTHERS.len() + sorted_sets::ROWS.len()] = {
+    let mut all = [OTHERS[0]; OTHERS.len() + sorted_sets::ROWS.len()];
+    let mut index = 0;
+    while index < all.len() {
+        all[index] =
+            if index < OTHERS.len() { OTHERS[index] } else { sorted_sets::ROWS[index - OTHERS.len()] };
+        index += 1;
+    }
+    all
+};
+
+/// All but those of sorted sets, which come last.
+const OTHERS: [CommandSpec; 84] = [
     row("append", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("string", "2.0.0")
@@ -591,6 +605,7 @@ const fn row(name: &'static str, arity: i16, flags: Flags, route: Route) -> Comm
         first_key: 0,
         last_key: 0,
         step: 0,
+        counted_keys: 0,
         route,
         group: "",
         since: "",
@@ -615,6 +630,13 @@ impl CommandSpec {
         self.first_key = first;
         self.last_key = last;
         self.step = step;
+        self
+    }
+
+    /// More keys behind their number, which stands there.
+    const fn counted_keys(mut self, place: u16) -> CommandSpec {
+        self.counted_keys = place;
+        self.flags = self.flags.union(Flags::MOVABLE_KEYS);
         self
     }
 

@@ -24,9 +24,13 @@ fn rows_are_consistent() {
         assert!(spec.arity != 0, "{name}");
         let routed = matches!(spec.route, Route::Key | Route::Split(_) | Route::Rename);
         assert!(!routed || spec.first_key == 1, "{name} has no key to be routed by");
+        if spec.route == Route::Together {
+            assert!(spec.first_key == 1 || spec.counted_keys > 0, "{name} has no key to be routed by");
+        }
         assert!(spec.first_key == 0 || spec.step > 0, "{name}");
         assert!(spec.first_key == 0 || spec.arity.unsigned_abs() > spec.first_key.unsigned_abs(), "{name}");
-        assert_eq!(spec.route == Route::Key, (spec.first_key, spec.last_key) == (1, 1), "{name}");
+        let has_one_key = (spec.first_key, spec.last_key, spec.counted_keys) == (1, 1, 0);
+        assert_eq!(spec.route == Route::Key, has_one_key, "{name}");
         if matches!(spec.route, Route::Split(_)) {
             assert_eq!(spec.last_key, -1, "{name}");
         }
@@ -86,6 +90,14 @@ fn keys_by_place() {
     assert_eq!(keys_of("rename a b"), "a b");
     assert_eq!(keys_of("rename a"), "a");
     assert_eq!(keys_of("ping a"), "");
+    assert_eq!(keys_of("zrangestore a b 0 -1"), "a b");
+    assert_eq!(keys_of("zunion 2 a b withscores"), "a b");
+    assert_eq!(keys_of("zunionstore a 2 b c weights 1 2"), "a b c");
+    assert_eq!(keys_of("zunionstore a 3 b c"), "a");
+    assert_eq!(keys_of("zmpop 1 a min"), "a");
+    assert_eq!(keys_of("zmpop x a min"), "");
+    assert_eq!(keys_of("zmpop -1 a min"), "");
+    assert_eq!(keys_of("zmpop 9223372036854775807 a min"), "");
     assert_eq!(keys_of("get"), "");
     assert_eq!(keys_of("del"), "");
 }

@@ -33,8 +33,14 @@ fn every_kind() {
     check(Reply::Double(1.5), "$3\r\n1.5\r\n", ",1.5\r\n");
     check(Reply::Double(f64::NEG_INFINITY), "$4\r\n-inf\r\n", ",-inf\r\n");
     check(Reply::Double(f64::NAN), "$3\r\nnan\r\n", ",nan\r\n");
-    check(Reply::Double(1e300), "$5\r\n1e300\r\n", ",1e300\r\n");
+    check(Reply::Double(1e300), "$6\r\n1e+300\r\n", ",1e+300\r\n");
     check(Reply::Double(0.0), "$1\r\n0\r\n", ",0\r\n");
+    let pairs = vec![(Reply::bulk("a"), Reply::Double(0.5)), (Reply::bulk("b"), one())];
+    check(
+        Reply::Pairs(pairs),
+        "*4\r\n$1\r\na\r\n$3\r\n0.5\r\n$1\r\nb\r\n:1\r\n",
+        "*2\r\n*2\r\n$1\r\na\r\n,0.5\r\n*2\r\n$1\r\nb\r\n:1\r\n",
+    );
     check(Reply::Boolean(true), ":1\r\n", "#t\r\n");
     check(Reply::Boolean(false), ":0\r\n", "#f\r\n");
 }

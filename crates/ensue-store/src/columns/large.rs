@@ -29,7 +29,7 @@ pub(crate) struct Large {
     slots: Vec<Option<(Column, Cell)>>,
     free: Vec<u32>,
     /// Columns of each kind, live and dead.
-    present: [u32; 3],
+    present: [u32; 4],
     summary: Vec<Source>,
     recent: BTreeMap<(DatacenterId, PartitionId), VecDeque<(OperationId, u32)>>,
     recent_count: usize,

@@ -28,7 +28,7 @@
 //!  16 | key | name (field, member) | value (put) | epoch sum (add) | seen tallies |
 //!     +-----------------------------------------------------------------------+
 //!
-//!  column: 0 text, 1 deadline, 2 field, 3 member       effect: 0 put, 1 delete, 2 add
+//!  column: 0 text, 1 deadline, 2 field, 3 member, 4 scored member   effect: 0 put, 1 delete, 2 add
 //!
 //!  replaced, flag 1: 0 nothing | 1 nothing, stamp of what is forgotten | 2 operation
 //!                  | 3 several: count u8, operations, stamp of what is forgotten
@@ -217,6 +217,7 @@ fn column_name(column: &Column) -> (u8, &[u8]) {
         Column::Deadline => (1, &[]),
         Column::Field(name) => (2, name),
         Column::Member(name) => (3, name),
+        Column::Scored(name) => (4, name),
     }
 }
 
@@ -357,6 +358,7 @@ fn read_effect(reader: &mut Reader) -> Result<RowEffect, LayoutError> {
         0 | 1 => return unknown("name bytes of a column without a name", u64::from(name_bytes)),
         2 => Column::Field(name),
         3 => Column::Member(name),
+        4 => Column::Scored(name),
         _ => return unknown("column kind", u64::from(column)),
     };
     let effect = match effect {

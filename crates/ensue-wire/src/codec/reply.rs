@@ -20,6 +20,7 @@ const SET: u8 = 10;
 const DOUBLE: u8 = 11;
 const FALSE: u8 = 12;
 const TRUE: u8 = 13;
+const PAIRS: u8 = 14;
 
 const ITEM_BYTES_MIN: usize = 1;
 const PAIR_BYTES_MIN: usize = 2 * ITEM_BYTES_MIN;
@@ -42,6 +43,7 @@ impl Writer<'_> {
             Reply::Array(items) => self.u8(ARRAY).reply_items(items, levels + 1),
             Reply::Set(items) => self.u8(SET).reply_items(items, levels + 1),
             Reply::Map(pairs) => self.u8(MAP).reply_pairs(pairs, levels + 1),
+            Reply::Pairs(pairs) => self.u8(PAIRS).reply_pairs(pairs, levels + 1),
             Reply::Double(value) => self.u8(DOUBLE).u64(value.to_bits()),
             Reply::Boolean(value) => self.u8(if *value { TRUE } else { FALSE }),
         }
@@ -83,6 +85,7 @@ impl Reader<'_> {
             ARRAY => Ok(Reply::Array(self.reply_items(levels + 1)?)),
             SET => Ok(Reply::Set(self.reply_items(levels + 1)?)),
             MAP => Ok(Reply::Map(self.reply_pairs(levels + 1)?)),
+            PAIRS => Ok(Reply::Pairs(self.reply_pairs(levels + 1)?)),
             DOUBLE => Ok(Reply::Double(f64::from_bits(self.u64()?))),
             FALSE => Ok(Reply::Boolean(false)),
             TRUE => Ok(Reply::Boolean(true)),

@@ -63,6 +63,14 @@ fn session() -> Vec<(&'static str, Message)> {
         ),
         ("executed", Message::Executed { request, context: context(), replies: every_reply() }),
         (
+            "executed_pairs",
+            Message::Executed {
+                request,
+                context: context(),
+                replies: vec![Reply::Pairs(vec![(Reply::bulk("member"), Reply::Double(1.5))])],
+            },
+        ),
+        (
             "executed-in-part",
             Message::ExecutedInPart { request, context: context(), replies: every_reply(), rest: commands() },
         ),

@@ -56,7 +56,9 @@ impl Answer {
             Reply::Status(words) => text(words.as_bytes()),
             Reply::Bulk(bytes) | Reply::Verbatim(bytes) => text(bytes),
             Reply::Array(replies) | Reply::Set(replies) => Answer::many(&mut replies.iter())?,
-            Reply::Map(pairs) => Answer::many(&mut pairs.iter().flat_map(|(key, value)| [key, value]))?,
+            Reply::Map(pairs) | Reply::Pairs(pairs) => {
+                Answer::many(&mut pairs.iter().flat_map(|(key, value)| [key, value]))?
+            }
             Reply::Double(number) => text(number.to_string().as_bytes()),
             Reply::Boolean(yes) => Answer::Integer(i64::from(*yes)),
         })

@@ -36,7 +36,7 @@ pub(super) fn command() -> impl Strategy<Value = String> {
     let value = prop::sample::select(vec!["1", "7", "-3", "x", "2.5", "007", "1e3", "9223372036854775807"]);
     let name = prop::sample::select(vec!["f", "g", "h"]);
     let amount = -5_i64..6;
-    (key(), value, name, amount, 0_usize..28).prop_map(|(key, value, name, amount, which)| match which {
+    (key(), value, name, amount, 0_usize..36).prop_map(|(key, value, name, amount, which)| match which {
         0 | 1 => format!("SET {key} {value}"),
         2 => format!("SET {key} {value} EX {}", amount.unsigned_abs() + 1),
         3 => format!("SET {key} {value} NX"),
@@ -57,6 +57,13 @@ pub(super) fn command() -> impl Strategy<Value = String> {
         23 | 24 => format!("SADD {key} {name}"),
         25 => format!("SREM {key} {name}"),
         26 => format!("GETEX {key} PX 1500"),
+        27 | 28 => format!("ZADD {key} {amount} {name}"),
+        29 => format!("ZADD {key} 0.012345678901234567 {name}"),
+        30 | 31 => format!("ZINCRBY {key} {amount}.1 {name}"),
+        32 => format!("ZREM {key} {name}"),
+        33 => format!("ZADD {key} GT {amount} {name} inf h"),
+        34 => format!("ZPOPMIN {key}"),
+        35 => format!("ZUNIONSTORE {key} 2 a b WEIGHTS 1 0.3"),
         _ => format!("MSET a {value} {key} {amount}"),
     })
 }
@@ -103,8 +110,9 @@ pub(super) fn view(datacenter: &mut Datacenter, at: LogicalTime) -> Vec<String> 
     datacenter.clock = at;
     let mut seen = Vec::new();
     for key in ["a", "b", "c"] {
-        for command in ["TYPE", "GET", "HGETALL", "SMEMBERS", "PEXPIRETIME"] {
-            let line = format!("{command} {key}");
+        for command in ["TYPE", "GET", "HGETALL", "SMEMBERS", "PEXPIRETIME", "ZRANGE"] {
+            let rest = if command == "ZRANGE" { " 0 -1 WITHSCORES" } else { "" };
+            let line = format!("{command} {key}{rest}");
             let requests = [Request::parse(&arguments(&line)).expect("a command")];
             let mut evaluation = crate::evaluate::Evaluation::reading(
                 &mut datacenter.keyspace,

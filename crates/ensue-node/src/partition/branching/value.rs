@@ -1,7 +1,8 @@
 //! What a key of a branching keyspace holds: a whole row, as one value. It is the unit of conflict.
 //!
 //! ```text
-//! column*    column: kind u8 (0 text, 1 deadline, 2 field, 3 member) | name u32 length, bytes | value u32 length, bytes
+//! column*    column: kind u8 (0 text, 1 deadline, 2 field, 3 member, 4 scored member) | name u32 length, bytes
+//!            | value u32 length, bytes
 //! ```
 //!
 //! Columns stand in their order. A command is evaluated on rows made from such values, and the rows that it changed are
@@ -40,6 +41,7 @@ pub(super) fn save(rows: &Keyspace, key: &[u8]) -> (Option<Bytes>, Vec<Column>) 
             Column::Deadline => (1, &[]),
             Column::Field(name) => (2, name),
             Column::Member(name) => (3, name),
+            Column::Scored(name) => (4, name),
         };
         has_content |= kind != 1;
         let value = text_of(cell.state().content()).unwrap_or_default();
@@ -68,6 +70,7 @@ fn columns(value: &Bytes) -> impl Iterator<Item = (Column, Bytes)> {
             1 => Column::Deadline,
             2 => Column::Field(name),
             3 => Column::Member(name),
+            4 => Column::Scored(name),
             _ => return None,
         };
         Some((column, value))
@@ -86,7 +89,7 @@ pub(super) fn is_shown(value: &Bytes, now_ms: u64) -> bool {
     !deadline.is_some_and(|(_, deadline)| passed(&deadline))
 }
 
-/// A value as it is told to a client: a string, a map of fields, or a set of members.
+/// A value as it is told to a client: a string, a map of fields or of scores, or a set of members.
 pub(super) fn reply(value: Option<&Bytes>, now_ms: u64) -> Reply {
     let Some(value) = value.filter(|value| is_shown(value, now_ms)) else { return Reply::Nil };
     let mut fields = Vec::new();
@@ -97,6 +100,7 @@ pub(super) fn reply(value: Option<&Bytes>, now_ms: u64) -> Reply {
             Column::Deadline => {}
             Column::Field(name) => fields.push((Reply::Bulk(name), Reply::Bulk(value))),
             Column::Member(name) => members.push(Reply::Bulk(name)),
+            Column::Scored(name) => fields.push((Reply::Bulk(name), Reply::Bulk(value))),
         }
     }
     if fields.is_empty() { Reply::Set(members) } else { Reply::Map(fields) }
@@ -108,6 +112,7 @@ pub(super) fn kind_word(value: &Bytes) -> &'static str {
     match first {
         Some((Column::Field(_), _)) => "hash",
         Some((Column::Member(_), _)) => "set",
+        Some((Column::Scored(_), _)) => "zset",
         _ => "string",
     }
 }

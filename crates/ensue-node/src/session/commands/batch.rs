@@ -175,7 +175,7 @@ fn single_owner(args: &Args, partitions: u16) -> Option<(&'static CommandSpec, P
     match spec.route {
         Route::Owner => Some((spec, PartitionId(0))),
         Route::Key => Some((spec, partition_of(args.get(1)?, partitions))),
-        Route::Split(_) => {
+        Route::Split(_) | Route::Together => {
             let mut keys = ensue_resp::keys(spec, args).map(|key| partition_of(key, partitions));
             let owner = keys.next()?;
             keys.all(|other| other == owner).then_some((spec, owner))

@@ -7,7 +7,7 @@ use crate::evaluate::{TOO_MUCH, effect_bytes};
 use crate::session::failure::UNANSWERED;
 use crate::session::plan::Plan;
 use bytes::Bytes;
-use ensue_resp::CommandError;
+use ensue_resp::{CommandError, number};
 use ensue_types::{Args, Column, Reply, limits, partition_of};
 
 /// A RENAME whose source is being read.
@@ -23,8 +23,10 @@ impl Renaming {
         let (source, target) = (args[1].clone(), args[2].clone());
         let owner = partition_of(&source, spread);
         let mut plan = Plan::exec(spread);
-        for name in READS {
-            plan.add_at(owner, false, vec![Bytes::from_static(name), source.clone()]);
+        for (name, options) in READS {
+            let mut read = vec![Bytes::from_static(name), source.clone()];
+            read.extend(options.iter().map(|option| Bytes::from_static(option)));
+            plan.add_at(owner, false, read);
         }
         (Renaming { source, target }, plan)
     }
@@ -60,8 +62,16 @@ impl Renaming {
     }
 }
 
-/// What is read of the source. Two of the three values are errors of a wrong type, and are passed over.
-const READS: [&[u8]; 5] = [b"type", b"get", b"hgetall", b"smembers", b"pexpiretime"];
+/// What is read of the source: commands, and what follows the key. All values but one are errors of a wrong type, and
+/// are passed over.
+const READS: [(&[u8], &[&[u8]]); 6] = [
+    (b"type", &[]),
+    (b"get", &[]),
+    (b"hgetall", &[]),
+    (b"smembers", &[]),
+    (b"zrange", &[b"0", b"-1", b"withscores"]),
+    (b"pexpiretime", &[]),
+];
 
 /// A row, as the command that writes it.
 #[derive(Clone, Debug)]
@@ -73,7 +83,7 @@ struct Row {
 
 impl Row {
     fn new(replies: Vec<Reply>) -> Result<Row, Reply> {
-        let Ok([kind, text, hash, set, deadline]) = <[Reply; 5]>::try_from(replies) else {
+        let Ok([kind, text, hash, set, scored, deadline]) = <[Reply; 6]>::try_from(replies) else {
             return Err(UNANSWERED);
         };
         let kind = match kind {
@@ -86,6 +96,7 @@ impl Row {
             "string" => (b"set", text),
             "hash" => (b"hset", hash),
             "set" => (b"sadd", set),
+            "zset" => (b"zadd", score_first(scored)),
             _ => return Err(Reply::error("ERR RENAME does not know this type of value")),
         };
         let deadline_ms = match deadline {
@@ -98,16 +109,25 @@ impl Row {
     }
 }
 
-/// The bulk strings of an answer, in order.
+/// Members and scores in the order in which `ZADD` takes them.
+fn score_first(members: Reply) -> Reply {
+    match members {
+        Reply::Pairs(pairs) => Reply::Pairs(pairs.into_iter().map(|(name, score)| (score, name)).collect()),
+        other => other,
+    }
+}
+
+/// The strings and numbers of an answer, in order.
 fn flatten(reply: Reply, values: &mut Vec<Bytes>) -> Result<(), Reply> {
     match reply {
         Reply::Bulk(value) => values.push(value),
+        Reply::Double(value) => values.push(number::f64_bytes(value)),
         Reply::Array(items) | Reply::Set(items) => {
             for item in items {
                 flatten(item, values)?;
             }
         }
-        Reply::Map(pairs) => {
+        Reply::Map(pairs) | Reply::Pairs(pairs) => {
             for (field, value) in pairs {
                 flatten(field, values)?;
                 flatten(value, values)?;

@@ -81,7 +81,10 @@ fn rename_reads_the_row_and_writes_it_in_one_transaction() {
     let (source, target) = (key(0, 0), key(1, 0));
     world.send(&[&format!("RENAME {source} {target}")]);
     let hash = Reply::Map(vec![(bulk("f"), bulk("1")), (bulk("g"), bulk("2"))]);
-    read_source(&mut world, vec![Reply::Status("hash".into()), WRONG, hash, WRONG, Reply::Integer(99)]);
+    read_source(
+        &mut world,
+        vec![Reply::Status("hash".into()), WRONG, hash, WRONG, WRONG, Reply::Integer(99)],
+    );
     let envelope = world.next();
     assert_eq!(
         transact(&envelope),
@@ -104,6 +107,44 @@ fn rename_reads_the_row_and_writes_it_in_one_transaction() {
 }
 
 #[test]
+fn a_sorted_set_is_renamed_with_its_scores() {
+    let mut world = World::new();
+    let (source, target) = (key(0, 0), key(1, 0));
+    world.send(&[&format!("RENAME {source} {target}")]);
+    let scored =
+        Reply::Pairs(vec![(bulk("a"), Reply::Double(0.1)), (bulk("b"), Reply::Double(f64::INFINITY))]);
+    let zset = Reply::Status("zset".into());
+    read_source(&mut world, vec![zset, WRONG, WRONG, WRONG, scored, Reply::Integer(-1)]);
+    let add = (2, format!("zadd {target} 0.1 a inf b"));
+    let parts = [part(1, &[(0, format!("del {target}")), add]), part(0, &[(1, format!("del {source}"))])];
+    assert_eq!(transact(&world.next()), parts);
+}
+
+#[test]
+fn keys_that_are_needed_together_have_one_owner() {
+    let mut world = World::new();
+    let (a, b, other) = (key(0, 0), key(0, 1), key(1, 0));
+    let refused = |name| {
+        format!(
+            "-CROSSSLOT the keys of '{name}' are in several partitions, and it is not executed over several; a hash tag, \
+         such as the x of {{x}}1 and {{x}}2, keeps keys together|"
+        )
+    };
+    assert_eq!(world.ask(&format!("ZUNION 2 {a} {other}")), refused("zunion"));
+    assert_eq!(world.ask(&format!("ZUNIONSTORE {other} 2 {a} {b}")), refused("zunionstore"));
+    assert_eq!(world.ask(&format!("ZRANGESTORE {other} {a} 0 -1")), refused("zrangestore"));
+    assert_eq!(world.ask(&format!("ZUNION 3 {a} {other}")), "-ERR syntax error|");
+    assert_eq!(world.ask("MULTI"), "+OK|");
+    assert_eq!(world.ask(&format!("ZMPOP 2 {a} {other} MIN")), "+QUEUED|");
+    assert_eq!(world.ask("EXEC"), format!("*1|{}", refused("zmpop")));
+    assert!(world.sent.is_empty());
+    world.send(&[&format!("ZUNIONSTORE {a} 1 {b}"), &format!("ZINTER 2 {a} {b}")]);
+    let envelope = world.next();
+    assert_eq!(partition(&envelope), 0);
+    assert!(matches!(&envelope.message, Message::Execute { commands, .. } if commands.len() == 2));
+}
+
+#[test]
 fn rename_of_nothing_and_to_itself() {
     let mut world = World::new();
     let a = key(0, 0);
@@ -113,6 +154,7 @@ fn rename_of_nothing_and_to_itself() {
         Reply::Nil,
         Reply::Map(vec![]),
         Reply::Set(vec![]),
+        Reply::Pairs(vec![]),
         Reply::Integer(-2),
     ];
     read_source(&mut world, none.clone());
@@ -121,7 +163,7 @@ fn rename_of_nothing_and_to_itself() {
     read_source(&mut world, none);
     assert_eq!(world.received(), "-ERR no such key|");
     world.send(&[&format!("RENAME {a} {a}")]);
-    let text = vec![Reply::Status("string".into()), bulk("v"), WRONG, WRONG, Reply::Integer(-1)];
+    let text = vec![Reply::Status("string".into()), bulk("v"), WRONG, WRONG, WRONG, Reply::Integer(-1)];
     read_source(&mut world, text);
     assert_eq!(world.received(), "+OK|");
     assert!(world.sent.is_empty());

@@ -90,7 +90,7 @@ impl Multi {
         let mut plan = Plan::exec(spread);
         for (spec, args) in self.commands {
             match spec.route {
-                Route::Key | Route::Split(_) => plan.add(spec, args),
+                Route::Key | Route::Split(_) | Route::Together => plan.add(spec, args),
                 _ => plan.add_ready(answer(spec, &args)),
             }
         }
@@ -103,7 +103,8 @@ impl Multi {
         spread: u16,
         answer: impl Fn(&CommandSpec, &Args) -> Reply,
     ) -> Option<Result<Exec, Reply>> {
-        let is_on_keys = |spec: &CommandSpec| matches!(spec.route, Route::Key | Route::Split(_));
+        let is_on_keys =
+            |spec: &CommandSpec| matches!(spec.route, Route::Key | Route::Split(_) | Route::Together);
         if self.failed || !self.commands.iter().any(|(spec, _)| is_alone(spec)) {
             return None;
         }
@@ -175,7 +176,9 @@ fn between(spec: &CommandSpec) -> Reply {
 /// Why a command cannot be queued.
 fn refusal(contexts: &Contexts, spec: &CommandSpec, args: &Args) -> Option<Reply> {
     let reason = match (spec.route, spec.name) {
-        (Route::Key | Route::Split(_), _) | (_, "ping" | "echo" | "time" | "unwatch") => return None,
+        (Route::Key | Route::Split(_) | Route::Together, _) | (_, "ping" | "echo" | "time" | "unwatch") => {
+            return None;
+        }
         (_, "config") if !args[1].eq_ignore_ascii_case(b"get") => "only CONFIG GET can be queued",
         _ if is_alone(spec) => return None,
         (_, "select") if contexts.named_by_select(args) == Some(contexts.selected()) => return None,
