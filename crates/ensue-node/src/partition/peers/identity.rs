@@ -59,6 +59,9 @@ pub(crate) struct Identity {
     pub(in crate::partition) repeats: BTreeMap<PartitionId, u64>,
     /// Datacenters that are refused for what they say of third ones, which may turn out.
     pub(in crate::partition) unsure: BTreeSet<DatacenterId>,
+    /// The farthest place of the own stream that each datacenter has ever said, to this process, that a third one has
+    /// come to. Who said it may forget it with a restart.
+    pub(in crate::partition) hearsay: BTreeMap<DatacenterId, Position>,
     /// Datacenters whose word about third ones counts no longer: an operator said so.
     pub(in crate::partition) vouched: BTreeSet<DatacenterId>,
     /// How often a datacenter was refused.
@@ -311,18 +314,21 @@ impl Peers {
     /// peer's mistake must not stop a partition. But if it is so, what is written here must not reach the sender: it
     /// would take the places of what the sender has yet to receive. The third one will say.
     fn judge_hearsay(
-        &self,
+        &mut self,
         cx: &Cx,
         others: &Others,
         datacenter: DatacenterId,
         theirs: &Introduction,
     ) -> Finding {
+        let elsewhere = self.identity.hearsay.entry(datacenter).or_default();
+        *elsewhere = theirs.elsewhere.max(*elsewhere);
+        let elsewhere = *elsewhere;
         let is_open = |third: &DatacenterId| *third != datacenter && !self.identity.heard.contains(third);
         let open: Vec<DatacenterId> = others.living().filter(is_open).collect();
         // Who has not introduced itself to this process has nothing that this process has written.
         let nobody_else = others.living().count() == open.len() + 1;
         let known = if nobody_else { self.identity.opened_at } else { cx.position };
-        if theirs.elsewhere <= known
+        if elsewhere <= known
             || open.is_empty()
             || self.identity.vouched.contains(&datacenter)
             || !Rule::HearWhatOthersHave.holds()
@@ -336,7 +342,7 @@ impl Peers {
              directory may be an old copy, and nothing is exchanged with {name} before {names} can be asked. Put the \
              newest directory back, or heal the links; if {names} is lost, say CAUSAL DEAD for it, and if you know \
              better, CAUSAL READMIT {name}",
-            theirs.elsewhere, known
+            elsewhere, known
         ))
     }
 
