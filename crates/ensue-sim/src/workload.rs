@@ -14,6 +14,7 @@ pub mod mix;
 pub mod model;
 mod private;
 mod refusal;
+mod scores;
 
 use crate::oracle::history::{History, OperationIndex, Outcome};
 use crate::oracle::{Violation, property};

@@ -7,6 +7,7 @@ use crate::oracle::values::writer_of;
 use crate::oracle::{Violation, property};
 use crate::resp::{Answer, args};
 use ensue_types::Args;
+use std::collections::BTreeMap;
 
 /// What an answer means.
 #[derive(Clone, Debug)]
@@ -30,6 +31,10 @@ pub enum Expect {
     Sum(Location),
     /// The fields of a hash, by name.
     Fields(Vec<(String, Location)>),
+    /// The score of a member, which is the number of the operation that wrote it, or nil.
+    Score(Location),
+    /// The members of a sorted set with such scores, the lowest first.
+    Scores(Vec<(String, Location)>),
     /// The members of a set, by name, each with the operation that adds it.
     Members(Vec<(String, Location, OperationIndex)>),
     /// What the handler of this key made of its values.
@@ -109,6 +114,8 @@ impl Command {
             }
             Expect::Sum(location) => finding.reads.push((*location, sum(answer).ok_or_else(wrong)?)),
             Expect::Fields(fields) => read_fields(answer, fields, &mut finding).ok_or_else(wrong)?,
+            Expect::Score(location) => finding.reads.push((*location, score(answer).ok_or_else(wrong)?)),
+            Expect::Scores(members) => read_scores(answer, members, &mut finding).ok_or_else(wrong)?,
             Expect::Members(members) => read_members(answer, members, &mut finding).ok_or_else(wrong)?,
             Expect::Exactly(exact) => {
                 let found = normal(&self.args, answer.clone());
@@ -174,6 +181,14 @@ fn value(answer: &Answer) -> Option<Seen> {
     }
 }
 
+/// A score is the number of an operation; what is no such number was written by nobody, and the oracle says so.
+fn score(answer: &Answer) -> Option<Seen> {
+    match answer {
+        Answer::Nil => Some(Seen::Nothing),
+        _ => Some(Seen::Value(answer.text()?.parse().unwrap_or(OperationIndex::MAX))),
+    }
+}
+
 fn pieces(answer: &Answer, location: Location, finding: &mut Finding) -> Option<()> {
     if *answer == Answer::Nil {
         finding.reads.push((location, Seen::Nothing));
@@ -211,6 +226,28 @@ fn read_fields(answer: &Answer, fields: &[(String, Location)], finding: &mut Fin
             None => Seen::Nothing,
         };
         finding.reads.push((*location, seen));
+    }
+    Some(())
+}
+
+fn read_scores(answer: &Answer, members: &[(String, Location)], finding: &mut Finding) -> Option<()> {
+    let Answer::Array(items) = answer else { return None };
+    let mut seen = BTreeMap::new();
+    let mut before = None;
+    for pair in items.chunks(2) {
+        let [name, number] = pair else { return None };
+        let name = name.text()?;
+        members.iter().find(|(known, _)| known == name)?;
+        let number: f64 = number.text()?.parse().ok()?;
+        // In the order of scores, and of names among the same.
+        if before.is_some_and(|before| before >= (number, name)) {
+            return None;
+        }
+        before = Some((number, name));
+        seen.insert(name, score(&pair[1])?);
+    }
+    for (name, location) in members {
+        finding.reads.push((*location, seen.get(name.as_str()).copied().unwrap_or(Seen::Nothing)));
     }
     Some(())
 }

@@ -3,7 +3,7 @@
 use super::Workload;
 use super::client::Relic;
 use super::command::{Command, Expect};
-use super::keys::{Keys, Total};
+use super::keys::{Keys, Total, sum_text};
 use super::model::normal;
 use crate::oracle::folded;
 use crate::oracle::history::Location;
@@ -35,6 +35,13 @@ impl Questions {
         for name in ["h0", "h1"] {
             let fields = Keys::fields(&mut workload.history, name);
             commands.push(Command::new(&format!("HGETALL {name}"), Expect::Fields(fields)));
+        }
+        for name in ["z0", "z1"] {
+            let members = Keys::fields(&mut workload.history, name);
+            commands.push(Command::new(&format!("ZRANGE {name} 0 -1 WITHSCORES"), Expect::Scores(members)));
+        }
+        for name in ["mz0", "mz1"] {
+            commands.push(Command::new(&format!("ZRANGE {name} 0 -1 WITHSCORES"), Expect::Anything));
         }
         for name in ["s0", "s1"] {
             let members = workload.keys.members.get(name).cloned().unwrap_or_default();
@@ -105,11 +112,7 @@ impl Questions {
 }
 
 fn sum(((key, field), &location): (&(String, Option<String>), &Location)) -> Command {
-    let text = match field {
-        Some(field) => format!("HGET {key} {field}"),
-        None => format!("GET {key}"),
-    };
-    Command::new(&text, Expect::Sum(location))
+    Command::new(&sum_text(key, field.as_deref()), Expect::Sum(location))
 }
 
 fn private(relic: &Relic) -> Vec<Command> {

@@ -5,8 +5,13 @@ use crate::oracle::may_be_lost;
 use ensue_types::{DatacenterId, partition_of};
 use std::collections::BTreeMap;
 
-/// Additions of distinct powers of two that fit one counter.
+/// Additions of distinct powers of two that fit one counter, and one score.
 const BITS: u32 = 60;
+const SCORE_BITS: u32 = 52;
+
+/// The keys whose fields, or members, are counters.
+pub const HASH_OF_COUNTERS: &str = "hc";
+pub const SORTED_SET_OF_COUNTERS: &str = "zc";
 
 /// A counter to which distinct powers of two are added, replaced by the next when they are used up.
 #[derive(Clone, Debug)]
@@ -79,33 +84,37 @@ impl Keys {
     }
 
     /// Draws the next power of two of a counter.
-    pub fn addition(&mut self, history: &mut History, slot: &str, hash: bool) -> Addition {
+    pub fn addition(&mut self, history: &mut History, slot: &str) -> Addition {
         let counter = self.counters.entry(slot.to_owned()).or_insert(BitCounter { generation: 0, used: 0 });
-        if counter.used == BITS {
+        if counter.used == if slot == SORTED_SET_OF_COUNTERS { SCORE_BITS } else { BITS } {
             *counter = BitCounter { generation: counter.generation + 1, used: 0 };
         }
         let bit = counter.used;
         counter.used += 1;
-        let (key, field, location) = self.sum(history, slot, hash);
+        let (key, field, location) = self.sum(history, slot);
         Addition { key, field, bit, location }
     }
 
     /// The counter in use.
-    pub fn sum(
-        &mut self,
-        history: &mut History,
-        slot: &str,
-        hash: bool,
-    ) -> (String, Option<String>, Location) {
+    pub fn sum(&mut self, history: &mut History, slot: &str) -> (String, Option<String>, Location) {
         let generation = self.counters.get(slot).map_or(0, |counter| counter.generation);
-        let (key, field) = match hash {
-            true => (slot.to_owned(), Some(format!("g{generation}"))),
-            false => (format!("{slot}g{generation}"), None),
+        let (key, field) = match slot {
+            HASH_OF_COUNTERS | SORTED_SET_OF_COUNTERS => (slot.to_owned(), Some(format!("g{generation}"))),
+            _ => (format!("{slot}g{generation}"), None),
         };
         let name = field.as_ref().map_or(key.clone(), |field| format!("{key}/{field}"));
         let location = history.location(&name);
         self.sums.insert((key.clone(), field.clone()), location);
         (key, field, location)
+    }
+}
+
+/// The command that reads a counter.
+pub fn sum_text(key: &str, field: Option<&str>) -> String {
+    match field {
+        Some(member) if key == SORTED_SET_OF_COUNTERS => format!("ZSCORE {key} {member}"),
+        Some(field) => format!("HGET {key} {field}"),
+        None => format!("GET {key}"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::client::{Client, Expiring};
 use super::command::{Command, Expect};
-use super::keys::Keys;
+use super::keys::{HASH_OF_COUNTERS, Keys, SORTED_SET_OF_COUNTERS, sum_text};
 use crate::oracle::folded;
 use crate::oracle::history::{History, Location, Written};
 use crate::oracle::values::value_of;
@@ -35,6 +35,10 @@ pub enum Kind {
     MemberAdd,
     MemberDelete,
     MembersRead,
+    ScoreSet,
+    ScoreRead,
+    ScoresRead,
+    ScoreDelete,
     Expire,
     ExpireRead,
     Private,
@@ -48,7 +52,7 @@ pub enum Kind {
 }
 
 /// Every kind with its usual weight.
-pub const KINDS: [(Kind, u64); 28] = [
+pub const KINDS: [(Kind, u64); 32] = [
     (Kind::Get, 16),
     (Kind::GetSeveral, 12),
     (Kind::Set, 14),
@@ -77,6 +81,10 @@ pub const KINDS: [(Kind, u64); 28] = [
     (Kind::Total, 3),
     (Kind::Mixed, 2),
     (Kind::Flush, 1),
+    (Kind::ScoreSet, 4),
+    (Kind::ScoreRead, 3),
+    (Kind::ScoresRead, 4),
+    (Kind::ScoreDelete, 2),
 ];
 
 /// The kinds that touch keys with handlers of conflicts, of protocols that have them.
@@ -169,6 +177,9 @@ impl Drawer<'_> {
                 self.hash(&mut draft, kind);
             }
             Kind::MemberAdd | Kind::MemberDelete | Kind::MembersRead => self.set(&mut draft, kind),
+            Kind::ScoreSet | Kind::ScoreRead | Kind::ScoresRead | Kind::ScoreDelete => {
+                self.score(&mut draft, kind);
+            }
             Kind::Expire => self.expire(&mut draft),
             Kind::ExpireRead => self.expire_read(&mut draft, client),
             Kind::Private => super::private::single(self.random, &mut draft, client),
@@ -256,6 +267,9 @@ impl Drawer<'_> {
         if self.random.chance(200) {
             self.bits(draft, Kind::Sum);
         }
+        if self.random.chance(200) {
+            self.score(draft, Kind::ScoresRead);
+        }
     }
 
     fn write_transaction(&mut self, draft: &mut Draft) {
@@ -275,6 +289,9 @@ impl Drawer<'_> {
         draft.mixed = draft.writes.iter().any(|(_, written)| *written == Written::Nothing);
         if self.random.chance(300) {
             self.hash(draft, Kind::FieldSet);
+        }
+        if self.random.chance(200) {
+            self.score(draft, Kind::ScoreSet);
         }
         if self.random.chance(200) {
             self.bits(draft, Kind::Add);
@@ -331,20 +348,20 @@ impl Drawer<'_> {
     }
 
     fn bits(&mut self, draft: &mut Draft, kind: Kind) {
-        let hash = self.random.chance(300);
-        let slot = if hash { "hc".to_owned() } else { format!("c{}", self.random.index(3)) };
+        let slot = match self.random.below(10) {
+            0..3 => HASH_OF_COUNTERS.to_owned(),
+            3..5 => SORTED_SET_OF_COUNTERS.to_owned(),
+            _ => format!("c{}", self.random.index(3)),
+        };
         if kind == Kind::Sum {
-            let (key, field, location) = self.keys.sum(self.history, &slot, hash);
-            let text = match field {
-                Some(field) => format!("HGET {key} {field}"),
-                None => format!("GET {key}"),
-            };
-            draft.commands.push(Command::new(&text, Expect::Sum(location)));
+            let (key, field, location) = self.keys.sum(self.history, &slot);
+            draft.commands.push(Command::new(&sum_text(&key, field.as_deref()), Expect::Sum(location)));
             return;
         }
-        let addition = self.keys.addition(self.history, &slot, hash);
+        let addition = self.keys.addition(self.history, &slot);
         let (key, amount) = (addition.key, 1u64 << addition.bit);
         let text = match addition.field {
+            Some(member) if slot == SORTED_SET_OF_COUNTERS => format!("ZINCRBY {key} {amount} {member}"),
             Some(field) => format!("HINCRBY {key} {field} {amount}"),
             None if amount == 1 => format!("INCR {key}"),
             None => format!("INCRBY {key} {amount}"),
@@ -457,11 +474,13 @@ impl Drawer<'_> {
         draft.commands.push(Command::new("SELECT 1", Expect::Ok));
         for _ in 0..self.random.between(1, 3) {
             let (key, number) = (self.random.below(4), self.random.below(100));
-            let text = match self.random.below(8) {
+            let text = match self.random.below(10) {
                 0 => "FLUSHDB".to_owned(),
                 1 => format!("DEL f{key}"),
                 2 => format!("HSET fh{key} a {number}"),
                 3 | 4 => format!("INCRBY fc{key} {number}"),
+                5 => format!("ZADD fz{key} {number} a"),
+                6 => format!("ZINCRBY fz{key} {number} a"),
                 _ => format!("SET f{key} {number}"),
             };
             draft.commands.push(Command::new(&text, Expect::Anything));
@@ -473,6 +492,9 @@ impl Drawer<'_> {
     fn anything_goes(&mut self, draft: &mut Draft) {
         if self.random.chance(400) {
             return self.anything_with_deadlines(draft);
+        }
+        if self.random.chance(300) {
+            return self.any_scores(draft);
         }
         let key = format!("m{}", self.random.index(2));
         let number = self.random.below(100);

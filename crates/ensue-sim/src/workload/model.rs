@@ -9,6 +9,7 @@ enum Row {
     Text(String),
     Hash(BTreeMap<String, String>),
     Set(BTreeSet<String>),
+    Scores(BTreeMap<String, i64>),
 }
 
 /// The rows of one client's private keys.
@@ -29,6 +30,7 @@ impl Model {
         let show = match name.as_bytes().first()? {
             b'H' => "HGETALL",
             b'S' if matches!(name.as_str(), "SADD" | "SREM" | "SMEMBERS" | "SISMEMBER") => "SMEMBERS",
+            b'Z' => "ZRANGE",
             _ => "GET",
         };
         if name != "DEL" {
@@ -37,6 +39,7 @@ impl Model {
         match show {
             "HGETALL" => self.hash(&name, key, &rest[1..]),
             "SMEMBERS" => self.set(&name, key, &rest[1..]),
+            "ZRANGE" => self.scores(&name, key, &rest[1..]),
             _ => self.text(&name, key, &rest[1..]),
         }
     }
@@ -47,10 +50,15 @@ impl Model {
             (Some(Row::Text(text)), _) => bulk(text),
             (Some(Row::Hash(fields)), _) => pairs(fields),
             (Some(Row::Set(members)), _) => Answer::Array(members.iter().map(|m| bulk(m)).collect()),
+            (Some(Row::Scores(members)), _) => ordered(members),
             (None, "GET") => Answer::Nil,
             (None, _) => Answer::Array(Vec::new()),
         };
-        self.touched.iter().map(|(key, &show)| (vec![show, key.as_str()], answer(key, show))).collect()
+        let words = |key, show| match show {
+            "ZRANGE" => vec![show, key, "0", "-1", "WITHSCORES"],
+            _ => vec![show, key],
+        };
+        self.touched.iter().map(|(key, &show)| (words(key.as_str(), show), answer(key, show))).collect()
     }
 
     fn text(&mut self, name: &str, key: String, rest: &[String]) -> Option<Answer> {
@@ -136,6 +144,48 @@ impl Model {
         }
         Some(answer)
     }
+
+    fn scores(&mut self, name: &str, key: String, rest: &[String]) -> Option<Answer> {
+        let row = self.rows.entry(key.clone()).or_insert_with(|| Row::Scores(BTreeMap::new()));
+        let Row::Scores(members) = row else { return None };
+        let place = |member: &String| {
+            let own = (*members.get(member)?, member);
+            Some(members.iter().filter(|(name, score)| (**score, *name) < own).count() as i64)
+        };
+        let answer = match name {
+            "ZRANK" => place(rest.first()?).map_or(Answer::Nil, Answer::Integer),
+            "ZADD" => {
+                let new = members.insert(rest.get(1)?.clone(), integer(rest.first()?)?).is_none();
+                Answer::Integer(i64::from(new))
+            }
+            "ZINCRBY" => {
+                let score = members.entry(rest.get(1)?.clone()).or_insert(0);
+                *score += integer(rest.first()?)?;
+                bulk(&score.to_string())
+            }
+            "ZREM" => Answer::Integer(i64::from(members.remove(rest.first()?).is_some())),
+            "ZPOPMAX" => {
+                let highest = members.iter().map(|(name, score)| (*score, name.clone())).max();
+                let gone = highest.and_then(|(_, name)| members.remove_entry(&name));
+                Answer::Array(
+                    gone.iter().flat_map(|(name, score)| [bulk(name), bulk(&score.to_string())]).collect(),
+                )
+            }
+            "ZRANGE" => ordered(members),
+            _ => return None,
+        };
+        if members.is_empty() {
+            self.rows.remove(&key);
+        }
+        Some(answer)
+    }
+}
+
+/// The members and their scores, the lowest first.
+fn ordered(members: &BTreeMap<String, i64>) -> Answer {
+    let mut members: Vec<(i64, &String)> = members.iter().map(|(name, score)| (*score, name)).collect();
+    members.sort_unstable();
+    Answer::Array(members.iter().flat_map(|(score, name)| [bulk(name), bulk(&score.to_string())]).collect())
 }
 
 /// An answer whose order is not promised, in an order of its own: members sorted, or fields with their values.
@@ -194,12 +244,28 @@ mod tests {
             ("SADD s a", "1"),
             ("SREM s c", "0"),
             ("SMEMBERS s", "[\"a\" \"b\"]"),
+            ("ZADD z 2 a", "1"),
+            ("ZADD z 5 a", "0"),
+            ("ZINCRBY z 3 b", "\"3\""),
+            ("ZRANK z a", "1"),
+            ("ZRANK z c", "nil"),
+            ("ZRANGE z 0 -1 WITHSCORES", "[\"b\" \"3\" \"a\" \"5\"]"),
+            ("ZPOPMAX z", "[\"a\" \"5\"]"),
+            ("ZREM z a", "0"),
         ];
         for (command, answer) in script {
             assert_eq!(model.apply(&args(command)).unwrap().to_string(), answer, "{command}");
         }
         let whole: Vec<String> = model.whole().iter().map(|(c, a)| format!("{} {a}", c.join(" "))).collect();
-        assert_eq!(whole, ["HGETALL h [\"n\" \"2\"]", "GET k nil", "SMEMBERS s [\"a\" \"b\"]"]);
+        assert_eq!(
+            whole,
+            [
+                "HGETALL h [\"n\" \"2\"]",
+                "GET k nil",
+                "SMEMBERS s [\"a\" \"b\"]",
+                "ZRANGE z 0 -1 WITHSCORES [\"b\" \"3\"]"
+            ]
+        );
         let shuffled = model.apply(&args("SMEMBERS s")).unwrap();
         assert_eq!(normal(&args("SMEMBERS s"), shuffled.clone()), shuffled);
     }

@@ -38,7 +38,7 @@ fn draw(random: &mut Random, prefix: &str) -> String {
     let slot = random.below(3);
     let number = random.below(50);
     let part = random.below(3);
-    match random.below(20) {
+    match random.below(26) {
         0 | 1 => format!("SET {prefix}t{slot} {number}"),
         2 | 3 => format!("GET {prefix}t{slot}"),
         4 | 5 => format!("INCRBY {prefix}t{slot} {number}"),
@@ -55,6 +55,12 @@ fn draw(random: &mut Random, prefix: &str) -> String {
         16 => format!("SADD {prefix}s{slot} m{part}"),
         17 => format!("SREM {prefix}s{slot} m{part}"),
         18 => format!("SMEMBERS {prefix}s{slot}"),
+        19 => format!("ZADD {prefix}z{slot} {number} m{part}"),
+        20 => format!("ZINCRBY {prefix}z{slot} {number} m{part}"),
+        21 => format!("ZREM {prefix}z{slot} m{part}"),
+        22 => format!("ZRANGE {prefix}z{slot} 0 -1 WITHSCORES"),
+        23 => format!("ZRANK {prefix}z{slot} m{part}"),
+        24 => format!("ZPOPMAX {prefix}z{slot}"),
         _ => format!("STRLEN {prefix}t{slot}"),
     }
 }
