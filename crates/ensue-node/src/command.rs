@@ -6,6 +6,7 @@
 //! looked at becomes a causal dependency. Part of a split command is the same command with fewer keys. `FLUSHALL`
 //! belongs to the partition and `RENAME` to the session: neither is evaluated here.
 
+mod bits;
 mod counter;
 mod digest;
 mod draw;
@@ -78,6 +79,8 @@ fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply,
         GetExpire { key, expiry } => strings::get_and_expire(evaluation, key, *expiry),
         GetMany { keys } => strings::get_many(evaluation, keys),
         SetMany { pairs } => strings::set_many(evaluation, pairs),
+        SetManyIfAbsent { pairs } => strings::set_many_new(evaluation, pairs),
+        Bits(bits) => bits::evaluate(bits, evaluation),
         Append { key, value } => strings::append(evaluation, key, value),
         Length { key } => strings::length(evaluation, key),
         GetRange { key, start, end } => strings::get_range(evaluation, key, *start, *end),
@@ -92,6 +95,7 @@ fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply,
         SetLength { key } => sets::length(evaluation, key),
         SetRandom { key, count } => sets::random(evaluation, key, *count),
         SetScan { key, options } => walk::scan_columns(evaluation, key, Kind::Set, options),
+        Algebra(algebra) => sets::algebra::evaluate(algebra, evaluation),
         Sorted(sorted) => sorted_sets::evaluate(sorted, evaluation),
         hash => evaluate_hash(hash, evaluation),
     }

@@ -233,6 +233,7 @@ fn categories(spec: &CommandSpec) -> Vec<&'static str> {
         (spec.group == "sorted-set", "@sortedset"),
         (spec.group == "hash", "@hash"),
         (spec.group == "string", "@string"),
+        (spec.group == "bitmap", "@bitmap"),
         (admin, "@admin"),
         (flags.contains(Flags::FAST), "@fast"),
         (!flags.contains(Flags::FAST), "@slow"),

@@ -5,6 +5,7 @@
 //! since 1970: who evaluates knows the time. It does not look at data, so an error that depends on a stored value is
 //! the evaluator's; where Redis finds the data first and the bad option second, we answer the bad option.
 
+mod bits;
 mod hashes;
 mod keys;
 mod sets;
@@ -15,6 +16,8 @@ use crate::{CommandError, CommandSpec, command, glob, number};
 use bytes::Bytes;
 use ensue_types::{Decimal, limits};
 
+pub use bits::{BitField, BitOperator, BitRange, BitUnit, Bits, FieldStep, Overflow};
+pub use sets::{SetAlgebra, SetOperator};
 pub use sorted_sets::{
     AddCondition, Aggregate, LexBound, RankRange, ScoreBound, SetOperation, SortedRange, SortedSelection,
     SortedSet,
@@ -64,6 +67,10 @@ pub enum Request {
     GetMany { keys: Vec<Bytes> },
     /// `MSET`.
     SetMany { pairs: Vec<(Bytes, Bytes)> },
+    /// `MSETNX`: 1, or 0 if a key is there.
+    SetManyIfAbsent { pairs: Vec<(Bytes, Bytes)> },
+    /// A command on bits.
+    Bits(Bits),
     /// `APPEND`: the new length.
     Append { key: Bytes, value: Bytes },
     /// `STRLEN`.
@@ -119,6 +126,8 @@ pub enum Request {
     /// `SSCAN`: the next cursor and members.
     SetScan { key: Bytes, options: ScanOptions },
 
+    /// A command on several sets, or one that takes members out.
+    Algebra(SetAlgebra),
     /// A command on sorted sets.
     Sorted(SortedSet),
 }
@@ -254,6 +263,7 @@ impl Request {
         let request = match spec.group {
             "string" => strings::parse(spec.name, args)?,
             "hash" => hashes::parse(spec.name, args)?,
+            "bitmap" => bits::parse(spec.name, args)?.map(Request::Bits),
             "set" => sets::parse(spec.name, args)?,
             "sorted-set" => sorted_sets::parse(spec.name, args)?.map(Request::Sorted),
             _ => keys::parse(spec.name, args)?,
@@ -277,7 +287,9 @@ impl Request {
             Append { .. } | SetRange { .. } | IncrementBy { .. } | IncrementByFloat { .. } => true,
             HashSet { .. } | HashSetIfAbsent { .. } | HashDelete { .. } => true,
             HashIncrementBy { .. } | HashIncrementByFloat { .. } => true,
-            SetAdd { .. } | SetRemove { .. } => true,
+            SetAdd { .. } | SetRemove { .. } | SetManyIfAbsent { .. } => true,
+            Bits(bits) => bits.is_write(),
+            Algebra(algebra) => algebra.is_write(),
             Sorted(sorted) => sorted.is_write(),
         }
     }
@@ -299,9 +311,12 @@ impl Request {
             SetAdd { key, .. } | SetRemove { key, .. } | SetMembers { key } => Some(key),
             SetContains { key, .. } | SetContainsMany { key, .. } => Some(key),
             SetLength { key } | SetRandom { key, .. } | SetScan { key, .. } => Some(key),
+            Bits(bits) => bits.key(),
+            Algebra(algebra) => algebra.key(),
             Sorted(sorted) => sorted.key(),
             Delete { .. } | Exists { .. } | Touch { .. } | Rename { .. } | Scan { .. } | Keys { .. } => None,
             RandomKey | Size | Flush { .. } | GetMany { .. } | SetMany { .. } => None,
+            SetManyIfAbsent { .. } => None,
         }
     }
 }

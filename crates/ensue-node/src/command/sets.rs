@@ -3,6 +3,8 @@
 //! A member that one datacenter adds while another removes a different one is in the set; the same member, added and
 //! removed at once, goes by stamp. Walks over a large set are in `walk`.
 
+pub(super) mod algebra;
+
 use crate::command::draw::{self, Drawn};
 use crate::command::{flag, integer, leave_no_empty_row, name_of};
 use crate::evaluate::{Evaluation, Halt, element_bytes};

@@ -80,6 +80,17 @@ pub(super) fn set_many(evaluation: &mut Evaluation<'_>, pairs: &[(Bytes, Bytes)]
     Ok(Reply::OK)
 }
 
+/// `MSETNX`.
+pub(super) fn set_many_new(evaluation: &mut Evaluation<'_>, pairs: &[(Bytes, Bytes)]) -> Result<Reply, Halt> {
+    for (key, _) in pairs {
+        if evaluation.kind(key)?.is_some() {
+            return Ok(flag(false));
+        }
+    }
+    set_many(evaluation, pairs)?;
+    Ok(flag(true))
+}
+
 /// Makes a row this string and nothing else, without looking at it.
 fn replace(
     evaluation: &mut Evaluation<'_>,

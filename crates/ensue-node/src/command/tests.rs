@@ -3,6 +3,8 @@
 //! Here stand the datacenter and the way in which command lines and answers are written; the tests themselves are
 //! in the files below, by feature.
 
+mod algebra;
+mod bits;
 mod convergence;
 mod hashes;
 mod keys;

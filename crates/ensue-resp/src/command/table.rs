@@ -4,23 +4,57 @@
 //! themselves as they are used to; the last line of a row is ours. The words there use: *the later write* for the one
 //! with the higher stamp, *unseen* for what another datacenter has done and this one has not received.
 
+mod algebra;
+mod bits;
 mod sorted_sets;
 
 use super::{Combine, CommandSpec, Flags, Route};
 
 /// Every command, sorted by name.
-pub static TABLE: [CommandSpec; OTHERS.len() + sorted_sets::ROWS.len()] = {
-    let mut all = [OTHERS[0]; OTHERS.len() + sorted_sets::ROWS.len()];
-    let mut index = 0;
-    while index < all.len() {
-        all[index] =
-            if index < OTHERS.len() { OTHERS[index] } else { sorted_sets::ROWS[index - OTHERS.len()] };
-        index += 1;
-    }
+pub static TABLE: [CommandSpec; ROWS] = {
+    let mut all = [OTHERS[0]; ROWS];
+    let mut count = place(&mut all, 0, &OTHERS);
+    count = place(&mut all, count, &algebra::ROWS);
+    count = place(&mut all, count, &bits::ROWS);
+    count = place(&mut all, count, &sorted_sets::ROWS);
+    assert!(count == ROWS);
     all
 };
 
-/// All but those of sorted sets, which come last.
+const ROWS: usize = OTHERS.len() + algebra::ROWS.len() + bits::ROWS.len() + sorted_sets::ROWS.len();
+
+/// Inserts rows where they stand by name among the first `count`; answers how many there are then.
+const fn place(all: &mut [CommandSpec; ROWS], mut count: usize, rows: &[CommandSpec]) -> usize {
+    let mut row = 0;
+    while row < rows.len() {
+        let mut at = count;
+        while at > 0 && is_before(rows[row].name.as_bytes(), all[at - 1].name.as_bytes()) {
+            all[at] = all[at - 1];
+            at -= 1;
+        }
+        all[at] = rows[row];
+        count += 1;
+        row += 1;
+    }
+    count
+}
+
+const fn is_before(name: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < name.len() && at < other.len() {
+        if name[at] != other[at] {
+            return name[at] < other[at];
+        }
+        at += 1;
+    }
+    name.len() < other.len()
+}
+
+const READS: &str = "Reads what this datacenter has received; equal everywhere once writes cease.";
+const READS_TOGETHER: &str = "Reads what this datacenter has received, all keys at one moment. Keys of several partitions are refused: hash tags put them into one.";
+const POPS: &str = "Removes the members that this datacenter sees; another may have answered the same ones.";
+
+/// All that have no file of their own.
 const OTHERS: [CommandSpec; 84] = [
     row("append", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)

@@ -3,9 +3,13 @@
 //! Arguments of the right number arrive, a request or Redis's error leaves. Members that stand twice are not removed
 //! here.
 
+mod algebra;
+
 use super::{Request, integer, scan_options};
 use crate::CommandError;
 use bytes::Bytes;
+
+pub use algebra::{SetAlgebra, SetOperator};
 
 pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Request>, CommandError> {
     let key = args[1].clone();
@@ -19,7 +23,7 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Request
         "scard" => Request::SetLength { key },
         "srandmember" => Request::SetRandom { key, count: random_count(&args[2..])? },
         "sscan" => Request::SetScan { key, options: scan_options(&args[2], &args[3..], false)?.0 },
-        _ => return Ok(None),
+        _ => return Ok(algebra::parse(name, args)?.map(Request::Algebra)),
     }))
 }
 

@@ -210,12 +210,12 @@ fn rank(name: &'static str, key: Bytes, args: &[Bytes]) -> Result<SortedSet, Com
 }
 
 /// An integer that is not below a number.
-fn at_least(argument: &[u8], least: i64, otherwise: &'static str) -> Result<usize, CommandError> {
+pub(super) fn at_least(argument: &[u8], least: i64, otherwise: &'static str) -> Result<usize, CommandError> {
     let count = number::parse_i64(argument).filter(|&count| count >= least);
     count.and_then(|count| usize::try_from(count).ok()).ok_or(CommandError::Argument(otherwise))
 }
 
-fn pop_count(args: &[Bytes]) -> Result<Option<usize>, CommandError> {
+pub(super) fn pop_count(args: &[Bytes]) -> Result<Option<usize>, CommandError> {
     match args {
         [] => Ok(None),
         [count] => at_least(count, 0, "value is out of range, must be positive").map(Some),
@@ -316,7 +316,7 @@ fn aggregate_named(word: &[u8]) -> Result<Aggregate, CommandError> {
     }
 }
 
-fn intersection_length(args: &[Bytes]) -> Result<SortedSet, CommandError> {
+pub(super) fn intersection_length(args: &[Bytes]) -> Result<SortedSet, CommandError> {
     let (keys, mut rest) = counted("zintercard", args)?;
     let mut limit = None;
     while let [word, count, others @ ..] = rest {

@@ -31,6 +31,7 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Request
         "getex" => get_expire(args)?,
         "mget" => Request::GetMany { keys: args[1..].to_vec() },
         "mset" => Request::SetMany { pairs: pairs(&args[1..], name)? },
+        "msetnx" => Request::SetManyIfAbsent { pairs: pairs(&args[1..], name)? },
         "append" => Request::Append { key: key(), value: value() },
         "strlen" => Request::Length { key: key() },
         "getrange" | "substr" => {

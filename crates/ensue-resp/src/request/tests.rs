@@ -31,12 +31,25 @@ const NOT_INTEGER: &str = "ERR value is not an integer or out of range";
 /// The least arguments of commands that take more than a 7 in every place.
 fn words_of(name: &str) -> Option<&'static str> {
     Some(match name {
-        "zunion" | "zinter" | "zdiff" | "zintercard" => "1 7",
+        "zunion" | "zinter" | "zdiff" | "zintercard" | "sintercard" => "1 7",
+        "setbit" => "7 7 1",
+        "bitpos" => "7 1",
+        "bitop" => "and 7 7",
         "zunionstore" | "zinterstore" | "zdiffstore" => "7 1 7",
         "zmpop" => "1 7 min",
         "zlexcount" | "zrangebylex" | "zrevrangebylex" | "zremrangebylex" => "7 - +",
         _ => return None,
     })
+}
+
+#[test]
+fn a_bitfield_that_is_only_read() {
+    let get = good("BITFIELD_RO f GET u4 0 GET i8 #2");
+    let field = |is_signed, width, offset| FieldStep::Get(BitField { is_signed, width, offset });
+    let steps = vec![field(false, 4, 0), field(true, 8, 16)];
+    assert_eq!(get, Request::Bits(Bits::Fields { key: b("f"), steps, reads_only: true }));
+    bad("BITFIELD_RO f SET u4 0 1", "ERR BITFIELD_RO only supports the GET subcommand");
+    bad("BITFIELD_RO f OVERFLOW", SYNTAX);
 }
 
 #[test]
