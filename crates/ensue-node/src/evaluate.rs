@@ -19,7 +19,7 @@ use ensue_types::{
 };
 use std::collections::BTreeMap;
 
-pub use order::{Ordered, Scored, score_of};
+pub use order::{Ordered, Scored};
 
 /// Effects of one write before a search among them needs an index.
 const EFFECTS_SEARCHED: usize = 16;

@@ -10,8 +10,8 @@ use crate::versions::{Version, Versions};
 use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
 use ensue_types::{
-    Carried, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, OperationId, Rule, Seen, SeenSum, Source,
-    Stamp, Visibility,
+    Carried, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, OperationId, Rule, Score, Seen, SeenSum,
+    Source, Stamp, Visibility,
 };
 use std::sync::Arc;
 
@@ -88,6 +88,18 @@ pub enum Content {
     Bytes(Bytes),
     /// A base that is a number, or none, plus additions.
     Number(Decimal),
+}
+
+impl Content {
+    /// The score that the content of a sorted set's column is.
+    pub fn score(&self) -> Option<Score> {
+        match self {
+            Content::Nothing => None,
+            Content::Number(total) => Some(Score::from(*total)),
+            // Only commands on sorted sets write such columns, and they write numbers.
+            Content::Bytes(text) => Some(Score::from_text(text).unwrap_or(Score::ZERO)),
+        }
+    }
 }
 
 /// A location.

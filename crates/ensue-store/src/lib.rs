@@ -14,6 +14,7 @@ pub mod image;
 pub mod keyspace;
 pub mod layout;
 pub mod log;
+pub mod order;
 pub mod record;
 pub mod recovery;
 pub mod restamp;

@@ -5,6 +5,7 @@
 
 use crate::cell::{Cell, Content, Keep, Outcome, Write};
 use crate::columns::Columns;
+use crate::order::Corrected;
 use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
@@ -367,6 +368,42 @@ impl Row {
         if let Some(large) = self.columns.large_mut() {
             large.summarise(is_settled);
         }
+    }
+
+    /// Keeps the order of a large sorted set from now on.
+    pub(crate) fn keep_order(&mut self) {
+        if self.sole_kind() != Some(Kind::SortedSet) {
+            return;
+        }
+        if let Some(large) = self.columns.large_mut() {
+            large.keep_order();
+        }
+    }
+
+    /// Whether the order of the members is kept: of all that stands here, nothing but members of a sorted set does.
+    pub fn keeps_order(&self) -> bool {
+        self.sole_kind() == Some(Kind::SortedSet)
+            && self.columns.large().is_some_and(|large| large.order().is_some())
+    }
+
+    /// The members of a sorted set as a view shows them, if their order is kept and the view is of no past state.
+    pub fn ordered(&self, view: View<'_>) -> Option<Corrected<'_>> {
+        let large = self.columns.large().filter(|_| self.keeps_order())?;
+        let order = large.order()?;
+        if view.time().is_some() && !self.is_newest(view) {
+            return None;
+        }
+        let (mut hidden, mut shown) = (Vec::new(), Vec::new());
+        for (column, cell) in large.waiting() {
+            let Column::Scored(name) = column else { return None };
+            let newest = cell.state().content().score();
+            let seen = cell.at(view)?.state.content().score();
+            if newest != seen {
+                hidden.extend(newest.map(|score| (score, name.clone())));
+                shown.extend(seen.map(|score| (score, name.clone())));
+            }
+        }
+        Some(Corrected::new(order, hidden, shown))
     }
 
     fn note_large(&mut self, column: &Column, by: Option<OperationId>) {

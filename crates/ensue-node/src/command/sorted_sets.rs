@@ -11,7 +11,7 @@ mod ranges;
 
 use crate::command::draw::{self, Drawn};
 use crate::command::{integer, leave_no_empty_row, walk};
-use crate::evaluate::{Evaluation, Halt, Scored, element_bytes, score_of};
+use crate::evaluate::{Evaluation, Halt, Scored, element_bytes};
 use bytes::Bytes;
 use ensue_resp::CommandError;
 use ensue_resp::request::{AddCondition, SortedSet};
@@ -32,7 +32,7 @@ pub(super) fn evaluate(request: &SortedSet, evaluation: &mut Evaluation<'_>) -> 
         }
         Remove { key, members } => Ok(integer(remove(evaluation, key, members)?)),
         Score { key, member } => {
-            Ok(double_or_nil(score_of(&evaluation.content(key, &Column::Scored(member.clone()))?)))
+            Ok(double_or_nil(evaluation.content(key, &Column::Scored(member.clone()))?.score()))
         }
         Scores { key, members } => scores(evaluation, key, members),
         Length { key } => Ok(integer(evaluation.count(key, Kind::SortedSet)?)),
@@ -79,7 +79,7 @@ fn add(
     let (mut added, mut updated) = (0, 0);
     for (score, member) in pairs {
         let column = Column::Scored(member.clone());
-        let present = score_of(&evaluation.content(key, &column)?);
+        let present = evaluation.content(key, &column)?.score();
         if !applies(condition, present, *score) {
             continue;
         }
@@ -112,7 +112,7 @@ fn increment(
 ) -> Result<Reply, Halt> {
     let column = Column::Scored(member.clone());
     let content = evaluation.content(key, &column)?;
-    let present = score_of(&content);
+    let present = content.score();
     if present.is_some() && condition.absent {
         return Ok(Reply::Nil);
     }
@@ -170,7 +170,7 @@ fn remove_all(
 fn scores(evaluation: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Result<Reply, Halt> {
     let score = |member: &Bytes| {
         let content = evaluation.content(key, &Column::Scored(member.clone()))?;
-        Ok(double_or_nil(score_of(&content)))
+        Ok(double_or_nil(content.score()))
     };
     Ok(Reply::Array(members.iter().map(score).collect::<Result<_, Halt>>()?))
 }

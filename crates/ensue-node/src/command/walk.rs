@@ -7,7 +7,7 @@
 
 use crate::command::fingerprint::Fingerprint;
 use crate::command::{integer, name_of, text_of};
-use crate::evaluate::{Evaluation, Halt, score_of};
+use crate::evaluate::{Evaluation, Halt};
 use bytes::Bytes;
 use ensue_resp::request::ScanOptions;
 use ensue_resp::{glob, number};
@@ -112,7 +112,7 @@ pub(super) fn scan_columns(
         match kind {
             Kind::Hash => shown.push(Reply::Bulk(text_of(content).unwrap_or_default())),
             Kind::SortedSet => {
-                let score = score_of(&content).map(|score| number::f64_bytes(score.value()));
+                let score = content.score().map(|score| number::f64_bytes(score.value()));
                 shown.push(Reply::Bulk(score.unwrap_or_default()));
             }
             Kind::Text | Kind::Set => {}

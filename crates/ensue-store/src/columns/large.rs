@@ -7,14 +7,17 @@
 //! - `recent`: the others, one by one, in the order in which they came, until they are told to be `settled`.
 //! - `waiting`: the columns with versions, of which each view shows something else. They are asked themselves.
 //!
+//! A sorted set also keeps its members in their order, once somebody has asked for it.
+//!
 //! A write that was replaced stays in the summary. Who has read the row then remembers more than it has seen, of what
 //! was applied here and, where that matters, in every other datacenter.
 
 use super::detached;
 use crate::cell::Cell;
+use crate::order::Order;
 use crate::row::Kind;
 use crate::view::View;
-use ensue_types::{Carried, Column, DatacenterId, LogicalTime, OperationId, PartitionId, Source};
+use ensue_types::{Carried, Column, DatacenterId, LogicalTime, OperationId, PartitionId, Score, Source};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -38,6 +41,15 @@ pub(crate) struct Large {
     #[cfg(test)]
     pub(super) looked_for: usize,
     waiting: BTreeSet<u32>,
+    ranked: Option<Box<Ranked>>,
+}
+
+/// The order of the members of a sorted set, once somebody has asked for it.
+#[derive(Clone, Debug)]
+struct Ranked {
+    order: Order,
+    /// The score with which the member of each slot stands in the order.
+    scores: Vec<Option<Score>>,
 }
 
 fn hash(column: &Column) -> u64 {
@@ -129,6 +141,7 @@ impl Large {
         if let Ok(entry) = self.table.find_entry(hash(column), |&candidate| candidate == slot) {
             entry.remove();
         }
+        self.rank(slot, None);
         let (column, cell) = self.slots[slot as usize].take()?;
         if let Some(kind) = Kind::of(&column) {
             self.present[kind as usize] -= 1;
@@ -141,6 +154,10 @@ impl Large {
     /// Notes that a column has changed, by this write or in another way.
     pub(crate) fn note(&mut self, column: &Column, by: Option<OperationId>) {
         let Some(slot) = self.slot(column) else { return };
+        if self.ranked.is_some() {
+            let score = self.cell(slot).and_then(|cell| cell.state().content().score());
+            self.rank(slot, score);
+        }
         let Some((_, cell)) = &self.slots[slot as usize] else { return };
         if cell.versions().is_some() {
             self.waiting.insert(slot);
@@ -226,6 +243,58 @@ impl Large {
             i64::from(shown) - i64::from(cell.state().is_live())
         };
         self.waiting.iter().filter_map(of_kind).map(beyond).sum()
+    }
+}
+
+/// The order of a sorted set.
+impl Large {
+    /// Keeps the order from now on.
+    pub(crate) fn keep_order(&mut self) {
+        if self.ranked.is_some() {
+            return;
+        }
+        let score = |slot: &Option<(Column, Cell)>| match slot {
+            Some((Column::Scored(_), cell)) => cell.state().content().score(),
+            _ => None,
+        };
+        let scores: Vec<Option<Score>> = self.slots.iter().map(score).collect();
+        let member = |(slot, score): (&Option<(Column, Cell)>, &Option<Score>)| match slot {
+            Some((Column::Scored(name), _)) => Some(((*score)?, name.clone())),
+            _ => None,
+        };
+        let order = self.slots.iter().zip(&scores).filter_map(member).collect();
+        self.ranked = Some(Box::new(Ranked { order, scores }));
+    }
+
+    /// The order of the newest state, if it is kept.
+    pub(crate) fn order(&self) -> Option<&Order> {
+        self.ranked.as_ref().map(|ranked| &ranked.order)
+    }
+
+    /// The columns that are not the same to every view.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (&Column, &Cell)> {
+        let slot = |slot: &u32| self.slots[*slot as usize].as_ref();
+        self.waiting.iter().filter_map(slot).map(|(column, cell)| (column, cell))
+    }
+
+    /// Moves the member of a slot to its score, or takes it out.
+    fn rank(&mut self, slot: u32, score: Option<Score>) {
+        let Some(ranked) = &mut self.ranked else { return };
+        let slot = slot as usize;
+        let Some((Column::Scored(name), _)) = &self.slots[slot] else { return };
+        if ranked.scores.len() <= slot {
+            ranked.scores.resize(slot + 1, None);
+        }
+        let before = std::mem::replace(&mut ranked.scores[slot], score);
+        if before == score {
+            return;
+        }
+        if let Some(before) = before {
+            ranked.order.remove(&(before, name.clone()));
+        }
+        if let Some(score) = score {
+            ranked.order.insert((score, name.clone()));
+        }
     }
 }
 

@@ -99,6 +99,14 @@ impl Keyspace {
         self.slots[self.filled.nth(before)?].row()
     }
 
+    /// Keeps the order of a row's members from now on, if it is a large sorted set.
+    pub fn keep_order(&mut self, key: &[u8]) {
+        let Some(slot) = self.slot_of(key) else { return };
+        if let Some(row) = self.slots[slot as usize].whole_mut() {
+            row.keep_order();
+        }
+    }
+
     pub(super) fn compact_bytes(&self) -> u64 {
         let compact = self.slots.iter().filter_map(|slot| match slot {
             Slot::Compact(row) => Some(compact_bytes(row)),

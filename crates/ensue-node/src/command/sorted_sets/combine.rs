@@ -1,7 +1,7 @@
 //! Several sorted sets made one: unions, intersections and differences. A set counts as one whose scores are all 1.
 
 use crate::command::{integer, name_of};
-use crate::evaluate::{Evaluation, Halt, Scored, score_of};
+use crate::evaluate::{Evaluation, Halt, Scored};
 use bytes::Bytes;
 use ensue_resp::request::{Aggregate, SetOperation};
 use ensue_store::row::Kind;
@@ -59,7 +59,7 @@ fn members(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Members, Halt
     let columns = evaluation.columns(key, kind)?.into_iter();
     Ok(columns
         .map(|(column, content)| {
-            let score = if kind == Kind::Set { None } else { score_of(&content) };
+            let score = if kind == Kind::Set { None } else { content.score() };
             (name_of(column), score.unwrap_or(Score::ONE).value())
         })
         .collect())

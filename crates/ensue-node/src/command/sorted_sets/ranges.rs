@@ -4,7 +4,7 @@
 
 use crate::command::integer;
 use crate::command::sorted_sets::double;
-use crate::evaluate::{Evaluation, Halt, Ordered, Scored, score_of};
+use crate::evaluate::{Evaluation, Halt, Ordered, Scored};
 use bytes::Bytes;
 use ensue_resp::request::{LexBound, RankRange, ScoreBound, SortedRange, SortedSelection};
 use ensue_types::{Column, Reply};
@@ -28,7 +28,7 @@ pub(super) fn rank(
     reverse: bool,
     with_score: bool,
 ) -> Result<Reply, Halt> {
-    let Some(score) = score_of(&evaluation.content(key, &Column::Scored(member.clone()))?) else {
+    let Some(score) = evaluation.content(key, &Column::Scored(member.clone()))?.score() else {
         return Ok(if with_score { Reply::NilArray } else { Reply::Nil });
     };
     let ordered = evaluation.ordered(key)?;

@@ -293,6 +293,78 @@ fn concurrent_changes() {
     meets("ZADD z 1 a", "ZINCRBY z 2 a", "ZADD t 5 a 6 b;ZUNIONSTORE z 1 t", "(\"b\"=6 \"a\"=7)");
 }
 
+/// What the order of a large sorted set says is what its members say, each asked by itself.
+fn order_is_that_of_the_scores(datacenter: &mut Datacenter, names: usize) {
+    let mut members = Vec::new();
+    for number in 0..names {
+        if let ensue_types::Reply::Double(score) = datacenter.run(&format!("ZSCORE z m{number}")) {
+            members.push((score, format!("m{number}")));
+        }
+    }
+    members.sort_by(|one, other| one.partial_cmp(other).expect("numbers"));
+    let shown = |members: &[(f64, String)]| {
+        let pair = |(score, name): &(f64, String)| {
+            format!("\"{name}\"={}", show(&ensue_types::Reply::Double(*score)))
+        };
+        format!("({})", members.iter().map(pair).collect::<Vec<_>>().join(" "))
+    };
+    assert_eq!(show(&datacenter.run("ZRANGE z 0 -1 WITHSCORES")), shown(&members));
+    assert_eq!(show(&datacenter.run("ZCARD z")), members.len().to_string());
+    for start in (0..members.len()).step_by(members.len() / 9 + 1) {
+        let range = shown(&members[start..members.len().min(start + 7)]);
+        assert_eq!(show(&datacenter.run(&format!("ZRANGE z {start} {} WITHSCORES", start + 6))), range);
+        let (score, name) = &members[start];
+        assert_eq!(show(&datacenter.run(&format!("ZRANK z {name}"))), start.to_string());
+        let below = members.iter().filter(|(other, _)| other < score).count();
+        assert_eq!(show(&datacenter.run(&format!("ZCOUNT z -inf ({score}"))), below.to_string());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn a_large_one_keeps_its_order(
+        versions in any::<bool>(),
+        changes in prop::collection::vec((0_u8..3, 0_u8..6, 0_usize..700, -9_i32..9), 1..60),
+    ) {
+        let mut first = if versions { Datacenter::with_versions(0) } else { Datacenter::new(0) };
+        let mut second = if versions { Datacenter::with_versions(1) } else { Datacenter::new(1) };
+        let all: Vec<String> = (0..600).map(|number| format!("{} m{number}", number * 7 % 41)).collect();
+        first.run(&format!("ZADD z {}", all.join(" ")));
+        first.log.iter().for_each(|logged| second.receive(logged));
+        // From here on the order is kept.
+        order_is_that_of_the_scores(&mut first, 700);
+        for (who, what, number, score) in changes {
+            let line = match what {
+                0 | 1 => format!("ZADD z {score} m{number}"),
+                2 => format!("ZINCRBY z {score} m{number}"),
+                3 => format!("ZREM z m{number}"),
+                4 => "ZPOPMIN z 3".to_owned(),
+                _ => format!("ZREMRANGEBYRANK z {number} {}", number + 2),
+            };
+            match who {
+                0 => drop(first.run(&line)),
+                _ => {
+                    second.run(&line);
+                    if let Some(logged) = second.log.last().cloned() {
+                        if versions { first.receive_hidden(&logged) } else { first.receive(&logged) }
+                    }
+                }
+            }
+        }
+        order_is_that_of_the_scores(&mut first, 700);
+        if versions {
+            first.collect();
+            order_is_that_of_the_scores(&mut first, 700);
+        }
+        first.run("SET z text");
+        first.run("DEL z");
+        first.run("ZADD z 1 m5 0 m6");
+        order_is_that_of_the_scores(&mut first, 700);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 

@@ -12,13 +12,13 @@ use proptest::prelude::*;
 
 impl Datacenter {
     /// Takes a write that its sessions do not see yet.
-    fn receive_hidden(&mut self, logged: &Logged) {
+    pub(super) fn receive_hidden(&mut self, logged: &Logged) {
         self.hidden.insert(logged.write.operation);
         self.receive(logged);
     }
 
     /// Everything is settled, tombstones are collected, and rows whose deadline has passed are deleted.
-    fn collect(&mut self) {
+    pub(super) fn collect(&mut self) {
         self.hidden.clear();
         self.keyspace.settle(&|_: &ensue_types::Source| true, usize::MAX);
         for spent in self.keyspace.take_spent() {
