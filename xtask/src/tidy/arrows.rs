@@ -4,8 +4,15 @@ use super::Report;
 use super::manifest;
 use super::tree::Tree;
 
-const BELOW_NODE: &[&str] =
-    &["ensue-types", "ensue-resp", "ensue-wire", "ensue-protocol", "ensue-store", "ensue-branch"];
+const BELOW_NODE: &[&str] = &[
+    "ensue-types",
+    "ensue-resp",
+    "ensue-wire",
+    "ensue-protocol",
+    "ensue-store",
+    "ensue-branch",
+    "ensue-script",
+];
 const NODE_AND_BELOW: &[&str] = &[
     "ensue-types",
     "ensue-resp",
@@ -24,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ensue-protocol", &["ensue-types"]),
     ("ensue-store", &["ensue-types"]),
     ("ensue-branch", &["ensue-types"]),
+    ("ensue-script", &["ensue-types", "ensue-resp"]),
     ("ensue-check", &[]),
     ("ensue-node", BELOW_NODE),
     ("ensue-server", NODE_AND_BELOW),

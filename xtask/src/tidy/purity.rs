@@ -5,13 +5,14 @@
 use super::Report;
 use super::code::{Source, has_word};
 
-pub const PURE_CRATES: [&str; 7] = [
+pub const PURE_CRATES: [&str; 8] = [
     "ensue-types",
     "ensue-resp",
     "ensue-wire",
     "ensue-protocol",
     "ensue-store",
     "ensue-branch",
+    "ensue-script",
     "ensue-node",
 ];
 

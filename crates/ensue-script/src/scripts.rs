@@ -1,0 +1,220 @@
+//! Scripts that are known, by their text and by its digest, and what it is to run one.
+//!
+//! How many are kept, and how long they are together, is bounded: the ones that came first are forgotten first. A
+//! client that names a forgotten one sends it again. What is compiled of them is no state: a copy has the same texts
+//! and compiles anew.
+
+use crate::engine::Engine;
+use crate::sha1::Sha1;
+use bytes::Bytes;
+use ensue_types::Reply;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+/// A text that compiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    pub sha: Sha1,
+    pub text: Bytes,
+    /// Its first line says that it writes nothing.
+    pub read_only: bool,
+}
+
+/// What bounds scripts.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Scripts that are known.
+    pub scripts_max: usize,
+    /// Bytes of their texts together.
+    pub text_bytes_max: usize,
+    /// Bytes of everything that scripts hold while they run, what is compiled of them included.
+    pub memory_bytes_max: usize,
+    /// Steps of one run: a turn of a loop or a call is one, and what takes long is more.
+    pub steps_max: u64,
+}
+
+/// What a script is run with.
+#[derive(Clone, Copy, Debug)]
+pub struct Invocation<'a> {
+    pub keys: &'a [Bytes],
+    pub args: &'a [Bytes],
+    /// It was asked to write nothing.
+    pub read_only: bool,
+}
+
+/// A command of a script.
+#[derive(Debug)]
+pub struct Call {
+    pub args: Vec<Bytes>,
+    /// The script may not write.
+    pub read_only: bool,
+}
+
+/// What a command of a script comes to.
+#[derive(Debug)]
+pub enum Called {
+    /// Its answer, and how many steps it counts for.
+    Answered(Reply, u64),
+    /// The script cannot go on, and nothing that it did counts: its answer.
+    Stop(Reply),
+}
+
+/// Who carries out the commands of a script.
+pub trait Calls {
+    fn call(&mut self, call: Call) -> Called;
+}
+
+/// What a run comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    pub outcome: Outcome,
+    pub steps: u64,
+}
+
+/// What a script was answered with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It has ended by itself, with an error or without. What it wrote stays, as in Redis.
+    Ended(Reply),
+    /// It was stopped: nothing that it did counts.
+    Stopped(Reply),
+}
+
+/// The scripts that are known, and what runs them.
+pub struct Scripts {
+    limits: Limits,
+    by_sha: BTreeMap<Sha1, Arc<Script>>,
+    by_text: BTreeMap<Bytes, Sha1>,
+    /// The oldest first.
+    queue: VecDeque<Sha1>,
+    bytes: usize,
+    engine: Option<Box<Engine>>,
+}
+
+impl Scripts {
+    pub fn new(limits: Limits) -> Scripts {
+        Scripts {
+            limits,
+            by_sha: BTreeMap::new(),
+            by_text: BTreeMap::new(),
+            queue: VecDeque::new(),
+            bytes: 0,
+            engine: None,
+        }
+    }
+
+    /// How many are known.
+    pub fn count(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Bytes of their texts.
+    pub fn text_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes that the interpreter holds.
+    pub fn memory_bytes(&self) -> usize {
+        self.engine.as_ref().map_or(0, |engine| engine.memory_bytes())
+    }
+
+    /// The script that a client names.
+    pub fn find(&self, sha: &[u8]) -> Option<Arc<Script>> {
+        self.by_sha.get(&Sha1::parse(sha)?).cloned()
+    }
+
+    /// The script with this text, known from now on; or why it is none.
+    pub fn load(&mut self, text: &Bytes) -> Result<Arc<Script>, Reply> {
+        if let Some(known) = self.by_text.get(text).and_then(|sha| self.by_sha.get(sha)) {
+            return Ok(known.clone());
+        }
+        let read_only = reads_only(text)?;
+        // Of its own, so that it does not keep a client's whole read buffer alive.
+        let text = Bytes::copy_from_slice(text);
+        let script = Arc::new(Script { sha: Sha1::of(&text), text, read_only });
+        self.engine().compile(&script)?;
+        self.keep(script.clone());
+        Ok(script)
+    }
+
+    /// Forgets all of them, and whatever the interpreter holds.
+    pub fn flush(&mut self) {
+        *self = Scripts::new(self.limits);
+    }
+
+    /// Runs a script; it calls for as many commands as it likes.
+    pub fn run(&mut self, script: &Script, invocation: Invocation<'_>, calls: &mut dyn Calls) -> Run {
+        let steps_max = self.limits.steps_max;
+        self.engine().run(script, invocation, steps_max, calls)
+    }
+
+    fn engine(&mut self) -> &mut Engine {
+        let memory = self.limits.memory_bytes_max;
+        self.engine.get_or_insert_with(|| Box::new(Engine::new(memory)))
+    }
+
+    fn keep(&mut self, script: Arc<Script>) {
+        self.bytes += script.text.len();
+        self.queue.push_back(script.sha);
+        self.by_text.insert(script.text.clone(), script.sha);
+        self.by_sha.insert(script.sha, script);
+        while self.queue.len() > self.limits.scripts_max
+            || (self.bytes > self.limits.text_bytes_max && self.queue.len() > 1)
+        {
+            let oldest = self.queue.pop_front().and_then(|sha| self.by_sha.remove(&sha));
+            let Some(oldest) = oldest else { return };
+            self.bytes -= oldest.text.len();
+            self.by_text.remove(&oldest.text);
+            self.engine().forget(&oldest.sha);
+        }
+    }
+}
+
+/// What stands in the first line after `#!`, if there is such a line.
+fn reads_only(text: &[u8]) -> Result<bool, Reply> {
+    let Some(line) = text.strip_prefix(b"#!") else { return Ok(false) };
+    let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split_ascii_whitespace();
+    let engine = words.next().unwrap_or_default();
+    if !engine.eq_ignore_ascii_case("lua") {
+        return Err(Reply::Error(format!("ERR Unexpected engine in script shebang: #!{engine}").into()));
+    }
+    let mut read_only = false;
+    for word in words {
+        let Some(flags) = word.strip_prefix("flags=") else {
+            return Err(Reply::Error(format!("ERR Unknown lua shebang option: {word}").into()));
+        };
+        for flag in flags.split(',') {
+            match flag {
+                "no-writes" => read_only = true,
+                "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" | "" => {}
+                _ => {
+                    let words = format!("ERR Unexpected flag in script shebang: {flag}");
+                    return Err(Reply::Error(words.into()));
+                }
+            }
+        }
+    }
+    Ok(read_only)
+}
+
+impl Clone for Scripts {
+    fn clone(&self) -> Scripts {
+        Scripts {
+            limits: self.limits,
+            by_sha: self.by_sha.clone(),
+            by_text: self.by_text.clone(),
+            queue: self.queue.clone(),
+            bytes: self.bytes,
+            engine: None,
+        }
+    }
+}
+
+impl fmt::Debug for Scripts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scripts").field("known", &self.queue).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,159 @@
+//! Scripts as a whole: what Redis was seen to answer, what scripts may reach, and what stops them.
+
+mod hostile;
+mod recorded;
+mod store;
+
+use crate::{Call, Called, Calls, Invocation, Limits, Outcome, Run, Scripts};
+use bytes::Bytes;
+use ensue_types::Reply;
+use store::Store;
+
+fn limits() -> Limits {
+    Limits { scripts_max: 500, text_bytes_max: 1 << 20, memory_bytes_max: 64 << 20, steps_max: 10_000_000 }
+}
+
+/// Runs a text with one key and one argument against a store.
+fn run_on(scripts: &mut Scripts, text: &str, calls: &mut dyn Calls) -> Run {
+    let text = Bytes::copy_from_slice(text.as_bytes());
+    let script = match scripts.load(&text) {
+        Ok(script) => script,
+        Err(reply) => return Run { outcome: Outcome::Ended(reply), steps: 0 },
+    };
+    let (keys, args) = ([Bytes::from("key")], [Bytes::from("arg")]);
+    scripts.run(&script, Invocation { keys: &keys, args: &args, read_only: false }, calls)
+}
+
+fn run(text: &str) -> Run {
+    run_on(&mut Scripts::new(limits()), text, &mut Store::default())
+}
+
+fn answer(text: &str) -> Reply {
+    match run(text).outcome {
+        Outcome::Ended(reply) => reply,
+        Outcome::Stopped(reply) => panic!("{text} was stopped: {reply:?}"),
+    }
+}
+
+#[test]
+fn a_script_is_named_by_the_digest_of_its_text() {
+    let mut scripts = Scripts::new(limits());
+    let script = scripts.load(&Bytes::from("return 1")).expect("it compiles");
+    assert_eq!(script.sha.as_str(), "e0e1f9fabfc9d4800c877a703b823ac0578ff8db");
+    assert_eq!(scripts.find(b"E0E1F9FABFC9D4800C877A703B823AC0578FF8DB"), Some(script));
+    scripts.flush();
+    assert_eq!(scripts.find(b"e0e1f9fabfc9d4800c877a703b823ac0578ff8db"), None);
+}
+
+#[test]
+fn the_scripts_that_came_first_are_forgotten_first() {
+    let mut scripts = Scripts::new(Limits { scripts_max: 2, ..limits() });
+    let shas: Vec<_> = (0..3)
+        .map(|number| scripts.load(&Bytes::from(format!("return {number}"))).expect("it compiles").sha)
+        .collect();
+    let known: Vec<bool> = shas.iter().map(|sha| scripts.find(sha.as_bytes()).is_some()).collect();
+    assert_eq!((known, scripts.count(), scripts.text_bytes()), (vec![false, true, true], 2, 16));
+}
+
+#[test]
+fn a_copy_knows_the_same_scripts_and_runs_them() {
+    let mut scripts = Scripts::new(limits());
+    let script = scripts.load(&Bytes::from("return ARGV[1]")).expect("it compiles");
+    let mut copy = scripts.clone();
+    assert_eq!(format!("{scripts:?}"), format!("{copy:?}"));
+    let run = copy.run(
+        &script,
+        Invocation { keys: &[], args: &[Bytes::from("x")], read_only: false },
+        &mut Store::default(),
+    );
+    assert_eq!(run.outcome, Outcome::Ended(Reply::bulk("x")));
+}
+
+#[test]
+fn nothing_is_left_between_two_runs() {
+    let mut scripts = Scripts::new(limits());
+    let mut again = |text: &str| run_on(&mut scripts, text, &mut Store::default()).outcome;
+    let first = again("KEYS[2] = 'x'; math.randomseed(7); redis.setresp(3); return math.random(1000000)");
+    assert_ne!(first, again("return math.random(1000000)"));
+    assert_eq!(again("return math.random(1000000)"), again("return  math.random(1000000)"));
+    assert_eq!(
+        again("return {#KEYS, true}"),
+        Outcome::Ended(Reply::Array(vec![Reply::Integer(1), Reply::Integer(1)]))
+    );
+    // A compiled text that was called before looks its keys up anew.
+    let text = Bytes::from("return KEYS[1]");
+    let script = scripts.load(&text).expect("it compiles");
+    for key in ["a", "b"] {
+        let keys = [Bytes::from(key)];
+        let invocation = Invocation { keys: &keys, args: &[], read_only: false };
+        let run = scripts.run(&script, invocation, &mut Store::default());
+        assert_eq!(run.outcome, Outcome::Ended(Reply::bulk(key)));
+    }
+}
+
+#[test]
+fn chance_is_the_same_in_every_run() {
+    let text =
+        "local t = {math.random()} for i = 1, 5 do t[i + 1] = math.random(10) end return cjson.encode(t)";
+    assert_eq!(answer(text), Reply::bulk("[0.17082803611217,8,1,9,6,8]"));
+}
+
+#[test]
+fn what_a_script_may_write_is_said_with_each_command() {
+    struct Asked(Vec<bool>);
+    impl Calls for Asked {
+        fn call(&mut self, call: Call) -> Called {
+            self.0.push(call.read_only);
+            Called::Answered(Reply::OK, 1)
+        }
+    }
+    let mut scripts = Scripts::new(limits());
+    let mut asked = Asked(Vec::new());
+    run_on(&mut scripts, "redis.call('x')", &mut asked);
+    run_on(&mut scripts, "#!lua flags=no-writes\nredis.call('x')", &mut asked);
+    let script = scripts.load(&Bytes::from("redis.call('x')")).expect("known");
+    scripts.run(&script, Invocation { keys: &[], args: &[], read_only: true }, &mut asked);
+    assert_eq!(asked.0, [false, true, true]);
+}
+
+#[test]
+fn a_first_line_may_name_the_engine_and_flags() {
+    let error = |text: &str| match answer(text) {
+        Reply::Error(words) => words.into_owned(),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(error("#!js\nreturn 1"), "ERR Unexpected engine in script shebang: #!js");
+    assert_eq!(error("#!lua flags=foo\nreturn 1"), "ERR Unexpected flag in script shebang: foo");
+    assert_eq!(answer("#!lua flags=allow-oom,no-cluster\nreturn 1"), Reply::Integer(1));
+    assert!(error("#!lua\nerror('x')").contains("user_script:2:"));
+}
+
+#[test]
+fn answers_of_commands_are_converted_by_the_version_of_the_protocol() {
+    struct Typed;
+    impl Calls for Typed {
+        fn call(&mut self, call: Call) -> Called {
+            let reply = match &call.args[0][..] {
+                b"map" => Reply::Map(vec![(Reply::bulk("k"), Reply::bulk("v"))]),
+                b"set" => Reply::Set(vec![Reply::bulk("m")]),
+                b"double" => Reply::Double(0.5),
+                b"truth" => Reply::Boolean(true),
+                _ => Reply::Verbatim("text".into()),
+            };
+            Called::Answered(reply, 1)
+        }
+    }
+    let all = "return {type(redis.call('map')), redis.call('map')[2] or redis.call('map').map.k, \
+               redis.call('set')[1] or tostring(redis.call('set').set.m), redis.call('truth'), \
+               tostring(redis.call('double').double), redis.call('text')}";
+    let mut scripts = Scripts::new(limits());
+    let two = run_on(&mut scripts, all, &mut Typed).outcome;
+    let three = run_on(&mut scripts, &format!("redis.setresp(3) {all}"), &mut Typed).outcome;
+    let bulk = |words: &'static str| Reply::bulk(words);
+    let expected = |set, truth, double| {
+        let items = vec![bulk("table"), bulk("v"), bulk(set), truth, bulk(double), bulk("text")];
+        Outcome::Ended(Reply::Array(items))
+    };
+    assert_eq!(two, expected("m", Reply::Integer(1), "nil"));
+    assert_eq!(three, expected("true", Reply::Boolean(true), "0.5"));
+}
