@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 mod filled;
 mod slots;
+pub mod undo;
 
 /// Bytes counted for a cell beside its key, name and value: what the structures around it take, roughly.
 const CELL_BYTES: u64 = 176;

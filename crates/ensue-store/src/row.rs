@@ -330,6 +330,22 @@ impl Row {
         Some(removed)
     }
 
+    /// Puts a cell into the place of the one that is there.
+    pub(crate) fn replace(&mut self, column: &Column, cell: Cell) {
+        let since = self.since;
+        let place = self.entry(column, since);
+        let (was_live, unsettled) = (place.state().is_live(), place.unsettled());
+        let (is_live, left) = (cell.state().is_live(), cell.unsettled());
+        *place = cell;
+        self.unsettled = self.unsettled - unsettled as u32 + left as u32;
+        self.count(column, was_live, is_live);
+        self.note_large(column, None);
+    }
+
+    pub(crate) fn set_since(&mut self, since: LogicalTime) {
+        self.since = since;
+    }
+
     /// Forgets the past states of every column.
     pub fn forget_history(&mut self) {
         self.all_cells_mut().for_each(Cell::forget_history);

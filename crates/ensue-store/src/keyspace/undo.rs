@@ -1,0 +1,80 @@
+//! Changes that are taken back before anybody but their writer has seen them.
+//!
+//! What is about to change is kept by [`Keyspace::keep`]; [`Keyspace::take_back`] makes it as it was. That is right only
+//! in the opposite order, and only as long as nothing else has happened to the rows.
+
+use super::{CELL_BYTES, Counted, Keyspace, column_bytes};
+use crate::cell::Cell;
+use crate::row::Row;
+use bytes::Bytes;
+use ensue_types::{Column, LogicalTime};
+
+/// A location as it was.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    key: Bytes,
+    column: Column,
+    cell: Option<Cell>,
+    /// Of the row.
+    since: LogicalTime,
+    versions_come: usize,
+    spent: usize,
+    expiries: usize,
+}
+
+impl Keyspace {
+    /// A location as it is, before it changes.
+    pub fn keep(&self, key: &Bytes, column: &Column) -> Kept {
+        let row = self.row(key).map(crate::compact::RowRef::whole);
+        Kept {
+            key: key.clone(),
+            column: column.clone(),
+            cell: row.as_ref().and_then(|row| row.cell(column)).cloned(),
+            since: row.as_ref().map_or(self.absent_since, |row| row.since()),
+            versions_come: self.versions_come,
+            spent: self.spent.len(),
+            expiries: self.expiries.len(),
+        }
+    }
+
+    /// Makes a location as it was kept.
+    pub fn take_back(&mut self, kept: Kept) {
+        let Kept { key, column, cell, since, versions_come, spent, expiries } = kept;
+        let Some(slot) = self.slot_of(&key) else { return };
+        let row = self.whole(slot);
+        let before = Counted::of(row, &column);
+        row.put_back(&column, cell, since);
+        let after = Counted::of(row, &column);
+        let is_empty = row.is_empty();
+        if before.is_there && !after.is_there {
+            self.cells -= 1;
+            self.bytes -= CELL_BYTES + column_bytes(&column);
+        }
+        self.count(before, after);
+        self.versions_come = versions_come;
+        if before.unsettled > 0 && after.unsettled == 0 {
+            let place = self.unsettled.iter().rposition(|(at, named)| *at == slot && *named == column);
+            place.and_then(|place| self.unsettled.remove(place));
+        }
+        self.spent.truncate(spent);
+        self.expiries.truncate(expiries);
+        match is_empty {
+            true => self.release(slot),
+            false => self.compact(slot),
+        }
+    }
+}
+
+impl Row {
+    /// Makes a column, and what the row knows of all of them, as it was.
+    fn put_back(&mut self, column: &Column, cell: Option<Cell>, since: LogicalTime) {
+        match cell {
+            Some(cell) => self.replace(column, cell),
+            None => drop(self.remove(column)),
+        }
+        self.set_since(since);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! What was changed and taken back again is as it was, whatever the rows hold.
+
+use super::*;
+use crate::cell::Write;
+use ensue_types::{
+    Carried, Causes, DatacenterId, Decimal, Effect, EpochSum, Incarnation, OperationId, PartitionId,
+    Position, RowEffect, Seen, Stamp,
+};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// A change: the number of its key, of its column, and what it does.
+type Draft = (u8, u16, u8);
+
+fn drafts(most: usize) -> impl Strategy<Value = Vec<Draft>> {
+    // Few keys; of columns so many that a row may become large.
+    prop::collection::vec((0_u8..3, prop_oneof![0_u16..4, 0_u16..400], 0_u8..6), 0..most)
+}
+
+fn write(time: u64, carries: bool) -> Write {
+    let stamp = Stamp { time: LogicalTime(time), datacenter: DatacenterId(0), partition: PartitionId(0) };
+    let operation = OperationId {
+        datacenter: DatacenterId(0),
+        partition: PartitionId(0),
+        incarnation: Incarnation(1),
+        position: Position(time),
+    };
+    let dependencies = carries.then(|| Arc::new(Carried::new(Causes::default())));
+    Write { stamp, at: LogicalTime(time), operation, dependencies }
+}
+
+fn change(rows: &Keyspace, (key, column, kind): Draft, stamp: Stamp) -> RowEffect {
+    let key = Bytes::from(format!("key{key}"));
+    let column = match (kind, column) {
+        (0 | 1, _) => Column::Text,
+        (2, 0) => Column::Deadline,
+        (2 | 3, number) => Column::Field(number.to_string().into()),
+        (_, number) => Column::Member(number.to_string().into()),
+    };
+    let seen: Seen = rows.seen(&key, &column, crate::view::View::Newest);
+    let effect = match kind {
+        1 => Effect::Add { epoch_sum: EpochSum { epoch: stamp, sum: Decimal(7) } },
+        3 | 5 => Effect::Delete { seen },
+        _ if column == Column::Deadline => Effect::Put { value: 99_u64.to_le_bytes().to_vec().into(), seen },
+        _ => Effect::Put { value: "value".into(), seen },
+    };
+    RowEffect { key, column, effect }
+}
+
+/// All that anybody can see of the rows, and what is counted of them.
+fn image(rows: &Keyspace) -> String {
+    let mut cells: Vec<String> = Vec::new();
+    for row in rows.rows() {
+        let row = row.whole();
+        let all = row.all_cells().map(|(column, cell)| format!("{:?} {column:?} {cell:?}", row.key()));
+        cells.extend(all);
+        cells.push(format!("{:?} {:?} {} {:?}", row.key(), row.since(), row.unsettled(), row.kind()));
+    }
+    cells.sort();
+    let counted =
+        (rows.bytes(), rows.cells(), rows.versions(), rows.unsettled_locations(), rows.rows_count());
+    format!("{counted:?} {:?} {:?} {cells:#?}", rows.spent, rows.expiries)
+}
+
+proptest! {
+    #[test]
+    fn what_is_taken_back_is_as_if_it_had_never_been(
+        before in drafts(400),
+        taken_back in drafts(200),
+        versions: bool,
+        read: bool,
+    ) {
+        let mut rows = Keyspace::new(versions);
+        let carries = versions;
+        let mut time = 1;
+        for draft in before {
+            let write = write(time, carries);
+            let change = change(&rows, draft, write.stamp);
+            rows.apply(&change, None, &write);
+            time += 1;
+        }
+        if read {
+            // Past states are kept.
+            rows.mark(b"key1", 1_000);
+        }
+        rows.take_versions_come();
+        let as_it_was = image(&rows);
+        let write = write(time, false);
+        let mut kept = Vec::new();
+        for draft in taken_back {
+            let change = change(&rows, draft, write.stamp);
+            kept.push(rows.keep(&change.key, &change.column));
+            rows.apply(&change, None, &write);
+        }
+        for kept in kept.into_iter().rev() {
+            rows.take_back(kept);
+        }
+        prop_assert_eq!(as_it_was, image(&rows));
+        prop_assert_eq!(rows.take_versions_come(), 0);
+        rows.check_invariants();
+    }
+}
+
+#[test]
+fn a_total_that_was_taken_back_goes_on_from_where_it_was() {
+    let mut rows = Keyspace::new(false);
+    let add = |sum| RowEffect {
+        key: "n".into(),
+        column: Column::Text,
+        effect: Effect::Add { epoch_sum: EpochSum { epoch: write(1, false).stamp, sum: Decimal(sum) } },
+    };
+    rows.apply(&add(5), None, &write(1, false));
+    let kept = rows.keep(&"n".into(), &Column::Text);
+    rows.apply(&add(7), None, &write(2, false));
+    rows.take_back(kept);
+    rows.apply(&add(6), None, &write(2, false));
+    let row = rows.row(b"n").expect("it is there").whole().into_owned();
+    let content = row.cell(&Column::Text).expect("it has a text").state().content();
+    assert_eq!(content, crate::cell::Content::Number(Decimal(6)));
+}
