@@ -108,6 +108,8 @@ pub struct Tuning {
     /// for it.
     pub turn_answer_bytes: usize,
     pub turn_cells: usize,
+    /// Steps of a script before it is stopped.
+    pub script_steps: u64,
     pub branching: BranchingOptions,
 }
 
@@ -165,6 +167,7 @@ impl Default for Tuning {
             relaxed_sync_interval_ms: 30_000,
             turn_answer_bytes: limits::ANSWER_BYTES_PER_TURN,
             turn_cells: limits::CELLS_PER_TURN,
+            script_steps: limits::SCRIPT_STEPS_MAX,
             branching: BranchingOptions::default(),
         }
     }

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use ensue_store::cell::{Addition, Cell, Content, State, Write};
 use ensue_store::compact::{Compact, RowRef};
 use ensue_store::keyspace::Keyspace;
+use ensue_store::keyspace::undo::Kept;
 use ensue_store::row::{Gone, Kind};
 use ensue_store::view::{Shown, View};
 use ensue_types::{
@@ -212,12 +213,32 @@ pub struct Writer {
     /// Whose running sums its additions go on.
     adder: DatacenterId,
     index: BTreeMap<(Bytes, Column, bool), usize>,
+    /// What stood where it has changed something, if that may be taken back.
+    kept: Option<Vec<Kept>>,
 }
 
 impl Writer {
     /// `asks_previous` says whether it must be told what is replaced.
     pub fn new(write: Write, adder: DatacenterId, asks_previous: bool) -> Writer {
-        Writer { write, changes: Changes::default(), asks_previous, bytes: 0, adder, index: BTreeMap::new() }
+        Writer {
+            write,
+            changes: Changes::default(),
+            asks_previous,
+            bytes: 0,
+            adder,
+            index: BTreeMap::new(),
+            kept: None,
+        }
+    }
+
+    /// From now on keeps what stands where something changes.
+    pub fn keep(&mut self) {
+        self.kept = Some(Vec::new());
+    }
+
+    /// What was kept, in the order of the changes.
+    pub fn stop_keeping(&mut self) -> Vec<Kept> {
+        self.kept.take().unwrap_or_default()
     }
 
     /// Takes a change. What a later one of the same place replaces is the write's own.
@@ -568,6 +589,9 @@ impl<'a> Evaluation<'a> {
         let writer = self.writer.as_mut().expect("commands that write are evaluated with a writer");
         let previous = (writer.asks_previous && change.effect.is_base())
             .then(|| self.keyspace.previous(&change.key, &change.column));
+        if let Some(kept) = &mut writer.kept {
+            kept.push(self.keyspace.keep(&change.key, &change.column));
+        }
         self.keyspace.apply(&change, previous.as_ref(), &writer.write);
         writer.push(change, previous);
     }

@@ -170,6 +170,9 @@ impl Node {
                 Address::Partition { partition, .. } => {
                     if let Some(partition) = self.partitions.get_mut(&partition) {
                         partition.on_message(now, envelope);
+                        if std::mem::take(&mut partition.keyspaces.scripts_flushed) {
+                            self.sessions.forget_scripts();
+                        }
                     }
                 }
                 Address::Core { .. } => self.sessions.on_message(now, envelope),

@@ -20,6 +20,7 @@ mod core_state;
 mod cx;
 mod exchange;
 mod failure;
+mod known_scripts;
 mod links;
 mod output;
 mod plan;
@@ -137,6 +138,11 @@ impl Sessions {
     /// Whether somebody has asked since the last call to count from zero again, partitions too.
     pub(crate) fn take_reset(&mut self) -> bool {
         std::mem::take(&mut self.core.counters.reset)
+    }
+
+    /// What this core took for known in the whole datacenter need not be known any more.
+    pub(crate) fn forget_scripts(&mut self) {
+        self.core.scripts.forget();
     }
 
     /// A core of this datacenter became unreachable: what it was asked will not be answered.

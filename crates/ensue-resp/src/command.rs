@@ -6,8 +6,9 @@
 
 mod table;
 
+use crate::{CommandError, number};
 use bytes::Bytes;
-use std::ops::BitOr;
+use std::ops::{BitOr, Range};
 
 pub use table::TABLE;
 
@@ -59,6 +60,8 @@ pub enum Route {
     Rename,
     /// The owner of all of its keys, which are refused if they have several owners.
     Together,
+    /// The one owner of its keys, which stand after their number at argument 2.
+    Script,
 }
 
 /// How the answers to the parts of a split command become one.
@@ -105,6 +108,10 @@ impl Flags {
     pub const DANGEROUS: Flags = Flags(1 << 11);
     /// Some keys stand where the arguments say.
     pub const MOVABLE_KEYS: Flags = Flags(1 << 12);
+    /// It may do without keys.
+    pub const NO_MANDATORY_KEYS: Flags = Flags(1 << 13);
+    /// Not shown to those who watch commands.
+    pub const SKIP_MONITOR: Flags = Flags(1 << 14);
 
     /// Whether all of the other properties are here.
     pub const fn contains(self, other: Flags) -> bool {
@@ -130,7 +137,7 @@ impl BitOr for Flags {
     }
 }
 
-const FLAG_NAMES: [(Flags, &str); 12] = [
+const FLAG_NAMES: [(Flags, &str); 14] = [
     (Flags::WRITE, "write"),
     (Flags::READONLY, "readonly"),
     (Flags::DENYOOM, "denyoom"),
@@ -138,10 +145,12 @@ const FLAG_NAMES: [(Flags, &str); 12] = [
     (Flags::NOSCRIPT, "noscript"),
     (Flags::LOADING, "loading"),
     (Flags::STALE, "stale"),
+    (Flags::SKIP_MONITOR, "skip_monitor"),
     (Flags::SKIP_SLOWLOG, "skip_slowlog"),
     (Flags::FAST, "fast"),
     (Flags::NO_AUTH, "no_auth"),
     (Flags::ALLOW_BUSY, "allow_busy"),
+    (Flags::NO_MANDATORY_KEYS, "no_mandatory_keys"),
     (Flags::MOVABLE_KEYS, "movablekeys"),
 ];
 
@@ -158,9 +167,9 @@ impl CommandSpec {
         self.subcommands.iter().find(|known| known.as_bytes().eq_ignore_ascii_case(word)).copied()
     }
 
-    /// Whether it may change data.
+    /// Whether it may change data, or is executed as what does: a script is, whatever it is going to do.
     pub fn is_write(&self) -> bool {
-        self.flags.contains(Flags::WRITE)
+        self.flags.contains(Flags::WRITE) || self.route == Route::Script
     }
 }
 
@@ -193,6 +202,19 @@ fn counted_keys<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> Option<&'a [Bytes]
     }
     let count = usize::try_from(crate::number::parse_i64(args.get(place)?)?).ok()?;
     args[place + 1..].get(..count)
+}
+
+/// Where the keys of a script stand among its arguments; what follows them are its own arguments.
+pub fn script_keys(args: &[Bytes]) -> Result<Range<usize>, CommandError> {
+    const FIRST: usize = 3;
+    let number = args.get(FIRST - 1).and_then(|number| number::parse_i64(number));
+    match number.ok_or(CommandError::NotInteger)? {
+        ..0 => Err(CommandError::NegativeKeys),
+        count => match usize::try_from(count) {
+            Ok(count) if count <= args.len() - FIRST => Ok(FIRST..FIRST + count),
+            _ => Err(CommandError::TooManyKeys),
+        },
+    }
 }
 
 /// First and last place of a key; an empty range if there is none.

@@ -120,6 +120,9 @@ fn spec_of_keys(args: &[Bytes]) -> Result<&'static CommandSpec, CommandError> {
     if !command::check_arity(spec, args.len()) {
         return Err(CommandError::InvalidCommandArity);
     }
+    if spec.route == Route::Script && command::script_keys(args)?.is_empty() {
+        return Err(CommandError::NoKeyArguments);
+    }
     Ok(spec)
 }
 
@@ -224,10 +227,10 @@ fn document_subcommand(spec: &CommandSpec, subcommand: &str) -> Reply {
 /// The categories that access rules name, in the order of Redis.
 fn categories(spec: &CommandSpec) -> Vec<&'static str> {
     let flags = spec.flags;
-    let admin = flags.contains(Flags::ADMIN);
+    let (admin, is_script) = (flags.contains(Flags::ADMIN), spec.route == Route::Script);
     let all = [
         (spec.group == "generic" || spec.route == Route::Everywhere, "@keyspace"),
-        (flags.contains(Flags::READONLY), "@read"),
+        (flags.contains(Flags::READONLY) && !is_script, "@read"),
         (flags.contains(Flags::WRITE), "@write"),
         (spec.group == "set", "@set"),
         (spec.group == "sorted-set", "@sortedset"),
@@ -240,6 +243,7 @@ fn categories(spec: &CommandSpec) -> Vec<&'static str> {
         (admin || flags.contains(Flags::DANGEROUS), "@dangerous"),
         (spec.group == "connection" || spec.name == "command", "@connection"),
         (spec.group == "transactions", "@transaction"),
+        (spec.group == "scripting", "@scripting"),
     ];
     all.iter().filter(|(applies, _)| *applies).map(|(_, name)| *name).collect()
 }
@@ -268,6 +272,16 @@ fn tips(spec: &CommandSpec) -> &'static [&'static str] {
 
 /// Where the keys stand, for clients that do not read the three numbers.
 fn key_specs(spec: &CommandSpec) -> Vec<Reply> {
+    if spec.route == Route::Script {
+        let begin = map([("index", Reply::Integer(2))]);
+        let counted = [("keynumidx", 0), ("firstkey", 1), ("keystep", 1)];
+        let counted = map(counted.map(|(name, value)| (name, Reply::Integer(value))));
+        return vec![map([
+            ("flags", words(key_flags(spec))),
+            ("begin_search", map([("type", text("index")), ("spec", begin)])),
+            ("find_keys", map([("type", text("keynum")), ("spec", counted)])),
+        ])];
+    }
     if spec.first_key == 0 {
         return Vec::new();
     }
@@ -286,7 +300,7 @@ fn key_specs(spec: &CommandSpec) -> Vec<Reply> {
 }
 
 fn key_flags(spec: &CommandSpec) -> [&'static str; 2] {
-    if spec.is_write() { ["RW", "update"] } else { ["RO", "access"] }
+    if spec.flags.contains(Flags::READONLY) { ["RO", "access"] } else { ["RW", "update"] }
 }
 
 fn full_name(spec: &CommandSpec, subcommand: &str) -> String {

@@ -167,6 +167,12 @@ pub enum CommandError {
     /// The command is answered by the session, so no owner can evaluate it.
     #[error("ERR command '{0}' is not evaluated by the owner of a key")]
     NotAnOwnersCommand(&'static str),
+    /// A script has fewer arguments than it says that it has keys.
+    #[error("ERR Number of keys can't be greater than number of args")]
+    TooManyKeys,
+    /// A script says that it has fewer keys than none.
+    #[error("ERR Number of keys can't be negative")]
+    NegativeKeys,
     /// `COMMAND GETKEYS` of a command that does not exist.
     #[error("ERR Invalid command specified")]
     InvalidCommand,

@@ -40,6 +40,16 @@ pub const ANSWER_BYTES_PER_TURN: usize = 256 << 10;
 pub const CELLS_PER_TURN: usize = 4_096;
 /// Commands queued by one `MULTI`.
 pub const MULTI_COMMANDS_MAX: usize = 65_536;
+/// Scripts that a partition knows; the oldest are forgotten first, and clients send them again.
+pub const SCRIPTS_MAX: usize = 1_024;
+/// Bytes of their texts together.
+pub const SCRIPT_TEXTS_BYTES_MAX: usize = 16 << 20;
+/// Longest text of a script.
+pub const SCRIPT_BYTES_MAX: usize = 1 << 20;
+/// Bytes that the scripts of a partition hold while one runs: several of the longest values, and what is made of them.
+pub const SCRIPT_MEMORY_BYTES_MAX: usize = 256 << 20;
+/// Steps of a script before it is stopped: some tenths of a second in which its core does nothing else.
+pub const SCRIPT_STEPS_MAX: u64 = 5_000_000;
 /// Bytes of what sessions ask about pasts that they take over, waiting for one partition that reads its log; the last
 /// may be longer.
 pub const BUFFERED_BYTES_MAX: usize = 16 << 20;

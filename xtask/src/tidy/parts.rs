@@ -40,10 +40,11 @@ pub const TABLES: &[Table] = &[SESSION, PARTITION, SIMULATOR];
 const SESSION: Table = Table {
     module: "crate::session",
     folder: "crates/ensue-node/src/session",
-    conductor: Some(Conductor { name: "Turn", fields_max: 2, methods_max: 27 }),
+    conductor: Some(Conductor { name: "Turn", fields_max: 2, methods_max: 28 }),
     rows: &[
         ("contexts", &[]),
         ("failure", &[]),
+        ("known_scripts", &[]),
         ("links", &[]),
         ("output", &[]),
         ("reply_buffer", &[]),
@@ -51,7 +52,7 @@ const SESSION: Table = Table {
         ("write_marks", &[]),
         ("plan", &["failure"]),
         ("requests", &["timers", "write_marks"]),
-        ("core_state", &["links", "output", "timers"]),
+        ("core_state", &["known_scripts", "links", "output", "timers"]),
         ("step", &["failure", "plan"]),
         ("cx", &["contexts", "core_state", "failure", "requests", "step"]),
         ("commands", &["contexts", "cx", "failure", "plan", "step", "write_marks"]),

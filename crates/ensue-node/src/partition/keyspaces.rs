@@ -8,6 +8,7 @@ pub(in crate::partition) mod execute;
 pub(in crate::partition) mod failed;
 pub(in crate::partition) mod metrics;
 pub(in crate::partition) mod replay;
+pub(in crate::partition) mod scripts;
 pub(in crate::partition) mod snapshot;
 pub(in crate::partition) mod times;
 
@@ -20,6 +21,7 @@ use crate::partition::others::Others;
 use crate::partition::work::Work;
 use conflicts::ConflictLog;
 use contexts::Contexts;
+use ensue_script::Scripts;
 use ensue_store::keyspace::Keyspace;
 use ensue_types::{KeyspaceId, PartitionId, limits};
 use snapshot::ReadCounts;
@@ -36,6 +38,10 @@ pub(crate) struct Keyspaces {
     /// Contexts that sessions share by name.
     pub(in crate::partition) contexts: Contexts,
     pub(in crate::partition) counts: ReadCounts,
+    /// What clients have this datacenter know.
+    pub(in crate::partition) scripts: Scripts,
+    /// They were forgotten, which the sessions of this core have yet to learn.
+    pub(crate) scripts_flushed: bool,
     /// Of each keyspace, the locations that have not been looked at since the floor last rose.
     unfolded: Vec<usize>,
     /// Bytes of rows above which local writes are refused; 0 is no bound.
@@ -66,6 +72,8 @@ impl Keyspaces {
             conflict_log: Default::default(),
             contexts: Default::default(),
             counts: ReadCounts::default(),
+            scripts: Scripts::new(scripts::limits_of(config.tuning.script_steps)),
+            scripts_flushed: false,
             unfolded: vec![0; usize::from(limits::KEYSPACES)],
             memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
         }

@@ -20,6 +20,7 @@ mod parts;
 mod previous;
 mod replicas;
 mod room;
+mod scripts;
 mod snapshot_reads;
 mod strangers;
 mod tail_recovery;

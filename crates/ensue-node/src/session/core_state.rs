@@ -2,6 +2,7 @@
 //!
 //! It promises that outputs leave in the order in which they were given. It knows no session's state.
 
+use super::known_scripts::KnownScripts;
 use super::links::Links;
 use super::output::SessionOutput;
 use super::timers::Timers;
@@ -31,6 +32,8 @@ pub(super) struct CoreState {
     /// Which session waits for which dependency check.
     pub(super) checks: BTreeMap<u64, SessionId>,
     checks_made: u32,
+    /// Scripts that every partition of the datacenter was told of.
+    pub(super) scripts: KnownScripts,
     /// Sessions that `CLIENT KILL` can name.
     connected: BTreeSet<SessionId>,
     /// Sessions to close when the present turn is over.
@@ -121,6 +124,7 @@ impl CoreState {
             outputs: VecDeque::new(),
             checks: BTreeMap::new(),
             checks_made: 0,
+            scripts: KnownScripts::default(),
             connected: BTreeSet::new(),
             doomed: Vec::new(),
             links: Links::default(),
@@ -141,6 +145,8 @@ impl CoreState {
     }
 
     pub(super) fn on_link_up(&mut self, core: CoreId) {
+        // It may have been started anew, and know no script.
+        self.scripts.forget();
         self.links.on_up(core);
     }
 

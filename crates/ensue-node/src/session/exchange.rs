@@ -12,7 +12,7 @@ use super::cx::Cx;
 use super::failure::{Failure, Reason};
 use super::step::Step;
 use super::{causal, commands, transactions};
-use ensue_types::{CoreId, PartitionId, Reply};
+use ensue_types::{Args, CoreId, PartitionId, Reply};
 
 /// The state of what is outstanding.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,8 @@ pub(super) enum Then {
     Each,
     /// They are what the second half of `RENAME` writes.
     Rename(Renaming),
+    /// Every partition was told of the script of this command, which is executed now.
+    Script(Args),
     /// They are what the second half of `CAUSAL DEAD` rests on, if it is confirmed.
     Declare(Declaring),
 }

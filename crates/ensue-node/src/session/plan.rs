@@ -4,6 +4,7 @@
 //! travels with the piece and comes back with its answer. Nothing is sent here.
 
 pub(super) mod combine;
+pub(super) mod scripts;
 
 use crate::evaluate::ANSWER_TOO_LONG;
 use crate::session::failure::UNANSWERED;
@@ -26,6 +27,8 @@ pub(super) struct Plan {
     keyspaces: Keyspaces,
     /// Whether a command among them may change something.
     writes: bool,
+    /// Whether a script is among them.
+    scripts: bool,
 }
 
 /// The keyspaces in which the parts of a plan are executed in parallel.
@@ -79,6 +82,7 @@ impl Plan {
             shape: Shape::Single,
             keyspaces: Keyspaces::Selected,
             writes: false,
+            scripts: false,
         }
     }
 
@@ -108,6 +112,13 @@ impl Plan {
             Route::Split(combine) => self.add_split(spec, combine, args),
             Route::Together => match self.owner_of_all(spec, &args) {
                 Ok(owner) => self.add_at(owner, spec.is_write(), args),
+                Err(refusal) => self.add_ready(refusal),
+            },
+            Route::Script => match scripts::owner(&args, self.partitions) {
+                Ok(owner) => {
+                    self.scripts = true;
+                    self.add_at(owner, true, args);
+                }
                 Err(refusal) => self.add_ready(refusal),
             },
             // The caller has checked that the arguments are as many as the command takes.
@@ -203,6 +214,11 @@ impl Plan {
         });
         self.parts[part].commands.push((self.pieces.len() as u32, args));
         self.pieces.push(Piece { command: self.commands.len(), places });
+    }
+
+    /// Whether a script is among the commands.
+    pub(super) fn has_scripts(&self) -> bool {
+        self.scripts
     }
 
     /// One an owner, in the order in which the commands name them.

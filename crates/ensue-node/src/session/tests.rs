@@ -9,6 +9,7 @@ mod links;
 mod multi;
 mod performance;
 mod reads;
+mod scripts;
 mod shared;
 mod tokens;
 mod turns;

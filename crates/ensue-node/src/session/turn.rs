@@ -22,13 +22,14 @@ use super::cx::Cx;
 use super::exchange::{Exchange, Then};
 use super::failure::Failure;
 use super::output::SessionOutput;
-use super::plan::{Answers, Plan};
+use super::plan::{Answers, Plan, scripts};
 use super::requests::Asked;
 use super::step::Step;
 use super::transactions::exec::{self, Exec};
 use super::transactions::multi::{InMulti, Multi};
 use super::transactions::{self, write};
 use crate::evaluate::within_bound;
+use bytes::Bytes;
 use ensue_resp::{CommandError, CommandSpec, Route};
 use ensue_types::{Args, CoreId, Dependency, LogicalTime, Now, Reply, Rule};
 use ensue_wire::Message;
@@ -244,8 +245,21 @@ impl Turn<'_> {
         }
     }
 
-    /// One command that is no part of a run.
+    /// One command that is no part of a run. The text of a script is told to all partitions before it is executed, so
+    /// that its digest is known to all of them when it is answered.
     fn command(&mut self, args: Args) {
+        let cx = &mut self.cx;
+        let may_load = self.session.client.is_authenticated() && !cx.core.is_stopping();
+        match unknown_script(cx, &args).filter(|_| may_load) {
+            Some(plan) => {
+                cx.requests.ask(1);
+                self.execute(plan, Then::Script(args));
+            }
+            None => self.known_command(args),
+        }
+    }
+
+    fn known_command(&mut self, args: Args) {
         let spec = args.first().and_then(|name| ensue_resp::lookup(name));
         let subcommand = spec.and_then(|spec| spec.subcommand(&args));
         if let Some(spec) = spec {
@@ -271,7 +285,10 @@ impl Turn<'_> {
         match spec.route {
             Route::Session => self.session_command(spec, &args),
             Route::Owner => self.reply(&local::no_branches(&self.cx)),
-            Route::Key | Route::Split(_) | Route::Together => {
+            Route::Script if self.cx.protocol().needs().branches => {
+                self.reply(&local::no_scripts(&self.cx));
+            }
+            Route::Key | Route::Split(_) | Route::Together | Route::Script => {
                 let step = transactions::on_command(&mut self.cx, spec, args);
                 self.follow(step);
             }
@@ -294,7 +311,13 @@ impl Turn<'_> {
 
     fn command_in_multi(&mut self, spec: Option<&'static CommandSpec>, args: Args) {
         let Some(multi) = &mut self.session.multi else { return };
-        match multi.on_command(self.cx.contexts, spec, args) {
+        let no_scripts =
+            spec.is_some_and(|spec| spec.route == Route::Script) && self.cx.protocol().needs().branches;
+        let outcome = match no_scripts {
+            true => multi.refuse(local::no_scripts(&self.cx)),
+            false => multi.on_command(self.cx.contexts, spec, args),
+        };
+        match outcome {
             InMulti::Answered(reply) => {
                 self.cx.core.counters.on_rejected(spec.filter(|_| reply.is_error()));
                 self.reply(&reply);
@@ -352,6 +375,13 @@ impl Turn<'_> {
                 return self.follow(step);
             }
             "causal" => return self.causal_command(args),
+            "script" => match scripts::admin(cx.core.partitions(), args) {
+                Err(reply) => reply,
+                Ok(plan) => {
+                    cx.requests.ask(1);
+                    return self.execute(plan, Then::Answer);
+                }
+            },
             "multi" => {
                 session.multi = Some(Multi::default());
                 Reply::OK
@@ -437,6 +467,14 @@ impl Turn<'_> {
                     }
                 }
             }
+            Then::Script(args) => {
+                if !plan.assemble(answers).is_error() {
+                    self.cx.core.scripts.insert(&args[1]);
+                }
+                self.session.exchange = Exchange::None;
+                self.cx.requests.end();
+                self.known_command(args);
+            }
             Then::Declare(declaring) => {
                 match declaring.into_declaration(self.cx.core, plan.assemble(answers)) {
                     Err(reply) => self.complete(vec![reply]),
@@ -484,6 +522,14 @@ impl Turn<'_> {
 
     /// Gives every command of the exchange its error, and goes on with what follows.
     fn fail(&mut self, failure: &Failure) {
+        if let Then::Script(args) = &mut self.session.then {
+            // Its owner learns the script with the command.
+            let args = std::mem::take(args);
+            self.session.then = Then::Answer;
+            self.session.exchange = Exchange::None;
+            self.cx.requests.end();
+            return self.known_command(args);
+        }
         let asked = self.end_exchange();
         if asked.queued {
             let dropped = self.session.queue.drop_front(asked.count);
@@ -516,6 +562,17 @@ impl Turn<'_> {
             cx.core.output(SessionOutput::Reply { session, bytes, answered, wants_turn });
         }
     }
+}
+
+/// What tells all partitions of the script of a command, if they need not know it.
+fn unknown_script(cx: &Cx<'_>, args: &Args) -> Option<Plan> {
+    let spec = args.first().and_then(|name| ensue_resp::lookup(name))?;
+    let is_new = scripts::has_text(spec.name)
+        && ensue_resp::check_arity(spec, args.len())
+        && !cx.core.scripts.contains(&args[1])
+        && !cx.protocol().needs().branches;
+    let load = || vec![Bytes::from_static(b"script"), Bytes::from_static(b"load"), args[1].clone()];
+    is_new.then(|| scripts::load(cx.core.partitions(), &load()))
 }
 
 const NOAUTH: Reply = Reply::error("NOAUTH Authentication required.");

@@ -55,7 +55,7 @@ const READS_TOGETHER: &str = "Reads what this datacenter has received, all keys 
 const POPS: &str = "Removes the members that this datacenter sees; another may have answered the same ones.";
 
 /// All that have no file of their own.
-const OTHERS: [CommandSpec; 84] = [
+const OTHERS: [CommandSpec; 89] = [
     row("append", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("string", "2.0.0")
@@ -152,6 +152,34 @@ const OTHERS: [CommandSpec; 84] = [
         .says(
             "Answer the argument.",
             "Answered by the session alone.",
+        ),
+    row("eval", -3, flags(&[Flags::NOSCRIPT, Flags::STALE, Flags::SKIP_MONITOR, Flags::NO_MANDATORY_KEYS, Flags::MOVABLE_KEYS]), Route::Script)
+        .counted_keys(2)
+        .listed("scripting", "2.6.0")
+        .says(
+            "Run a Lua script.",
+            "One step at the owner of its keys, which are of one partition. Its effects are replicated, and merge as those of its commands.",
+        ),
+    row("eval_ro", -3, flags(&[Flags::READONLY, Flags::NOSCRIPT, Flags::STALE, Flags::SKIP_MONITOR, Flags::NO_MANDATORY_KEYS, Flags::MOVABLE_KEYS]), Route::Script)
+        .counted_keys(2)
+        .listed("scripting", "7.0.0")
+        .says(
+            "Run a Lua script that does not write.",
+            "Reads what the owner of its keys has received; equal everywhere once writes cease.",
+        ),
+    row("evalsha", -3, flags(&[Flags::NOSCRIPT, Flags::STALE, Flags::SKIP_MONITOR, Flags::NO_MANDATORY_KEYS, Flags::MOVABLE_KEYS]), Route::Script)
+        .counted_keys(2)
+        .listed("scripting", "2.6.0")
+        .says(
+            "Run a Lua script by the SHA-1 of its text.",
+            "One step at the owner of its keys, which are of one partition. Its effects are replicated, and merge as those of its commands.",
+        ),
+    row("evalsha_ro", -3, flags(&[Flags::READONLY, Flags::NOSCRIPT, Flags::STALE, Flags::SKIP_MONITOR, Flags::NO_MANDATORY_KEYS, Flags::MOVABLE_KEYS]), Route::Script)
+        .counted_keys(2)
+        .listed("scripting", "7.0.0")
+        .says(
+            "Run a Lua script that does not write by the SHA-1 of its text.",
+            "Reads what the owner of its keys has received; equal everywhere once writes cease.",
         ),
     row("exec", 1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::SKIP_SLOWLOG]), Route::Session)
         .listed("transactions", "1.2.0")
@@ -490,6 +518,13 @@ const OTHERS: [CommandSpec; 84] = [
         .says(
             "The number of members of a set.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("script", -2, flags(&[Flags::NOSCRIPT]), Route::Session)
+        .listed("scripting", "2.6.0")
+        .subcommands(&["exists", "flush", "help", "kill", "load"])
+        .says(
+            "Make scripts known and forget them.",
+            "Scripts are known in one datacenter, in all of its partitions; a restarted node has forgotten them.",
         ),
     row("select", 2, flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
         .listed("connection", "1.0.0")

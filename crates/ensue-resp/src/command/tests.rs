@@ -36,6 +36,10 @@ fn rows_are_consistent() {
             assert_eq!(spec.last_key, -1, "{name}");
         }
         let (write, read) = (spec.is_write(), spec.flags.contains(Flags::READONLY));
+        if spec.route == Route::Script {
+            assert!(spec.flags.contains(Flags::NOSCRIPT | Flags::MOVABLE_KEYS) && write, "{name}");
+            continue;
+        }
         if spec.route == Route::Session {
             assert!(!write && !read, "{name} touches data but has no owner");
         } else {
@@ -100,7 +104,25 @@ fn keys_by_place() {
     assert_eq!(keys_of("zmpop -1 a min"), "");
     assert_eq!(keys_of("zmpop 9223372036854775807 a min"), "");
     assert_eq!(keys_of("get"), "");
+    assert_eq!(keys_of("eval x 2 a b c"), "a b");
+    assert_eq!(keys_of("evalsha_ro x 0 a"), "");
+    assert_eq!(keys_of("eval x 1"), "");
+    assert_eq!(keys_of("eval x"), "");
+    assert_eq!(keys_of("eval x -1 a"), "");
     assert_eq!(keys_of("del"), "");
+}
+
+#[test]
+fn the_keys_of_a_script_are_counted() {
+    let keys_of = |words: &str| script_keys(&args(words)).map_err(|error| error.to_string());
+    assert_eq!(keys_of("eval x 2 a b c"), Ok(3..5));
+    assert_eq!(keys_of("eval x 0"), Ok(3..3));
+    assert_eq!(
+        keys_of("eval x 3 a b"),
+        Err("ERR Number of keys can't be greater than number of args".into())
+    );
+    assert_eq!(keys_of("eval x -1"), Err("ERR Number of keys can't be negative".into()));
+    assert_eq!(keys_of("eval x y"), Err("ERR value is not an integer or out of range".into()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Changes that are taken back before anybody but their writer has seen them.
 //!
-//! What is about to change is kept by [`Keyspace::keep`]; [`Keyspace::take_back`] makes it as it was. That is right only
-//! in the opposite order, and only as long as nothing else has happened to the rows.
+//! What is about to change is kept by [`Keyspace::keep`]; [`Keyspace::take_back`] makes it as it was. That is right
+//! only in the opposite order, and only as long as nothing else has happened to the rows.
 
 use super::{CELL_BYTES, Counted, Keyspace, column_bytes};
 use crate::cell::Cell;

@@ -6,10 +6,11 @@
 use super::Executor;
 use crate::evaluate::{ANSWER_TOO_LONG, within_bound};
 use crate::partition::keyspaces::execute::{Step, take};
+use crate::partition::keyspaces::scripts::is_script;
 pub(in crate::partition) use crate::partition::work::{Execution, FORGOTTEN, Used, Work};
 use bytes::Bytes;
 use ensue_protocol::Choice;
-use ensue_resp::{CommandError, CommandSpec, Flags, Request};
+use ensue_resp::{CommandError, CommandSpec, Flags, Request, Route};
 use ensue_types::{Args, Context, KeyspaceId, LogicalTime, Reply, RequestId, Rule, limits};
 use ensue_wire::{Address, Message};
 use std::collections::VecDeque;
@@ -106,9 +107,14 @@ impl Executor<'_> {
             return self.keyspaces.finish_atomic(self.cx, self.others, &mut execution, at, &Choice::Newest);
         }
         if let Some(args) = execution.commands.pop_front() {
+            let choice = &Choice::Newest;
             let reply = match Request::parse(&args) {
+                _ if is_script(&args) => {
+                    let args = args.clone();
+                    self.keyspaces.write_script(self.cx, self.others, &mut execution, at, args, choice)
+                }
                 Ok(request) => {
-                    self.keyspaces.write(self.cx, self.others, &mut execution, at, &request, &Choice::Newest)
+                    self.keyspaces.write(self.cx, self.others, &mut execution, at, &request, choice)
                 }
                 Err(error) => error.reply(),
             };
@@ -183,11 +189,15 @@ impl Executor<'_> {
         if spec.name == "causal" {
             return Step::Done(self.execute_causal(execution, &args));
         }
+        if spec.name == "script" {
+            return Step::Done(self.keyspaces.execute_script(&args));
+        }
         if self.keyspaces.branching.is_branching(execution.keyspace) {
             return Step::Done(self.keyspaces.step_branching(self.cx, self.others, execution, spec, &args));
         }
         let request = match Request::parse_as(spec, &args) {
-            Ok(request) => request,
+            Ok(request) => Some(request),
+            Err(_) if spec.route == Route::Script => None,
             Err(error) => return Step::Done(error.reply()),
         };
         if let Err(reply) = self.others.failover.discarded.reset_if_lost(
@@ -208,6 +218,9 @@ impl Executor<'_> {
             self.reads.blocked.block(self.cx, take(execution));
             return Step::Parked;
         }
+        let Some(request) = request else {
+            return self.keyspaces.step_script(self.cx, self.others, execution, args, &choice);
+        };
         if spec.flags.contains(Flags::WRITE) {
             return self.keyspaces.step_write(
                 self.cx,

@@ -1,6 +1,7 @@
 //! Commands at the rows: evaluated at one logical time, stamped above their past, logged; and effects applied.
 
 use super::Keyspaces;
+use super::scripts::{Refusals, is_script};
 use crate::command;
 use crate::evaluate::{Changes, Evaluation, Observed, Room, TOO_MUCH, effect_bytes};
 use crate::partition::cx::Cx;
@@ -43,7 +44,7 @@ impl Keyspaces {
         keyspace: KeyspaceId,
         write: Write,
         commands: impl IntoIterator<Item = Args>,
-        choice: &Choice,
+        (choice, refusals): (&Choice, &Refusals),
     ) -> (Vec<Reply>, Changes, Observed) {
         let operation = write.operation;
         let mut writer = cx.writer(keyspace, write, choice);
@@ -52,6 +53,11 @@ impl Keyspaces {
         let mut replies = Vec::new();
         let mut room = Room::default();
         for args in commands {
+            if is_script(&args) {
+                let (past, what) = ((&mut writer, &mut observed), (&shown, refusals.clone()));
+                replies.push(room.fit(self.run_script(cx, keyspace, past, what, &args), true));
+                continue;
+            }
             let request = match Request::parse(&args) {
                 Ok(request) => request,
                 Err(error) => {
@@ -199,6 +205,47 @@ impl Keyspaces {
         reply
     }
 
+    /// A script whose turn may have to come first.
+    pub(in crate::partition) fn step_script(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        execution: &mut Execution,
+        args: Args,
+        choice: &Choice,
+    ) -> Step {
+        let at = cx.tick();
+        let rows = cx.rows_of(execution.keyspace, std::iter::once(&args));
+        if self.must_wait(&rows) {
+            execution.commands.push_front(args);
+            self.order.insert(cx.moment(at), true, rows, Work::Commands(Box::new(take(execution))));
+            return Step::Parked;
+        }
+        Step::Done(self.write_script(cx, others, execution, at, args, choice))
+    }
+
+    /// Runs a script, and logs what it changes.
+    pub(in crate::partition) fn write_script(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        execution: &mut Execution,
+        at: LogicalTime,
+        args: Args,
+        choice: &Choice,
+    ) -> Reply {
+        let keyspace = execution.keyspace;
+        let refusals =
+            Refusals { writes: self.write_refusal(cx, others, false), growth: self.memory_refusal() };
+        let stamp = cx.stamp(at);
+        let write = Write { stamp, at, operation: cx.next_operation(), dependencies: None };
+        let (mut replies, changes, observed) =
+            self.evaluate_all(cx, keyspace, write, std::iter::once(args), (choice, &refusals));
+        execution.used.cells += observed.pieces + changes.effects.len();
+        self.log_write(cx, others, &mut execution.context, keyspace, stamp, (changes, observed));
+        replies.pop().unwrap_or(FORGOTTEN)
+    }
+
     pub(in crate::partition) fn finish_atomic(
         &mut self,
         cx: &mut Cx,
@@ -212,7 +259,8 @@ impl Keyspaces {
         let stamp = cx.stamp(at);
         let write = Write { stamp, at, operation: cx.next_operation(), dependencies: None };
         let commands = std::mem::take(&mut execution.commands);
-        let (replies, changes, observed) = self.evaluate_all(cx, keyspace, write, commands, choice);
+        let (replies, changes, observed) =
+            self.evaluate_all(cx, keyspace, write, commands, (choice, &Refusals::default()));
         self.log_write(cx, others, &mut execution.context, keyspace, stamp, (changes, observed));
         let replies = places.into_iter().zip(replies).collect();
         others.failover.discarded.strip_lost(cx, keyspace, &mut execution.context.causes);

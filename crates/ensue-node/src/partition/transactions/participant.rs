@@ -5,6 +5,7 @@ use crate::evaluate::Changes;
 use crate::partition::cx::{Cx, coordinator_of};
 use crate::partition::journal::Needed;
 use crate::partition::keyspaces::Keyspaces;
+use crate::partition::keyspaces::scripts::Refusals;
 use crate::partition::order::{Moment, WorkId};
 use crate::partition::others::Others;
 use crate::partition::work::Work;
@@ -152,7 +153,7 @@ impl Transactions {
         let keyspace = part.keyspace;
         let write = Write { stamp, at, operation, dependencies: None };
         let (replies, Changes { effects, previous }, mut observed) =
-            keyspaces.evaluate_all(cx, keyspace, write, commands, &Choice::Newest);
+            keyspaces.evaluate_all(cx, keyspace, write, commands, (&Choice::Newest, &Refusals::default()));
         cx.statistics.count_lookups(observed.hits, observed.misses);
         let seen = others.causes_of(cx, keyspace, observed.sources.clone());
         // What has a higher stamp came after the decision, and is met only by a part that was lost and is executed

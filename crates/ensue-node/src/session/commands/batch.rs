@@ -11,7 +11,7 @@ use super::Exchange;
 use super::queue::Queue;
 use crate::session::cx::Cx;
 use crate::session::failure::UNANSWERED;
-use crate::session::plan::Plan;
+use crate::session::plan::{Plan, scripts};
 use crate::session::step::Step;
 use crate::session::write_marks::{BATCH_COMMANDS_MAX, WriteMarks};
 use ensue_protocol::SnapshotReads;
@@ -44,7 +44,8 @@ impl Run {
         let mut run: Option<Run> = None;
         let mut bytes = 0;
         for args in queue.iter().take(BATCH_COMMANDS_MAX) {
-            let Some((spec, owner)) = single_owner(args, spread).filter(|(spec, _)| has_owner(cx, spec))
+            let Some((spec, owner)) =
+                single_owner(args, spread).filter(|(spec, _)| has_owner(cx, spec, args))
             else {
                 break;
             };
@@ -162,8 +163,14 @@ impl Batch {
 }
 
 /// Whether a command has its owner in the selected keyspace: `BRANCH` has one only where there are branches.
-fn has_owner(cx: &Cx<'_>, spec: &CommandSpec) -> bool {
-    spec.route != Route::Owner || cx.protocol().needs().branches
+/// A script has none there, and is told to all partitions before.
+fn has_owner(cx: &Cx<'_>, spec: &CommandSpec, args: &Args) -> bool {
+    match spec.route {
+        Route::Owner => cx.protocol().needs().branches,
+        Route::Script if cx.protocol().needs().branches => false,
+        Route::Script => !scripts::has_text(spec.name) || cx.core.scripts.contains(&args[1]),
+        _ => true,
+    }
 }
 
 /// The one partition of a command whose keys all live there; none for every other command, and for a faulty one.
@@ -174,6 +181,7 @@ fn single_owner(args: &Args, partitions: u16) -> Option<(&'static CommandSpec, P
     }
     match spec.route {
         Route::Owner => Some((spec, PartitionId(0))),
+        Route::Script => Some((spec, scripts::owner(args, partitions).ok()?)),
         Route::Key => Some((spec, partition_of(args.get(1)?, partitions))),
         Route::Split(_) | Route::Together => {
             let mut keys = ensue_resp::keys(spec, args).map(|key| partition_of(key, partitions));

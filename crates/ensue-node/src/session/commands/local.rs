@@ -45,6 +45,16 @@ pub(crate) fn select(contexts: &mut Contexts, args: &Args) -> Reply {
     }
 }
 
+/// The answer to a script in a keyspace of branches.
+pub(crate) fn no_scripts(cx: &Cx<'_>) -> Reply {
+    let (keyspace, protocol) = (cx.keyspace(), cx.protocol().name());
+    let words = format!(
+        "ERR a script in keyspace {} is refused: its protocol is {protocol}, in which transactions are those of branches",
+        keyspace.0
+    );
+    Reply::Error(words.into())
+}
+
 /// The answer to a command on branches in a keyspace that has none.
 pub(crate) fn no_branches(cx: &Cx<'_>) -> Reply {
     let (keyspace, protocol) = (cx.keyspace(), cx.protocol().name());

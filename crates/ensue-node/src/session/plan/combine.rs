@@ -14,6 +14,10 @@ pub(crate) enum Combination {
     /// The sum of integers.
     Sum,
     AllOk,
+    /// The first answer, where all are equal.
+    First,
+    /// For each element 1 if it is 1 in every array, and 0 otherwise.
+    Every,
     /// One array after the other.
     Concatenate,
     /// One of the elements, each of which comes with its weight.
@@ -52,6 +56,8 @@ impl Combination {
                 Reply::Integer(sum)
             }
             Combination::AllOk => Reply::OK,
+            Combination::First => pieces.into_iter().next().map_or(Reply::Nil, |(_, reply)| reply),
+            Combination::Every => every(pieces),
             Combination::Concatenate => {
                 Reply::Array(pieces.into_iter().flat_map(|(_, r)| items(r)).collect())
             }
@@ -76,6 +82,16 @@ fn gather(pieces: Vec<(Vec<usize>, Reply)>, keys: usize) -> Reply {
         }
     }
     Reply::Array(gathered)
+}
+
+fn every(pieces: Vec<(Vec<usize>, Reply)>) -> Reply {
+    let both = |one: Vec<Reply>, other: Vec<Reply>| {
+        one.into_iter()
+            .zip(other)
+            .map(|(one, other)| Reply::Integer(integer(&one) & integer(&other)))
+            .collect()
+    };
+    Reply::Array(pieces.into_iter().map(|(_, reply)| items(reply)).reduce(both).unwrap_or_default())
 }
 
 /// The owner's cursor, times the number of partitions, plus the partition; the next partition when this one is done.

@@ -90,7 +90,7 @@ impl Multi {
         let mut plan = Plan::exec(spread);
         for (spec, args) in self.commands {
             match spec.route {
-                Route::Key | Route::Split(_) | Route::Together => plan.add(spec, args),
+                Route::Key | Route::Split(_) | Route::Together | Route::Script => plan.add(spec, args),
                 _ => plan.add_ready(answer(spec, &args)),
             }
         }
@@ -103,8 +103,9 @@ impl Multi {
         spread: u16,
         answer: impl Fn(&CommandSpec, &Args) -> Reply,
     ) -> Option<Result<Exec, Reply>> {
-        let is_on_keys =
-            |spec: &CommandSpec| matches!(spec.route, Route::Key | Route::Split(_) | Route::Together);
+        let is_on_keys = |spec: &CommandSpec| {
+            matches!(spec.route, Route::Key | Route::Split(_) | Route::Together | Route::Script)
+        };
         if self.failed || !self.commands.iter().any(|(spec, _)| is_alone(spec)) {
             return None;
         }
@@ -151,7 +152,8 @@ impl Multi {
         InMulti::Answered(QUEUED)
     }
 
-    fn refuse(&mut self, refusal: Reply) -> InMulti {
+    /// A command that cannot be part of the transaction.
+    pub(crate) fn refuse(&mut self, refusal: Reply) -> InMulti {
         self.failed = true;
         self.commands = Vec::new();
         InMulti::Answered(refusal)
@@ -176,7 +178,8 @@ fn between(spec: &CommandSpec) -> Reply {
 /// Why a command cannot be queued.
 fn refusal(contexts: &Contexts, spec: &CommandSpec, args: &Args) -> Option<Reply> {
     let reason = match (spec.route, spec.name) {
-        (Route::Key | Route::Split(_) | Route::Together, _) | (_, "ping" | "echo" | "time" | "unwatch") => {
+        (Route::Key | Route::Split(_) | Route::Together | Route::Script, _)
+        | (_, "ping" | "echo" | "time" | "unwatch") => {
             return None;
         }
         (_, "config") if !args[1].eq_ignore_ascii_case(b"get") => "only CONFIG GET can be queued",

@@ -37,11 +37,18 @@ pub(crate) fn write(cx: &mut Cx<'_>, plan: Plan, command: &str, apart: bool) -> 
 
 /// Writes the parts of a MULTI at once, or nothing of it.
 pub(crate) fn exec(cx: &mut Cx<'_>, plan: Plan) -> Step<Exchange> {
+    if plan.has_scripts() && plan.parts().len() > 1 {
+        return Step::answer(SCRIPTS_OVER_SEVERAL);
+    }
     if is_atomic(cx, &plan) {
         return WriteTransaction::begin(cx, plan);
     }
     Step::answer(no_write_transactions(cx, "exec"))
 }
+
+const SCRIPTS_OVER_SEVERAL: Reply = Reply::error(
+    "CROSSSLOT a MULTI with a script has keys of several partitions; give all of them one hash tag, such as {tag}; nothing was executed",
+);
 
 /// Whether the parts of a plan can be written at once.
 fn is_atomic(cx: &Cx<'_>, plan: &Plan) -> bool {

@@ -1,0 +1,286 @@
+//! Scripts at the rows: one step of this partition, whose effects are those of its commands.
+//!
+//! - A script sees the rows as a command that reads to write does, and its own changes.
+//! - A command of it that fails does so alone, as in Redis: what was written before stays. A script that is stopped has
+//!   changed nothing: what it wrote is taken back.
+//! - Keys are of this partition, or their command is refused. One that is not among the script's keys, and waits for
+//!   its turn for somebody else, stops the script: it took its own turn without it.
+//! - Commands that walk everything see this partition alone, so they are refused where there are others.
+
+use super::Keyspaces;
+use crate::command;
+use crate::evaluate::{Evaluation, Observed, Writer};
+use crate::partition::cx::Cx;
+use crate::partition::order::RowOrder;
+use crate::partition::work::{FORGOTTEN, Work};
+use crate::view::{Shown, view_of};
+use bytes::Bytes;
+use ensue_resp::{CommandError, CommandSpec, Flags, Request, Route};
+use ensue_script::{Call, Called, Calls, Invocation, Limits, Outcome, Script};
+use ensue_store::keyspace::Keyspace;
+use ensue_store::view::View;
+use ensue_types::{Args, KeyspaceId, Reply, Rule, limits, partition_of};
+use std::sync::Arc;
+
+/// What any command of a script counts for among its steps.
+const COMMAND_STEPS: u64 = 30;
+/// Bytes of an answer that are one step.
+const BYTES_PER_STEP: usize = 64;
+/// Steps of a script that take about as long as a cell takes a command.
+const STEPS_PER_CELL: u64 = 3;
+
+pub(in crate::partition) fn limits_of(steps_max: u64) -> Limits {
+    Limits {
+        scripts_max: limits::SCRIPTS_MAX,
+        text_bytes_max: limits::SCRIPT_TEXTS_BYTES_MAX,
+        memory_bytes_max: limits::SCRIPT_MEMORY_BYTES_MAX,
+        steps_max,
+    }
+}
+
+/// Whether a command is a script.
+pub(in crate::partition) fn is_script(args: &Args) -> bool {
+    args.first().and_then(|name| ensue_resp::lookup(name)).is_some_and(|spec| spec.route == Route::Script)
+}
+
+/// Why nothing can be written now, by what a command does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Refusals {
+    /// No command may write.
+    pub writes: Option<Reply>,
+    /// No command may make data grow.
+    pub growth: Option<Reply>,
+}
+
+impl Keyspaces {
+    /// Runs a script as part of a write.
+    pub(in crate::partition) fn run_script(
+        &mut self,
+        cx: &Cx,
+        keyspace: KeyspaceId,
+        (writer, observed): (&mut Writer, &mut Observed),
+        (shown, refusals): (&Option<Shown<'_>>, Refusals),
+        args: &Args,
+    ) -> Reply {
+        let (script, keys) = match self.script_of(args).and_then(|script| Ok((script, keys_of(args)?))) {
+            Ok(found) => found,
+            Err(reply) => return reply,
+        };
+        let read_only = ensue_resp::lookup(&args[0]).is_some_and(|spec| spec.flags.contains(Flags::READONLY));
+        let before = writer.clone();
+        writer.keep();
+        let rows = &mut self.keyspaces[usize::from(keyspace.0)];
+        let mut commands = Commands {
+            cx,
+            keyspace,
+            rows,
+            order: &self.order,
+            writer,
+            shown,
+            refusals,
+            declared: &args[keys.clone()],
+            observed: Observed::default(),
+            calls: 0,
+        };
+        let invocation = Invocation { keys: &args[keys.clone()], args: &args[keys.end..], read_only };
+        let run = self.scripts.run(&script, invocation, &mut commands);
+        let pieces = (run.steps / STEPS_PER_CELL) as usize;
+        let of_script = commands.observed;
+        observed.depend_on(of_script, before.write.operation);
+        observed.pieces += pieces;
+        let kept = writer.stop_keeping();
+        match run.outcome {
+            Outcome::Ended(reply) => reply,
+            Outcome::Stopped(reply) => {
+                kept.into_iter().rev().for_each(|kept| rows.take_back(kept));
+                *writer = before;
+                reply
+            }
+        }
+    }
+
+    fn script_of(&mut self, args: &Args) -> Result<Arc<Script>, Reply> {
+        let text = args.get(1).ok_or_else(|| CommandError::wrong_arity("eval").reply())?;
+        let is_named = args[0].len() > "eval_ro".len() || args[0].eq_ignore_ascii_case(b"evalsha");
+        match is_named {
+            true => self.scripts.find(text).ok_or(NO_SCRIPT),
+            false => self.load_script(text),
+        }
+    }
+
+    fn load_script(&mut self, text: &Bytes) -> Result<Arc<Script>, Reply> {
+        if text.len() > limits::SCRIPT_BYTES_MAX {
+            return Err(TOO_LONG);
+        }
+        self.scripts.load(text)
+    }
+
+    /// `SCRIPT`, of which every partition is told.
+    pub(in crate::partition) fn execute_script(&mut self, args: &Args) -> Reply {
+        match (args.get(1).map(|word| word.to_ascii_lowercase()).as_deref(), args.get(2..)) {
+            (Some(b"load"), Some([text])) => match self.load_script(text) {
+                Ok(script) => Reply::bulk(Bytes::copy_from_slice(script.sha.as_bytes())),
+                Err(reply) => reply,
+            },
+            (Some(b"exists"), Some(shas)) => {
+                let is_known = |sha: &Bytes| Reply::Integer(self.scripts.find(sha).is_some().into());
+                Reply::Array(shas.iter().map(is_known).collect())
+            }
+            (Some(b"flush"), _) => {
+                self.scripts.flush();
+                self.scripts_flushed = true;
+                Reply::OK
+            }
+            _ => CommandError::wrong_arity("script").reply(),
+        }
+    }
+}
+
+fn keys_of(args: &Args) -> Result<std::ops::Range<usize>, Reply> {
+    ensue_resp::script_keys(args).map_err(|error| error.reply())
+}
+
+/// Who carries out the commands of one run.
+struct Commands<'a> {
+    cx: &'a Cx,
+    keyspace: KeyspaceId,
+    rows: &'a mut Keyspace,
+    order: &'a RowOrder<Work>,
+    writer: &'a mut Writer,
+    shown: &'a Option<Shown<'a>>,
+    refusals: Refusals,
+    /// The keys that the script was given.
+    declared: &'a [Bytes],
+    observed: Observed,
+    calls: u64,
+}
+
+impl Calls for Commands<'_> {
+    fn call(&mut self, Call { args, read_only }: Call) -> Called {
+        self.calls += 1;
+        let spec = match allowed(&args, read_only) {
+            Ok(spec) => spec,
+            Err(reply) => return Called::Answered(reply, COMMAND_STEPS),
+        };
+        let reply = match spec.route {
+            Route::Session => Ok(self.session_command(spec, &args)),
+            _ => self.refusal(spec, &args).map_or_else(|| Ok(self.evaluate(spec, &args)), Err),
+        };
+        match reply {
+            Ok((reply, pieces)) => {
+                let steps = (pieces + reply.encoded_bytes() / BYTES_PER_STEP) as u64;
+                Called::Answered(reply, COMMAND_STEPS + steps)
+            }
+            Err(Refused::Command(reply)) => Called::Answered(reply, COMMAND_STEPS),
+            Err(Refused::Script(reply)) => Called::Stop(reply),
+        }
+    }
+}
+
+/// What a refusal ends.
+enum Refused {
+    Command(Reply),
+    Script(Reply),
+}
+
+/// The row of a command that scripts may use; otherwise what Redis says.
+fn allowed(args: &[Bytes], read_only: bool) -> Result<&'static CommandSpec, Reply> {
+    let spec = ensue_resp::lookup(&args[0]).ok_or(UNKNOWN)?;
+    if !ensue_resp::check_arity(spec, args.len()) {
+        return Err(WRONG_ARITY);
+    }
+    if spec.flags.contains(Flags::NOSCRIPT) {
+        return Err(NOT_ALLOWED);
+    }
+    if read_only && spec.is_write() {
+        return Err(READ_ONLY);
+    }
+    Ok(spec)
+}
+
+impl Commands<'_> {
+    fn refusal(&self, spec: &CommandSpec, args: &[Bytes]) -> Option<Refused> {
+        // Over how many partitions the keys of this keyspace are spread.
+        let partitions = match self.cx.protocol(self.keyspace).needs().one_stream {
+            true => 1,
+            false => self.cx.config.topology.partitions,
+        };
+        let refused = |words: &str| {
+            let words = format!("ERR {} inside a script is refused: {words}", spec.name.to_uppercase());
+            Some(Refused::Command(Reply::Error(words.into())))
+        };
+        match spec.route {
+            Route::Everywhere if spec.is_write() => return refused("it is about every partition"),
+            Route::Everywhere if partitions > 1 => {
+                return refused("it is about every partition, and a script sees one");
+            }
+            Route::Rename | Route::Owner | Route::Script => return refused("it is a step of its own"),
+            _ => {}
+        }
+        for key in ensue_resp::keys(spec, args) {
+            if partition_of(key, partitions) != self.cx.id {
+                return Some(Refused::Command(FOREIGN_KEY));
+            }
+            let must_wait = Rule::RowsInTimeOrder.holds() && self.order.is_busy(self.keyspace, key);
+            if must_wait && !self.declared.contains(key) {
+                return Some(Refused::Script(UNDECLARED));
+            }
+        }
+        let Refusals { writes, growth } = &self.refusals;
+        let of_writes = writes.clone().filter(|_| spec.is_write());
+        let of_growth = || growth.clone().filter(|_| spec.flags.contains(Flags::DENYOOM));
+        of_writes.or_else(of_growth).map(Refused::Command)
+    }
+
+    /// The answer, and how many cells it took.
+    fn evaluate(&mut self, spec: &'static CommandSpec, args: &[Bytes]) -> (Reply, usize) {
+        let request = match Request::parse_as(spec, args) {
+            Ok(request) => request,
+            Err(error) => return (error.reply(), 0),
+        };
+        let operation = self.writer.write.operation;
+        let written = self.writer.changes.effects.len();
+        let walked = if spec.route == Route::Everywhere { self.rows.rows_count() } else { 0 };
+        let view = view_of(self.shown, View::Newest);
+        let mut evaluation = Evaluation::writing(self.rows, self.writer, view);
+        // Several commands of a script have the same time.
+        evaluation.seed ^= self.calls.rotate_left(32);
+        let reply = command::run(&request, &mut evaluation).unwrap_or(FORGOTTEN);
+        let observed = evaluation.observed;
+        let pieces = observed.pieces + walked + self.writer.changes.effects.len() - written;
+        self.observed.depend_on(observed, operation);
+        (reply, pieces)
+    }
+
+    /// Time stands still in a script.
+    fn session_command(&self, spec: &CommandSpec, args: &[Bytes]) -> (Reply, usize) {
+        let reply = match (spec.name, &args[1..]) {
+            ("ping", []) => Reply::Status("PONG".into()),
+            ("ping" | "echo", [message]) => Reply::Bulk(message.clone()),
+            ("time", []) => {
+                let ms = self.writer.write.at.ms();
+                let parts = [ms / 1_000, ms % 1_000 * 1_000];
+                Reply::Array(parts.map(|part| Reply::bulk(part.to_string())).to_vec())
+            }
+            ("select", [number]) if number[..] == *self.keyspace.0.to_string().as_bytes() => Reply::OK,
+            ("select", _) => {
+                Reply::error("ERR SELECT inside a script is refused: it stays within its keyspace")
+            }
+            _ => NOT_ALLOWED,
+        };
+        (reply, 0)
+    }
+}
+
+const NO_SCRIPT: Reply = Reply::error("NOSCRIPT No matching script. Please use EVAL.");
+const TOO_LONG: Reply = Reply::error("ERR the script is too long: its text takes more than 1 MiB");
+const UNKNOWN: Reply = Reply::error("ERR Unknown Redis command called from script");
+const WRONG_ARITY: Reply = Reply::error("ERR Wrong number of args calling Redis command from script");
+const NOT_ALLOWED: Reply = Reply::error("ERR This Redis command is not allowed from script");
+const READ_ONLY: Reply = Reply::error("ERR Write commands are not allowed from read-only scripts.");
+const FOREIGN_KEY: Reply = Reply::error(
+    "CROSSSLOT the script uses a key of another partition than its own keys; give all of them one hash tag, such as {tag}",
+);
+const UNDECLARED: Reply = Reply::error(
+    "TRYAGAIN the script uses a key that is not among its KEYS and that a transaction is writing; it has changed nothing",
+);

@@ -1,0 +1,222 @@
+//! Scripts at their partition: what they change, what they take back, and what is logged.
+
+use super::World;
+use crate::config::Tuning;
+use crate::{AppendFsync, Input, NodeConfig};
+use bytes::Bytes;
+use ensue_store::disk::DiskOp;
+use ensue_types::{Args, SessionId, limits};
+
+const CLIENT: SessionId = SessionId(7);
+
+struct Scripted(World);
+
+impl Scripted {
+    fn new(protocol: &str) -> Scripted {
+        let tuning = Tuning { script_steps: 20_000, ..Tuning::default() };
+        let config = NodeConfig { tuning, ..super::config(AppendFsync::EverySecond) };
+        let mut world = World::with(NodeConfig {
+            protocols: vec![protocol.into(); usize::from(limits::KEYSPACES)],
+            ..config
+        });
+        world.calm_down();
+        let (address, local_address) = (String::new(), String::new());
+        world.give(Input::ClientConnected { session: CLIENT, address, local_address });
+        Scripted(world)
+    }
+
+    /// What a command is answered; `|` stands for the ends of lines.
+    fn run(&mut self, args: &[&str]) -> String {
+        let args: Args = args.iter().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
+        self.0.give(Input::ClientCommands { session: CLIENT, commands: vec![args] });
+        self.0.give(Input::TurnEnd);
+        self.0.calm_down();
+        let replies = std::mem::take(&mut self.0.replies);
+        String::from_utf8_lossy(&replies).replace("\r\n", "|")
+    }
+
+    fn words(&mut self, line: &str) -> String {
+        self.run(&line.split(' ').collect::<Vec<_>>())
+    }
+
+    fn eval(&mut self, script: &str) -> String {
+        self.run(&["EVAL", script, "1", "a"])
+    }
+
+    /// Bytes that were appended to the log since the last call.
+    fn appended(&mut self, script: &str) -> usize {
+        let args = ["EVAL", script, "1", "a"].map(|word| Bytes::copy_from_slice(word.as_bytes()));
+        self.0.give(Input::ClientCommands { session: CLIENT, commands: vec![args.to_vec()] });
+        self.0.give(Input::TurnEnd);
+        let appended = self.0.asked.iter().map(|op| match op {
+            DiskOp::Append { bytes, .. } => bytes.len(),
+            _ => 0,
+        });
+        let appended = appended.sum();
+        self.0.calm_down();
+        self.0.replies.clear();
+        appended
+    }
+}
+
+/// Every protocol in which keys have rows.
+fn each(check: impl Fn(Scripted)) {
+    for registration in ensue_protocol::REGISTRY.iter().filter(|one| one.name != "tardis") {
+        check(Scripted::new(registration.name));
+    }
+}
+
+#[test]
+fn a_script_reads_and_writes_its_keys_and_sees_what_it_wrote() {
+    each(|mut world| {
+        let script =
+            "redis.call('SET', KEYS[1], 5) redis.call('INCR', KEYS[1]) return redis.call('GET', KEYS[1])";
+        assert_eq!(world.eval(script), "$1|6|");
+        assert_eq!(world.words("GET a"), "$1|6|");
+        let hash = "redis.call('HSET', KEYS[2], 'f', ARGV[1]) return {redis.call('HGETALL', KEYS[2]), KEYS[1], #ARGV}";
+        assert_eq!(world.run(&["EVAL", hash, "2", "a", "h", "x", "y"]), "*3|*2|$1|f|$1|x|$1|a|:2|");
+        let types = "return {redis.call('GET', 'none'), redis.call('EXISTS', 'a'), redis.call('TYPE', 'h'), redis.call('PING')}";
+        assert_eq!(world.eval(types), "*4|$-1|:1|+hash|+PONG|");
+    });
+}
+
+#[test]
+fn what_was_written_before_an_error_stays() {
+    each(|mut world| {
+        let failed = world.eval("redis.call('SET', KEYS[1], 'x') redis.call('INCR', KEYS[1]) return 1");
+        assert!(failed.starts_with("-ERR value is not an integer or out of range script: "), "{failed}");
+        assert_eq!(world.words("GET a"), "$1|x|");
+    });
+}
+
+#[test]
+fn a_script_that_is_stopped_has_changed_nothing() {
+    each(|mut world| {
+        for line in ["SET a 5", "INCR a", "HSET h f v", "SADD s m", "SET e 1 PX 100000"] {
+            world.words(line);
+        }
+        let state = |world: &mut Scripted| {
+            ["GET a", "HGETALL h", "SMEMBERS s", "PTTL e", "GET e", "GET new", "CAUSAL DIGEST"]
+                .map(|line| world.words(line))
+        };
+        let before = state(&mut world);
+        let all = "redis.call('INCRBY', 'a', 7) redis.call('HSET', 'h', 'f', 'w', 'g', 'x') redis.call('SREM', 's', 'm') \
+                   redis.call('PERSIST', 'e') redis.call('SET', 'new', 1) redis.call('DEL', 'a') redis.call('SADD', 'a', 'b')";
+        let stopped = world.eval(&format!("{all} while true do end"));
+        assert!(stopped.starts_with("-SCRIPTSTOPPED "), "{stopped}");
+        assert_eq!(before, state(&mut world));
+        // The next script is as if that one had never been.
+        assert_eq!(world.eval("return redis.call('INCR', 'a')"), ":7|");
+        assert_eq!(world.words("GET a"), "$1|7|");
+        world.0.node.check_invariants();
+    });
+}
+
+#[test]
+fn a_stopped_script_in_a_multi_takes_back_its_own_changes_alone() {
+    each(|mut world| {
+        for line in ["MULTI", "SET a 1", "SET b 1"] {
+            world.words(line);
+        }
+        world.eval("redis.call('SET', 'a', 2) redis.call('INCR', 'n') while true do end");
+        world.eval("redis.call('APPEND', 'a', 'x') return redis.call('GET', 'b')");
+        world.words("SET b 2");
+        let answer = world.words("EXEC");
+        assert!(
+            answer.starts_with("*5|+OK|+OK|-SCRIPTSTOPPED ") && answer.ends_with("|$1|1|+OK|"),
+            "{answer}"
+        );
+        assert_eq!(world.words("MGET a b n"), "*3|$2|1x|$1|2|$-1|");
+        world.0.node.check_invariants();
+    });
+}
+
+#[test]
+fn effects_are_logged_and_the_text_is_not() {
+    each(|mut world| {
+        let long = format!("-- {}\nredis.call('SET', KEYS[1], 1)", "x".repeat(10_000));
+        assert!((1..2_000).contains(&world.appended(&long)));
+        assert_eq!(world.appended("return redis.call('GET', KEYS[1])"), 0);
+        assert_eq!(world.appended("redis.call('SET', KEYS[1], 2) while true do end"), 0);
+    });
+}
+
+#[test]
+fn a_script_is_named_by_its_digest_until_it_is_flushed() {
+    each(|mut world| {
+        let sha = "$40|a42059b356c875f0717db19a51f6aaca9ae659ea|";
+        let noscript = "-NOSCRIPT No matching script. Please use EVAL.|";
+        assert_eq!(world.words("EVALSHA a42059b356c875f0717db19a51f6aaca9ae659ea 2 a b"), noscript);
+        assert_eq!(world.run(&["SCRIPT", "LOAD", "return {KEYS[1],KEYS[2],ARGV[1],ARGV[2]}"]), sha);
+        assert_eq!(world.words("SCRIPT EXISTS a42059b356c875f0717db19a51f6aaca9ae659ea x"), "*2|:1|:0|");
+        assert_eq!(
+            world.words("EVALSHA A42059B356C875F0717DB19A51F6AACA9AE659EA 2 a b x"),
+            "*3|$1|a|$1|b|$1|x|"
+        );
+        assert_eq!(world.words("SCRIPT FLUSH ASYNC"), "+OK|");
+        assert_eq!(world.words("EVALSHA_RO a42059b356c875f0717db19a51f6aaca9ae659ea 0"), noscript);
+        // An EVAL makes its script known, too, also after a flush.
+        assert_eq!(world.eval("return 'known'"), "$5|known|");
+        assert_eq!(world.words("EVALSHA 2c61e2edde4d8eb2bd27a2b9a6dc0e8d3c6f1f1d 0"), noscript);
+        world.words("SCRIPT FLUSH");
+        assert_eq!(world.eval("return 1"), ":1|");
+        assert_eq!(world.words("EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0"), ":1|");
+        assert_eq!(world.words("SCRIPT KILL"), "-NOTBUSY No scripts in execution right now.|");
+        let wrong = world.run(&["SCRIPT", "LOAD", "retrun x"]);
+        assert!(wrong.starts_with("-ERR Error compiling script (new function): user_script:1: "), "{wrong}");
+    });
+}
+
+#[test]
+fn what_is_not_for_scripts_is_refused_in_them() {
+    each(|mut world| {
+        let mut error = |call: &str| {
+            let answer = world.eval(&format!("local e = redis.pcall({call}) return e.err or 'no error'"));
+            answer.split('|').nth(1).unwrap_or_default().to_owned()
+        };
+        assert_eq!(error("'NOPE'"), "ERR Unknown Redis command called from script");
+        assert_eq!(error("'GET'"), "ERR Wrong number of args calling Redis command from script");
+        for call in [
+            "'MULTI'",
+            "'EVAL', 'return 1', 0",
+            "'CAUSAL', 'TOKEN'",
+            "'SCRIPT', 'FLUSH'",
+            "'AUTH', 'x'",
+            "'WATCH', 'a'",
+        ] {
+            assert_eq!(error(call), "ERR This Redis command is not allowed from script", "{call}");
+        }
+        assert!(error("'RENAME', 'a', 'b'").starts_with("ERR RENAME inside a script is refused"));
+        assert!(error("'FLUSHALL'").starts_with("ERR FLUSHALL inside a script is refused"));
+        assert_eq!(error("'SELECT', '0'"), "no error");
+        assert!(error("'SELECT', '1'").starts_with("ERR SELECT inside a script is refused"));
+        let read_only = world.run(&["EVAL_RO", "return redis.call('SET', 'a', 1)", "0"]);
+        assert!(
+            read_only.starts_with("-ERR Write commands are not allowed from read-only scripts. script: "),
+            "{read_only}"
+        );
+        assert_eq!(world.run(&["EVAL_RO", "return redis.call('GET', 'a')", "1", "a"]), "$-1|");
+    });
+}
+
+#[test]
+fn time_stands_still_in_a_script_and_keys_expire_by_it() {
+    each(|mut world| {
+        world.words("SET a 1 PX 5000");
+        let script = "local t = redis.call('TIME') for i = 1, 100 do redis.call('INCR', 'n') end \
+                      local u = redis.call('TIME') return {t[1] == u[1] and t[2] == u[2], redis.call('PTTL', 'a') > 0}";
+        assert_eq!(world.eval(script), "*2|:1|:1|");
+        world.0.now.wall_ms += 10_000;
+        world.0.now.monotonic_us += 10_000_000;
+        assert_eq!(world.eval("return {redis.call('EXISTS', 'a'), redis.call('INCR', 'a')}"), "*2|:0|:1|");
+    });
+}
+
+#[test]
+fn a_keyspace_of_branches_has_no_scripts() {
+    let mut world = Scripted::new("tardis");
+    let refusal = "-ERR a script in keyspace 0 is refused: its protocol is tardis, ";
+    assert!(world.eval("return 1").starts_with(refusal));
+    world.words("MULTI");
+    assert!(world.eval("return 1").starts_with(refusal));
+}

@@ -1,0 +1,63 @@
+//! Where a script is executed: at the owner of its keys, which are of one partition, and without keys at the first.
+
+use crate::session::plan::Plan;
+use crate::session::plan::combine::Combination;
+use ensue_resp::CommandError;
+use ensue_types::{Args, PartitionId, Reply, partition_of};
+
+/// The owner of a script's keys, or why there is none.
+pub(in crate::session) fn owner(args: &Args, partitions: u16) -> Result<PartitionId, Reply> {
+    let keys = ensue_resp::script_keys(args).map_err(|error| error.reply())?;
+    let mut owners = args[keys].iter().map(|key| partition_of(key, partitions));
+    let Some(owner) = owners.next() else { return Ok(PartitionId(0)) };
+    if owners.all(|other| other == owner) { Ok(owner) } else { Err(SEVERAL) }
+}
+
+/// Whether a command comes with the text of its script.
+pub(in crate::session) fn has_text(name: &str) -> bool {
+    matches!(name, "eval" | "eval_ro")
+}
+
+/// Has every partition know a script.
+pub(in crate::session) fn load(partitions: u16, args: &Args) -> Plan {
+    Plan::fan_out(Combination::First, false, partitions, args)
+}
+
+/// What every partition is asked by `SCRIPT`, or what the session answers itself.
+pub(in crate::session) fn admin(partitions: u16, args: &Args) -> Result<Plan, Reply> {
+    let word = args[1].to_ascii_lowercase();
+    let wrong_arity = |name: &'static str| Err(CommandError::wrong_arity(name).reply());
+    match (&word[..], &args[2..]) {
+        (b"load", [_]) => Ok(load(partitions, args)),
+        (b"load", _) => wrong_arity("script|load"),
+        (b"exists", []) => wrong_arity("script|exists"),
+        (b"exists", _) => Ok(Plan::fan_out(Combination::Every, false, partitions, args)),
+        (b"flush", []) => Ok(Plan::fan_out(Combination::AllOk, false, partitions, args)),
+        (b"flush", [mode]) if mode.eq_ignore_ascii_case(b"sync") || mode.eq_ignore_ascii_case(b"async") => {
+            Ok(Plan::fan_out(Combination::AllOk, false, partitions, args))
+        }
+        (b"flush", _) => Err(Reply::error("ERR SCRIPT FLUSH only support SYNC|ASYNC option")),
+        // A script is one step of its partition: nothing is answered while it runs.
+        (b"kill", []) => Err(Reply::error("NOTBUSY No scripts in execution right now.")),
+        (b"kill", _) => wrong_arity("script|kill"),
+        (b"help", []) => Err(Reply::Array(HELP.map(|line| Reply::Status(line.into())).to_vec())),
+        _ => Err(CommandError::unknown_subcommand("script", &args[1]).reply()),
+    }
+}
+
+const SEVERAL: Reply = Reply::error(
+    "CROSSSLOT the keys of a script are of several partitions; give all of them one hash tag, such as {tag}; nothing was executed",
+);
+
+const HELP: [&str; 10] = [
+    "SCRIPT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "EXISTS <sha1> [<sha1> ...]",
+    "    Return which of the scripts are known in every partition of this datacenter.",
+    "FLUSH [ASYNC|SYNC]",
+    "    Forget all scripts.",
+    "KILL",
+    "    Answer that no script is running: one that runs too long is stopped without being asked.",
+    "LOAD <script>",
+    "    Make a script known without executing it.",
+    "HELP",
+];

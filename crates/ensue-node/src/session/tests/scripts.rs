@@ -1,0 +1,121 @@
+//! Scripts at their session: where they go, and that every partition knows their text before they are executed.
+
+use super::*;
+
+/// A script that all partitions are told of, which they say they know.
+fn loads(world: &mut World) {
+    for partition_number in 0..PARTITIONS {
+        let envelope = world.next();
+        assert_eq!(partition(&envelope), partition_number);
+        assert_eq!(executes(&envelope), ["script load return-1"]);
+        let request = request(&envelope);
+        let message = Message::Executed { request, context: Context::default(), replies: vec![bulk("sha")] };
+        world.answer(&envelope, 1, message);
+    }
+}
+
+#[test]
+fn the_text_of_a_script_is_told_to_all_partitions_once_before_it_is_executed() {
+    let mut world = World::new();
+    let eval = format!("EVAL return-1 1 {}", key(2, 0));
+    world.send(&[&eval]);
+    loads(&mut world);
+    let envelope = world.next();
+    assert!(matches!(&envelope.message, Message::Transact { parts, .. } if parts.len() == 1));
+    let request = request(&envelope);
+    let replies = vec![(0, Reply::Integer(1))];
+    world.answer(&envelope, 1, Message::Transacted { request, context: Context::default(), replies });
+    assert_eq!(world.received(), ":1|");
+
+    // From now on it is a command like others, and neighbours go together.
+    let get = format!("GET {}", key(2, 0));
+    world.send(&[&eval, &get, &format!("EVALSHA abc 1 {}", key(2, 1))]);
+    let envelope = world.next();
+    assert_eq!(partition(&envelope), 2);
+    assert_eq!(executes(&envelope).len(), 3);
+    assert!(world.sent.is_empty());
+}
+
+#[test]
+fn after_a_flush_or_a_new_link_all_partitions_are_told_again() {
+    let mut world = World::new();
+    let eval = format!("EVAL return-1 1 {}", key(0, 0));
+    let tell = |world: &mut World| {
+        world.send(&[&eval]);
+        loads(world);
+        let envelope = world.next();
+        let request = request(&envelope);
+        let replies = vec![(0, Reply::Integer(1))];
+        world.answer(&envelope, 1, Message::Transacted { request, context: Context::default(), replies });
+        world.received();
+    };
+    tell(&mut world);
+    world.sessions.forget_scripts();
+    tell(&mut world);
+    world.sessions.on_link_up(CoreId(1));
+    tell(&mut world);
+}
+
+#[test]
+fn a_script_is_executed_although_not_every_partition_can_be_told() {
+    let mut world = World::new();
+    world.sessions.on_link_down(world.now, CoreId(1));
+    world.send(&[&format!("EVAL return-1 1 {}", key(0, 0))]);
+    let transacts = |envelope: &Envelope| matches!(envelope.message, Message::Transact { .. });
+    assert!(world.sent.iter().any(transacts), "{:?}", world.sent);
+}
+
+#[test]
+fn a_script_goes_to_the_one_owner_of_its_keys() {
+    let mut world = World::new();
+    let several = world.ask(&format!("EVALSHA abc 2 {} {}", key(0, 0), key(1, 0)));
+    assert!(several.starts_with("-CROSSSLOT "), "{several}");
+    assert_eq!(world.ask("EVALSHA abc 2 a"), "-ERR Number of keys can't be greater than number of args|");
+    assert_eq!(world.ask("EVALSHA abc -1"), "-ERR Number of keys can't be negative|");
+    assert_eq!(world.ask("EVALSHA abc x"), "-ERR value is not an integer or out of range|");
+    world.send(&[&format!("EVALSHA abc 2 {} {}", key(3, 0), key(3, 1))]);
+    assert_eq!(partition(&world.next()), 3);
+    let mut world = World::new();
+    world.send(&["EVALSHA abc 0 x"]);
+    assert_eq!(partition(&world.next()), 0);
+}
+
+#[test]
+fn a_multi_with_a_script_has_keys_of_one_partition() {
+    let mut world = World::new();
+    let (a, b) = (key(0, 0), key(1, 0));
+    world.send(&["MULTI", &format!("EVALSHA abc 1 {a}"), &format!("SET {b} 1"), "EXEC"]);
+    let received = world.received();
+    assert!(received.starts_with("+OK|+QUEUED|+QUEUED|-CROSSSLOT "), "{received}");
+    assert!(world.sent.is_empty());
+    world.send(&["MULTI", &format!("EVALSHA abc 1 {a}"), &format!("GET {a}"), "EXEC"]);
+    assert!(matches!(&world.next().message, Message::Transact { parts, .. } if parts.len() == 1));
+}
+
+#[test]
+fn the_text_of_a_script_inside_multi_is_told_before_it_is_queued() {
+    let mut world = World::new();
+    world.send(&["MULTI", &format!("EVAL return-1 1 {}", key(0, 0)), "DISCARD"]);
+    loads(&mut world);
+    assert_eq!(world.received(), "+OK|+QUEUED|+OK|");
+    assert!(world.sent.is_empty());
+}
+
+#[test]
+fn script_asks_all_partitions_and_exists_is_what_all_of_them_know() {
+    let mut world = World::new();
+    world.send(&["SCRIPT EXISTS a b"]);
+    for known in [[1, 1], [1, 0], [1, 1], [1, 1]] {
+        world.executed(vec![Reply::Array(known.map(Reply::Integer).to_vec())]);
+    }
+    assert_eq!(world.received(), "*2|:1|:0|");
+    world.send(&["SCRIPT LOAD x"]);
+    for _ in 0..PARTITIONS {
+        world.executed(vec![bulk("sha")]);
+    }
+    assert_eq!(world.received(), "$3|sha|");
+    assert_eq!(world.ask("SCRIPT EXISTS"), "-ERR wrong number of arguments for 'script|exists' command|");
+    assert_eq!(world.ask("SCRIPT FLUSH now"), "-ERR SCRIPT FLUSH only support SYNC|ASYNC option|");
+    assert_eq!(world.ask("SCRIPT KILL"), "-NOTBUSY No scripts in execution right now.|");
+    assert_eq!(world.ask("SCRIPT NOPE"), "-ERR unknown subcommand 'NOPE'. Try SCRIPT HELP.|");
+}
