@@ -199,6 +199,9 @@ fn draw_shape(random: &mut Random) -> Shape {
     Shape { datacenters, cores, partitions, one_process: random.chance(400) }
 }
 
+/// Enough for every script of the workload that ends, and little for those that do not.
+const SCRIPT_STEPS: u64 = 2_000;
+
 /// A share of the worlds has turns so short that most pipelines take several.
 fn draw_turns(random: &mut Random, tuning: Tuning) -> Tuning {
     if !random.chance(300) {
@@ -212,6 +215,7 @@ fn draw_tuning(random: &mut Random) -> Tuning {
     let read_transaction_timeout_ms = random.skewed(50, 2_000);
     let segment_bytes = random.skewed(4 << 10, 64 << 10);
     Tuning {
+        script_steps: SCRIPT_STEPS,
         read_transaction_timeout_ms,
         // Shorter than a server has it, so that a second round may find its moment forgotten.
         read_mark_ms: random.skewed(20, 2 * read_transaction_timeout_ms),

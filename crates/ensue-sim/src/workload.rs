@@ -15,6 +15,7 @@ pub mod model;
 mod private;
 mod refusal;
 mod scores;
+mod scripts;
 
 use crate::oracle::history::{History, OperationIndex, Outcome};
 use crate::oracle::{Violation, property};

@@ -31,6 +31,7 @@ impl Mark {
             | Mark::Crash { .. } => promises.writes_together(),
             Mark::SessionMoved | Mark::PastMerged => promises.causality,
             Mark::StaleRead => promises.causality && !promises.shows_received,
+            Mark::ScriptStopped => !promises.branches,
             Mark::Blocked => promises.availability == Availability::Blocks,
             Mark::FellBack => promises.availability == Availability::FallsBack,
             Mark::Aborted | Mark::MergeBegun | Mark::Branched | Mark::StateCollected => promises.branches,
@@ -67,6 +68,7 @@ impl Mark {
             Mark::MergeBegun,
             Mark::Branched,
             Mark::StateCollected,
+            Mark::ScriptStopped,
         ];
         for remote in [false, true] {
             marks.extend(STEPS.iter().map(|&step| Mark::Crash { step, remote }));

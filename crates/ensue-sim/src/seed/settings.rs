@@ -88,6 +88,7 @@ impl Options {
             "relaxed_sync_interval_ms" => tuning.relaxed_sync_interval_ms = number(value)?,
             "turn_answer_bytes" => tuning.turn_answer_bytes = number(value)? as usize,
             "turn_cells" => tuning.turn_cells = number(value)? as usize,
+            "script_steps" => tuning.script_steps = number(value)?,
             "block_ms_max" => tuning.block_ms_max = number(value)?,
             "stream_memory_bytes" => tuning.stream_memory_bytes = number(value)? as usize,
             "checkpoint_bytes" => tuning.checkpoint_bytes = number(value)?,

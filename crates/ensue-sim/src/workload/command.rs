@@ -27,6 +27,10 @@ pub enum Expect {
     Deleted(Location),
     /// 1 if nothing was there and the value was written; 0 if something was there.
     WrittenIfMissing(Location),
+    /// The value of a location, which is deleted if there was one.
+    Taken(Location),
+    /// The error of a script that was stopped, and has changed nothing.
+    Stopped,
     /// A sum of powers of two.
     Sum(Location),
     /// The fields of a hash, by name.
@@ -91,7 +95,11 @@ impl Command {
             Expect::Folded(key) => finding.folded.push(folded::read(key, answer).ok_or_else(wrong)?),
             Expect::Ok if *answer == Answer::Status("OK".to_owned()) => {}
             Expect::Integer if matches!(answer, Answer::Integer(_)) => {}
-            Expect::Value(location) => finding.reads.push((*location, value(answer).ok_or_else(wrong)?)),
+            Expect::Value(location) | Expect::Taken(location) => {
+                finding.reads.push((*location, value(answer).ok_or_else(wrong)?));
+                let takes_nothing = matches!(self.expect, Expect::Taken(_)) && *answer == Answer::Nil;
+                finding.not_written.extend(takes_nothing.then_some(*location));
+            }
             Expect::Values(locations) => match answer {
                 Answer::Array(items) if items.len() == locations.len() => {
                     for (item, location) in items.iter().zip(locations) {
@@ -143,7 +151,7 @@ impl Command {
                 );
                 return Err(Violation::new(property::CLOCK, words));
             }
-            Expect::Ok | Expect::Integer => return Err(wrong()),
+            Expect::Ok | Expect::Integer | Expect::Stopped => return Err(wrong()),
         }
         Ok(finding)
     }

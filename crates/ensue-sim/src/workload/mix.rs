@@ -46,13 +46,14 @@ pub enum Kind {
     Total,
     Mixed,
     Flush,
+    Script,
     FoldSet,
     FoldRead,
     FoldDelete,
 }
 
 /// Every kind with its usual weight.
-pub const KINDS: [(Kind, u64); 32] = [
+pub const KINDS: [(Kind, u64); 33] = [
     (Kind::Get, 16),
     (Kind::GetSeveral, 12),
     (Kind::Set, 14),
@@ -85,6 +86,7 @@ pub const KINDS: [(Kind, u64); 32] = [
     (Kind::ScoreRead, 3),
     (Kind::ScoresRead, 4),
     (Kind::ScoreDelete, 2),
+    (Kind::Script, 5),
 ];
 
 /// The kinds that touch keys with handlers of conflicts, of protocols that have them.
@@ -189,6 +191,7 @@ impl Drawer<'_> {
             Kind::Total => self.total(&mut draft),
             Kind::Mixed => self.anything_goes(&mut draft),
             Kind::Flush => self.flush(&mut draft),
+            Kind::Script => self.script(&mut draft),
             Kind::FoldSet | Kind::FoldRead | Kind::FoldDelete => self.fold(&mut draft, kind),
         }
         self.leave_out_refused(&mut draft);
@@ -217,14 +220,14 @@ impl Drawer<'_> {
         self.key(class, self.keys.count)
     }
 
-    fn registers(&mut self, count: u64) -> Vec<(String, Location)> {
+    pub(super) fn registers(&mut self, count: u64) -> Vec<(String, Location)> {
         let mut keys: Vec<(String, Location)> = (0..count).map(|_| self.register()).collect();
         keys.sort();
         keys.dedup();
         keys
     }
 
-    fn key(&mut self, class: &str, count: usize) -> (String, Location) {
+    pub(super) fn key(&mut self, class: &str, count: usize) -> (String, Location) {
         let name = format!("{class}{}", self.random.index(count));
         let location = self.history.location(&name);
         (name, location)

@@ -20,6 +20,8 @@ pub(super) enum Refusal {
     FellBack,
     /// What the session had seen was discarded with a dead datacenter.
     Parted,
+    /// A script that does not end by itself.
+    Stopped,
 }
 
 impl Refusal {
@@ -29,6 +31,10 @@ impl Refusal {
         // Who shows a token and fails begins anew, whatever the error is.
         if matches!(request.purpose, Purpose::Merge { .. }) {
             return None;
+        }
+        let is_endless = |expect: &Expect| matches!(expect, Expect::Stopped);
+        if text.starts_with("SCRIPTSTOPPED ") && request.commands.iter().any(|one| is_endless(&one.expect)) {
+            return Some(Refusal::Stopped);
         }
         match promises.availability {
             Availability::Blocks if text.starts_with("BLOCKED ") => Some(Refusal::Blocked),
@@ -65,11 +71,15 @@ impl Workload {
             Refusal::Blocked => (Mark::Blocked, world.options.tuning.request_timeout_ms),
             Refusal::FellBack => (Mark::FellBack, world.options.tuning.block_ms_max),
             Refusal::Parted => (Mark::Parted, 0),
+            Refusal::Stopped => (Mark::ScriptStopped, 0),
         };
         marks.add(mark);
         let operation = &mut self.history.operations[request.operation];
         operation.outcome = Outcome::Refused;
         operation.answered_us = world.now();
+        if refusal == Refusal::Stopped {
+            return Ok(());
+        }
         let all = usize::from(world.options.shape.datacenters);
         let parted_too_soon = refusal == Refusal::Parted && world.survivors().len() == all;
         if !world.options.may_wait(limit_ms) || parted_too_soon {

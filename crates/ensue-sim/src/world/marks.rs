@@ -46,6 +46,8 @@ pub enum Mark {
     FellBack,
     /// A request was answered `DISCARDED`, and something was discarded with a dead datacenter.
     Parted,
+    /// A script was stopped by its steps.
+    ScriptStopped,
     Discarded,
     /// A transaction of a keyspace with branches was aborted; a merge was begun; there was more than one leaf; a state
     /// was asked for that had been collected.
