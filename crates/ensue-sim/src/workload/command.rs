@@ -100,14 +100,7 @@ impl Command {
                 let takes_nothing = matches!(self.expect, Expect::Taken(_)) && *answer == Answer::Nil;
                 finding.not_written.extend(takes_nothing.then_some(*location));
             }
-            Expect::Values(locations) => match answer {
-                Answer::Array(items) if items.len() == locations.len() => {
-                    for (item, location) in items.iter().zip(locations) {
-                        finding.reads.push((*location, value(item).ok_or_else(wrong)?));
-                    }
-                }
-                _ => return Err(wrong()),
-            },
+            Expect::Values(locations) => read_values(answer, locations, &mut finding).ok_or_else(wrong)?,
             Expect::Pieces(location) => pieces(answer, *location, &mut finding).ok_or_else(wrong)?,
             Expect::Deleted(location) | Expect::WrittenIfMissing(location) => {
                 let deletes = matches!(self.expect, Expect::Deleted(_));
@@ -159,6 +152,18 @@ impl Command {
     pub fn text(&self) -> String {
         self.args.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// What each of several locations holds, in their order.
+fn read_values(answer: &Answer, locations: &[Location], finding: &mut Finding) -> Option<()> {
+    let Answer::Array(items) = answer else { return None };
+    if items.len() != locations.len() {
+        return None;
+    }
+    for (item, location) in items.iter().zip(locations) {
+        finding.reads.push((*location, value(item)?));
+    }
+    Some(())
 }
 
 impl Finding {
