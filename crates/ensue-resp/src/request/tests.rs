@@ -63,7 +63,7 @@ fn every_row_for_owners_is_read_and_the_others_are_refused() {
             words = args(&format!("{} {others}", spec.name));
         }
         match (spec.route, Request::parse(&words)) {
-            (Route::Session | Route::Owner, result) => {
+            (Route::Session | Route::Owner | Route::Script, result) => {
                 assert_eq!(result, Err(CommandError::NotAnOwnersCommand(spec.name)));
             }
             (_, Ok(request)) => {
