@@ -118,3 +118,35 @@ fn a_total_that_was_taken_back_goes_on_from_where_it_was() {
     let content = row.cell(&Column::Text).expect("it has a text").state().content();
     assert_eq!(content, crate::cell::Content::Number(Decimal(6)));
 }
+
+#[test]
+fn the_order_of_a_sorted_set_is_as_it_was() {
+    let mut rows = Keyspace::new(false);
+    let put = |name: u32, score: u32| RowEffect {
+        key: "z".into(),
+        column: Column::Scored(name.to_string().into()),
+        effect: Effect::Put { value: score.to_string().into(), seen: Seen::new() },
+    };
+    for name in 0..600 {
+        rows.apply(&put(name, name * 7 % 41), None, &write(u64::from(name) + 1, false));
+    }
+    rows.keep_order(b"z");
+    let members = |rows: &Keyspace| {
+        let row = rows.row(b"z").expect("it is there").whole().into_owned();
+        let ordered = row.ordered(crate::view::View::Newest).expect("the order is kept");
+        ordered.members(0..ordered.len())
+    };
+    let as_it_was = members(&rows);
+    let delete = RowEffect { effect: Effect::Delete { seen: Seen::new() }, ..put(6, 0) };
+    let mut kept = Vec::new();
+    for change in [put(5, 1_000), delete, put(700, 3), put(5, 0), put(6, 9)] {
+        kept.push(rows.keep(&change.key, &change.column));
+        rows.apply(&change, None, &write(1_000, false));
+    }
+    assert_eq!(members(&rows).len(), 601);
+    assert_ne!(members(&rows), as_it_was);
+    for kept in kept.into_iter().rev() {
+        rows.take_back(kept);
+    }
+    assert_eq!(members(&rows), as_it_was);
+}
