@@ -114,6 +114,7 @@ impl Machine {
                 assert!(!wants_turn, "these clients ask for one thing at a time");
                 effects.replies.push((session, bytes));
             }
+            Output::Push { session, bytes } => effects.replies.push((session, bytes.to_vec())),
             Output::Disconnect { session } => effects.closed.push(session),
             Output::Send { datacenter, core, envelope } => {
                 effects.sent.push((datacenter, core, Sent::message(envelope)));

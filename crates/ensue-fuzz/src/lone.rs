@@ -102,6 +102,7 @@ impl Lone {
                         self.node.on_input(self.now(), Input::ClientCommands { session: CLIENT, commands });
                     }
                 }
+                Output::Push { bytes, .. } => self.replies.extend_from_slice(&bytes),
                 Output::Disconnect { .. } => self.disconnected = true,
                 Output::Send { .. } | Output::Trace(_) | Output::Stopped => {}
             }

@@ -159,7 +159,7 @@ impl Site {
                     }
                 }
                 Output::Send { envelope, .. } => self.sent.push_back(envelope),
-                Output::Disconnect { .. } | Output::Trace(_) | Output::Stopped => {}
+                Output::Push { .. } | Output::Disconnect { .. } | Output::Trace(_) | Output::Stopped => {}
             }
         }
     }

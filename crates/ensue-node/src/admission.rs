@@ -25,7 +25,9 @@ use ensue_types::{
     Args, Context, CoreId, DatacenterId, Dependency, Incarnation, KeyspaceId, LogicalTime, OperationId, Part,
     PartitionId, Position, TimeVector, limits, partition_of,
 };
-use ensue_wire::{Address, Decision, Envelope, Introduction, Message, SnapshotOutcome, StreamAcknowledge};
+use ensue_wire::{
+    Address, ChannelKind, Decision, Envelope, Introduction, Message, SnapshotOutcome, StreamAcknowledge,
+};
 use std::collections::BTreeSet;
 
 /// Admitted, or why not.
@@ -60,6 +62,7 @@ impl Admission<'_> {
                 self.of_a_partition(from, own, message)
             }
             (Address::Core { .. }, Address::Core { .. }) => match message {
+                Message::Interest { .. } | Message::Publish { .. } => self.of_a_publisher(message),
                 Message::CoreQuery { .. } | Message::CoreAnswer { .. } => Ok(()),
                 _ => Err("a message that no core sends another"),
             },
@@ -100,6 +103,7 @@ impl Admission<'_> {
             }
             Message::StreamAcknowledge(acknowledge) => self.acknowledgement(acknowledge),
             Message::Heartbeat { end } => position(*end),
+            Message::Interest { .. } | Message::Publish { .. } => self.of_a_publisher(message),
             Message::Introduce(introduction) => {
                 let Introduction { received, last, applied, end, elsewhere, .. } = introduction;
                 possible(*last)?;
@@ -155,7 +159,10 @@ impl Admission<'_> {
             }
             Message::MetricsQuery { .. } => Ok(()),
             Message::CheckDependencies { dependencies, .. } => self.asked(own, dependencies),
-            Message::AwaitTimes { times, .. } => self.times(times),
+            Message::AwaitTimes { times, readers, .. } => {
+                self.times(times)?;
+                readers.map_or(Ok(()), |keyspace| self.protocol(keyspace).map(drop))
+            }
             _ => Err("a message that no session sends"),
         }
     }
@@ -256,6 +263,16 @@ impl Admission<'_> {
             Message::DependenciesMet { unrecoverable, .. } => self.dependencies(unrecoverable),
             _ => Err("a message that no partition answers"),
         }
+    }
+
+    /// What the sessions of any core may say about channels.
+    fn of_a_publisher(&self, message: &Message) -> Verdict {
+        let Message::Publish { kind, past, .. } = message else { return Ok(()) };
+        admit(*kind != ChannelKind::Pattern, "a message that is published to a pattern")?;
+        past.iter().try_for_each(|(keyspace, context)| {
+            self.protocol(*keyspace)?;
+            self::past(context)
+        })
     }
 
     // What messages are made of.

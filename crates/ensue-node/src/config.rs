@@ -110,6 +110,10 @@ pub struct Tuning {
     pub turn_cells: usize,
     /// Steps of a script before it is stopped.
     pub script_steps: u64,
+    /// Bytes that a core keeps of messages of other datacenters that wait for what their publishers had seen, and how
+    /// long each may wait.
+    pub messages_waiting_bytes: usize,
+    pub message_waits_ms: u64,
     pub branching: BranchingOptions,
 }
 
@@ -168,6 +172,8 @@ impl Default for Tuning {
             turn_answer_bytes: limits::ANSWER_BYTES_PER_TURN,
             turn_cells: limits::CELLS_PER_TURN,
             script_steps: limits::SCRIPT_STEPS_MAX,
+            messages_waiting_bytes: limits::MESSAGES_WAITING_BYTES,
+            message_waits_ms: limits::MESSAGE_WAITS_MS,
             branching: BranchingOptions::default(),
         }
     }

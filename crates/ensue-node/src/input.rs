@@ -7,6 +7,15 @@ use ensue_store::disk::DiskDone;
 use ensue_types::{Args, CoreId, DatacenterId, PartitionId, SessionId};
 use ensue_wire::Envelope;
 
+/// What whoever owns the sockets drops, because too many bytes wait there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dropped {
+    /// A client that does not read what it subscribes to.
+    Subscriber,
+    /// A message to another core.
+    Message,
+}
+
 /// One input. Each is run to completion; outputs are then drained.
 #[derive(Clone, Debug, Hash)]
 pub enum Input {
@@ -61,4 +70,6 @@ pub enum Input {
     TurnEnd,
     /// Stop accepting commands, sync, write the clean mark; `Output::Stopped` follows when that is done.
     Shutdown,
+    /// Something that was published does not reach somebody, who is not told. A subscriber is gone after that.
+    Dropped(Dropped),
 }

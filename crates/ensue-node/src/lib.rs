@@ -29,7 +29,7 @@ pub use config::{
 pub use cpu::CpuReport;
 pub use ensue_branch::Collection;
 pub use handlers::Handler;
-pub use input::Input;
+pub use input::{Dropped, Input};
 pub use links::LinkReport;
 pub use memory::MemoryReport;
 pub use node::{Node, UnknownProtocol};

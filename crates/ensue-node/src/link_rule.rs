@@ -1,9 +1,10 @@
 //! Who may say what: whether a message is its sender's to send, and ours to take.
 //!
 //! A message speaks for the core that it came from, and to a core that is ours. Between datacenters only what belongs
-//! to replication is said, from a partition to its counterpart: requests of clients and the steps of transactions stay
-//! within a datacenter. So a peer speaks for its own datacenter's streams. Of others' it passes on only what was asked
-//! of it: a lost end of our own (`TailFetched`), the end of a dead datacenter's (`PassedOn`).
+//! to replication is said, from a partition to its counterpart, and what belongs to channels, from core to core:
+//! requests of clients and the steps of transactions stay within a datacenter. So a peer speaks for its own
+//! datacenter's streams. Of others' it passes on only what was asked of it: a lost end of our own (`TailFetched`), the
+//! end of a dead datacenter's (`PassedOn`).
 //!
 //! Asked twice: of what came over a link, with the core that the handshake has shown at its other end; and by the door
 //! (`admission`), which also hears the other cores of the node, with the core that the message names. Whether what it
@@ -70,6 +71,10 @@ pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelo
     let own = topology.datacenter;
     // The partitions of a datacenter tell each other that it was declared dead.
     let is_own_death = matches!(message, Message::DatacenterFailed { datacenter, .. } if *datacenter == own);
+    if matches!(message, Message::Interest { .. } | Message::Publish { .. }) {
+        let are_cores = matches!((from, to), (Address::Core { .. }, Address::Core { .. }));
+        return if are_cores { Ok(()) } else { Err(NotTheirs::From(Place(*from))) };
+    }
     match (peer.datacenter == own, is_replication(message)) {
         (true, true) if is_own_death => Ok(()),
         (true, true) => Err(NotTheirs::OnlyBetween),

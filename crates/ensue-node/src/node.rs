@@ -11,7 +11,7 @@ use crate::session::{SessionOutput, Sessions};
 use crate::{Input, Output, Trace};
 use ensue_protocol::Options;
 use ensue_types::{CoreId, DatacenterId, Now, PartitionId};
-use ensue_wire::{Address, Envelope};
+use ensue_wire::{Address, CoreName, Envelope};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -111,6 +111,7 @@ impl Node {
             Input::LinkReport(report) => self.sessions.on_link_report(report),
             Input::MemoryReport(report) => self.sessions.on_memory_report(report),
             Input::CpuReport(report) => self.sessions.on_cpu_report(report),
+            Input::Dropped(dropped) => self.sessions.on_dropped(dropped),
             Input::Disk { partition, done } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
                     partition.on_disk(now, done);
@@ -191,6 +192,9 @@ impl Node {
                 SessionOutput::Reply { session, bytes, answered, wants_turn } => {
                     self.outputs.push_back(Output::Reply { session, bytes, answered, wants_turn });
                 }
+                SessionOutput::Push { session, bytes } => {
+                    self.outputs.push_back(Output::Push { session, bytes });
+                }
                 SessionOutput::Disconnect { session } => {
                     self.outputs.push_back(Output::Disconnect { session })
                 }
@@ -248,6 +252,7 @@ impl Node {
         if datacenter == topology.datacenter {
             self.sessions.on_link_up(core);
         }
+        self.sessions.on_peer_up(CoreName { datacenter, core });
         self.partitions.values_mut().for_each(|partition| partition.on_link_up(now, datacenter, &owns));
     }
 
@@ -257,6 +262,7 @@ impl Node {
         self.partitions
             .values_mut()
             .for_each(|partition| partition.on_link_down(now, datacenter, core, &owns));
+        self.sessions.on_peer_down(CoreName { datacenter, core });
         if datacenter == topology.datacenter {
             self.sessions.on_link_down(now, core);
         }

@@ -1,5 +1,6 @@
 //! Everything a node can ask of its surroundings, as one closed enum. The order of outputs is the order of effects.
 
+use bytes::Bytes;
 use ensue_store::disk::DiskOp;
 use ensue_types::{CoreId, DatacenterId, PartitionId, SessionId};
 use ensue_wire::Envelope;
@@ -21,4 +22,6 @@ pub enum Output {
     Trace(crate::trace::Trace),
     /// The node has shut down cleanly.
     Stopped,
+    /// What a client subscribes to: bytes that answer no command.
+    Push { session: SessionId, bytes: Bytes },
 }

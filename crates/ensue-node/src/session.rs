@@ -7,12 +7,14 @@
 //! - On commands: the session's turn runs until it must wait. `turn` is the conductor: it alone knows the order of
 //!   things.
 //! - The parts: `commands` (batches, plans in parallel, local answers), `transactions` (reads and writes of several
-//!   owners as one, MULTI), `causal` (tokens, replicas, shared contexts), `admin` (clients, metrics, dead datacenters).
+//!   owners as one, MULTI), `causal` (tokens, replicas, shared contexts), `pubsub` (messages between clients), `admin`
+//!   (clients, metrics, dead datacenters).
 //!   Each takes what it needs as arguments (`cx`), returns what it comes to (`step`), and names no other.
 //! - On an answer: it belongs to the present exchange of its session, by its sequence, or it is dropped (`exchange`).
 
 mod admin;
 mod causal;
+mod channels;
 mod commands;
 mod connection;
 mod contexts;
@@ -20,10 +22,12 @@ mod core_state;
 mod cx;
 mod exchange;
 mod failure;
+mod inquiry;
 mod known_scripts;
 mod links;
 mod output;
 mod plan;
+mod pubsub;
 mod reply_buffer;
 mod requests;
 mod step;
@@ -36,14 +40,15 @@ use crate::cpu::CpuReport;
 use crate::links::LinkReport;
 use crate::memory::MemoryReport;
 use crate::statistics::Statistics;
-use crate::{NodeConfig, Trace};
+use crate::{Dropped, NodeConfig, Trace};
 use connection::Session;
-use core_state::{CoreState, Counters};
+use core_state::{CoreState, Counters, Publisher, Waiter};
 use ensue_protocol::Protocol;
 use ensue_types::{Args, CoreId, Now, RequestId, SessionId};
-use ensue_wire::{Address, CoreQuery, Envelope, Message};
+use ensue_wire::{Address, ChannelKind, CoreName, CoreQuery, Envelope, Message};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use pubsub::deliveries::{Deliveries, Published};
 use std::sync::Arc;
 use turn::Turn;
 
@@ -54,13 +59,15 @@ pub(crate) use output::SessionOutput;
 pub(crate) struct Sessions {
     sessions: HashMap<SessionId, Box<Session>, FixedState>,
     core: CoreState,
+    /// Messages of other datacenters that wait.
+    deliveries: Deliveries,
 }
 
 impl Sessions {
     /// No connection yet. The protocols are one a keyspace.
     pub(crate) fn new(config: Arc<NodeConfig>, protocols: Arc<Vec<Box<dyn Protocol>>>) -> Sessions {
         let sessions = HashMap::with_hasher(FixedState::default());
-        Sessions { sessions, core: CoreState::new(config, protocols) }
+        Sessions { sessions, core: CoreState::new(config, protocols), deliveries: Deliveries::default() }
     }
 
     pub(crate) fn on_connected(
@@ -99,14 +106,63 @@ impl Sessions {
             return self.on_query(now, from, request, &query);
         }
         if let Message::DependenciesMet { check, unrecoverable } = message {
-            let Some(session) = self.core.waits_for_check(check) else { return };
-            return self.with(now, session, |turn| turn.on_dependencies_met(check, time, &unrecoverable));
+            return match self.core.waits_for_check(check) {
+                Some(Waiter::Session(session)) => {
+                    self.with(now, session, |turn| turn.on_dependencies_met(check, time, &unrecoverable));
+                }
+                Some(Waiter::Messages(publisher)) => {
+                    let Sessions { core, deliveries, .. } = self;
+                    deliveries.on_dependencies_met(now, core, publisher, check, &unrecoverable);
+                }
+                None => {}
+            };
+        }
+        if matches!(message, Message::Interest { .. } | Message::Publish { .. }) {
+            return self.on_peer_message(now, from, message);
         }
         let Some(request) = answered_request(&message) else {
             return self.core.trace(Trace::Refused { what: "a message that sessions do not take" });
         };
         if request.core == self.core.config.core && request.boot == self.core.config.boot {
             self.with(now, request.session, |turn| turn.on_answer(request.sequence, time, message));
+        }
+    }
+
+    /// What the sessions of another core say about channels.
+    fn on_peer_message(&mut self, now: Now, from: Address, message: Message) {
+        let Address::Core { datacenter, core } = from else { return };
+        let peer = CoreName { datacenter, core };
+        match message {
+            Message::Interest { all, changes } => {
+                if !self.core.channels.on_interest(peer, all, changes) {
+                    self.core
+                        .trace(Trace::Refused { what: "subscriptions beyond those that a core may have" });
+                }
+            }
+            Message::Publish { publisher: session, kind, channel, payload, past } => {
+                let (publisher, message) =
+                    (Publisher { core: peer, session }, Published { kind, channel, payload, past });
+                self.deliveries.on_message(now, &mut self.core, publisher, message);
+            }
+            _ => {}
+        }
+    }
+
+    /// A core of any datacenter can be told what is subscribed to here.
+    pub(crate) fn on_peer_up(&mut self, peer: CoreName) {
+        self.core.on_peer_up(peer);
+    }
+
+    pub(crate) fn on_peer_down(&mut self, peer: CoreName) {
+        self.core.channels.on_link_down(peer);
+    }
+
+    /// Whoever owns the sockets has dropped something that was published.
+    pub(crate) fn on_dropped(&mut self, dropped: Dropped) {
+        let messages = &mut self.core.counters.messages;
+        match dropped {
+            Dropped::Subscriber => messages.slow_subscribers += 1,
+            Dropped::Message => messages.dropped_link += 1,
         }
     }
 
@@ -162,11 +218,12 @@ impl Sessions {
         while let Some(session) = self.core.timers.pop_expired(now) {
             self.with(now, session, |turn| turn.on_timer());
         }
+        self.deliveries.on_timer(now, &mut self.core);
     }
 
     /// When `on_timer` is due, in microseconds of `Now::monotonic_us`.
     pub(crate) fn next_timer(&self) -> Option<u64> {
-        self.core.timers.first()
+        self.core.timers.first().into_iter().chain(self.deliveries.next_timer()).min()
     }
 
     /// The next output, oldest first; drain until empty after each input.
@@ -206,6 +263,8 @@ impl Sessions {
                 text = self.core.link_reports().map(crate::links::line).collect();
                 metrics.push(("connected_clients".to_owned(), self.core.clients() as i64));
                 metrics.extend(self.core.counters.metrics(now));
+                metrics.extend(self.channel_metrics());
+                metrics.extend(self.deliveries.metrics());
                 metrics.extend(self.core.memory.metrics());
                 metrics.extend(self.core.cpu.metrics());
             }
@@ -216,6 +275,21 @@ impl Sessions {
         }
         let answer = Message::CoreAnswer { request, text: text.into(), metrics };
         self.core.send(from, ensue_types::LogicalTime::ZERO, answer);
+    }
+
+    /// How many channels there are, each counted by one core of the datacenter, and who subscribes.
+    fn channel_metrics(&self) -> Vec<(String, i64)> {
+        let config = &self.core.config;
+        let own = CoreName { datacenter: config.topology.datacenter, core: config.core };
+        let channels = &self.core.channels;
+        let metrics = [
+            ("pubsub_clients", channels.clients()),
+            ("pubsub_channels", channels.counted(own, ChannelKind::Channel)),
+            ("pubsub_patterns", channels.counted(own, ChannelKind::Pattern)),
+            ("pubsubshard_channels", channels.counted(own, ChannelKind::Shard)),
+        ];
+        let counted = metrics.into_iter().filter(|(_, value)| *value > 0);
+        counted.map(|(name, value)| (name.to_owned(), value as i64)).collect()
     }
 
     fn in_order(&self) -> Vec<SessionId> {

@@ -112,6 +112,8 @@ impl Flags {
     pub const NO_MANDATORY_KEYS: Flags = Flags(1 << 13);
     /// Not shown to those who watch commands.
     pub const SKIP_MONITOR: Flags = Flags(1 << 14);
+    /// About channels.
+    pub const PUBSUB: Flags = Flags(1 << 15);
 
     /// Whether all of the other properties are here.
     pub const fn contains(self, other: Flags) -> bool {
@@ -137,11 +139,12 @@ impl BitOr for Flags {
     }
 }
 
-const FLAG_NAMES: [(Flags, &str); 14] = [
+const FLAG_NAMES: [(Flags, &str); 15] = [
     (Flags::WRITE, "write"),
     (Flags::READONLY, "readonly"),
     (Flags::DENYOOM, "denyoom"),
     (Flags::ADMIN, "admin"),
+    (Flags::PUBSUB, "pubsub"),
     (Flags::NOSCRIPT, "noscript"),
     (Flags::LOADING, "loading"),
     (Flags::STALE, "stale"),

@@ -237,6 +237,7 @@ fn categories(spec: &CommandSpec) -> Vec<&'static str> {
         (spec.group == "hash", "@hash"),
         (spec.group == "string", "@string"),
         (spec.group == "bitmap", "@bitmap"),
+        (spec.group == "pubsub", "@pubsub"),
         (admin, "@admin"),
         (flags.contains(Flags::FAST), "@fast"),
         (!flags.contains(Flags::FAST), "@slow"),

@@ -1,8 +1,8 @@
 //! From an answer to the bytes of either protocol version.
 //!
 //! An answer arrives, its bytes are appended to the caller's buffer. Every answer can be written in both versions:
-//! what RESP2 has no type for is written in the nearest one, as Redis does. It does not frame pushes, and does not
-//! bound the depth: answers are built by us.
+//! what RESP2 has no type for is written in the nearest one, as Redis does. It does not bound the depth: answers are
+//! built by us.
 
 use crate::number;
 use ensue_types::Reply;
@@ -66,6 +66,12 @@ pub fn encode(reply: &Reply, version: ProtocolVersion, out: &mut Vec<u8>) {
         Reply::Boolean(value) if resp3 => out.extend_from_slice(if *value { b"#t\r\n" } else { b"#f\r\n" }),
         Reply::Boolean(value) => write_integer(i64::from(*value), out),
     }
+}
+
+/// Appends the bytes of what a client is told without having asked: a push, or in RESP2 an array.
+pub fn encode_push(items: &[Reply], version: ProtocolVersion, out: &mut Vec<u8>) {
+    let kind = if version == ProtocolVersion::Resp3 { b'>' } else { b'*' };
+    write_items(kind, items, version, out);
 }
 
 /// Appends a command as a client sends it: an array of bulk strings.

@@ -164,7 +164,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
             node,
             clock: machine.clock,
             poll,
-            clients: Clients::new(config.requirepass.is_some(), config.timeout_s),
+            clients: Clients::new(config.requirepass.is_some(), config.timeout_s, config.subscriber_limit),
             peers: peers(
                 config,
                 &cluster,
@@ -353,6 +353,8 @@ fn tuning(config: &Config, cluster: &Cluster) -> Tuning {
         heartbeat_interval_ms: config.heartbeat_interval_ms,
         stabilization_interval_ms: config.stabilization_interval_ms,
         request_timeout_ms: config.request_timeout_ms,
+        messages_waiting_bytes: usize::try_from(config.message_wait_bytes).unwrap_or(usize::MAX),
+        message_waits_ms: config.message_wait_ms,
         block_ms_max: config.block_threshold_ms,
         dependency_cleaning: config.dependency_cleaning,
         stop_writes_on_clock_ahead: config.stop_writes_on_clock_ahead,

@@ -48,6 +48,8 @@ pub const BUFFER_KEPT_BYTES: usize = 64 << 10;
 
 /// Bytes that may wait for one peer. The streams are windowed by the node and stay far below it.
 pub const PEER_OUTPUT_BYTES_MAX: usize = 512 << 20;
+/// When so many wait, what clients publish is dropped: a link is there for replication first.
+pub const PEER_MESSAGES_BYTES_MAX: usize = 64 << 20;
 /// Connections that have not proved yet which peer they are; each holds a file descriptor.
 pub const STRANGERS_MAX: usize = 64;
 /// How long one of them may take to prove it: two delays of the longest link, and a turn of a busy core.

@@ -12,6 +12,7 @@ use crate::bounds::{
     BUFFER_KEPT_BYTES, BYTES_PER_TURN_BEFORE_AUTH, COMMANDS_AHEAD_MIN, COMMANDS_BEFORE_AUTH_MAX,
     OUTPUT_BYTES_BEFORE_AUTH_MAX, READ_BYTES_BEFORE_AUTH, READ_BYTES_PER_TURN, WRITE_BYTES_MIN,
 };
+use crate::config::OutputLimit;
 use crate::listener::{Guest, Seat};
 use bytes::{Bytes, BytesMut};
 use ensue_resp::{ParseError, ParseLimits, Parser};
@@ -37,6 +38,8 @@ pub(crate) struct Client {
     unparsed: bool,
     output: Vec<u8>,
     written: usize,
+    /// Since when more waits than what a subscriber may have for a while.
+    over_soft_since_us: Option<u64>,
     in_flight: InFlight,
     /// As many may wait as its latest share of a turn allows.
     commands_max: usize,
@@ -144,6 +147,7 @@ impl Client {
             unparsed: false,
             output: Vec::new(),
             written: 0,
+            over_soft_since_us: None,
             in_flight: InFlight::default(),
             commands_max: COMMANDS_BEFORE_AUTH_MAX,
             wants_turn: false,
@@ -289,6 +293,21 @@ impl Client {
             self.output.extend_from_slice(&bytes);
         }
         if self.output_waiting() > limits::CLIENT_OUTPUT_BYTES_MAX { Err(OutputFull) } else { Ok(()) }
+    }
+
+    /// Bytes that answer no command. An error means that it has not read for too long.
+    pub(crate) fn push(&mut self, now_us: u64, bytes: &[u8], limit: OutputLimit) -> Result<(), OutputFull> {
+        self.output.extend_from_slice(bytes);
+        let waiting = self.output_waiting() as u64;
+        if waiting <= limit.soft {
+            self.over_soft_since_us = None;
+        }
+        let is_over =
+            |since_us: u64| now_us.saturating_sub(since_us) > limit.soft_s.saturating_mul(1_000_000);
+        let is_long =
+            limit.soft > 0 && waiting > limit.soft && is_over(*self.over_soft_since_us.get_or_insert(now_us));
+        let is_full = limit.hard > 0 && waiting > limit.hard;
+        if is_full || is_long { Err(OutputFull) } else { Ok(()) }
     }
 
     /// Nothing more is read, and the connection ends when the answers have left.

@@ -8,9 +8,10 @@ use crate::bounds::{
     LINGERING_MAX, READ_BYTES,
 };
 use crate::client::{Client, Fate, Taken};
+use crate::config::OutputLimit;
 use crate::listener::{Guest, Seat, next_session};
 use crate::log::{self, Throttle};
-use ensue_node::Input;
+use ensue_node::{Dropped, Input};
 use ensue_types::SessionId;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -26,6 +27,8 @@ pub(crate) struct Clients {
     needs_password: bool,
     /// An idle client is disconnected after this; zero is never.
     timeout_us: u64,
+    /// What may wait for a client that subscribes.
+    subscriber_limit: OutputLimit,
     /// Clients that have work although their sockets report nothing new.
     queued: Vec<SessionId>,
     /// Clients with new answers.
@@ -56,11 +59,12 @@ struct Lingering {
 }
 
 impl Clients {
-    pub(crate) fn new(needs_password: bool, timeout_s: u64) -> Clients {
+    pub(crate) fn new(needs_password: bool, timeout_s: u64, subscriber_limit: OutputLimit) -> Clients {
         Clients {
             clients: HashMap::default(),
             needs_password,
             timeout_us: timeout_s.saturating_mul(1_000_000),
+            subscriber_limit,
             queued: Vec::new(),
             dirty: Vec::new(),
             lingering: VecDeque::new(),
@@ -183,6 +187,30 @@ impl Clients {
                     "client {} does not read its answers and is disconnected",
                     session.0
                 ));
+                self.remove(session, registry, inputs);
+            }
+        }
+    }
+
+    /// Something that a client subscribes to. One that does not read it is disconnected.
+    pub(crate) fn push(
+        &mut self,
+        now_us: u64,
+        session: SessionId,
+        bytes: &[u8],
+        registry: &Registry,
+        inputs: &mut VecDeque<Input>,
+    ) {
+        let Some(client) = self.clients.get_mut(&session) else { return };
+        match client.push(now_us, bytes, self.subscriber_limit) {
+            Ok(()) => self.dirty.push(session),
+            Err(_) => {
+                let words = format_args!(
+                    "client {} does not read what it subscribes to and is disconnected",
+                    client.address
+                );
+                self.complaints.warning(now_us, words);
+                inputs.push_back(Input::Dropped(Dropped::Subscriber));
                 self.remove(session, registry, inputs);
             }
         }

@@ -49,6 +49,11 @@ pub struct Config {
     pub maxclients: usize,
     /// Seconds after which an idle client is disconnected; zero is never.
     pub timeout_s: u64,
+    /// What may wait for a client that subscribes before it is disconnected.
+    pub subscriber_limit: OutputLimit,
+    /// Bytes a core, and milliseconds, that messages of other datacenters may wait.
+    pub message_wait_bytes: u64,
+    pub message_wait_ms: u64,
     /// Seconds between probes of a silent client; zero is none.
     pub tcp_keepalive_s: u64,
     pub dir: PathBuf,
@@ -84,6 +89,24 @@ pub struct Config {
     pub file: Option<PathBuf>,
 }
 
+/// `client-output-buffer-limit`: bytes that may wait, and as many for so many seconds; 0 is no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputLimit {
+    pub hard: u64,
+    pub soft: u64,
+    pub soft_s: u64,
+}
+
+impl Default for OutputLimit {
+    fn default() -> OutputLimit {
+        OutputLimit {
+            hard: limits::SUBSCRIBER_OUTPUT_BYTES_MAX as u64,
+            soft: limits::SUBSCRIBER_OUTPUT_SOFT_BYTES as u64,
+            soft_s: limits::SUBSCRIBER_OUTPUT_SOFT_S,
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Config {
         let tuning = Tuning::default();
@@ -103,6 +126,9 @@ impl Default for Config {
             requirepass: None,
             maxclients: 10_000,
             timeout_s: 0,
+            subscriber_limit: OutputLimit::default(),
+            message_wait_bytes: limits::MESSAGES_WAITING_BYTES as u64,
+            message_wait_ms: limits::MESSAGE_WAITS_MS,
             tcp_keepalive_s: 300,
             dir: PathBuf::from("./ensue-data"),
             loglevel: Level::Notice,

@@ -173,6 +173,11 @@ impl Link {
         Ok(Some(peer))
     }
 
+    /// Bytes that have not left.
+    pub(crate) fn waiting(&self) -> usize {
+        self.output.len() - self.written
+    }
+
     /// Encodes a message, to leave after the delay and after everything before it.
     pub(crate) fn send(&mut self, envelope: &Envelope, now_us: u64, delay_us: u64) -> Result<(), LinkError> {
         let Phase::Up(frames) = &mut self.phase else { return Ok(()) };

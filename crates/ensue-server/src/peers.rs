@@ -11,8 +11,8 @@ mod dial;
 mod door;
 
 use crate::bounds::{
-    HANDSHAKE_US, PEER_ACCEPTS_PER_TURN, PEER_ANSWERS_MS_MAX, PEER_PROBE_AFTER_S, PEER_PROBE_INTERVAL_S,
-    PEER_PROBES_MAX, READ_BYTES, STRANGER_SILENT_US, STRANGER_US, STRANGERS_MAX,
+    HANDSHAKE_US, PEER_ACCEPTS_PER_TURN, PEER_ANSWERS_MS_MAX, PEER_MESSAGES_BYTES_MAX, PEER_PROBE_AFTER_S,
+    PEER_PROBE_INTERVAL_S, PEER_PROBES_MAX, READ_BYTES, STRANGER_SILENT_US, STRANGER_US, STRANGERS_MAX,
 };
 use crate::link::{Link, LinkError, Phase};
 use crate::log::{self, Throttle};
@@ -23,9 +23,9 @@ use dial::Dial;
 pub(crate) use dial::{Resolve, Resolved};
 use door::Stranger;
 use ensue_node::link_rule::admit;
-use ensue_node::{Input, Topology};
+use ensue_node::{Dropped, Input, Topology};
 use ensue_types::DatacenterId;
-use ensue_wire::{CoreName, Envelope, Handshake, Identity, Keys, WireError};
+use ensue_wire::{CoreName, Envelope, Handshake, Identity, Keys, Message, WireError};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use mio::net::{TcpListener, TcpStream};
@@ -159,6 +159,9 @@ impl Peers {
     ) {
         let Some(id) = self.slots.get(&to).and_then(|slot| slot.link) else { return };
         let Some(link) = self.links.get_mut(&id).filter(|link| link.is_up()) else { return };
+        if matches!(envelope.message, Message::Publish { .. }) && link.waiting() > PEER_MESSAGES_BYTES_MAX {
+            return inputs.push_back(Input::Dropped(Dropped::Message));
+        }
         let delay_us = self.shaper.delay_us(self.own.datacenter, to.datacenter);
         match link.send(envelope, now_us, delay_us) {
             Ok(()) => self.dirty.push(id),

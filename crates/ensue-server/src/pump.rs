@@ -260,6 +260,10 @@ impl Pump {
                 let inputs = &mut self.state.inputs;
                 self.clients.reply(session, bytes, answered, wants_turn, registry, inputs);
             }
+            Output::Push { session, bytes } => {
+                let now_us = self.clock.monotonic_us();
+                self.clients.push(now_us, session, &bytes, registry, &mut self.state.inputs);
+            }
             Output::Disconnect { session } => self.clients.disconnect(session),
             Output::Send { datacenter, core, envelope } => match self.index_of(datacenter, core) {
                 Some(index) if index == self.index => self.state.inputs.push_back(Input::Message(envelope)),

@@ -58,6 +58,20 @@ pub const CAUSAL_TIMEOUT_MS_MAX: u64 = 3_600_000;
 /// An entry that waits for longer than this for what it depends on is told of, with whose writes it waits for: while
 /// links are up that takes no second.
 pub const OVERDUE_MS: u64 = 10_000;
+/// Longest name of a channel, or pattern.
+pub const CHANNEL_BYTES_MAX: usize = 64 << 10;
+/// Channels and patterns to which the sessions of one core subscribe: every core of the cluster keeps their names.
+pub const CHANNELS_MAX: usize = 1 << 20;
+/// Bytes that those names take together, each with its share of the tables.
+pub const CHANNELS_BYTES_MAX: usize = 64 << 20;
+/// Bytes that a core keeps of messages which wait for what their publishers had seen, and how long each may wait.
+pub const MESSAGES_WAITING_BYTES: usize = 64 << 20;
+pub const MESSAGE_WAITS_MS: u64 = 10_000;
+/// Bytes of messages that may wait for a slow subscriber before it is disconnected, and as many for so long, as in
+/// Redis.
+pub const SUBSCRIBER_OUTPUT_BYTES_MAX: usize = 32 << 20;
+pub const SUBSCRIBER_OUTPUT_SOFT_BYTES: usize = 8 << 20;
+pub const SUBSCRIBER_OUTPUT_SOFT_S: u64 = 60;
 /// Contexts that sessions share by name, of one partition: a few kilobytes each.
 pub const SHARED_CONTEXTS_MAX: usize = 16_384;
 /// A shared context that no step has used for so long is forgotten.

@@ -78,6 +78,8 @@ rules! {
     BaseCoversSeenAdditions,
     /// A token shown in another datacenter waits for the past that it carries (trap 13).
     MergeWaits,
+    /// What is published is handed out in another datacenter when its publisher's past is visible there.
+    MessagesWaitForTheirPast,
     /// The clock never shows a time again after a restart (trap 30).
     ClockAheadOfRestart,
     /// A delete of a column that is gone still carries what it saw (trap 18).

@@ -12,6 +12,7 @@
 //! decodes encodes to the same bytes. Decoded arguments, entries and bulk strings are slices of the body and keep all
 //! of it alive; whoever stores one for long copies it.
 
+mod channel;
 mod control;
 mod dependency;
 mod reader;
@@ -79,6 +80,7 @@ fn write_message(w: &mut Writer<'_>, message: &Message) {
         Some(Family::Transaction) => transaction::write(w, message),
         Some(Family::Stream) => stream::write(w, message),
         Some(Family::Time) => time::write(w, message),
+        Some(Family::Channel) => channel::write(w, message),
         None => unreachable!("every tag that tag_of gives is of a family"),
     }
 }
@@ -91,6 +93,7 @@ fn read_message(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         Some(Family::Transaction) => transaction::read(r, tag),
         Some(Family::Stream) => stream::read(r, tag),
         Some(Family::Time) => time::read(r, tag),
+        Some(Family::Channel) => channel::read(r, tag),
         None => Err(Malformed::UnknownMessage { tag }),
     }
 }

@@ -4,8 +4,8 @@
 //! partition, a keyspace or a datacenter of that number exists is the question of whoever routes the message.
 
 use ensue_types::limits::{
-    ARGUMENTS_MAX, BULK_BYTES_MAX, CONTEXT_OPERATIONS_MAX, DATACENTERS_MAX, FRAME_BYTES_MAX, KEY_BYTES_MAX,
-    PARTITIONS_MAX, STREAM_BATCH_ENTRIES,
+    ARGUMENTS_MAX, BULK_BYTES_MAX, CHANNEL_BYTES_MAX, CHANNELS_MAX, CONTEXT_OPERATIONS_MAX, DATACENTERS_MAX,
+    FRAME_BYTES_MAX, KEY_BYTES_MAX, KEYSPACES, PARTITIONS_MAX, STREAM_BATCH_ENTRIES,
 };
 
 /// A bound and the words for what it bounds.
@@ -49,6 +49,13 @@ pub const DEPENDENCIES: Bound = Bound {
 };
 /// A shared context's name, bounded like a key.
 pub const NAME_BYTES: Bound = Bound { what: "bytes in a context's name", max: KEY_BYTES_MAX };
+
+/// A channel's name or a pattern, as long as a client may give it.
+pub const CHANNEL_BYTES: Bound = Bound { what: "bytes in a channel's name", max: CHANNEL_BYTES_MAX };
+/// Far more than are said at once.
+pub const INTERESTS: Bound = Bound { what: "channels in a message", max: CHANNELS_MAX };
+/// One past a keyspace.
+pub const PASTS: Bound = Bound { what: "pasts in a message", max: KEYSPACES as usize };
 
 /// Lines of `INFO` and of `CLIENT LIST` about one core.
 pub const ANSWER_BYTES: Bound = Bound { what: "bytes in a core's answer", max: 64 << 20 };

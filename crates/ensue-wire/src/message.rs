@@ -6,7 +6,8 @@
 use bytes::Bytes;
 use ensue_types::{
     Args, Causes, Context, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Incarnation,
-    KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Reply, RequestId, Stamp, TimeVector,
+    KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
+    TimeVector,
 };
 
 /// Where a message comes from or goes to.
@@ -219,10 +220,12 @@ pub enum Message {
     },
 
     // What the partitions of a datacenter know of the others' time.
-    /// Tell me when you have received everything that the other datacenters wrote up to these times.
+    /// Tell me when you have received everything that the other datacenters wrote up to these times; and, with a
+    /// keyspace, when every new session of it reads that here.
     AwaitTimes {
         check: u64,
         times: TimeVector,
+        readers: Option<KeyspaceId>,
     },
     /// What the sender has received, the lowest cut that it reads at or may read at, and up to which operation of each
     /// stream every datacenter has had all for a while.
@@ -431,6 +434,23 @@ pub enum Message {
     },
     /// Somebody waits here until you are past the envelope's time: move past it, and answer with a heartbeat.
     AskTime,
+
+    // Between the sessions of all cores, of every datacenter.
+    /// So many sessions of mine subscribe to these from now on; none, if the number is 0. `all`: the rest of what I
+    /// said before no longer counts.
+    Interest {
+        all: bool,
+        changes: Vec<Interest>,
+    },
+    /// Hand this to your subscribers, once what its publisher had seen is visible in your datacenter.
+    Publish {
+        publisher: SessionId,
+        kind: ChannelKind,
+        channel: Bytes,
+        payload: Bytes,
+        /// The publisher's past in each keyspace where it has one. Empty within a datacenter.
+        past: Vec<(KeyspaceId, Context)>,
+    },
 }
 
 /// What became of a read of one cut.
@@ -517,6 +537,24 @@ pub struct StreamAcknowledge {
     pub applied: Vec<(DatacenterId, Incarnation, Position)>,
     /// The end of the receiver's own stream when it said this.
     pub end: Position,
+}
+
+/// What is subscribed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ChannelKind {
+    Channel,
+    /// Every channel whose name matches.
+    Pattern,
+    /// A channel of `SPUBLISH`, with names of its own.
+    Shard,
+}
+
+/// How many sessions of a core subscribe to one name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Interest {
+    pub kind: ChannelKind,
+    pub name: Bytes,
+    pub sessions: u32,
 }
 
 /// A question to all sessions of a core.

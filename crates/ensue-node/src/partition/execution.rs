@@ -9,7 +9,7 @@ use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
 use crate::partition::reads::Reads;
-use crate::partition::reads::blocked::SnapshotPart;
+use crate::partition::reads::blocked::{AwaitedTimes, SnapshotPart};
 use crate::partition::transactions::Transactions;
 use crate::partition::visibility::Visibility;
 use crate::partition::work::Work;
@@ -60,8 +60,9 @@ impl Executor<'_> {
             (_, Message::SnapshotPartRefused { read, reply }) => {
                 self.reads.snapshot_reads.on_part_refused(self.cx, read, reply)
             }
-            (_, Message::AwaitTimes { check, times }) => {
-                self.reads.on_await_times(self.cx, self.others, from, check, times)
+            (_, Message::AwaitTimes { check, times, readers }) => {
+                let wait = AwaitedTimes { from, check, times, readers };
+                self.reads.on_await_times(self.cx, self.others, wait)
             }
             (
                 Address::Partition { partition, .. },

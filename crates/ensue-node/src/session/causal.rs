@@ -4,7 +4,6 @@
 //! of the session.
 
 pub(crate) mod command;
-pub(crate) mod dependencies;
 pub(crate) mod merge;
 pub(crate) mod replicas;
 pub(crate) mod shared;

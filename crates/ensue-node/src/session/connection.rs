@@ -13,7 +13,7 @@ use super::timers::Timers;
 use super::transactions::exec::Exec;
 use super::transactions::multi::Multi;
 use crate::statistics::Statistics;
-use ensue_resp::CommandSpec;
+use ensue_resp::{CommandSpec, ProtocolVersion};
 use ensue_types::{KeyspaceId, Now, Reply, SessionId};
 use std::collections::VecDeque;
 use std::fmt;
@@ -49,6 +49,8 @@ pub(super) struct Parts {
     pub(super) exchange: Exchange,
     pub(super) then: Then,
     pub(super) replies: ReplyBuffer,
+    /// It subscribes to something and speaks RESP2: nothing but subscribing goes on.
+    pub(super) restricted: bool,
     /// Commands that have no answer yet, of those that the session counts.
     pub(super) counted: VecDeque<Counted>,
 }
@@ -101,6 +103,7 @@ impl Session {
             exchange: Exchange::None,
             then: Then::default(),
             replies: ReplyBuffer::default(),
+            restricted: false,
             counted: VecDeque::new(),
         };
         Session { contexts: Contexts::new(keyspaces), requests: Requests::new(id), parts }
@@ -145,6 +148,11 @@ impl Parts {
     /// nowhere.
     pub(super) fn has_used_its_turn(&self, bytes_max: usize) -> bool {
         self.life == Life::Open && self.queue.has_used_its_turn(self.replies.len(), bytes_max)
+    }
+
+    /// Whether it subscribes to something, or which version of the protocol it speaks, may have changed.
+    pub(super) fn restrict(&mut self, subscribes: bool) {
+        self.restricted = subscribes && self.client.version() == ProtocolVersion::Resp2;
     }
 
     pub(super) fn activity(&self, keyspace: KeyspaceId) -> Activity {

@@ -2,6 +2,7 @@
 //!
 //! It promises that outputs leave in the order in which they were given. It knows no session's state.
 
+use super::channels::Channels;
 use super::known_scripts::KnownScripts;
 use super::links::Links;
 use super::output::SessionOutput;
@@ -11,12 +12,13 @@ use crate::links::LinkReport;
 use crate::memory::Memory;
 use crate::statistics::{self, Rate, Statistics};
 use crate::{NodeConfig, Trace};
+use bytes::Bytes;
 use ensue_protocol::Protocol;
 use ensue_resp::CommandSpec;
 use ensue_types::{
     CoreId, DatacenterId, KeyspaceId, LogicalTime, Now, PartitionId, Reply, RequestId, SessionId,
 };
-use ensue_wire::{Address, Envelope, Message};
+use ensue_wire::{Address, CoreName, Envelope, Interest, Message};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
@@ -29,9 +31,11 @@ pub(super) struct CoreState {
     pub(super) timers: Timers,
     pub(super) counters: Counters,
     outputs: VecDeque<SessionOutput>,
-    /// Which session waits for which dependency check.
-    pub(super) checks: BTreeMap<u64, SessionId>,
+    /// Who waits for which dependency check.
+    pub(super) checks: BTreeMap<u64, Waiter>,
     checks_made: u32,
+    /// Who subscribes to what.
+    pub(super) channels: Channels,
     /// Scripts that every partition of the datacenter was told of.
     pub(super) scripts: KnownScripts,
     /// Sessions that `CLIENT KILL` can name.
@@ -48,6 +52,27 @@ pub(super) struct CoreState {
     stopping: bool,
 }
 
+/// Who waits for the answer to a dependency check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Waiter {
+    Session(SessionId),
+    /// The messages of a publisher elsewhere.
+    Messages(Publisher),
+}
+
+impl From<SessionId> for Waiter {
+    fn from(session: SessionId) -> Waiter {
+        Waiter::Session(session)
+    }
+}
+
+/// A session of another datacenter that publishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Publisher {
+    pub(super) core: CoreName,
+    pub(super) session: SessionId,
+}
+
 /// What `INFO stats` counts for a core.
 #[derive(Clone, Default)]
 pub(super) struct Counters {
@@ -60,7 +85,52 @@ pub(super) struct Counters {
     pub(super) statistics: Statistics,
     /// Partitions have to count from zero again, too.
     pub(super) reset: bool,
+    pub(super) messages: Messages,
 }
+
+/// What became of messages.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Messages {
+    /// By clients of this core.
+    pub(super) published: u64,
+    /// From other cores.
+    pub(super) received: u64,
+    /// To clients of this core, each of them counted.
+    pub(super) delivered: u64,
+    /// They had waited as long as they may for what their publishers had seen.
+    pub(super) dropped_late: u64,
+    /// Too many bytes waited for that.
+    pub(super) dropped_full: u64,
+    /// What their publishers had seen was lost with a dead datacenter, or is nothing that there is.
+    pub(super) dropped_lost: u64,
+    /// The link to another core had too many bytes to send.
+    pub(super) dropped_link: u64,
+    /// Clients that were disconnected because they did not read what they subscribe to.
+    pub(super) slow_subscribers: u64,
+}
+
+impl Messages {
+    /// Those that are not zero.
+    fn metrics(self) -> impl Iterator<Item = (String, i64)> {
+        let Messages { published, received, delivered, .. } = self;
+        let Messages { dropped_late, dropped_full, dropped_lost, dropped_link, slow_subscribers, .. } = self;
+        let metrics = [
+            ("pubsub_published", published),
+            ("pubsub_received", received),
+            ("pubsub_delivered", delivered),
+            ("pubsub_dropped_late", dropped_late),
+            ("pubsub_dropped_full", dropped_full),
+            ("pubsub_dropped_lost", dropped_lost),
+            ("pubsub_dropped_link", dropped_link),
+            ("client_output_buffer_limit_disconnections", slow_subscribers),
+        ];
+        let counted = metrics.into_iter().filter(|(_, value)| *value > 0);
+        counted.map(|(name, value)| (name.to_owned(), value as i64))
+    }
+}
+
+/// Names that a core is told in one message when it knows none.
+const INTERESTS_TOLD_AT_ONCE: usize = 4_096;
 
 /// First words of errors that are counted each by itself; there are fewer.
 const ERRORS_MAX: usize = 128;
@@ -109,6 +179,7 @@ impl Counters {
         for (word, count) in &self.errors {
             add(format!("{}{word}", statistics::ERROR), *count);
         }
+        metrics.extend(self.messages.metrics());
         metrics
     }
 }
@@ -124,6 +195,7 @@ impl CoreState {
             outputs: VecDeque::new(),
             checks: BTreeMap::new(),
             checks_made: 0,
+            channels: Channels::default(),
             scripts: KnownScripts::default(),
             connected: BTreeSet::new(),
             doomed: Vec::new(),
@@ -142,6 +214,49 @@ impl CoreState {
 
     pub(super) fn on_gone(&mut self, session: SessionId) {
         self.connected.remove(&session);
+        self.unsubscribe(session);
+    }
+
+    /// A session wants no message any more.
+    pub(super) fn unsubscribe(&mut self, session: SessionId) {
+        self.channels.forget(session);
+        self.tell_interest();
+    }
+
+    /// Tells the other cores what has changed of what the clients of this one subscribe to.
+    pub(super) fn tell_interest(&mut self) {
+        for (core, changes) in self.channels.take_changes(self.config.topology.datacenter) {
+            self.send_interest(core, false, changes);
+        }
+    }
+
+    /// A core of any datacenter can be told, and knows nothing.
+    pub(super) fn on_peer_up(&mut self, core: CoreName) {
+        let table = self.channels.on_link_up(core);
+        for (index, changes) in table.chunks(INTERESTS_TOLD_AT_ONCE).enumerate() {
+            self.send_interest(core, index == 0, changes.to_vec());
+        }
+    }
+
+    fn send_interest(&mut self, core: CoreName, all: bool, changes: Vec<Interest>) {
+        let to = Address::Core { datacenter: core.datacenter, core: core.core };
+        self.send(to, LogicalTime::ZERO, Message::Interest { all, changes });
+    }
+
+    /// Hands frames to subscribers; those of one session are given back.
+    pub(super) fn push_frames(
+        &mut self,
+        frames: Vec<(SessionId, Bytes)>,
+        but_for: Option<SessionId>,
+    ) -> Vec<Bytes> {
+        let mut kept = Vec::new();
+        for (session, bytes) in frames {
+            match but_for == Some(session) {
+                true => kept.push(bytes),
+                false => self.output(SessionOutput::Push { session, bytes }),
+            }
+        }
+        kept
     }
 
     pub(super) fn on_link_up(&mut self, core: CoreId) {
@@ -247,20 +362,20 @@ impl CoreState {
         self.outputs.push_back(SessionOutput::Trace(trace));
     }
 
-    /// Numbers for `count` dependency checks of a session, consecutive, never used before in this or an earlier run.
-    pub(super) fn begin_checks(&mut self, session: SessionId, count: u32) -> u64 {
+    /// Numbers for `count` dependency checks, consecutive, never used before in this or an earlier run.
+    pub(super) fn begin_checks(&mut self, waiter: Waiter, count: u32) -> u64 {
         // Four billion checks ago the first ones were answered, or given up.
         let begin = if self.checks_made.checked_add(count).is_some() { self.checks_made } else { 0 };
         self.checks_made = begin + count;
         let first = u64::from(self.config.boot) << 32 | u64::from(begin);
         for check in first..first + u64::from(count) {
-            self.checks.insert(check, session);
+            self.checks.insert(check, waiter);
         }
         first
     }
 
-    /// The session that waits for a dependency check.
-    pub(super) fn waits_for_check(&self, check: u64) -> Option<SessionId> {
+    /// Who waits for a dependency check.
+    pub(super) fn waits_for_check(&self, check: u64) -> Option<Waiter> {
         self.checks.get(&check).copied()
     }
 

@@ -1,6 +1,7 @@
 //! What leaves the sessions of a core. The order is the order of effects.
 
 use crate::Trace;
+use bytes::Bytes;
 use ensue_types::SessionId;
 use ensue_wire::Envelope;
 
@@ -13,6 +14,11 @@ pub(crate) enum SessionOutput {
         bytes: Vec<u8>,
         answered: u32,
         wants_turn: bool,
+    },
+    /// Bytes that answer no command: what a client subscribes to.
+    Push {
+        session: SessionId,
+        bytes: Bytes,
     },
     /// Close this connection after what was written to it.
     Disconnect {

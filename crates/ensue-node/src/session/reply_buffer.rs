@@ -33,6 +33,19 @@ impl ReplyBuffer {
         self.answered += replies.len() as u32;
     }
 
+    /// Frames that are the answer to one command.
+    pub(super) fn push_frames(&mut self, version: ProtocolVersion, frames: &[Vec<Reply>]) {
+        for items in frames {
+            ensue_resp::encode::encode_push(items, version, &mut self.bytes);
+        }
+        self.answered += 1;
+    }
+
+    /// Bytes that answer no command.
+    pub(super) fn push_bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
     /// An error that answers no command.
     pub(super) fn push_error(&mut self, version: ProtocolVersion, error: String) {
         ensue_resp::encode(&Reply::Error(error.into()), version, &mut self.bytes);

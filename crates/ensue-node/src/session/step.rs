@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use super::plan::{Answers, Plan};
+use bytes::Bytes;
 use ensue_types::Reply;
 
 /// The outcome of a step, of a part whose exchanges are `E`.
@@ -12,6 +13,10 @@ pub(super) enum Step<E> {
     /// Answers that rest on what the session has read or written: where its past is shared, they leave after it was
     /// merged.
     Completed(Vec<Reply>),
+    /// Frames that are the answer to one command about channels, one for each of them.
+    Confirmed(Vec<Vec<Reply>>),
+    /// The answer to a command that published something, and what of it the session itself subscribes to.
+    Published(Reply, Vec<Bytes>),
     /// The owners have answered everything in this plan.
     Gathered(Plan, Answers),
     /// This plan is to be executed by its owners in parallel.
@@ -40,6 +45,8 @@ impl<E> Step<E> {
         match self {
             Step::Answered(replies) => Step::Answered(replies),
             Step::Completed(replies) => Step::Completed(replies),
+            Step::Confirmed(frames) => Step::Confirmed(frames),
+            Step::Published(reply, own) => Step::Published(reply, own),
             Step::Gathered(plan, answers) => Step::Gathered(plan, answers),
             Step::InParallel(plan) => Step::InParallel(plan),
             Step::Waits(exchange) => Step::Waits(widen(exchange)),

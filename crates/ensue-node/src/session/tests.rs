@@ -8,6 +8,7 @@ mod fan_out;
 mod links;
 mod multi;
 mod performance;
+mod pubsub;
 mod reads;
 mod scripts;
 mod shared;
@@ -41,6 +42,8 @@ struct World {
     wants_turn: bool,
     disconnected: bool,
     traces: Vec<Trace>,
+    /// What was pushed, to whom.
+    pushed: Vec<(SessionId, String)>,
 }
 
 /// Keyspaces 0 and 1 with causality, keyspace 2 without; partitions 0 and 1 on core 0, 2 and 3 on core 1.
@@ -80,6 +83,7 @@ impl World {
             wants_turn: false,
             disconnected: false,
             traces: Vec::new(),
+            pushed: Vec::new(),
         };
         world.sessions.on_link_up(CoreId(1));
         world.sessions.on_connected(world.now, CLIENT, "10.0.0.1:5000".into(), "10.0.0.2:6379".into());
@@ -101,6 +105,10 @@ impl World {
                     self.bytes.push_str(&String::from_utf8(bytes).expect("the tests use text"));
                     self.answered += answered;
                     self.wants_turn = wants_turn;
+                }
+                SessionOutput::Push { session, bytes } => {
+                    let text = String::from_utf8(bytes.to_vec()).expect("the tests use text");
+                    self.pushed.push((session, text.replace("\r\n", "|")));
                 }
                 SessionOutput::Disconnect { session } => {
                     assert_eq!(session, CLIENT);

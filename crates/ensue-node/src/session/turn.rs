@@ -23,6 +23,7 @@ use super::exchange::{Exchange, Then};
 use super::failure::Failure;
 use super::output::SessionOutput;
 use super::plan::{Answers, Plan, scripts};
+use super::pubsub;
 use super::requests::Asked;
 use super::step::Step;
 use super::transactions::exec::{self, Exec};
@@ -187,7 +188,8 @@ impl Turn<'_> {
         let session = &mut *self.session;
         let in_multi = session.multi.is_some();
         if session.client.is_authenticated() && !self.cx.core.is_stopping() {
-            let run = if in_multi { None } else { Run::find(&self.cx, &session.queue) };
+            let alone = in_multi || session.restricted;
+            let run = if alone { None } else { Run::find(&self.cx, &session.queue) };
             if let Some(run) = run {
                 return self.run(run);
             }
@@ -281,6 +283,11 @@ impl Turn<'_> {
             self.cx.core.counters.on_rejected(Some(spec));
             return self.reply(&CommandError::wrong_arity(spec.name).reply());
         }
+        if let Some(refusal) = self.session.restricted.then(|| pubsub::command::refusal(spec.name)).flatten()
+        {
+            self.cx.core.counters.on_rejected(Some(spec));
+            return self.reply(&refusal);
+        }
         self.session.counted.push_back(Counted { subcommand, ..Counted::new(spec) });
         match spec.route {
             Route::Session => self.session_command(spec, &args),
@@ -359,7 +366,13 @@ impl Turn<'_> {
         let (cx, session) = (&mut self.cx, &mut *self.session);
         let reply = match spec.name {
             "auth" => session.client.auth(&cx.core.config, args),
-            "hello" => session.client.hello(&cx.core.config, args),
+            "hello" => {
+                let reply = session.client.hello(&cx.core.config, args);
+                cx.core.channels.set_version(session.client.id(), session.client.version());
+                session.restrict(pubsub::command::is_subscribed(cx));
+                reply
+            }
+            "ping" if session.restricted && args.len() <= 2 => pubsub::command::pong(args),
             "config" => {
                 let step = config::on_command(cx, args);
                 return self.follow(step);
@@ -394,10 +407,15 @@ impl Turn<'_> {
                 session.client.reset(cx.core.config.password.is_none());
                 session.multi = None;
                 session.shared.leave();
+                session.restricted = false;
+                cx.core.unsubscribe(session.client.id());
                 cx.contexts.reset();
                 Reply::Status("RESET".into())
             }
-            _ => local::answer(cx.now, spec, args),
+            name => match pubsub::command::on_command(cx, session.client.version(), name, args) {
+                Some(step) => return self.follow::<Exchange>(step),
+                None => local::answer(cx.now, spec, args),
+            },
         };
         self.reply(&reply);
     }
@@ -423,6 +441,16 @@ impl Turn<'_> {
         match step {
             Step::Answered(replies) => self.answer(&replies),
             Step::Completed(replies) => self.complete(replies),
+            Step::Confirmed(frames) => {
+                let session = &mut *self.session;
+                session.restrict(pubsub::command::is_subscribed(&self.cx));
+                session.replies.push_frames(session.client.version(), &frames);
+                session.count(&mut self.cx.core.counters.statistics, &Reply::OK);
+            }
+            Step::Published(reply, own) => {
+                self.reply(&reply);
+                own.iter().for_each(|bytes| self.session.replies.push_bytes(bytes));
+            }
             Step::Gathered(plan, answers) => self.finish(plan, answers),
             Step::InParallel(plan) => {
                 let step = Parallel::begin(&mut self.cx, plan);

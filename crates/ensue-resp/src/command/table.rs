@@ -55,7 +55,7 @@ const READS_TOGETHER: &str = "Reads what this datacenter has received, all keys 
 const POPS: &str = "Removes the members that this datacenter sees; another may have answered the same ones.";
 
 /// All that have no file of their own.
-const OTHERS: [CommandSpec; 89] = [
+const OTHERS: [CommandSpec; 98] = [
     row("append", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("string", "2.0.0")
@@ -467,12 +467,37 @@ const OTHERS: [CommandSpec; 89] = [
             "Set a value and its deadline in milliseconds.",
             "The later write wins. Value and deadline come from the same one.",
         ),
+    row("psubscribe", -2, flags(&[Flags::PUBSUB, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE]), Route::Session)
+        .listed("pubsub", "2.0.0")
+        .says(
+            "Subscribe to the channels that match patterns.",
+            "Receives what is published in any datacenter, when what its publisher had seen is visible here.",
+        ),
     row("pttl", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("generic", "2.6.0")
         .says(
             "The time a key has left, in milliseconds.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("publish", 3, flags(&[Flags::PUBSUB, Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
+        .listed("pubsub", "2.0.0")
+        .says(
+            "Send a message to the subscribers of a channel.",
+            "Reaches the subscribers of every datacenter, in others when its past is visible there; answers how many this one has.",
+        ),
+    row("pubsub", -2, flags(&[]), Route::Session)
+        .subcommands(&["channels", "help", "numpat", "numsub", "shardchannels", "shardnumsub"])
+        .listed("pubsub", "2.8.0")
+        .says(
+            "Tell what is subscribed to.",
+            "Counts the clients of this datacenter.",
+        ),
+    row("punsubscribe", -1, flags(&[Flags::PUBSUB, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE]), Route::Session)
+        .listed("pubsub", "2.0.0")
+        .says(
+            "Unsubscribe from patterns.",
+            "Answered by the session alone.",
         ),
     row("quit", -1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::NO_AUTH, Flags::ALLOW_BUSY]), Route::Session)
         .listed("connection", "1.0.0")
@@ -581,6 +606,12 @@ const OTHERS: [CommandSpec; 89] = [
             "Which of the members a set has.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
         ),
+    row("spublish", 3, flags(&[Flags::PUBSUB, Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
+        .listed("pubsub", "7.0.0")
+        .says(
+            "Send a message to the subscribers of a shard channel.",
+            "As PUBLISH: there are no shards, and the names of the two kinds of channels are apart.",
+        ),
     row("srandmember", -2, flags(&[Flags::READONLY]), Route::Key)
         .keys(1, 1, 1)
         .listed("set", "1.0.0")
@@ -602,6 +633,12 @@ const OTHERS: [CommandSpec; 89] = [
             "Iterate over the members of a set.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
         ),
+    row("ssubscribe", -2, flags(&[Flags::PUBSUB, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE]), Route::Session)
+        .listed("pubsub", "7.0.0")
+        .says(
+            "Subscribe to shard channels.",
+            "As SUBSCRIBE: there are no shards, and the names of the two kinds of channels are apart.",
+        ),
     row("strlen", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("string", "2.2.0")
@@ -609,12 +646,24 @@ const OTHERS: [CommandSpec; 89] = [
             "The length of a value.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
         ),
+    row("subscribe", -2, flags(&[Flags::PUBSUB, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE]), Route::Session)
+        .listed("pubsub", "2.0.0")
+        .says(
+            "Subscribe to channels.",
+            "Receives what is published in any datacenter, when what its publisher had seen is visible here.",
+        ),
     row("substr", 4, flags(&[Flags::READONLY]), Route::Key)
         .keys(1, 1, 1)
         .listed("string", "1.0.0")
         .says(
             "A part of a value; the same as GETRANGE.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("sunsubscribe", -1, flags(&[Flags::PUBSUB, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE]), Route::Session)
+        .listed("pubsub", "7.0.0")
+        .says(
+            "Unsubscribe from shard channels.",
+            "Answered by the session alone.",
         ),
     row("time", 1, flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
         .listed("server", "2.6.0")
@@ -649,6 +698,12 @@ const OTHERS: [CommandSpec; 89] = [
         .says(
             "Delete keys; the same as DEL.",
             "Deletes what was seen; a later write stays, and so do unseen fields, members and increments.",
+        ),
+    row("unsubscribe", -1, flags(&[Flags::PUBSUB, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE]), Route::Session)
+        .listed("pubsub", "2.0.0")
+        .says(
+            "Unsubscribe from channels.",
+            "Answered by the session alone.",
         ),
     row("unwatch", 1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY]), Route::Session)
         .listed("transactions", "2.2.0")

@@ -18,7 +18,7 @@ struct Hall {
 impl Hall {
     fn new(needs_password: bool) -> Hall {
         Hall {
-            clients: Clients::new(needs_password, 0),
+            clients: Clients::new(needs_password, 0, crate::config::OutputLimit::default()),
             poll: Poll::new().unwrap(),
             listener: TcpListener::bind("127.0.0.1:0").unwrap(),
             inputs: VecDeque::new(),

@@ -1,7 +1,7 @@
 //! The directives, one row each: how a value is read, and how it is shown.
 
 use super::cluster::NodeLine;
-use super::{Config, size};
+use super::{Config, OutputLimit, size};
 use crate::bounds::CORES_MAX;
 use crate::log::Level;
 use ensue_node::{AppendFsync, Collection, FirstStart, Handler};
@@ -100,6 +100,20 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         |c, v| number(&v[0], 0, SECONDS_MAX).map(|n| c.tcp_keepalive_s = n),
         |c| one(c.tcp_keepalive_s),
     ),
+    lines("client-output-buffer-limit", set_output_limit, |c| {
+        let OutputLimit { hard, soft, soft_s } = c.subscriber_limit;
+        one(format!("pubsub {hard} {soft} {soft_s}"))
+    }),
+    word(
+        "pubsub-wait-size-max",
+        |c, v| size::parse(&v[0]).map(|n| c.message_wait_bytes = n),
+        |c| one(c.message_wait_bytes),
+    ),
+    word(
+        "pubsub-wait-max",
+        |c, v| number(&v[0], 0, MESSAGE_WAIT_MS_MAX).map(|n| c.message_wait_ms = n),
+        |c| one(c.message_wait_ms),
+    ),
     word("dir", |c, v| filled(&v[0]).map(|d| c.dir = PathBuf::from(d)), |c| one(c.dir.display())),
     word("loglevel", set_loglevel, |c| one(c.loglevel.name())),
     word("appendfsync", set_appendfsync, |c| one(fsync_name(c.appendfsync))),
@@ -197,6 +211,8 @@ const BRANCH_LEAVES_MAX: u64 = 65_000;
 const BRANCH_TIMEOUT_MS_MIN: u64 = 200;
 const BRANCH_TIMEOUT_MS_MAX: u64 = 86_400_000;
 const SECONDS_MAX: u64 = 1 << 31;
+/// A message is news; whatever must arrive is written.
+const MESSAGE_WAIT_MS_MAX: u64 = 3_600_000;
 /// Longer, and what others wrote would show a second later for it.
 const INTERVAL_MS_MAX: u64 = 1_000;
 /// Shorter, and a healthy cluster with long links would look unreachable.
@@ -226,6 +242,23 @@ fn set_self(config: &mut Config, words: &[String]) -> Result<(), String> {
     };
     config.datacenter = name(datacenter)?;
     config.node = number(node, 0, 65_535)? as usize;
+    Ok(())
+}
+
+/// As in Redis. The class of replicas does not exist here, and everybody else's answers have a limit of their own.
+fn set_output_limit(config: &mut Config, words: &[String]) -> Result<(), String> {
+    let [class, hard, soft, soft_s] = words else {
+        return Err("a class, two sizes and seconds, as in `pubsub 32mb 8mb 60`".into());
+    };
+    let (hard, soft) = (size::parse(hard)?, size::parse(soft)?);
+    let limit = OutputLimit { hard, soft, soft_s: number(soft_s, 0, SECONDS_MAX)? };
+    match class.as_str() {
+        "pubsub" => config.subscriber_limit = limit,
+        "normal" if (limit.hard, limit.soft) == (0, 0) => {}
+        "normal" => return Err("only `normal 0 0 0` is possible here".into()),
+        "replica" | "slave" => {}
+        other => return Err(format!("'{other}' is none of normal, replica and pubsub")),
+    }
     Ok(())
 }
 

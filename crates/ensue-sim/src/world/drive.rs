@@ -177,6 +177,7 @@ impl World {
                     }
                     self.answer(site, session, bytes, answered);
                 }
+                Output::Push { session, bytes } => self.answer(site, session, bytes.to_vec(), 0),
                 Output::Disconnect { session } => self.disconnect(site, session),
                 Output::Send { datacenter, core, envelope } => {
                     let to = self.options.shape.site(datacenter, core);

@@ -12,6 +12,7 @@ pub(super) enum Family {
     Transaction,
     Stream,
     Time,
+    Channel,
 }
 
 impl Family {
@@ -23,6 +24,7 @@ impl Family {
             4 => Some(Family::Transaction),
             5 => Some(Family::Stream),
             6 => Some(Family::Time),
+            7 => Some(Family::Channel),
             _ => None,
         }
     }
@@ -117,4 +119,7 @@ tags! {
     SNAPSHOT_PART_LATE = 0x060c => SnapshotPartLate,
     ENDED = 0x060d => Ended,
     LOST = 0x060e => Lost,
+
+    INTEREST = 0x0701 => Interest,
+    PUBLISH = 0x0702 => Publish,
 }

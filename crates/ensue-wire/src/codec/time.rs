@@ -27,7 +27,11 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         Message::TimedOut { request, context, replies } => {
             w.request(*request).context(context).replies(replies)
         }
-        Message::AwaitTimes { check, times } => w.u64(*check).times(times),
+        Message::AwaitTimes { check, times, readers } => {
+            w.u64(*check).times(times).option(readers.as_ref(), |w, keyspace| {
+                w.keyspace(*keyspace);
+            })
+        }
         Message::StabilizationReport { received, floor, globally_stable }
         | Message::Stable { received, floor, globally_stable } => {
             w.times(received).times(floor).operations(globally_stable)
@@ -70,7 +74,9 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::TIMED_OUT => {
             Message::TimedOut { request: r.request()?, context: r.context()?, replies: r.replies()? }
         }
-        tag::AWAIT_TIMES => Message::AwaitTimes { check: r.u64()?, times: r.times()? },
+        tag::AWAIT_TIMES => {
+            Message::AwaitTimes { check: r.u64()?, times: r.times()?, readers: r.option(Reader::keyspace)? }
+        }
         tag::STABILIZATION_REPORT => Message::StabilizationReport {
             received: r.times()?,
             floor: r.times()?,

@@ -3,8 +3,8 @@
 //! Numbers are drawn near those of a small cluster that has run for a while, at the ends of their ranges, and anywhere.
 
 use crate::message::{
-    Address, AtValues, ContextName, CoreQuery, Decision, Envelope, FirstValues, Introduction, Message,
-    PeerStage, SnapshotOutcome, StreamAcknowledge,
+    Address, AtValues, ChannelKind, ContextName, CoreQuery, Decision, Envelope, FirstValues, Interest,
+    Introduction, Message, PeerStage, SnapshotOutcome, StreamAcknowledge,
 };
 use bytes::Bytes;
 use ensue_types::causes::EXTENSION;
@@ -28,7 +28,7 @@ pub fn envelope() -> impl Strategy<Value = Envelope> {
 }
 
 fn message() -> impl Strategy<Value = Message> {
-    prop_oneof![session(), answers(), control(), transaction(), stream(), snapshots(), times()]
+    prop_oneof![session(), answers(), control(), transaction(), stream(), snapshots(), times(), channels()]
 }
 
 fn session() -> BoxedStrategy<Message> {
@@ -128,6 +128,23 @@ fn control() -> BoxedStrategy<Message> {
             .prop_map(|(check, dependencies)| Message::CheckDependencies { check, dependencies }),
         (any::<u64>(), dependencies())
             .prop_map(|(check, unrecoverable)| Message::DependenciesMet { check, unrecoverable }),
+    ]
+    .boxed()
+}
+
+fn channels() -> BoxedStrategy<Message> {
+    let kind =
+        || prop_oneof![Just(ChannelKind::Channel), Just(ChannelKind::Pattern), Just(ChannelKind::Shard)];
+    let interest =
+        (kind(), string(), any::<u32>()).prop_map(|(kind, name, sessions)| Interest { kind, name, sessions });
+    let past = vec((keyspace(), context()), 0..4);
+    prop_oneof![
+        (any::<bool>(), vec(interest, 0..8)).prop_map(|(all, changes)| Message::Interest { all, changes }),
+        (any::<u64>(), kind(), string(), string(), past).prop_map(
+            |(publisher, kind, channel, payload, past)| {
+                Message::Publish { publisher: SessionId(publisher), kind, channel, payload, past }
+            }
+        ),
     ]
     .boxed()
 }
@@ -257,7 +274,8 @@ fn snapshots() -> BoxedStrategy<Message> {
 
 fn times() -> BoxedStrategy<Message> {
     prop_oneof![
-        (any::<u64>(), time_vector()).prop_map(|(check, times)| Message::AwaitTimes { check, times }),
+        (any::<u64>(), time_vector(), option::of(keyspace()))
+            .prop_map(|(check, times, readers)| Message::AwaitTimes { check, times, readers }),
         (time_vector(), time_vector(), operations()).prop_map(|(received, floor, globally_stable)| {
             Message::StabilizationReport { received, floor, globally_stable }
         }),

@@ -2,8 +2,8 @@
 //! so a sample is never changed: a new one is added.
 
 use crate::message::{
-    Address, AtValues, ContextName, CoreQuery, Decision, Envelope, FirstValues, Introduction, Message,
-    PeerStage, SnapshotOutcome, StreamAcknowledge,
+    Address, AtValues, ChannelKind, ContextName, CoreQuery, Decision, Envelope, FirstValues, Interest,
+    Introduction, Message, PeerStage, SnapshotOutcome, StreamAcknowledge,
 };
 use bytes::Bytes;
 use ensue_types::{
@@ -19,6 +19,7 @@ pub(crate) fn envelopes() -> Vec<(&'static str, Envelope)> {
     all.extend(transaction());
     all.extend(stream());
     all.extend(time());
+    all.extend(channel());
     all.into_iter().map(|(name, message)| (name, between(name, message))).collect()
 }
 
@@ -267,6 +268,21 @@ fn stream() -> Vec<(&'static str, Message)> {
     ]
 }
 
+fn channel() -> Vec<(&'static str, Message)> {
+    let interest = |kind, name: &'static str, sessions| Interest { kind, name: name.into(), sessions };
+    let changes = vec![
+        interest(ChannelKind::Channel, "news", 2),
+        interest(ChannelKind::Pattern, "n*", 1),
+        interest(ChannelKind::Shard, "", 0),
+    ];
+    let (publisher, channel) = (SessionId(7), Bytes::from_static(b"news"));
+    let (payload, past) = (Bytes::from_static(b"rain"), vec![(KeyspaceId(3), context())]);
+    vec![
+        ("interest", Message::Interest { all: true, changes }),
+        ("publish", Message::Publish { publisher, kind: ChannelKind::Channel, channel, payload, past }),
+    ]
+}
+
 fn time() -> Vec<(&'static str, Message)> {
     let (request, keyspace) = (request(), KeyspaceId(3));
     let times: TimeVector = [70, 0, 90].into_iter().map(LogicalTime).collect();
@@ -289,7 +305,11 @@ fn time() -> Vec<(&'static str, Message)> {
         ("snapshot-part-read", Message::SnapshotPartRead { read: 9, values }),
         ("snapshot-part-read-without-values", Message::SnapshotPartRead { read: 9, values: None }),
         ("timed-out", Message::TimedOut { request, context: context(), replies: vec![Reply::Nil] }),
-        ("await-times", Message::AwaitTimes { check: 9, times: times.clone() }),
+        ("await-times", Message::AwaitTimes { check: 9, times: times.clone(), readers: None }),
+        (
+            "await-times-readers",
+            Message::AwaitTimes { check: 9, times: times.clone(), readers: Some(KeyspaceId(3)) },
+        ),
         (
             "stabilization-report",
             Message::StabilizationReport {

@@ -147,7 +147,7 @@ impl Executor<'_> {
                         .protocol(part.keyspace)
                         .has_all(&part.snapshot, &self.others.stable_time.times.stability(self.cx, now))
                 }
-                Waiting::Times { times, .. } => self.others.is_settled_here(self.cx, times),
+                Waiting::Times(wait) => wait.is_over(self.cx, self.others),
             };
             if !ready {
                 self.reads.blocked.waiting.push(Wait { since_us, what });
@@ -159,9 +159,9 @@ impl Executor<'_> {
                 Waiting::SnapshotPart(part) => {
                     self.reads.read_part(self.cx, self.others, self.keyspaces, part)
                 }
-                Waiting::Times { from, check, times } => {
-                    let unrecoverable = self.others.failover.discarded.nowhere(self.cx, &times);
-                    self.cx.send(from, Message::DependenciesMet { check, unrecoverable });
+                Waiting::Times(wait) => {
+                    let unrecoverable = self.others.failover.discarded.nowhere(self.cx, &wait.times);
+                    self.cx.send(wait.from, Message::DependenciesMet { check: wait.check, unrecoverable });
                 }
             }
         }
@@ -176,7 +176,7 @@ impl Executor<'_> {
                     1_000 * self.cx.protocol(execution.keyspace).needs().patience_ms
                 }
                 Waiting::SnapshotPart(part) => 1_000 * self.cx.protocol(part.keyspace).needs().patience_ms,
-                Waiting::Times { .. } => 1_000 * limits::CAUSAL_TIMEOUT_MS_MAX,
+                Waiting::Times(_) => 1_000 * limits::CAUSAL_TIMEOUT_MS_MAX,
             };
             now_us.saturating_sub(wait.begun_us()) >= patience_us
         });
@@ -190,7 +190,7 @@ impl Executor<'_> {
                     self.cx.send(from, Message::SnapshotPartLate { read, missing });
                     continue;
                 }
-                Waiting::Times { .. } => continue,
+                Waiting::Times(_) => continue,
             };
             self.reads.blocked.given_up += 1;
             self.reads.blocked.waited_us += now_us - since_us;

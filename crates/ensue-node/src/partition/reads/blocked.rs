@@ -8,7 +8,8 @@ use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
 use crate::partition::work::Execution;
-use ensue_types::{Args, KeyspaceId, Rule, TimeVector};
+use ensue_protocol::Choice;
+use ensue_types::{Args, Causes, KeyspaceId, Rule, TimeVector};
 use ensue_wire::{Address, Message};
 
 /// Everything that waits for a time.
@@ -34,8 +35,41 @@ pub(in crate::partition) enum Waiting {
     Commands(Box<Execution>),
     /// A share of a read of one cut.
     SnapshotPart(SnapshotPart),
-    /// A session that merges a token.
-    Times { from: Address, check: u64, times: TimeVector },
+    /// A session that merges a token, or a core that delivers a message.
+    Times(AwaitedTimes),
+}
+
+/// Who waits for times.
+#[derive(Clone, Debug)]
+pub(in crate::partition) struct AwaitedTimes {
+    pub(in crate::partition) from: Address,
+    pub(in crate::partition) check: u64,
+    pub(in crate::partition) times: TimeVector,
+    /// New sessions of this keyspace shall read that.
+    pub(in crate::partition) readers: Option<KeyspaceId>,
+}
+
+impl AwaitedTimes {
+    /// Whether it is so, for readers if they are asked for.
+    pub(in crate::partition) fn is_over(&self, cx: &mut Cx, others: &mut Others) -> bool {
+        if !others.is_settled_here(cx, &self.times) {
+            return false;
+        }
+        let Some(keyspace) = self.readers else { return true };
+        let times = &mut others.stable_time.times;
+        let is_shown = match times.select_version(cx, keyspace, &mut Causes::default()) {
+            Choice::Newest => true,
+            Choice::Shown(predicate) | Choice::NewestIfWhole(predicate) => {
+                predicate.times.covers_but(cx.datacenter, &self.times)
+            }
+            Choice::Wait => false,
+        };
+        if is_shown {
+            // Readers rely on it after a restart, too, and have no past that says so.
+            times.promise_times(cx);
+        }
+        is_shown
+    }
 }
 
 /// A share of a read of one cut.
@@ -54,7 +88,7 @@ impl Wait {
     pub(in crate::partition) fn begun_us(&self) -> u64 {
         match &self.what {
             Waiting::Commands(execution) => execution.since_us,
-            Waiting::SnapshotPart(_) | Waiting::Times { .. } => self.since_us,
+            Waiting::SnapshotPart(_) | Waiting::Times(_) => self.since_us,
         }
     }
 }
@@ -67,7 +101,7 @@ impl BlockedReads {
     /// Forgets the sessions that merge a token, by who asked under which number.
     fn forget(&mut self, is_over: impl Fn(Address, u64) -> bool) {
         self.waiting.retain(|wait| match &wait.what {
-            Waiting::Times { from, check, .. } => !is_over(*from, *check),
+            Waiting::Times(wait) => !is_over(wait.from, wait.check),
             Waiting::Commands(_) | Waiting::SnapshotPart(_) => true,
         });
     }
@@ -88,7 +122,7 @@ impl BlockedReads {
             let keyspace = match &wait.what {
                 Waiting::Commands(execution) => execution.keyspace,
                 Waiting::SnapshotPart(part) => part.keyspace,
-                Waiting::Times { .. } => return None,
+                Waiting::Times(_) => return None,
             };
             Some(wait.begun_us() + 1_000 * cx.protocol(keyspace).needs().patience_ms)
         };
@@ -107,7 +141,7 @@ impl BlockedReads {
                     }
                 }
                 Waiting::SnapshotPart(part) => drop(wanted.join(&part.snapshot)),
-                Waiting::Times { times, .. } => drop(wanted.join(times)),
+                Waiting::Times(wait) => drop(wanted.join(&wait.times)),
             }
         }
         wanted
@@ -121,17 +155,15 @@ impl Reads {
         &mut self,
         cx: &mut Cx,
         others: &mut Others,
-        from: Address,
-        check: u64,
-        times: TimeVector,
+        wait: AwaitedTimes,
     ) {
-        self.blocked.forget(|asker, number| (asker, number) == (from, check));
-        if others.is_settled_here(cx, &times) {
-            let unrecoverable = others.failover.discarded.nowhere(cx, &times);
-            cx.send(from, Message::DependenciesMet { check, unrecoverable });
+        self.blocked.forget(|asker, number| (asker, number) == (wait.from, wait.check));
+        if wait.is_over(cx, others) {
+            let unrecoverable = others.failover.discarded.nowhere(cx, &wait.times);
+            cx.send(wait.from, Message::DependenciesMet { check: wait.check, unrecoverable });
         } else {
             let since_us = cx.now.monotonic_us;
-            self.blocked.waiting.push(Wait { since_us, what: Waiting::Times { from, check, times } });
+            self.blocked.waiting.push(Wait { since_us, what: Waiting::Times(wait) });
         }
     }
 

@@ -143,10 +143,15 @@ impl Times {
     /// must be shown after it (trap 32). Alone it is not worth a write.
     pub(in crate::partition) fn log_times(&mut self, cx: &mut Cx) {
         let end = cx.journal.log_end();
+        if self.logged.as_ref().is_none_or(|(_, _, logged_end)| *logged_end != end) {
+            self.promise_times(cx);
+        }
+    }
+
+    /// The same at once: somebody is told that this is shown.
+    pub(in crate::partition) fn promise_times(&mut self, cx: &mut Cx) {
         let times = &self;
-        if !times.has_snapshot_vectors
-            || times.logged.as_ref().is_some_and(|(_, _, logged_end)| *logged_end == end)
-        {
+        if !times.has_snapshot_vectors {
             return;
         }
         let (received, stable) = (times.received.clone(), times.stable.clone());

@@ -282,7 +282,7 @@ fn a_token_in_times_waits_for_a_partition_that_takes_back_its_tail() {
     let mut times = TimeVector::default();
     times.raise(DatacenterId(0), LogicalTime::from_ms(world.now.wall_ms));
     let session = Address::Core { datacenter: DatacenterId(0), core: CoreId(1) };
-    world.message(session, Message::AwaitTimes { check: 7, times });
+    world.message(session, Message::AwaitTimes { check: 7, times, readers: None });
     let is_answer = |message: &Message| matches!(message, Message::DependenciesMet { check: 7, .. });
     assert!(!sent(&mut world).iter().any(is_answer));
     let after = Position::before(Incarnation(1));

@@ -61,7 +61,7 @@ fn a_time_of_its_own_that_its_clock_has_not_come_to_is_named() {
     let ask = |after_ms: u64| {
         let mut times = TimeVector::default();
         times.raise(OWN, LogicalTime::from_ms(1_700_000_000_000 + after_ms));
-        Message::AwaitTimes { check: 1, times }
+        Message::AwaitTimes { check: 1, times, readers: None }
     };
     assert_eq!(unrecoverable(&mut world, SESSIONS, ask(0)), Some(vec![]));
     let named = unrecoverable(&mut world, SESSIONS, ask(10)).expect("nothing is waited for");

@@ -170,9 +170,9 @@ fn a_question_about_times_is_withdrawn_by_one_about_nothing() {
     let mut world = world();
     let times = through(DatacenterId(1), LogicalTime::from_ms(world.now.wall_ms + 5));
     for check in [7, 8, 8] {
-        world.message(SESSIONS, Message::AwaitTimes { check, times: times.clone() });
+        world.message(SESSIONS, Message::AwaitTimes { check, times: times.clone(), readers: None });
     }
-    world.message(SESSIONS, Message::AwaitTimes { check: 7, times: TimeVector::default() });
+    world.message(SESSIONS, Message::AwaitTimes { check: 7, times: TimeVector::default(), readers: None });
     assert_eq!(met(&mut world), 1, "nothing is met at once");
     world.now.wall_ms += 10;
     world.message(OTHER, Message::Heartbeat { end: Position(0) });
@@ -186,7 +186,7 @@ fn sessions_behind_a_broken_link_wait_no_more() {
     wait(&mut world, 1, 1, time);
     check(&mut world, 7);
     let times = through(DatacenterId(1), LogicalTime::from_ms(world.now.wall_ms + 5));
-    world.message(SESSIONS, Message::AwaitTimes { check: 8, times });
+    world.message(SESSIONS, Message::AwaitTimes { check: 8, times, readers: None });
     world.partition.on_link_down(world.now, HERE, CoreId(1), &|_| false);
     assert!(world.partition.others.replication.replica_waits.is_empty());
     world.receive(1, "a", super::versions::put("1"));

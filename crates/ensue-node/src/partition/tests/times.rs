@@ -68,7 +68,7 @@ fn what_waits_for_a_time_goes_on_when_all_partitions_are_said_to_have_it() {
         let mut times = TimeVector::default();
         times.raise(OTHER, LogicalTime::from_ms(START_MS));
         let here = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
-        world.message(here, Message::AwaitTimes { check: 7, times: times.clone() });
+        world.message(here, Message::AwaitTimes { check: 7, times: times.clone(), readers: None });
         let met = |world: &mut World| {
             let sent = std::iter::from_fn(|| world.partition.cx.outbox.next());
             sent.filter(|sent| matches!(sent.message, Message::DependenciesMet { check: 7, .. })).count()

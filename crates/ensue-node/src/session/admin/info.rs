@@ -171,6 +171,7 @@ impl Lines<'_> {
     fn clients(&mut self) {
         self.line("connected_clients", self.metric("connected_clients"));
         self.line("blocked_clients", self.metric("blocked_clients"));
+        self.line("pubsub_clients", self.metric("pubsub_clients"));
     }
 
     fn memory(&mut self) {
@@ -315,6 +316,7 @@ impl Lines<'_> {
                     name.as_str(),
                     "connected_clients"
                         | "blocked_clients"
+                        | "pubsub_clients"
                         | "memory_bytes"
                         | "loading"
                         | memory::ALLOCATED
@@ -350,7 +352,7 @@ fn offer(protocol: &dyn Protocol) -> String {
 }
 
 /// Metrics that have a line of this name in `Stats`, present or not.
-const STATS: [&str; 8] = [
+const STATS: [&str; 12] = [
     "total_connections_received",
     "total_commands_processed",
     "instantaneous_ops_per_sec",
@@ -359,6 +361,10 @@ const STATS: [&str; 8] = [
     "expired_keys",
     "evicted_keys",
     "total_error_replies",
+    "pubsub_channels",
+    "pubsub_patterns",
+    "pubsubshard_channels",
+    "client_output_buffer_limit_disconnections",
 ];
 
 const SECONDS_A_DAY: u64 = 86_400;

@@ -1,8 +1,6 @@
 //! `CAUSAL MERGE`: a session takes over a past that came from elsewhere.
 //!
-//! - Begin: decode the token, refuse what it may not hold, and ask every partition that it names to say when it has
-//!   applied the operations (`CheckDependencies`), or every partition to say when it has received up to the times
-//!   (`AwaitTimes`).
+//! - Begin: decode the token, refuse what it may not hold, and ask the partitions about its past (`inquiry`).
 //! - What of it is gone a partition says with its answer: `DISCARDED` if it was lost with a dead datacenter,
 //!   `NEVERISSUED` if this datacenter itself has never issued it: a position that its partition has not come to, a time
 //!   that none of its clocks has.
@@ -15,10 +13,10 @@
 //!   so withdrawn.
 
 use super::Exchange;
-use super::dependencies::by_partition;
 use super::token::Token;
 use crate::session::cx::Cx;
 use crate::session::failure::Failure;
+use crate::session::inquiry::{Found, Inquiry};
 use crate::session::step::Step;
 use ensue_protocol::Past;
 use ensue_types::{
@@ -27,48 +25,34 @@ use ensue_types::{
 };
 use ensue_wire::Message;
 
-/// Waiting for `DependenciesMet` of every group.
+/// Waiting for `DependenciesMet` of every partition that is asked.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenMerge {
     past: Context,
-    first_check: u64,
-    groups: Vec<Group>,
+    inquiry: Inquiry,
+    /// Of which partitions, by their places, it was not so when the client's time was over.
+    looked: Vec<bool>,
     /// The client's time is over: each answer says what is so now.
     closing: bool,
 }
 
-/// What one partition is asked about.
-#[derive(Clone, Debug)]
-struct Group {
-    partition: PartitionId,
-    past: Past,
-    met: bool,
-    /// Its clock has not come to the time of this datacenter.
-    unissued: bool,
-    /// It was not so when the client's time was over.
-    looked: bool,
-}
-
 impl TokenMerge {
     pub(crate) fn begin(cx: &mut Cx<'_>, text: &[u8], timeout_ms: u64) -> Step<Exchange> {
-        let (past, groups) = match admit(cx, text) {
+        let (past, mut inquiry) = match admit(cx, text) {
             Ok(admitted) => admitted,
             Err(refusal) => return Step::answer(refusal),
         };
         cx.requests.ask(1);
-        if groups.is_empty() || !Rule::MergeWaits.holds() {
+        if inquiry.is_empty() || !Rule::MergeWaits.holds() {
             return take_over(cx, past);
         }
-        if let Some(failure) = cx.refusal(groups.iter().map(|group| group.partition)) {
+        if let Some(failure) = cx.refusal(inquiry.partitions()) {
             return Step::Failed(failure);
         }
-        let first_check = cx.core.begin_checks(cx.requests.session(), groups.len() as u32);
-        for (check, group) in (first_check..).zip(&groups) {
-            cx.send(group.partition, question(check, group.past.clone()));
-        }
+        inquiry.begin(cx.core, cx.requests.session(), cx.contexts.own().time);
         cx.begin(0, timeout_ms);
-        let merge = TokenMerge { past, first_check, groups, closing: false };
-        Step::Waits(Exchange::Merge(Box::new(merge)))
+        let looked = vec![false; inquiry.len()];
+        Step::Waits(Exchange::Merge(Box::new(TokenMerge { past, inquiry, looked, closing: false })))
     }
 
     /// A partition has applied what it was asked about, or says what of it is gone.
@@ -79,33 +63,15 @@ impl TokenMerge {
         unrecoverable: &[Dependency],
     ) -> Step<Exchange> {
         let own = cx.core.config.topology.datacenter;
-        let unissued = unrecoverable
-            .iter()
-            .find(|unrecoverable| unrecoverable.operation.datacenter == own)
-            .map(|unrecoverable| unrecoverable.operation);
-        let lost = unrecoverable.iter().find(|unrecoverable| unrecoverable.operation.datacenter != own);
-        let index = check.checked_sub(self.first_check).map(|index| index as usize);
-        let Some(group) = index.and_then(|index| self.groups.get_mut(index)) else {
-            return Step::Waits(Exchange::Merge(self));
-        };
-        group.met = true;
-        group.unissued = unissued.is_some();
-        let names_position = matches!(group.past, Past::Operations(_));
-        let all_met = self.groups.iter().all(|group| group.met);
-        if let Some(unrecoverable) = lost {
-            return self.fail(cx, lost_past(cx, unrecoverable));
+        match self.inquiry.on_met(own, check, unrecoverable) {
+            Found::Waits => Step::Waits(Exchange::Merge(self)),
+            Found::Met => {
+                let past = self.end(cx);
+                take_over(cx, past)
+            }
+            Found::Lost(lost) => self.fail(cx, lost_past(cx, &lost)),
+            Found::NeverIssued(operation) => self.fail(cx, never_issued(cx, operation)),
         }
-        if unissued.is_some() && names_position {
-            return self.fail(cx, never_issued(cx, unissued));
-        }
-        if all_met && self.names_an_unissued_time(own) {
-            return self.fail(cx, never_issued(cx, None));
-        }
-        if !all_met {
-            return Step::Waits(Exchange::Merge(self));
-        }
-        let past = self.end(cx);
-        take_over(cx, past)
     }
 
     fn fail(self, cx: &mut Cx<'_>, refusal: Reply) -> Step<Exchange> {
@@ -113,16 +79,9 @@ impl TokenMerge {
         Step::Failed(Failure::Refused(refusal))
     }
 
-    /// Whether no partition's clock has come to the time of this datacenter that the token names.
-    fn names_an_unissued_time(&self, own: DatacenterId) -> bool {
-        let names_it =
-            |group: &&Group| matches!(&group.past, Past::Times(times) if times.at(own) > LogicalTime::ZERO);
-        let mut asked = self.groups.iter().filter(names_it).peekable();
-        asked.peek().is_some() && asked.all(|group| group.unissued)
-    }
-
     pub(crate) fn unanswered(&self) -> Vec<PartitionId> {
-        self.missing().filter(|group| !group.looked).map(|group| group.partition).collect()
+        let missing = self.inquiry.missing().filter(|(index, _)| !self.looked[*index]);
+        missing.map(|(_, group)| group.partition).collect()
     }
 
     /// Whether the client's time is still running.
@@ -132,10 +91,10 @@ impl TokenMerge {
 
     pub(crate) fn on_timeout(mut self: Box<Self>, cx: &mut Cx<'_>) -> Step<Exchange> {
         self.closing = true;
-        cx.begin_request(self.groups.len());
-        for (share, group) in self.groups.iter().enumerate().filter(|(_, group)| !group.met) {
+        cx.begin_request(self.inquiry.len());
+        for (share, group) in self.inquiry.missing() {
             // The first question may have been lost.
-            cx.send(group.partition, question(self.first_check + share as u64, group.past.clone()));
+            self.inquiry.ask(cx.core, share, cx.contexts.own().time);
             let (request, times) = (cx.request(share), TimeVector::default());
             cx.send(group.partition, Message::CountReplicas { request, dependencies: Vec::new(), times });
         }
@@ -152,7 +111,7 @@ impl TokenMerge {
         let Message::ReplicasReached { .. } = message else {
             return cx.unexpected(Exchange::Merge(self));
         };
-        self.groups[share].looked = true;
+        self.looked[share] = true;
         if !self.unanswered().is_empty() {
             return Step::Waits(Exchange::Merge(self));
         }
@@ -165,20 +124,13 @@ impl TokenMerge {
 
     /// Its checks are over, whether they were answered or not.
     pub(crate) fn end(self, cx: &mut Cx<'_>) -> Context {
-        for (check, group) in (self.first_check..).zip(&self.groups).filter(|(_, group)| !group.met) {
-            cx.send(group.partition, question(check, group.nothing()));
-        }
-        cx.core.end_checks(self.first_check, self.groups.len());
+        self.inquiry.end(cx.core, cx.contexts.own().time);
         self.past
-    }
-
-    fn missing(&self) -> impl Iterator<Item = &Group> {
-        self.groups.iter().filter(|group| !group.met)
     }
 
     fn waited_for(&self) -> String {
         let mut names = Vec::new();
-        for group in self.missing() {
+        for (_, group) in self.inquiry.missing() {
             match &group.past {
                 Past::Operations(dependencies) => names.extend(dependencies.iter().map(|dependency| {
                     let extent = match dependency.extent {
@@ -197,18 +149,8 @@ impl TokenMerge {
     }
 }
 
-impl Group {
-    /// A past of the same kind that is here already.
-    fn nothing(&self) -> Past {
-        match &self.past {
-            Past::Operations(_) => Past::Operations(Vec::new()),
-            Past::Times(_) => Past::Times(TimeVector::default()),
-        }
-    }
-}
-
 /// Decodes a token and checks everything that it names.
-fn admit(cx: &Cx<'_>, text: &[u8]) -> Result<(Context, Vec<Group>), Reply> {
+fn admit(cx: &Cx<'_>, text: &[u8]) -> Result<(Context, Inquiry), Reply> {
     let invalid = |why: String| Reply::Error(format!("ERR invalid causal token: {why}").into());
     let token = Token::decode(text).map_err(|error| invalid(error.to_string()))?;
     let keyspace = cx.keyspace();
@@ -234,39 +176,8 @@ fn admit(cx: &Cx<'_>, text: &[u8]) -> Result<(Context, Vec<Group>), Reply> {
             return Err(invalid("it names a time after its own: it was not made by this cluster".to_owned()));
         }
     }
-    let doubted = cx.protocol().doubted(&token.context.causes);
-    let mut groups = owners_of(cx, past).map_err(invalid)?;
-    groups.extend(owners_of(cx, Past::Times(doubted)).map_err(invalid)?);
-    Ok((token.context, groups))
-}
-
-/// Whom to ask about a past, unless it names what is not there.
-fn owners_of(cx: &Cx<'_>, past: Past) -> Result<Vec<Group>, String> {
-    let topology = &cx.core.config.topology;
-    let datacenters = topology.datacenters.len();
-    let group = |(partition, past)| Group { partition, past, met: false, unissued: false, looked: false };
-    match past {
-        Past::Operations(dependencies) => {
-            for dependency in &dependencies {
-                let operation = &dependency.operation;
-                let known = usize::from(operation.datacenter.0) < datacenters
-                    && operation.partition.0 < topology.partitions;
-                if !known {
-                    return Err(format!("it names {operation}, which this cluster does not have"));
-                }
-            }
-            let groups = by_partition(dependencies).into_iter();
-            Ok(groups.map(|(partition, list)| group((partition, Past::Operations(list)))).collect())
-        }
-        Past::Times(times) if times.len() > datacenters => {
-            Err("it names a datacenter that this cluster does not have".to_owned())
-        }
-        Past::Times(times) if times.is_zero() => Ok(Vec::new()),
-        Past::Times(times) => {
-            let partitions = (0..topology.partitions).map(PartitionId);
-            Ok(partitions.map(|partition| group((partition, Past::Times(times.clone())))).collect())
-        }
-    }
+    let inquiry = Inquiry::about(cx.core, cx.protocol(), &token.context.causes).map_err(invalid)?;
+    Ok((token.context, inquiry))
 }
 
 /// The past is here: it becomes the session's.
@@ -311,13 +222,6 @@ fn never_issued(cx: &Cx<'_>, operation: Option<OperationId>) -> Reply {
 fn name_of<'a>(cx: &'a Cx<'_>, datacenter: DatacenterId) -> &'a str {
     let datacenters = &cx.core.config.topology.datacenters;
     datacenters.get(usize::from(datacenter.0)).map_or("", |one| one.name.as_str())
-}
-
-fn question(check: u64, past: Past) -> Message {
-    match past {
-        Past::Operations(dependencies) => Message::CheckDependencies { check, dependencies },
-        Past::Times(times) => Message::AwaitTimes { check, times },
-    }
 }
 
 /// How many missing operations an error names.

@@ -13,8 +13,8 @@
 //!   waits.
 
 use super::Exchange;
-use super::dependencies::by_partition;
 use crate::session::cx::Cx;
+use crate::session::inquiry::by_partition;
 use crate::session::step::Step;
 use ensue_protocol::Past;
 use ensue_types::{Dependency, LogicalTime, PartitionId, Reply, TimeVector};

@@ -4,8 +4,8 @@
 //! - On EXEC of reads alone: a read transaction. With writes: a write transaction, in which every command is evaluated
 //!   at one logical time of this datacenter; a command that fails does so alone.
 //! - `PING`, `ECHO` and `TIME` are answered at their place by the session. What walks whole keyspaces, `RENAME`,
-//!   `INFO` and `CONFIG GET` are steps of their own (`exec`). What leaves the keyspace or carries causality is refused
-//!   by name, and so is `WATCH`.
+//!   `INFO`, `CONFIG GET` and what is published are steps of their own (`exec`). What leaves the keyspace or carries
+//!   causality is refused by name, and so is `WATCH`.
 
 use super::exec::{Exec, Step};
 use crate::session::contexts::Contexts;
@@ -120,7 +120,7 @@ impl Multi {
                 plan.add(spec, args.clone());
             } else if !is_alone(spec) {
                 replies[place] = answer(spec, args);
-            } else if first.is_none_or(|first| place < first) {
+            } else if first.is_none_or(|first| place < first) && !is_publishing(spec) {
                 steps.push_back((vec![place], Step::Alone(args.clone())));
             } else if spec.is_write() && last.is_some_and(|last| place < last) {
                 return Some(Err(between(spec)));
@@ -162,7 +162,15 @@ impl Multi {
 
 /// Whether a command that can be queued is a step of its own.
 fn is_alone(spec: &CommandSpec) -> bool {
-    matches!(spec.route, Route::Everywhere | Route::Rename) || matches!(spec.name, "info" | "config")
+    let name = spec.name;
+    matches!(spec.route, Route::Everywhere | Route::Rename)
+        || matches!(name, "info" | "config" | "pubsub")
+        || is_publishing(spec)
+}
+
+/// What is published follows the writes of its transaction.
+fn is_publishing(spec: &CommandSpec) -> bool {
+    matches!(spec.name, "publish" | "spublish")
 }
 
 /// A write that is no part of the transaction stands between commands that are.
@@ -187,7 +195,9 @@ fn refusal(contexts: &Contexts, spec: &CommandSpec, args: &Args) -> Option<Reply
         (_, "select") if contexts.named_by_select(args) == Some(contexts.selected()) => return None,
         (_, "select") => "a transaction stays within one keyspace",
         (_, "causal") => "a transaction has one causal past",
-        _ => "only commands on keys and keyspaces, PING, ECHO, TIME, INFO and CONFIG GET can be queued",
+        _ => {
+            "only commands on keys and keyspaces, PUBLISH, PING, ECHO, TIME, INFO and CONFIG GET can be queued"
+        }
     };
     let words = format!("ERR {} inside MULTI is refused: {reason}", spec.name.to_uppercase());
     Some(Reply::Error(words.into()))
