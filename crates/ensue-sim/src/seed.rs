@@ -299,6 +299,11 @@ fn draw_habits(options: &mut Options) {
         options.workload.merge_rate = 150;
         options.links.local_us.1 = options.links.local_us.1.max(hasty.skewed(1_000, 30_000));
     }
+    let publishing = &mut Random::stream(options.seed, "messages of options");
+    if publishing.chance(300) {
+        options.workload.publish_rate = publishing.between(20, 200);
+        options.tuning.message_waits_ms = publishing.skewed(20, 10_000);
+    }
     let flushing = &mut Random::stream(options.seed, "flushes of options");
     if flushing.chance(100) {
         let place = KINDS.iter().position(|(kind, _)| *kind == Kind::Flush).expect("it is one of them");
@@ -338,6 +343,7 @@ fn draw_workload(random: &mut Random) -> WorkloadOptions {
         move_rate: random.pick(&[0, 5, 20, 50]),
         merge_rate: random.pick(&[0, 10, 30]),
         merge_timeout_ms: random.between(100, 2_000),
+        publish_rate: 0,
         ceiling_rate: 0,
         keys: random.between(2, 6) as usize,
         mix,

@@ -10,6 +10,7 @@ pub mod command;
 pub mod finals;
 pub(crate) mod forgery;
 pub mod keys;
+mod listeners;
 pub mod mix;
 pub mod model;
 mod private;
@@ -33,6 +34,7 @@ use command::{Command, Expect};
 use ensue_protocol::Recency;
 use ensue_types::{Args, PartitionId};
 use keys::Keys;
+use listeners::Listener;
 use mix::{Draft, Drawer, Owners};
 use refusal::Refusal;
 use std::collections::BTreeMap;
@@ -49,6 +51,7 @@ pub struct Workload {
     pub relics: Vec<Relic>,
     clients: Vec<Client>,
     connections: BTreeMap<ConnectionId, usize>,
+    listeners: Vec<Listener>,
     /// Tokens that clients left for others.
     board: Vec<Token>,
     stopping: bool,
@@ -73,6 +76,7 @@ impl Workload {
             relics: Vec::new(),
             clients: Vec::new(),
             connections: BTreeMap::new(),
+            listeners: listeners::listeners(world, options.workload.clients),
             board: Vec::new(),
             stopping: false,
             taken: BTreeMap::new(),
@@ -100,6 +104,12 @@ impl Workload {
             });
             let at = 1_000 + random.below(20_000);
             world.alarm(at, Alarm::Client(index));
+        }
+        for place in 0..workload.listeners.len() {
+            let session = workload.history.session();
+            let random = Random::stream(options.seed, &format!("listener {place}"));
+            workload.clients.push(listeners::reader(random, Site(0), session));
+            world.alarm(1_000, Alarm::Client(options.workload.clients + place));
         }
         workload
     }
@@ -465,6 +475,9 @@ impl Clients for Workload {
     }
 
     fn on_alarm(&mut self, world: &mut World, index: usize) {
+        if let Some(listener) = self.listener_of(index) {
+            return self.listen(world, listener);
+        }
         let client = &mut self.clients[index];
         if self.stopping || client.budget == 0 || !client.waiting.is_empty() {
             return;
@@ -508,6 +521,11 @@ impl Clients for Workload {
             }
             return self.merge(world, index, token, false);
         }
+        if options.publish_rate > 0 && random.chance(options.publish_rate) {
+            let draft = listeners::publication(&self.history);
+            let commands = self.enqueue(world, index, draft, Purpose::Work);
+            return self.send(world, index, commands);
+        }
         let count = if random.chance(options.pipeline) { random.between(2, 5) } else { 1 };
         let mut commands = Vec::new();
         for _ in 0..count {
@@ -526,6 +544,9 @@ impl Clients for Workload {
         connection: ConnectionId,
         bytes: &[u8],
     ) -> Result<(), Violation> {
+        if self.hears(world, marks, connection, bytes)? {
+            return Ok(());
+        }
         let Some(&index) = self.connections.get(&connection) else { return Ok(()) };
         self.clients[index].incoming.extend(bytes);
         loop {
@@ -552,6 +573,9 @@ impl Clients for Workload {
     }
 
     fn on_hangup(&mut self, world: &mut World, connection: ConnectionId) {
+        if self.stops_listening(world, connection) {
+            return;
+        }
         if let Some(index) = self.connections.remove(&connection) {
             let client = &mut self.clients[index];
             client.connection = None;

@@ -30,6 +30,7 @@ impl Mark {
             | Mark::DependencyWaited
             | Mark::Crash { .. } => promises.writes_together(),
             Mark::SessionMoved | Mark::PastMerged => promises.causality,
+            Mark::MessageHeard => !promises.branches,
             Mark::StaleRead => promises.causality && !promises.shows_received,
             Mark::ScriptStopped => !promises.branches,
             Mark::Blocked => promises.availability == Availability::Blocks,
@@ -59,6 +60,7 @@ impl Mark {
             Mark::Refused("a time too far ahead of this machine's clock"),
             Mark::SessionMoved,
             Mark::PastMerged,
+            Mark::MessageHeard,
             Mark::ErrorAnswer,
             Mark::Digest,
             Mark::StaleRead,

@@ -37,6 +37,8 @@ pub enum Mark {
     ConnectionReplaced,
     SessionMoved,
     PastMerged,
+    /// A client was told something that it subscribes to.
+    MessageHeard,
     ErrorAnswer,
     Digest,
     /// A run had a read that returned less than its partition had received.

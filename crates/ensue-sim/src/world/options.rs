@@ -72,6 +72,8 @@ pub struct WorkloadOptions {
     pub move_rate: u64,
     pub merge_rate: u64,
     pub merge_timeout_ms: u64,
+    /// Times in a thousand that a client publishes; then every datacenter has somebody who subscribes.
+    pub publish_rate: u64,
     /// Times in a thousand that a client of a keyspace with branches places a ceiling.
     pub ceiling_rate: u64,
     /// Keys of each class.
