@@ -17,6 +17,7 @@ use crate::world::World;
 use crate::world::event::{Alarm, ConnectionId};
 use crate::world::marks::{Mark, Marks};
 use crate::world::shape::Site;
+use ensue_protocol::Recency;
 use ensue_types::{CoreId, DatacenterId};
 
 /// The channel of all worlds.
@@ -129,7 +130,13 @@ impl Workload {
     fn read_after(&mut self, world: &mut World, marks: &mut Marks, index: usize, published: OperationIndex) {
         marks.add(Mark::MessageHeard);
         let Listener { site, reader, .. } = self.listeners[index];
-        let is_judged = self.history.promises.causality && !self.stopping;
+        // In its publisher's datacenter a message does not wait, and where a new session shows nothing but its own
+        // past, it need not show there what the publisher had seen.
+        let promises = self.history.promises;
+        let is_elsewhere =
+            self.history.operations[published].datacenter != world.options.shape.datacenter(site);
+        let waits = is_elsewhere || promises.recency != Recency::OwnPast;
+        let is_judged = promises.causality && waits && !self.stopping;
         if !is_judged || !self.clients[reader].waiting.is_empty() {
             return;
         }
