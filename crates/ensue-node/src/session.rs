@@ -45,7 +45,7 @@ use connection::Session;
 use core_state::{CoreState, Counters, Publisher, Waiter};
 use ensue_protocol::Protocol;
 use ensue_types::{Args, CoreId, Now, RequestId, SessionId};
-use ensue_wire::{Address, ChannelKind, CoreName, CoreQuery, Envelope, Message};
+use ensue_wire::{Address, ChannelKind, CoreName, CoreQuery, Envelope, Interest, Message};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use pubsub::deliveries::{Deliveries, Published};
@@ -128,17 +128,18 @@ impl Sessions {
         }
     }
 
+    fn on_interest(&mut self, peer: CoreName, all: bool, changes: Vec<Interest>) {
+        if !self.core.channels.on_interest(peer, all, changes) {
+            self.core.trace(Trace::Refused { what: "subscriptions beyond those that a core may have" });
+        }
+    }
+
     /// What the sessions of another core say about channels.
     fn on_peer_message(&mut self, now: Now, from: Address, message: Message) {
         let Address::Core { datacenter, core } = from else { return };
         let peer = CoreName { datacenter, core };
         match message {
-            Message::Interest { all, changes } => {
-                if !self.core.channels.on_interest(peer, all, changes) {
-                    self.core
-                        .trace(Trace::Refused { what: "subscriptions beyond those that a core may have" });
-                }
-            }
+            Message::Interest { all, changes } => self.on_interest(peer, all, changes),
             Message::Publish { publisher: session, kind, channel, payload, past } => {
                 let (publisher, message) =
                     (Publisher { core: peer, session }, Published { kind, channel, payload, past });

@@ -126,7 +126,11 @@ impl Channels {
         if all {
             self.elsewhere.forget(core);
         }
-        changes.into_iter().fold(true, |fits, interest| self.elsewhere.learn(core, interest) && fits)
+        let mut fits = true;
+        for interest in changes {
+            fits &= self.elsewhere.learn(core, interest);
+        }
+        fits
     }
 
     /// What is to be told to which cores. Another datacenter need not know how many there are.
