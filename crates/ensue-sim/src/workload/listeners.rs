@@ -130,13 +130,9 @@ impl Workload {
     fn read_after(&mut self, world: &mut World, marks: &mut Marks, index: usize, published: OperationIndex) {
         marks.add(Mark::MessageHeard);
         let Listener { site, reader, .. } = self.listeners[index];
-        // In its publisher's datacenter a message does not wait, and where a new session shows nothing but its own
-        // past, it need not show there what the publisher had seen.
+        // Where a new session shows nothing but its own past, it need not show what the publisher had seen.
         let promises = self.history.promises;
-        let is_elsewhere =
-            self.history.operations[published].datacenter != world.options.shape.datacenter(site);
-        let waits = is_elsewhere || promises.recency != Recency::OwnPast;
-        let is_judged = promises.causality && waits && !self.stopping;
+        let is_judged = promises.causality && promises.recency != Recency::OwnPast && !self.stopping;
         if !is_judged || !self.clients[reader].waiting.is_empty() {
             return;
         }
