@@ -3,8 +3,8 @@
 
     sorted_sets.py REDIS_PORT ENSUE_PORT [--seed N] [--commands N]
 
-Both servers are EMPTIED first. It exits with 1 on a difference. It is made for Redis 7.0.15, which writes 17 digits of a
-score in RESP2, so scores are compared as numbers; and it keeps to what 7.0 knows.
+Both servers are EMPTIED first. It exits with 1 on a difference. It is made for Redis 7.0.15, which writes 17 digits of
+a score in RESP2, so scores are compared as numbers; and it keeps to what 7.0 knows.
 """
 
 import argparse

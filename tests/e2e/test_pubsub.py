@@ -106,7 +106,7 @@ def test_a_message_never_comes_before_the_write(clean):
 
 
 def test_a_message_waits_for_a_past_that_comes_by_another_link(clean):
-    """dc1 writes; dc3 reads that and publishes. dc2, to which dc1 has no link, hands the message out when it is there."""
+    """dc1 writes; dc3 reads that and publishes. dc2, which dc1 cannot reach, hands the message out when it is there."""
     pubsub = subscriber(clean, 2, "relayed")
     ready(clean, 3, pubsub, "relayed")
     clean.link(1, 2, "cut")

@@ -1,4 +1,4 @@
-"""Lua scripts as clients use them: locks, registered scripts, limits, pipelines; in one datacenter and seen in others."""
+"""Lua scripts as clients use them: locks, registered scripts, limits, pipelines; in one datacenter and in others."""
 
 import hashlib
 import threading
@@ -126,7 +126,8 @@ def test_limiters_let_through_what_they_may(clean, client):
 
 def test_what_a_script_did_arrives_everywhere_and_the_script_does_not(clean, client):
     with clean.client(2) as far:
-        client.eval("redis.call('SET', KEYS[1], ARGV[1]) redis.call('HSET', KEYS[2], 'f', ARGV[1])", 2, "{t}a", "{t}h", "x")
+        writes = "redis.call('SET', KEYS[1], ARGV[1]) redis.call('HSET', KEYS[2], 'f', ARGV[1])"
+        client.eval(writes, 2, "{t}a", "{t}h", "x")
         wait_until(lambda: far.get("{t}a") == "x" and far.hget("{t}h", "f") == "x", 10, "the effects arrive")
         sha = client.script_load("return 'here'")
         assert far.script_exists(sha) == [False]

@@ -154,8 +154,8 @@ pub enum CommandError {
     ScoreNotNumber,
     /// The keys of a command that needs them together have several owners.
     #[error(
-        "CROSSSLOT the keys of '{0}' are in several partitions, and it is not executed over several; a hash tag, such as \
-         the x of {{x}}1 and {{x}}2, keeps keys together"
+        "CROSSSLOT the keys of '{0}' are in several partitions, and it is not executed over several; a hash tag, \
+         such as the x of {{x}}1 and {{x}}2, keeps keys together"
     )]
     SeveralOwners(&'static str),
     /// The key holds another type than the command works on.

@@ -85,30 +85,16 @@ impl Workload {
         for index in 0..options.workload.clients {
             let session = workload.history.session();
             let random = &mut Random::stream(options.seed, &format!("client {index}"));
-            workload.clients.push(Client {
-                random: random.clone(),
-                steps: 0,
-                budget: options.workload.operations.div_ceil(clients),
-                site: Site(random.index(options.shape.sites())),
-                connection: None,
-                session,
-                incoming: Default::default(),
-                waiting: Default::default(),
-                token: None,
-                prefix: format!("k{session}-"),
-                given_up: 0,
-                fell_back_us: None,
-                model: Default::default(),
-                model_uncertain: false,
-                expiring: None,
-            });
+            let site = Site(random.index(options.shape.sites()));
+            let budget = options.workload.operations.div_ceil(clients);
+            workload.clients.push(Client { budget, ..Client::new(random.clone(), site, session) });
             let at = 1_000 + random.below(20_000);
             world.alarm(at, Alarm::Client(index));
         }
         for place in 0..workload.listeners.len() {
             let session = workload.history.session();
             let random = Random::stream(options.seed, &format!("listener {place}"));
-            workload.clients.push(listeners::reader(random, Site(0), session));
+            workload.clients.push(Client::new(random, Site(0), session));
             world.alarm(1_000, Alarm::Client(options.workload.clients + place));
         }
         workload

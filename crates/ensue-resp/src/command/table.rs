@@ -51,8 +51,20 @@ const fn is_before(name: &[u8], other: &[u8]) -> bool {
 }
 
 const READS: &str = "Reads what this datacenter has received; equal everywhere once writes cease.";
-const READS_TOGETHER: &str = "Reads what this datacenter has received, all keys at one moment. Keys of several partitions are refused: hash tags put them into one.";
+const READS_TOGETHER: &str = "Reads what this datacenter has received, all keys at one moment. Keys of several \
+    partitions are refused: hash tags put them into one.";
+const SCRIPT: &str = "One step at the owner of its keys, which are of one partition. Its effects are \
+    replicated, and merge as those of its commands.";
 const POPS: &str = "Removes the members that this datacenter sees; another may have answered the same ones.";
+
+const RUNS_SCRIPT: Flags = flags(&[
+    Flags::NOSCRIPT,
+    Flags::STALE,
+    Flags::SKIP_MONITOR,
+    Flags::NO_MANDATORY_KEYS,
+    Flags::MOVABLE_KEYS,
+]);
+const RUNS_READING: Flags = flags(&[Flags::READONLY, RUNS_SCRIPT]);
 
 /// All that have no file of their own.
 const OTHERS: [CommandSpec; 98] = [
@@ -153,28 +165,28 @@ const OTHERS: [CommandSpec; 98] = [
             "Answer the argument.",
             "Answered by the session alone.",
         ),
-    row("eval", -3, flags(&[Flags::NOSCRIPT, Flags::STALE, Flags::SKIP_MONITOR, Flags::NO_MANDATORY_KEYS, Flags::MOVABLE_KEYS]), Route::Script)
+    row("eval", -3, RUNS_SCRIPT, Route::Script)
         .counted_keys(2)
         .listed("scripting", "2.6.0")
         .says(
             "Run a Lua script.",
-            "One step at the owner of its keys, which are of one partition. Its effects are replicated, and merge as those of its commands.",
+            SCRIPT,
         ),
-    row("eval_ro", -3, flags(&[Flags::READONLY, Flags::NOSCRIPT, Flags::STALE, Flags::SKIP_MONITOR, Flags::NO_MANDATORY_KEYS, Flags::MOVABLE_KEYS]), Route::Script)
+    row("eval_ro", -3, RUNS_READING, Route::Script)
         .counted_keys(2)
         .listed("scripting", "7.0.0")
         .says(
             "Run a Lua script that does not write.",
             "Reads what the owner of its keys has received; equal everywhere once writes cease.",
         ),
-    row("evalsha", -3, flags(&[Flags::NOSCRIPT, Flags::STALE, Flags::SKIP_MONITOR, Flags::NO_MANDATORY_KEYS, Flags::MOVABLE_KEYS]), Route::Script)
+    row("evalsha", -3, RUNS_SCRIPT, Route::Script)
         .counted_keys(2)
         .listed("scripting", "2.6.0")
         .says(
             "Run a Lua script by the SHA-1 of its text.",
-            "One step at the owner of its keys, which are of one partition. Its effects are replicated, and merge as those of its commands.",
+            SCRIPT,
         ),
-    row("evalsha_ro", -3, flags(&[Flags::READONLY, Flags::NOSCRIPT, Flags::STALE, Flags::SKIP_MONITOR, Flags::NO_MANDATORY_KEYS, Flags::MOVABLE_KEYS]), Route::Script)
+    row("evalsha_ro", -3, RUNS_READING, Route::Script)
         .counted_keys(2)
         .listed("scripting", "7.0.0")
         .says(
@@ -484,7 +496,8 @@ const OTHERS: [CommandSpec; 98] = [
         .listed("pubsub", "2.0.0")
         .says(
             "Send a message to the subscribers of a channel.",
-            "Reaches the subscribers of every datacenter, in others when its past is visible there; answers how many this one has.",
+            "Reaches the subscribers of every datacenter, in others when its past is visible there; answers how \
+            many this one has.",
         ),
     row("pubsub", -2, flags(&[]), Route::Session)
         .subcommands(&["channels", "help", "numpat", "numsub", "shardchannels", "shardnumsub"])

@@ -33,10 +33,12 @@ impl Stop {
     pub fn reply(self) -> Reply {
         match self {
             Stop::Steps => Reply::error(
-                "SCRIPTSTOPPED the script took more steps than a script may take; it was stopped and has changed nothing",
+                "SCRIPTSTOPPED the script took more steps than a script may take; it was stopped and has \
+                 changed nothing",
             ),
             Stop::Memory => Reply::error(
-                "SCRIPTSTOPPED the script took more memory than a script may take; it was stopped and has changed nothing",
+                "SCRIPTSTOPPED the script took more memory than a script may take; it was stopped and has \
+                 changed nothing",
             ),
             Stop::Told(reply) => reply,
         }

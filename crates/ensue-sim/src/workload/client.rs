@@ -95,6 +95,27 @@ pub struct Relic {
 }
 
 impl Client {
+    /// A client of a new session that issues no operation by itself.
+    pub fn new(random: Random, site: Site, session: SessionIndex) -> Client {
+        Client {
+            random,
+            steps: 0,
+            budget: 0,
+            site,
+            connection: None,
+            session,
+            incoming: Answers::default(),
+            waiting: VecDeque::new(),
+            token: None,
+            prefix: format!("k{session}-"),
+            given_up: 0,
+            model: Model::default(),
+            fell_back_us: None,
+            model_uncertain: false,
+            expiring: None,
+        }
+    }
+
     /// What the next step draws depends on the seed, the client and the number of the step alone.
     pub fn next_step(&mut self, seed: u64, index: usize) {
         self.steps += 1;

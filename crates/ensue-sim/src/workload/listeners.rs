@@ -178,24 +178,3 @@ fn last_seen(history: &History, operation: OperationIndex) -> Option<Location> {
 fn is_register(name: &str) -> bool {
     name.strip_prefix(['r', 'd']).is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
-
-/// A client that issues nothing by itself.
-pub(super) fn reader(random: Random, site: Site, session: usize) -> Client {
-    Client {
-        random,
-        steps: 0,
-        budget: 0,
-        site,
-        connection: None,
-        session,
-        incoming: Answers::default(),
-        waiting: Default::default(),
-        token: None,
-        prefix: format!("k{session}-"),
-        given_up: 0,
-        fell_back_us: None,
-        model: Default::default(),
-        model_uncertain: false,
-        expiring: None,
-    }
-}

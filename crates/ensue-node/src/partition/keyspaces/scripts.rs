@@ -279,8 +279,10 @@ const WRONG_ARITY: Reply = Reply::error("ERR Wrong number of args calling Redis 
 const NOT_ALLOWED: Reply = Reply::error("ERR This Redis command is not allowed from script");
 const READ_ONLY: Reply = Reply::error("ERR Write commands are not allowed from read-only scripts.");
 const FOREIGN_KEY: Reply = Reply::error(
-    "CROSSSLOT the script uses a key of another partition than its own keys; give all of them one hash tag, such as {tag}",
+    "CROSSSLOT the script uses a key of another partition than its own keys; give all of them one \
+     hash tag, such as {tag}",
 );
 const UNDECLARED: Reply = Reply::error(
-    "TRYAGAIN the script uses a key that is not among its KEYS and that a transaction is writing; it has changed nothing",
+    "TRYAGAIN the script uses a key that is not among its KEYS and that a transaction is writing; it has \
+     changed nothing",
 );

@@ -75,7 +75,8 @@ fn a_script_reads_and_writes_its_keys_and_sees_what_it_wrote() {
         assert_eq!(world.words("GET a"), "$1|6|");
         let hash = "redis.call('HSET', KEYS[2], 'f', ARGV[1]) return {redis.call('HGETALL', KEYS[2]), KEYS[1], #ARGV}";
         assert_eq!(world.run(&["EVAL", hash, "2", "a", "h", "x", "y"]), "*3|*2|$1|f|$1|x|$1|a|:2|");
-        let types = "return {redis.call('GET', 'none'), redis.call('EXISTS', 'a'), redis.call('TYPE', 'h'), redis.call('PING')}";
+        let types = "return {redis.call('GET', 'none'), redis.call('EXISTS', 'a'), \
+                     redis.call('TYPE', 'h'), redis.call('PING')}";
         assert_eq!(world.eval(types), "*4|$-1|:1|+hash|+PONG|");
     });
 }
@@ -100,8 +101,9 @@ fn a_script_that_is_stopped_has_changed_nothing() {
                 .map(|line| world.words(line))
         };
         let before = state(&mut world);
-        let all = "redis.call('INCRBY', 'a', 7) redis.call('HSET', 'h', 'f', 'w', 'g', 'x') redis.call('SREM', 's', 'm') \
-                   redis.call('PERSIST', 'e') redis.call('SET', 'new', 1) redis.call('DEL', 'a') redis.call('SADD', 'a', 'b')";
+        let all = "redis.call('INCRBY', 'a', 7) redis.call('HSET', 'h', 'f', 'w', 'g', 'x') \
+                   redis.call('SREM', 's', 'm') redis.call('PERSIST', 'e') redis.call('SET', 'new', 1) \
+                   redis.call('DEL', 'a') redis.call('SADD', 'a', 'b')";
         let stopped = world.eval(&format!("{all} while true do end"));
         assert!(stopped.starts_with("-SCRIPTSTOPPED "), "{stopped}");
         assert_eq!(before, state(&mut world));

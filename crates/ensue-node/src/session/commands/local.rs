@@ -49,7 +49,8 @@ pub(crate) fn select(contexts: &mut Contexts, args: &Args) -> Reply {
 pub(crate) fn no_scripts(cx: &Cx<'_>) -> Reply {
     let (keyspace, protocol) = (cx.keyspace(), cx.protocol().name());
     let words = format!(
-        "ERR a script in keyspace {} is refused: its protocol is {protocol}, in which transactions are those of branches",
+        "ERR a script in keyspace {} is refused: its protocol is {protocol}, in which transactions are \
+         those of branches",
         keyspace.0
     );
     Reply::Error(words.into())

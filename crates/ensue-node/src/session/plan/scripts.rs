@@ -46,7 +46,8 @@ pub(in crate::session) fn admin(partitions: u16, args: &Args) -> Result<Plan, Re
 }
 
 const SEVERAL: Reply = Reply::error(
-    "CROSSSLOT the keys of a script are of several partitions; give all of them one hash tag, such as {tag}; nothing was executed",
+    "CROSSSLOT the keys of a script are of several partitions; give all of them one hash tag, such as {tag}; \
+     nothing was executed",
 );
 
 const HELP: [&str; 10] = [

@@ -81,8 +81,8 @@ fn errors_while_queueing_abort() {
         ("CAUSAL TOKEN", "-ERR CAUSAL inside MULTI is refused: a transaction has one causal past|"),
         (
             "CLIENT LIST",
-            "-ERR CLIENT inside MULTI is refused: only commands on keys and keyspaces, PUBLISH, PING, ECHO, TIME, INFO and \
-             CONFIG GET can be queued|",
+            "-ERR CLIENT inside MULTI is refused: only commands on keys and keyspaces, PUBLISH, PING, ECHO, \
+             TIME, INFO and CONFIG GET can be queued|",
         ),
     ] {
         world.send(&["MULTI", command, "GET a", "EXEC"]);

@@ -126,8 +126,8 @@ fn keys_that_are_needed_together_have_one_owner() {
     let (a, b, other) = (key(0, 0), key(0, 1), key(1, 0));
     let refused = |name| {
         format!(
-            "-CROSSSLOT the keys of '{name}' are in several partitions, and it is not executed over several; a hash tag, \
-         such as the x of {{x}}1 and {{x}}2, keeps keys together|"
+            "-CROSSSLOT the keys of '{name}' are in several partitions, and it is not executed over several; \
+             a hash tag, such as the x of {{x}}1 and {{x}}2, keeps keys together|"
         )
     };
     assert_eq!(world.ask(&format!("ZUNION 2 {a} {other}")), refused("zunion"));

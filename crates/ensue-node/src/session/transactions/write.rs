@@ -47,7 +47,8 @@ pub(crate) fn exec(cx: &mut Cx<'_>, plan: Plan) -> Step<Exchange> {
 }
 
 const SCRIPTS_OVER_SEVERAL: Reply = Reply::error(
-    "CROSSSLOT a MULTI with a script has keys of several partitions; give all of them one hash tag, such as {tag}; nothing was executed",
+    "CROSSSLOT a MULTI with a script has keys of several partitions; give all of them one hash tag, such as \
+     {tag}; nothing was executed",
 );
 
 /// Whether the parts of a plan can be written at once.

@@ -3,7 +3,8 @@
 use super::{POPS, READS_TOGETHER, flags, row};
 use crate::command::{CommandSpec, Flags, Route};
 
-const REPLACES: &str = "Replaces the members of the target that are seen by what is seen of the sources; unseen members stay. Keys of several partitions are refused: hash tags put them into one.";
+const REPLACES: &str = "Replaces the members of the target that are seen by what is seen of the sources; unseen \
+    members stay. Keys of several partitions are refused: hash tags put them into one.";
 
 pub(super) const ROWS: [CommandSpec; 10] = [
     row("msetnx", -3, flags(&[Flags::WRITE, Flags::DENYOOM]), Route::Together)
@@ -11,7 +12,8 @@ pub(super) const ROWS: [CommandSpec; 10] = [
         .listed("string", "1.0.1")
         .says(
             "Set several keys if none of them exists.",
-            "For each key the later write wins. Both datacenters may answer 1. Keys of several partitions are refused: hash tags put them into one.",
+            "For each key the later write wins. Both datacenters may answer 1. Keys of several partitions are \
+            refused: hash tags put them into one.",
         ),
     row("sdiff", -2, flags(&[Flags::READONLY]), Route::Together)
         .keys(1, -1, 1)
@@ -38,7 +40,8 @@ pub(super) const ROWS: [CommandSpec; 10] = [
         .listed("set", "1.0.0")
         .says(
             "Move a member from one set to another.",
-            "For each set and member the later of adding and removing it wins; two datacenters may move the same member to different sets. Keys of several partitions are refused: hash tags put them into one.",
+            "For each set and member the later of adding and removing it wins; two datacenters may move the same \
+            member to different sets. Keys of several partitions are refused: hash tags put them into one.",
         ),
     row("spop", -2, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)

@@ -3,12 +3,14 @@
 use super::{POPS, READS, READS_TOGETHER, flags, row};
 use crate::command::{CommandSpec, Flags, Route};
 
-const REPLACES: &str = "Replaces the members of the target that are seen by what is seen of the sources; unseen members and increments stay. Keys of several partitions are refused: hash tags put them into one.";
+const REPLACES: &str = "Replaces the members of the target that are seen by what is seen of the sources; unseen \
+    members and increments stay. Keys of several partitions are refused: hash tags put them into one.";
 const LATER_SCORE: &str = "For each member the later score wins; unseen increments are added.";
 const INCREMENTS: &str =
     "Increments add up, from every datacenter, also those a concurrent ZADD had not seen.";
 const REMOVES: &str = "For each member the later of adding and removing wins; unseen increments stay.";
-const POPS_TOGETHER: &str = "Removes the members that this datacenter sees; another may have answered the same ones. Keys of several partitions are refused: hash tags put them into one.";
+const POPS_TOGETHER: &str = "Removes the members that this datacenter sees; another may have answered the same \
+    ones. Keys of several partitions are refused: hash tags put them into one.";
 
 pub(super) const ROWS: [CommandSpec; 32] = [
     row("zadd", -4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
