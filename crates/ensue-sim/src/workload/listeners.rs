@@ -6,7 +6,7 @@
 //! visible.
 
 use super::Workload;
-use super::client::{Client, Purpose};
+use super::client::Purpose;
 use super::command::{Command, Expect};
 use super::mix::Draft;
 use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen, Written};
