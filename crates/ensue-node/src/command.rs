@@ -49,6 +49,7 @@ fn looks_up(request: &Request) -> LooksUp {
         Request::GetDelete { .. } | Request::GetExpire { .. } | Request::Set { get: true, .. } => {
             LooksUp::OneKey
         }
+        Request::Watch { .. } => LooksUp::Nothing,
         request if request.is_write() => LooksUp::Nothing,
         _ => LooksUp::OneKey,
     }
@@ -69,6 +70,7 @@ fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply,
         Keys { pattern } => Ok(walk::keys(evaluation, pattern)),
         RandomKey => Ok(walk::random_key(evaluation)),
         Size => Ok(walk::size(evaluation)),
+        Watch { keys } => keys::watch(evaluation, keys),
         Get { key } => strings::get(evaluation, key),
         Set { key, value, condition, expiry, get } => {
             let set = strings::Set { value, condition: *condition, expiry: *expiry, get: *get };

@@ -332,6 +332,18 @@ impl<'a> Evaluation<'a> {
         Ok(kind)
     }
 
+    /// The number under which a key is watched from now on.
+    pub fn watch(&mut self, key: &[u8]) -> Result<u64, Halt> {
+        let is_there = self.kind(key)?.is_some();
+        Ok(self.keyspace.watch(key, is_there, self.at))
+    }
+
+    /// Whether nothing has happened to a key since it was watched under this number.
+    pub fn is_as_watched(&mut self, key: &[u8], number: u64) -> Result<bool, Halt> {
+        let is_there = self.kind(key)?.is_some();
+        Ok(self.keyspace.is_as_watched(key, number, is_there))
+    }
+
     /// The content of one column if the row is of the column's kind, or absent.
     pub fn content(&mut self, key: &[u8], column: &Column) -> Result<Content, Halt> {
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {

@@ -42,6 +42,23 @@ impl ensue_types::Visibility for Shown<'_> {
     }
 }
 
+/// The same, and all that the own datacenter wrote.
+pub(crate) struct OwnToo<'a>(pub(crate) Shown<'a>);
+
+impl ensue_types::Visibility for OwnToo<'_> {
+    fn is_visible(&self, source: &Source, since: LogicalTime) -> bool {
+        source.operation.datacenter == self.0.predicate.datacenter || self.0.is_visible(source, since)
+    }
+
+    fn shows_all(&self, within: &Within) -> bool {
+        self.0.shows_all(within)
+    }
+
+    fn hides_all(&self, beyond: &Beyond) -> bool {
+        beyond.datacenter != self.0.predicate.datacenter && self.0.hides_all(beyond)
+    }
+}
+
 /// Whether a predicate lets its reader see all that was read, or it was one version.
 pub(crate) fn is_whole(shown: &Shown<'_>, observed: &Observed) -> bool {
     observed.pieces <= 1

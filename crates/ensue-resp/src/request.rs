@@ -50,6 +50,8 @@ pub enum Request {
     RandomKey,
     /// `DBSIZE`.
     Size,
+    /// `WATCH`, of its owner: for each key the number under which it is watched.
+    Watch { keys: Vec<Bytes> },
     /// `FLUSHALL`, `FLUSHDB`.
     Flush { every_keyspace: bool },
 
@@ -276,7 +278,7 @@ impl Request {
         use Request::*;
         match self {
             Exists { .. } | Touch { .. } | Type { .. } | Lifetime { .. } => false,
-            Scan { .. } | Keys { .. } | RandomKey | Size => false,
+            Scan { .. } | Keys { .. } | RandomKey | Size | Watch { .. } => false,
             Get { .. } | GetMany { .. } | Length { .. } | GetRange { .. } => false,
             HashGet { .. } | HashGetMany { .. } | HashGetAll { .. } | HashExists { .. } => false,
             HashLength { .. } | HashFieldLength { .. } | HashScan { .. } => false,
@@ -316,7 +318,7 @@ impl Request {
             Sorted(sorted) => sorted.key(),
             Delete { .. } | Exists { .. } | Touch { .. } | Rename { .. } | Scan { .. } | Keys { .. } => None,
             RandomKey | Size | Flush { .. } | GetMany { .. } | SetMany { .. } => None,
-            SetManyIfAbsent { .. } => None,
+            SetManyIfAbsent { .. } | Watch { .. } => None,
         }
     }
 }

@@ -22,6 +22,7 @@ mod registers;
 pub mod said;
 pub mod staleness;
 pub mod values;
+mod watched;
 mod writes;
 
 pub use finals::Final;
@@ -65,6 +66,7 @@ pub mod property {
     pub const HIDDEN: &str = "P1b a datacenter hides what it has acknowledged";
     pub const STALE_READ: &str = "P22 a read hides a newer version that had been received";
     pub const ORDER: &str = "P7/P13 no single order of the writes explains the reads";
+    pub const WATCHED: &str = "P23 a transaction is executed though a watched key has changed";
     pub const FOLD: &str = "P21 conflicting values are not folded";
     pub const COUNTER: &str = "P11 a counter is wrong";
     pub const CONVERGENCE: &str = "P8 datacenters differ after quiescence";
@@ -107,6 +109,7 @@ pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
         origins::check(history, &pasts, &writes)?;
     }
     recency::check(history, &pasts, &writes)?;
+    watched::check(history)?;
     finals::check(history, &pasts, &writes, finals)?;
     order::check(history, &pasts, &writes, finals)
 }

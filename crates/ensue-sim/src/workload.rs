@@ -192,8 +192,13 @@ impl Workload {
         let client = &mut self.clients[index];
         let mut commands: Vec<Args> = draft.commands.iter().map(|command| command.args.clone()).collect();
         if draft.multi {
-            commands.insert(0, resp::args("MULTI"));
+            let first = usize::from(draft.watched);
+            commands.insert(first, resp::args("MULTI"));
             commands.push(resp::args("EXEC"));
+        }
+        if draft.watched {
+            let key = String::from_utf8_lossy(&commands[0][1]).into_owned();
+            commands.insert(0, resp::args(&format!("WATCH {key}")));
         }
         let datacenter = world.options.shape.datacenter(client.site);
         let operation =
@@ -218,6 +223,7 @@ impl Workload {
             purpose,
             commands: draft.commands,
             multi: draft.multi,
+            watched: draft.watched,
             total: draft.total,
             expiring: draft.expiring,
             private: draft.private,
@@ -248,6 +254,13 @@ impl Workload {
         match request.results() {
             Err(error) => {
                 marks.add(Mark::ErrorAnswer);
+                if request.is_executed() {
+                    // Its session may have fallen back between the two.
+                    self.history.begin_with(&[request.operation]);
+                    self.unknown(index, request);
+                    self.leave(world, index);
+                    return Ok(false);
+                }
                 if let Some(refusal) = Refusal::of(&error, &request, self.history.promises) {
                     self.refuse(world, marks, index, request, refusal)?;
                     if self.clients[index].waiting.is_empty() {

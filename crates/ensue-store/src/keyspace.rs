@@ -25,10 +25,12 @@ use slots::Slot;
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use watches::Watches;
 
 mod filled;
 mod slots;
 pub mod undo;
+mod watches;
 
 /// Bytes counted for a cell beside its key, name and value: what the structures around it take, roughly.
 const CELL_BYTES: u64 = 176;
@@ -97,6 +99,7 @@ pub struct Keyspace {
     pub(crate) keeps_whole: bool,
     /// Who folds values that stand beside each other; nothing if the last writer's stands alone.
     handlers: Option<Arc<dyn Handlers>>,
+    watches: Watches,
 }
 
 /// Keys whose past states are kept, until when.
@@ -274,6 +277,9 @@ impl Keyspace {
 
     /// Merges one effect, of a write that says what it replaced where that is asked for.
     pub fn apply(&mut self, change: &RowEffect, previous: Option<&Previous>, write: &Write) -> Outcome {
+        if !self.watches.is_empty() {
+            self.watches.on_change(hash(&change.key));
+        }
         let handlers = self.handlers.clone();
         let history = self.is_marked(&change.key) && Rule::KeepOldVersions.holds();
         let siblings = siblings_of(handlers.as_deref(), &change.key, &change.column, previous);
@@ -342,9 +348,21 @@ impl Keyspace {
         outcome
     }
 
+    /// The number under which a transaction watches a key, which is there or is not. `at` is the present.
+    pub fn watch(&mut self, key: &[u8], is_there: bool, at: LogicalTime) -> u64 {
+        self.watches.watch(hash(key), is_there, at)
+    }
+
+    /// Whether nothing was written to a key since it was watched under this number, and it has not expired. Where that
+    /// is no longer known, the answer is no.
+    pub fn is_as_watched(&self, key: &[u8], number: u64, is_there: bool) -> bool {
+        self.watches.stands(hash(key), number, is_there)
+    }
+
     /// Hides every base value with a stamp below the flush's. Its stamp and what it saw stay until nothing older can
     /// arrive, as for any tombstone: a late write below it must lose against it here, too.
     pub fn flush(&mut self, flush: &Write) {
+        self.watches.clear();
         let known = |known: &Write| known.stamp == flush.stamp;
         if self.flushes.iter().any(known) {
             return;
@@ -423,6 +441,7 @@ impl Keyspace {
     /// Takes out the unsettled writes that are as if they had never been, and says what they had done where. A flush
     /// stays: what it hid may be forgotten.
     pub fn discard(&mut self, discarded: &dyn Fn(&Source) -> bool) -> Vec<(Bytes, Column, Version)> {
+        self.watches.clear();
         let flushes: Vec<Stamp> = self.flushes.iter().map(|flush| flush.stamp).collect();
         let discarded = |source: &Source| discarded(source) && !flushes.contains(&source.stamp);
         let mut all = Vec::new();

@@ -40,6 +40,8 @@ pub const ANSWER_BYTES_PER_TURN: usize = 256 << 10;
 pub const CELLS_PER_TURN: usize = 4_096;
 /// Commands queued by one `MULTI`.
 pub const MULTI_COMMANDS_MAX: usize = 65_536;
+/// Keys that one connection watches: what EXEC asks of them travels with the transaction.
+pub const WATCHED_KEYS_MAX: usize = 4_096;
 /// Scripts that a partition knows; the oldest are forgotten first, and clients send them again.
 pub const SCRIPTS_MAX: usize = 1_024;
 /// Bytes of their texts together.

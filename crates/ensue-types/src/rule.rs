@@ -80,6 +80,8 @@ rules! {
     MergeWaits,
     /// What is published is handed out in another datacenter when its publisher's past is visible there.
     MessagesWaitForTheirPast,
+    /// EXEC does nothing if a key that it watches has changed in its datacenter.
+    ExecChecksWatches,
     /// The clock never shows a time again after a restart (trap 30).
     ClockAheadOfRestart,
     /// A delete of a column that is gone still carries what it saw (trap 18).

@@ -32,6 +32,15 @@ pub(super) fn exist(evaluation: &mut Evaluation<'_>, keys: &[Bytes]) -> Result<R
     Ok(integer(present))
 }
 
+/// `WATCH`: the numbers under which the keys are watched.
+pub(super) fn watch(evaluation: &mut Evaluation<'_>, keys: &[Bytes]) -> Result<Reply, Halt> {
+    let mut numbers = Vec::with_capacity(keys.len());
+    for key in keys {
+        numbers.push(Reply::Integer(evaluation.watch(key)? as i64));
+    }
+    Ok(Reply::Array(numbers))
+}
+
 /// `TYPE`.
 pub(super) fn kind(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
     let word = evaluation.kind(key)?.map_or("none", |kind| kind.word());

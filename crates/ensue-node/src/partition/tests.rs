@@ -28,6 +28,7 @@ mod times;
 mod turns;
 mod versions;
 mod votes;
+mod watched;
 
 use crate::config::{DatacenterTopology, Tuning};
 use crate::{AppendFsync, Input, Node, NodeConfig, Output, Topology, Trace};
@@ -36,8 +37,8 @@ use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
-    Causes, Column, CoreId, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Now, PartitionId,
-    Position, RowEffect, SessionId, Stamp,
+    Args, Causes, Column, CoreId, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Now,
+    PartitionId, Position, RowEffect, SessionId, Stamp,
 };
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::VecDeque;
@@ -86,6 +87,26 @@ impl World {
         world
     }
 
+    fn connect(&mut self, session: SessionId) {
+        let (address, local_address) = (String::new(), String::new());
+        self.give(Input::ClientConnected { session, address, local_address });
+    }
+
+    /// What a command of a client is answered; `|` stands for the ends of lines.
+    fn answer(&mut self, session: SessionId, args: &[&str]) -> String {
+        let args: Args = args.iter().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
+        self.give(Input::ClientCommands { session, commands: vec![args] });
+        self.give(Input::TurnEnd);
+        self.calm_down();
+        let replies = std::mem::take(&mut self.replies);
+        String::from_utf8_lossy(&replies).replace("\r\n", "|")
+    }
+
+    /// The same of a command of words between blanks.
+    fn words(&mut self, session: SessionId, line: &str) -> String {
+        self.answer(session, &line.split(' ').collect::<Vec<_>>())
+    }
+
     fn give(&mut self, input: Input) {
         self.node.on_input(self.now, input);
         self.drain();
@@ -112,8 +133,7 @@ impl World {
 
     /// One command of a new client, and the end of its turn.
     fn run(&mut self, session: SessionId, line: &str) {
-        let (address, local_address) = (String::new(), String::new());
-        self.give(Input::ClientConnected { session, address, local_address });
+        self.connect(session);
         let args = line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
         self.give(Input::ClientCommands { session, commands: vec![args] });
         self.give(Input::TurnEnd);

@@ -12,6 +12,7 @@ use super::requests::Requests;
 use super::timers::Timers;
 use super::transactions::exec::Exec;
 use super::transactions::multi::Multi;
+use super::transactions::watch::Watched;
 use crate::statistics::Statistics;
 use ensue_resp::{CommandSpec, ProtocolVersion};
 use ensue_types::{KeyspaceId, Now, Reply, SessionId};
@@ -43,6 +44,7 @@ pub(super) struct Parts {
     pub(super) client: Client,
     pub(super) queue: Queue,
     pub(super) multi: Option<Multi>,
+    pub(super) watched: Watched,
     /// An EXEC of several steps that has not ended.
     pub(super) exec: Option<Exec>,
     pub(super) shared: SharedContext,
@@ -98,6 +100,7 @@ impl Session {
             client: Client::new(now, id, addresses, authenticated),
             queue: Queue::default(),
             multi: None,
+            watched: Watched::default(),
             exec: None,
             shared: SharedContext::default(),
             exchange: Exchange::None,

@@ -35,6 +35,8 @@ pub(super) enum Then {
     Each,
     /// They are what the second half of `RENAME` writes.
     Rename(Renaming),
+    /// They are the numbers under which the keys of this `WATCH` are watched.
+    Watch(Args),
     /// Every partition was told of the script of this command, which is executed now.
     Script(Args),
     /// They are what the second half of `CAUSAL DEAD` rests on, if it is confirmed.

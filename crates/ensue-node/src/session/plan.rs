@@ -39,6 +39,14 @@ pub(super) enum Keyspaces {
     All,
 }
 
+/// What an `EXEC` asks before its commands.
+#[derive(Clone, Debug)]
+pub(super) struct Check {
+    pub(super) owner: PartitionId,
+    /// `watched`, and each key with its number.
+    pub(super) args: Args,
+}
+
 /// What the answers of the commands become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
@@ -46,6 +54,8 @@ enum Shape {
     Single,
     /// The array of `EXEC`.
     Array,
+    /// The same without the first, if that says that what is watched stands, and otherwise no array.
+    Checked,
     /// `OK`, or the first error.
     Ok,
 }
@@ -99,6 +109,26 @@ impl Plan {
     /// A plan of several commands that the client sees as one.
     pub(super) fn all_ok(partitions: u16) -> Plan {
         Plan { shape: Shape::Ok, ..Plan::single(partitions) }
+    }
+
+    /// What an `EXEC` asks before its commands.
+    pub(super) fn check_first(&mut self, check: Option<Check>) {
+        if let Some(Check { owner, args }) = check {
+            self.shape = Shape::Checked;
+            self.add_at(owner, false, args);
+        }
+    }
+
+    /// Whether its commands are executed only if watched keys have not changed.
+    pub(super) fn is_checked(&self) -> bool {
+        self.shape == Shape::Checked
+    }
+
+    /// Adds a `WATCH`, whose answer is a number a key.
+    pub(super) fn add_watch(&mut self, args: Args) {
+        if let Some(spec) = ensue_resp::lookup(b"watch") {
+            self.add_split(spec, Combine::Gather, args);
+        }
     }
 
     /// Adds a command that needs no owner.
@@ -265,6 +295,10 @@ impl Plan {
         match shape {
             Shape::Single => replies.pop().unwrap_or(UNANSWERED),
             Shape::Array => Reply::Array(replies),
+            Shape::Checked if replies.first() == Some(&Reply::Integer(1)) => {
+                Reply::Array(replies.split_off(1))
+            }
+            Shape::Checked => Reply::NilArray,
             Shape::Ok => replies.into_iter().find(Reply::is_error).unwrap_or(Reply::OK),
         }
     }

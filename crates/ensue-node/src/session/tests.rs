@@ -14,6 +14,7 @@ mod scripts;
 mod shared;
 mod tokens;
 mod turns;
+mod watch;
 mod writes;
 
 use super::{SessionOutput, Sessions};

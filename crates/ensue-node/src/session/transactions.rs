@@ -7,10 +7,11 @@ pub(crate) mod exec;
 pub(crate) mod multi;
 pub(crate) mod read;
 pub(crate) mod snapshot_read;
+pub(crate) mod watch;
 pub(crate) mod write;
 
 use super::cx::Cx;
-use super::plan::Plan;
+use super::plan::{Check, Plan};
 use super::step::Step;
 use ensue_protocol::SnapshotReads;
 use ensue_resp::{Combine, CommandSpec, Route};
@@ -64,9 +65,10 @@ pub(crate) fn on_command(cx: &mut Cx<'_>, spec: &'static CommandSpec, args: Args
 pub(crate) fn exec(
     cx: &mut Cx<'_>,
     multi: Multi,
+    check: Option<Check>,
     answer: impl Fn(&CommandSpec, &Args) -> Reply,
 ) -> Step<Exchange> {
-    let plan = match multi.into_plan(cx.spread(), answer) {
+    let plan = match multi.into_plan(cx.spread(), check, answer) {
         Ok(plan) => plan,
         Err(refusal) => return Step::answer(refusal),
     };
@@ -76,7 +78,7 @@ pub(crate) fn exec(
 /// The commands of an `EXEC` that are one step.
 pub(crate) fn exec_plan(cx: &mut Cx<'_>, plan: Plan) -> Step<Exchange> {
     cx.requests.ask(1);
-    if plan.writes() { write::exec(cx, plan) } else { read(cx, plan) }
+    if plan.writes() || plan.is_checked() { write::exec(cx, plan) } else { read(cx, plan) }
 }
 
 impl Exchange {

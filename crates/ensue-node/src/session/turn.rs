@@ -335,11 +335,13 @@ impl Turn<'_> {
             }
             InMulti::Discard => {
                 self.session.multi = None;
+                self.session.watched.clear();
                 self.session.counted.extend(spec.map(Counted::new));
                 self.reply(&Reply::OK);
             }
             InMulti::Aborted(reply) => {
                 self.session.multi = None;
+                self.session.watched.clear();
                 self.cx.core.counters.on_rejected(spec);
                 self.reply(&reply);
             }
@@ -349,13 +351,17 @@ impl Turn<'_> {
                 self.session
                     .counted
                     .extend(spec.map(|spec| Counted { inner: multi.specs(), ..Counted::new(spec) }));
+                let check = match self.session.watched.take_check(&self.cx) {
+                    Ok(check) => check,
+                    Err(refusal) => return self.reply(&refusal),
+                };
                 let answer = |spec: &CommandSpec, args: &Args| local::answer(now, spec, args);
-                match multi.as_exec(self.cx.spread(), answer) {
+                match multi.as_exec(self.cx.spread(), check.clone(), answer) {
                     Some(Ok(exec)) => return self.session.exec = Some(exec),
                     Some(Err(refusal)) => return self.reply(&refusal),
                     None => {}
                 }
-                let step = transactions::exec(&mut self.cx, multi, answer);
+                let step = transactions::exec(&mut self.cx, multi, check, answer);
                 self.follow(step);
             }
         }
@@ -399,6 +405,17 @@ impl Turn<'_> {
                 session.multi = Some(Multi::default());
                 Reply::OK
             }
+            "watch" => match session.watched.plan(cx, args) {
+                Err(refusal) => refusal,
+                Ok(plan) => {
+                    cx.requests.ask(1);
+                    return self.execute(plan, Then::Watch(args.clone()));
+                }
+            },
+            "unwatch" => {
+                session.watched.clear();
+                Reply::OK
+            }
             "quit" => {
                 self.reply(&Reply::OK);
                 return self.close();
@@ -406,6 +423,7 @@ impl Turn<'_> {
             "reset" => {
                 session.client.reset(cx.core.config.password.is_none());
                 session.multi = None;
+                session.watched.clear();
                 session.shared.leave();
                 session.restricted = false;
                 cx.core.unsubscribe(session.client.id());
@@ -494,6 +512,10 @@ impl Turn<'_> {
                         self.follow(step);
                     }
                 }
+            }
+            Then::Watch(args) => {
+                let reply = self.session.watched.on_numbers(self.cx.keyspace(), args, plan.assemble(answers));
+                self.complete(vec![reply]);
             }
             Then::Script(args) => {
                 if !plan.assemble(answers).is_error() {

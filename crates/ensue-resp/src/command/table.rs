@@ -721,15 +721,16 @@ const OTHERS: [CommandSpec; 98] = [
     row("unwatch", 1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY]), Route::Session)
         .listed("transactions", "2.2.0")
         .says(
-            "Forget the watched keys, of which there are none.",
+            "Forget the watched keys.",
             "Answered by the session alone.",
         ),
     row("watch", -2, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY]), Route::Session)
         .keys(1, -1, 1)
         .listed("transactions", "2.2.0")
         .says(
-            "Refused: a check against every datacenter would wait for them all.",
-            "Refused by name, because a concurrent write elsewhere could not be noticed in time.",
+            "Have EXEC do nothing if one of these keys has changed.",
+            "EXEC notices every write of this datacenter, and of others what has arrived; one that arrives later is \
+            merged as concurrent. Watched keys and those of the transaction are of one partition: hash tags.",
         ),
 ];
 

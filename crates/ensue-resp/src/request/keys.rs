@@ -34,6 +34,7 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Request
         "keys" => Request::Keys { pattern: bounded_pattern(&args[1])? },
         "randomkey" => Request::RandomKey,
         "dbsize" => Request::Size,
+        "watch" => Request::Watch { keys: args[1..].to_vec() },
         "flushall" => flush(args, true)?,
         "flushdb" => flush(args, false)?,
         _ => return Ok(None),

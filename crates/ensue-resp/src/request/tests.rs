@@ -63,6 +63,8 @@ fn every_row_for_owners_is_read_and_the_others_are_refused() {
             words = args(&format!("{} {others}", spec.name));
         }
         match (spec.route, Request::parse(&words)) {
+            // The session plans it, and its owners read it.
+            (Route::Session, Ok(Request::Watch { keys })) => assert_eq!(keys, words[1..]),
             (Route::Session | Route::Owner | Route::Script, result) => {
                 assert_eq!(result, Err(CommandError::NotAnOwnersCommand(spec.name)));
             }

@@ -146,7 +146,8 @@ impl Run {
         if self.world.options.promises().causality {
             self.ask_with_a_past(workload)?;
         }
-        let questions = Questions::new(workload, self.world.now());
+        let datacenters = self.world.options.shape.datacenters;
+        let questions = Questions::new(workload, datacenters, self.world.now());
         for datacenter in self.world.survivors() {
             self.ask_everything(workload, datacenter, &questions)?;
         }
@@ -325,7 +326,8 @@ impl Run {
     }
 
     fn read_everything(&mut self, workload: &mut Workload) -> Result<Vec<Final>, Violation> {
-        let questions = Questions::new(workload, self.world.now());
+        let datacenters = self.world.options.shape.datacenters;
+        let questions = Questions::new(workload, datacenters, self.world.now());
         let late = self.world.options.promises().shows_late;
         let deadline = self.world.now() + if late { SHOWN_US_MAX } else { 0 };
         loop {

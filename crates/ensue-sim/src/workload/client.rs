@@ -41,6 +41,8 @@ pub struct Request {
     pub purpose: Purpose,
     pub commands: Vec<Command>,
     pub multi: bool,
+    /// The first command was sent before the `MULTI`, behind a `WATCH`.
+    pub watched: bool,
     pub total: Option<(String, i64)>,
     pub expiring: Option<Expiring>,
     pub private: bool,
@@ -124,6 +126,11 @@ impl Client {
 }
 
 impl Request {
+    /// Whether a transaction was executed although something before it was refused.
+    pub fn is_executed(&self) -> bool {
+        self.watched && matches!(self.answers.last(), Some(Answer::Array(_)))
+    }
+
     /// The answers to the commands themselves: the content of `EXEC`'s for a transaction.
     pub fn results(&self) -> Result<Vec<Answer>, Answer> {
         if let Some(error) = self.answers.iter().find(|answer| answer.error().is_some()) {
@@ -131,6 +138,18 @@ impl Request {
         }
         if !self.multi {
             return Ok(self.answers.clone());
+        }
+        if self.watched {
+            let after = self.commands.len() - 1;
+            return match self.answers.last() {
+                Some(Answer::Array(items)) if items.len() == after => {
+                    Ok(self.answers[1..2].iter().chain(items).cloned().collect())
+                }
+                Some(Answer::Nil) => {
+                    Ok(self.answers[1..2].iter().cloned().chain(vec![Answer::Nil; after]).collect())
+                }
+                other => Err(Answer::Error(format!("EXEC answered {other:?}"))),
+            };
         }
         match self.answers.last() {
             Some(Answer::Array(items)) if items.len() == self.commands.len() => {

@@ -29,6 +29,8 @@ pub enum Expect {
     WrittenIfMissing(Location),
     /// The value of a location, which is deleted if there was one.
     Taken(Location),
+    /// `OK` if the value was written; nil if what was watched had changed.
+    WrittenIfUnchanged(Location),
     /// The error of a script that was stopped, and has changed nothing.
     Stopped,
     /// A sum of powers of two.
@@ -113,6 +115,10 @@ impl Command {
                     finding.not_written.push(*location);
                 }
             }
+            Expect::WrittenIfUnchanged(location) => {
+                let is_written = is_executed(answer).ok_or_else(wrong)?;
+                finding.not_written.extend((!is_written).then_some(*location));
+            }
             Expect::Sum(location) => finding.reads.push((*location, sum(answer).ok_or_else(wrong)?)),
             Expect::Fields(fields) => read_fields(answer, fields, &mut finding).ok_or_else(wrong)?,
             Expect::Score(location) => finding.reads.push((*location, score(answer).ok_or_else(wrong)?)),
@@ -151,6 +157,15 @@ impl Command {
 
     pub fn text(&self) -> String {
         self.args.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Whether a transaction was executed, or found that what it watches has changed.
+fn is_executed(answer: &Answer) -> Option<bool> {
+    match answer {
+        Answer::Nil => Some(false),
+        Answer::Status(text) if text == "OK" => Some(true),
+        _ => None,
     }
 }
 

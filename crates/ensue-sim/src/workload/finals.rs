@@ -18,13 +18,14 @@ pub struct Questions {
 }
 
 impl Questions {
-    pub fn new(workload: &mut Workload, now_us: u64) -> Questions {
+    pub fn new(workload: &mut Workload, datacenters: u8, now_us: u64) -> Questions {
         workload.keys.doubt(&workload.history);
         let mut commands = Vec::new();
         let count = workload.keys.count;
         let names: Vec<String> =
             ["r", "d"].iter().flat_map(|class| (0..count).map(move |k| format!("{class}{k}"))).collect();
-        for name in names {
+        let watched = |datacenter: u8| [format!("w{datacenter}-0"), format!("w{datacenter}-1")];
+        for name in names.into_iter().chain((0..datacenters).flat_map(watched)) {
             let location = workload.history.location(&name);
             commands.push(Command::new(&format!("GET {name}"), Expect::Value(location)));
         }

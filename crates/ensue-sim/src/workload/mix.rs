@@ -47,13 +47,14 @@ pub enum Kind {
     Mixed,
     Flush,
     Script,
+    Watched,
     FoldSet,
     FoldRead,
     FoldDelete,
 }
 
 /// Every kind with its usual weight.
-pub const KINDS: [(Kind, u64); 33] = [
+pub const KINDS: [(Kind, u64); 34] = [
     (Kind::Get, 16),
     (Kind::GetSeveral, 12),
     (Kind::Set, 14),
@@ -87,6 +88,7 @@ pub const KINDS: [(Kind, u64); 33] = [
     (Kind::ScoresRead, 4),
     (Kind::ScoreDelete, 2),
     (Kind::Script, 5),
+    (Kind::Watched, 4),
 ];
 
 /// The kinds that touch keys with handlers of conflicts, of protocols that have them.
@@ -103,6 +105,8 @@ pub struct Draft {
     pub commands: Vec<Command>,
     /// Within `MULTI` and `EXEC`.
     pub multi: bool,
+    /// The first command is sent before that, behind a `WATCH` of its key.
+    pub watched: bool,
     /// Reads beside writes: each read stands for itself.
     pub mixed: bool,
     pub writes: Vec<(Location, Written)>,
@@ -192,6 +196,7 @@ impl Drawer<'_> {
             Kind::Mixed => self.anything_goes(&mut draft),
             Kind::Flush => self.flush(&mut draft),
             Kind::Script => self.script(&mut draft),
+            Kind::Watched => self.watched(&mut draft),
             Kind::FoldSet | Kind::FoldRead | Kind::FoldDelete => self.fold(&mut draft, kind),
         }
         self.leave_out_refused(&mut draft);
@@ -315,6 +320,19 @@ impl Drawer<'_> {
                 draft.writes.push((location, Written::Value));
             }
         }
+    }
+
+    /// Replaces what was read only if it is still there. Each datacenter has such keys of its own, so that nothing
+    /// arrives from elsewhere meanwhile.
+    fn watched(&mut self, draft: &mut Draft) {
+        (draft.multi, draft.watched, draft.mixed) = (true, true, true);
+        let (key, location) = self.key(&format!("w{}-", self.datacenter.0), 2);
+        let value = value_of(self.history.next());
+        draft.commands.push(Command::new(&format!("GET {key}"), Expect::Value(location)));
+        draft
+            .commands
+            .push(Command::new(&format!("SET {key} {value}"), Expect::WrittenIfUnchanged(location)));
+        draft.writes.push((location, Written::Value));
     }
 
     fn delete(&mut self, draft: &mut Draft) {

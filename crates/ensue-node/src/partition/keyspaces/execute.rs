@@ -2,6 +2,7 @@
 
 use super::Keyspaces;
 use super::scripts::{Refusals, is_script};
+use super::watched::{STANDS, is_check};
 use crate::command;
 use crate::evaluate::{Changes, Evaluation, Observed, Room, TOO_MUCH, effect_bytes};
 use crate::partition::cx::Cx;
@@ -258,11 +259,22 @@ impl Keyspaces {
         let places = execution.atomic.take().unwrap_or_default();
         let stamp = cx.stamp(at);
         let write = Write { stamp, at, operation: cx.next_operation(), dependencies: None };
-        let commands = std::mem::take(&mut execution.commands);
+        let mut commands = std::mem::take(&mut execution.commands);
+        let mut before = Vec::new();
+        if commands.front().is_some_and(is_check) {
+            let check = commands.pop_front().unwrap_or_default();
+            match self.are_as_watched(cx, keyspace, at, choice, &check) {
+                true => before.push(STANDS),
+                false => {
+                    before = vec![Reply::Nil; 1 + commands.len()];
+                    commands.clear();
+                }
+            }
+        }
         let (replies, changes, observed) =
             self.evaluate_all(cx, keyspace, write, commands, (choice, &Refusals::default()));
         self.log_write(cx, others, &mut execution.context, keyspace, stamp, (changes, observed));
-        let replies = places.into_iter().zip(replies).collect();
+        let replies = places.into_iter().zip(before.into_iter().chain(replies)).collect();
         others.failover.discarded.strip_lost(cx, keyspace, &mut execution.context.causes);
         let context = std::mem::take(&mut execution.context);
         cx.send(execution.from, Message::Transacted { request: execution.request, context, replies });

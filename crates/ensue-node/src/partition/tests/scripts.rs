@@ -5,7 +5,7 @@ use crate::config::Tuning;
 use crate::{AppendFsync, Input, NodeConfig};
 use bytes::Bytes;
 use ensue_store::disk::DiskOp;
-use ensue_types::{Args, SessionId, limits};
+use ensue_types::{SessionId, limits};
 
 const CLIENT: SessionId = SessionId(7);
 
@@ -20,23 +20,17 @@ impl Scripted {
             ..config
         });
         world.calm_down();
-        let (address, local_address) = (String::new(), String::new());
-        world.give(Input::ClientConnected { session: CLIENT, address, local_address });
+        world.connect(CLIENT);
         Scripted(world)
     }
 
     /// What a command is answered; `|` stands for the ends of lines.
     fn run(&mut self, args: &[&str]) -> String {
-        let args: Args = args.iter().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
-        self.0.give(Input::ClientCommands { session: CLIENT, commands: vec![args] });
-        self.0.give(Input::TurnEnd);
-        self.0.calm_down();
-        let replies = std::mem::take(&mut self.0.replies);
-        String::from_utf8_lossy(&replies).replace("\r\n", "|")
+        self.0.answer(CLIENT, args)
     }
 
     fn words(&mut self, line: &str) -> String {
-        self.run(&line.split(' ').collect::<Vec<_>>())
+        self.0.words(CLIENT, line)
     }
 
     fn eval(&mut self, script: &str) -> String {

@@ -17,10 +17,10 @@ pub(crate) fn answer(now: Now, spec: &CommandSpec, args: &Args) -> Reply {
         "time" => time(now),
         "command" => describe::command(args),
         "cluster" => Reply::error("ERR This instance has cluster support disabled"),
+        // Only inside MULTI, whose watched keys EXEC has asked for.
         "unwatch" => Reply::OK,
         // Only inside MULTI, where it was checked to name the selected keyspace.
         "select" => Reply::OK,
-        "watch" => WATCH,
         "exec" => Reply::error("ERR EXEC without MULTI"),
         "discard" => Reply::error("ERR DISCARD without MULTI"),
         _ => CommandError::unknown_command(args).reply(),
@@ -62,8 +62,3 @@ pub(crate) fn no_branches(cx: &Cx<'_>) -> Reply {
     let words = format!("NOBRANCHES keyspace {} has no branches: its protocol is {protocol}", keyspace.0);
     Reply::Error(words.into())
 }
-
-const WATCH: Reply = Reply::error(
-    "ERR WATCH is not supported: a write elsewhere may not have arrived yet, so nothing can be promised of it; use a \
-     command that reads to write, or a lock of your own",
-);

@@ -2,7 +2,7 @@
 //!
 //! - The commands on keys are one step, as those of any MULTI are.
 //! - Every other one is a step of its own: before that one if it stands before the first command on keys, else after
-//!   it, in their order.
+//!   it, in their order. Where keys are watched, which is asked with the first step, all others come after it.
 //! - One that writes and stands between commands on keys would have to split what is atomic: nothing is executed.
 //! - If a step comes to no answers, later ones are not executed. The answer is the step's error if it was the first
 //!   one, and otherwise stands at the place of each command that was not executed.
@@ -49,6 +49,8 @@ impl Exec {
     /// What the present step has been answered.
     pub(crate) fn put(&mut self, reply: Reply) {
         let replies = match (self.together, reply) {
+            // A watched key has changed.
+            (true, Reply::NilArray) => return self.stop(Reply::NilArray),
             (false, reply) => vec![reply],
             (true, Reply::Array(replies)) if replies.len() == self.places.len() => replies,
             (true, reply) => return self.stop(reply),

@@ -5,11 +5,12 @@
 //!   at one logical time of this datacenter; a command that fails does so alone.
 //! - `PING`, `ECHO` and `TIME` are answered at their place by the session. What walks whole keyspaces, `RENAME`,
 //!   `INFO`, `CONFIG GET` and what is published are steps of their own (`exec`). What leaves the keyspace or carries
-//!   causality is refused by name, and so is `WATCH`.
+//!   causality is refused by name.
+//! - With watched keys, what the transaction has executed is nothing if one of them has changed (`watch`).
 
 use super::exec::{Exec, Step};
 use crate::session::contexts::Contexts;
-use crate::session::plan::Plan;
+use crate::session::plan::{Check, Plan};
 use bytes::Bytes;
 use ensue_resp::{CommandError, CommandSpec, Route};
 use ensue_types::{Args, Reply, limits};
@@ -82,12 +83,14 @@ impl Multi {
     pub(crate) fn into_plan(
         self,
         spread: u16,
+        check: Option<Check>,
         answer: impl Fn(&CommandSpec, &Args) -> Reply,
     ) -> Result<Plan, Reply> {
         if self.failed {
             return Err(ABORTED);
         }
         let mut plan = Plan::exec(spread);
+        plan.check_first(check);
         for (spec, args) in self.commands {
             match spec.route {
                 Route::Key | Route::Split(_) | Route::Together | Route::Script => plan.add(spec, args),
@@ -101,6 +104,7 @@ impl Multi {
     pub(crate) fn as_exec(
         &self,
         spread: u16,
+        check: Option<Check>,
         answer: impl Fn(&CommandSpec, &Args) -> Reply,
     ) -> Option<Result<Exec, Reply>> {
         let is_on_keys = |spec: &CommandSpec| {
@@ -113,6 +117,7 @@ impl Multi {
         let places: Vec<usize> = on_keys.map(|(place, _)| place).collect();
         let (first, last) = (places.first().copied(), places.last().copied());
         let mut plan = Plan::exec(spread);
+        plan.check_first(check);
         let mut replies = vec![Reply::Nil; self.len()];
         let (mut steps, mut after) = (VecDeque::new(), VecDeque::new());
         for (place, (spec, args)) in self.commands.iter().enumerate() {
@@ -120,7 +125,7 @@ impl Multi {
                 plan.add(spec, args.clone());
             } else if !is_alone(spec) {
                 replies[place] = answer(spec, args);
-            } else if first.is_none_or(|first| place < first) && !is_publishing(spec) {
+            } else if !plan.is_checked() && first.is_none_or(|first| place < first) && !is_publishing(spec) {
                 steps.push_back((vec![place], Step::Alone(args.clone())));
             } else if spec.is_write() && last.is_some_and(|last| place < last) {
                 return Some(Err(between(spec)));
@@ -128,7 +133,7 @@ impl Multi {
                 after.push_back((vec![place], Step::Alone(args.clone())));
             }
         }
-        if !places.is_empty() {
+        if !places.is_empty() || plan.is_checked() {
             steps.push_back((places, Step::Together(Box::new(plan))));
         }
         steps.append(&mut after);

@@ -9,6 +9,7 @@
 //! in both. What one owner writes is atomic in every keyspace.
 
 use super::Exchange;
+use super::watch::SEVERAL;
 use crate::session::cx::Cx;
 use crate::session::failure::{ANSWER_LOST, Failure, UNANSWERED};
 use crate::session::plan::Plan;
@@ -39,6 +40,9 @@ pub(crate) fn write(cx: &mut Cx<'_>, plan: Plan, command: &str, apart: bool) -> 
 pub(crate) fn exec(cx: &mut Cx<'_>, plan: Plan) -> Step<Exchange> {
     if plan.has_scripts() && plan.parts().len() > 1 {
         return Step::answer(SCRIPTS_OVER_SEVERAL);
+    }
+    if plan.is_checked() && plan.parts().len() > 1 {
+        return Step::answer(SEVERAL);
     }
     if is_atomic(cx, &plan) {
         return WriteTransaction::begin(cx, plan);

@@ -1,0 +1,89 @@
+//! WATCH: the keys of which EXEC asks whether they are as they were.
+//!
+//! - On WATCH: the owner of each key says under which number it watches the key, until the key is written to.
+//! - On EXEC: the keys and their numbers go to the owner with the transaction, which executes it only if all of them
+//!   stand. So one partition must own what is watched and what is read and written.
+//! - On EXEC, DISCARD, UNWATCH and RESET they are forgotten. Owners are not told: they forget by themselves.
+
+use crate::session::cx::Cx;
+use crate::session::plan::{Check, Plan};
+use ensue_types::{Args, KeyspaceId, Reply, limits, partition_of};
+
+/// The watched keys of a session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watched {
+    keys: Vec<(KeyspaceId, bytes::Bytes, i64)>,
+}
+
+impl Watched {
+    /// What the owners of the keys are asked, or why they are not.
+    pub(in crate::session) fn plan(&self, cx: &Cx<'_>, args: &Args) -> Result<Plan, Reply> {
+        if cx.protocol().needs().branches {
+            return Err(in_branches(cx));
+        }
+        if self.keys.len() + args.len() - 1 > limits::WATCHED_KEYS_MAX {
+            return Err(TOO_MANY);
+        }
+        let mut plan = Plan::single(cx.spread());
+        plan.add_watch(args.clone());
+        Ok(plan)
+    }
+
+    /// The owners have answered: the numbers of these keys, or an error.
+    pub(crate) fn on_numbers(&mut self, keyspace: KeyspaceId, args: Args, reply: Reply) -> Reply {
+        match reply {
+            Reply::Array(numbers) => {
+                for (key, number) in args.into_iter().skip(1).zip(numbers) {
+                    // One that no owner can have given: what is not known to stand does not.
+                    let number = if let Reply::Integer(number) = number { number } else { -1 };
+                    self.keys.push((keyspace, key, number));
+                }
+                Reply::OK
+            }
+            error => error,
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.keys.clear();
+    }
+
+    /// What an EXEC in the selected keyspace must ask, and of whom; they are watched no longer.
+    pub(in crate::session) fn take_check(&mut self, cx: &Cx<'_>) -> Result<Option<Check>, Reply> {
+        let keys = std::mem::take(&mut self.keys);
+        let Some((_, first, _)) = keys.first() else { return Ok(None) };
+        let owner = partition_of(first, cx.spread());
+        if keys.iter().any(|(keyspace, _, _)| *keyspace != cx.keyspace()) {
+            return Err(ELSEWHERE);
+        }
+        if keys.iter().any(|(_, key, _)| partition_of(key, cx.spread()) != owner) {
+            return Err(SEVERAL);
+        }
+        let mut args = vec!["watched".into()];
+        for (_, key, number) in keys {
+            args.extend([key, number.to_string().into()]);
+        }
+        Ok(Some(Check { owner, args }))
+    }
+}
+
+fn in_branches(cx: &Cx<'_>) -> Reply {
+    let words = format!(
+        "ERR WATCH in keyspace {} is refused: its protocol is {}, in which transactions are those of branches",
+        cx.keyspace().0,
+        cx.protocol().name()
+    );
+    Reply::Error(words.into())
+}
+
+/// The watched keys, or those of the transaction, have several owners.
+pub(crate) const SEVERAL: Reply = Reply::error(
+    "CROSSSLOT the keys that are watched and those of the transaction are of several partitions; give all of them \
+     one hash tag, such as {tag}; nothing was executed",
+);
+
+const ELSEWHERE: Reply = Reply::error(
+    "EXECABORT keys are watched in another keyspace than that of the transaction; nothing was executed",
+);
+
+const TOO_MANY: Reply = Reply::error("ERR too many watched keys");
