@@ -255,10 +255,11 @@ impl Workload {
             Err(error) => {
                 marks.add(Mark::ErrorAnswer);
                 if request.is_executed() {
-                    // Its session may have fallen back between the two.
-                    self.history.begin_with(&[request.operation]);
+                    let operation = request.operation;
                     self.unknown(index, request);
                     self.leave(world, index);
+                    // Its session may have fallen back between the two.
+                    self.history.begin_with(&[operation]);
                     return Ok(false);
                 }
                 if let Some(refusal) = Refusal::of(&error, &request, self.history.promises) {
