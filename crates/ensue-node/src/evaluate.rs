@@ -8,7 +8,7 @@
 mod order;
 
 use bytes::Bytes;
-use ensue_store::cell::{Addition, Cell, Content, State, Write};
+use ensue_store::cell::{self, Addition, Cell, Content, State, Write};
 use ensue_store::compact::{Compact, RowRef};
 use ensue_store::keyspace::Keyspace;
 use ensue_store::keyspace::undo::Kept;
@@ -32,7 +32,7 @@ const STEP_MAX: usize = 512;
 
 /// What an effect takes in an entry beside its key, its column's name and its value: its header, and what it covers or
 /// replaces.
-const EFFECT_BYTES: usize = 64;
+const EFFECT_BYTES: usize = 80;
 
 /// A write that would not fit into an entry has changed nothing.
 pub const TOO_MUCH: Reply = Reply::error(
@@ -196,7 +196,7 @@ pub type Page = (Vec<(Column, Content)>, Option<usize>);
 /// What one write changed.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// Folded: one base change and one addition a column at most.
+    /// Folded: one put and one addition a column at most, and a removal before the put.
     pub effects: Vec<RowEffect>,
     /// What each base change replaced, in their order, if anybody asks.
     pub previous: Vec<Previous>,
@@ -212,7 +212,7 @@ pub struct Writer {
     bytes: usize,
     /// Whose running sums its additions go on.
     adder: DatacenterId,
-    index: BTreeMap<(Bytes, Column, bool), usize>,
+    index: BTreeMap<(Bytes, Column, Part), usize>,
     /// What stood where it has changed something, if that may be taken back.
     kept: Option<Vec<Kept>>,
 }
@@ -245,31 +245,80 @@ impl Writer {
     fn push(&mut self, change: RowEffect, previous: Option<Previous>) {
         let value = if let Effect::Put { value, .. } = &change.effect { value.len() } else { 0 };
         self.bytes += effect_bytes(&change.key, &change.column, value);
-        let effects = &mut self.changes.effects;
-        let is_base = change.effect.is_base();
-        let same = if effects.len() < EFFECTS_SEARCHED {
-            effects.iter().position(|e| {
-                e.key == change.key && e.column == change.column && e.effect.is_base() == is_base
-            })
-        } else {
-            if self.index.is_empty() {
-                for (at, e) in effects.iter().enumerate() {
-                    self.index.insert((e.key.clone(), e.column.clone(), e.effect.is_base()), at);
-                }
-            }
-            let name = (change.key.clone(), change.column.clone(), is_base);
-            let at = self.index.get(&name).copied();
-            if at.is_none() {
-                self.index.insert(name, effects.len());
-            }
-            at
+        let part = Part::of(&change.effect);
+        let Effect::Remove { observed, seen } = &change.effect else {
+            return self.put_in_place(change, part, previous);
         };
-        match same {
-            Some(at) => effects[at] = change,
+        // Nobody else sees what the same write had put there before. What it had removed is removed still.
+        let put = self.place_of(&change, Part::Put);
+        let known = self.place_of(&change, Part::Removal);
+        let (mut observed, mut seen) = (observed.clone(), seen.clone());
+        if let Some(Effect::Remove { observed: before, seen: known }) = known.map(|at| self.effect_at(at)) {
+            observed.join(before);
+            known.iter().for_each(|sum| cell::see(&mut seen, *sum));
+        }
+        let change = RowEffect { effect: Effect::Remove { observed, seen }, ..change };
+        if let Some(at) = put {
+            let name = |part| (change.key.clone(), change.column.clone(), part);
+            if self.index.remove(&name(Part::Put)).is_some() {
+                self.index.insert(name(Part::Removal), known.unwrap_or(at));
+            }
+            self.changes.effects[at] = change.clone();
+        }
+        if put.is_none() || known.is_some() {
+            self.put_in_place(change, part, previous.filter(|_| put.is_none()));
+        }
+    }
+
+    fn effect_at(&self, at: usize) -> &Effect {
+        &self.changes.effects[at].effect
+    }
+
+    /// Where the same part of a place stands that was changed before.
+    fn place_of(&mut self, change: &RowEffect, part: Part) -> Option<usize> {
+        let effects = &self.changes.effects;
+        if effects.len() < EFFECTS_SEARCHED {
+            return effects.iter().position(|e| {
+                e.key == change.key && e.column == change.column && Part::of(&e.effect) == part
+            });
+        }
+        if self.index.is_empty() {
+            for (at, e) in effects.iter().enumerate() {
+                self.index.insert((e.key.clone(), e.column.clone(), Part::of(&e.effect)), at);
+            }
+        }
+        self.index.get(&(change.key.clone(), change.column.clone(), part)).copied()
+    }
+
+    fn put_in_place(&mut self, change: RowEffect, part: Part, previous: Option<Previous>) {
+        match self.place_of(&change, part) {
+            Some(at) => self.changes.effects[at] = change,
             None => {
-                effects.push(change);
+                if !self.index.is_empty() {
+                    let name = (change.key.clone(), change.column.clone(), part);
+                    self.index.insert(name, self.changes.effects.len());
+                }
+                self.changes.effects.push(change);
                 self.changes.previous.extend(previous);
             }
+        }
+    }
+}
+
+/// What a write changes of a place, each at most once: it removes, then puts, and it adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Removal,
+    Put,
+    Addition,
+}
+
+impl Part {
+    fn of(effect: &Effect) -> Part {
+        match effect {
+            Effect::Remove { .. } => Part::Removal,
+            Effect::Put { .. } | Effect::Delete { .. } => Part::Put,
+            Effect::Add { .. } => Part::Addition,
         }
     }
 }
@@ -469,11 +518,11 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Deletes all of these columns, or none.
-    fn delete_columns(&mut self, key: &Bytes, columns: Vec<Column>, view: View<'_>) -> Result<(), Halt> {
+    /// Removes all of these columns, or none.
+    fn remove_columns(&mut self, key: &Bytes, columns: Vec<Column>, view: View<'_>) -> Result<(), Halt> {
         self.check_room(columns.iter().map(|column| effect_bytes(key, column, 0)).sum())?;
         for column in columns {
-            self.delete_column(key, column, view);
+            self.remove_column(key, column, view);
         }
         Ok(())
     }
@@ -482,7 +531,7 @@ impl<'a> Evaluation<'a> {
     /// so is a deadline that outlived its columns. Every write command calls this before its first change.
     pub fn begin_write(&mut self, key: &Bytes) -> Result<(), Halt> {
         let Some((columns, view)) = self.expired_columns(key) else { return Ok(()) };
-        self.delete_columns(key, columns, view)
+        self.remove_columns(key, columns, view)
     }
 
     /// Deletes some of the columns of a row whose deadline has passed and that is too large to be deleted at once. The
@@ -493,7 +542,7 @@ impl<'a> Evaluation<'a> {
             if self.check_room(effect_bytes(key, &column, 0)).is_err() {
                 return;
             }
-            self.delete_column(key, column, view);
+            self.remove_column(key, column, view);
         }
     }
 
@@ -531,7 +580,7 @@ impl<'a> Evaluation<'a> {
     pub fn delete(&mut self, key: &Bytes, column: Column) -> Result<bool, Halt> {
         let was = self.content(key, &column)? != Content::Nothing;
         if was {
-            self.delete_column(key, column, self.view);
+            self.remove_column(key, column, self.view);
         }
         Ok(was)
     }
@@ -541,14 +590,24 @@ impl<'a> Evaluation<'a> {
         let Some(row) = self.keyspace.row(key) else { return Ok(()) };
         let mut columns = live_columns(row, self.view);
         columns.retain(doomed);
-        self.delete_columns(key, columns, self.view)
+        self.remove_columns(key, columns, self.view)
+    }
+
+    /// Takes the deadline off a row, which lives for ever then: as a deadline, it wins and loses by its stamp.
+    pub fn clear_deadline(&mut self, key: &Bytes) {
+        // A compact row has none.
+        let Some(RowRef::Whole(row)) = self.keyspace.row(key) else { return };
+        let deadline = row.cell(&Column::Deadline);
+        if deadline.and_then(|cell| cell.at(self.view)).is_some_and(|shown| shown.state.is_live()) {
+            self.delete_column(key, Column::Deadline, self.view);
+        }
     }
 
     /// Deletes what is left of a row without a shown column: its deadline, and what another kind of value hid.
     pub fn clear_rest(&mut self, key: &Bytes) {
         let Some(row) = self.keyspace.row(key) else { return };
         for column in live_columns(row, self.view) {
-            self.delete_column(key, column, self.view);
+            self.remove_column(key, column, self.view);
         }
     }
 
@@ -592,6 +651,17 @@ impl<'a> Evaluation<'a> {
         }
     }
 
+    /// Ends what the view shows of a column, and nothing else.
+    fn remove_column(&mut self, key: &Bytes, column: Column, view: View<'_>) {
+        let Some(mut observed) = self.keyspace.observed(key, &column, view) else {
+            return self.delete_column(key, column, view);
+        };
+        let writer = self.writer.as_ref().expect("only writes remove");
+        observed.leave_out(writer.write.stamp);
+        let seen = self.keyspace.seen(key, &column, view);
+        self.change(RowEffect { key: key.clone(), column, effect: Effect::Remove { observed, seen } });
+    }
+
     fn delete_column(&mut self, key: &Bytes, column: Column, view: View<'_>) {
         let seen = self.keyspace.seen(key, &column, view);
         self.change(RowEffect { key: key.clone(), column, effect: Effect::Delete { seen } });
@@ -605,6 +675,10 @@ impl<'a> Evaluation<'a> {
             kept.push(self.keyspace.keep(&change.key, &change.column));
         }
         self.keyspace.apply(&change, previous.as_ref(), &writer.write);
+        // What stood before its own removal that removal names.
+        let own = |previous: &Previous| previous.operations().contains(&writer.write.operation);
+        let everything = Previous::Nothing { forgotten: writer.write.stamp.before() };
+        let previous = previous.map(|previous| if own(&previous) { everything } else { previous });
         writer.push(change, previous);
     }
 }

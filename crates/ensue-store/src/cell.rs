@@ -6,12 +6,13 @@
 //! (`versions`). It does not decide when a past state may be forgotten.
 
 use crate::siblings::{Conflicts, Siblings};
+use crate::undominated::Undominated;
 use crate::versions::{Version, Versions};
 use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
 use ensue_types::{
-    Carried, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, OperationId, Rule, Score, Seen, SeenSum,
-    Source, Stamp, Visibility,
+    Carried, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, Observed, OperationId, Rule, Score, Seen,
+    SeenSum, Source, Stamp, Visibility,
 };
 use std::sync::Arc;
 
@@ -79,6 +80,8 @@ pub struct State {
     pub counter: Option<Box<Counter>>,
     /// What stands beside the base, and what was replaced; only in keyspaces that keep it.
     pub(crate) siblings: Option<Box<Siblings>>,
+    /// What a removal may bring back, and what removals had observed; everywhere else.
+    pub(crate) undominated: Option<Box<Undominated>>,
 }
 
 /// What a reader gets of a location.
@@ -133,6 +136,7 @@ impl State {
             },
             counter: None,
             siblings: None,
+            undominated: None,
         }
     }
 
@@ -166,21 +170,31 @@ impl State {
         additions.fold(self.base.stamp, Stamp::max)
     }
 
-    /// The writes that made this state: the base's and its siblings', and at most one addition a datacenter (section
-    /// 3.3).
+    /// The newest stamp of what a reader sees of a live state: the same everywhere, whatever was forgotten where.
+    pub(crate) fn newest_shown(&self) -> Stamp {
+        if self.siblings.is_some() {
+            return self.newest();
+        }
+        let base = if self.base.value.is_some() { self.base.stamp } else { Stamp::ZERO };
+        let Some(counter) = &self.counter else { return base };
+        let shown = counter.additions.iter().filter(|addition| covered(&counter.seen, addition).1);
+        shown.map(|addition| addition.stamp).fold(base, Stamp::max)
+    }
+
+    /// The writes that made this state: the base's and its siblings', removals that may have ended what would be shown
+    /// else, and at most one addition a datacenter (section 3.3).
     pub fn sources(&self) -> impl Iterator<Item = Source> + '_ {
         let base = (self.base.stamp != Stamp::ZERO).then(|| self.base.source());
+        let base = base.into_iter().chain(self.removals_shown().cloned());
         let siblings = self.siblings().iter().map(|sibling| sibling.base.source());
-        base.into_iter()
-            .chain(siblings)
-            .chain(self.counter.iter().flat_map(|c| &c.additions).map(Addition::source))
+        base.chain(siblings).chain(self.counter.iter().flat_map(|c| &c.additions).map(Addition::source))
     }
 
     /// The additions that a new base must cover: those seen here, and those that the present base had seen.
     pub fn seen(&self) -> Seen {
         let Some(counter) = &self.counter else { return Seen::new() };
         let mut seen = counter.seen.clone();
-        for seen_sum in self.siblings().iter().flat_map(|sibling| &sibling.seen) {
+        for seen_sum in self.siblings().iter().chain(self.undominated()).flat_map(|one| &one.seen) {
             see(&mut seen, *seen_sum);
         }
         for addition in &counter.additions {
@@ -190,6 +204,12 @@ impl State {
         seen
     }
 
+    /// Whether a value below this stamp may be shown, now or when a removal brings it back.
+    pub(crate) fn has_put_below(&self, stamp: Stamp) -> bool {
+        let is_below = |base: &Base| base.value.is_some() && base.stamp < stamp;
+        is_below(&self.base) || self.undominated().iter().any(|one| is_below(&one.base))
+    }
+
     /// Whether nobody has ever set the column, as far as is known here.
     pub fn has_no_base(&self) -> bool {
         self.base.stamp == Stamp::ZERO
@@ -197,9 +217,9 @@ impl State {
 
     /// The latest epoch sum of a datacenter, if its epoch may go on.
     ///
-    /// An epoch ends with a tombstone that covers it: elsewhere the tombstone may be collected at any moment, and a sum
-    /// that went on from before it would then count as a whole. So does an epoch that a value covers without naming it,
-    /// because its writer had forgotten the tombstone.
+    /// An epoch ends with a removal or a tombstone that covers it: elsewhere that may be forgotten at any moment, and a
+    /// sum that went on from before it would then count as a whole. So does an epoch that a value covers without naming
+    /// it, because its writer had forgotten the tombstone.
     pub fn open_epoch(&self, datacenter: DatacenterId) -> Option<EpochSum> {
         let counter = self.counter.as_ref()?;
         let addition = counter.additions.iter().find(|addition| addition.datacenter == datacenter)?;
@@ -209,6 +229,7 @@ impl State {
         // Where several stand beside each other, one that goes on is enough: then nothing here is collected.
         let ended = ends(self.base.value.as_ref(), &counter.seen)
             && self.siblings().iter().all(|one| ends(one.base.value.as_ref(), &one.seen));
+        let ended = ended || self.removed().is_some_and(|(_, _, seen)| !covered(seen, addition).1);
         (!(ended && Rule::SeriesEndsWithItsDelete.holds())).then_some(addition.epoch_sum)
     }
 
@@ -220,52 +241,32 @@ impl State {
         hold: impl Fn(&Bytes) -> Bytes,
     ) -> Outcome {
         match effect {
-            Effect::Put { value, seen } => self.merge_base(Some(value), seen, source, hold),
-            Effect::Delete { seen } => self.merge_base(None, seen, source, hold),
+            Effect::Put { value, seen } => self.merge_put(Some(value), seen, source, hold),
+            Effect::Delete { seen } => self.merge_put(None, seen, source, hold),
+            Effect::Remove { observed, seen } => self.merge_removal(observed, seen, source),
             Effect::Add { epoch_sum } => self.merge_addition(*epoch_sum, source),
         }
     }
 
     /// Merges all that another state was merged of, siblings apart.
     pub(crate) fn join(&mut self, other: &State) {
+        // A removal comes before what its own write has put behind it.
+        if let Some((removals, observed, seen)) = other.removed() {
+            for by in removals {
+                self.merge_removal(observed, seen, by);
+            }
+        }
+        for one in other.undominated() {
+            self.merge_put(one.base.value.as_ref(), &one.seen, &one.base.source(), Bytes::clone);
+        }
         let nothing = Seen::new();
-        if !other.has_no_base() {
+        if other.stands() {
             let seen = other.counter.as_ref().map_or(&nothing, |counter| &counter.seen);
-            self.merge_base(other.base.value.as_ref(), seen, &other.base.source(), Bytes::clone);
+            self.merge_put(other.base.value.as_ref(), seen, &other.base.source(), Bytes::clone);
         }
         for addition in other.counter.iter().flat_map(|counter| &counter.additions) {
             self.merge_addition(addition.epoch_sum, &addition.source());
         }
-    }
-
-    fn merge_base(
-        &mut self,
-        value: Option<&Bytes>,
-        seen: &Seen,
-        source: &Source,
-        hold: impl Fn(&Bytes) -> Bytes,
-    ) -> Outcome {
-        let same_write = source.stamp == self.base.stamp;
-        let older = match Rule::TiesByDatacenter.holds() {
-            true => source.stamp < self.base.stamp,
-            false => source.stamp.time < self.base.stamp.time,
-        };
-        if older && Rule::LastWriterWins.holds() {
-            return Outcome::Lost;
-        }
-        if same_write && self.base.value.as_ref() == value && seen.is_empty() {
-            return Outcome::Lost;
-        }
-        self.base = Base {
-            stamp: source.stamp,
-            operation: source.operation,
-            dependencies: source.dependencies.clone(),
-            value: value.map(hold),
-        };
-        if self.counter.is_some() || !seen.is_empty() {
-            self.counter.get_or_insert_default().seen = seen.clone();
-        }
-        Outcome::Won
     }
 
     pub(crate) fn merge_addition(&mut self, epoch_sum: EpochSum, source: &Source) -> Outcome {
@@ -290,24 +291,23 @@ impl State {
     pub(crate) fn dependency_bytes(&self) -> u64 {
         let additions = self.counter.iter().flat_map(|counter| &counter.additions);
         let all = additions.map(|addition| &addition.dependencies).chain([&self.base.dependencies]);
-        all.flatten().map(|carried| carried.bytes()).sum()
+        let undominated = self.undominated.as_ref().map_or(0, |undominated| undominated.dependency_bytes());
+        all.flatten().map(|carried| carried.bytes()).sum::<u64>() + undominated
     }
 
     /// Forgets what those writes carry.
     pub(crate) fn forget_dependencies(&mut self, is_globally_stable: &dyn Fn(&OperationId) -> bool) {
         let additions = self.counter.iter_mut().flat_map(|counter| &mut counter.additions);
         let additions = additions.map(|addition| (addition.operation, &mut addition.dependencies));
-        for (operation, carried) in additions.chain([(self.base.operation, &mut self.base.dependencies)]) {
+        let forget = |(operation, carried): (OperationId, &mut Option<Arc<Carried>>)| {
             if carried.is_some() && is_globally_stable(&operation) {
                 *carried = None;
             }
-        }
-    }
-
-    /// Takes the base's value away if it is below a flush.
-    pub(crate) fn hide_below(&mut self, flush: Stamp) {
-        if self.base.stamp < flush {
-            self.base.value = None;
+        };
+        additions.chain([(self.base.operation, &mut self.base.dependencies)]).for_each(forget);
+        if let Some(undominated) = &mut self.undominated {
+            undominated.bases_mut().map(|base| (base.operation, &mut base.dependencies)).for_each(forget);
+            undominated.removals_mut().map(|by| (by.operation, &mut by.dependencies)).for_each(forget);
         }
     }
 
@@ -315,6 +315,11 @@ impl State {
     pub(crate) fn carry(&mut self, stamp: Stamp, dependencies: &Arc<Carried>) {
         if self.base.stamp == stamp {
             self.base.dependencies = Some(dependencies.clone());
+        }
+        // A write that has just been evaluated is above all others, and may be a removal.
+        let removals = self.undominated.iter_mut().flat_map(|undominated| undominated.removals_mut());
+        for removal in removals.filter(|removal| removal.stamp == stamp) {
+            removal.dependencies = Some(dependencies.clone());
         }
         for addition in self.counter.iter_mut().flat_map(|counter| &mut counter.additions) {
             if addition.stamp == stamp {
@@ -325,7 +330,7 @@ impl State {
 }
 
 /// Adds an epoch's sum to those seen; of one datacenter the latest counts.
-pub(crate) fn see(seen: &mut Seen, latest: SeenSum) {
+pub fn see(seen: &mut Seen, latest: SeenSum) {
     match seen.iter_mut().find(|known| known.datacenter == latest.datacenter) {
         Some(known) if (known.epoch_sum.epoch, known.stamp) < (latest.epoch_sum.epoch, latest.stamp) => {
             *known = latest;
@@ -375,7 +380,7 @@ pub(crate) fn content_of(value: Option<&Bytes>, seen: &Seen, additions: &[Additi
 
 /// How much of a datacenter's sum a base covers that had seen these, and whether there is an addition that it does not
 /// cover.
-fn covered(seen: &Seen, addition: &Addition) -> (Decimal, bool) {
+pub(crate) fn covered(seen: &Seen, addition: &Addition) -> (Decimal, bool) {
     let own = seen.iter().find(|s| s.datacenter == addition.datacenter);
     let every = seen.iter().find(|s| s.datacenter == DatacenterId::EVERY);
     if every.is_some_and(|every| addition.stamp <= every.stamp) && Rule::BaseCoversSeenAdditions.holds() {
@@ -408,13 +413,14 @@ impl Cell {
 
     /// A location with a value, of which nothing else is known.
     pub(crate) fn of_base(since: LogicalTime, base: Base) -> Cell {
-        let state = State { base, counter: None, siblings: None };
+        let state = State { base, counter: None, siblings: None, undominated: None };
         Cell { since, state, history: Vec::new(), versions: None }
     }
 
     /// Its state, if that is its base and nothing else is known.
     pub(crate) fn as_plain(&self) -> Option<&State> {
-        let is_alone = self.state.counter.is_none() && self.state.siblings.is_none();
+        let State { counter, siblings, undominated, .. } = &self.state;
+        let is_alone = counter.is_none() && siblings.is_none() && undominated.is_none();
         (is_alone && self.history.is_empty() && self.versions.is_none()).then_some(&self.state)
     }
 
@@ -490,7 +496,11 @@ impl Cell {
         }
         let before = (keep.history && flush.at > self.since).then(|| self.state.clone());
         let fold = keep.siblings.map(|conflicts| conflicts.fold);
-        if !self.state.hide_all_below(flush.stamp, fold) {
+        let hidden = match fold {
+            Some(fold) => self.state.hide_all_below(flush.stamp, fold),
+            None => self.state.hide_below(flush.stamp),
+        };
+        if !hidden {
             return Outcome::Lost;
         }
         if let Some(before) = before {
@@ -503,15 +513,32 @@ impl Cell {
     /// Whether some view shows a base value below this stamp.
     fn has_base_below(&self, stamp: Stamp) -> bool {
         match &self.versions {
-            None => self.state.base.value.is_some() && self.state.base.stamp < stamp,
+            None => self.state.has_put_below(stamp),
             Some(versions) => versions.has_base_below(stamp),
         }
     }
 
     /// Whether nothing would be missed if the cell were not there: a tombstone whose counter, if it is one, adds up
-    /// to nothing unseen, and that no second round may ask for.
+    /// to nothing unseen, that ends nothing which may still come, and that no second round may ask for.
     pub fn is_spent(&self) -> bool {
-        self.history.is_empty() && self.versions.is_none() && self.is_dead()
+        self.history.is_empty()
+            && self.versions.is_none()
+            && self.state.undominated.is_none()
+            && self.is_dead()
+    }
+
+    /// See `State::note_undominated`.
+    pub(crate) fn note_undominated(&mut self) -> Option<(u32, Stamp)> {
+        self.state.note_undominated()
+    }
+
+    pub(crate) fn unnote_undominated(&mut self) {
+        self.state.unnote_undominated();
+    }
+
+    /// Forgets what a removal might bring back, and what removals had observed.
+    pub(crate) fn forget_undominated(&mut self) {
+        self.state.forget_undominated();
     }
 
     /// Whether nothing is shown here and no value is kept: tombstones alone.
@@ -562,6 +589,43 @@ impl Cell {
         seen
     }
 
+    /// What a removal ends that is made now, in this view: the puts that it shows, and what those had won against. What
+    /// the view hides and what would be shown instead, if it were not hidden, is not observed.
+    pub(crate) fn observed(&self, view: View<'_>, forgotten: Stamp) -> Observed {
+        let mut observed = Observed::default();
+        let all = |state: &State, observed: &mut Observed| {
+            let undominated = state.undominated().iter().map(|one| one.base.stamp);
+            let base = state.stands().then_some(state.base.stamp);
+            undominated.chain(base).for_each(|put| observed.see(put));
+            // What is gone here already may not be elsewhere, where this removal can come before the one that ended it.
+            state.removed().into_iter().for_each(|(_, known, _)| observed.join(known));
+        };
+        let hiding = self.versions.as_ref().filter(|versions| !versions.shows_all(view));
+        let Some(versions) = hiding else {
+            all(&self.state, &mut observed);
+            observed.see_all_through(forgotten);
+            return observed;
+        };
+        let shown = self.at(view).filter(|shown| shown.state.stands());
+        let shown = shown.map_or(Stamp::ZERO, |shown| shown.state.base.stamp);
+        all(versions.settled().0, &mut observed);
+        let mut forgotten = forgotten;
+        for version in versions.unsettled() {
+            let put = version.source.stamp;
+            let is_visible = view.is_visible(&version.source, version.at);
+            match &version.effect {
+                Some(Effect::Put { .. } | Effect::Delete { .. }) if is_visible || put <= shown => {
+                    observed.see(put);
+                }
+                Some(Effect::Put { .. } | Effect::Delete { .. }) => forgotten = forgotten.min(put.before()),
+                Some(Effect::Remove { observed: known, .. }) if is_visible => observed.join(known),
+                _ => {}
+            }
+        }
+        observed.see_all_through(forgotten);
+        observed
+    }
+
     /// Forgets every state but the present one.
     pub fn forget_history(&mut self) {
         self.history = Vec::new();
@@ -577,8 +641,9 @@ impl Cell {
     /// Takes out the writes that are as if they had never been.
     pub(crate) fn discard(&mut self, discarded: &dyn Fn(&Source) -> bool) -> Vec<Version> {
         let Some(versions) = &mut self.versions else { return Vec::new() };
-        let (gone, state) = versions.discard(discarded);
+        let (gone, mut state) = versions.discard(discarded);
         if !gone.is_empty() {
+            state.change_after(&self.state);
             self.state = state;
         }
         if versions.len() == 0 {
@@ -609,8 +674,9 @@ impl Cell {
     pub(crate) fn bytes(&self) -> u64 {
         let value = self.state.base.value.as_ref().map_or(0, |value| value.len() as u64);
         let siblings = self.state.siblings.as_ref().map_or(0, |siblings| siblings.bytes());
+        let undominated = self.state.undominated.as_ref().map_or(0, |undominated| undominated.bytes());
         let versions = self.versions.as_ref().map_or(0, |versions| versions.bytes());
-        value + siblings + versions + self.dependency_bytes()
+        value + siblings + undominated + versions + self.dependency_bytes()
     }
 
     /// Of these, what they carry. The newest value shares it with its version.

@@ -125,7 +125,7 @@ impl Compact {
         }
     }
 
-    /// Merges a value that another write has put, without a trace of what the write had seen.
+    /// Merges a value that another write of the same datacenter has put, without a trace of what the write had seen.
     pub(crate) fn put(&mut self, value: &[u8], write: &Write) -> Outcome {
         let known = self.stamp();
         let older = match Rule::TiesByDatacenter.holds() {

@@ -28,8 +28,8 @@ use crate::layout::{self, LayoutError};
 use crate::record::Record;
 use bytes::{Buf, BufMut, Bytes};
 use ensue_types::{
-    Causes, Column, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId,
-    Position, Previous, RowEffect, Rule, Seen, Source, Stamp, TimeVector, limits,
+    Causes, Column, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Observed, OperationId,
+    PartitionId, Position, Previous, RowEffect, Rule, Seen, Source, Stamp, TimeVector, limits,
 };
 
 /// The kind of item that holds `PartitionImage`.
@@ -248,14 +248,28 @@ pub fn decode_floor(bytes: &Bytes) -> Result<(KeyspaceId, TimeVector), LayoutErr
 }
 
 fn state_effects(state: &State) -> impl Iterator<Item = (Source, Effect)> + '_ {
-    let base = (state.base.stamp != Stamp::ZERO).then(|| {
+    let base = state.stands().then(|| {
         let none = Seen::new();
         let seen = state.counter.as_ref().map_or(&none, |counter| &counter.seen);
         (state.base.source(), base_effect(&state.base, seen))
     });
+    let undominated =
+        state.undominated().iter().map(|one| (one.base.source(), base_effect(&one.base, &one.seen)));
     let additions = state.counter.iter().flat_map(|counter| &counter.additions);
     let added = additions.map(|addition| (addition.source(), Effect::Add { epoch_sum: addition.epoch_sum }));
-    base.into_iter().chain(added)
+    // A removal comes before what its own write has put behind it.
+    removal_effects(state).chain(undominated).chain(base).chain(added)
+}
+
+/// What removals had observed, as the newest of them; of the others, that they were.
+fn removal_effects(state: &State) -> impl Iterator<Item = (Source, Effect)> + '_ {
+    let removed = state.removed().and_then(|(by, observed, seen)| Some((by.split_last()?, observed, seen)));
+    removed.into_iter().flat_map(|((newest, others), observed, seen)| {
+        let all = Effect::Remove { observed: observed.clone(), seen: seen.clone() };
+        let nothing = Effect::Remove { observed: Observed::default(), seen: Seen::new() };
+        let others = others.iter().map(move |by| (by.clone(), nothing.clone()));
+        others.chain([(newest.clone(), all)])
+    })
 }
 
 fn base_effect(base: &Base, seen: &Seen) -> Effect {

@@ -15,8 +15,8 @@ use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
-    Carried, Causes, Column, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, OperationId, Previous,
-    RowEffect, Rule, Seen, SeenSum, Source, Stamp, TimeVector, Visibility,
+    Carried, Causes, Column, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, Observed, OperationId,
+    Previous, RowEffect, Rule, Seen, SeenSum, Source, Stamp, TimeVector, Visibility,
 };
 use filled::Filled;
 use foldhash::fast::FixedState;
@@ -29,20 +29,14 @@ use watches::Watches;
 
 mod filled;
 mod slots;
+mod spent;
 pub mod undo;
 mod watches;
 
-/// Bytes counted for a cell beside its key, name and value: what the structures around it take, roughly.
-const CELL_BYTES: u64 = 176;
+pub use spent::{Collected, Spent};
 
-/// A tombstone that may be removed once nothing older can arrive (trap 14).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spent {
-    pub key: Bytes,
-    pub column: Column,
-    /// The tombstone's stamp.
-    pub stamp: Stamp,
-}
+/// Bytes counted for a cell beside its key, name and value: what the structures around it take, roughly.
+const CELL_BYTES: u64 = 184;
 
 /// A row with a deadline, which has to be deleted by a write when it has passed: a row that one datacenter just dropped
 /// would hide from another one's readers what is written to it afterwards.
@@ -337,13 +331,9 @@ impl Keyspace {
                 }
             }
         }
-        let state = row.cell(&change.column).expect("merging makes the cell").state();
-        let (live, stamp) = (state.is_live(), state.newest());
         let after = Counted::of(row, &change.column);
         self.recount(slot, &change.column, before, after);
-        if outcome == Outcome::Won || !before.is_there {
-            self.note(&change.key, &change.column, live, stamp);
-        }
+        self.note_change(slot, &change.column, before, outcome);
         self.compact(slot);
         outcome
     }
@@ -456,8 +446,8 @@ impl Keyspace {
                 self.unsettled.push_back((slot, column.clone()));
             }
             if !gone.is_empty() {
-                let key = self.key_at(slot).to_vec().into();
-                self.note_discarded(slot, &key, &column);
+                let key = Bytes::copy_from_slice(self.key_at(slot));
+                self.note_discarded(slot, &column);
                 all.extend(gone.into_iter().map(|version| (key.clone(), column.clone(), version)));
             }
         }
@@ -465,12 +455,12 @@ impl Keyspace {
     }
 
     /// What is left of a column may be nothing that ever was, or a tombstone.
-    fn note_discarded(&mut self, slot: u32, key: &Bytes, column: &Column) {
+    fn note_discarded(&mut self, slot: u32, column: &Column) {
         let Some(row) = self.slots[slot as usize].whole_mut() else { return };
         let Some(cell) = row.cell(column) else { return };
-        let (live, newest) = (cell.state().is_live(), cell.state().newest());
-        if newest > Stamp::ZERO || cell.unsettled() > 0 {
-            return self.note(key, column, live, newest);
+        if cell.state().newest() > Stamp::ZERO || cell.unsettled() > 0 {
+            self.note_deadline(slot, column);
+            return self.note_spent(slot, column);
         }
         let left = Counted::of(row, column);
         self.bytes -= CELL_BYTES + column_bytes(column) + left.bytes;
@@ -587,11 +577,6 @@ impl Keyspace {
         self.marks.queue.len()
     }
 
-    /// Tombstones noted since the last call.
-    pub fn take_spent(&mut self) -> Vec<Spent> {
-        std::mem::take(&mut self.spent)
-    }
-
     /// Deadlines noted since the last call.
     pub fn take_expiries(&mut self) -> Vec<Expiry> {
         std::mem::take(&mut self.expiries)
@@ -602,42 +587,6 @@ impl Keyspace {
         let Some(RowRef::Whole(row)) = self.row(&expiry.key) else { return false };
         let deadline = row.cell(&Column::Deadline);
         deadline.is_some_and(|cell| cell.state().newest() == expiry.stamp && cell.state().is_live())
-    }
-
-    /// Removes a tombstone, unless it has changed since or a second round may ask for it. Answers whether it should be
-    /// tried again.
-    pub fn collect(&mut self, spent: &Spent) -> Collected {
-        if self.is_marked(&spent.key) {
-            return Collected::Later;
-        }
-        let Some(slot) = self.slot_of(&spent.key) else { return Collected::Changed };
-        // A compact row is live, and holds no tombstone.
-        let Some(row) = self.slots[slot as usize].whole_mut() else { return Collected::Changed };
-        let Some(cell) = row.cell(&spent.column) else { return Collected::Changed };
-        if cell.state().newest() != spent.stamp {
-            return Collected::Changed;
-        }
-        if cell.unsettled() > 0 {
-            return Collected::Later;
-        }
-        if !cell.is_spent() {
-            return Collected::Changed;
-        }
-        self.forgotten = self.forgotten.max(spent.stamp);
-        if cell.state().counter.is_some() {
-            self.collected = self.collected.max(spent.stamp);
-        }
-        let left = Counted::of(row, &spent.column);
-        self.bytes -= CELL_BYTES + column_bytes(&spent.column) + left.bytes;
-        self.dependencies -= left.dependencies;
-        self.cells -= 1;
-        row.remove(&spent.column);
-        self.absent_since = self.absent_since.max(row.since());
-        match row.is_empty() {
-            true => self.release(slot),
-            false => self.compact(slot),
-        }
-        Collected::Removed
     }
 
     /// Takes back from a checkpoint what is known of what is no longer here.
@@ -660,24 +609,37 @@ impl Keyspace {
         }
     }
 
+    /// What a removal ends that is made now, in this view; nothing where a removal is a value that the last writer's
+    /// replaces.
+    pub fn observed(&self, key: &[u8], column: &Column, view: View<'_>) -> Option<Observed> {
+        if self.handlers.is_some() {
+            return None;
+        }
+        let row = match self.row(key) {
+            Some(RowRef::Compact(row)) if *column == Column::Text => {
+                let mut observed = Observed::all_through(self.forgotten);
+                observed.see(row.stamp());
+                return Some(observed);
+            }
+            Some(RowRef::Whole(row)) => row,
+            _ => return Some(Observed::default()),
+        };
+        let cell = row.cell(column);
+        Some(cell.map_or_else(Observed::default, |cell| cell.observed(view, self.forgotten)))
+    }
+
     fn is_marked(&self, key: &[u8]) -> bool {
         !self.marks.until_ms.is_empty()
             && self.marks.until_ms.find(hash(key), |(marked, _)| marked == key).is_some()
     }
 
-    /// Notes a tombstone, or a deadline.
-    fn note(&mut self, key: &Bytes, column: &Column, live: bool, stamp: Stamp) {
-        // Of its own, so that it does not keep a client's whole read buffer alive.
-        let own_key = || Bytes::copy_from_slice(key);
-        if !live {
-            return self.spent.push(Spent { key: own_key(), column: detached(column), stamp });
-        }
-        if *column == Column::Deadline {
-            let row = self.row(key);
-            let deadline = row.and_then(|row| row.deadline_at(View::Newest).ok()).flatten();
-            if let Some(deadline_ms) = deadline {
-                self.expiries.push(Expiry { key: own_key(), deadline_ms, stamp });
-            }
+    fn note_deadline(&mut self, slot: u32, column: &Column) {
+        let Some(row) = self.slots[slot as usize].whole() else { return };
+        let Some(cell) = row.cell(column).filter(|_| *column == Column::Deadline) else { return };
+        if let Ok(Some(deadline_ms)) = row.deadline_at(View::Newest) {
+            // Of its own, so that it does not keep a client's whole read buffer alive.
+            let (key, stamp) = (Bytes::copy_from_slice(row.key()), cell.state().newest());
+            self.expiries.push(Expiry { key, deadline_ms, stamp });
         }
     }
 
@@ -691,7 +653,10 @@ impl Keyspace {
         let history = self.is_marked(&key);
         let row = self.slots[slot as usize].whole().expect("made whole above");
         let handlers = self.handlers.clone();
-        let oldest = |state: &State| state.siblings().first().map_or(state.base.stamp, |one| one.base.stamp);
+        let oldest = |state: &State| {
+            let beside = state.siblings().iter().chain(state.undominated());
+            beside.map(|one| one.base.stamp).fold(state.base.stamp, Stamp::min)
+        };
         let covered = |cell: &cell::Cell| cell.versions().is_some() || oldest(cell.state()) < flush.stamp;
         let hidden: Vec<Column> =
             row.all_cells().filter(|(_, cell)| covered(cell)).map(|(column, _)| column.clone()).collect();
@@ -703,12 +668,7 @@ impl Keyspace {
             let outcome = row.flush(&column, flush, keep);
             let after = Counted::of(row, &column);
             self.recount(slot, &column, before, after);
-            let row = self.slots[slot as usize].whole().expect("made whole above");
-            let cell = row.cell(&column).expect("hiding keeps the cell");
-            if outcome == Outcome::Won {
-                let (stamp, live) = (cell.state().newest(), cell.state().is_live());
-                self.note(&key, &column, live, stamp);
-            }
+            self.note_change(slot, &column, Counted { is_there: true, ..before }, outcome);
         }
     }
 }
@@ -725,16 +685,6 @@ fn siblings_of<'a>(
     Some(Conflicts { fold, previous })
 }
 
-/// What became of a candidate for removal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Collected {
-    Removed,
-    /// Something newer is there; if it is spent too, it has been noted by itself.
-    Changed,
-    /// A second round may ask for it, or not every reader sees it yet; try again.
-    Later,
-}
-
 /// What the keyspace counts of a column.
 #[derive(Clone, Copy)]
 struct Counted {
@@ -742,6 +692,8 @@ struct Counted {
     bytes: u64,
     dependencies: u64,
     unsettled: usize,
+    /// How often its removals and undominated puts have changed, if it has any.
+    changes: Option<u32>,
 }
 
 impl Counted {
@@ -752,8 +704,9 @@ impl Counted {
                 bytes: cell.bytes(),
                 dependencies: cell.dependency_bytes(),
                 unsettled: cell.unsettled(),
+                changes: cell.state().last_change().map(|(changes, _)| changes),
             },
-            None => Counted { is_there: false, bytes: 0, dependencies: 0, unsettled: 0 },
+            None => Counted { is_there: false, bytes: 0, dependencies: 0, unsettled: 0, changes: None },
         }
     }
 }

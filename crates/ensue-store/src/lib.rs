@@ -25,6 +25,7 @@ pub mod superblock;
 pub mod tail;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod undominated;
 pub mod versions;
 pub mod view;
 mod window;

@@ -225,6 +225,10 @@ impl Rewriter<'_> {
             for effect in effects {
                 match &mut effect.effect {
                     Effect::Put { seen, .. } | Effect::Delete { seen } => self.seen(seen),
+                    Effect::Remove { observed, seen } => {
+                        *observed = observed.map(|stamp| self.restamped(stamp));
+                        self.seen(seen);
+                    }
                     Effect::Add { epoch_sum } => self.epoch(&mut epoch_sum.epoch),
                 }
             }
@@ -245,7 +249,11 @@ impl Rewriter<'_> {
     }
 
     fn stamp(&mut self, stamp: &mut Stamp) {
-        stamp.time = self.times.time(Some(stamp.datacenter), stamp.time);
+        *stamp = self.restamped(*stamp);
+    }
+
+    fn restamped(&mut self, stamp: Stamp) -> Stamp {
+        Stamp { time: self.times.time(Some(stamp.datacenter), stamp.time), ..stamp }
     }
 
     /// A lane stands in the place of its datacenter.

@@ -208,8 +208,9 @@ impl Row {
         let mut newest: Option<(Stamp, &Column)> = None;
         for (column, cell) in self.cells() {
             let state = cell.at(view).ok_or(Gone)?.state;
-            if state.is_live() && newest.is_none_or(|newest| newest <= (state.newest(), column)) {
-                newest = Some((state.newest(), column));
+            let shown = (state.newest_shown(), column);
+            if state.is_live() && newest.is_none_or(|newest| newest <= shown) {
+                newest = Some(shown);
             }
         }
         Ok(newest.and_then(|(_, column)| Kind::of(column)))
@@ -310,6 +311,25 @@ impl Row {
         self.unsettled -= gone.len() as u32;
         self.note_large(column, None);
         gone
+    }
+
+    /// Forgets what stands behind a column's value.
+    pub(crate) fn forget_undominated(&mut self, column: &Column) {
+        if let Some(cell) = self.cell_mut(column) {
+            cell.forget_undominated();
+        }
+    }
+
+    /// See `State::note_undominated`.
+    pub(crate) fn note_undominated(&mut self, column: &Column) -> Option<(u32, Stamp)> {
+        self.cell_mut(column)?.note_undominated()
+    }
+
+    /// Has what stands behind a column's value noted again.
+    pub(crate) fn unnote_undominated(&mut self, column: &Column) {
+        if let Some(cell) = self.cell_mut(column) {
+            cell.unnote_undominated();
+        }
     }
 
     /// Notes what a write of this stamp carries.

@@ -119,7 +119,9 @@ impl State {
     ) -> Outcome {
         let outcome = match effect {
             Effect::Put { value, seen } => self.stand_beside(Some(value), seen, source, conflicts),
-            Effect::Delete { seen } => self.stand_beside(None, seen, source, conflicts),
+            Effect::Delete { seen } | Effect::Remove { seen, .. } => {
+                self.stand_beside(None, seen, source, conflicts)
+            }
             Effect::Add { epoch_sum } => self.merge_addition(*epoch_sum, source),
         };
         self.fold(conflicts.fold, source.stamp);
@@ -177,7 +179,7 @@ impl State {
     }
 
     /// Takes the values below a flush away; says whether there were any.
-    pub(crate) fn hide_all_below(&mut self, flush: Stamp, fold: Option<&dyn Fold>) -> bool {
+    pub(crate) fn hide_all_below(&mut self, flush: Stamp, fold: &dyn Fold) -> bool {
         let mut hidden = false;
         let others = self.siblings.iter_mut().flat_map(|siblings| &mut siblings.others);
         for base in others.map(|sibling| &mut sibling.base).chain([&mut self.base]) {
@@ -186,9 +188,7 @@ impl State {
                 hidden = true;
             }
         }
-        if let Some(fold) = fold {
-            self.fold(fold, self.base.stamp);
-        }
+        self.fold(fold, self.base.stamp);
         hidden
     }
 

@@ -39,7 +39,8 @@ const SUPERBLOCK_BYTES_BEFORE_6: usize = 72;
 /// - 5: logs and checkpoints say that a dead datacenter's stream is there up to its end.
 /// - 6: the superblock has the directory's identity, and logs and checkpoints those of the others; there is a witness.
 /// - 7: the entry of a transaction has the name that it was begun as.
-pub const FORMAT: u16 = 7;
+/// - 8: entries say what removals had observed.
+pub const FORMAT: u16 = 8;
 /// The first format with a witness.
 pub const WITNESS_FORMAT: u16 = 6;
 const MAGIC: &[u8; 8] = b"EnsueSup";

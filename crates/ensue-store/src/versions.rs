@@ -160,14 +160,17 @@ impl Merged {
 }
 
 impl Version {
-    /// Effects of one write on one location: a base, an addition or a flush, of each the latest counts.
+    /// Effects of one write on one location: a base, a removal, an addition or a flush, of each the latest counts. A
+    /// removal ends what its own write had put here; what that puts here next stands behind it.
     fn replaces(&self, other: &Version) -> bool {
         let kind = |version: &Version| match &version.effect {
             None => 0,
             Some(Effect::Add { .. }) => 1,
             Some(Effect::Put { .. } | Effect::Delete { .. }) => 2,
+            Some(Effect::Remove { .. }) => 3,
         };
-        self.source.stamp == other.source.stamp && kind(self) == kind(other)
+        self.source.stamp == other.source.stamp
+            && (kind(self) == kind(other) || kind(self) == 3 && kind(other) == 2)
     }
 
     fn is_addition(&self) -> bool {
@@ -177,6 +180,7 @@ impl Version {
     fn bytes(&self) -> u64 {
         let value = match &self.effect {
             Some(Effect::Put { value, .. }) => value.len(),
+            Some(Effect::Remove { observed, .. }) => size_of_val(observed.puts()),
             _ => 0,
         };
         VERSION_BYTES + value as u64
@@ -249,13 +253,18 @@ impl Versions {
 
     pub(crate) fn has_base_below(&self, stamp: Stamp) -> bool {
         let is_put = |version: &Version| matches!(version.effect, Some(Effect::Put { .. }));
-        (self.settled.base.value.is_some() && self.settled.base.stamp < stamp)
+        self.settled.has_put_below(stamp)
             || self.unsettled().any(|version| is_put(version) && version.source.stamp < stamp)
+    }
+
+    /// Whether a view is known to show all.
+    pub(crate) fn shows_all(&self, view: View<'_>) -> bool {
+        self.extent.as_ref().is_some_and(|extent| view.shows_all(&extent.within))
     }
 
     /// What a view shows; nothing if that is everything.
     pub(crate) fn shown(&self, view: View<'_>) -> Option<Shown<'_>> {
-        if self.extent.as_ref().is_some_and(|extent| view.shows_all(&extent.within)) {
+        if self.shows_all(view) {
             return None;
         }
         let mut merged: Option<Merged> = None;
@@ -290,7 +299,7 @@ impl Versions {
 
     /// The lowest stamp of an addition that a view hides.
     pub(crate) fn lowest_hidden_addition(&self, view: View<'_>) -> Option<Stamp> {
-        if self.extent.as_ref().is_some_and(|extent| view.shows_all(&extent.within)) {
+        if self.shows_all(view) {
             return None;
         }
         let mut lowest: Option<Stamp> = None;

@@ -1,9 +1,10 @@
 //! What a write does to a row, after its command was evaluated: the unit that is logged, replicated and merged.
 //!
-//! Merging is commutative, associative and idempotent: values and tombstones win by stamp, tallies by their stamp
-//! within an epoch. Replaying an effect is therefore harmless, in any order and any number of times.
+//! Merging is commutative, associative and idempotent: a removal ends the values that it had observed, of those that
+//! are left the highest stamp wins, and of an epoch's sums the latest counts. Replaying an effect is therefore
+//! harmless, in any order and any number of times.
 
-use crate::{DatacenterId, Decimal, Stamp};
+use crate::{DatacenterId, Decimal, Observed, Stamp};
 use bytes::Bytes;
 
 /// The place of a value inside a row. A location of the papers is (key, column).
@@ -54,16 +55,18 @@ pub type Seen = Vec<SeenSum>;
 pub enum Effect {
     /// The column holds this value.
     Put { value: Bytes, seen: Seen },
-    /// The column holds nothing: a tombstone.
+    /// The column holds nothing: a tombstone that wins or loses by its stamp, as a value does.
     Delete { seen: Seen },
+    /// What was put here and is in `observed` is gone, and nothing else.
+    Remove { observed: Observed, seen: Seen },
     /// The writing datacenter's additions to this counter now amount to this epoch sum.
     Add { epoch_sum: EpochSum },
 }
 
 impl Effect {
-    /// Whether it is the last writer's value or tombstone, and no addition.
+    /// Whether it is a value, or ends one, and no addition.
     pub fn is_base(&self) -> bool {
-        matches!(self, Effect::Put { .. } | Effect::Delete { .. })
+        !matches!(self, Effect::Add { .. })
     }
 }
 

@@ -11,6 +11,7 @@ pub mod decimal;
 pub mod effect;
 pub mod id;
 pub mod limits;
+pub mod observed;
 pub mod part;
 pub mod previous;
 pub mod reply;
@@ -30,6 +31,7 @@ pub use id::{
     Args, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,
     OperationId, PartitionId, Position, RequestId, SessionId,
 };
+pub use observed::Observed;
 pub use part::Part;
 pub use previous::Previous;
 pub use reply::Reply;

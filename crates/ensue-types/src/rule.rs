@@ -202,6 +202,12 @@ rules! {
     CoverForgottenAdditions,
     /// A row is gone from its deadline on.
     GoneAtTheDeadline,
+    /// A removal ends what it had observed, also what arrives after it (decision 34).
+    RemovalsEndWhatTheySaw,
+    /// A removal ends nothing but what it had observed, whatever the stamps (decision 34).
+    RemovalsSpareTheConcurrent,
+    /// A put that lost by its stamp is kept while a removal may come that had seen only the winner (decision 34).
+    KeepUndominatedPuts,
     /// A flush hides older writes that arrive after it (decision 5).
     FlushHidesLateWrites,
     /// A flush that is settled hides what is settled, and what is settled later, from below it.

@@ -11,7 +11,7 @@ use ensue_protocol::{Past, Visibility as Waits};
 use ensue_store::entry::{Change, Entry};
 use ensue_types::{
     DatacenterId, Effect, KeyspaceId, LogicalTime, OperationId, PartitionId, Position, RowEffect, SeenSum,
-    partition_of,
+    Stamp, partition_of,
 };
 use std::collections::BTreeSet;
 
@@ -142,6 +142,14 @@ impl Admission<'_> {
             admit(partition_of(&row.key, spread) == arrival.own, "a key of another partition")?;
             match &row.effect {
                 Effect::Put { seen, .. } | Effect::Delete { seen } => self.seen(seen),
+                Effect::Remove { observed, seen } => {
+                    let is_known =
+                        |put: &Stamp| usize::from(put.datacenter.0) < self.topology.datacenters.len();
+                    admit(observed.puts().iter().all(is_known), "a removal of what nobody put")?;
+                    possible(observed.through().time)?;
+                    observed.puts().iter().try_for_each(|put| possible(put.time))?;
+                    self.seen(seen)
+                }
                 Effect::Add { epoch_sum } => {
                     let adder = epoch_sum.epoch.datacenter;
                     let is_own = [false, true].map(|stable| arrival.origin.adder(stable)).contains(&adder);

@@ -4,7 +4,7 @@
 //! another. All times are the evaluation's, and they are the same in every datacenter.
 
 use crate::command::{flag, integer};
-use crate::evaluate::{Evaluation, Halt};
+use crate::evaluate::{Evaluation, Halt, effect_bytes};
 use bytes::Bytes;
 use ensue_resp::request::{Deadline, ExpireCondition, LifetimeForm};
 use ensue_types::{Column, Reply};
@@ -134,7 +134,9 @@ pub(super) fn put_deadline(evaluation: &mut Evaluation<'_>, key: &Bytes, deadlin
 
 /// The row lives for ever again.
 pub(super) fn clear_deadline(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<(), Halt> {
-    evaluation.clear_row(key, |column| *column == Column::Deadline)
+    evaluation.check_room(effect_bytes(key, &Column::Deadline, 0))?;
+    evaluation.clear_deadline(key);
+    Ok(())
 }
 
 /// The time that deadlines are counted from.

@@ -100,11 +100,12 @@ fn replace(
 ) -> Result<(), Halt> {
     evaluation.check_room(effect_bytes(key, &Column::Text, value.len()))?;
     evaluation.begin_write(key)?;
-    evaluation.clear_row(key, |column| match column {
-        Column::Text => false,
-        Column::Deadline => expiry == SetExpiry::None,
-        Column::Field(_) | Column::Member(_) | Column::Scored(_) => true,
+    evaluation.clear_row(key, |column| {
+        matches!(column, Column::Field(_) | Column::Member(_) | Column::Scored(_))
     })?;
+    if expiry == SetExpiry::None {
+        evaluation.clear_deadline(key);
+    }
     evaluation.put(key, Column::Text, value.clone());
     match expiry {
         SetExpiry::None | SetExpiry::Keep => {}

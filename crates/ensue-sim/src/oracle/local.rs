@@ -4,7 +4,7 @@
 //! there, or something has replaced it.
 
 use super::past::{Pasts, covers};
-use super::writes::{Writes, bit_of};
+use super::writes::{Removals, Writes, bit_of};
 use super::{Violation, property};
 use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen, Written};
 use std::collections::BTreeMap;
@@ -85,7 +85,11 @@ fn went_back(
     let values = known.values(location).iter().copied().filter(|index| !is_lost(index));
     match seen {
         Seen::Value(writer) => {
-            values.into_iter().find(|&other| other != writer && pasts.contains(history, other, writer))
+            let removals = Removals::of(history, pasts, writes);
+            let replaces = |other| other != writer && pasts.contains(history, other, writer);
+            values
+                .into_iter()
+                .find(|&other| replaces(other) && !removals.may_bring_back(location, writer, other))
         }
         Seen::Nothing => {
             let answered_us = history.operations[reader].answered_us;

@@ -3,14 +3,17 @@
 //! Whoever has w' in the past and reads w at the same place has seen that w' comes before w. These edges and
 //! causality together must have no cycle (Biswas and Enea, OOPSLA'19, for causal convergence). An operation may take
 //! effect with several stamps, so its writes are nodes of their own between its beginning and its end.
+//!
+//! Removals have no place in the order: a removal ends what its datacenter had, whatever the stamps, and may bring back
+//! what had lost. Where one may have done that, a read tells nothing of the order.
 
 use super::finals::{Final, everything};
 use super::local::Known;
 use super::past::{Pasts, join};
 use super::recency::floor;
-use super::writes::Writes;
+use super::writes::{Removals, Write, Writes};
 use super::{Violation, property};
-use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen};
+use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen, Written};
 use std::collections::BTreeMap;
 
 struct Graph {
@@ -27,8 +30,9 @@ pub(super) fn check(
 ) -> Result<(), Violation> {
     let mut graph = Graph::of_writes(history, writes);
     graph.add_causality(history, pasts);
+    let removals = Removals::of(history, pasts, writes);
     if !history.promises.causality {
-        graph.add_reads_of_sessions(history);
+        graph.add_reads_of_sessions(history, &removals);
     }
     for (index, operation) in history.operations.iter().enumerate().filter(|_| history.promises.causality) {
         if operation.outcome != Outcome::Done {
@@ -45,12 +49,12 @@ pub(super) fn check(
             }
         }
         for &(location, seen) in &operation.reads {
-            graph.add_read(writes, location, seen, &past);
+            graph.add_read(writes, &removals, (location, seen), &past);
         }
     }
     for one in finals {
         for &(location, seen) in &one.values {
-            graph.add_read(writes, location, seen, &everything(history));
+            graph.add_read(writes, &removals, (location, seen), &everything(history));
         }
     }
     match graph.cycle() {
@@ -64,7 +68,8 @@ impl Graph {
         let mut graph =
             Graph { edges: vec![Vec::new(); 2 * history.operations.len()], writes: BTreeMap::new() };
         for (&location, sessions) in &writes.certain {
-            for write in sessions.values().flatten() {
+            let has_place = |write: &&Write| history.promises.folds || write.written == Written::Value;
+            for write in sessions.values().flatten().filter(has_place) {
                 let node = graph.edges.len();
                 graph.edges.push(vec![2 * write.operation + 1]);
                 graph.edges[2 * write.operation].push(node);
@@ -96,11 +101,17 @@ impl Graph {
         }
     }
 
-    fn add_read(&mut self, writes: &Writes, location: Location, seen: Seen, past: &[u32]) {
+    fn add_read(
+        &mut self,
+        writes: &Writes,
+        removals: &Removals<'_>,
+        (location, seen): (Location, Seen),
+        past: &[u32],
+    ) {
         let Seen::Value(writer) = seen else { return };
         let Some(&to) = self.writes.get(&(writer, location)) else { return };
         for write in writes.latest(location, past) {
-            if write.operation == writer {
+            if write.operation == writer || removals.may_bring_back(location, writer, write.operation) {
                 continue;
             }
             if let Some(&from) = self.writes.get(&(write.operation, location)) {
@@ -110,7 +121,7 @@ impl Graph {
     }
 
     /// Without causality a reader is known to have seen only what its session saw at the same place.
-    fn add_reads_of_sessions(&mut self, history: &History) {
+    fn add_reads_of_sessions(&mut self, history: &History, removals: &Removals<'_>) {
         for operations in &history.sessions {
             let mut known = Known::default();
             for &index in operations {
@@ -119,7 +130,10 @@ impl Graph {
                 {
                     let Seen::Value(writer) = seen else { continue };
                     let Some(&to) = self.writes.get(&(writer, location)) else { continue };
-                    let before = known.values(location).iter().filter(|&&before| before != writer);
+                    let is_before = |&&before: &&OperationIndex| {
+                        before != writer && !removals.may_bring_back(location, writer, before)
+                    };
+                    let before = known.values(location).iter().filter(is_before);
                     for &before in before {
                         if let Some(&from) = self.writes.get(&(before, location)) {
                             self.edges[from].push(to);

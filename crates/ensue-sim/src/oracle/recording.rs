@@ -17,6 +17,9 @@
 //!   only the initial state, can be meant (`Emptiness`), each delete writes a value of its own, and they are reads of
 //!   it. Elsewhere deletes write absence, and the checker itself finds the reads ambiguous.
 //!
+//! - **Removals.** The checker knows one order of all writes, and a removal has no place in it. Where somebody deletes,
+//!   nothing is recorded, unless deletes are writes of nothing that go by their order (`folds`).
+//!
 //! Not recorded: what only says that something was there, private keys, keys with deadlines, and keys of which nothing
 //! but convergence is asked. The oracle judges those alone.
 
@@ -175,7 +178,15 @@ impl Recorder<'_> {
         (parts, writes)
     }
 
+    /// Whether one order of its writes explains what is read of a location.
+    fn has_order(&self, location: Location) -> bool {
+        self.history.promises.folds || !self.emptiness.is_deleted(location)
+    }
+
     fn read(&mut self, reader: OperationIndex, location: Location, seen: Seen) -> Option<Step> {
+        if !self.has_order(location) {
+            return None;
+        }
         let name = self.history.name(location);
         Some(match seen {
             Seen::Value(writer) => self.builder.read(name, Some(&value_of(writer))),
@@ -190,15 +201,19 @@ impl Recorder<'_> {
 
     /// What it surely writes if it took effect.
     fn writes(&mut self, index: OperationIndex, operation: &Operation) -> Vec<Step> {
-        let certain = |&&(_, written): &&(Location, Written)| {
-            written != Written::Nothing || operation.outcome == Outcome::Done
+        let certain = |&&(location, written): &&(Location, Written)| {
+            (written != Written::Nothing || operation.outcome == Outcome::Done) && self.has_order(location)
         };
-        operation.writes.iter().filter(certain).map(|&write| self.write(index, write)).collect()
+        let writes: Vec<_> = operation.writes.iter().filter(certain).copied().collect();
+        writes.into_iter().map(|write| self.write(index, write)).collect()
     }
 
     fn uncertain_deletes(&mut self, index: OperationIndex, operation: &Operation) -> Vec<Step> {
-        let deletes = operation.writes.iter().filter(|(_, written)| *written == Written::Nothing);
-        deletes.map(|&write| self.write(index, write)).collect()
+        let deletes = |&&(location, written): &&(Location, Written)| {
+            written == Written::Nothing && self.has_order(location)
+        };
+        let deletes: Vec<_> = operation.writes.iter().filter(deletes).copied().collect();
+        deletes.into_iter().map(|write| self.write(index, write)).collect()
     }
 
     fn write(&mut self, index: OperationIndex, (location, written): (Location, Written)) -> Step {

@@ -1,11 +1,12 @@
 //! Reads of values: nothing that the reader's past has replaced may be returned.
 //!
 //! A value w is replaced in a past V if V includes a write w' at the same place with w in the past of w'. An empty
-//! answer is the initial state or any delete, and legal if one of these is not replaced in V. For the reads of a
+//! answer is the initial state or any delete, and legal if one of these is not replaced in V. Where deletes are
+//! removals, each value in V must have been ended by one, and none ends what was written after it. For the reads of a
 //! transaction V includes the past of every value that it returns.
 
 use super::past::{Pasts, covers, join};
-use super::writes::Writes;
+use super::writes::{Removals, Write, Writes};
 use super::{Violation, property};
 use crate::oracle::history::{History, Location, Operation, OperationIndex, Outcome, Seen, Written};
 
@@ -78,10 +79,20 @@ pub(super) fn replaced(
     answered_us: u64,
 ) -> Option<OperationIndex> {
     match seen {
-        Seen::Value(writer) => writes
-            .latest(location, past)
-            .map(|write| write.operation)
-            .find(|&other| other != writer && pasts.contains(history, other, writer)),
+        Seen::Value(writer) => {
+            // Where a removal that has ended a value had all before it, it ended that too.
+            let removals = (!history.promises.causality).then(|| Removals::of(history, pasts, writes));
+            let is_left = |write: &Write| {
+                removals.as_ref().is_some_and(|all| match write.written {
+                    Written::Nothing => !all.must_have_ended(location, writer, write.operation),
+                    _ => all.may_bring_back(location, writer, write.operation),
+                })
+            };
+            let replaces =
+                |write: &Write| write.operation != writer && pasts.contains(history, write.operation, writer);
+            let mut latest = writes.latest(location, past);
+            latest.find(|write| replaces(write) && !is_left(write)).map(|write| write.operation)
+        }
         Seen::Nothing => {
             let values: Vec<OperationIndex> = writes
                 .latest(location, past)
@@ -97,7 +108,11 @@ pub(super) fn replaced(
                     };
                     !values.iter().any(replaced)
                 });
-            if explained { None } else { values.first().copied() }
+            let removals = Removals::of(history, pasts, writes);
+            match explained {
+                true => values.into_iter().find(|&value| !removals.may_have_ended(location, value)),
+                false => values.first().copied(),
+            }
         }
         Seen::Something | Seen::Bits(_) => None,
     }

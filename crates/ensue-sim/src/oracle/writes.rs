@@ -1,6 +1,7 @@
 //! Which writes there are at each location, and which of them certainly took effect.
 
 use super::lost::Lost;
+use super::past::Pasts;
 use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen, SessionIndex, Written};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -93,6 +94,67 @@ impl Writes {
             let count = writes.partition_point(|write| write.number <= past[session]);
             count.checked_sub(1).map(|index| writes[index])
         })
+    }
+}
+
+/// What deletes may have done where each of them ends what its datacenter had, and nothing else.
+pub(super) struct Removals<'a> {
+    history: &'a History,
+    pasts: &'a Pasts,
+    writes: &'a Writes,
+}
+
+impl<'a> Removals<'a> {
+    pub(super) fn of(history: &'a History, pasts: &'a Pasts, writes: &'a Writes) -> Removals<'a> {
+        Removals { history, pasts, writes }
+    }
+
+    /// The deletes that a value may have come before.
+    fn after(&self, location: Location, value: OperationIndex) -> impl Iterator<Item = OperationIndex> + '_ {
+        let deletes = self.writes.deletes.get(&location).into_iter().flatten().copied();
+        let invoked_us = self.history.operations[value].invoked_us;
+        deletes.filter(move |&delete| {
+            // Where deletes are writes of nothing, a stamp decides, whatever came first.
+            let may_follow = self.history.operations[delete].answered_us >= invoked_us;
+            delete != value && (may_follow || self.history.promises.folds)
+        })
+    }
+
+    /// Whether some removal may have ended a value.
+    pub(super) fn may_have_ended(&self, location: Location, value: OperationIndex) -> bool {
+        self.after(location, value).any(|delete| !self.pasts.contains(self.history, value, delete))
+    }
+
+    /// Whether a removal ended a value without regard to causality: its datacenter had that, or its session had read
+    /// it.
+    pub(super) fn must_have_ended(
+        &self,
+        location: Location,
+        value: OperationIndex,
+        delete: OperationIndex,
+    ) -> bool {
+        let (put, removal) = (&self.history.operations[value], &self.history.operations[delete]);
+        let was_there = put.datacenter == removal.datacenter && put.answered_us <= removal.invoked_us;
+        let before = self.history.sessions[removal.session].iter().take_while(|&&index| index != delete);
+        let mut reads = before.flat_map(|&index| &self.history.operations[index].reads);
+        was_there || reads.any(|&read| read == (location, Seen::Value(value)))
+    }
+
+    /// Whether some removal may have ended a value that had won against another one, and not that other one.
+    pub(super) fn may_bring_back(
+        &self,
+        location: Location,
+        lost: OperationIndex,
+        won: OperationIndex,
+    ) -> bool {
+        let ends = |delete: OperationIndex| {
+            let had_both = match self.history.promises.causality {
+                true => self.pasts.contains(self.history, delete, lost),
+                false => self.must_have_ended(location, lost, delete),
+            };
+            !self.pasts.contains(self.history, won, delete) && !had_both
+        };
+        !self.history.promises.folds && self.after(location, won).any(ends)
     }
 }
 

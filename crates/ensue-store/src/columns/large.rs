@@ -164,7 +164,9 @@ impl Large {
             return;
         }
         let was_waiting = self.waiting.remove(&slot);
-        let made = |operation: &OperationId| was_waiting || by.is_none_or(|by| by == *operation);
+        // A removal brings back what another write had made.
+        let is_back = cell.state().removals_shown().next().is_some();
+        let made = |operation: &OperationId| was_waiting || is_back || by.is_none_or(|by| by == *operation);
         let operations = cell.state().sources().map(|source| source.operation).filter(made);
         for operation in operations.collect::<Vec<_>>() {
             self.recent.entry(stream(&operation)).or_default().push_back((operation, slot));

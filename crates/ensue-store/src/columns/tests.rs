@@ -127,7 +127,7 @@ fn check(row: &Row, view: View<'_>) -> Result<(), TestCaseError> {
     }
     let newest = row.cells().filter_map(|(column, cell)| {
         let shown = cell.at(view)?;
-        shown.state.is_live().then(|| (shown.state.newest(), column))
+        shown.state.is_live().then(|| (shown.state.newest_shown(), column))
     });
     prop_assert_eq!(row.kind_at(view), Ok(newest.max().and_then(|(_, column)| Kind::of(column))));
     let kinds: Vec<_> = row.cells().map(|(column, _)| Kind::of(column)).collect();

@@ -222,7 +222,8 @@ fn a_string_is_compact_until_more_is_known_of_it_and_again_when_that_is_gone() {
     let put = |stamp| Step::Write { key: 0, kind: 5, column: 7, number: 3, stamp };
     let mut counts = Vec::new();
     let settle = Step::Settle { until: 1_000 };
-    for step in [put(1), settle.clone(), put(3), settle.clone(), put(4), settle, Step::ForgetDependencies] {
+    // All of one datacenter; the last carries something.
+    for step in [put(1), settle.clone(), put(7), settle.clone(), put(10), settle, Step::ForgetDependencies] {
         pair.take(&step).expect("the same in both");
         counts.push(count_compact(&pair.compact));
     }
@@ -231,4 +232,18 @@ fn a_string_is_compact_until_more_is_known_of_it_and_again_when_that_is_gone() {
     plain.take(&put(1)).expect("the same in both");
     assert_eq!(count_compact(&plain.compact), 1);
     assert!(plain.compact.bytes() < plain.whole.bytes());
+}
+
+#[test]
+fn a_string_of_two_datacenters_is_compact_again_when_a_removal_can_bring_none_back() {
+    let mut pair = Pair { compact: keyspace(false, false), whole: keyspace(false, true), time: 100 };
+    let put = |stamp| Step::Write { key: 0, kind: 5, column: 7, number: 3, stamp };
+    let mut counts = Vec::new();
+    // Of datacenters 1, 1, 2 and 2.
+    for step in [put(1), put(4), put(5), Step::Collect, put(8)] {
+        pair.take(&step).expect("the same in both");
+        pair.check().expect("the same in both");
+        counts.push(count_compact(&pair.compact));
+    }
+    assert_eq!(counts, [1, 1, 0, 1, 1]);
 }

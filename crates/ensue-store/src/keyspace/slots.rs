@@ -152,9 +152,12 @@ impl Keyspace {
         slot
     }
 
-    /// Merges a value into a row, if that is compact.
+    /// Merges a value into a row, if that is compact and stays so: values of two datacenters stand against each other.
     fn put_at(&mut self, slot: u32, value: &[u8], write: &Write) -> Option<Outcome> {
         let Slot::Compact(row) = &mut self.slots[slot as usize] else { return None };
+        if row.stamp().datacenter != write.stamp.datacenter {
+            return None;
+        }
         let before = compact_bytes(row);
         let outcome = row.put(value, write);
         self.bytes = self.bytes + compact_bytes(row) - before;

@@ -25,10 +25,11 @@
 //!   0 | column | effect | seen tallies    | key bytes                         |
 //!   8 | name bytes                        | value bytes                       |
 //!     +-----------------------------------+-----------------------------------+
-//!  16 | key | name (field, member) | value (put) | epoch sum (add) | seen tallies |
+//!  16 | key | name (field, member) | value (put), or observed (remove)           |
+//!     | epoch sum (add) | seen tallies                                        |
 //!     +-----------------------------------------------------------------------+
 //!
-//!  column: 0 text, 1 deadline, 2 field, 3 member, 4 scored member   effect: 0 put, 1 delete, 2 add
+//!  column: 0 text, 1 deadline, 2 field, 3 member, 4 scored member   effect: 0 put, 1 delete, 2 add, 3 remove
 //!
 //!  replaced, flag 1: 0 nothing | 1 nothing, stamp of what is forgotten | 2 operation
 //!                  | 3 several: count u8, operations, stamp of what is forgotten
@@ -37,6 +38,8 @@
 //!  stamp, 12 bytes:     time u64, datacenter u8, zero u8, partition u16
 //!  epoch sum, 28 bytes:     epoch stamp, sum i128
 //!  seen,  44 bytes:     datacenter u8, zero 3 bytes, epoch sum, stamp
+//!  observed, its length stands in the place of the value's: stamps, the last put of each datacenter in their order,
+//!      and before them the stamp up to which everything was seen
 //! ```
 //!
 //! Fixed widths: a one-column put costs 48 bytes beside key and value, and one bounds check a field.
@@ -45,8 +48,8 @@ use super::{LayoutError, Reader, u64_at};
 use crate::entry::{Change, Entry};
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Effect, EpochSum, KeyspaceId, LogicalTime, OperationId, PartitionId, Position,
-    Previous, RowEffect, SeenSum, Stamp,
+    Column, DatacenterId, Effect, EpochSum, KeyspaceId, LogicalTime, Observed, OperationId, PartitionId,
+    Position, Previous, RowEffect, SeenSum, Stamp,
 };
 
 /// The only format of an entry so far.
@@ -110,9 +113,14 @@ fn effect_bytes(row: &RowEffect) -> usize {
     let tail = match &row.effect {
         Effect::Put { value, seen } => value.len() + SEEN_BYTES * seen.len(),
         Effect::Delete { seen } => SEEN_BYTES * seen.len(),
+        Effect::Remove { observed, seen } => observed_bytes(observed) + SEEN_BYTES * seen.len(),
         Effect::Add { .. } => EPOCH_SUM_BYTES,
     };
     EFFECT_BYTES + row.key.len() + column_name(&row.column).1.len() + tail
+}
+
+fn observed_bytes(observed: &Observed) -> usize {
+    STAMP_BYTES * (1 + observed.puts().len())
 }
 
 /// Appends an entry's encoding.
@@ -183,11 +191,16 @@ fn put_previous(out: &mut Vec<u8>, previous: &Previous) {
 
 fn put_effect(out: &mut Vec<u8>, row: &RowEffect) {
     let (column, name) = column_name(&row.column);
-    let nothing: (&[u8], &[SeenSum]) = (&[], &[]);
-    let (effect, (value, seen)) = match &row.effect {
-        Effect::Put { value, seen } => (0, (&value[..], &seen[..])),
-        Effect::Delete { seen } => (1, (nothing.0, &seen[..])),
-        Effect::Add { .. } => (2, nothing),
+    let mut observed_stamps = Vec::new();
+    let (effect, value, seen): (u8, &[u8], &[SeenSum]) = match &row.effect {
+        Effect::Put { value, seen } => (0, value, seen),
+        Effect::Delete { seen } => (1, &[], seen),
+        Effect::Add { .. } => (2, &[], &[]),
+        Effect::Remove { observed, seen } => {
+            let stamps = std::iter::once(observed.through()).chain(observed.puts().iter().copied());
+            stamps.for_each(|stamp| put_stamp(&mut observed_stamps, &stamp));
+            (3, &observed_stamps, seen)
+        }
     };
     let seen_count = u16::try_from(seen.len()).expect("one tally a datacenter, and there are at most 256");
     let mut header = [0; EFFECT_BYTES];
@@ -366,6 +379,10 @@ fn read_effect(reader: &mut Reader) -> Result<RowEffect, LayoutError> {
             let value = reader.slice("value", value_bytes)?;
             Effect::Put { value, seen: read_seen(reader, seen_count)? }
         }
+        3 => {
+            let observed = read_observed(reader, value_bytes)?;
+            Effect::Remove { observed, seen: read_seen(reader, seen_count)? }
+        }
         1 | 2 if value_bytes != 0 => {
             return unknown("value bytes of an effect without a value", value_bytes.into());
         }
@@ -375,6 +392,25 @@ fn read_effect(reader: &mut Reader) -> Result<RowEffect, LayoutError> {
         _ => return unknown("effect kind", u64::from(effect)),
     };
     Ok(RowEffect { key, column, effect })
+}
+
+fn read_observed(reader: &mut Reader, bytes: u32) -> Result<Observed, LayoutError> {
+    let at = reader.at();
+    let count = bytes / STAMP_BYTES as u32;
+    let wrong = LayoutError::Unknown { what: "bytes of what a removal observed", at, value: bytes.into() };
+    if bytes == 0 || bytes != count * STAMP_BYTES as u32 {
+        return Err(wrong);
+    }
+    reader.count("observed puts", count, STAMP_BYTES as u32)?;
+    let mut observed = Observed::all_through(reader.stamp()?);
+    for known in 0..count as usize - 1 {
+        let put = reader.stamp()?;
+        observed.see(put);
+        if observed.puts().len() != known + 1 || observed.puts().last() != Some(&put) {
+            return Err(wrong);
+        }
+    }
+    Ok(observed)
 }
 
 fn read_seen(reader: &mut Reader, count: u16) -> Result<Vec<SeenSum>, LayoutError> {

@@ -69,6 +69,48 @@ pub(crate) fn entry_with_previous() -> Entry {
     Entry { previous, ..entries().swap_remove(1) }
 }
 
+/// What removals say, each in an entry of its own.
+fn removals() -> Vec<Entry> {
+    let through = |time, datacenter| Stamp { datacenter: DatacenterId(datacenter), ..stamp(time) };
+    let mut observed = Observed::all_through(stamp(7));
+    observed.see(through(9, 1));
+    observed.see(through(8, 4));
+    let epoch_sum = EpochSum { epoch: stamp(9), sum: Decimal::from_integer(-12) };
+    let seen = vec![SeenSum { datacenter: DatacenterId(4), epoch_sum, stamp: stamp(10) }];
+    let all = [(Observed::default(), vec![]), (observed.clone(), vec![]), (observed, seen)];
+    let removal = |(observed, seen)| {
+        let (key, column) = (Bytes::from_static(b"key"), Column::Field(Bytes::from_static(b"f")));
+        let effects = vec![RowEffect { key, column, effect: Effect::Remove { observed, seen } }];
+        let change = Change::Effects { keyspace: KeyspaceId(3), transaction: None, effects };
+        Entry { change, ..entries().swap_remove(0) }
+    };
+    all.into_iter().map(removal).collect()
+}
+
+#[test]
+fn a_removal_comes_back_and_has_one_encoding() {
+    let sizes: Vec<usize> = removals().iter().map(encoded_entry_bytes).collect();
+    assert_eq!(sizes, [32 + 16 + 4 + 12, 32 + 16 + 4 + 36, 32 + 16 + 4 + 36 + 44]);
+    for entry in removals() {
+        let bytes = encode_entry(&entry);
+        assert_eq!(bytes.len(), encoded_entry_bytes(&entry));
+        assert_eq!(decode_entry(&bytes), Ok(entry));
+        for length in 0..bytes.len() {
+            assert!(decode_entry(&bytes.slice(..length)).is_err(), "{length} bytes");
+        }
+    }
+    // The datacenters out of order, twice the same, and no stamp at all.
+    let bytes = encode_entry(&removals()[1]);
+    let stamps = 32 + 16 + 4 + 12;
+    let swapped = [&bytes[..stamps], &bytes[stamps + 12..], &bytes[stamps..stamps + 12]].concat();
+    let twice = [&bytes[..stamps + 12], &bytes[stamps..stamps + 12]].concat();
+    let mut none = bytes[..stamps - 12].to_vec();
+    none[32 + 12..32 + 16].copy_from_slice(&0_u32.to_le_bytes());
+    for wrong in [swapped, twice, none] {
+        assert!(decode_entry(&Bytes::from(wrong)).is_err());
+    }
+}
+
 pub(crate) fn records() -> Vec<Record> {
     let entry = encode_entry(&entries()[0]);
     let commands =

@@ -1,5 +1,6 @@
 //! Several sets, and members taken out of them.
 
+use super::convergence::meet;
 use super::{changes_nothing, check};
 
 #[test]
@@ -76,4 +77,12 @@ fn several_strings_at_once_or_none() {
          MGET a b c => [\"1\" \"2\" nil]
          MSETNX a => -ERR wrong number of arguments for 'msetnx' command",
     );
+}
+
+/// What one datacenter takes out or replaces stays where another one puts it in again at the same time.
+#[test]
+fn a_member_that_is_put_in_again_stays() {
+    for removal in ["SREM s 1", "SPOP s", "SMOVE s t 1", "SINTERSTORE s none", "DEL s", "SET s x;DEL s"] {
+        meet(["SADD s 1", "SADD s 1", removal], "SMEMBERS s", "<\"1\">");
+    }
 }

@@ -101,6 +101,22 @@ fn play(datacenters: &mut [Datacenter], steps: &[Step]) {
     }
 }
 
+/// Two datacenters begin alike and then act without each other, the second one with the higher stamps; both end alike.
+#[track_caller]
+pub(super) fn meet([common, first, second]: [&str; 3], query: &str, ends: &str) {
+    let mut datacenters = [Datacenter::new(0), Datacenter::new(1)];
+    common.split(';').for_each(|line| drop(datacenters[0].run(line)));
+    let begun = all_writes(&datacenters);
+    begun.iter().for_each(|logged| datacenters[1].receive(logged));
+    first.split(';').for_each(|line| drop(datacenters[0].run(line)));
+    second.split(';').for_each(|line| drop(datacenters[1].run(line)));
+    let writes = all_writes(&datacenters);
+    for datacenter in &mut datacenters {
+        writes.iter().rev().for_each(|logged| datacenter.receive(logged));
+        assert_eq!(show(&datacenter.run(query)), ends, "{first} beside {second} in {}", datacenter.id);
+    }
+}
+
 pub(super) fn all_writes(datacenters: &[Datacenter]) -> Vec<Logged> {
     datacenters.iter().flat_map(|datacenter| datacenter.log.iter().cloned()).collect()
 }

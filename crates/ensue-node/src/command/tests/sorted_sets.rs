@@ -1,6 +1,6 @@
 //! Sorted sets.
 
-use super::convergence::all_writes;
+use super::convergence::{all_writes, meet};
 use super::{Datacenter, changes_nothing, check, show};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -258,21 +258,9 @@ fn other_kinds() {
     check(&script);
 }
 
-/// Two datacenters begin alike and then act without each other; both end the same.
 #[track_caller]
 fn meets(common: &str, first: &str, second: &str, ends: &str) {
-    let mut datacenters = [Datacenter::new(0), Datacenter::new(1)];
-    common.split(';').for_each(|line| drop(datacenters[0].run(line)));
-    let begun = all_writes(&datacenters);
-    begun.iter().for_each(|logged| datacenters[1].receive(logged));
-    first.split(';').for_each(|line| drop(datacenters[0].run(line)));
-    second.split(';').for_each(|line| drop(datacenters[1].run(line)));
-    let writes = all_writes(&datacenters);
-    for datacenter in &mut datacenters {
-        writes.iter().rev().for_each(|logged| datacenter.receive(logged));
-        let shown = show(&datacenter.run("ZRANGE z 0 -1 WITHSCORES"));
-        assert_eq!(shown, ends, "{first} beside {second} in {}", datacenter.id);
-    }
+    meet([common, first, second], "ZRANGE z 0 -1 WITHSCORES", ends);
 }
 
 #[test]
@@ -284,7 +272,12 @@ fn concurrent_changes() {
     meets("ZADD z 1 a;ZINCRBY z 5 a", "ZADD z 10 a", "ZINCRBY z 2 a", "(\"a\"=12)");
     meets("ZADD z 1 a", "ZINCRBY z 2 a", "ZREM z a", "(\"a\"=2)");
     meets("ZADD z 1 a", "ZREM z a", "ZADD z 7 a", "(\"a\"=7)");
-    meets("ZADD z 1 a", "ZADD z 7 a", "ZREM z a", "()");
+    for removal in
+        ["ZREM z a", "ZPOPMIN z", "ZMPOP 1 z MAX", "ZREMRANGEBYRANK z 0 0", "ZREMRANGEBYSCORE z 0 2"]
+    {
+        meets("ZADD z 1 a", "ZADD z 7 a", removal, "(\"a\"=7)");
+    }
+    meets("ZADD z 1 a;ZADD t 5 b", "ZADD z 7 a", "ZRANGESTORE z t 0 -1", "(\"b\"=5 \"a\"=7)");
     meets("ZADD z 1 a", "ZADD z 2 b", "DEL z", "(\"b\"=2)");
     meets("ZADD z 1 a", "ZADD z 2 a", "ZADD z 3 a", "(\"a\"=3)");
     // A base that additions go on top of is rounded to seventeen digits behind the point; one beyond every total stays.

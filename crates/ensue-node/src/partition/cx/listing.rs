@@ -74,7 +74,7 @@ impl Cx {
 pub(in crate::partition) fn effect_of(row: &RowEffect) -> String {
     let what = match &row.effect {
         Effect::Put { value, .. } => format!("\"put\":{}", json::value(&row.column, value)),
-        Effect::Delete { .. } => "\"delete\":true".to_owned(),
+        Effect::Delete { .. } | Effect::Remove { .. } => "\"delete\":true".to_owned(),
         Effect::Add { epoch_sum } => format!("\"sum\":\"{}\"", epoch_sum.sum),
     };
     format!("{{\"key\":{}{},{what}}}", json::text(&row.key), json::column(&row.column))

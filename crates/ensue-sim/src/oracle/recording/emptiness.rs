@@ -41,6 +41,11 @@ impl Emptiness {
         emptiness
     }
 
+    /// Whether somebody may have deleted there.
+    pub fn is_deleted(&self, location: Location) -> bool {
+        self.deletes.contains_key(&location)
+    }
+
     /// Where deletes write values of their own.
     pub fn tells_apart(&self, location: Location) -> bool {
         !self.ambiguous.contains(&location)

@@ -1,0 +1,487 @@
+//! Whatever the order of arrival, repetition, restarts and collections: every datacenter ends with the same, every put
+//! that a removal had observed is gone, and no other one.
+
+use crate::cell::{Cell, Content, Write};
+use crate::compact::RowRef;
+use crate::image;
+use crate::keyspace::{Collected, Keyspace};
+use crate::row::Row;
+use crate::view::View;
+use bytes::Bytes;
+use ensue_types::{
+    Column, DatacenterId, Decimal, Effect, EpochSum, Incarnation, KeyspaceId, LogicalTime, OperationId,
+    PartitionId, Position, RowEffect, Source, Stamp,
+};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+const DATACENTERS: usize = 3;
+const COLUMNS: [Column; 2] = [Column::Text, Column::Field(Bytes::from_static(b"f"))];
+
+/// A write as other datacenters get it; without changes it is a flush.
+#[derive(Clone, Debug)]
+struct Sent {
+    write: Write,
+    changes: Vec<RowEffect>,
+    /// The puts that its removal is to end, by definition.
+    ends: BTreeSet<Stamp>,
+}
+
+/// What a view hides: the unsettled writes of a datacenter after its first ones.
+type Hidden = (usize, u64);
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put {
+        at: usize,
+        column: usize,
+    },
+    Remove {
+        at: usize,
+        column: usize,
+        hidden: Hidden,
+    },
+    /// A put and its removal by one write, or a removal and then a put.
+    Both {
+        at: usize,
+        column: usize,
+        is_left: bool,
+    },
+    Add {
+        at: usize,
+    },
+    Flush {
+        at: usize,
+    },
+    /// Some write of another datacenter arrives, not always the next.
+    Deliver {
+        at: usize,
+        place: usize,
+    },
+    /// A clock goes on: the next write there stamps above many others.
+    Tick {
+        at: usize,
+        by: u64,
+    },
+    /// What every reader sees is folded.
+    Settle {
+        at: usize,
+    },
+    Checkpoint {
+        at: usize,
+    },
+    Restart {
+        at: usize,
+    },
+    Collect {
+        at: usize,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (at, column) = (0..DATACENTERS, 0..COLUMNS.len());
+    let hidden = (0..DATACENTERS, 0..12_u64);
+    prop_oneof![
+        8 => (at.clone(), column.clone()).prop_map(|(at, column)| Step::Put { at, column }),
+        5 => (at.clone(), column.clone(), hidden)
+            .prop_map(|(at, column, hidden)| Step::Remove { at, column, hidden }),
+        1 => (at.clone(), column, any::<bool>())
+            .prop_map(|(at, column, is_left)| Step::Both { at, column, is_left }),
+        2 => at.clone().prop_map(|at| Step::Add { at }),
+        1 => at.clone().prop_map(|at| Step::Flush { at }),
+        12 => (at.clone(), any::<usize>()).prop_map(|(at, place)| Step::Deliver { at, place }),
+        2 => (at.clone(), 1..9_u64).prop_map(|(at, by)| Step::Tick { at, by }),
+        2 => at.clone().prop_map(|at| Step::Settle { at }),
+        1 => at.clone().prop_map(|at| Step::Checkpoint { at }),
+        1 => at.clone().prop_map(|at| Step::Restart { at }),
+        2 => at.prop_map(|at| Step::Collect { at }),
+    ]
+}
+
+struct Datacenter {
+    rows: Keyspace,
+    checkpoint: Keyspace,
+    /// Everything merged here since the checkpoint.
+    log: Vec<Sent>,
+    /// What has come, by origin and place.
+    applied: BTreeSet<(usize, usize)>,
+    clock: u64,
+}
+
+struct World {
+    datacenters: Vec<Datacenter>,
+    streams: Vec<Vec<Sent>>,
+    versions: bool,
+    /// Up to this time every reader sees everything that is here.
+    floor: u64,
+}
+
+fn key() -> Bytes {
+    Bytes::from_static(b"k")
+}
+
+fn give(rows: &mut Keyspace, sent: &Sent) {
+    for change in &sent.changes {
+        rows.apply(change, None, &sent.write);
+    }
+    if sent.changes.is_empty() {
+        rows.flush(&sent.write);
+    }
+}
+
+/// A keyspace as its checkpoint brings it back.
+fn restarted(rows: &Keyspace) -> Keyspace {
+    let mut again = Keyspace::new(rows.keeps_versions());
+    again.restore_bounds(rows.bounds());
+    for flush in rows.flushes() {
+        let item = Bytes::from(image::flush_item(KeyspaceId(0), flush));
+        let image = image::decode_write(image::FLUSH, &item).expect("what was written");
+        again.restore_image(image::FLUSH, image);
+    }
+    for row in rows.rows().map(RowRef::whole) {
+        for (column, cell) in row.all_cells() {
+            for (kind, item) in image::column_items(KeyspaceId(0), row.key(), column, cell) {
+                let image = image::decode_write(kind, &Bytes::from(item)).expect("what was written");
+                again.restore_image(kind, image);
+            }
+        }
+    }
+    again
+}
+
+impl World {
+    fn new(versions: bool) -> World {
+        let empty = || Datacenter {
+            rows: Keyspace::new(versions),
+            checkpoint: Keyspace::new(versions),
+            log: Vec::new(),
+            applied: BTreeSet::new(),
+            clock: 0,
+        };
+        let datacenters = (0..DATACENTERS).map(|_| empty()).collect();
+        World { datacenters, streams: vec![Vec::new(); DATACENTERS], versions, floor: 0 }
+    }
+
+    fn write(&mut self, at: usize) -> Write {
+        let here = &mut self.datacenters[at];
+        here.clock += 1;
+        let (datacenter, partition) = (DatacenterId(at as u8), PartitionId(0));
+        let time = LogicalTime(here.clock);
+        let position = Position(1 + self.streams[at].len() as u64);
+        let operation = OperationId { datacenter, incarnation: Incarnation(1), partition, position };
+        Write { stamp: Stamp { time, datacenter, partition }, at: time, operation, dependencies: None }
+    }
+
+    fn send(&mut self, at: usize, sent: Sent) {
+        self.streams[at].push(sent);
+        let place = self.streams[at].len() - 1;
+        self.arrive(at, at, place);
+    }
+
+    fn arrive(&mut self, at: usize, from: usize, place: usize) {
+        let sent = self.streams[from][place].clone();
+        let here = &mut self.datacenters[at];
+        if here.applied.insert((from, place)) {
+            here.clock = here.clock.max(sent.write.stamp.time.0);
+            give(&mut here.rows, &sent);
+            here.rows.check_invariants();
+            here.log.push(sent);
+        }
+    }
+
+    fn applied(&self, at: usize) -> Vec<&Sent> {
+        self.datacenters[at].applied.iter().map(|&(from, place)| &self.streams[from][place]).collect()
+    }
+
+    fn put(&self, write: &Write, column: usize, seen: Vec<ensue_types::SeenSum>) -> RowEffect {
+        let value = Bytes::from(format!(
+            "{}{}",
+            write.stamp.time.0,
+            ["a", "b", "c"][usize::from(write.stamp.datacenter.0)]
+        ));
+        RowEffect { key: key(), column: COLUMNS[column].clone(), effect: Effect::Put { value, seen } }
+    }
+
+    fn take(&mut self, step: &Step) {
+        match *step {
+            Step::Put { at, column } => {
+                let seen = self.datacenters[at].rows.seen(&key(), &COLUMNS[column], View::Newest);
+                let write = self.write(at);
+                let changes = vec![self.put(&write, column, seen)];
+                self.send(at, Sent { write, changes, ends: BTreeSet::new() });
+            }
+            Step::Remove { at, column, hidden } => self.remove(at, column, hidden),
+            Step::Both { at, column, is_left } => self.both(at, column, is_left),
+            Step::Add { at } => {
+                let write = self.write(at);
+                let row = self.datacenters[at].rows.row(&key()).map(RowRef::whole);
+                let cell = row.as_ref().and_then(|row| row.cell(&COLUMNS[0]));
+                let open = cell.and_then(|cell| cell.state().open_epoch(DatacenterId(at as u8)));
+                let before = open.unwrap_or(EpochSum { epoch: write.stamp, sum: Decimal::ZERO });
+                let sum = Decimal(before.sum.0 + Decimal::from_integer(1).0);
+                let effect = Effect::Add { epoch_sum: EpochSum { sum, ..before } };
+                let changes = vec![RowEffect { key: key(), column: COLUMNS[0].clone(), effect }];
+                self.send(at, Sent { write, changes, ends: BTreeSet::new() });
+            }
+            Step::Flush { at } => {
+                let write = self.write(at);
+                self.send(at, Sent { write, changes: Vec::new(), ends: BTreeSet::new() });
+            }
+            Step::Deliver { at, place } => self.deliver(at, place),
+            Step::Tick { at, by } => self.datacenters[at].clock += by,
+            Step::Settle { at } => {
+                let floor = self.datacenters.iter().map(|one| one.clock).min().unwrap_or_default();
+                self.floor = self.floor.max(floor);
+                let floor = LogicalTime(self.floor);
+                let settled = move |source: &Source| source.stamp.time <= floor;
+                self.datacenters[at].rows.settle(&settled, usize::MAX);
+            }
+            Step::Checkpoint { at } => {
+                let here = &mut self.datacenters[at];
+                (here.checkpoint, here.log) = (here.rows.clone(), Vec::new());
+            }
+            Step::Restart { at } => self.restart(at),
+            Step::Collect { at } => self.collect(at),
+        }
+    }
+
+    fn remove(&mut self, at: usize, column: usize, (hides, after): Hidden) {
+        let after = LogicalTime(self.floor.max(after));
+        let of = DatacenterId(hides as u8);
+        let is_shown = |stamp: Stamp| stamp.datacenter != of || stamp.time <= after;
+        let visible = |source: &Source| is_shown(source.stamp);
+        let view = if self.versions { View::Visibility(&visible) } else { View::Newest };
+        let name = &COLUMNS[column];
+        let rows = &self.datacenters[at].rows;
+        let row = rows.row(&key()).map(RowRef::whole);
+        let shown = row.as_ref().and_then(|row| row.cell(name)).and_then(|cell| cell.at(view));
+        if !shown.is_some_and(|shown| shown.state.is_live()) {
+            return;
+        }
+        let observed = rows.observed(&key(), name, view).expect("no siblings");
+        let seen = rows.seen(&key(), name, view);
+        let applied = self.applied(at);
+        let is_seen = |sent: &&&Sent| !self.versions || is_shown(sent.write.stamp);
+        let seen_alone: Vec<&Sent> = applied.iter().filter(is_seen).copied().collect();
+        let shown = alive(&seen_alone, name).keys().last().copied().unwrap_or(Stamp::ZERO);
+        let stamps = puts(&applied, name).map(|put| put.write.stamp);
+        let ends = stamps.filter(|put| *put <= shown || !self.versions || is_shown(*put)).collect();
+        let write = self.write(at);
+        let effect = Effect::Remove { observed, seen };
+        let changes = vec![RowEffect { key: key(), column: name.clone(), effect }];
+        self.send(at, Sent { write, changes, ends });
+    }
+
+    fn both(&mut self, at: usize, column: usize, is_left: bool) {
+        let name = &COLUMNS[column];
+        let write = self.write(at);
+        if !is_left {
+            // Its put is seen by nobody else, nor by the removal: it goes with it.
+            let put = self.put(&write, column, Vec::new());
+            self.datacenters[at].rows.apply(&put, None, &write);
+        }
+        let rows = &self.datacenters[at].rows;
+        let mut observed = rows.observed(&key(), name, View::Newest).expect("no siblings");
+        observed.leave_out(write.stamp);
+        let seen = rows.seen(&key(), name, View::Newest);
+        let ends = puts(&self.applied(at), name).map(|put| put.write.stamp).collect();
+        let effect = Effect::Remove { observed, seen: seen.clone() };
+        let mut changes = vec![RowEffect { key: key(), column: name.clone(), effect }];
+        if is_left {
+            changes.push(self.put(&write, column, seen));
+        }
+        self.send(at, Sent { write, changes, ends });
+    }
+
+    fn deliver(&mut self, at: usize, place: usize) {
+        let all =
+            (0..DATACENTERS).flat_map(|from| (0..self.streams[from].len()).map(move |place| (from, place)));
+        let missing: Vec<_> = all.filter(|one| !self.datacenters[at].applied.contains(one)).collect();
+        if let Some(&(from, place)) = missing.get(place % missing.len().max(1)) {
+            self.arrive(at, from, place);
+        }
+    }
+
+    fn deliver_everything_to(&mut self, at: usize) {
+        for from in 0..DATACENTERS {
+            (0..self.streams[from].len()).for_each(|place| self.arrive(at, from, place));
+        }
+    }
+
+    fn restart(&mut self, at: usize) {
+        let here = &mut self.datacenters[at];
+        let mut rows = restarted(&here.checkpoint);
+        here.log.iter().for_each(|sent| give(&mut rows, sent));
+        rows.check_invariants();
+        assert_eq!(looked_at(&rows), looked_at(&here.rows), "as it was");
+        assert_eq!(made_by(&rows), made_by(&here.rows), "made by the same writes");
+        here.rows = rows;
+    }
+
+    /// What the rules of collecting ask for: what is to go has been applied everywhere, and whatever the others had
+    /// written before is here.
+    fn collect(&mut self, at: usize) {
+        let spent = self.datacenters[at].rows.take_spent();
+        let before = self.datacenters[at].applied.clone();
+        let latest = spent.iter().map(|one| one.stamp.time.0).max().unwrap_or_default();
+        for other in 0..DATACENTERS {
+            for &(from, place) in &before {
+                self.arrive(other, from, place);
+            }
+            let other = &mut self.datacenters[other];
+            other.clock = other.clock.max(latest);
+        }
+        self.deliver_everything_to(at);
+        let here = &mut self.datacenters[at];
+        for one in spent {
+            match here.rows.collect(&one) {
+                Collected::Removed | Collected::Changed => {}
+                Collected::Later => assert!(self.versions, "there is no history"),
+            }
+            here.rows.check_invariants();
+        }
+        (here.checkpoint, here.log) = (here.rows.clone(), Vec::new());
+    }
+}
+
+fn puts<'a>(sent: &'a [&'a Sent], column: &'a Column) -> impl Iterator<Item = &'a Sent> {
+    let is_put = |change: &RowEffect| matches!(change.effect, Effect::Put { .. });
+    sent.iter().copied().filter(move |one| one.changes.iter().any(|c| is_put(c) && c.column == *column))
+}
+
+/// By definition: the puts of a place that no removal is to end, no flush is above, and no later one of the same
+/// datacenter has replaced.
+fn alive(sent: &[&Sent], column: &Column) -> BTreeMap<Stamp, Bytes> {
+    let flushed = sent.iter().filter(|one| one.changes.is_empty()).map(|one| one.write.stamp).max();
+    let removals = || sent.iter().filter(|one| one.changes.iter().any(|c| c.column == *column));
+    let mut last: BTreeMap<DatacenterId, &Sent> = BTreeMap::new();
+    for put in puts(sent, column) {
+        let known = last.entry(put.write.stamp.datacenter).or_insert(put);
+        *known = if put.write.stamp > known.write.stamp { put } else { known };
+    }
+    let is_alive = |put: &&&Sent| {
+        let stamp = put.write.stamp;
+        flushed.is_none_or(|flush| stamp > flush) && !removals().any(|one| one.ends.contains(&stamp))
+    };
+    let value = |put: &Sent| match put.changes.last().map(|change| &change.effect) {
+        Some(Effect::Put { value, .. }) => value.clone(),
+        _ => unreachable!("only what puts is looked for"),
+    };
+    last.values().filter(is_alive).map(|put| (put.write.stamp, value(put))).collect()
+}
+
+/// What each place shows.
+fn looked_at(rows: &Keyspace) -> Vec<Option<String>> {
+    let shown = |column: &Column| {
+        let row = rows.row(&key()).map(RowRef::whole)?;
+        let cell = row.cell(column)?;
+        match cell.state().content() {
+            Content::Nothing => None,
+            Content::Bytes(bytes) => Some(format!("{bytes:?}")),
+            Content::Number(number) => Some(format!("number {number}")),
+        }
+    };
+    COLUMNS.iter().map(shown).collect()
+}
+
+/// The writes that who reads each place depends on.
+fn made_by(rows: &Keyspace) -> Vec<BTreeSet<Stamp>> {
+    let row = rows.row(&key()).map(RowRef::whole);
+    let stamps = |cell: &Cell| cell.state().sources().map(|source| source.stamp).collect();
+    let made_by = |column| row.as_ref().and_then(|row| row.cell(column)).map(stamps).unwrap_or_default();
+    COLUMNS.iter().map(made_by).collect()
+}
+
+fn run(steps: &[Step], versions: bool) -> World {
+    let mut world = World::new(versions);
+    steps.iter().for_each(|step| world.take(step));
+    (0..DATACENTERS).for_each(|at| world.deliver_everything_to(at));
+    world
+}
+
+fn shuffled(streams: &[Vec<Sent>], order: &[usize]) -> Vec<Sent> {
+    let all: Vec<Sent> = streams.iter().flatten().cloned().collect();
+    let twice = all.len() * 2;
+    let mut places: Vec<usize> = (0..twice).collect();
+    for (at, &with) in (0..twice).zip(order.iter().cycle()) {
+        places.swap(at, with % twice);
+    }
+    places.into_iter().map(|place| all[place % all.len()].clone()).collect()
+}
+
+/// Who finds nothing has seen every removal that it takes.
+#[test]
+fn removals_that_did_not_know_of_each_other_are_all_seen() {
+    let mut world = World::new(false);
+    for at in 0..2 {
+        world.take(&Step::Put { at, column: 0 });
+        world.take(&Step::Remove { at, column: 0, hidden: (0, 0) });
+    }
+    world.deliver_everything_to(2);
+    let removals: BTreeSet<Stamp> = world.streams[..2].iter().map(|stream| stream[1].write.stamp).collect();
+    assert_eq!(looked_at(&world.datacenters[2].rows), [None, None]);
+    assert_eq!(made_by(&world.datacenters[2].rows)[0], removals);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(800))]
+
+    #[test]
+    fn every_datacenter_ends_with_the_same(
+        steps in proptest::collection::vec(step(), 1..60),
+        order in proptest::collection::vec(any::<usize>(), 1..40),
+        versions in any::<bool>(),
+    ) {
+        let world = run(&steps, versions);
+        let first = looked_at(&world.datacenters[0].rows);
+        for datacenter in &world.datacenters {
+            prop_assert_eq!(&looked_at(&datacenter.rows), &first);
+            for (_, cell) in datacenter.rows.whole_rows().flat_map(Row::all_cells) {
+                prop_assert!(cell.state().undominated().len() < DATACENTERS);
+            }
+        }
+        // In an order that no datacenter may see, everything twice.
+        if world.streams.iter().any(|stream| !stream.is_empty()) {
+            let mut rows = Keyspace::new(versions);
+            for (place, sent) in shuffled(&world.streams, &order).iter().enumerate() {
+                if place % 5 == order[0] % 5 {
+                    rows = restarted(&rows);
+                }
+                give(&mut rows, sent);
+            }
+            prop_assert_eq!(looked_at(&rows), first);
+        }
+    }
+
+    #[test]
+    fn a_removal_ends_what_it_had_observed_and_nothing_else(
+        steps in proptest::collection::vec(step(), 1..60),
+        versions in any::<bool>(),
+    ) {
+        let is_counter = |step: &Step| matches!(step, Step::Add { .. });
+        let steps: Vec<Step> = steps.into_iter().filter(|step| !is_counter(step)).collect();
+        let world = run(&steps, versions);
+        for (place, column) in COLUMNS.iter().enumerate() {
+            let all: Vec<&Sent> = world.streams.iter().flatten().collect();
+            let expected = alive(&all, column).into_iter().last().map(|(_, value)| format!("{value:?}"));
+            for datacenter in &world.datacenters {
+                prop_assert_eq!(&looked_at(&datacenter.rows)[place], &expected);
+            }
+        }
+    }
+
+    /// When everything has been collected, nothing is left beside what is shown.
+    #[test]
+    fn what_everybody_has_is_forgotten(steps in proptest::collection::vec(step(), 1..40)) {
+        let mut world = run(&steps, false);
+        for at in (0..DATACENTERS).chain(0..DATACENTERS) {
+            world.collect(at);
+            world.collect(at);
+        }
+        for datacenter in &world.datacenters {
+            for (_, cell) in datacenter.rows.whole_rows().flat_map(Row::all_cells) {
+                prop_assert!(cell.state().undominated.is_none() && cell.state().is_live(), "{:?}", cell);
+            }
+        }
+    }
+}
