@@ -115,10 +115,11 @@ impl Admission<'_> {
     }
 
     fn acknowledgement(&self, acknowledge: &StreamAcknowledge) -> Verdict {
-        let StreamAcknowledge { incarnation, received, synced, applied, end } = acknowledge;
+        let StreamAcknowledge { incarnation, received, synced, applied, end, shown } = acknowledge;
         place_in(*incarnation, *received)?;
         admit(synced <= received, "an acknowledgement of more as synced than as received")?;
         position(*end)?;
+        possible(*shown)?;
         applied.iter().try_for_each(|(origin, _, applied)| {
             self.datacenter(*origin)?;
             position(*applied)

@@ -220,15 +220,8 @@ pub struct Writer {
 impl Writer {
     /// `asks_previous` says whether it must be told what is replaced.
     pub fn new(write: Write, adder: DatacenterId, asks_previous: bool) -> Writer {
-        Writer {
-            write,
-            changes: Changes::default(),
-            asks_previous,
-            bytes: 0,
-            adder,
-            index: BTreeMap::new(),
-            kept: None,
-        }
+        let (changes, index) = (Changes::default(), BTreeMap::new());
+        Writer { write, changes, asks_previous, bytes: 0, adder, index, kept: None }
     }
 
     /// From now on keeps what stands where something changes.
@@ -573,7 +566,9 @@ impl<'a> Evaluation<'a> {
     /// Sets a column. The additions seen are covered, those not seen survive on top.
     pub fn put(&mut self, key: &Bytes, column: Column, value: Bytes) {
         let seen = self.keyspace.seen(key, &column, self.view);
-        self.change(RowEffect { key: key.clone(), column, effect: Effect::Put { value, seen } });
+        let by = self.writer.as_ref().expect("only writes put").write.stamp.datacenter;
+        let over = self.keyspace.overwritten(key, &column, self.view, by);
+        self.change(RowEffect { key: key.clone(), column, effect: Effect::Put { value, seen, over } });
     }
 
     /// Deletes one live column; says whether it was there. Observes it if the answer depends on it.

@@ -11,8 +11,8 @@ use crate::versions::{Version, Versions};
 use crate::view::{Shown, ShownState, View};
 use bytes::Bytes;
 use ensue_types::{
-    Carried, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, Observed, OperationId, Rule, Score, Seen,
-    SeenSum, Source, Stamp, Visibility,
+    Carried, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, Observed, OperationId, Over, Rule, Score,
+    Seen, SeenSum, Source, Stamp, Visibility,
 };
 use std::sync::Arc;
 
@@ -241,7 +241,10 @@ impl State {
         hold: impl Fn(&Bytes) -> Bytes,
     ) -> Outcome {
         match effect {
-            Effect::Put { value, seen } => self.merge_put(Some(value), seen, source, hold),
+            Effect::Put { value, seen, over: None } => self.merge_put(Some(value), seen, source, hold),
+            Effect::Put { value, seen, over: Some(over) } => {
+                self.merge_overwriting(over, (value, seen), source, hold)
+            }
             Effect::Delete { seen } => self.merge_put(None, seen, source, hold),
             Effect::Remove { observed, seen } => self.merge_removal(observed, seen, source),
             Effect::Add { epoch_sum } => self.merge_addition(*epoch_sum, source),
@@ -589,14 +592,14 @@ impl Cell {
         seen
     }
 
-    /// What a removal ends that is made now, in this view: the puts that it shows, and what those had won against. What
-    /// the view hides and what would be shown instead, if it were not hidden, is not observed.
+    /// What a removal ends that is made now, in this view: the puts that it shows and what those had won against, and
+    /// what was forgotten, which every view had shown. What the view hides is not observed, even if it lost to what is
+    /// shown: a causal view may hide it because what it had overwritten has not come, and without its winner that
+    /// would be shown once more where it has.
     pub(crate) fn observed(&self, view: View<'_>, forgotten: Stamp) -> Observed {
         let mut observed = Observed::default();
         let all = |state: &State, observed: &mut Observed| {
-            let undominated = state.undominated().iter().map(|one| one.base.stamp);
-            let base = state.stands().then_some(state.base.stamp);
-            undominated.chain(base).for_each(|put| observed.see(put));
+            state.standing().for_each(|put| observed.see(put));
             // What is gone here already may not be elsewhere, where this removal can come before the one that ended it.
             state.removed().into_iter().for_each(|(_, known, _)| observed.join(known));
         };
@@ -606,24 +609,45 @@ impl Cell {
             observed.see_all_through(forgotten);
             return observed;
         };
-        let shown = self.at(view).filter(|shown| shown.state.stands());
-        let shown = shown.map_or(Stamp::ZERO, |shown| shown.state.base.stamp);
         all(versions.settled().0, &mut observed);
-        let mut forgotten = forgotten;
         for version in versions.unsettled() {
-            let put = version.source.stamp;
-            let is_visible = view.is_visible(&version.source, version.at);
-            match &version.effect {
-                Some(Effect::Put { .. } | Effect::Delete { .. }) if is_visible || put <= shown => {
-                    observed.see(put);
+            let Version { source, at, effect } = version;
+            if !view.is_visible(source, *at) {
+                let is_spared = source.stamp > forgotten || !Rule::ForgetWhatEveryViewShows.holds();
+                debug_assert!(is_spared, "{forgotten:?} was forgotten, and a view hides {version:?}");
+                continue;
+            }
+            match effect {
+                Some(Effect::Put { over, .. }) => {
+                    observed.see(source.stamp);
+                    over.iter().for_each(|known| observed.join(known));
                 }
-                Some(Effect::Put { .. } | Effect::Delete { .. }) => forgotten = forgotten.min(put.before()),
-                Some(Effect::Remove { observed: known, .. }) if is_visible => observed.join(known),
-                _ => {}
+                Some(Effect::Delete { .. }) => observed.see(source.stamp),
+                Some(Effect::Remove { observed: known, .. }) => observed.join(known),
+                Some(Effect::Add { .. }) | None => {}
             }
         }
         observed.see_all_through(forgotten);
         observed
+    }
+
+    /// What a value of a datacenter replaces of the others that is put now, in this view: what the view shows, and what
+    /// is gone here already, seen or not. Who ends this value alone must not bring any of it back where it is not gone
+    /// yet.
+    pub(crate) fn overwritten(&self, view: View<'_>, by: DatacenterId) -> Over {
+        let known = self.state.removed().map_or(&[][..], |(_, known, _)| known.puts());
+        let is_own = self.state.standing().chain(known.iter().copied()).all(|put| put.datacenter == by);
+        if is_own && self.versions.is_none() {
+            return None;
+        }
+        let mut over = Observed::default();
+        let shown = self.at(view);
+        let standing = shown.iter().flat_map(|shown| shown.state.standing());
+        standing
+            .chain(known.iter().copied())
+            .filter(|put| put.datacenter != by)
+            .for_each(|put| over.see(put));
+        (!over.puts().is_empty()).then(|| Box::new(over))
     }
 
     /// Forgets every state but the present one.
@@ -691,8 +715,8 @@ impl Cell {
 /// An effect with its own bytes, so that it does not keep a client's whole read buffer alive.
 fn detached(effect: &Effect) -> Effect {
     match effect {
-        Effect::Put { value, seen } => {
-            Effect::Put { value: Bytes::copy_from_slice(value), seen: seen.clone() }
+        Effect::Put { value, seen, over } => {
+            Effect::Put { value: Bytes::copy_from_slice(value), seen: seen.clone(), over: over.clone() }
         }
         other => other.clone(),
     }
@@ -715,7 +739,7 @@ mod tests {
     }
 
     fn put(cell: &mut Cell, at: u64, keep: Keep<'_>) {
-        let effect = Effect::Put { value: Bytes::from_static(b"x"), seen: Seen::default() };
+        let effect = Effect::Put { value: Bytes::from_static(b"x"), seen: Seen::default(), over: None };
         cell.apply(&effect, &write(at), keep);
     }
 

@@ -144,7 +144,7 @@ impl Compact {
 /// The value of an effect that a compact row can be made of or take.
 pub(crate) fn plain_value<'a>(effect: &'a Effect, write: &Write) -> Option<&'a Bytes> {
     match effect {
-        Effect::Put { value, seen }
+        Effect::Put { value, seen, over: None }
             if seen.is_empty() && value.len() <= VALUE_MAX && write.dependencies.is_none() =>
         {
             Some(value)

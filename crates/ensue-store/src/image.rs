@@ -275,7 +275,7 @@ fn removal_effects(state: &State) -> impl Iterator<Item = (Source, Effect)> + '_
 fn base_effect(base: &Base, seen: &Seen) -> Effect {
     let seen = seen.clone();
     match &base.value {
-        Some(value) => Effect::Put { value: value.clone(), seen },
+        Some(value) => Effect::Put { value: value.clone(), seen, over: None },
         None => Effect::Delete { seen },
     }
 }

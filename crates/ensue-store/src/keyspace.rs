@@ -16,7 +16,7 @@ use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
     Carried, Causes, Column, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, Observed, OperationId,
-    Previous, RowEffect, Rule, Seen, SeenSum, Source, Stamp, TimeVector, Visibility,
+    Over, Previous, RowEffect, Rule, Seen, SeenSum, Source, Stamp, TimeVector, Visibility,
 };
 use filled::Filled;
 use foldhash::fast::FixedState;
@@ -205,6 +205,23 @@ impl Keyspace {
         self.floor.join(floor);
     }
 
+    /// What a value of a datacenter replaces of the others that is put now, in this view; nothing in keyspaces where
+    /// values stand beside each other.
+    pub fn overwritten(&self, key: &[u8], column: &Column, view: View<'_>, by: DatacenterId) -> Over {
+        if self.handlers.is_some() || !Rule::PutsNameWhatTheyOverwrite.holds() {
+            return None;
+        }
+        match self.row(key)? {
+            RowRef::Compact(row) if *column == Column::Text && row.stamp().datacenter != by => {
+                let mut over = Observed::default();
+                over.see(row.stamp());
+                Some(Box::new(over))
+            }
+            RowRef::Compact(_) => None,
+            RowRef::Whole(row) => row.cell(column)?.overwritten(view, by),
+        }
+    }
+
     /// What a value or tombstone put here now would replace.
     pub fn previous(&self, key: &[u8], column: &Column) -> Previous {
         let replaced = |state: &State| {
@@ -274,6 +291,10 @@ impl Keyspace {
         if !self.watches.is_empty() {
             self.watches.on_change(hash(&change.key));
         }
+        if let Some([ended, hidden]) = self.late_overwrite(change, write) {
+            self.apply(&ended, previous, write);
+            return self.apply(&hidden, previous, write);
+        }
         let handlers = self.handlers.clone();
         let history = self.is_marked(&change.key) && Rule::KeepOldVersions.holds();
         let siblings = siblings_of(handlers.as_deref(), &change.key, &change.column, previous);
@@ -286,6 +307,15 @@ impl Keyspace {
         self.merge(change, write, |row, effect, empty_since| {
             row.apply(&change.column, effect, write, keep, empty_since)
         })
+    }
+
+    /// A value that a flush hides has ended what it names all the same.
+    fn late_overwrite(&self, change: &RowEffect, write: &Write) -> Option<[RowEffect; 2]> {
+        let Effect::Put { seen, over: Some(over), .. } = &change.effect else { return None };
+        let ended = Effect::Remove { observed: (**over).clone(), seen: Seen::new() };
+        let hidden = Effect::Delete { seen: seen.clone() };
+        let is_late = write.stamp < self.flushed() && Rule::FlushHidesLateWrites.holds();
+        is_late.then(|| [ended, hidden].map(|effect| RowEffect { effect, ..change.clone() }))
     }
 
     /// Merges an effect that every reader sees: of the settled state in a checkpoint.

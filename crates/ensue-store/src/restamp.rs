@@ -224,7 +224,13 @@ impl Rewriter<'_> {
         if let Change::Effects { effects, .. } | Change::Flush { effects, .. } = &mut entry.change {
             for effect in effects {
                 match &mut effect.effect {
-                    Effect::Put { seen, .. } | Effect::Delete { seen } => self.seen(seen),
+                    Effect::Put { seen, over, .. } => {
+                        if let Some(over) = over {
+                            **over = over.map(|stamp| self.restamped(stamp));
+                        }
+                        self.seen(seen);
+                    }
+                    Effect::Delete { seen } => self.seen(seen),
                     Effect::Remove { observed, seen } => {
                         *observed = observed.map(|stamp| self.restamped(stamp));
                         self.seen(seen);

@@ -118,7 +118,7 @@ impl State {
         conflicts: Conflicts<'_>,
     ) -> Outcome {
         let outcome = match effect {
-            Effect::Put { value, seen } => self.stand_beside(Some(value), seen, source, conflicts),
+            Effect::Put { value, seen, .. } => self.stand_beside(Some(value), seen, source, conflicts),
             Effect::Delete { seen } | Effect::Remove { seen, .. } => {
                 self.stand_beside(None, seen, source, conflicts)
             }

@@ -2,13 +2,14 @@
 //! those that are left the highest stamp is shown.
 //!
 //! Arrives: puts and removals, in any order and any number of times. Promises: the state depends on their set alone. A
-//! put is *dominated* when a removal has observed it or its datacenter has put something later. Of those that are not,
-//! one is shown; a removal that had seen only this one brings the next back, here as everywhere. There is at most one
-//! of each datacenter. What removals had observed is kept, and ends a put that comes late.
+//! put is *dominated* when a removal has observed it, when its datacenter has put something later, or when a put of
+//! another datacenter names it as overwritten. Of those that are not, one is shown; a removal that had seen only this
+//! one brings the next back, here as everywhere. There is at most one of each datacenter. What removals had observed,
+//! and what puts have overwritten, is kept, and ends a put that comes late.
 //!
-//! All that is not shown is forgotten when every datacenter has applied it, and what each had sent before that has come
-//! (`Keyspace::collect`): a removal that comes then and covers what is shown covers the others too, because its writer
-//! had them or had forgotten them. It does not decide when that is.
+//! All that is not shown is forgotten when the views of every datacenter show it, and what each had sent before that
+//! has come (`Keyspace::collect`): a removal that comes then and covers what is shown covers the others too, because
+//! its writer saw them or had forgotten them. It does not decide when that is.
 
 use crate::cell::{Base, Outcome, State, covered, see};
 use crate::siblings::Sibling;
@@ -29,11 +30,11 @@ pub struct Undominated {
     is_noted: bool,
 }
 
-/// What removals merged here had observed.
+/// What removals merged here had observed, and puts had overwritten of other datacenters.
 #[derive(Clone, Debug)]
 struct Removed {
     observed: Observed,
-    /// The additions that they had taken into account, and those of the puts that they ended.
+    /// The additions that they had taken into account.
     seen: Seen,
     /// The newest of each datacenter, the newest of all last. It had observed what those before it had.
     by: Vec<Source>,
@@ -58,7 +59,7 @@ impl State {
     }
 
     /// What removals merged here had observed, and the additions that they ended; nothing if there were none. Of the
-    /// removals, the newest of each datacenter, the newest of all last.
+    /// removals, the newest of each datacenter, the newest of all last. A put that overwrites counts as one.
     pub fn removed(&self) -> Option<(&[Source], &Observed, &Seen)> {
         let removed = self.undominated.as_ref()?.removed.as_ref()?;
         Some((&removed.by, &removed.observed, &removed.seen))
@@ -106,12 +107,33 @@ impl State {
         !self.has_no_base() && !self.undominated.as_ref().is_some_and(|undominated| undominated.is_gone)
     }
 
+    /// The stamps of what was put here and nothing has removed, shown or not.
+    pub(crate) fn standing(&self) -> impl Iterator<Item = Stamp> + '_ {
+        let base = self.stands().then_some(self.base.stamp);
+        self.undominated().iter().map(|one| one.base.stamp).chain(base)
+    }
+
     /// The removals that a reader has seen beside the base: something else might be shown without them. What they ended
     /// has lower stamps than they have.
     pub(crate) fn removals_shown(&self) -> impl Iterator<Item = &Source> {
         let below = if self.stands() { self.base.stamp } else { Stamp::ZERO };
         let all = self.removed().map_or(&[][..], |(by, ..)| by);
         all.iter().filter(move |by| by.stamp > below && by.stamp != self.base.stamp)
+    }
+
+    /// Merges a value that names what it overwrites of other datacenters.
+    pub(crate) fn merge_overwriting(
+        &mut self,
+        over: &Observed,
+        (value, seen): (&Bytes, &Seen),
+        source: &Source,
+        hold: impl Fn(&Bytes) -> Bytes,
+    ) -> Outcome {
+        let ended = self.end_overwritten(over, source);
+        match self.merge_put(Some(value), seen, source, hold) {
+            Outcome::Won => Outcome::Won,
+            Outcome::Lost => ended,
+        }
     }
 
     /// Merges a value, or that there is none.
@@ -123,15 +145,11 @@ impl State {
         hold: impl Fn(&Bytes) -> Bytes,
     ) -> Outcome {
         let stamp = source.stamp;
-        let removed = self.undominated.as_mut().and_then(|undominated| undominated.removed.as_mut());
-        if let Some(removed) = removed.filter(|removed| removed.observed.covers(stamp)) {
-            seen.iter().for_each(|sum| see(&mut removed.seen, *sum));
-            self.cover(Seen::new());
+        if self.removed().is_some_and(|(_, observed, _)| observed.covers(stamp)) {
             if !self.stands() {
                 self.leave_tombstone(source);
             }
-            // What it covers is covered all the same.
-            return if seen.is_empty() { Outcome::Lost } else { Outcome::Won };
+            return Outcome::Lost;
         }
         if stamp == self.base.stamp && self.base.value.as_ref() == value && seen.is_empty() && self.stands() {
             return Outcome::Lost;
@@ -188,7 +206,8 @@ impl State {
         let observed = if Rule::RemovalsSpareTheConcurrent.holds() { observed } else { &everything_older };
         // What the same write had put here before is not observed by name: nobody else ever sees it.
         let ends = |stamp: Stamp| observed.covers(stamp) || stamp == source.stamp;
-        self.end(ends, observed, seen, source);
+        self.end(ends, observed, source);
+        self.cover_removed(seen);
         if !self.stands() {
             self.leave_tombstone(source);
         }
@@ -219,30 +238,34 @@ impl State {
         hidden
     }
 
-    /// Ends puts, and remembers what was observed.
-    fn end(&mut self, ends: impl Fn(Stamp) -> bool, observed: &Observed, seen: &Seen, by: &Source) {
+    /// Ends what a put has overwritten of other datacenters. It may have come before.
+    fn end_overwritten(&mut self, over: &Observed, by: &Source) -> Outcome {
+        let before = (self.base.stamp, self.stands());
+        let ended = self.end(|stamp| over.covers(stamp), over, by);
+        // Every put of a hot location may name the same: that is no reason to keep it for ever.
+        self.undominated.iter_mut().filter(|_| ended).for_each(|undominated| undominated.changes += 1);
+        if !self.stands() {
+            self.leave_tombstone(by);
+        }
+        if before != (self.base.stamp, self.stands()) { Outcome::Won } else { Outcome::Lost }
+    }
+
+    /// Ends puts, and remembers what was observed; says whether that is more than was known.
+    fn end(&mut self, ends: impl Fn(Stamp) -> bool, observed: &Observed, by: &Source) -> bool {
         let is_ended = self.stands() && ends(self.base.stamp);
         let mut undominated = self.undominated.take().unwrap_or_default();
-        undominated.changes += 1;
         let removed = undominated.removed.get_or_insert_with(|| Removed {
             observed: Observed::default(),
             seen: Seen::new(),
             by: Vec::new(),
         });
+        let known = (removed.observed.clone(), undominated.others.len());
         if Rule::RemovalsEndWhatTheySaw.holds() {
             removed.observed.join(observed);
         }
-        seen.iter().for_each(|sum| see(&mut removed.seen, *sum));
         removed.add(by);
-        undominated.others.retain(|one| {
-            let ended = ends(one.base.stamp);
-            one.seen.iter().filter(|_| ended).for_each(|sum| see(&mut removed.seen, *sum));
-            !ended
-        });
-        if is_ended {
-            let own = self.counter.as_ref().map(|counter| counter.seen.clone()).unwrap_or_default();
-            own.iter().for_each(|sum| see(&mut removed.seen, *sum));
-        }
+        undominated.others.retain(|one| !ends(one.base.stamp));
+        let is_more = is_ended || known != (removed.observed.clone(), undominated.others.len());
         let next = if is_ended { undominated.others.pop() } else { None };
         undominated.is_gone |= is_ended;
         self.undominated = Some(undominated);
@@ -255,6 +278,16 @@ impl State {
                 self.cover(Seen::new());
             }
         }
+        is_more
+    }
+
+    /// The additions that a removal had taken into account are covered for every put.
+    fn cover_removed(&mut self, seen: &Seen) {
+        let undominated = self.undominated.get_or_insert_default();
+        undominated.changes += 1;
+        let removed = undominated.removed.iter_mut();
+        removed.for_each(|removed| seen.iter().for_each(|sum| see(&mut removed.seen, *sum)));
+        self.cover(Seen::new());
     }
 
     fn show(&mut self, put: Sibling) {

@@ -179,7 +179,9 @@ impl Version {
 
     fn bytes(&self) -> u64 {
         let value = match &self.effect {
-            Some(Effect::Put { value, .. }) => value.len(),
+            Some(Effect::Put { value, over, .. }) => {
+                value.len() + over.as_ref().map_or(0, |over| size_of_val(over.puts()))
+            }
             Some(Effect::Remove { observed, .. }) => size_of_val(observed.puts()),
             _ => 0,
         };
@@ -356,13 +358,19 @@ impl Versions {
 
     /// The flush itself may be gone now; whoever sees one of these also sees it.
     fn flush_below(&mut self, flushed: Stamp) {
-        let mut versions = self.take_all();
-        for version in versions.iter_mut().filter(|version| version.source.stamp < flushed) {
-            if let Some(Effect::Put { seen, .. }) = &mut version.effect {
-                version.effect = Some(Effect::Delete { seen: std::mem::take(seen) });
+        for mut version in self.take_all() {
+            if let Some(Effect::Put { seen, over, .. }) = &mut version.effect
+                && version.source.stamp < flushed
+            {
+                let (seen, over) = (std::mem::take(seen), over.take());
+                if let Some(observed) = over.map(|over| *over) {
+                    let ended = Some(Effect::Remove { observed, seen: Vec::new() });
+                    self.push(Version { effect: ended, source: version.source.clone(), at: version.at });
+                }
+                version.effect = Some(Effect::Delete { seen });
             }
+            self.push(version);
         }
-        versions.into_iter().for_each(|version| self.push(version));
     }
 
     fn clear(&mut self) {

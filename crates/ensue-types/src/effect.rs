@@ -50,11 +50,15 @@ pub struct SeenSum {
 /// which it has seen, and seen deleted, every addition to a column that it does not have.
 pub type Seen = Vec<SeenSum>;
 
+/// What a value replaces of other datacenters, as far as its writer's datacenter showed it; nothing for almost every
+/// value. What its own datacenter had put need not be named.
+pub type Over = Option<Box<Observed>>;
+
 /// A change to one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The column holds this value.
-    Put { value: Bytes, seen: Seen },
+    /// The column holds this value, and what is in `over` is gone for good.
+    Put { value: Bytes, seen: Seen, over: Over },
     /// The column holds nothing: a tombstone that wins or loses by its stamp, as a value does.
     Delete { seen: Seen },
     /// What was put here and is in `observed` is gone, and nothing else.

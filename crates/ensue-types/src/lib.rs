@@ -26,7 +26,7 @@ pub use causes::{Anchor, Causes, Lists, Malformed, Mode, TimedMatrix, Vector};
 pub use clock::{HybridClock, LogicalTime, Now};
 pub use context::{Context, Opaque};
 pub use decimal::Decimal;
-pub use effect::{Column, Effect, EpochSum, RowEffect, Seen, SeenSum};
+pub use effect::{Column, Effect, EpochSum, Over, RowEffect, Seen, SeenSum};
 pub use id::{
     Args, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,
     OperationId, PartitionId, Position, RequestId, SessionId,

@@ -208,6 +208,11 @@ rules! {
     RemovalsSpareTheConcurrent,
     /// A put that lost by its stamp is kept while a removal may come that had seen only the winner (decision 34).
     KeepUndominatedPuts,
+    /// A put names what it overwrites of other datacenters, and ends that for good (decision 34).
+    PutsNameWhatTheyOverwrite,
+    /// What is not shown is forgotten when the views of every datacenter show it, not when it is applied there
+    /// (decision 34).
+    ForgetWhatEveryViewShows,
     /// A flush hides older writes that arrive after it (decision 5).
     FlushHidesLateWrites,
     /// A flush that is settled hides what is settled, and what is settled later, from below it.

@@ -537,6 +537,9 @@ pub struct StreamAcknowledge {
     pub applied: Vec<(DatacenterId, Incarnation, Position)>,
     /// The end of the receiver's own stream when it said this.
     pub end: Position,
+    /// Whatever has a stamp up to this is shown by every view of those writes that the receiver makes from now on;
+    /// zero where views show all that is applied.
+    pub shown: LogicalTime,
 }
 
 /// What is subscribed to.

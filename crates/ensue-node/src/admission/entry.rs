@@ -10,8 +10,8 @@ use ensue_branch::Note;
 use ensue_protocol::{Past, Visibility as Waits};
 use ensue_store::entry::{Change, Entry};
 use ensue_types::{
-    DatacenterId, Effect, KeyspaceId, LogicalTime, OperationId, PartitionId, Position, RowEffect, SeenSum,
-    Stamp, partition_of,
+    DatacenterId, Effect, KeyspaceId, LogicalTime, Observed, OperationId, PartitionId, Position, RowEffect,
+    SeenSum, Stamp, partition_of,
 };
 use std::collections::BTreeSet;
 
@@ -141,13 +141,13 @@ impl Admission<'_> {
         effects.iter().try_for_each(|row| {
             admit(partition_of(&row.key, spread) == arrival.own, "a key of another partition")?;
             match &row.effect {
-                Effect::Put { seen, .. } | Effect::Delete { seen } => self.seen(seen),
+                Effect::Put { seen, over, .. } => {
+                    over.iter().try_for_each(|over| self.observed(over))?;
+                    self.seen(seen)
+                }
+                Effect::Delete { seen } => self.seen(seen),
                 Effect::Remove { observed, seen } => {
-                    let is_known =
-                        |put: &Stamp| usize::from(put.datacenter.0) < self.topology.datacenters.len();
-                    admit(observed.puts().iter().all(is_known), "a removal of what nobody put")?;
-                    possible(observed.through().time)?;
-                    observed.puts().iter().try_for_each(|put| possible(put.time))?;
+                    self.observed(observed)?;
                     self.seen(seen)
                 }
                 Effect::Add { epoch_sum } => {
@@ -157,6 +157,13 @@ impl Admission<'_> {
                 }
             }
         })
+    }
+
+    fn observed(&self, observed: &Observed) -> Verdict {
+        let is_known = |put: &Stamp| usize::from(put.datacenter.0) < self.topology.datacenters.len();
+        admit(observed.puts().iter().all(is_known), "a removal of what nobody put")?;
+        possible(observed.through().time)?;
+        observed.puts().iter().try_for_each(|put| possible(put.time))
     }
 
     /// At most one epoch sum a lane: a column keeps them all.

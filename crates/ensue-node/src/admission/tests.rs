@@ -88,6 +88,7 @@ fn acknowledge(received: u64, synced: u64, of: u8) -> Message {
         synced: Position(synced),
         applied: vec![(DatacenterId(of), Incarnation(1), Position(1))],
         end: Position(3),
+        shown: LogicalTime::ZERO,
     })
 }
 

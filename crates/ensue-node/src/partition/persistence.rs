@@ -17,7 +17,7 @@ use ensue_store::disk::{DiskOp, FileName};
 use ensue_store::log::Lsn;
 use ensue_store::superblock::{Superblock, WITNESS_FORMAT};
 use ensue_store::witness;
-use ensue_types::{DatacenterId, DirectoryId, Incarnation, Position, Rule};
+use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, Position, Rule};
 use std::collections::VecDeque;
 
 const EVERY_SECOND_US: u64 = 1_000_000;
@@ -30,6 +30,7 @@ pub(in crate::partition) struct SyncSnapshot {
     end: Lsn,
     applied: Vec<(DatacenterId, Incarnation, Position)>,
     received: Vec<(DatacenterId, Position)>,
+    shown: LogicalTime,
 }
 
 /// The log and everything that follows it.
@@ -121,7 +122,8 @@ impl Persistence {
             return; // One is under way, or the append is yet to come.
         }
         if op.is_none() && self.snapshot.is_none() {
-            return others.replication.all_is_durable();
+            let shown = others.stable_time.times.logged_shown(cx);
+            return others.replication.all_is_durable(shown);
         }
         if self.snapshot.is_none() {
             let applied = others
@@ -132,7 +134,8 @@ impl Persistence {
                 .collect();
             let received =
                 others.replication.receivers.iter().map(|(d, receiver)| (*d, receiver.received())).collect();
-            self.snapshot = Some(SyncSnapshot { end, applied, received });
+            let shown = others.stable_time.times.logged_shown(cx);
+            self.snapshot = Some(SyncSnapshot { end, applied, received, shown });
         }
         match op {
             Some(op) => cx.disk_ops.push_back(op),
@@ -148,6 +151,7 @@ impl Persistence {
         for (datacenter, incarnation, position) in snapshot.applied {
             others.replication.acknowledgements.note_applied(datacenter, (incarnation, position));
         }
+        others.replication.acknowledgements.note_shown(snapshot.shown);
         for (datacenter, position) in snapshot.received {
             let Some(receiver) = others.replication.receivers.get_mut(&datacenter) else { continue };
             others.replication.acknowledgements.note_received(datacenter, receiver, position);

@@ -198,7 +198,7 @@ fn receive_columns(world: &mut World, position: Position, columns: &[(Column, &[
     let put = |(column, value): &(Column, &[u8])| RowEffect {
         key: Bytes::from_static(b"x"),
         column: column.clone(),
-        effect: Effect::Put { value: Bytes::copy_from_slice(value), seen: Vec::new() },
+        effect: Effect::Put { value: Bytes::copy_from_slice(value), seen: Vec::new(), over: None },
     };
     let effects = columns.iter().map(put).collect();
     let entry = Entry {

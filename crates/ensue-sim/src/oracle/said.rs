@@ -171,6 +171,7 @@ mod tests {
             synced: Position(synced),
             applied: vec![(DatacenterId(2), Incarnation(1), Position(applied))],
             end: Position(1),
+            shown: LogicalTime::ZERO,
         })
     }
 

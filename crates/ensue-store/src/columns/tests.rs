@@ -80,7 +80,7 @@ impl World {
                 let column = if column % 97 == 96 { Column::Member(name) } else { Column::Field(name) };
                 let value = Bytes::from_static(b"7");
                 let effect = match kind {
-                    0..=4 => Effect::Put { value, seen: Seen::new() },
+                    0..=4 => Effect::Put { value, seen: Seen::new(), over: None },
                     5 | 6 => Effect::Delete { seen: Seen::new() },
                     _ => Effect::Add { epoch_sum: EpochSum { epoch: write.stamp, sum: Decimal(3) } },
                 };
@@ -228,7 +228,7 @@ fn writes_that_are_all_shown_are_not_walked_again_by_each() {
                 let write = world.write(datacenter);
                 // A base and both sums: three writes make each column.
                 let effect = match (round, datacenter) {
-                    (0, 0) => Effect::Put { value: Bytes::from_static(b"7"), seen: Seen::new() },
+                    (0, 0) => Effect::Put { value: Bytes::from_static(b"7"), seen: Seen::new(), over: None },
                     _ => Effect::Add { epoch_sum: EpochSum { epoch: write.stamp, sum: Decimal(3) } },
                 };
                 large.entry(&column, LogicalTime::ZERO).apply(

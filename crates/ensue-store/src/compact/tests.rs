@@ -121,8 +121,8 @@ impl Pair {
                 let effect = match kind {
                     0 => Effect::Add { epoch_sum },
                     1 | 2 => Effect::Delete { seen: Seen::new() },
-                    3 => Effect::Put { value, seen: vec![sum] },
-                    _ => Effect::Put { value, seen: Seen::new() },
+                    3 => Effect::Put { value, seen: vec![sum], over: None },
+                    _ => Effect::Put { value, seen: Seen::new(), over: None },
                 };
                 let change = RowEffect { key: key(number), column, effect };
                 self.both(|rows| rows.previous(&change.key, &change.column))?;

@@ -47,7 +47,7 @@ fn a_value_comes_back_with_the_time_since_which_it_had_been_visible() {
     // Shown later than it was written: it waited for what it depends on.
     let write = Write { stamp: stamp(40), at: LogicalTime(55), operation, dependencies: None };
     let mut cell = Cell::new(LogicalTime(1));
-    let effect = Effect::Put { value: Bytes::from_static(b"v"), seen: Default::default() };
+    let effect = Effect::Put { value: Bytes::from_static(b"v"), seen: Default::default(), over: None };
     cell.apply(&effect, &write, crate::cell::Keep::default());
     let key = Bytes::from_static(b"k");
     let items = column_items(KeyspaceId(0), &key, &Column::Text, &cell);

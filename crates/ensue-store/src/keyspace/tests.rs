@@ -141,9 +141,13 @@ fn events(drafts: &[Draft]) -> Vec<Event> {
             0 => None,
             1..=7 if column == Column::Deadline => {
                 let value = Bytes::copy_from_slice(&draft.number.unsigned_abs().to_le_bytes());
-                Some(Effect::Put { value, seen: Vec::new() })
+                Some(Effect::Put { value, seen: Vec::new(), over: None })
             }
-            1..=7 => Some(Effect::Put { value: Bytes::from(draft.number.to_string()), seen: seen(&added) }),
+            1..=7 => Some(Effect::Put {
+                value: Bytes::from(draft.number.to_string()),
+                seen: seen(&added),
+                over: None,
+            }),
             8..=11 => Some(Effect::Delete { seen: seen(&added) }),
             _ => {
                 let datacenter = DatacenterId(draft.datacenter);
@@ -290,7 +294,7 @@ fn everything(_: &Source) -> bool {
 
 #[test]
 fn what_is_not_settled_is_not_collected() {
-    let put = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() };
+    let put = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None };
     let mut keyspace = with_writes(&[(1, put), (2, Effect::Delete { seen: Vec::new() })]);
     let spent = keyspace.take_spent().pop().expect("a tombstone");
     assert_eq!(keyspace.collect(&spent), Collected::Later);
@@ -302,7 +306,7 @@ fn what_is_not_settled_is_not_collected() {
 /// The writer has collected a tombstone; who has not must not take it for something that the writer never knew.
 #[test]
 fn what_a_writer_has_forgotten_it_had_known() {
-    let put = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() };
+    let put = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None };
     let change = |effect| RowEffect { key: Bytes::from_static(KEY), column: Column::Text, effect };
     let mut keyspace = with_writes(&[(1, put.clone()), (2, Effect::Delete { seen: Vec::new() })]);
     keyspace.settle(EVERYTHING, usize::MAX);
@@ -336,7 +340,8 @@ fn what_a_writer_has_forgotten_it_had_known() {
 
 #[test]
 fn a_deadline_is_noted_until_it_is_replaced() {
-    let put = |bytes: &[u8]| Effect::Put { value: Bytes::copy_from_slice(bytes), seen: Vec::new() };
+    let put =
+        |bytes: &[u8]| Effect::Put { value: Bytes::copy_from_slice(bytes), seen: Vec::new(), over: None };
     let mut keyspace = with_writes(&[(1, put(b"1"))]);
     let draft = Draft { datacenter: 0, kind: 0, column: 4, number: 0, needs: [1; 3], seen: [0; 3] };
     let mut set = |time: usize, effect: Effect| {
@@ -364,7 +369,8 @@ fn what_a_flush_hid_is_still_above_what_comes_late() {
     let text = |effect: Effect| RowEffect { key: Bytes::from_static(KEY), column: Column::Text, effect };
     let draft = Draft { datacenter: 0, kind: 0, column: 0, number: 0, needs: [1; 3], seen: [0; 3] };
     let write = |time| Write { dependencies: None, ..source_of(&draft, time) };
-    let value = |bytes: &'static [u8], seen| Effect::Put { value: Bytes::from_static(bytes), seen };
+    let value =
+        |bytes: &'static [u8], seen| Effect::Put { value: Bytes::from_static(bytes), seen, over: None };
     let addition = Write { stamp: epoch, ..write(1) };
     let shown = |flush_first: bool| {
         let mut keyspace = Keyspace::new(false);
@@ -422,7 +428,7 @@ fn a_flush_below_a_settled_one_is_not_discarded_either() {
 
 #[test]
 fn what_a_write_carries_is_known_to_its_value_and_to_its_version() {
-    let put = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() };
+    let put = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None };
     let epoch_sum = EpochSum { epoch: Stamp::ZERO, sum: Decimal::from_integer(1) };
     for effect in [put, Effect::Add { epoch_sum }] {
         let mut keyspace = with_writes(&[(1, effect.clone()), (2, effect.clone())]);
@@ -450,7 +456,7 @@ fn settling_goes_on_where_it_stopped() {
     let mut keyspace = Keyspace::new(true);
     let draft = Draft { datacenter: 0, kind: 0, column: 0, number: 0, needs: [1; 3], seen: [0; 3] };
     for time in 1..=5 {
-        let effect = Effect::Put { value: Bytes::new(), seen: Vec::new() };
+        let effect = Effect::Put { value: Bytes::new(), seen: Vec::new(), over: None };
         let change = RowEffect { key: Bytes::from(vec![time as u8]), column: Column::Text, effect };
         keyspace.apply(&change, None, &source_of(&draft, time));
     }
@@ -537,7 +543,10 @@ fn text(datacenter: u8, time: usize, effect: Effect) -> Event {
 #[test]
 fn a_tombstone_is_not_collected_when_an_addition_it_had_not_seen_came_late() {
     let mut keyspace = Keyspace::new(false);
-    give(&mut keyspace, &text(0, 1, Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() }));
+    give(
+        &mut keyspace,
+        &text(0, 1, Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None }),
+    );
     give(&mut keyspace, &text(0, 20, Effect::Delete { seen: Vec::new() }));
     let spent = keyspace.take_spent();
     assert_eq!(spent.len(), 1);

@@ -26,10 +26,11 @@
 //!   8 | name bytes                        | value bytes                       |
 //!     +-----------------------------------+-----------------------------------+
 //!  16 | key | name (field, member) | value (put), or observed (remove)           |
-//!     | epoch sum (add) | seen tallies                                        |
+//!     | epoch sum (add) | seen tallies | overwritten (put over)               |
 //!     +-----------------------------------------------------------------------+
 //!
-//!  column: 0 text, 1 deadline, 2 field, 3 member, 4 scored member   effect: 0 put, 1 delete, 2 add, 3 remove
+//!  column: 0 text, 1 deadline, 2 field, 3 member, 4 scored member   effect: 0 put, 1 delete, 2 add, 3 remove,
+//!      4 put over others
 //!
 //!  replaced, flag 1: 0 nothing | 1 nothing, stamp of what is forgotten | 2 operation
 //!                  | 3 several: count u8, operations, stamp of what is forgotten
@@ -40,6 +41,7 @@
 //!  seen,  44 bytes:     datacenter u8, zero 3 bytes, epoch sum, stamp
 //!  observed, its length stands in the place of the value's: stamps, the last put of each datacenter in their order,
 //!      and before them the stamp up to which everything was seen
+//!  overwritten:         count u32, stamps: the last put of each other datacenter in their order, at least one
 //! ```
 //!
 //! Fixed widths: a one-column put costs 48 bytes beside key and value, and one bounds check a field.
@@ -72,6 +74,8 @@ const TRANSACTION_BEGUN_AS: u8 = 6;
 const WITH_PREVIOUS: u8 = 1;
 
 const STAMP_BYTES: usize = 12;
+/// How many puts a put names.
+const OVER_BYTES: usize = 4;
 
 /// Encodes an entry into memory of exactly its size.
 pub fn encode_entry(entry: &Entry) -> Bytes {
@@ -111,7 +115,10 @@ pub fn previous_bytes(entry: &Entry) -> usize {
 
 fn effect_bytes(row: &RowEffect) -> usize {
     let tail = match &row.effect {
-        Effect::Put { value, seen } => value.len() + SEEN_BYTES * seen.len(),
+        Effect::Put { value, seen, over } => {
+            let over = over.as_ref().map_or(0, |over| OVER_BYTES + STAMP_BYTES * over.puts().len());
+            value.len() + SEEN_BYTES * seen.len() + over
+        }
         Effect::Delete { seen } => SEEN_BYTES * seen.len(),
         Effect::Remove { observed, seen } => observed_bytes(observed) + SEEN_BYTES * seen.len(),
         Effect::Add { .. } => EPOCH_SUM_BYTES,
@@ -193,7 +200,8 @@ fn put_effect(out: &mut Vec<u8>, row: &RowEffect) {
     let (column, name) = column_name(&row.column);
     let mut observed_stamps = Vec::new();
     let (effect, value, seen): (u8, &[u8], &[SeenSum]) = match &row.effect {
-        Effect::Put { value, seen } => (0, value, seen),
+        Effect::Put { value, seen, over: None } => (0, value, seen),
+        Effect::Put { value, seen, over: Some(_) } => (4, value, seen),
         Effect::Delete { seen } => (1, &[], seen),
         Effect::Add { .. } => (2, &[], &[]),
         Effect::Remove { observed, seen } => {
@@ -221,6 +229,10 @@ fn put_effect(out: &mut Vec<u8>, row: &RowEffect) {
         out.extend_from_slice(&[seen_sum.datacenter.0, 0, 0, 0]);
         put_epoch_sum(out, &seen_sum.epoch_sum);
         put_stamp(out, &seen_sum.stamp);
+    }
+    if let Effect::Put { over: Some(over), .. } = &row.effect {
+        out.extend_from_slice(&length_u32(over.puts().len()).to_le_bytes());
+        over.puts().iter().for_each(|put| put_stamp(out, put));
     }
 }
 
@@ -377,7 +389,18 @@ fn read_effect(reader: &mut Reader) -> Result<RowEffect, LayoutError> {
     let effect = match effect {
         0 => {
             let value = reader.slice("value", value_bytes)?;
-            Effect::Put { value, seen: read_seen(reader, seen_count)? }
+            Effect::Put { value, seen: read_seen(reader, seen_count)?, over: None }
+        }
+        4 => {
+            let value = reader.slice("value", value_bytes)?;
+            let seen = read_seen(reader, seen_count)?;
+            let (at, count) = (reader.at(), reader.u32("overwritten puts")?);
+            let mut over = Observed::default();
+            read_puts(reader, count, &mut over)?;
+            if over.puts().is_empty() {
+                return Err(LayoutError::Unknown { what: "overwritten puts", at, value: count.into() });
+            }
+            Effect::Put { value, seen, over: Some(Box::new(over)) }
         }
         3 => {
             let observed = read_observed(reader, value_bytes)?;
@@ -401,16 +424,23 @@ fn read_observed(reader: &mut Reader, bytes: u32) -> Result<Observed, LayoutErro
     if bytes == 0 || bytes != count * STAMP_BYTES as u32 {
         return Err(wrong);
     }
-    reader.count("observed puts", count, STAMP_BYTES as u32)?;
     let mut observed = Observed::all_through(reader.stamp()?);
-    for known in 0..count as usize - 1 {
+    read_puts(reader, count - 1, &mut observed)?;
+    Ok(observed)
+}
+
+/// The last put of each datacenter, in their order.
+fn read_puts(reader: &mut Reader, count: u32, observed: &mut Observed) -> Result<(), LayoutError> {
+    let at = reader.at();
+    for known in 0..reader.count("observed puts", count, STAMP_BYTES as u32)? {
         let put = reader.stamp()?;
         observed.see(put);
         if observed.puts().len() != known + 1 || observed.puts().last() != Some(&put) {
-            return Err(wrong);
+            let (what, value) = ("order of observed puts", u64::from(put.datacenter.0));
+            return Err(LayoutError::Unknown { what, at, value });
         }
     }
-    Ok(observed)
+    Ok(())
 }
 
 fn read_seen(reader: &mut Reader, count: u16) -> Result<Vec<SeenSum>, LayoutError> {

@@ -22,9 +22,12 @@ fn effects() -> Vec<RowEffect> {
     let seen = vec![SeenSum { datacenter: DatacenterId(4), epoch_sum, stamp: stamp(10) }];
     let row = |column, effect| RowEffect { key: Bytes::from_static(b"key"), column, effect };
     vec![
-        row(Column::Text, Effect::Put { value: Bytes::from_static(b"value"), seen: vec![] }),
+        row(Column::Text, Effect::Put { value: Bytes::from_static(b"value"), seen: vec![], over: None }),
         row(Column::Deadline, Effect::Delete { seen: vec![] }),
-        row(Column::Field(Bytes::from_static(b"f")), Effect::Put { value: Bytes::new(), seen: seen.clone() }),
+        row(
+            Column::Field(Bytes::from_static(b"f")),
+            Effect::Put { value: Bytes::new(), seen: seen.clone(), over: None },
+        ),
         row(Column::Member(Bytes::from_static(b"mm")), Effect::Delete { seen }),
         row(Column::Field(Bytes::new()), Effect::Add { epoch_sum }),
     ]
@@ -67,6 +70,33 @@ pub(crate) fn entry_with_previous() -> Entry {
     let previous =
         vec![Previous::Operation(operation()), nothing(Stamp::ZERO), nothing(stamp(8)), nothing(Stamp::ZERO)];
     Entry { previous, ..entries().swap_remove(1) }
+}
+
+#[test]
+fn a_put_over_others_comes_back_and_has_one_encoding() {
+    let (seen, mut over) = (Vec::new(), Observed::default());
+    for datacenter in [1, 4] {
+        over.see(Stamp { datacenter: DatacenterId(datacenter), ..stamp(8) });
+    }
+    let (value, over) = (Bytes::from_static(b"value"), Some(Box::new(over)));
+    let effect = Effect::Put { value, seen, over };
+    let effects = vec![RowEffect { key: Bytes::from_static(b"key"), column: Column::Text, effect }];
+    let change = Change::Effects { keyspace: KeyspaceId(3), transaction: None, effects };
+    let entry = Entry { change, ..entries().swap_remove(0) };
+    let bytes = encode_entry(&entry);
+    let names = 32 + 16 + 3 + 5;
+    assert_eq!([bytes.len(), encoded_entry_bytes(&entry)], [names + 4 + 24; 2]);
+    assert_eq!(decode_entry(&bytes), Ok(entry));
+    for length in 0..bytes.len() {
+        assert!(decode_entry(&bytes.slice(..length)).is_err(), "{length} bytes");
+    }
+    // Out of order, and no name at all.
+    let (before, first, second) = (&bytes[..names + 4], &bytes[names + 4..names + 16], &bytes[names + 16..]);
+    let swapped = [before, second, first].concat();
+    let none = [&bytes[..names], &[0; 4][..]].concat();
+    for wrong in [swapped, none] {
+        assert!(decode_entry(&Bytes::from(wrong)).is_err());
+    }
 }
 
 /// What removals say, each in an entry of its own.

@@ -224,7 +224,11 @@ impl World {
                     3 => format!("-{}.5", value / 5),
                     _ => format!("w{value}"),
                 };
-                self.change(at, key, column, |seen| Effect::Put { value: Bytes::from(value.clone()), seen });
+                self.change(at, key, column, |seen| Effect::Put {
+                    value: Bytes::from(value.clone()),
+                    seen,
+                    over: None,
+                });
             }
             Step::Delete { at, key, column } => {
                 self.change(at, key, column, |seen| Effect::Delete { seen });
@@ -441,7 +445,11 @@ proptest! {
 fn a_write_replaces_everything_that_it_saw() {
     let mut world = World::new();
     let put = |world: &mut World, at: usize, value: &'static str| {
-        world.change(at, 1, 0, |seen| Effect::Put { value: Bytes::from_static(value.as_bytes()), seen });
+        world.change(at, 1, 0, |seen| Effect::Put {
+            value: Bytes::from_static(value.as_bytes()),
+            seen,
+            over: None,
+        });
     };
     for (at, value) in ["tea", "milk", "eggs"].into_iter().enumerate() {
         put(&mut world, at, value);
@@ -465,7 +473,7 @@ fn a_write_replaces_everything_that_it_saw() {
 #[test]
 fn what_lost_to_a_delete_is_not_collected() {
     let mut world = World::new();
-    world.change(0, 0, 0, |seen| Effect::Put { value: Bytes::from_static(b"1"), seen });
+    world.change(0, 0, 0, |seen| Effect::Put { value: Bytes::from_static(b"1"), seen, over: None });
     world.change(1, 0, 0, |seen| Effect::Delete { seen });
     world.deliver_everything();
     world.collect(0);
@@ -484,7 +492,7 @@ fn what_lost_to_a_delete_is_not_collected() {
 fn what_is_added_after_a_delete_is_no_value_beside_a_put() {
     let mut world = World::new();
     world.change(0, 3, 0, |seen| Effect::Delete { seen });
-    world.change(2, 3, 0, |seen| Effect::Put { value: Bytes::from_static(b"10"), seen });
+    world.change(2, 3, 0, |seen| Effect::Put { value: Bytes::from_static(b"10"), seen, over: None });
     world.deliver_everything();
     world.take(&Step::Add { at: 1, key: 3 });
     world.deliver_everything();
@@ -505,7 +513,7 @@ fn a_restarted_writer_replaces_what_it_had_collected() {
     world.collect(1);
     world.datacenters[1].write_checkpoint(0);
     world.datacenters[1].restart();
-    world.change(1, 3, 0, |seen| Effect::Put { value: Bytes::from_static(b"10"), seen });
+    world.change(1, 3, 0, |seen| Effect::Put { value: Bytes::from_static(b"10"), seen, over: None });
     world.deliver_everything();
     world.take(&Step::Add { at: 2, key: 3 });
     world.deliver_everything();

@@ -1,5 +1,6 @@
 //! Whatever the order of arrival, repetition, restarts and collections: every datacenter ends with the same, every put
-//! that a removal had observed is gone, and no other one.
+//! is gone that a removal had observed or that a put has overwritten, and no other one. What its view hid neither had
+//! observed, not even what loses to what it showed.
 
 use crate::cell::{Cell, Content, Write};
 use crate::compact::RowRef;
@@ -9,8 +10,8 @@ use crate::row::Row;
 use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Decimal, Effect, EpochSum, Incarnation, KeyspaceId, LogicalTime, OperationId,
-    PartitionId, Position, RowEffect, Source, Stamp,
+    Column, DatacenterId, Decimal, Effect, EpochSum, Incarnation, KeyspaceId, LogicalTime, OperationId, Over,
+    PartitionId, Position, RowEffect, Seen, Source, Stamp,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,7 @@ const COLUMNS: [Column; 2] = [Column::Text, Column::Field(Bytes::from_static(b"f
 struct Sent {
     write: Write,
     changes: Vec<RowEffect>,
-    /// The puts that its removal is to end, by definition.
+    /// The puts that its removal, or its put, is to end, by definition.
     ends: BTreeSet<Stamp>,
 }
 
@@ -35,6 +36,7 @@ enum Step {
     Put {
         at: usize,
         column: usize,
+        hidden: Hidden,
     },
     Remove {
         at: usize,
@@ -82,7 +84,8 @@ fn step() -> impl Strategy<Value = Step> {
     let (at, column) = (0..DATACENTERS, 0..COLUMNS.len());
     let hidden = (0..DATACENTERS, 0..12_u64);
     prop_oneof![
-        8 => (at.clone(), column.clone()).prop_map(|(at, column)| Step::Put { at, column }),
+        8 => (at.clone(), column.clone(), hidden.clone())
+            .prop_map(|(at, column, hidden)| Step::Put { at, column, hidden }),
         5 => (at.clone(), column.clone(), hidden)
             .prop_map(|(at, column, hidden)| Step::Remove { at, column, hidden }),
         1 => (at.clone(), column, any::<bool>())
@@ -193,23 +196,18 @@ impl World {
         self.datacenters[at].applied.iter().map(|&(from, place)| &self.streams[from][place]).collect()
     }
 
-    fn put(&self, write: &Write, column: usize, seen: Vec<ensue_types::SeenSum>) -> RowEffect {
+    fn put_effect(&self, write: &Write, column: usize, seen: Seen, over: Over) -> RowEffect {
         let value = Bytes::from(format!(
             "{}{}",
             write.stamp.time.0,
             ["a", "b", "c"][usize::from(write.stamp.datacenter.0)]
         ));
-        RowEffect { key: key(), column: COLUMNS[column].clone(), effect: Effect::Put { value, seen } }
+        RowEffect { key: key(), column: COLUMNS[column].clone(), effect: Effect::Put { value, seen, over } }
     }
 
     fn take(&mut self, step: &Step) {
         match *step {
-            Step::Put { at, column } => {
-                let seen = self.datacenters[at].rows.seen(&key(), &COLUMNS[column], View::Newest);
-                let write = self.write(at);
-                let changes = vec![self.put(&write, column, seen)];
-                self.send(at, Sent { write, changes, ends: BTreeSet::new() });
-            }
+            Step::Put { at, column, hidden } => self.put(at, column, hidden),
             Step::Remove { at, column, hidden } => self.remove(at, column, hidden),
             Step::Both { at, column, is_left } => self.both(at, column, is_left),
             Step::Add { at } => {
@@ -245,10 +243,32 @@ impl World {
         }
     }
 
-    fn remove(&mut self, at: usize, column: usize, (hides, after): Hidden) {
+    /// Whether a view that hides something shows a write.
+    fn shows(&self, (hides, after): Hidden) -> impl Fn(Stamp) -> bool + use<> {
         let after = LogicalTime(self.floor.max(after));
         let of = DatacenterId(hides as u8);
-        let is_shown = |stamp: Stamp| stamp.datacenter != of || stamp.time <= after;
+        move |stamp: Stamp| stamp.datacenter != of || stamp.time <= after
+    }
+
+    fn put(&mut self, at: usize, column: usize, hidden: Hidden) {
+        let is_shown = self.shows(hidden);
+        let visible = |source: &Source| is_shown(source.stamp);
+        let view = if self.versions { View::Visibility(&visible) } else { View::Newest };
+        let name = &COLUMNS[column];
+        let rows = &self.datacenters[at].rows;
+        let seen = rows.seen(&key(), name, view);
+        let over = rows.overwritten(&key(), name, view, DatacenterId(at as u8));
+        let applied = self.applied(at);
+        let stamps = puts(&applied, name).map(|put| put.write.stamp);
+        let mut ends: BTreeSet<Stamp> = stamps.filter(|put| !self.versions || is_shown(*put)).collect();
+        ends.retain(|put| put.datacenter != DatacenterId(at as u8));
+        let write = self.write(at);
+        let changes = vec![self.put_effect(&write, column, seen, over)];
+        self.send(at, Sent { write, changes, ends });
+    }
+
+    fn remove(&mut self, at: usize, column: usize, hidden: Hidden) {
+        let is_shown = self.shows(hidden);
         let visible = |source: &Source| is_shown(source.stamp);
         let view = if self.versions { View::Visibility(&visible) } else { View::Newest };
         let name = &COLUMNS[column];
@@ -261,11 +281,8 @@ impl World {
         let observed = rows.observed(&key(), name, view).expect("no siblings");
         let seen = rows.seen(&key(), name, view);
         let applied = self.applied(at);
-        let is_seen = |sent: &&&Sent| !self.versions || is_shown(sent.write.stamp);
-        let seen_alone: Vec<&Sent> = applied.iter().filter(is_seen).copied().collect();
-        let shown = alive(&seen_alone, name).keys().last().copied().unwrap_or(Stamp::ZERO);
         let stamps = puts(&applied, name).map(|put| put.write.stamp);
-        let ends = stamps.filter(|put| *put <= shown || !self.versions || is_shown(*put)).collect();
+        let ends = stamps.filter(|put| !self.versions || is_shown(*put)).collect();
         let write = self.write(at);
         let effect = Effect::Remove { observed, seen };
         let changes = vec![RowEffect { key: key(), column: name.clone(), effect }];
@@ -277,7 +294,8 @@ impl World {
         let write = self.write(at);
         if !is_left {
             // Its put is seen by nobody else, nor by the removal: it goes with it.
-            let put = self.put(&write, column, Vec::new());
+            let seen = self.datacenters[at].rows.seen(&key(), name, View::Newest);
+            let put = self.put_effect(&write, column, seen, None);
             self.datacenters[at].rows.apply(&put, None, &write);
         }
         let rows = &self.datacenters[at].rows;
@@ -288,7 +306,7 @@ impl World {
         let effect = Effect::Remove { observed, seen: seen.clone() };
         let mut changes = vec![RowEffect { key: key(), column: name.clone(), effect }];
         if is_left {
-            changes.push(self.put(&write, column, seen));
+            changes.push(self.put_effect(&write, column, seen, None));
         }
         self.send(at, Sent { write, changes, ends });
     }
@@ -318,8 +336,8 @@ impl World {
         here.rows = rows;
     }
 
-    /// What the rules of collecting ask for: what is to go has been applied everywhere, and whatever the others had
-    /// written before is here.
+    /// What the rules of collecting ask for: what is to go has been applied everywhere, every view shows it from now
+    /// on, and whatever the others had written before is here.
     fn collect(&mut self, at: usize) {
         let spent = self.datacenters[at].rows.take_spent();
         let before = self.datacenters[at].applied.clone();
@@ -331,6 +349,7 @@ impl World {
             let other = &mut self.datacenters[other];
             other.clock = other.clock.max(latest);
         }
+        self.floor = self.floor.max(latest);
         self.deliver_everything_to(at);
         let here = &mut self.datacenters[at];
         for one in spent {
@@ -414,7 +433,7 @@ fn shuffled(streams: &[Vec<Sent>], order: &[usize]) -> Vec<Sent> {
 fn removals_that_did_not_know_of_each_other_are_all_seen() {
     let mut world = World::new(false);
     for at in 0..2 {
-        world.take(&Step::Put { at, column: 0 });
+        world.take(&Step::Put { at, column: 0, hidden: (0, 0) });
         world.take(&Step::Remove { at, column: 0, hidden: (0, 0) });
     }
     world.deliver_everything_to(2);
@@ -454,7 +473,7 @@ proptest! {
     }
 
     #[test]
-    fn a_removal_ends_what_it_had_observed_and_nothing_else(
+    fn a_write_ends_what_it_had_observed_and_nothing_else(
         steps in proptest::collection::vec(step(), 1..60),
         versions in any::<bool>(),
     ) {

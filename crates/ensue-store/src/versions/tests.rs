@@ -106,7 +106,9 @@ impl Model {
         let source = Source { operation: OperationId::default(), stamp, dependencies };
         let effect = match kind {
             0 => None,
-            1..4 => Some(Effect::Put { value: Bytes::from(time.0.to_string()), seen: Vec::new() }),
+            1..4 => {
+                Some(Effect::Put { value: Bytes::from(time.0.to_string()), seen: Vec::new(), over: None })
+            }
             4 => Some(Effect::Delete { seen: Vec::new() }),
             _ => {
                 let epoch = Stamp { datacenter: own, time: LogicalTime(1), ..Stamp::ZERO };

@@ -103,13 +103,13 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
 
 fn write_acknowledge<'w, 'o>(
     w: &'w mut Writer<'o>,
-    StreamAcknowledge { incarnation, received, synced, applied, end }: &StreamAcknowledge,
+    StreamAcknowledge { incarnation, received, synced, applied, end, shown }: &StreamAcknowledge,
 ) -> &'w mut Writer<'o> {
     w.incarnation(*incarnation).position(*received).position(*synced);
     w.list(limits::WATERMARKS, applied, |w, (origin, incarnation, position)| {
         w.u8(origin.0).incarnation(*incarnation).position(*position);
     });
-    w.position(*end)
+    w.position(*end).time(*shown)
 }
 
 fn read_acknowledge(r: &mut Reader<'_>) -> Result<StreamAcknowledge, Malformed> {
@@ -121,6 +121,7 @@ fn read_acknowledge(r: &mut Reader<'_>) -> Result<StreamAcknowledge, Malformed> 
             Ok((DatacenterId(r.u8()?), r.incarnation()?, r.position()?))
         })?,
         end: r.position()?,
+        shown: r.time()?,
     })
 }
 

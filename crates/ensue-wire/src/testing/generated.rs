@@ -182,15 +182,15 @@ fn transaction() -> BoxedStrategy<Message> {
 
 fn stream() -> BoxedStrategy<Message> {
     let watermark = (datacenter(), incarnation(), position());
-    let acknowledge = (incarnation(), position(), position(), vec(watermark, 0..20), position()).prop_map(
-        |(incarnation, received, synced, applied, end)| StreamAcknowledge {
+    let acknowledge = (incarnation(), position(), position(), vec(watermark, 0..20), position(), time())
+        .prop_map(|(incarnation, received, synced, applied, end, shown)| StreamAcknowledge {
             incarnation,
             received,
             synced,
             applied,
             end,
-        },
-    );
+            shown,
+        });
     prop_oneof![
         (incarnation(), position())
             .prop_map(|(incarnation, received)| Message::StreamResume { incarnation, received }),

@@ -263,6 +263,7 @@ fn stream() -> Vec<(&'static str, Message)> {
                     (DatacenterId(1), incarnation, Position(1001)),
                 ],
                 end: Position(2000),
+                shown: LogicalTime(1_700_000_000_000_000),
             }),
         ),
     ]

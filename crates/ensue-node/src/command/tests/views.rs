@@ -252,8 +252,8 @@ enum Step {
     Settle {
         datacenter: usize,
     },
-    /// Everything has arrived everywhere, at the same time, and one datacenter has settled it, collects tombstones and
-    /// deletes rows whose deadline has passed.
+    /// Everything has arrived everywhere, at the same time, and is seen there; one datacenter has settled it, collects
+    /// tombstones and deletes rows whose deadline has passed.
     Collect {
         datacenter: usize,
     },
@@ -311,7 +311,10 @@ fn play(datacenters: &mut [Datacenter], steps: &[Step]) {
             Step::Collect { datacenter } => {
                 exchange(datacenters, 0);
                 let latest = datacenters.iter().map(|d| d.clock).max().expect("there are some");
-                datacenters.iter_mut().for_each(|d| d.clock = latest);
+                for datacenter in datacenters.iter_mut() {
+                    datacenter.clock = latest;
+                    datacenter.hidden.clear();
+                }
                 datacenters[*datacenter].collect();
             }
             Step::Pause { datacenter, ms } => datacenters[*datacenter].advance(*ms),

@@ -20,7 +20,7 @@ pub(super) fn load(rows: &mut Keyspace, key: &Bytes, value: &Bytes) {
     let stamp = Stamp { time: LogicalTime(1), ..Stamp::ZERO };
     let write = Write { stamp, at: stamp.time, operation: OperationId::default(), dependencies: None };
     for (column, value) in columns(value) {
-        let effect = Effect::Put { value, seen: Vec::new() };
+        let effect = Effect::Put { value, seen: Vec::new(), over: None };
         rows.apply(&RowEffect { key: key.clone(), column, effect }, None, &write);
     }
 }

@@ -31,17 +31,19 @@ impl Keyspaces {
     /// Tells a datacenter what has been received, synced and applied here.
     pub(crate) fn acknowledge(&self, cx: &mut Cx, others: &mut Others, datacenter: DatacenterId) {
         let Some(receiver) = others.replication.receivers.get(&datacenter) else { return };
+        let now = cx.promise();
         let acknowledge = StreamAcknowledge {
             incarnation: receiver.received().incarnation(),
             received: receiver.received(),
             synced: receiver.synced(),
             applied: others.replication.acknowledgements.applied_durably().collect(),
             end: cx.position,
+            // No more is known of one that has failed: its time counts as told for ever.
+            shown: others.replication.acknowledgements.shown_durably().min(now),
         };
         let to = Address::Partition { datacenter, partition: cx.id };
         // Every entry that is yet to come in the own stream has a higher stamp than this acknowledgement's time: what
         // waits for a decision or its turn may have drawn, or be given, one below the clock.
-        let now = cx.promise();
         let floor = match self.order.earliest() {
             // A part that was lost comes with the time of its decision, which is not known before it comes.
             _ if others.awaits_lost_parts(cx) => LogicalTime::ZERO,

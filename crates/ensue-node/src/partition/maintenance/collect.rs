@@ -9,6 +9,10 @@
 //! that it has durably applied all of that, at a time above the candidates, every later write of it stamps above them;
 //! when this partition has then applied that datacenter's stream up to where it stood at the report, nothing older is
 //! on its way. After all datacenters, the round's candidates go.
+//!
+//! Where a view may hide what is applied, a report counts when the views of whatever the datacenter writes from then on
+//! show everything up to the candidates. A removal names what its view shows: one that hides a put would leave it
+//! standing where it is kept, and not where it was forgotten.
 
 use super::Maintenance;
 use crate::evaluate::Evaluation;
@@ -60,6 +64,8 @@ struct Round {
     applied: Vec<(DatacenterId, Incarnation, Position)>,
     /// No candidate's deadline or stamp is above this.
     latest: LogicalTime,
+    /// No tombstone's stamp is above this.
+    latest_spent: LogicalTime,
     /// For each datacenter that has applied all that, the end of its own stream when it said so.
     reported: BTreeMap<DatacenterId, Position>,
 }
@@ -92,12 +98,14 @@ impl Maintenance {
         let candidates = std::mem::take(&mut self.collector.candidates);
         let ends = |expiry: &Expiry| expiry.stamp.time.max(LogicalTime::from_ms(expiry.deadline_ms).next());
         let tombstones = candidates.tombstones.iter().map(|(_, spent)| spent.stamp.time);
-        let due = candidates.due.iter().map(|(_, expiry)| ends(expiry));
-        let latest = tombstones.chain(due).max().unwrap_or_default();
+        let latest_spent = tombstones.max().unwrap_or_default();
+        let latest =
+            candidates.due.iter().map(|(_, expiry)| ends(expiry)).fold(latest_spent, LogicalTime::max);
         let applied =
             others.replication.applied.sets().map(|(d, set)| (d, set.highest().incarnation(), set.highest()));
         let applied = applied.filter(|(_, _, position)| *position > Position(0)).collect();
-        self.collector.round = Some(Round { candidates, applied, latest, reported: BTreeMap::new() });
+        self.collector.round =
+            Some(Round { candidates, applied, latest, latest_spent, reported: BTreeMap::new() });
     }
 
     /// Writes tombstones over a row whose deadline has passed, as the next command that writes to it would.
@@ -168,6 +176,9 @@ impl Maintenance {
             if Rule::ReportsAreOfThisLife.holds() {
                 round.reported.retain(of_this_life);
             }
+            let hides =
+                others.stable_time.times.has_snapshot_vectors() && Rule::ForgetWhatEveryViewShows.holds();
+            let shows = |shown: LogicalTime| !hides || shown >= round.latest_spent;
             for (&datacenter, sender) in &others.replication.senders {
                 if others.failover.failed.contains(datacenter) {
                     continue;
@@ -176,7 +187,7 @@ impl Maintenance {
                     sender.applied(*origin) >= (*incarnation, *position)
                 };
                 let all = round.applied.iter().all(has) && sender.clock() > round.latest;
-                if all {
+                if all && shows(sender.shown()) {
                     round.reported.entry(datacenter).or_insert(sender.end());
                 }
             }
@@ -193,7 +204,8 @@ impl Maintenance {
                 let reported = round.reported.get(&datacenter);
                 reported.is_some_and(|end| watermark >= *end)
             };
-            let all = others.replication.senders.keys().all(caught_up);
+            let all = others.replication.senders.keys().all(caught_up)
+                && shows(others.replication.acknowledgements.shown_durably());
             if !all && Rule::CatchUpBeforeCollecting.holds() {
                 return;
             }

@@ -26,6 +26,7 @@ impl Others {
         position: Position,
         time: LogicalTime,
     ) {
+        self.stable_time.times.note_logged(time);
         let watermark = self.replication.applied.set(origin).map(|set| set.watermark).unwrap_or_default();
         // Above the watermark something is missing that may have a lower stamp.
         let mut rose = watermark == position && self.stable_time.times.applied.raise(origin, time);

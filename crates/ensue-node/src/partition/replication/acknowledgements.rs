@@ -1,7 +1,7 @@
 //! What this partition has durably applied and received, and when the other datacenters are told.
 
 use super::receiver::Receiver;
-use ensue_types::{DatacenterId, Incarnation, Position};
+use ensue_types::{DatacenterId, Incarnation, LogicalTime, Position};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// See the module.
@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Acknowledgements {
     /// Durably applied, of every stream.
     durable: BTreeMap<DatacenterId, (Incarnation, Position)>,
+    /// Up to which stamp every view shows everything, also after a restart.
+    shown: LogicalTime,
     /// To whom an acknowledgement is due at the end of the turn.
     pub(in crate::partition) now: BTreeSet<DatacenterId>,
     /// Everybody is to get one at the next interval.
@@ -24,6 +26,11 @@ impl Acknowledgements {
         self.durable
             .iter()
             .map(|(datacenter, (incarnation, position))| (*datacenter, *incarnation, *position))
+    }
+
+    /// The stamp up to which every view shows everything, also after a restart.
+    pub(in crate::partition) fn shown_durably(&self) -> LogicalTime {
+        self.shown
     }
 
     /// Everybody hears of what was applied, at the next interval.
@@ -42,6 +49,11 @@ impl Acknowledgements {
     ) {
         let before = self.durable.insert(datacenter, mark);
         self.all |= before != Some(mark);
+    }
+
+    pub(in crate::partition) fn note_shown(&mut self, shown: LogicalTime) {
+        self.all |= shown > self.shown;
+        self.shown = self.shown.max(shown);
     }
 
     pub(in crate::partition) fn note_received(

@@ -5,12 +5,13 @@ use super::Replication;
 use crate::partition::cx::Cx;
 use crate::partition::journal::ReadFor;
 use bytes::Bytes;
-use ensue_types::{DatacenterId, Position};
+use ensue_types::{DatacenterId, LogicalTime, Position};
 use ensue_wire::{Address, Message};
 
 impl Replication {
     /// Everything logged is synced, so what stands now is durable: the end of most turns under `always`.
-    pub(in crate::partition) fn all_is_durable(&mut self) {
+    pub(in crate::partition) fn all_is_durable(&mut self, shown: LogicalTime) {
+        self.acknowledgements.note_shown(shown);
         for (datacenter, set) in self.applied.sets() {
             self.acknowledgements.note_applied(datacenter, (set.watermark.incarnation(), set.watermark));
         }

@@ -21,6 +21,8 @@ pub struct Sender {
     /// The end of the datacenter's own stream, and its clock, when it last spoke.
     end: Position,
     clock: LogicalTime,
+    /// Up to which stamp its views show everything, in whatever it writes after that end.
+    shown: LogicalTime,
     /// An old part of the log is being read for it.
     pub reading: bool,
 }
@@ -42,6 +44,7 @@ impl Sender {
             self.received = received;
             self.synced = received;
             self.applied.clear();
+            self.shown = LogicalTime::ZERO;
         }
     }
 
@@ -67,9 +70,11 @@ impl Sender {
         if acknowledge.end.incarnation() > self.end.incarnation() {
             // It lost its tail: parts that are given back to it may be older than the time that it had said.
             self.clock = LogicalTime::ZERO;
+            self.shown = LogicalTime::ZERO;
         }
         self.end = self.end.max(acknowledge.end);
         self.clock = self.clock.max(clock);
+        self.shown = self.shown.max(acknowledge.shown);
         for &(origin, incarnation, position) in &acknowledge.applied {
             let known = self.applied.entry(origin).or_default();
             *known = (*known).max((incarnation, position));
@@ -130,5 +135,10 @@ impl Sender {
 
     pub fn clock(&self) -> LogicalTime {
         self.clock
+    }
+
+    /// Whatever has a stamp up to this every view of its later writes shows.
+    pub fn shown(&self) -> LogicalTime {
+        self.shown
     }
 }

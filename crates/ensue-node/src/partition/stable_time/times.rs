@@ -76,6 +76,8 @@ pub(crate) struct Times {
     pub(in crate::partition) proven: Option<TimeVector>,
     /// What the log knows of this, and the end of the log then.
     pub(in crate::partition) logged: Option<(TimeVector, TimeVector, u64)>,
+    /// The end of the own stream when an entry of it was last seen in the log, and the latest stamp in the log.
+    latest_logged: (Option<Position>, LogicalTime),
     pub(in crate::partition) next_heartbeat_us: u64,
     pub(in crate::partition) next_round_us: u64,
     pub(in crate::partition) heartbeats: u64,
@@ -140,28 +142,52 @@ impl Times {
     }
 
     /// Notes what is known of the others' time beside whatever else goes to the log: what was shown before a restart
-    /// must be shown after it (trap 32). Alone it is not worth a write.
+    /// must be shown after it (trap 32). Alone it is worth a write once the others may forget for it what the log
+    /// holds.
     pub(in crate::partition) fn log_times(&mut self, cx: &mut Cx) {
+        if !self.has_snapshot_vectors {
+            return;
+        }
         let end = cx.journal.log_end();
-        if self.logged.as_ref().is_none_or(|(_, _, logged_end)| *logged_end != end) {
+        if self.latest_logged.0 != Some(cx.position) {
+            self.latest_logged = (Some(cx.position), cx.clock.latest());
+        }
+        let latest = self.latest_logged.1;
+        let has_grown = self.logged.as_ref().is_none_or(|(_, _, logged_end)| *logged_end != end);
+        if has_grown || (self.logged_shown(cx) < latest && least(cx, &self.stable) >= latest) {
             self.promise_times(cx);
         }
     }
 
     /// The same at once: somebody is told that this is shown.
     pub(in crate::partition) fn promise_times(&mut self, cx: &mut Cx) {
-        let times = &self;
-        if !times.has_snapshot_vectors {
+        if !self.has_snapshot_vectors {
             return;
         }
-        let (received, stable) = (times.received.clone(), times.stable.clone());
-        let known = times.logged.as_ref().is_some_and(|(r, s, _)| (r, s) == (&received, &stable));
+        let (received, stable) = (self.received.clone(), self.stable.clone());
+        let known = self.logged.as_ref().is_some_and(|(r, s, _)| (r, s) == (&received, &stable));
         if !known {
             let (received, stable) = (received.clone(), stable.clone());
             cx.journal.log(&Record::Times { received, stable });
         }
         self.logged = Some((received, stable, cx.journal.log_end()));
     }
+
+    /// An entry of another datacenter is in the log.
+    pub(in crate::partition) fn note_logged(&mut self, time: LogicalTime) {
+        self.latest_logged.1 = self.latest_logged.1.max(time);
+    }
+
+    /// The stamp up to which every view of a write shows everything, after a restart from this log, too: dependencies
+    /// have lower stamps than what depends on them, so it is the lowest of the stable times.
+    pub(in crate::partition) fn logged_shown(&self, cx: &Cx) -> LogicalTime {
+        self.logged.as_ref().map_or(LogicalTime::ZERO, |(_, stable, _)| least(cx, stable))
+    }
+}
+
+/// The lowest time of the other datacenters.
+fn least(cx: &Cx, times: &TimeVector) -> LogicalTime {
+    cx.config.topology.others().map(|datacenter| times.at(datacenter)).min().unwrap_or(LogicalTime::MAX)
 }
 
 impl StableTime {

@@ -68,7 +68,14 @@ fn repeat(world: &mut World, asked: &[Message]) {
 fn say_end(world: &mut World, end: u64) {
     let (incarnation, received) = (Incarnation(1), Position::before(Incarnation(1)));
     let (synced, end) = (received, Position(end));
-    let said = StreamAcknowledge { incarnation, received, synced, applied: Vec::new(), end };
+    let said = StreamAcknowledge {
+        incarnation,
+        received,
+        synced,
+        applied: Vec::new(),
+        end,
+        shown: LogicalTime::ZERO,
+    };
     world.message(ELSEWHERE, Message::StreamAcknowledge(said));
 }
 
@@ -77,7 +84,7 @@ fn receive_what_waits(world: &mut World) {
     let position = Position(1);
     let incarnation = Incarnation(1);
     let operation = OperationId { datacenter: OTHER, incarnation, partition: BESIDE, position };
-    let effect = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() };
+    let effect = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None };
     // A key of the first of two partitions.
     let effects = vec![RowEffect { key: Bytes::from_static(b"b"), column: Column::Text, effect }];
     let time = LogicalTime::from_ms(world.now.wall_ms);
@@ -252,6 +259,7 @@ fn what_another_datacenter_reported_before_it_lost_its_tail_collects_no_tombston
             synced: own,
             applied,
             end,
+            shown: LogicalTime::ZERO,
         });
         let to = Address::Partition { datacenter, partition: PARTITION };
         world.partition.on_message(world.now, Envelope { from: ELSEWHERE, to, time, message });

@@ -26,7 +26,7 @@ fn a_long_chain_is_applied_in_bounded_stack() {
         let partition = if number == 1 { BESIDE } else { PARTITION };
         let position = Position(number.saturating_sub(1).max(1));
         let operation = OperationId { datacenter: OTHER, incarnation, partition, position };
-        let effect = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() };
+        let effect = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None };
         time = time.next();
         let entry = Entry {
             position: Position(number),

@@ -6,7 +6,7 @@ use super::versions::World;
 use crate::partition::maintenance::collect::COLLECTED_AT_ONCE;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
-use ensue_types::{Breaking, Causes, Incarnation, LogicalTime, Now, Position, Rule, Stamp};
+use ensue_types::{Breaking, Causes, Incarnation, LogicalTime, Now, Position, Rule, Stamp, TimeVector};
 use ensue_wire::{Address, Envelope, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
 
@@ -18,8 +18,12 @@ fn place(incarnation: u16, number: u64) -> Position {
 
 /// A partition with one tombstone, in a round that waits for the other datacenter.
 fn with_a_tombstone() -> World {
+    with_a_tombstone_in("eiger")
+}
+
+fn with_a_tombstone_in(protocol: &str) -> World {
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
-    let world = World::under("eiger", BTreeMap::new(), now, u64::MAX);
+    let world = World::under(protocol, BTreeMap::new(), now, u64::MAX);
     let mut world = world.started();
     world.run("SET x 1");
     world.run("DEL x");
@@ -50,10 +54,25 @@ fn say(world: &mut World, time: LogicalTime, message: Message) {
 
 /// It has durably applied the delete, and its own stream ends there.
 fn report(world: &mut World, time: LogicalTime, end: Position) {
+    report_showing(world, time, end, LogicalTime::ZERO);
+}
+
+/// The same, and its views show everything up to this stamp.
+fn report_showing(world: &mut World, time: LogicalTime, end: Position, shown: LogicalTime) {
     let applied = vec![(HERE, Incarnation(1), place(1, 2))];
     let (incarnation, received) = (Incarnation(1), place(1, 2));
-    let said = StreamAcknowledge { incarnation, received, synced: received, applied, end };
+    let said = StreamAcknowledge { incarnation, received, synced: received, applied, end, shown };
     say(world, time, Message::StreamAcknowledge(said));
+}
+
+/// All partitions of this datacenter have heard of the present of the other one, and no view lies below it.
+fn make_stable(world: &mut World) -> LogicalTime {
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    let times = TimeVector::uniform(2, time);
+    let from = Address::Partition { datacenter: HERE, partition: PARTITION };
+    let message = Message::Stable { received: times.clone(), floor: times, globally_stable: Vec::new() };
+    world.message(from, message);
+    time
 }
 
 /// It has lost its tail: nothing comes of what its stream held before.
@@ -105,6 +124,44 @@ fn without_the_rule_the_tombstone_would_go_too_early() {
     let _breaking = Breaking::only(Some(Rule::ReportsAreOfThisLife));
     let (left, _) = left_after_a_lost_tail();
     assert_eq!(left, 0);
+}
+
+/// What is left of a tombstone when its deletion is applied everywhere, shown by the views here, and shown by those of
+/// the other datacenter or not.
+fn left_where_views_hide(is_shown_here: bool, is_shown_there: bool) -> usize {
+    let mut world = with_a_tombstone_in("cure");
+    let time = match is_shown_here {
+        true => make_stable(&mut world),
+        false => LogicalTime::from_ms(world.now.wall_ms),
+    };
+    let shown = if is_shown_there { time } else { LogicalTime::from_ms(time.ms() - 60_000) };
+    report_showing(&mut world, time, Position(0), shown);
+    pass(&mut world);
+    tombstones(&world)
+}
+
+#[test]
+fn a_tombstone_waits_until_the_views_of_every_datacenter_show_it() {
+    assert_eq!(left_where_views_hide(true, true), 0);
+    assert_eq!(left_where_views_hide(true, false), 1, "a removal there could hide what it ends");
+    assert_eq!(left_where_views_hide(false, true), 1, "and so could one here");
+}
+
+/// Nobody writes any more, and still it is said that the views show the last write: once that holds after a restart,
+/// too.
+#[test]
+fn what_the_views_show_is_said_when_it_is_in_the_log() {
+    let mut world = with_a_tombstone_in("cure");
+    let shown = |world: &World| world.partition.others.replication.acknowledgements.shown_durably();
+    assert_eq!(shown(&world), LogicalTime::ZERO);
+    let time = make_stable(&mut world);
+    assert_eq!(shown(&world), time);
+    let end = world.partition.cx.journal.log_end();
+    world.now.wall_ms += 10;
+    make_stable(&mut world);
+    assert_eq!(world.partition.cx.journal.log_end(), end, "a later time is not worth a write of its own");
+    let again = World::under("cure", world.files, world.now, u64::MAX).started();
+    assert_eq!(again.partition.others.stable_time.times.stable.at(OTHER), time);
 }
 
 #[test]

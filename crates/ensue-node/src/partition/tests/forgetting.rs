@@ -3,7 +3,7 @@
 use super::PARTITION;
 use super::previous::{HERE, OTHER, partition, sent};
 use super::versions::World;
-use ensue_types::{Causes, Dependency, Extent, Incarnation, OperationId, PartitionId, Position};
+use ensue_types::{Causes, Dependency, Extent, Incarnation, LogicalTime, OperationId, PartitionId, Position};
 use ensue_wire::{Address, Message, StreamAcknowledge};
 
 fn position(number: u64) -> Position {
@@ -29,7 +29,8 @@ fn acknowledge(world: &mut World, number: u64) {
     let applied = vec![(HERE, Incarnation(1), position(number))];
     let (received, end) = (position(number), Position::before(Incarnation(1)));
     let incarnation = Incarnation(1);
-    let said = StreamAcknowledge { incarnation, received, synced: received, applied, end };
+    let said =
+        StreamAcknowledge { incarnation, received, synced: received, applied, end, shown: LogicalTime::ZERO };
     let from = Address::Partition { datacenter: OTHER, partition: PARTITION };
     world.message(from, Message::StreamAcknowledge(said));
 }

@@ -93,7 +93,14 @@ fn a_claim_without_ground_ends_the_exchange_with_its_peer_and_nothing_else() {
     let beyond = Position(9);
     let acknowledge = |received, synced| {
         let (incarnation, end, applied) = (Incarnation(1), Position(0), Vec::new());
-        Message::StreamAcknowledge(StreamAcknowledge { incarnation, received, synced, end, applied })
+        Message::StreamAcknowledge(StreamAcknowledge {
+            incarnation,
+            received,
+            synced,
+            end,
+            applied,
+            shown: LogicalTime::ZERO,
+        })
     };
     let resume = Message::StreamResume { incarnation: Incarnation(1), received: beyond };
     for claim in [acknowledge(beyond, beyond), acknowledge(beyond, Position(0)), resume] {
@@ -289,7 +296,14 @@ fn what_the_log_no_longer_has_is_refused_and_the_partition_goes_on() {
         let applied = vec![(DatacenterId(0), incarnation, received)];
         world.message(
             ELSEWHERE,
-            Message::StreamAcknowledge(StreamAcknowledge { incarnation, received, synced, end, applied }),
+            Message::StreamAcknowledge(StreamAcknowledge {
+                incarnation,
+                received,
+                synced,
+                end,
+                applied,
+                shown: LogicalTime::ZERO,
+            }),
         );
         world.now.monotonic_us += 1_000_000;
         world.partition.on_timer(world.now);

@@ -27,7 +27,7 @@ fn entry(now: Now, keyspace: u8, key: &'static str) -> Entry {
     let row = RowEffect {
         key: Bytes::from_static(key.as_bytes()),
         column: Column::Text,
-        effect: Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() },
+        effect: Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None },
     };
     Entry {
         position: Position(1),

@@ -42,6 +42,7 @@ fn applied_elsewhere(world: &mut World, position: u64) {
         received: position,
         synced: position,
         end: Position(0),
+        shown: LogicalTime::ZERO,
         applied: vec![(HERE, incarnation, position)],
     };
     world.message(OTHER, Message::StreamAcknowledge(acknowledge));

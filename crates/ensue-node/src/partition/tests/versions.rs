@@ -194,7 +194,7 @@ impl World {
 }
 
 pub(super) fn put(value: &'static str) -> Option<Effect> {
-    Some(Effect::Put { value: Bytes::from_static(value.as_bytes()), seen: Vec::new() })
+    Some(Effect::Put { value: Bytes::from_static(value.as_bytes()), seen: Vec::new(), over: None })
 }
 
 /// Local writes and writes of the other datacenter, the first of which are settled before the rest comes.

@@ -58,7 +58,7 @@ fn a_coordinator_that_waits_again_gives_the_vote_back() {
 fn a_part_whose_vote_is_given_back_is_heard_of_again() {
     let mut world = world();
     let transaction = transaction(NEIGHBOUR);
-    let effect = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new() };
+    let effect = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None };
     let key = ["x", "y", "z", "u", "v"].into_iter().find(|key| partition_of(key.as_bytes(), 2) == PARTITION);
     let key = Bytes::from(key.expect("one of them is of this partition"));
     let row = RowEffect { key, column: Column::Text, effect };

@@ -27,7 +27,8 @@ fn entry(writer: usize, position: u64) -> Envelope {
 }
 
 fn entry_at(writer: usize, position: u64, time: u64) -> Envelope {
-    let effect = Effect::Put { value: Bytes::from(format!("v{writer}")), seen: Default::default() };
+    let effect =
+        Effect::Put { value: Bytes::from(format!("v{writer}")), seen: Default::default(), over: None };
     let row = RowEffect { key: Bytes::from_static(b"r0"), column: Column::Text, effect };
     let stamp = Stamp { time: LogicalTime(time), datacenter: DatacenterId(0), partition: PARTITION };
     let change = Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects: vec![row] };
@@ -49,6 +50,7 @@ fn acknowledgement(position: u64) -> Envelope {
         synced: Position(0),
         applied: Vec::new(),
         end: Position(0),
+        shown: LogicalTime::ZERO,
     };
     envelope(1, 0, Message::StreamAcknowledge(acknowledge))
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cell::Write;
+use crate::view::View;
 use ensue_types::{
     Carried, Causes, DatacenterId, Decimal, Effect, EpochSum, Incarnation, OperationId, PartitionId,
     Position, RowEffect, Seen, Stamp,
@@ -14,13 +15,17 @@ type Draft = (u8, u16, u8);
 
 fn drafts(most: usize) -> impl Strategy<Value = Vec<Draft>> {
     // Few keys; of columns so many that a row may become large.
-    prop::collection::vec((0_u8..3, prop_oneof![0_u16..4, 0_u16..400], 0_u8..6), 0..most)
+    prop::collection::vec((0_u8..3, prop_oneof![0_u16..4, 0_u16..400], 0_u8..8), 0..most)
 }
 
 fn write(time: u64, carries: bool) -> Write {
-    let stamp = Stamp { time: LogicalTime(time), datacenter: DatacenterId(0), partition: PartitionId(0) };
+    write_of(DatacenterId(0), time, carries)
+}
+
+fn write_of(datacenter: DatacenterId, time: u64, carries: bool) -> Write {
+    let stamp = Stamp { time: LogicalTime(time), datacenter, partition: PartitionId(0) };
     let operation = OperationId {
-        datacenter: DatacenterId(0),
+        datacenter,
         partition: PartitionId(0),
         incarnation: Incarnation(1),
         position: Position(time),
@@ -32,17 +37,25 @@ fn write(time: u64, carries: bool) -> Write {
 fn change(rows: &Keyspace, (key, column, kind): Draft, stamp: Stamp) -> RowEffect {
     let key = Bytes::from(format!("key{key}"));
     let column = match (kind, column) {
-        (0 | 1, _) => Column::Text,
+        (0 | 1 | 6, _) => Column::Text,
         (2, 0) => Column::Deadline,
-        (2 | 3, number) => Column::Field(number.to_string().into()),
+        (2 | 3 | 7, number) => Column::Field(number.to_string().into()),
         (_, number) => Column::Member(number.to_string().into()),
     };
-    let seen: Seen = rows.seen(&key, &column, crate::view::View::Newest);
+    let seen: Seen = rows.seen(&key, &column, View::Newest);
+    let over = rows.overwritten(&key, &column, View::Newest, stamp.datacenter);
     let effect = match kind {
         1 => Effect::Add { epoch_sum: EpochSum { epoch: stamp, sum: Decimal(7) } },
         3 | 5 => Effect::Delete { seen },
-        _ if column == Column::Deadline => Effect::Put { value: 99_u64.to_le_bytes().to_vec().into(), seen },
-        _ => Effect::Put { value: "value".into(), seen },
+        6 | 7 => {
+            let mut observed = rows.observed(&key, &column, View::Newest).expect("no siblings");
+            observed.leave_out(stamp);
+            Effect::Remove { observed, seen }
+        }
+        _ if column == Column::Deadline => {
+            Effect::Put { value: 99_u64.to_le_bytes().to_vec().into(), seen, over }
+        }
+        _ => Effect::Put { value: "value".into(), seen, over },
     };
     RowEffect { key, column, effect }
 }
@@ -74,7 +87,7 @@ proptest! {
         let carries = versions;
         let mut time = 1;
         for draft in before {
-            let write = write(time, carries);
+            let write = write_of(DatacenterId((time % 3) as u8), time, carries);
             let change = change(&rows, draft, write.stamp);
             rows.apply(&change, None, &write);
             time += 1;
@@ -125,7 +138,7 @@ fn the_order_of_a_sorted_set_is_as_it_was() {
     let put = |name: u32, score: u32| RowEffect {
         key: "z".into(),
         column: Column::Scored(name.to_string().into()),
-        effect: Effect::Put { value: score.to_string().into(), seen: Seen::new() },
+        effect: Effect::Put { value: score.to_string().into(), seen: Seen::new(), over: None },
     };
     for name in 0..600 {
         rows.apply(&put(name, name * 7 % 41), None, &write(u64::from(name) + 1, false));
