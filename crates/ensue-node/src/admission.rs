@@ -19,6 +19,7 @@ mod entry;
 pub(crate) use entry::Arrival;
 
 use crate::Topology;
+use crate::homes::{is_on_keys, may_run_at_home};
 use crate::link_rule::{self, NotTheirs};
 use ensue_protocol::Protocol;
 use ensue_types::{
@@ -26,7 +27,8 @@ use ensue_types::{
     PartitionId, Position, TimeVector, limits, partition_of,
 };
 use ensue_wire::{
-    Address, ChannelKind, Decision, Envelope, Introduction, Message, SnapshotOutcome, StreamAcknowledge,
+    Address, ChannelKind, Decision, Envelope, HomeOutcome, HomeRequest, Introduction, Message,
+    SnapshotOutcome, StreamAcknowledge,
 };
 use std::collections::BTreeSet;
 
@@ -104,6 +106,8 @@ impl Admission<'_> {
             Message::StreamAcknowledge(acknowledge) => self.acknowledgement(acknowledge),
             Message::Heartbeat { end } => position(*end),
             Message::Interest { .. } | Message::Publish { .. } => self.of_a_publisher(message),
+            Message::HomeRequest(request) => self.of_an_origin(request),
+            Message::HomeAnswer { outcome: HomeOutcome::Executed { context, .. }, .. } => past(context),
             Message::Introduce(introduction) => {
                 let Introduction { received, last, applied, end, elsewhere, .. } = introduction;
                 possible(*last)?;
@@ -273,6 +277,24 @@ impl Admission<'_> {
         past.iter().try_for_each(|(keyspace, context)| {
             self.protocol(*keyspace)?;
             self::past(context)
+        })
+    }
+
+    /// What a session of another datacenter may ask the home of keys: one command on keys, or those of a `MULTI`. Whose
+    /// home this is, is known where homes are.
+    fn of_an_origin(&self, request: &HomeRequest) -> Verdict {
+        let HomeRequest { keyspace, context, transaction, commands, .. } = request;
+        let branches = self.protocol(*keyspace)?.needs().branches;
+        admit(!branches, "a command at the home of keys that can have none")?;
+        past(context)?;
+        let most = if *transaction { limits::MULTI_COMMANDS_MAX } else { 1 };
+        admit((1..=most).contains(&commands.len()), "more commands at a home than are asked for at once")?;
+        commands.iter().try_for_each(|args| {
+            let spec = args.first().and_then(|name| ensue_resp::lookup(name));
+            let spec = spec.ok_or("an unknown command at the home of keys")?;
+            let may = if *transaction { may_run_at_home(spec) } else { is_on_keys(spec) };
+            admit(may, "a command that does not go to the home of keys")?;
+            admit(ensue_resp::check_arity(spec, args.len()), "a command of another arity at the home of keys")
         })
     }
 

@@ -3,6 +3,7 @@
 //! Plain values. Reading them from files, flags and the environment is the server's work.
 
 use crate::handlers::Handler;
+use crate::homes::Home;
 use ensue_branch::Collection;
 use ensue_protocol::Registry;
 use ensue_types::{CoreId, DatacenterId, KeyspaceId, PartitionId, limits};
@@ -114,6 +115,8 @@ pub struct Tuning {
     /// long each may wait.
     pub messages_waiting_bytes: usize,
     pub message_waits_ms: u64,
+    /// How long a home waits for the past of a session, and a session for what it did at a home.
+    pub home_wait_ms: u64,
     pub branching: BranchingOptions,
 }
 
@@ -174,6 +177,7 @@ impl Default for Tuning {
             script_steps: limits::SCRIPT_STEPS_MAX,
             messages_waiting_bytes: limits::MESSAGES_WAITING_BYTES,
             message_waits_ms: limits::MESSAGE_WAITS_MS,
+            home_wait_ms: limits::HOME_WAIT_MS,
             branching: BranchingOptions::default(),
         }
     }
@@ -192,6 +196,10 @@ pub struct NodeConfig {
     pub registry: Registry,
     /// Who folds conflicting values, by patterns of keys; the first that matches. Without one, the last writer's stays.
     pub handlers: Vec<Handler>,
+    /// Where commands on keys are executed, by patterns of keys; the first that matches. Without one: everywhere.
+    pub homes: Vec<Home>,
+    /// Keyspaces whose keys with a home are read there, too.
+    pub home_reads: Vec<KeyspaceId>,
     pub append_fsync: AppendFsync,
     pub password: Option<String>,
     /// Bytes of rows that this core's partitions may hold before local writes are refused; 0 is no bound.
@@ -228,6 +236,8 @@ impl NodeConfig {
             protocols,
             registry,
             handlers: Vec::new(),
+            homes: Vec::new(),
+            home_reads: Vec::new(),
             append_fsync: AppendFsync::default(),
             password: None,
             maxmemory: 0,

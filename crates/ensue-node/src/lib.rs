@@ -9,6 +9,7 @@ pub mod config;
 mod cpu;
 mod evaluate;
 pub mod handlers;
+pub mod homes;
 pub mod input;
 pub mod link_rule;
 pub mod links;
@@ -29,6 +30,7 @@ pub use config::{
 pub use cpu::CpuReport;
 pub use ensue_branch::Collection;
 pub use handlers::Handler;
+pub use homes::Home;
 pub use input::{Dropped, Input};
 pub use links::LinkReport;
 pub use memory::MemoryReport;

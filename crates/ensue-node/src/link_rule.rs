@@ -1,8 +1,8 @@
 //! Who may say what: whether a message is its sender's to send, and ours to take.
 //!
 //! A message speaks for the core that it came from, and to a core that is ours. Between datacenters only what belongs
-//! to replication is said, from a partition to its counterpart, and what belongs to channels, from core to core:
-//! requests of clients and the steps of transactions stay within a datacenter. So a peer speaks for its own
+//! to replication is said, from a partition to its counterpart, and what belongs to channels and to homes of keys, from
+//! core to core: other requests of clients and the steps of transactions stay within a datacenter. So a peer speaks for its own
 //! datacenter's streams. Of others' it passes on only what was asked of it: a lost end of our own (`TailFetched`), the
 //! end of a dead datacenter's (`PassedOn`).
 //!
@@ -75,6 +75,13 @@ pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelo
         let are_cores = matches!((from, to), (Address::Core { .. }, Address::Core { .. }));
         return if are_cores { Ok(()) } else { Err(NotTheirs::From(Place(*from))) };
     }
+    if is_about_homes(message) {
+        return match (from, to) {
+            (Address::Core { .. }, Address::Core { .. }) if peer.datacenter != own => Ok(()),
+            (Address::Core { .. }, Address::Core { .. }) => Err(NotTheirs::OnlyBetween),
+            _ => Err(NotTheirs::From(Place(*from))),
+        };
+    }
     match (peer.datacenter == own, is_replication(message)) {
         (true, true) if is_own_death => Ok(()),
         (true, true) => Err(NotTheirs::OnlyBetween),
@@ -104,6 +111,11 @@ fn are_counterparts(from: Address, to: Address) -> bool {
         }
         _ => false,
     }
+}
+
+/// What cores of two datacenters say about commands at the home of their keys.
+fn is_about_homes(message: &Message) -> bool {
+    matches!(message, Message::HomeReady { .. } | Message::HomeRequest(_) | Message::HomeAnswer { .. })
 }
 
 /// What the same partitions of two datacenters say to each other.

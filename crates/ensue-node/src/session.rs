@@ -22,6 +22,9 @@ mod core_state;
 mod cx;
 mod exchange;
 mod failure;
+mod home_requests;
+mod home_serving;
+mod homes;
 mod inquiry;
 mod known_scripts;
 mod links;
@@ -44,10 +47,14 @@ use crate::{Dropped, NodeConfig, Trace};
 use connection::Session;
 use core_state::{CoreState, Counters, Publisher, Waiter};
 use ensue_protocol::Protocol;
-use ensue_types::{Args, CoreId, Now, RequestId, SessionId};
-use ensue_wire::{Address, ChannelKind, CoreName, CoreQuery, Envelope, Interest, Message};
+use ensue_types::{Args, CoreId, LogicalTime, Now, RequestId, SessionId};
+use ensue_wire::{
+    Address, ChannelKind, CoreName, CoreQuery, Envelope, HomeOutcome, HomeRequest, Interest, Message,
+};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use home_requests::Reconnected;
+use home_serving::{Running, Taken};
 use pubsub::deliveries::{Deliveries, Published};
 use std::sync::Arc;
 use turn::Turn;
@@ -117,8 +124,14 @@ impl Sessions {
                 None => {}
             };
         }
-        if matches!(message, Message::Interest { .. } | Message::Publish { .. }) {
-            return self.on_peer_message(now, from, message);
+        match message {
+            Message::Interest { .. } | Message::Publish { .. } => {
+                return self.on_peer_message(now, from, message);
+            }
+            Message::HomeReady { .. } | Message::HomeRequest(_) | Message::HomeAnswer { .. } => {
+                return self.on_home_message(now, from, message);
+            }
+            _ => {}
         }
         let Some(request) = answered_request(&message) else {
             return self.core.trace(Trace::Refused { what: "a message that sessions do not take" });
@@ -149,13 +162,94 @@ impl Sessions {
         }
     }
 
+    /// What a core of another datacenter says about commands at the home of their keys.
+    fn on_home_message(&mut self, now: Now, from: Address, message: Message) {
+        let Address::Core { datacenter, core } = from else { return };
+        let peer = CoreName { datacenter, core };
+        match message {
+            Message::HomeReady { boot } => {
+                self.core.home_serving.on_ready(peer, boot);
+                let Reconnected { again, lost } = self.core.home_requests.on_ready(peer, boot);
+                for request in again {
+                    let time = request.context.time;
+                    self.core.send(from, time, Message::HomeRequest(request));
+                }
+                for number in lost {
+                    self.on_home_answer(now, peer, number, HomeOutcome::Forgotten);
+                }
+            }
+            Message::HomeRequest(request) => self.on_home_request(now, peer, request),
+            Message::HomeAnswer { boot, number, outcome } if boot == self.core.config.boot => {
+                self.on_home_answer(now, peer, number, outcome);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_home_answer(&mut self, now: Now, peer: CoreName, number: u64, outcome: HomeOutcome) {
+        if let Some(session) = self.core.home_requests.session_of(peer, number) {
+            self.with(now, session, |turn| turn.on_home_answer(number, outcome));
+        }
+    }
+
+    /// A request of another datacenter: a session of its own executes it, once.
+    fn on_home_request(&mut self, now: Now, origin: CoreName, request: HomeRequest) {
+        let refused = |reply| HomeOutcome::Refused { reply };
+        let outcome = match self.core.home_serving.on_request(self.core.config.boot, origin, &request) {
+            Taken::Ignore => return,
+            Taken::Answer(outcome) => outcome,
+            Taken::TooMany => refused(homes::HOME_IS_BUSY),
+            Taken::Execute(id) if !homes::is_home_of(&self.core, &request) => {
+                let outcome = refused(homes::NOT_HOME);
+                self.core.home_serving.on_executed(id, &outcome);
+                outcome
+            }
+            Taken::Execute(id) => {
+                let HomeRequest { keyspace, context, transaction, commands, .. } = request;
+                let protocol = self.core.protocol(keyspace);
+                let past = (keyspace, context);
+                let session = Session::of_a_request(now, id, self.core.protocols.len(), protocol, past);
+                self.sessions.insert(id, Box::new(session));
+                return self.with(now, id, |turn| turn.on_home_request(transaction, commands));
+            }
+        };
+        self.answer_home(origin, request.boot, request.number, outcome);
+    }
+
+    fn answer_home(&mut self, origin: CoreName, boot: u32, number: u64, outcome: HomeOutcome) {
+        let to = Address::Core { datacenter: origin.datacenter, core: origin.core };
+        let time = match &outcome {
+            HomeOutcome::Executed { context, .. } => context.time,
+            _ => LogicalTime::ZERO,
+        };
+        self.core.send(to, time, Message::HomeAnswer { boot, number, outcome });
+    }
+
+    /// A session has come to its end; that of a request has its answer.
+    fn on_finished(&mut self, id: SessionId) {
+        let Some(mut session) = self.sessions.remove(&id) else { return };
+        session.stop(&mut self.core.timers);
+        if let Some(Running { origin, boot, number, keyspace }) = self.core.home_serving.running(id) {
+            let outcome = session.outcome(keyspace);
+            self.core.home_serving.on_executed(id, &outcome);
+            self.answer_home(origin, boot, number, outcome);
+        }
+    }
+
     /// A core of any datacenter can be told what is subscribed to here.
     pub(crate) fn on_peer_up(&mut self, peer: CoreName) {
         self.core.on_peer_up(peer);
+        let config = &self.core.config;
+        if !config.homes.is_empty() && peer.datacenter != config.topology.datacenter {
+            let to = Address::Core { datacenter: peer.datacenter, core: peer.core };
+            let boot = config.boot;
+            self.core.send(to, LogicalTime::ZERO, Message::HomeReady { boot });
+        }
     }
 
     pub(crate) fn on_peer_down(&mut self, peer: CoreName) {
         self.core.channels.on_link_down(peer);
+        self.core.home_requests.on_link_down(peer);
     }
 
     /// Whoever owns the sockets has dropped something that was published.
@@ -237,8 +331,7 @@ impl Sessions {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         run(&mut Turn::new(now, session, &mut self.core));
         if session.is_finished() {
-            session.stop(&mut self.core.timers);
-            self.sessions.remove(&id);
+            self.on_finished(id);
         }
         while let Some(doomed) = self.core.next_doomed() {
             if let Some(session) = self.sessions.get_mut(&doomed) {
@@ -265,6 +358,7 @@ impl Sessions {
                 metrics.push(("connected_clients".to_owned(), self.core.clients() as i64));
                 metrics.extend(self.core.counters.metrics(now));
                 metrics.extend(self.channel_metrics());
+                metrics.extend(self.home_metrics());
                 metrics.extend(self.deliveries.metrics());
                 metrics.extend(self.core.memory.metrics());
                 metrics.extend(self.core.cpu.metrics());
@@ -290,6 +384,18 @@ impl Sessions {
             ("pubsubshard_channels", channels.counted(own, ChannelKind::Shard)),
         ];
         let counted = metrics.into_iter().filter(|(_, value)| *value > 0);
+        counted.map(|(name, value)| (name.to_owned(), value as i64)).collect()
+    }
+
+    /// Commands at the homes of their keys, where there are such.
+    fn home_metrics(&self) -> Vec<(String, i64)> {
+        let (executing, kept_bytes) = self.core.home_serving.figures();
+        let metrics = [
+            ("home_requests_waiting", self.core.home_requests.len()),
+            ("home_requests_executing", executing),
+            ("home_answers_kept_bytes", kept_bytes),
+        ];
+        let counted = metrics.into_iter().filter(|_| !self.core.config.homes.is_empty());
         counted.map(|(name, value)| (name.to_owned(), value as i64)).collect()
     }
 

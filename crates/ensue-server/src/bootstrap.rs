@@ -136,6 +136,7 @@ pub struct Running {
 /// Starts a node.
 pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> {
     let cluster = config.cluster()?;
+    config.check_home_datacenters(&cluster)?;
     let maxclients = descriptors::clients_max(machine.descriptors, &cluster, config.maxclients)?;
     let config = &Config { maxclients, ..config.clone() };
     let settings = settings::settings(config, &cluster);
@@ -326,6 +327,8 @@ fn disk(directory: &Directory, core: CoreName, inbox: &Arc<Inbox>) -> io::Result
 fn node_config(config: &Config, cluster: &Cluster, core: CoreId, machine: &Machine) -> NodeConfig {
     NodeConfig {
         cluster: u128::from_le_bytes(cluster_hash(&cluster.name)),
+        homes: config.homes(&cluster.topology()),
+        home_reads: config.home_reads.clone(),
         topology: cluster.topology(),
         core,
         registry: &ensue_protocol::REGISTRY,
@@ -353,6 +356,7 @@ fn tuning(config: &Config, cluster: &Cluster) -> Tuning {
         heartbeat_interval_ms: config.heartbeat_interval_ms,
         stabilization_interval_ms: config.stabilization_interval_ms,
         request_timeout_ms: config.request_timeout_ms,
+        home_wait_ms: config.home_wait_ms,
         messages_waiting_bytes: usize::try_from(config.message_wait_bytes).unwrap_or(usize::MAX),
         message_waits_ms: config.message_wait_ms,
         block_ms_max: config.block_threshold_ms,

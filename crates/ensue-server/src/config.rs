@@ -15,11 +15,21 @@ pub use cluster::{Cluster, Datacenter, NodeLine, NodePlace};
 pub use error::{ConfigError, Origin};
 
 use crate::log::Level;
+use bytes::Bytes;
 use directive::DIRECTIVES;
 pub(crate) use directive::fsync_name;
-use ensue_node::{AppendFsync, BranchingOptions, FirstStart, Handler, Tuning};
-use ensue_types::{Rule, limits};
+use ensue_node::{AppendFsync, BranchingOptions, FirstStart, Handler, Home, Topology, Tuning};
+use ensue_types::{KeyspaceId, Rule, limits};
 use std::path::{Path, PathBuf};
+
+/// Keys with a home, as the configuration names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedHome {
+    pub keyspace: KeyspaceId,
+    pub pattern: Bytes,
+    /// By its name: which datacenters there are may be said later.
+    pub datacenter: String,
+}
 
 /// Everything that the server can be told.
 #[derive(Clone, Debug)]
@@ -83,6 +93,9 @@ pub struct Config {
     pub protocols: Vec<String>,
     /// Who folds conflicting values of which keys.
     pub handlers: Vec<Handler>,
+    pub homes: Vec<NamedHome>,
+    pub home_reads: Vec<KeyspaceId>,
+    pub home_wait_ms: u64,
     /// The rule that every core breaks on purpose; none but in a build for that (feature `breakable`).
     pub broken: Option<Rule>,
     /// The file that was read, for `INFO`.
@@ -146,6 +159,9 @@ impl Default for Config {
             branch_merging_datacenter: None,
             protocols: vec![DEFAULT_PROTOCOL.into(); usize::from(limits::KEYSPACES)],
             handlers: Vec::new(),
+            homes: Vec::new(),
+            home_reads: Vec::new(),
+            home_wait_ms: tuning.home_wait_ms,
             broken: None,
             file: None,
         }
@@ -186,6 +202,7 @@ impl Config {
         config.cluster()?;
         config.check_times()?;
         config.check_handlers()?;
+        config.check_homes()?;
         config.check_merging()?;
         Ok(config)
     }
@@ -201,6 +218,45 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Homes are of keyspaces whose protocols have rows.
+    fn check_homes(&self) -> Result<(), ConfigError> {
+        for home in &self.homes {
+            let keyspace = home.keyspace.0;
+            let protocol = &self.protocols[usize::from(keyspace)];
+            let known = ensue_protocol::by_name(protocol, Default::default());
+            if known.is_some_and(|known| known.needs().branches) {
+                return Err(ConfigError::NoHomes { keyspace, protocol: protocol.clone() });
+            }
+        }
+        match self.nodes.is_empty() {
+            // Who has the configuration may still say which nodes there are.
+            true => Ok(()),
+            false => self.check_home_datacenters(&self.cluster()?),
+        }
+    }
+
+    /// Homes are datacenters of the cluster.
+    pub(crate) fn check_home_datacenters(&self, cluster: &Cluster) -> Result<(), ConfigError> {
+        let is_known = |name: &str| cluster.datacenters.iter().any(|datacenter| datacenter.name == name);
+        match self.homes.iter().find(|home| !is_known(&home.datacenter)) {
+            Some(home) => {
+                let (keyspace, datacenter) = (home.keyspace.0, home.datacenter.clone());
+                Err(ConfigError::NoHome { keyspace, datacenter })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The homes as nodes are told.
+    pub(crate) fn homes(&self, topology: &Topology) -> Vec<Home> {
+        let home = |one: &NamedHome| {
+            let NamedHome { keyspace, pattern, datacenter } = one;
+            let datacenter = topology.datacenter_named(datacenter.as_bytes())?;
+            Some(Home { keyspace: *keyspace, pattern: pattern.clone(), datacenter })
+        };
+        self.homes.iter().filter_map(home).collect()
     }
 
     fn check_merging(&self) -> Result<(), ConfigError> {

@@ -39,6 +39,13 @@ pub(crate) fn settings(config: &Config, cluster: &Cluster) -> Settings {
         if !handlers.is_empty() {
             settings.add(Scope::Cluster, format!("keyspace {keyspace} conflicts"), handlers.join(", "));
         }
+        let homes = homes_of(config, KeyspaceId(keyspace as u8));
+        if !homes.is_empty() {
+            settings.add(Scope::Cluster, format!("keyspace {keyspace} home"), homes.join(", "));
+        }
+        if config.home_reads.contains(&KeyspaceId(keyspace as u8)) {
+            settings.add(Scope::Cluster, format!("keyspace {keyspace} home-reads"), "yes");
+        }
     }
     if config.has_branches() {
         let collection = config.branch_collection_name();
@@ -54,4 +61,10 @@ pub(crate) fn settings(config: &Config, cluster: &Cluster) -> Settings {
 fn handlers_of(config: &Config, keyspace: KeyspaceId) -> Vec<String> {
     let handlers = config.handlers.iter().filter(|handler| handler.keyspace == keyspace);
     handlers.map(|one| format!("\"{}\" {}", one.pattern.escape_ascii(), one.fold.name())).collect()
+}
+
+/// As handlers: in the order in which they are tried.
+fn homes_of(config: &Config, keyspace: KeyspaceId) -> Vec<String> {
+    let homes = config.homes.iter().filter(|home| home.keyspace == keyspace);
+    homes.map(|one| format!("\"{}\" {}", one.pattern.escape_ascii(), one.datacenter)).collect()
 }

@@ -69,6 +69,18 @@ pub const CHANNELS_BYTES_MAX: usize = 64 << 20;
 /// Bytes that a core keeps of messages which wait for what their publishers had seen, and how long each may wait.
 pub const MESSAGES_WAITING_BYTES: usize = 64 << 20;
 pub const MESSAGE_WAITS_MS: u64 = 10_000;
+/// Patterns of keys with a home, of all keyspaces together.
+pub const HOMES_MAX: usize = 1_024;
+/// Requests of one core to one core of another datacenter, the home of their keys, that have no answer yet.
+pub const HOME_REQUESTS_MAX: usize = 4_096;
+/// Numbers between the oldest of them and the newest: a home remembers of each whether it was executed.
+pub const HOME_REQUEST_NUMBERS_MAX: u64 = 1 << 18;
+/// Bytes of requests that a core keeps until it has their answers, to send them again.
+pub const HOME_REQUEST_BYTES_MAX: usize = 128 << 20;
+/// Bytes of answers that a home keeps until it hears that they have arrived.
+pub const HOME_ANSWER_BYTES_MAX: usize = 64 << 20;
+/// How long a home waits for the past of a session, and a session for what it did at a home.
+pub const HOME_WAIT_MS: u64 = 2_000;
 /// Bytes of messages that may wait for a slow subscriber before it is disconnected, and as many for so long, as in
 /// Redis.
 pub const SUBSCRIBER_OUTPUT_BYTES_MAX: usize = 32 << 20;

@@ -82,6 +82,14 @@ rules! {
     MessagesWaitForTheirPast,
     /// EXEC does nothing if a key that it watches has changed in its datacenter.
     ExecChecksWatches,
+    /// Commands on keys with a home run there, wherever their client is (decision 40).
+    HomeCommandsRunAtHome,
+    /// A request that reaches its home again after a reconnect is not executed a second time (decision 40).
+    ExecuteHomeRequestsOnce,
+    /// A home executes a request when the past of its session is visible there (decision 40).
+    WaitForThePastAtHome,
+    /// After a command at a home its session goes on here when what it did there is visible here (decision 40).
+    WaitForWhatHappenedAtHome,
     /// The clock never shows a time again after a restart (trap 30).
     ClockAheadOfRestart,
     /// A delete of a column that is gone still carries what it saw (trap 18).

@@ -15,6 +15,7 @@
 mod channel;
 mod control;
 mod dependency;
+mod home;
 mod reader;
 mod reply;
 mod session;
@@ -81,6 +82,7 @@ fn write_message(w: &mut Writer<'_>, message: &Message) {
         Some(Family::Stream) => stream::write(w, message),
         Some(Family::Time) => time::write(w, message),
         Some(Family::Channel) => channel::write(w, message),
+        Some(Family::Home) => home::write(w, message),
         None => unreachable!("every tag that tag_of gives is of a family"),
     }
 }
@@ -94,6 +96,7 @@ fn read_message(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         Some(Family::Stream) => stream::read(r, tag),
         Some(Family::Time) => time::read(r, tag),
         Some(Family::Channel) => channel::read(r, tag),
+        Some(Family::Home) => home::read(r, tag),
         None => Err(Malformed::UnknownMessage { tag }),
     }
 }

@@ -24,6 +24,6 @@ pub use handshake::{
     VersionRange, cluster_hash, negotiate, negotiate_dialled,
 };
 pub use message::{
-    Address, AtValues, ChannelKind, ContextName, CoreQuery, Decision, Envelope, FirstValues, Interest,
-    Introduction, Message, PeerStage, SnapshotOutcome, StreamAcknowledge,
+    Address, AtValues, ChannelKind, ContextName, CoreQuery, Decision, Envelope, FirstValues, HomeOutcome,
+    HomeRequest, Interest, Introduction, Message, PeerStage, SnapshotOutcome, StreamAcknowledge,
 };

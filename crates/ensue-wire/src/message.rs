@@ -451,6 +451,48 @@ pub enum Message {
         /// The publisher's past in each keyspace where it has one. Empty within a datacenter.
         past: Vec<(KeyspaceId, Context)>,
     },
+
+    // Between the sessions of cores of two datacenters: commands that are executed at the home of their keys.
+    /// The first message on a link, where keys have homes: this run of my process takes requests, and makes them.
+    HomeReady {
+        boot: u32,
+    },
+    HomeRequest(HomeRequest),
+    /// Answer to `HomeRequest`, by the run of the process that made it and its number.
+    HomeAnswer {
+        boot: u32,
+        number: u64,
+        outcome: HomeOutcome,
+    },
+}
+
+/// Commands of one session, to be executed once at the home of their keys.
+#[derive(Clone, Debug, PartialEq, Hash)]
+pub struct HomeRequest {
+    /// The run of the process that makes the request, and its number in that run.
+    pub boot: u32,
+    pub number: u64,
+    /// The run of the receiver's process that the request was first sent to: no other one may execute it.
+    pub home_boot: u32,
+    /// Requests to the receiver below this number have their answers, or need none any more.
+    pub below: u64,
+    pub keyspace: KeyspaceId,
+    /// The session's past, which the commands wait for.
+    pub context: Context,
+    /// Whether they are those of a `MULTI`; otherwise there is one.
+    pub transaction: bool,
+    pub commands: Vec<Args>,
+}
+
+/// What became of a request at its home.
+#[derive(Clone, Debug, PartialEq, Hash)]
+pub enum HomeOutcome {
+    /// The answer, and the past of the session after it.
+    Executed { context: Context, reply: Reply },
+    /// Nothing happened, for this reason.
+    Refused { reply: Reply },
+    /// It may have been executed: what became of it is not known any more.
+    Forgotten,
 }
 
 /// What became of a read of one cut.

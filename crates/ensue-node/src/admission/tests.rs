@@ -220,3 +220,35 @@ fn where_it_comes_from_and_where_it_goes() {
     let core = Address::Core { datacenter: DatacenterId(1), core: CoreId(0) };
     assert_eq!(ask(core, OWN, 1), Err("a message in another's name"));
 }
+
+#[test]
+fn a_session_elsewhere_asks_the_home_of_keys_for_commands_on_keys() {
+    let asked = |keyspace, transaction, lines: &[&str]| {
+        let args = |line: &&str| line.split(' ').map(|word| word.to_owned().into()).collect();
+        let request = HomeRequest {
+            boot: 1,
+            number: 1,
+            home_boot: 1,
+            below: 0,
+            keyspace: KeyspaceId(keyspace),
+            context: Context::default(),
+            transaction,
+            commands: lines.iter().map(args).collect(),
+        };
+        let message = Message::HomeRequest(request);
+        let from = Address::Core { datacenter: DatacenterId(1), core: CoreId(0) };
+        let to = Address::Core { datacenter: OURS, core: CoreId(0) };
+        verdict_of(Envelope { from, to, time: LogicalTime::ZERO, message }).is_ok()
+    };
+    assert!(asked(0, false, &["SET a 1"]) && asked(1, true, &["SET a 1", "PING", "INCR b"]));
+    assert!(!asked(2, false, &["SET a 1"]), "states have no homes");
+    assert!(!asked(7, false, &["SET a 1"]), "no such keyspace");
+    assert!(!asked(0, false, &[]) && !asked(0, false, &["SET a 1", "SET b 1"]), "one command");
+    let strange = ["FLUSHALL", "CAUSAL DEAD dc1", "CLIENT KILL x", "EXEC", "NOSUCH a", "SET a", "PING"];
+    for line in strange {
+        assert!(!asked(0, false, &[line]), "{line}");
+    }
+    for line in &strange[..6] {
+        assert!(!asked(0, true, &[line, "SET a 1"]), "{line}");
+    }
+}

@@ -88,3 +88,18 @@ fn of_others_streams_only_the_end_of_a_thirds_is_passed_on() {
     assert_eq!(said(dead(0)), Ok(()), "that we are dead, ourselves must hear");
     assert_eq!(said(dead(1)), Err(NotTheirs::OtherStream));
 }
+
+#[test]
+fn commands_at_the_home_of_keys_go_between_cores_of_two_datacenters() {
+    let ready = || Message::HomeReady { boot: 1 };
+    assert_eq!(over_link((1, 1), sessions(1, 1), sessions(0, 0), ready()), Ok(()));
+    assert_eq!(over_link((0, 1), sessions(0, 1), sessions(0, 0), ready()), Err(NotTheirs::OnlyBetween));
+    let refused = [
+        ((1, 0), partition(1, 0), sessions(0, 0), "of a partition"),
+        ((1, 0), sessions(1, 0), partition(0, 0), "to a partition"),
+        ((1, 0), sessions(1, 1), sessions(0, 0), "of another of its cores"),
+    ];
+    for (peer, from, to, what) in refused {
+        assert!(matches!(over_link(peer, from, to, ready()), Err(NotTheirs::From(_))), "{what}");
+    }
+}

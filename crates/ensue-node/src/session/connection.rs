@@ -7,6 +7,8 @@ use super::causal::shared::SharedContext;
 use super::commands::queue::Queue;
 use super::contexts::Contexts;
 use super::exchange::{Exchange, Then};
+use super::failure::UNANSWERED;
+use super::homes;
 use super::reply_buffer::ReplyBuffer;
 use super::requests::Requests;
 use super::timers::Timers;
@@ -14,8 +16,10 @@ use super::transactions::exec::Exec;
 use super::transactions::multi::Multi;
 use super::transactions::watch::Watched;
 use crate::statistics::Statistics;
+use ensue_protocol::Protocol;
 use ensue_resp::{CommandSpec, ProtocolVersion};
-use ensue_types::{KeyspaceId, Now, Reply, SessionId};
+use ensue_types::{Context, KeyspaceId, Now, Reply, SessionId};
+use ensue_wire::HomeOutcome;
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -27,6 +31,8 @@ pub(super) enum Life {
     Closing,
     /// The client left; what it asked goes on, unanswered.
     Gone,
+    /// The client is one of another datacenter, which has sent all that it asks; there is no connection here.
+    Elsewhere,
 }
 
 /// A client connection: what a step may use of it, and the rest.
@@ -112,9 +118,40 @@ impl Session {
         Session { contexts: Contexts::new(keyspaces), requests: Requests::new(id), parts }
     }
 
+    /// A session that executes what one of another datacenter has asked for, when its past is visible here.
+    pub(super) fn of_a_request(
+        now: Now,
+        id: SessionId,
+        keyspaces: usize,
+        protocol: &dyn Protocol,
+        (keyspace, context): (KeyspaceId, Context),
+    ) -> Session {
+        let mut session = Session::new(now, id, [String::new(), String::new()], keyspaces, true);
+        session.parts.life = Life::Elsewhere;
+        session.parts.replies = ReplyBuffer::keeping();
+        session.contexts.select(keyspace);
+        if protocol.capabilities().causality {
+            session.contexts.await_later(protocol, keyspace, context);
+        }
+        session
+    }
+
+    /// The outcome of a request that was executed here, with the session's past after it.
+    pub(super) fn outcome(&mut self, keyspace: KeyspaceId) -> HomeOutcome {
+        let reply = self.parts.replies.take_kept().unwrap_or(UNANSWERED);
+        let context = match homes::is_stable(self.contexts.of(keyspace)) {
+            // It fell back, and has nothing that its origin lacks.
+            true => Context::default(),
+            false => self.contexts.of(keyspace).clone(),
+        };
+        HomeOutcome::Executed { context, reply }
+    }
+
     /// Whether nothing more will come of it.
     pub(super) fn is_finished(&self) -> bool {
-        self.parts.life == Life::Gone && self.parts.is_idle() && !self.parts.has_work()
+        matches!(self.parts.life, Life::Gone | Life::Elsewhere)
+            && self.parts.is_idle()
+            && !self.parts.has_work()
     }
 
     /// It is finished, so nothing shall look at it again.

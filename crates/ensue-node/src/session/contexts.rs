@@ -1,5 +1,6 @@
 //! What a connection remembers: one causal context a keyspace, and which keyspace it has selected.
 
+use ensue_protocol::Protocol;
 use ensue_resp::number;
 use ensue_types::{Args, Causes, Context, KeyspaceId, LogicalTime, Reply};
 
@@ -8,11 +9,17 @@ use ensue_types::{Args, Causes, Context, KeyspaceId, LogicalTime, Reply};
 pub(super) struct Contexts {
     selected: KeyspaceId,
     contexts: Vec<Context>,
+    /// What the session did at homes of keys, by keyspaces, and does not know to be visible here.
+    awaited: Vec<(KeyspaceId, Context)>,
 }
 
 impl Contexts {
     pub(super) fn new(keyspaces: usize) -> Contexts {
-        Contexts { selected: KeyspaceId::default(), contexts: vec![Context::default(); keyspaces] }
+        Contexts {
+            selected: KeyspaceId::default(),
+            contexts: vec![Context::default(); keyspaces],
+            awaited: Vec::new(),
+        }
     }
 
     pub(super) fn selected(&self) -> KeyspaceId {
@@ -49,12 +56,20 @@ impl Contexts {
 
     /// What the selected keyspace's protocol remembers.
     pub(super) fn causes_mut(&mut self) -> &mut Causes {
-        &mut self.contexts[usize::from(self.selected.0)].causes
+        self.causes_of_mut(self.selected)
+    }
+
+    pub(super) fn causes_of_mut(&mut self, keyspace: KeyspaceId) -> &mut Causes {
+        &mut self.contexts[usize::from(keyspace.0)].causes
     }
 
     /// An answer carried this time, so the session's past in the selected keyspace includes it.
     pub(super) fn observe(&mut self, time: LogicalTime) {
-        let own = &mut self.contexts[usize::from(self.selected.0)];
+        self.observe_in(self.selected, time);
+    }
+
+    pub(super) fn observe_in(&mut self, keyspace: KeyspaceId, time: LogicalTime) {
+        let own = &mut self.contexts[usize::from(keyspace.0)];
         own.time = own.time.max(time);
     }
 
@@ -69,6 +84,33 @@ impl Contexts {
     pub(super) fn reset(&mut self) {
         self.selected = KeyspaceId::default();
         self.contexts.fill(Context::default());
+        self.awaited.clear();
+    }
+
+    /// The session has this past, too, from when it is visible here.
+    pub(super) fn await_later(&mut self, protocol: &dyn Protocol, keyspace: KeyspaceId, context: Context) {
+        let Some((_, awaited)) = self.awaited.iter_mut().find(|(of, _)| *of == keyspace) else {
+            return self.awaited.push((keyspace, context));
+        };
+        awaited.time = awaited.time.max(context.time);
+        if protocol.merge(&mut awaited.causes, &context.causes).is_err() {
+            *awaited = context;
+        }
+    }
+
+    /// What is to become the session's past in a keyspace when it is visible here.
+    pub(super) fn awaited(&self, keyspace: KeyspaceId) -> Option<&Context> {
+        self.awaited.iter().find(|(of, _)| *of == keyspace).map(|(_, context)| context)
+    }
+
+    /// A keyspace in which something is awaited.
+    pub(super) fn first_awaited(&self) -> Option<KeyspaceId> {
+        self.awaited.first().map(|(keyspace, _)| *keyspace)
+    }
+
+    /// It is visible here, or will never be.
+    pub(super) fn end_awaiting(&mut self, keyspace: KeyspaceId) {
+        self.awaited.retain(|(of, _)| *of != keyspace);
     }
 }
 

@@ -3,6 +3,8 @@
 //! It promises that outputs leave in the order in which they were given. It knows no session's state.
 
 use super::channels::Channels;
+use super::home_requests::HomeRequests;
+use super::home_serving::HomeServing;
 use super::known_scripts::KnownScripts;
 use super::links::Links;
 use super::output::SessionOutput;
@@ -36,6 +38,10 @@ pub(super) struct CoreState {
     checks_made: u32,
     /// Who subscribes to what.
     pub(super) channels: Channels,
+    /// What other datacenters, homes of keys, were asked to execute.
+    pub(super) home_requests: HomeRequests,
+    /// What other datacenters have asked this one, a home of keys, to execute.
+    pub(super) home_serving: HomeServing,
     /// Scripts that every partition of the datacenter was told of.
     pub(super) scripts: KnownScripts,
     /// Sessions that `CLIENT KILL` can name.
@@ -196,6 +202,8 @@ impl CoreState {
             checks: BTreeMap::new(),
             checks_made: 0,
             channels: Channels::default(),
+            home_requests: HomeRequests::default(),
+            home_serving: HomeServing::default(),
             scripts: KnownScripts::default(),
             connected: BTreeSet::new(),
             doomed: Vec::new(),

@@ -10,9 +10,10 @@ use super::admin::dead::Declaring;
 use super::commands::rename::Renaming;
 use super::cx::Cx;
 use super::failure::{Failure, Reason};
+use super::homes::AtHome;
 use super::step::Step;
 use super::{causal, commands, transactions};
-use ensue_types::{Args, CoreId, PartitionId, Reply};
+use ensue_types::{Args, CoreId, DatacenterId, PartitionId, Reply};
 
 /// The state of what is outstanding.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,7 @@ pub(super) enum Exchange {
     Transactions(transactions::Exchange),
     Causal(causal::Exchange),
     Admin(Box<ClusterQuery>),
+    AtHome(AtHome),
 }
 
 /// What becomes of the answers to a plan.
@@ -39,6 +41,8 @@ pub(super) enum Then {
     Watch(Args),
     /// Every partition was told of the script of this command, which is executed now.
     Script(Args),
+    /// They are the text of the script of this command, which is executed at the home of its keys.
+    ScriptAtHome(DatacenterId, Args),
     /// They are what the second half of `CAUSAL DEAD` rests on, if it is confirmed.
     Declare(Declaring),
 }
@@ -47,7 +51,7 @@ impl Exchange {
     /// Partitions whose answer is still missing.
     fn unanswered(&self) -> Vec<PartitionId> {
         match self {
-            Exchange::None | Exchange::Admin(_) => Vec::new(),
+            Exchange::None | Exchange::Admin(_) | Exchange::AtHome(_) => Vec::new(),
             Exchange::Commands(exchange) => exchange.unanswered(),
             Exchange::Transactions(exchange) => exchange.unanswered(),
             Exchange::Causal(exchange) => exchange.unanswered(),
@@ -78,6 +82,7 @@ impl Exchange {
         match self {
             Exchange::Causal(exchange) => exchange.on_timeout(cx).map(Exchange::from),
             Exchange::Admin(query) => query.on_timeout(cx).map(Exchange::from),
+            Exchange::AtHome(waiting) => waiting.on_timeout(cx).map(Exchange::from),
             exchange => {
                 let silent = exchange.unanswered().first().copied().unwrap_or_default();
                 Step::Failed(cx.no_answer(silent, Reason::Timeout))
@@ -130,5 +135,11 @@ impl From<causal::Exchange> for Exchange {
 impl From<Box<ClusterQuery>> for Exchange {
     fn from(query: Box<ClusterQuery>) -> Exchange {
         Exchange::Admin(query)
+    }
+}
+
+impl From<AtHome> for Exchange {
+    fn from(waiting: AtHome) -> Exchange {
+        Exchange::AtHome(waiting)
     }
 }

@@ -19,6 +19,8 @@ pub(super) enum Reason {
 pub(super) enum Failure {
     /// This partition did not answer.
     NoAnswer { datacenter: DatacenterId, partition: PartitionId, reason: Reason },
+    /// The home of its keys has not answered, for this reason.
+    NoAnswerAtHome { home: String, what: &'static str },
     /// It said why not.
     Refused(Reply),
 }
@@ -28,6 +30,7 @@ impl Failure {
     pub(super) fn reply(&self, may_have_written: bool) -> Reply {
         let (datacenter, partition, reason) = match self {
             Failure::Refused(reply) => return reply.clone(),
+            Failure::NoAnswerAtHome { home, what } => return at_home(home, what, may_have_written),
             Failure::NoAnswer { datacenter, partition, reason } => (datacenter, partition, reason),
         };
         let what = match reason {
@@ -50,6 +53,14 @@ impl Failure {
         };
         Reply::Error(words.into())
     }
+}
+
+fn at_home(home: &str, what: &str, may_have_written: bool) -> Reply {
+    let (word, rest) = match may_have_written {
+        true => ("UNKNOWN", "it may or may not have been executed"),
+        false => ("HOMEAWAY", "nothing was changed"),
+    };
+    Reply::Error(format!("{word} {home}, the home of these keys, {what}: {rest}").into())
 }
 
 /// An owner answered something else than what was asked.

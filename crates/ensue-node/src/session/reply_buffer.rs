@@ -11,21 +11,40 @@ const REPLY_BYTES_EXPECTED: usize = 16;
 pub(super) struct ReplyBuffer {
     bytes: Vec<u8>,
     answered: u32,
+    /// The last answer, where nothing is encoded: it goes to another datacenter.
+    kept: Option<Option<Reply>>,
 }
 
 impl ReplyBuffer {
+    /// Keeps the last answer as it is.
+    pub(super) fn keeping() -> ReplyBuffer {
+        ReplyBuffer { kept: Some(None), ..ReplyBuffer::default() }
+    }
+
+    /// The last answer, if it was kept.
+    pub(super) fn take_kept(&mut self) -> Option<Reply> {
+        self.kept.as_mut().and_then(Option::take)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 
     /// The answer to one command.
     pub(super) fn push(&mut self, version: ProtocolVersion, reply: &Reply) {
+        if let Some(kept) = &mut self.kept {
+            *kept = Some(reply.clone());
+            return;
+        }
         ensue_resp::encode(reply, version, &mut self.bytes);
         self.answered += 1;
     }
 
     /// The answers to several commands.
     pub(super) fn push_all(&mut self, version: ProtocolVersion, replies: &[Reply]) {
+        if self.kept.is_some() {
+            return replies.iter().for_each(|reply| self.push(version, reply));
+        }
         self.bytes.reserve(replies.len() * REPLY_BYTES_EXPECTED);
         for reply in replies {
             ensue_resp::encode(reply, version, &mut self.bytes);

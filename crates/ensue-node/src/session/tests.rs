@@ -5,6 +5,8 @@ mod causal;
 mod connection;
 mod failures;
 mod fan_out;
+mod homes;
+mod homes_serving;
 mod links;
 mod multi;
 mod performance;

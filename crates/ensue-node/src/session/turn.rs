@@ -11,6 +11,7 @@
 
 use super::admin::dead::Declaring;
 use super::admin::{cluster_query, config};
+use super::causal::merge::TokenMerge;
 use super::causal::{self, shared};
 use super::commands::batch::Run;
 use super::commands::parallel::Parallel;
@@ -21,6 +22,7 @@ use super::core_state::CoreState;
 use super::cx::Cx;
 use super::exchange::{Exchange, Then};
 use super::failure::Failure;
+use super::homes::{self, Place};
 use super::output::SessionOutput;
 use super::plan::{Answers, Plan, scripts};
 use super::pubsub;
@@ -32,8 +34,8 @@ use super::transactions::{self, write};
 use crate::evaluate::within_bound;
 use bytes::Bytes;
 use ensue_resp::{CommandError, CommandSpec, Route};
-use ensue_types::{Args, CoreId, Dependency, LogicalTime, Now, Reply, Rule};
-use ensue_wire::Message;
+use ensue_types::{Args, CoreId, DatacenterId, Dependency, KeyspaceId, LogicalTime, Now, Reply, Rule};
+use ensue_wire::{HomeOutcome, Message};
 
 /// A session at work.
 pub(super) struct Turn<'a> {
@@ -59,6 +61,29 @@ impl<'a> Turn<'a> {
         }
         self.session.queue.begin_turn(commands);
         self.advance();
+    }
+
+    /// A request of another datacenter: one command, or those of a `MULTI`.
+    pub(super) fn on_home_request(&mut self, transaction: bool, mut commands: Vec<Args>) {
+        if transaction {
+            let word = |name: &'static [u8]| vec![Bytes::from_static(name)];
+            commands.insert(0, word(b"multi"));
+            commands.push(word(b"exec"));
+        }
+        self.session.queue.begin_turn(commands);
+        self.advance();
+    }
+
+    /// The home of keys has answered, or will never do so.
+    pub(super) fn on_home_answer(&mut self, number: u64, outcome: HomeOutcome) {
+        match std::mem::take(&mut self.session.exchange) {
+            Exchange::AtHome(waiting) if waiting.waits_for(number) => {
+                let step = waiting.on_answer(&mut self.cx, outcome);
+                self.follow(step);
+                self.advance();
+            }
+            exchange => self.session.exchange = exchange,
+        }
     }
 
     /// Nothing that follows can be read.
@@ -96,6 +121,7 @@ impl<'a> Turn<'a> {
                 let step = query.on_answer(cx, share, message);
                 self.follow(step);
             }
+            (Exchange::AtHome(waiting), _) => session.exchange = Exchange::AtHome(waiting),
             (Exchange::None, _) => {}
         }
         self.advance();
@@ -188,6 +214,14 @@ impl Turn<'_> {
         let session = &mut *self.session;
         let in_multi = session.multi.is_some();
         if session.client.is_authenticated() && !self.cx.core.is_stopping() {
+            if let Some(keyspace) = awaited(&self.cx, session) {
+                let waits = match session.life {
+                    Life::Elsewhere => Rule::WaitForThePastAtHome.holds(),
+                    _ => true,
+                };
+                let step = TokenMerge::of_awaited(&mut self.cx, keyspace, waits);
+                return self.follow(step);
+            }
             let alone = in_multi || session.restricted;
             let run = if alone { None } else { Run::find(&self.cx, &session.queue) };
             if let Some(run) = run {
@@ -289,6 +323,11 @@ impl Turn<'_> {
             return self.reply(&refusal);
         }
         self.session.counted.push_back(Counted { subcommand, ..Counted::new(spec) });
+        match homes::place(self.cx.core, self.cx.contexts, [(spec, &args)]) {
+            Place::Here => {}
+            Place::Refused(reply) => return self.reply(&reply),
+            Place::Away(home) => return self.at_home(home, spec, args),
+        }
         match spec.route {
             Route::Session => self.session_command(spec, &args),
             Route::Owner => self.reply(&local::no_branches(&self.cx)),
@@ -314,6 +353,25 @@ impl Turn<'_> {
                 self.read(plan, Then::Rename(renaming));
             }
         }
+    }
+
+    /// A command that is executed at the home of its keys. The text of a script goes along: it need not be known there.
+    fn at_home(&mut self, home: DatacenterId, spec: &CommandSpec, args: Args) {
+        match scripts::show(spec, &args, self.cx.core.partitions()) {
+            Some(plan) => {
+                self.cx.requests.ask(1);
+                self.execute(plan, Then::ScriptAtHome(home, args));
+            }
+            None => self.send_home(home, vec![args], false),
+        }
+    }
+
+    fn send_home(&mut self, home: DatacenterId, commands: Vec<Args>, transaction: bool) {
+        if self.session.shared.is_used(&self.cx) {
+            return self.reply(&homes::SHARED);
+        }
+        let step = homes::send(&mut self.cx, home, commands, transaction);
+        self.follow(step);
     }
 
     fn command_in_multi(&mut self, spec: Option<&'static CommandSpec>, args: Args) {
@@ -355,6 +413,15 @@ impl Turn<'_> {
                     Ok(check) => check,
                     Err(refusal) => return self.reply(&refusal),
                 };
+                match homes::place(self.cx.core, self.cx.contexts, multi.commands()) {
+                    Place::Here => {}
+                    Place::Refused(reply) => return self.reply(&reply),
+                    Place::Away(_) if check.is_some() => return self.reply(&homes::WATCHED_HERE),
+                    Place::Away(home) => match multi.into_request() {
+                        Ok(commands) => return self.send_home(home, commands, true),
+                        Err(reply) => return self.reply(&reply),
+                    },
+                }
                 let answer = |spec: &CommandSpec, args: &Args| local::answer(now, spec, args);
                 match multi.as_exec(self.cx.spread(), check.clone(), answer) {
                     Some(Ok(exec)) => return self.session.exec = Some(exec),
@@ -525,6 +592,12 @@ impl Turn<'_> {
                 self.cx.requests.end();
                 self.known_command(args);
             }
+            Then::ScriptAtHome(home, args) => {
+                let args = scripts::with_text(args, plan.assemble(answers));
+                self.session.exchange = Exchange::None;
+                self.cx.requests.end();
+                self.send_home(home, vec![args], false);
+            }
             Then::Declare(declaring) => {
                 match declaring.into_declaration(self.cx.core, plan.assemble(answers)) {
                     Err(reply) => self.complete(vec![reply]),
@@ -580,8 +653,18 @@ impl Turn<'_> {
             self.cx.requests.end();
             return self.known_command(args);
         }
+        if let Then::ScriptAtHome(home, args) = &mut self.session.then {
+            // Its home may know it.
+            let (home, args) = (*home, std::mem::take(args));
+            self.session.then = Then::Answer;
+            self.session.exchange = Exchange::None;
+            self.cx.requests.end();
+            return self.send_home(home, vec![args], false);
+        }
         let asked = self.end_exchange();
         if asked.queued {
+            // The command that waited inside a MULTI was its EXEC.
+            self.session.multi = None;
             let dropped = self.session.queue.drop_front(asked.count);
             self.cx.core.counters.commands += dropped as u64;
         }
@@ -611,6 +694,26 @@ impl Turn<'_> {
             let session = session.client.id();
             cx.core.output(SessionOutput::Reply { session, bytes, answered, wants_turn });
         }
+    }
+}
+
+/// The keyspace in which the next command waits for what the session did at a home of keys, or, at a home, for the past
+/// of a session elsewhere. What goes to a home waits there.
+fn awaited(cx: &Cx<'_>, session: &Parts) -> Option<KeyspaceId> {
+    let first = cx.contexts.first_awaited()?;
+    let args = session.queue.front().filter(|args| shared::uses_context(args, session.multi.is_some()))?;
+    let spec = args.first().and_then(|name| ensue_resp::lookup(name))?;
+    let (place, publishes) = match &session.multi {
+        Some(multi) => (homes::place(cx.core, cx.contexts, multi.commands()), multi.publishes()),
+        None => {
+            (homes::place(cx.core, cx.contexts, [(spec, args)]), matches!(spec.name, "publish" | "spublish"))
+        }
+    };
+    match place {
+        Place::Away(_) => None,
+        // What is published carries the pasts of all keyspaces.
+        _ if publishes => Some(first),
+        _ => cx.contexts.awaited(cx.keyspace()).map(|_| cx.keyspace()),
     }
 }
 

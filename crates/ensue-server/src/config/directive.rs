@@ -1,7 +1,7 @@
 //! The directives, one row each: how a value is read, and how it is shown.
 
 use super::cluster::NodeLine;
-use super::{Config, OutputLimit, size};
+use super::{Config, NamedHome, OutputLimit, size};
 use crate::bounds::CORES_MAX;
 use crate::log::Level;
 use ensue_node::{AppendFsync, Collection, FirstStart, Handler};
@@ -185,6 +185,11 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         },
         |c| one(c.branching.transaction_timeout_ms),
     ),
+    word(
+        "home-wait-max",
+        |c, v| number(&v[0], 0, HOME_WAIT_MS_MAX).map(|n| c.home_wait_ms = n),
+        |c| one(c.home_wait_ms),
+    ),
     lines("keyspace", set_keyspace, |c| {
         let protocols =
             c.protocols.iter().enumerate().map(|(n, protocol)| format!("{n} protocol {protocol}"));
@@ -192,7 +197,12 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             let pattern = String::from_utf8_lossy(&one.pattern);
             format!("{} conflicts {pattern} {}", one.keyspace.0, one.fold.name())
         });
-        protocols.chain(handlers).collect()
+        let homes = c.homes.iter().map(|one| {
+            let pattern = String::from_utf8_lossy(&one.pattern);
+            format!("{} home {pattern} {}", one.keyspace.0, one.datacenter)
+        });
+        let reads = c.home_reads.iter().map(|keyspace| format!("{} home-reads yes", keyspace.0));
+        protocols.chain(handlers).chain(homes).chain(reads).collect()
     }),
     word("databases", |_, v| only(&v[0], "16"), |_| one(limits::KEYSPACES)),
     word("appendonly", |_, v| only(&v[0], "yes"), |_| one("yes")),
@@ -213,6 +223,8 @@ const BRANCH_TIMEOUT_MS_MAX: u64 = 86_400_000;
 const SECONDS_MAX: u64 = 1 << 31;
 /// A message is news; whatever must arrive is written.
 const MESSAGE_WAIT_MS_MAX: u64 = 3_600_000;
+/// A client waits for so long, and then for its answer.
+const HOME_WAIT_MS_MAX: u64 = 600_000;
 /// Longer, and what others wrote would show a second later for it.
 const INTERVAL_MS_MAX: u64 = 1_000;
 /// Shorter, and a healthy cluster with long links would look unreachable.
@@ -310,6 +322,8 @@ pub(crate) fn fsync_name(mode: AppendFsync) -> &'static str {
     }
 }
 
+const PROPERTIES: [&str; 4] = ["protocol", "conflicts", "home", "home-reads"];
+
 fn set_keyspace(config: &mut Config, words: &[String]) -> Result<(), String> {
     let keyspace = |word| number(word, 0, u64::from(limits::KEYSPACES) - 1);
     match words {
@@ -323,12 +337,32 @@ fn set_keyspace(config: &mut Config, words: &[String]) -> Result<(), String> {
             let (keyspace, pattern) = (KeyspaceId(keyspace(number)? as u8), pattern.clone().into());
             config.handlers.push(Handler { keyspace, pattern, fold });
         }
-        [_, property, ..] if property != "protocol" && property != "conflicts" => {
-            return Err(format!("'{property}' is no property of a keyspace; `protocol` and `conflicts` are"));
+        [number, property, pattern, name] if property == "home" => {
+            if config.homes.len() >= limits::HOMES_MAX {
+                return Err(format!("there are at most {} homes", limits::HOMES_MAX));
+            }
+            let (keyspace, pattern) = (KeyspaceId(keyspace(number)? as u8), pattern.clone().into());
+            config.homes.push(NamedHome { keyspace, pattern, datacenter: name.clone() });
+        }
+        [number, property, value] if property == "home-reads" => {
+            let keyspace = KeyspaceId(keyspace(number)? as u8);
+            config.home_reads.retain(|other| *other != keyspace);
+            match value.as_str() {
+                "yes" => config.home_reads.push(keyspace),
+                "no" => {}
+                other => return Err(format!("'{other}' is neither yes nor no")),
+            }
+        }
+        [_, property, ..] if !PROPERTIES.contains(&property.as_str()) => {
+            return Err(format!(
+                "'{property}' is no property of a keyspace; `protocol`, `conflicts`, `home` and `home-reads` are"
+            ));
         }
         _ => {
             return Err(
-                "a number, then `protocol` and a name, or `conflicts`, a pattern and a handler".into()
+                "a number, then `protocol` and a name, `conflicts`, a pattern and a handler, `home`, a \
+                        pattern and a datacenter, or `home-reads` and yes or no"
+                    .into(),
             );
         }
     }

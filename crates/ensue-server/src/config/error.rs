@@ -50,6 +50,13 @@ pub enum ConfigError {
         "'keyspace': keyspace {keyspace} has a handler of conflicts, but its protocol '{protocol}' asks none"
     )]
     NoHandlers { keyspace: u8, protocol: String },
+    #[error("'keyspace': keyspace {keyspace} has keys at home in '{datacenter}', which is no datacenter")]
+    NoHome { keyspace: u8, datacenter: String },
+    #[error(
+        "'keyspace': keyspace {keyspace} has keys with a home, which its protocol '{protocol}' cannot have: it has \
+         transactions of its own"
+    )]
+    NoHomes { keyspace: u8, protocol: String },
     #[error("the cluster is not consistent: {reason}")]
     Cluster { reason: String },
 }

@@ -114,7 +114,20 @@ fn mistakes_are_named_with_their_place() {
         ),
         (
             "keyspace 0 conflicts k*",
-            "ensue.conf:1: 'keyspace': a number, then `protocol` and a name, or `conflicts`, a pattern and a handler",
+            "ensue.conf:1: 'keyspace': a number, then `protocol` and a name, `conflicts`, a pattern and a handler, `home`, a pattern and a datacenter, or `home-reads` and yes or no",
+        ),
+        (
+            "keyspace 0 house k* dc1",
+            "ensue.conf:1: 'keyspace': 'house' is no property of a keyspace; `protocol`, `conflicts`, `home` and `home-reads` are",
+        ),
+        ("keyspace 0 home-reads maybe", "ensue.conf:1: 'keyspace': 'maybe' is neither yes nor no"),
+        (
+            "self dc1\nnode dc1 h:1\nkeyspace 0 home lock:* dc7",
+            "'keyspace': keyspace 0 has keys at home in 'dc7', which is no datacenter",
+        ),
+        (
+            "keyspace 0 protocol tardis\nkeyspace 0 home lock:* dc1",
+            "'keyspace': keyspace 0 has keys with a home, which its protocol 'tardis' cannot have: it has transactions of its own",
         ),
         (
             "keyspace 3 conflicts k* union",

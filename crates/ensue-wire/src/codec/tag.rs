@@ -13,6 +13,7 @@ pub(super) enum Family {
     Stream,
     Time,
     Channel,
+    Home,
 }
 
 impl Family {
@@ -25,6 +26,7 @@ impl Family {
             5 => Some(Family::Stream),
             6 => Some(Family::Time),
             7 => Some(Family::Channel),
+            8 => Some(Family::Home),
             _ => None,
         }
     }
@@ -122,4 +124,8 @@ tags! {
 
     INTEREST = 0x0701 => Interest,
     PUBLISH = 0x0702 => Publish,
+
+    HOME_READY = 0x0801 => HomeReady,
+    HOME_REQUEST = 0x0802 => HomeRequest,
+    HOME_ANSWER = 0x0803 => HomeAnswer,
 }

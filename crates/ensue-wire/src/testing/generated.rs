@@ -3,8 +3,8 @@
 //! Numbers are drawn near those of a small cluster that has run for a while, at the ends of their ranges, and anywhere.
 
 use crate::message::{
-    Address, AtValues, ChannelKind, ContextName, CoreQuery, Decision, Envelope, FirstValues, Interest,
-    Introduction, Message, PeerStage, SnapshotOutcome, StreamAcknowledge,
+    Address, AtValues, ChannelKind, ContextName, CoreQuery, Decision, Envelope, FirstValues, HomeOutcome,
+    HomeRequest, Interest, Introduction, Message, PeerStage, SnapshotOutcome, StreamAcknowledge,
 };
 use bytes::Bytes;
 use ensue_types::causes::EXTENSION;
@@ -28,7 +28,17 @@ pub fn envelope() -> impl Strategy<Value = Envelope> {
 }
 
 fn message() -> impl Strategy<Value = Message> {
-    prop_oneof![session(), answers(), control(), transaction(), stream(), snapshots(), times(), channels()]
+    prop_oneof![
+        session(),
+        answers(),
+        control(),
+        transaction(),
+        stream(),
+        snapshots(),
+        times(),
+        channels(),
+        homes()
+    ]
 }
 
 fn session() -> BoxedStrategy<Message> {
@@ -143,6 +153,38 @@ fn channels() -> BoxedStrategy<Message> {
         (any::<u64>(), kind(), string(), string(), past).prop_map(
             |(publisher, kind, channel, payload, past)| {
                 Message::Publish { publisher: SessionId(publisher), kind, channel, payload, past }
+            }
+        ),
+    ]
+    .boxed()
+}
+
+fn homes() -> BoxedStrategy<Message> {
+    let outcome = prop_oneof![
+        (context(), reply()).prop_map(|(context, reply)| HomeOutcome::Executed { context, reply }),
+        reply().prop_map(|reply| HomeOutcome::Refused { reply }),
+        Just(HomeOutcome::Forgotten),
+    ];
+    let names = (any::<u32>(), any::<u64>(), any::<u32>(), any::<u64>());
+    prop_oneof![
+        any::<u32>().prop_map(|boot| Message::HomeReady { boot }),
+        (any::<u32>(), any::<u64>(), outcome).prop_map(|(boot, number, outcome)| Message::HomeAnswer {
+            boot,
+            number,
+            outcome
+        }),
+        (names, keyspace(), context(), any::<bool>(), commands()).prop_map(
+            |((boot, number, home_boot, below), keyspace, context, transaction, commands)| {
+                Message::HomeRequest(HomeRequest {
+                    boot,
+                    number,
+                    home_boot,
+                    below,
+                    keyspace,
+                    context,
+                    transaction,
+                    commands,
+                })
             }
         ),
     ]

@@ -2,8 +2,8 @@
 //! so a sample is never changed: a new one is added.
 
 use crate::message::{
-    Address, AtValues, ChannelKind, ContextName, CoreQuery, Decision, Envelope, FirstValues, Interest,
-    Introduction, Message, PeerStage, SnapshotOutcome, StreamAcknowledge,
+    Address, AtValues, ChannelKind, ContextName, CoreQuery, Decision, Envelope, FirstValues, HomeOutcome,
+    HomeRequest, Interest, Introduction, Message, PeerStage, SnapshotOutcome, StreamAcknowledge,
 };
 use bytes::Bytes;
 use ensue_types::{
@@ -20,6 +20,7 @@ pub(crate) fn envelopes() -> Vec<(&'static str, Envelope)> {
     all.extend(stream());
     all.extend(time());
     all.extend(channel());
+    all.extend(home());
     all.into_iter().map(|(name, message)| (name, between(name, message))).collect()
 }
 
@@ -281,6 +282,27 @@ fn channel() -> Vec<(&'static str, Message)> {
     vec![
         ("interest", Message::Interest { all: true, changes }),
         ("publish", Message::Publish { publisher, kind: ChannelKind::Channel, channel, payload, past }),
+    ]
+}
+
+fn home() -> Vec<(&'static str, Message)> {
+    let answer = |outcome| Message::HomeAnswer { boot: 0x1112_1314, number: 9, outcome };
+    let request = HomeRequest {
+        boot: 0x1112_1314,
+        number: 9,
+        home_boot: 0x2122_2324,
+        below: 7,
+        keyspace: KeyspaceId(3),
+        context: context(),
+        transaction: true,
+        commands: commands(),
+    };
+    vec![
+        ("home-ready", Message::HomeReady { boot: 0x1112_1314 }),
+        ("home-request", Message::HomeRequest(request)),
+        ("home-answer", answer(HomeOutcome::Executed { context: context(), reply: Reply::OK })),
+        ("home-answer-refused", answer(HomeOutcome::Refused { reply: Reply::error("HOMEAWAY") })),
+        ("home-answer-forgotten", answer(HomeOutcome::Forgotten)),
     ]
 }
 

@@ -72,6 +72,10 @@ impl Executor<'_> {
         if choice == Choice::Wait {
             return self.reads.blocked.block(self.cx, execution);
         }
+        let Execution { keyspace, context, commands, .. } = &execution;
+        if let Some(reply) = self.cx.stable_refusal(*keyspace, &context.causes, commands.iter()) {
+            return self.cx.send(execution.from, Message::Refused { request: execution.request, reply });
+        }
         let rows = self.cx.rows_of(execution.keyspace, execution.commands.iter());
         let at = self.cx.tick();
         if self.keyspaces.must_wait(&rows) {
@@ -217,6 +221,13 @@ impl Executor<'_> {
             execution.commands.push_front(args);
             self.reads.blocked.block(self.cx, take(execution));
             return Step::Parked;
+        }
+        if spec.is_write() {
+            if let Some(refusal) =
+                self.cx.stable_refusal(execution.keyspace, &execution.context.causes, std::iter::once(&args))
+            {
+                return Step::Done(refusal);
+            }
         }
         let Some(request) = request else {
             return self.keyspaces.step_script(self.cx, self.others, execution, args, &choice);

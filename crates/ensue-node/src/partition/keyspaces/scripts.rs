@@ -126,6 +126,10 @@ impl Keyspaces {
                 let is_known = |sha: &Bytes| Reply::Integer(self.scripts.find(sha).is_some().into());
                 Reply::Array(shas.iter().map(is_known).collect())
             }
+            (Some(b"show"), Some([sha])) => {
+                let script = self.scripts.find(sha);
+                script.map_or(NO_SCRIPT, |script| Reply::Bulk(script.text.clone()))
+            }
             (Some(b"flush"), _) => {
                 self.scripts.flush();
                 self.scripts_flushed = true;
@@ -221,6 +225,9 @@ impl Commands<'_> {
             if partition_of(key, partitions) != self.cx.id {
                 return Some(Refused::Command(FOREIGN_KEY));
             }
+            if spec.is_write() && self.cx.is_home_elsewhere(self.keyspace, key) {
+                return Some(Refused::Script(HOME_ELSEWHERE));
+            }
             let must_wait = Rule::RowsInTimeOrder.holds() && self.order.is_busy(self.keyspace, key);
             if must_wait && !self.declared.contains(key) {
                 return Some(Refused::Script(UNDECLARED));
@@ -281,6 +288,10 @@ const READ_ONLY: Reply = Reply::error("ERR Write commands are not allowed from r
 const FOREIGN_KEY: Reply = Reply::error(
     "CROSSSLOT the script uses a key of another partition than its own keys; give all of them one \
      hash tag, such as {tag}",
+);
+const HOME_ELSEWHERE: Reply = Reply::error(
+    "CROSSHOME the script writes a key that is not among its KEYS and has its home in another datacenter; it has \
+     changed nothing: name the key among KEYS",
 );
 const UNDECLARED: Reply = Reply::error(
     "TRYAGAIN the script uses a key that is not among its KEYS and that a transaction is writing; it has \

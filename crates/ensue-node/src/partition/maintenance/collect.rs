@@ -77,6 +77,10 @@ impl Maintenance {
             let tombstones = rows.take_spent().into_iter().map(|spent| (keyspace, spent));
             self.collector.candidates.tombstones.extend(tombstones);
             for expiry in rows.take_expiries() {
+                // Its home alone decides when such a row has ended.
+                if cx.is_home_elsewhere(keyspace, &expiry.key) {
+                    continue;
+                }
                 let wait = match expiry.stamp.datacenter == cx.datacenter {
                     true => 0,
                     false => PATIENCE * cx.config.tuning.collect_interval_ms,

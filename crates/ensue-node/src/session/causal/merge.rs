@@ -9,25 +9,31 @@
 //!   nothing is (`CountReplicas`), which it answers in any case, after what it was asked before.
 //! - When all have answered the one or the other: `NOTYET`, naming what is missing; the session's past is as before
 //!   (trap 13).
+//! - What a session did at the home of keys is awaited in the same way before its next command here, and so is, at a
+//!   home, the past of a session elsewhere (`of_awaited`).
 //! - When it ends otherwise than by the last answer: what is still open is asked for as nothing, under its number, and
 //!   so withdrawn.
 
 use super::Exchange;
 use super::token::Token;
+use crate::Trace;
 use crate::session::cx::Cx;
 use crate::session::failure::Failure;
 use crate::session::inquiry::{Found, Inquiry};
 use crate::session::step::Step;
 use ensue_protocol::Past;
 use ensue_types::{
-    Context, DatacenterId, Dependency, Extent, LogicalTime, OperationId, PartitionId, Position, Reply, Rule,
-    TimeVector,
+    Context, DatacenterId, Dependency, Extent, KeyspaceId, LogicalTime, OperationId, PartitionId, Position,
+    Reply, Rule, TimeVector,
 };
 use ensue_wire::Message;
 
 /// Waiting for `DependenciesMet` of every partition that is asked.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenMerge {
+    keyspace: KeyspaceId,
+    /// It is what the session did at a home, and its next command waits for it.
+    is_awaited: bool,
     past: Context,
     inquiry: Inquiry,
     /// Of which partitions, by their places, it was not so when the client's time was over.
@@ -43,8 +49,9 @@ impl TokenMerge {
             Err(refusal) => return Step::answer(refusal),
         };
         cx.requests.ask(1);
+        let keyspace = cx.keyspace();
         if inquiry.is_empty() || !Rule::MergeWaits.holds() {
-            return take_over(cx, past);
+            return take_over(cx, keyspace, past, false);
         }
         if let Some(failure) = cx.refusal(inquiry.partitions()) {
             return Step::Failed(failure);
@@ -52,7 +59,33 @@ impl TokenMerge {
         inquiry.begin(cx.core, cx.requests.session(), cx.contexts.own().time);
         cx.begin(0, timeout_ms);
         let looked = vec![false; inquiry.len()];
-        Step::Waits(Exchange::Merge(Box::new(TokenMerge { past, inquiry, looked, closing: false })))
+        let merge = TokenMerge { keyspace, is_awaited: false, past, inquiry, looked, closing: false };
+        Step::Waits(Exchange::Merge(Box::new(merge)))
+    }
+
+    /// The next command of the queue waits for what the session has in a keyspace from elsewhere: what it did at a home
+    /// of keys, or, at a home, its whole past.
+    pub(crate) fn of_awaited(cx: &mut Cx<'_>, keyspace: KeyspaceId, waits: bool) -> Step<Exchange> {
+        let Some(past) = cx.contexts.awaited(keyspace).cloned() else { return Step::Ready };
+        cx.requests.ask_queued(1);
+        let mut inquiry = match admit_past(cx, keyspace, &past) {
+            Ok(inquiry) => inquiry,
+            Err(refusal) => {
+                cx.contexts.end_awaiting(keyspace);
+                return Step::Failed(Failure::Refused(refusal));
+            }
+        };
+        if inquiry.is_empty() || !waits {
+            return take_over(cx, keyspace, past, true);
+        }
+        if let Some(failure) = cx.refusal(inquiry.partitions()) {
+            return Step::Failed(failure);
+        }
+        inquiry.begin(cx.core, cx.requests.session(), cx.contexts.of(keyspace).time);
+        cx.begin(0, cx.core.config.tuning.home_wait_ms);
+        let looked = vec![false; inquiry.len()];
+        let merge = TokenMerge { keyspace, is_awaited: true, past, inquiry, looked, closing: false };
+        Step::Waits(Exchange::Merge(Box::new(merge)))
     }
 
     /// A partition has applied what it was asked about, or says what of it is gone.
@@ -66,17 +99,32 @@ impl TokenMerge {
         match self.inquiry.on_met(own, check, unrecoverable) {
             Found::Waits => Step::Waits(Exchange::Merge(self)),
             Found::Met => {
+                let (keyspace, is_awaited) = (self.keyspace, self.is_awaited);
                 let past = self.end(cx);
-                take_over(cx, past)
+                take_over(cx, keyspace, past, is_awaited)
             }
-            Found::Lost(lost) => self.fail(cx, lost_past(cx, &lost)),
-            Found::NeverIssued(operation) => self.fail(cx, never_issued(cx, operation)),
+            Found::Lost(lost) => {
+                let refusal = lost_past(cx, &lost, self.is_awaited);
+                self.fail_for_good(cx, refusal)
+            }
+            Found::NeverIssued(operation) => {
+                let refusal = never_issued(cx, operation);
+                self.fail_for_good(cx, refusal)
+            }
         }
     }
 
     fn fail(self, cx: &mut Cx<'_>, refusal: Reply) -> Step<Exchange> {
         self.end(cx);
         Step::Failed(Failure::Refused(refusal))
+    }
+
+    /// What is awaited will never be visible here: the session goes on without it.
+    fn fail_for_good(self, cx: &mut Cx<'_>, refusal: Reply) -> Step<Exchange> {
+        if self.is_awaited {
+            cx.contexts.end_awaiting(self.keyspace);
+        }
+        self.fail(cx, refusal)
     }
 
     pub(crate) fn unanswered(&self) -> Vec<PartitionId> {
@@ -115,10 +163,16 @@ impl TokenMerge {
         if !self.unanswered().is_empty() {
             return Step::Waits(Exchange::Merge(self));
         }
-        let words = format!(
-            "NOTYET this datacenter has not received everything the token depends on: waiting for {}",
-            self.waited_for()
-        );
+        let (name, waited_for) = (name_of(cx, cx.core.config.topology.datacenter), self.waited_for());
+        let words = match self.is_awaited {
+            true => format!(
+                "NOTYET {name} has not received everything that this session has seen or done elsewhere: waiting for \
+                 {waited_for}; this command was not executed"
+            ),
+            false => format!(
+                "NOTYET this datacenter has not received everything the token depends on: waiting for {waited_for}"
+            ),
+        };
         self.fail(cx, Reply::Error(words.into()))
     }
 
@@ -159,42 +213,57 @@ fn admit(cx: &Cx<'_>, text: &[u8]) -> Result<(Context, Inquiry), Reply> {
             format!("it belongs to keyspace {}, and keyspace {} is selected", token.keyspace.0, keyspace.0);
         return Err(invalid(why));
     }
-    let ahead_ms = token.context.time.ms().saturating_sub(cx.now.wall_ms);
+    let inquiry = admit_past(cx, keyspace, &token.context)?;
+    Ok((token.context, inquiry))
+}
+
+/// Checks everything that a past names.
+fn admit_past(cx: &Cx<'_>, keyspace: KeyspaceId, past: &Context) -> Result<Inquiry, Reply> {
+    let invalid = |why: String| Reply::Error(format!("ERR invalid causal token: {why}").into());
+    let ahead_ms = past.time.ms().saturating_sub(cx.now.wall_ms);
     if ahead_ms > cx.core.config.tuning.clock_ahead_ms_max && Rule::RefuseFarTokens.holds() {
         let words = format!(
             "CLOCKAHEAD the token is from {ahead_ms} milliseconds in the future of this node's clock"
         );
         return Err(Reply::Error(words.into()));
     }
-    let past = cx
-        .protocol()
-        .past(&token.context.causes)
+    let protocol = cx.core.protocol(keyspace);
+    let named = protocol
+        .past(&past.causes)
         .map_err(|_| invalid("its facts are not of this keyspace's protocol".to_owned()))?;
-    if let (Past::Times(times), true) = (&past, Rule::RefuseWhatWasNeverIssued.holds()) {
-        let is_later = |time: LogicalTime| time > token.context.time && time < LogicalTime::MAX;
+    if let (Past::Times(times), true) = (&named, Rule::RefuseWhatWasNeverIssued.holds()) {
+        let is_later = |time: LogicalTime| time > past.time && time < LogicalTime::MAX;
         if times.entries().any(|(_, time)| is_later(time)) {
             return Err(invalid("it names a time after its own: it was not made by this cluster".to_owned()));
         }
     }
-    let inquiry = Inquiry::about(cx.core, cx.protocol(), &token.context.causes).map_err(invalid)?;
-    Ok((token.context, inquiry))
+    Inquiry::about(cx.core, protocol, &past.causes).map_err(invalid)
 }
 
 /// The past is here: it becomes the session's.
-fn take_over(cx: &mut Cx<'_>, past: Context) -> Step<Exchange> {
-    cx.contexts.observe(past.time);
-    if !Rule::TokenBecomesPast.holds() {
+fn take_over(cx: &mut Cx<'_>, keyspace: KeyspaceId, past: Context, is_awaited: bool) -> Step<Exchange> {
+    cx.contexts.observe_in(keyspace, past.time);
+    if !Rule::TokenBecomesPast.holds() && !is_awaited {
         return Step::complete(Reply::OK);
     }
-    let protocol = cx.core.protocol(cx.contexts.selected());
-    match protocol.merge(cx.contexts.causes_mut(), &past.causes) {
+    let protocol = cx.core.protocol(keyspace);
+    let merged = protocol.merge(cx.contexts.causes_of_mut(keyspace), &past.causes);
+    if is_awaited {
+        cx.contexts.end_awaiting(keyspace);
+        cx.requests.clear_deadline();
+        if merged.is_err() {
+            cx.core.trace(Trace::Refused { what: "a past that is not the protocol's" });
+        }
+        return Step::Ready;
+    }
+    match merged {
         Ok(()) => Step::complete(Reply::OK),
         Err(_) => Step::answer(Reply::error("ERR invalid causal token: its facts cannot be joined")),
     }
 }
 
 /// The token's past was lost with a dead datacenter.
-fn lost_past(cx: &Cx<'_>, unrecoverable: &Dependency) -> Reply {
+fn lost_past(cx: &Cx<'_>, unrecoverable: &Dependency, is_awaited: bool) -> Reply {
     let operation = unrecoverable.operation;
     let name = name_of(cx, operation.datacenter);
     let what = match unrecoverable.extent {
@@ -204,7 +273,13 @@ fn lost_past(cx: &Cx<'_>, unrecoverable: &Dependency) -> Reply {
         }
         Extent::Through => format!("depends on something before {operation}, which was lost"),
     };
-    let words = format!("DISCARDED the token {what} with {name}, declared dead; the session is as before");
+    let words = match is_awaited {
+        true => format!(
+            "DISCARDED what this session has seen or done elsewhere {what} with {name}, declared dead; it goes on \
+             without that, and this command was not executed"
+        ),
+        false => format!("DISCARDED the token {what} with {name}, declared dead; the session is as before"),
+    };
     Reply::Error(words.into())
 }
 

@@ -11,6 +11,7 @@ use super::Exchange;
 use super::queue::Queue;
 use crate::session::cx::Cx;
 use crate::session::failure::UNANSWERED;
+use crate::session::homes::{self, Place};
 use crate::session::plan::{Plan, scripts};
 use crate::session::step::Step;
 use crate::session::write_marks::{BATCH_COMMANDS_MAX, WriteMarks};
@@ -107,7 +108,9 @@ impl Run {
         }
         let spread = cx.spread();
         let is_read = |args: &&Args| {
-            single_owner(args, spread).is_some_and(|(spec, _)| !spec.is_write() && spec.route == Route::Key)
+            single_owner(args, spread).is_some_and(|(spec, _)| {
+                !spec.is_write() && spec.route == Route::Key && runs_here(cx, spec, args)
+            })
         };
         let count = queue.iter().take(BATCH_COMMANDS_MAX).take_while(is_read).count();
         (count > self.commands).then_some(count)
@@ -162,9 +165,17 @@ impl Batch {
     }
 }
 
+/// Whether a command is executed here and not at the home of its keys.
+fn runs_here(cx: &Cx<'_>, spec: &'static CommandSpec, args: &Args) -> bool {
+    homes::place(cx.core, cx.contexts, [(spec, args)]) == Place::Here
+}
+
 /// Whether a command has its owner in the selected keyspace: `BRANCH` has one only where there are branches.
 /// A script has none there, and is told to all partitions before.
-fn has_owner(cx: &Cx<'_>, spec: &CommandSpec, args: &Args) -> bool {
+fn has_owner(cx: &Cx<'_>, spec: &'static CommandSpec, args: &Args) -> bool {
+    if !runs_here(cx, spec, args) {
+        return false;
+    }
     match spec.route {
         Route::Owner => cx.protocol().needs().branches,
         Route::Script if cx.protocol().needs().branches => false,

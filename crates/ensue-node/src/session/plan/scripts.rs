@@ -2,7 +2,8 @@
 
 use crate::session::plan::Plan;
 use crate::session::plan::combine::Combination;
-use ensue_resp::CommandError;
+use bytes::Bytes;
+use ensue_resp::{CommandError, CommandSpec};
 use ensue_types::{Args, PartitionId, Reply, partition_of};
 
 /// The owner of a script's keys, or why there is none.
@@ -23,6 +24,32 @@ pub(in crate::session) fn load(partitions: u16, args: &Args) -> Plan {
     Plan::fan_out(Combination::First, false, partitions, args)
 }
 
+/// Asks a partition for the text of a script that a command names by its digest.
+pub(in crate::session) fn show(spec: &CommandSpec, args: &Args, partitions: u16) -> Option<Plan> {
+    let is_digest = matches!(spec.name, "evalsha" | "evalsha_ro");
+    is_digest.then(|| show_text(partitions, args[1].clone()))
+}
+
+fn show_text(partitions: u16, digest: Bytes) -> Plan {
+    let mut plan = Plan::single(partitions);
+    plan.add_at(
+        PartitionId(0),
+        false,
+        vec![Bytes::from_static(b"script"), Bytes::from_static(b"show"), digest],
+    );
+    plan
+}
+
+/// The command with the text in the place of the digest, if that is the answer.
+pub(in crate::session) fn with_text(mut args: Args, shown: Reply) -> Args {
+    if let Reply::Bulk(text) = shown {
+        let read_only = args[0].len() > b"evalsha".len();
+        args[0] = Bytes::from_static(if read_only { b"eval_ro" } else { b"eval" });
+        args[1] = text;
+    }
+    args
+}
+
 /// What every partition is asked by `SCRIPT`, or what the session answers itself.
 pub(in crate::session) fn admin(partitions: u16, args: &Args) -> Result<Plan, Reply> {
     let word = args[1].to_ascii_lowercase();
@@ -32,6 +59,8 @@ pub(in crate::session) fn admin(partitions: u16, args: &Args) -> Result<Plan, Re
         (b"load", _) => wrong_arity("script|load"),
         (b"exists", []) => wrong_arity("script|exists"),
         (b"exists", _) => Ok(Plan::fan_out(Combination::Every, false, partitions, args)),
+        (b"show", [digest]) => Ok(show_text(partitions, digest.clone())),
+        (b"show", _) => wrong_arity("script|show"),
         (b"flush", []) => Ok(Plan::fan_out(Combination::AllOk, false, partitions, args)),
         (b"flush", [mode]) if mode.eq_ignore_ascii_case(b"sync") || mode.eq_ignore_ascii_case(b"async") => {
             Ok(Plan::fan_out(Combination::AllOk, false, partitions, args))
@@ -50,7 +79,7 @@ const SEVERAL: Reply = Reply::error(
      nothing was executed",
 );
 
-const HELP: [&str; 10] = [
+const HELP: [&str; 12] = [
     "SCRIPT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "EXISTS <sha1> [<sha1> ...]",
     "    Return which of the scripts are known in every partition of this datacenter.",
@@ -60,5 +89,7 @@ const HELP: [&str; 10] = [
     "    Answer that no script is running: one that runs too long is stopped without being asked.",
     "LOAD <script>",
     "    Make a script known without executing it.",
+    "SHOW <sha1>",
+    "    Return the text of a script.",
     "HELP",
 ];

@@ -50,6 +50,24 @@ impl Multi {
         self.commands.iter().map(|(spec, _)| *spec).collect()
     }
 
+    /// The queued commands; none if EXEC will be refused.
+    pub(crate) fn commands(&self) -> impl Iterator<Item = (&'static CommandSpec, &Args)> {
+        self.commands.iter().map(|(spec, args)| (*spec, args))
+    }
+
+    /// Whether something is published.
+    pub(crate) fn publishes(&self) -> bool {
+        self.commands.iter().any(|(spec, _)| is_publishing(spec))
+    }
+
+    /// The commands as they go to the home of their keys, or why they cannot.
+    pub(crate) fn into_request(self) -> Result<Vec<Args>, Reply> {
+        match self.commands.iter().find(|(spec, _)| !crate::homes::may_run_at_home(spec)) {
+            Some((spec, _)) => Err(not_at_home(spec)),
+            None => Ok(self.commands.into_iter().map(|(_, args)| args).collect()),
+        }
+    }
+
     /// A command inside MULTI.
     pub(crate) fn on_command(
         &mut self,
@@ -182,6 +200,16 @@ fn is_publishing(spec: &CommandSpec) -> bool {
 fn between(spec: &CommandSpec) -> Reply {
     let words = format!(
         "EXECABORT {} between commands on keys is refused: it is no part of their transaction and would split it; \
+         nothing was executed",
+        spec.name.to_uppercase()
+    );
+    Reply::Error(words.into())
+}
+
+/// A command that is no part of what goes to the home of keys.
+fn not_at_home(spec: &CommandSpec) -> Reply {
+    let words = format!(
+        "EXECABORT {} inside a MULTI of keys with a home elsewhere is refused: only commands on keys run there; \
          nothing was executed",
         spec.name.to_uppercase()
     );

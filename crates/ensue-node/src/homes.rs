@@ -1,0 +1,62 @@
+//! Which datacenter is the home of which key: by patterns, the first that matches (decision 40).
+
+use bytes::Bytes;
+use ensue_resp::{CommandSpec, Route, glob};
+use ensue_types::{DatacenterId, KeyspaceId, Reply};
+
+/// One line of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    pub keyspace: KeyspaceId,
+    /// A pattern as `KEYS` has it.
+    pub pattern: Bytes,
+    pub datacenter: DatacenterId,
+}
+
+/// The home of a key; none if it has none.
+pub(crate) fn home_of(homes: &[Home], keyspace: KeyspaceId, key: &[u8]) -> Option<DatacenterId> {
+    let own = homes.iter().filter(|home| home.keyspace == keyspace);
+    own.into_iter().find(|home| glob::matches(&home.pattern, key)).map(|home| home.datacenter)
+}
+
+/// Whether a command can be part of what goes to the home of its keys.
+pub(crate) fn may_run_at_home(spec: &CommandSpec) -> bool {
+    is_on_keys(spec) || matches!(spec.name, "ping" | "echo" | "time" | "unwatch" | "select")
+}
+
+/// Whether a command names the keys that it is about.
+pub(crate) fn is_on_keys(spec: &CommandSpec) -> bool {
+    matches!(spec.route, Route::Key | Route::Split(_) | Route::Together | Route::Script | Route::Rename)
+}
+
+/// Whether any key of a keyspace has a home.
+pub(crate) fn has_homes(homes: &[Home], keyspace: KeyspaceId) -> bool {
+    homes.iter().any(|home| home.keyspace == keyspace)
+}
+
+/// The answer to a session that reads only what is stable.
+pub(crate) const STABLE_AT_HOME: Reply = Reply::error(
+    "BLOCKED this session has fallen back on what is stable, and could miss what was written at the home of these \
+     keys: nothing was executed; go on when it reads here what is newest, or connect again",
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_pattern_that_matches_names_the_home() {
+        let home = |keyspace, pattern: &'static str, datacenter| Home {
+            keyspace: KeyspaceId(keyspace),
+            pattern: Bytes::from(pattern),
+            datacenter: DatacenterId(datacenter),
+        };
+        let homes = [home(1, "lock:*", 2), home(0, "*", 0), home(1, "l*", 1)];
+        let of = |keyspace, key: &str| home_of(&homes, KeyspaceId(keyspace), key.as_bytes());
+        assert_eq!(of(1, "lock:a"), Some(DatacenterId(2)));
+        assert_eq!(of(1, "list"), Some(DatacenterId(1)));
+        assert_eq!(of(1, "other"), None);
+        assert_eq!(of(0, "other"), Some(DatacenterId(0)));
+        assert!(has_homes(&homes, KeyspaceId(0)) && !has_homes(&homes, KeyspaceId(2)));
+    }
+}

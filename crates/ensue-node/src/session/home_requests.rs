@@ -1,0 +1,117 @@
+//! What this core has asked cores of other datacenters to execute, the homes of the keys, and has no answer to.
+//!
+//! - On a request: it gets the next number of this run of the process, and is kept until it is answered or given up.
+//! - On a link that comes up: what it was asked for before is sent again, to the run of the process that was asked. If
+//!   another one runs there now, nobody knows what became of it.
+//! - Each request says below which number nothing is outstanding: a home forgets the answers below it.
+
+use ensue_types::{SessionId, limits};
+use ensue_wire::{CoreName, HomeRequest};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HomeRequests {
+    next: u64,
+    /// The run of the process of each core that can be asked.
+    ready: BTreeMap<CoreName, u32>,
+    outstanding: BTreeMap<u64, Outstanding>,
+    /// The numbers of the same by whom was asked.
+    numbers: BTreeMap<CoreName, BTreeSet<u64>>,
+    bytes: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Outstanding {
+    session: SessionId,
+    home: CoreName,
+    request: HomeRequest,
+    bytes: usize,
+}
+
+/// Why a request is not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unsent {
+    /// There is no link.
+    Away,
+    /// Too many wait already.
+    TooMany,
+}
+
+/// What a core that can be asked again has been asked before.
+#[derive(Debug, Default)]
+pub(super) struct Reconnected {
+    pub(super) again: Vec<HomeRequest>,
+    /// Another run of its process was asked these.
+    pub(super) lost: Vec<u64>,
+}
+
+impl HomeRequests {
+    /// Keeps a request of a session, and completes it.
+    pub(super) fn begin(
+        &mut self,
+        session: SessionId,
+        home: CoreName,
+        request: HomeRequest,
+    ) -> Result<HomeRequest, Unsent> {
+        let home_boot = *self.ready.get(&home).ok_or(Unsent::Away)?;
+        let number = self.next;
+        let numbers = self.numbers.entry(home).or_default();
+        let below = numbers.first().copied().unwrap_or(number);
+        let arguments = request.commands.iter().flatten().map(|argument| argument.len() + ARGUMENT_BYTES);
+        let bytes = arguments.sum::<usize>() + request.context.causes.encoded_bytes() + ARGUMENT_BYTES;
+        let is_full = numbers.len() >= limits::HOME_REQUESTS_MAX
+            || number - below >= limits::HOME_REQUEST_NUMBERS_MAX
+            || self.bytes + bytes > limits::HOME_REQUEST_BYTES_MAX;
+        if is_full && !numbers.is_empty() {
+            return Err(Unsent::TooMany);
+        }
+        numbers.insert(number);
+        self.next += 1;
+        self.bytes += bytes;
+        let request = HomeRequest { number, home_boot, below, ..request };
+        self.outstanding.insert(number, Outstanding { session, home, request: request.clone(), bytes });
+        Ok(request)
+    }
+
+    /// The session whose request a core has answered.
+    pub(super) fn session_of(&self, home: CoreName, number: u64) -> Option<SessionId> {
+        let outstanding = self.outstanding.get(&number)?;
+        (outstanding.home == home).then_some(outstanding.session)
+    }
+
+    /// It has its answer, or nobody waits for it any more.
+    pub(super) fn end(&mut self, number: u64) {
+        let Some(ended) = self.outstanding.remove(&number) else { return };
+        self.bytes -= ended.bytes;
+        if let Some(numbers) = self.numbers.get_mut(&ended.home) {
+            numbers.remove(&number);
+        }
+    }
+
+    /// A core of another datacenter can be asked.
+    pub(super) fn on_ready(&mut self, home: CoreName, boot: u32) -> Reconnected {
+        self.ready.insert(home, boot);
+        let mut found = Reconnected::default();
+        for number in self.numbers.get(&home).into_iter().flatten() {
+            let Some(outstanding) = self.outstanding.get(number) else { continue };
+            match outstanding.request.home_boot == boot {
+                true => found.again.push(outstanding.request.clone()),
+                false => found.lost.push(*number),
+            }
+        }
+        found
+    }
+
+    pub(super) fn on_link_down(&mut self, home: CoreName) {
+        self.ready.remove(&home);
+    }
+
+    /// How many have no answer.
+    pub(super) fn len(&self) -> usize {
+        self.outstanding.len()
+    }
+}
+
+/// The tables' share of an argument, or of a request.
+const ARGUMENT_BYTES: usize = 32;

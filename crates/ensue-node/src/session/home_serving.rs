@@ -1,0 +1,162 @@
+//! Requests of other datacenters at the home of their keys: which were executed, and what was answered.
+//!
+//! - On a request that is not known: it is executed, by a session of its own.
+//! - On one that is being executed: nothing; its answer will leave.
+//! - On one that was answered: the same answer, as long as it is kept. Its origin says below which number it has all.
+//! - On one that was first sent to an earlier run of this process: nobody knows whether that one executed it.
+//! - On another run of the origin's process: what the earlier one had asked for is forgotten; nobody asks again.
+
+use ensue_types::{KeyspaceId, Rule, SessionId, limits};
+use ensue_wire::{CoreName, HomeOutcome, HomeRequest};
+use std::collections::BTreeMap;
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HomeServing {
+    origins: BTreeMap<CoreName, Origin>,
+    running: BTreeMap<SessionId, Running>,
+    sessions: u64,
+    kept_bytes: usize,
+}
+
+/// A core that asks.
+#[derive(Clone, Debug, Default)]
+struct Origin {
+    boot: u32,
+    below: u64,
+    requests: BTreeMap<u64, Known>,
+    running: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Known {
+    Running,
+    Answered(Box<HomeOutcome>),
+    /// It was answered, and there was no room to keep the answer.
+    Dropped,
+}
+
+/// A request that a session executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Running {
+    pub(super) origin: CoreName,
+    pub(super) boot: u32,
+    pub(super) number: u64,
+    pub(super) keyspace: KeyspaceId,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Taken {
+    /// By a session of this name.
+    Execute(SessionId),
+    Answer(HomeOutcome),
+    TooMany,
+    Ignore,
+}
+
+/// Sessions of other datacenters are told apart from connections by this.
+const FIRST_SESSION: u64 = 1 << 63;
+
+impl HomeServing {
+    /// A core of another datacenter has a link, and runs under this number.
+    pub(super) fn on_ready(&mut self, origin: CoreName, boot: u32) {
+        let known = self.origins.entry(origin).or_default();
+        if known.boot != boot {
+            let forgotten = std::mem::replace(known, Origin { boot, ..Origin::default() });
+            self.kept_bytes -= forgotten.requests.values().map(Known::bytes).sum::<usize>();
+        }
+    }
+
+    /// A request has come, perhaps again.
+    pub(super) fn on_request(&mut self, own_boot: u32, origin: CoreName, request: &HomeRequest) -> Taken {
+        let Some(known) = self.origins.get_mut(&origin).filter(|known| known.boot == request.boot) else {
+            return Taken::Ignore;
+        };
+        self.kept_bytes -= known.forget_below(request.below);
+        if Rule::ExecuteHomeRequestsOnce.holds() {
+            if request.home_boot != own_boot {
+                return Taken::Answer(HomeOutcome::Forgotten);
+            }
+            if !known.takes(request.number) {
+                return Taken::Ignore;
+            }
+            match known.requests.get(&request.number) {
+                None => {}
+                Some(Known::Running) => return Taken::Ignore,
+                Some(Known::Answered(outcome)) => return Taken::Answer(outcome.as_ref().clone()),
+                Some(Known::Dropped) => return Taken::Answer(HomeOutcome::Forgotten),
+            }
+        }
+        if known.running >= limits::HOME_REQUESTS_MAX {
+            return Taken::TooMany;
+        }
+        known.running += 1;
+        if let Some(before) = known.requests.insert(request.number, Known::Running) {
+            self.kept_bytes -= before.bytes();
+        }
+        let session = SessionId(FIRST_SESSION | self.sessions);
+        self.sessions += 1;
+        let HomeRequest { boot, number, keyspace, .. } = *request;
+        self.running.insert(session, Running { origin, boot, number, keyspace });
+        Taken::Execute(session)
+    }
+
+    /// Which request a session executes.
+    pub(super) fn running(&self, session: SessionId) -> Option<Running> {
+        self.running.get(&session).copied()
+    }
+
+    /// A session has executed its request.
+    pub(super) fn on_executed(&mut self, session: SessionId, outcome: &HomeOutcome) {
+        let Some(Running { origin, boot, number, .. }) = self.running.remove(&session) else { return };
+        let Some(known) = self.origins.get_mut(&origin).filter(|known| known.boot == boot) else { return };
+        known.running -= 1;
+        if number < known.below {
+            return;
+        }
+        let answered = Known::Answered(Box::new(outcome.clone()));
+        let fits = self.kept_bytes + answered.bytes() <= limits::HOME_ANSWER_BYTES_MAX;
+        let kept = if fits { answered } else { Known::Dropped };
+        self.kept_bytes += kept.bytes();
+        if let Some(before) = known.requests.insert(number, kept) {
+            self.kept_bytes -= before.bytes();
+        }
+    }
+
+    /// How many are being executed, and how many bytes of answers are kept.
+    pub(super) fn figures(&self) -> (usize, usize) {
+        (self.running.len(), self.kept_bytes)
+    }
+}
+
+impl Origin {
+    /// The answers below this number have arrived. How many bytes of them were kept.
+    fn forget_below(&mut self, below: u64) -> usize {
+        self.below = self.below.max(below);
+        let rest = self.requests.split_off(&self.below);
+        let forgotten = std::mem::replace(&mut self.requests, rest);
+        forgotten.values().map(Known::bytes).sum()
+    }
+
+    /// Whether a number is one that its origin may still ask with.
+    fn takes(&self, number: u64) -> bool {
+        number >= self.below && number - self.below < limits::HOME_REQUEST_NUMBERS_MAX
+    }
+}
+
+impl Known {
+    /// What it takes beside its place in the table.
+    fn bytes(&self) -> usize {
+        match self {
+            Known::Running | Known::Dropped => 0,
+            Known::Answered(outcome) => match outcome.as_ref() {
+                HomeOutcome::Executed { context, reply } => {
+                    context.causes.encoded_bytes() + reply.encoded_bytes()
+                }
+                HomeOutcome::Refused { reply } => reply.encoded_bytes(),
+                HomeOutcome::Forgotten => 0,
+            },
+        }
+    }
+}

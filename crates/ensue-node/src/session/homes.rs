@@ -1,0 +1,215 @@
+//! Commands on keys with a home: which run here, which are sent there, and waiting for the answer (decision 40).
+//!
+//! - A command goes to the home of its keys if it writes one of them, or if they are read there, too.
+//! - All keys of a command, and of the commands of a `MULTI`, have the same home then, or it is refused by name.
+//! - On the answer: the past that comes with it is awaited before the session's next command in that keyspace.
+//! - On a timeout: it may have been executed. Without a link nothing is sent.
+
+use super::contexts::Contexts;
+use super::core_state::CoreState;
+use super::cx::Cx;
+use super::failure::Failure;
+use super::home_requests::Unsent;
+use super::step::Step;
+use crate::homes::{STABLE_AT_HOME, has_homes, home_of, is_on_keys};
+use ensue_resp::{CommandSpec, Flags};
+use ensue_types::{Args, Context, DatacenterId, KeyspaceId, Mode, Reply, Rule, partition_of};
+use ensue_wire::{Address, CoreName, HomeOutcome, HomeRequest, Message};
+
+/// A command with its row of the table.
+pub(super) type Command<'a> = (&'static CommandSpec, &'a Args);
+
+/// Where commands run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Place {
+    Here,
+    Away(DatacenterId),
+    Refused(Reply),
+}
+
+/// Waiting for `HomeAnswer`.
+#[derive(Clone, Debug)]
+pub(super) struct AtHome {
+    number: u64,
+    keyspace: KeyspaceId,
+    datacenter: DatacenterId,
+}
+
+/// Where a command of the selected keyspace runs, or those of one `MULTI`.
+pub(super) fn place<'a>(
+    core: &CoreState,
+    contexts: &Contexts,
+    commands: impl IntoIterator<Item = Command<'a>>,
+) -> Place {
+    let (config, keyspace) = (&core.config, contexts.selected());
+    if config.homes.is_empty() || !has_homes(&config.homes, keyspace) {
+        return Place::Here;
+    }
+    let mut reads_there =
+        config.home_reads.contains(&keyspace) || !core.protocol(keyspace).capabilities().causality;
+    let (mut homes, mut others) = (Vec::new(), false);
+    for (spec, args) in commands {
+        reads_there |= writes(spec);
+        for key in keys(spec, args) {
+            match home_of(&config.homes, keyspace, key) {
+                Some(home) if homes.contains(&home) => {}
+                Some(home) => homes.push(home),
+                None => others = true,
+            }
+        }
+    }
+    match homes[..] {
+        _ if !reads_there || !Rule::HomeCommandsRunAtHome.holds() => Place::Here,
+        [] => Place::Here,
+        [_] if others => Place::Refused(HOME_AND_OTHERS),
+        [home] if home == config.topology.datacenter => Place::Here,
+        [_] if is_stable(contexts.own()) => Place::Refused(STABLE_AT_HOME),
+        [home] => Place::Away(home),
+        _ => Place::Refused(SEVERAL_HOMES),
+    }
+}
+
+/// Whether this datacenter is the home of all keys of a request, which has some.
+pub(super) fn is_home_of(core: &CoreState, request: &HomeRequest) -> bool {
+    let config = &core.config;
+    let spec = |args: &Args| args.first().and_then(|name| ensue_resp::lookup(name));
+    let commands = request.commands.iter().filter_map(|args| Some((spec(args)?, args)));
+    let mut keys = commands.flat_map(|(spec, args)| keys(spec, args)).peekable();
+    let own = Some(config.topology.datacenter);
+    keys.peek().is_some() && keys.all(|key| home_of(&config.homes, request.keyspace, key) == own)
+}
+
+/// Whether a session reads only what is stable: it may not see what others have written where it reads.
+pub(super) fn is_stable(context: &Context) -> bool {
+    context.causes.times().is_ok_and(|vector| vector.mode == Mode::Stable)
+}
+
+/// Sends commands to the home of their keys.
+pub(super) fn send(
+    cx: &mut Cx<'_>,
+    datacenter: DatacenterId,
+    commands: Vec<Args>,
+    transaction: bool,
+) -> Step<AtHome> {
+    let keyspace = cx.keyspace();
+    let topology = &cx.core.config.topology;
+    let spec = |args: &Args| args.first().and_then(|name| ensue_resp::lookup(name));
+    let specs = commands.iter().filter_map(|args| Some((spec(args)?, args)));
+    let may_write = specs.clone().any(|(spec, _)| writes(spec));
+    let first = specs.flat_map(|(spec, args)| keys(spec, args)).next();
+    let Some(partition) = first.map(|key| partition_of(key, cx.spread())) else { return Step::Ready };
+    let home = CoreName { datacenter, core: topology.owner(datacenter, partition) };
+    let request = HomeRequest {
+        boot: cx.core.config.boot,
+        number: 0,
+        home_boot: 0,
+        below: 0,
+        keyspace,
+        context: past(cx),
+        transaction,
+        commands,
+    };
+    cx.requests.ask(1);
+    let request = match cx.core.home_requests.begin(cx.requests.session(), home, request) {
+        Ok(request) => request,
+        Err(why) => return Step::answer(unsent(cx, datacenter, why)),
+    };
+    if may_write {
+        cx.requests.mark_write();
+    }
+    let tuning = &cx.core.config.tuning;
+    cx.begin(0, tuning.home_wait_ms + tuning.request_timeout_ms);
+    let waiting = AtHome { number: request.number, keyspace, datacenter };
+    let to = Address::Core { datacenter: home.datacenter, core: home.core };
+    let time = cx.contexts.own().time;
+    cx.core.send(to, time, Message::HomeRequest(request));
+    Step::Waits(waiting)
+}
+
+impl AtHome {
+    /// Whether it waits for the answer of this number.
+    pub(super) fn waits_for(&self, number: u64) -> bool {
+        self.number == number
+    }
+
+    pub(super) fn on_answer(self, cx: &mut Cx<'_>, outcome: HomeOutcome) -> Step<AtHome> {
+        cx.core.home_requests.end(self.number);
+        match outcome {
+            HomeOutcome::Executed { context, reply } => {
+                let protocol = cx.core.protocol(self.keyspace);
+                if protocol.capabilities().causality && Rule::WaitForWhatHappenedAtHome.holds() {
+                    cx.contexts.await_later(protocol, self.keyspace, context);
+                }
+                Step::answer(reply)
+            }
+            HomeOutcome::Refused { reply } => Step::answer(reply),
+            HomeOutcome::Forgotten => {
+                Step::Failed(no_answer(cx, self.datacenter, "was restarted before it answered"))
+            }
+        }
+    }
+
+    pub(super) fn on_timeout(self, cx: &mut Cx<'_>) -> Step<AtHome> {
+        cx.core.home_requests.end(self.number);
+        Step::Failed(no_answer(cx, self.datacenter, "did not answer in time"))
+    }
+}
+
+/// The session's past in the selected keyspace, with what it did at homes.
+fn past(cx: &Cx<'_>) -> Context {
+    let mut past = cx.contexts.own().clone();
+    if let Some(awaited) = cx.contexts.awaited(cx.keyspace()) {
+        past.time = past.time.max(awaited.time);
+        if cx.protocol().merge(&mut past.causes, &awaited.causes).is_err() {
+            past.causes = awaited.causes.clone();
+        }
+    }
+    past
+}
+
+fn writes(spec: &CommandSpec) -> bool {
+    spec.is_write() && !spec.flags.contains(Flags::READONLY)
+}
+
+/// The keys of a command; none of one that cannot be read.
+fn keys<'a>(spec: &CommandSpec, args: &'a Args) -> impl Iterator<Item = &'a bytes::Bytes> + use<'a> {
+    let args = if is_on_keys(spec) { &args[..] } else { &[] };
+    ensue_resp::keys(spec, args)
+}
+
+fn name(cx: &Cx<'_>, datacenter: DatacenterId) -> String {
+    let datacenters = &cx.core.config.topology.datacenters;
+    datacenters.get(usize::from(datacenter.0)).map_or(String::new(), |one| one.name.clone())
+}
+
+fn no_answer(cx: &Cx<'_>, datacenter: DatacenterId, what: &'static str) -> Failure {
+    Failure::NoAnswerAtHome { home: name(cx, datacenter), what }
+}
+
+fn unsent(cx: &Cx<'_>, datacenter: DatacenterId, why: Unsent) -> Reply {
+    let what = match why {
+        Unsent::Away => "cannot be reached: nothing was executed, try again when it is back",
+        Unsent::TooMany => "has too many requests without an answer: nothing was executed, try again later",
+    };
+    Reply::Error(format!("HOMEAWAY {}, the home of these keys, {what}", name(cx, datacenter)).into())
+}
+
+/// A request at a datacenter that is not the home of its keys.
+pub(super) const NOT_HOME: Reply =
+    Reply::error("HOMEAWAY this datacenter is not the home of all these keys: nothing was executed");
+/// A request beyond those that a home executes at once.
+pub(super) const HOME_IS_BUSY: Reply = Reply::error(
+    "HOMEAWAY the home of these keys has too many requests: nothing was executed, try again later",
+);
+/// A session that shares its past by a name.
+pub(super) const SHARED: Reply = Reply::error(
+    "ERR keys with a home elsewhere are not written in a shared causal session: nothing was executed; leave it with \
+     CAUSAL SESSION",
+);
+const SEVERAL_HOMES: Reply = Reply::error(
+    "CROSSHOME the keys have different homes, and are not changed or read together: nothing was executed",
+);
+const HOME_AND_OTHERS: Reply = Reply::error(
+    "CROSSHOME some of the keys have a home and others have none, so they are not changed or read together: nothing \
+     was executed",
+);

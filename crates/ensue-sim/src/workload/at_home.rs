@@ -1,0 +1,228 @@
+//! Clients of keys with a home: counters that are incremented, and locks that are taken and released with a token.
+//!
+//! They have connections and a history of their own, in a keyspace that nobody else writes, because what is judged is
+//! another thing: not causality, but that each command happens at most once, and in one place
+//! (`oracle::homes`). An error says nothing about whether a command was executed.
+
+use super::Workload;
+use crate::oracle::homes::{HomeHistory, HomeOperation, Kind};
+use crate::oracle::{Violation, property};
+use crate::random::Random;
+use crate::resp::{self, Answer, Answers};
+use crate::world::World;
+use crate::world::event::{Alarm, ConnectionId};
+use crate::world::marks::{Mark, Marks};
+use crate::world::shape::Site;
+use bytes::Bytes;
+use ensue_node::AppendFsync;
+use ensue_types::Args;
+
+/// The keyspace of these keys.
+const KEYSPACE: u8 = 7;
+const CLIENTS: usize = 5;
+const COUNTERS: u64 = 2;
+const LOCKS: u64 = 2;
+const AGAIN_US: u64 = 20_000;
+
+/// Releases a lock that has this token.
+const RELEASE: &str =
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+
+/// All of them, and what they did.
+#[derive(Debug)]
+pub(super) struct AtHome {
+    /// The number of the first one among all who have alarms.
+    first: usize,
+    clients: Vec<HomeClient>,
+    pub(super) history: HomeHistory,
+}
+
+#[derive(Debug)]
+struct HomeClient {
+    random: Random,
+    site: Site,
+    connection: Option<ConnectionId>,
+    session: usize,
+    incoming: Answers,
+    /// The keyspace was chosen.
+    selected: bool,
+    /// What has no answer yet, in the history.
+    waiting: Option<usize>,
+    /// A lock that it holds, or may hold.
+    lock: Option<(u64, String)>,
+}
+
+impl AtHome {
+    /// Some clients, in worlds with homes in which nothing that was acknowledged is lost for good.
+    pub(super) fn new(world: &mut World, first: usize) -> AtHome {
+        let options = &world.options;
+        let loses = options.faults.loses_datacenter || options.faults.loses_directories;
+        let count = if options.homes.is_empty() || loses { 0 } else { CLIENTS };
+        let mut clients = Vec::new();
+        for place in 0..count {
+            let mut random = Random::stream(options.seed, &format!("client of homes {place}"));
+            let site = Site(random.index(options.shape.sites()));
+            let incoming = Answers::default();
+            let (connection, waiting, lock) = (None, None, None);
+            clients.push(HomeClient {
+                random,
+                site,
+                connection,
+                session: 0,
+                incoming,
+                selected: false,
+                waiting,
+                lock,
+            });
+        }
+        for place in 0..count {
+            world.alarm(1_000, Alarm::Client(first + place));
+        }
+        AtHome { first, clients, history: HomeHistory::default() }
+    }
+}
+
+impl HomeClient {
+    fn draw(&mut self, place: usize, operations: usize) -> (HomeOperation, Args) {
+        let counter = self.random.below(COUNTERS);
+        if let Some((lock, token)) = self.lock.clone() {
+            if self.random.chance(600) {
+                let key = format!("home:l{lock}");
+                let words = ["EVAL", RELEASE, "1", &key, &token];
+                let args = words.iter().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
+                return (HomeOperation::new(Kind::Release, lock, token), args);
+            }
+        }
+        let (kind, number, token, text) = match self.random.below(10) {
+            0..5 => (Kind::Increment, counter, String::new(), format!("INCR home:c{counter}")),
+            5..7 => (Kind::Read, counter, String::new(), format!("GET home:c{counter}")),
+            _ if self.lock.is_some() => {
+                (Kind::Increment, counter, String::new(), format!("INCR home:c{counter}"))
+            }
+            _ => {
+                let lock = self.random.below(LOCKS);
+                let token = format!("t{place}-{operations}");
+                let text = format!("SET home:l{lock} {token} NX");
+                (Kind::Acquire, lock, token, text)
+            }
+        };
+        (HomeOperation::new(kind, number, token), resp::args(&text))
+    }
+}
+
+impl Workload {
+    /// One of these clients does something, if this is one.
+    pub(super) fn asks_home(&mut self, world: &mut World, index: usize) -> bool {
+        let AtHome { first, clients, history } = &mut self.at_home;
+        let Some(client) = index.checked_sub(*first).and_then(|place| clients.get_mut(place)) else {
+            return false;
+        };
+        if self.stopping || client.waiting.is_some() {
+            return true;
+        }
+        let Some(connection) = client.connection else {
+            let connection = world.connect(client.site);
+            client.connection = Some(connection);
+            client.incoming = Answers::default();
+            client.selected = false;
+            client.session = history.begin_session();
+            world.send(connection, vec![resp::args(&format!("SELECT {KEYSPACE}"))]);
+            return true;
+        };
+        if !client.selected {
+            return true;
+        }
+        let (drawn, args) = client.draw(index - *first, history.operations.len());
+        if drawn.kind == Kind::Acquire {
+            client.lock = Some((drawn.number, drawn.token.clone()));
+        }
+        let operation = HomeOperation { session: client.session, invoked_us: world.now(), ..drawn };
+        client.waiting = Some(history.operations.len());
+        history.operations.push(operation);
+        world.send(connection, vec![args]);
+        true
+    }
+
+    /// Whether bytes are for one of these clients.
+    pub(super) fn home_answers(
+        &mut self,
+        world: &mut World,
+        marks: &mut Marks,
+        connection: ConnectionId,
+        bytes: &[u8],
+    ) -> Result<bool, Violation> {
+        let AtHome { first, clients, history } = &mut self.at_home;
+        let Some(place) = clients.iter().position(|client| client.connection == Some(connection)) else {
+            return Ok(false);
+        };
+        let client = &mut clients[place];
+        client.incoming.extend(bytes);
+        while let Some(answer) =
+            client.incoming.pop().map_err(|why| Violation::new(property::PROTOCOL, why))?
+        {
+            if !client.selected {
+                // A partition that does not serve yet is no reason to refuse this.
+                client.selected = answer == Answer::Status("OK".into());
+                continue;
+            }
+            let Some(index) = client.waiting.take() else {
+                return Err(Violation::new(property::PROTOCOL, format!("unasked answer {answer}")));
+            };
+            let operation = &mut history.operations[index];
+            operation.answered_us = Some(world.now());
+            if answer.error().is_none() {
+                marks.add(Mark::AnsweredAtHome);
+            }
+            let gives_up = match (operation.kind, &answer) {
+                (Kind::Acquire, Answer::Nil) => true,
+                (Kind::Release, Answer::Integer(_)) => true,
+                _ => false,
+            };
+            operation.answer = Some(answer);
+            if gives_up {
+                client.lock = None;
+            }
+        }
+        let at = world.now() + client.random.skewed(1, world.options.workload.think_us_max);
+        world.alarm(at, Alarm::Client(*first + place));
+        Ok(true)
+    }
+
+    /// Whether a lost connection was that of one of these clients, which connects again, perhaps elsewhere.
+    pub(super) fn loses_home(&mut self, world: &mut World, connection: ConnectionId) -> bool {
+        let AtHome { first, clients, .. } = &mut self.at_home;
+        let Some(place) = clients.iter().position(|client| client.connection == Some(connection)) else {
+            return false;
+        };
+        let client = &mut clients[place];
+        client.connection = None;
+        client.waiting = None;
+        client.site = Site(client.random.index(world.options.shape.sites()));
+        world.alarm(world.now() + AGAIN_US, Alarm::Client(*first + place));
+        true
+    }
+
+    /// A command of these clients that should have been answered by now.
+    pub(super) fn overdue_at_home(&self, world: &World, patience_us: u64) -> Option<Violation> {
+        let tuning = &world.options.tuning;
+        let waits_us = 2_000 * (tuning.home_wait_ms + tuning.request_timeout_ms);
+        self.at_home.clients.iter().find_map(|client| {
+            let operation = &self.at_home.history.operations[client.waiting?];
+            let datacenter = world.options.shape.datacenter(client.site);
+            let since_us = operation.invoked_us.max(world.occupied_until(datacenter));
+            let late = world.now() > since_us + patience_us + waits_us;
+            late.then(|| Violation::new(property::AVAILABILITY, format!("no answer: {operation:?}")))
+        })
+    }
+
+    /// Each of their commands happened at most once, and in one place.
+    pub fn judge_homes(&self, world: &World) -> Result<(), Violation> {
+        let options = &world.options;
+        // What was acknowledged and lost with the power may happen again.
+        let may_be_lost = options.append_fsync != AppendFsync::Always && !world.power_losses.is_empty();
+        match may_be_lost {
+            true => Ok(()),
+            false => self.at_home.history.judge(),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Layouts of what cores of two datacenters say to each other about commands at the home of their keys.
+
+use super::reader::Reader;
+use super::tag;
+use super::writer::Writer;
+use crate::error::Malformed;
+use crate::message::{HomeOutcome, HomeRequest, Message};
+
+const EXECUTED: u8 = 1;
+const REFUSED: u8 = 2;
+const FORGOTTEN: u8 = 3;
+
+pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
+    match message {
+        Message::HomeReady { boot } => w.u32(*boot),
+        Message::HomeRequest(request) => w
+            .u32(request.boot)
+            .u64(request.number)
+            .u32(request.home_boot)
+            .u64(request.below)
+            .keyspace(request.keyspace)
+            .context(&request.context)
+            .u8(u8::from(request.transaction))
+            .commands(&request.commands),
+        Message::HomeAnswer { boot, number, outcome } => {
+            let w = w.u32(*boot).u64(*number);
+            match outcome {
+                HomeOutcome::Executed { context, reply } => w.u8(EXECUTED).context(context).reply(reply),
+                HomeOutcome::Refused { reply } => w.u8(REFUSED).reply(reply),
+                HomeOutcome::Forgotten => w.u8(FORGOTTEN),
+            }
+        }
+        other => unreachable!("no message about homes: {:#06x}", tag::tag_of(other)),
+    };
+}
+
+pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
+    Ok(match tag {
+        tag::HOME_READY => Message::HomeReady { boot: r.u32()? },
+        tag::HOME_REQUEST => Message::HomeRequest(HomeRequest {
+            boot: r.u32()?,
+            number: r.u64()?,
+            home_boot: r.u32()?,
+            below: r.u64()?,
+            keyspace: r.keyspace()?,
+            context: r.context()?,
+            transaction: match r.u8()? {
+                0 => false,
+                1 => true,
+                value => return Err(Malformed::UnknownKind { what: "transaction", value }),
+            },
+            commands: r.commands()?,
+        }),
+        tag::HOME_ANSWER => Message::HomeAnswer {
+            boot: r.u32()?,
+            number: r.u64()?,
+            outcome: match r.u8()? {
+                EXECUTED => HomeOutcome::Executed { context: r.context()?, reply: r.reply()? },
+                REFUSED => HomeOutcome::Refused { reply: r.reply()? },
+                FORGOTTEN => HomeOutcome::Forgotten,
+                value => return Err(Malformed::UnknownKind { what: "outcome at home", value }),
+            },
+        },
+        tag => return Err(Malformed::UnknownMessage { tag }),
+    })
+}
