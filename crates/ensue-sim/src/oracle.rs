@@ -11,6 +11,7 @@ mod finals;
 pub mod folded;
 mod folds;
 pub mod history;
+pub mod homes;
 mod local;
 mod lost;
 mod order;
@@ -78,6 +79,7 @@ pub mod property {
     pub const TAKEN_BACK: &str = "P19 what was said to be durable, received or over is taken back";
     pub const TOMBSTONES: &str = "P18 tombstones stay for ever";
     pub const DISCARDED: &str = "survivors do not discard the same updates of a dead datacenter";
+    pub const AT_HOME: &str = "a command on a key with a home happened twice, or in two places";
     pub const PROTOCOL: &str = "the server breaks the Redis protocol";
     pub const STOPPED: &str = "a partition stopped without a disk fault";
     pub const WENT_ON: &str = "a partition went on after a disk error";

@@ -241,6 +241,7 @@ impl Run {
             true => agreement::judge(&workload.history, &self.finals)?,
             false => oracle::judge(&workload.history, &self.finals)?,
         }
+        workload.judge_homes(&self.world)?;
         if let Some(words) = self.world.said.taken_back() {
             return Err(Violation::new(property::TAKEN_BACK, words));
         }

@@ -14,6 +14,7 @@ use crate::world::options::{ClockOptions, DiskOptions, FaultOptions, LinkOptions
 use crate::world::shape::Shape;
 use ensue_node::{AppendFsync, Tuning};
 use ensue_protocol::Registration;
+use ensue_types::DatacenterId;
 
 impl Options {
     /// The world of a seed.
@@ -57,6 +58,7 @@ impl Options {
             rules,
             shape,
             handlers: folded::handlers(),
+            homes: Vec::new(),
             append_fsync,
             tuning: draw_turns(
                 &mut Random::stream(seed, "turns of sessions"),
@@ -303,6 +305,12 @@ fn draw_habits(options: &mut Options) {
     if publishing.chance(300) {
         options.workload.publish_rate = publishing.between(20, 200);
         options.tuning.message_waits_ms = publishing.skewed(20, 10_000);
+    }
+    let homes = &mut Random::stream(options.seed, "homes of options");
+    if homes.chance(200) && options.shape.datacenters > 1 && !options.promises().branches {
+        let home = DatacenterId(homes.below(u64::from(options.shape.datacenters)) as u8);
+        options.homes.push(("home:*".to_owned(), home));
+        options.tuning.home_wait_ms = homes.skewed(20, 2_000);
     }
     let flushing = &mut Random::stream(options.seed, "flushes of options");
     if flushing.chance(100) {

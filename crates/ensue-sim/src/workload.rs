@@ -4,6 +4,7 @@
 //! its token, or shows a token of another client. When its connection is lost, or a command fails, it begins a new
 //! session: what was not answered has an unknown outcome, and stands last in its session.
 
+mod at_home;
 pub mod client;
 pub mod clients;
 pub mod command;
@@ -28,6 +29,7 @@ use crate::world::clock::EPOCH_MS;
 use crate::world::event::{Alarm, ConnectionId};
 use crate::world::marks::{Mark, Marks};
 use crate::world::shape::Site;
+use at_home::AtHome;
 use bytes::Bytes;
 use client::{Client, Purpose, Relic, Request, Token};
 use command::{Command, Expect};
@@ -52,6 +54,7 @@ pub struct Workload {
     clients: Vec<Client>,
     connections: BTreeMap<ConnectionId, usize>,
     listeners: Vec<Listener>,
+    at_home: AtHome,
     /// Tokens that clients left for others.
     board: Vec<Token>,
     stopping: bool,
@@ -70,13 +73,15 @@ impl Workload {
         let ways =
             (0..delays.len()).flat_map(|a| (0..delays.len()).filter(move |b| *b != a).map(move |b| (a, b)));
         history.way_us = ways.map(|(a, b)| delays[a][b]).min().unwrap_or(0);
+        let listeners = listeners::listeners(world, options.workload.clients);
         let mut workload = Workload {
             history,
             keys: Keys::new(options.workload.keys),
             relics: Vec::new(),
             clients: Vec::new(),
             connections: BTreeMap::new(),
-            listeners: listeners::listeners(world, options.workload.clients),
+            at_home: AtHome::new(world, options.workload.clients + listeners.len()),
+            listeners,
             board: Vec::new(),
             stopping: false,
             taken: BTreeMap::new(),
@@ -471,12 +476,15 @@ impl Clients for Workload {
                 return Some(Violation::new(property::AVAILABILITY, words));
             }
         }
-        None
+        self.overdue_at_home(world, patience_us)
     }
 
     fn on_alarm(&mut self, world: &mut World, index: usize) {
         if let Some(listener) = self.listener_of(index) {
             return self.listen(world, listener);
+        }
+        if self.asks_home(world, index) {
+            return;
         }
         let client = &mut self.clients[index];
         if self.stopping || client.budget == 0 || !client.waiting.is_empty() {
@@ -544,7 +552,9 @@ impl Clients for Workload {
         connection: ConnectionId,
         bytes: &[u8],
     ) -> Result<(), Violation> {
-        if self.hears(world, marks, connection, bytes)? {
+        if self.hears(world, marks, connection, bytes)?
+            || self.home_answers(world, marks, connection, bytes)?
+        {
             return Ok(());
         }
         let Some(&index) = self.connections.get(&connection) else { return Ok(()) };
@@ -573,7 +583,7 @@ impl Clients for Workload {
     }
 
     fn on_hangup(&mut self, world: &mut World, connection: ConnectionId) {
-        if self.stops_listening(world, connection) {
+        if self.stops_listening(world, connection) || self.loses_home(world, connection) {
             return;
         }
         if let Some(index) = self.connections.remove(&connection) {

@@ -30,7 +30,7 @@ impl Mark {
             | Mark::DependencyWaited
             | Mark::Crash { .. } => promises.writes_together(),
             Mark::SessionMoved | Mark::PastMerged => promises.causality,
-            Mark::MessageHeard => !promises.branches,
+            Mark::MessageHeard | Mark::AnsweredAtHome => !promises.branches,
             Mark::StaleRead => promises.causality && !promises.shows_received,
             Mark::ScriptStopped => !promises.branches,
             Mark::Blocked => promises.availability == Availability::Blocks,
@@ -61,6 +61,7 @@ impl Mark {
             Mark::SessionMoved,
             Mark::PastMerged,
             Mark::MessageHeard,
+            Mark::AnsweredAtHome,
             Mark::ErrorAnswer,
             Mark::Digest,
             Mark::StaleRead,

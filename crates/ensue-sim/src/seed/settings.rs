@@ -5,6 +5,7 @@ use crate::protocols;
 use crate::world::options::{DiskOptions, Options};
 use ensue_node::{AppendFsync, Collection, Tuning};
 use ensue_protocol::Registration;
+use ensue_types::DatacenterId;
 
 /// Most of everything that a script may ask for.
 const DATACENTERS_MAX: u8 = 8;
@@ -38,6 +39,13 @@ impl Options {
                 }
                 self.handlers.push((pattern.to_owned(), handler.to_owned()));
             }
+            "home" => {
+                let (pattern, name) = value.rsplit_once(',').ok_or("a pattern, a comma and a datacenter")?;
+                let number = name.strip_prefix("dc").and_then(|number| number.parse::<u8>().ok());
+                let place = number.and_then(|number| number.checked_sub(1)).ok_or("a datacenter as dc1")?;
+                self.homes.push((pattern.to_owned(), DatacenterId(place)));
+            }
+            "home_wait_ms" => self.tuning.home_wait_ms = number(value)?,
             "delay" => {
                 let delay_us = time_us(value)?;
                 self.links.delay_us.iter_mut().flatten().for_each(|each| *each = delay_us);

@@ -39,6 +39,8 @@ pub enum Mark {
     PastMerged,
     /// A client was told something that it subscribes to.
     MessageHeard,
+    /// A command on a key with a home was answered.
+    AnsweredAtHome,
     ErrorAnswer,
     Digest,
     /// A run had a read that returned less than its partition had received.

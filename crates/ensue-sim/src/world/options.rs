@@ -4,9 +4,9 @@
 
 use super::shape::{Shape, Site};
 use crate::rules::Rules;
-use ensue_node::{AppendFsync, Handler, NodeConfig, Tuning};
+use ensue_node::{AppendFsync, Handler, Home, NodeConfig, Tuning};
 use ensue_protocol::{Promises, Registration};
-use ensue_types::{KeyspaceId, limits};
+use ensue_types::{DatacenterId, KeyspaceId, limits};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -96,6 +96,8 @@ pub struct Options {
     pub shape: Shape,
     /// Patterns of keys and their handlers of conflicts, of all keyspaces; only protocols that fold ask for them.
     pub handlers: Vec<(String, String)>,
+    /// Patterns of keys and their homes, of all keyspaces.
+    pub homes: Vec<(String, DatacenterId)>,
     pub append_fsync: AppendFsync,
     pub tuning: Tuning,
     pub links: LinkOptions,
@@ -115,6 +117,7 @@ impl Options {
         let topology = shape.topology(shape.datacenter(site));
         NodeConfig {
             handlers: self.handlers(),
+            homes: self.homes(),
             append_fsync: self.append_fsync,
             replication_backlog_max: 1 << 30,
             tuning: self.tuning.clone(),
@@ -137,6 +140,7 @@ impl Options {
             rules,
             shape,
             handlers: Vec::new(),
+            homes: Vec::new(),
             append_fsync: AppendFsync::EverySecond,
             tuning,
             links: LinkOptions {
@@ -186,6 +190,18 @@ impl Options {
             Some(Handler { keyspace, pattern: pattern.clone().into(), fold })
         };
         all.filter_map(handler).collect()
+    }
+
+    /// The homes of keys, as nodes are told.
+    pub fn homes(&self) -> Vec<Home> {
+        let keyspaces = (0..limits::KEYSPACES).map(KeyspaceId);
+        let all = keyspaces.flat_map(|keyspace| self.homes.iter().map(move |one| (keyspace, one)));
+        let home = |(keyspace, (pattern, datacenter)): (KeyspaceId, &(String, DatacenterId))| Home {
+            keyspace,
+            pattern: pattern.clone().into(),
+            datacenter: *datacenter,
+        };
+        all.map(home).collect()
     }
 
     /// What the protocol promises.
