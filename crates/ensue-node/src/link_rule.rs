@@ -1,10 +1,10 @@
 //! Who may say what: whether a message is its sender's to send, and ours to take.
 //!
 //! A message speaks for the core that it came from, and to a core that is ours. Between datacenters only what belongs
-//! to replication is said, from a partition to its counterpart, and what belongs to channels and to homes of keys, from
-//! core to core: other requests of clients and the steps of transactions stay within a datacenter. So a peer speaks for its own
-//! datacenter's streams. Of others' it passes on only what was asked of it: a lost end of our own (`TailFetched`), the
-//! end of a dead datacenter's (`PassedOn`).
+//! to replication is said, from a partition to its counterpart, and what belongs to channels and to homes of keys,
+//! from core to core: other requests of clients and the steps of transactions stay within a datacenter. So a peer
+//! speaks for its own datacenter's streams. Of others' it passes on only what was asked of it: a lost end of our own
+//! (`TailFetched`), the end of a dead datacenter's (`PassedOn`).
 //!
 //! Asked twice: of what came over a link, with the core that the handshake has shown at its other end; and by the door
 //! (`admission`), which also hears the other cores of the node, with the core that the message names. Whether what it

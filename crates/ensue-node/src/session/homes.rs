@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::home_requests::Unsent;
 use super::step::Step;
 use crate::homes::{STABLE_AT_HOME, has_homes, home_of, is_on_keys};
-use ensue_resp::{CommandSpec, Flags};
+use ensue_resp::{CommandSpec, Flags, Route};
 use ensue_types::{Args, Context, DatacenterId, KeyspaceId, Mode, Reply, Rule, partition_of};
 use ensue_wire::{Address, CoreName, HomeOutcome, HomeRequest, Message};
 
@@ -165,6 +165,12 @@ fn past(cx: &Cx<'_>) -> Context {
         }
     }
     past
+}
+
+/// Whether a command is about the session's pasts in all keyspaces: what is published carries them, and `FLUSHALL`
+/// deletes what they hold.
+pub(super) fn is_about_all_keyspaces(spec: &CommandSpec) -> bool {
+    spec.route == Route::Everywhere || matches!(spec.name, "publish" | "spublish")
 }
 
 fn writes(spec: &CommandSpec) -> bool {

@@ -703,16 +703,19 @@ fn awaited(cx: &Cx<'_>, session: &Parts) -> Option<KeyspaceId> {
     let first = cx.contexts.first_awaited()?;
     let args = session.queue.front().filter(|args| shared::uses_context(args, session.multi.is_some()))?;
     let spec = args.first().and_then(|name| ensue_resp::lookup(name))?;
-    let (place, publishes) = match &session.multi {
-        Some(multi) => (homes::place(cx.core, cx.contexts, multi.commands()), multi.publishes()),
+    let (place, is_about_all) = match &session.multi {
+        Some(multi) => {
+            let place = homes::place(cx.core, cx.contexts, multi.commands());
+            (place, multi.specs().into_iter().any(homes::is_about_all_keyspaces))
+        }
         None => {
-            (homes::place(cx.core, cx.contexts, [(spec, args)]), matches!(spec.name, "publish" | "spublish"))
+            let place = homes::place(cx.core, cx.contexts, [(spec, args)]);
+            (place, homes::is_about_all_keyspaces(spec))
         }
     };
     match place {
         Place::Away(_) => None,
-        // What is published carries the pasts of all keyspaces.
-        _ if publishes => Some(first),
+        _ if is_about_all => Some(first),
         _ => cx.contexts.awaited(cx.keyspace()).map(|_| cx.keyspace()),
     }
 }

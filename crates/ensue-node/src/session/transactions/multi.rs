@@ -55,11 +55,6 @@ impl Multi {
         self.commands.iter().map(|(spec, args)| (*spec, args))
     }
 
-    /// Whether something is published.
-    pub(crate) fn publishes(&self) -> bool {
-        self.commands.iter().any(|(spec, _)| is_publishing(spec))
-    }
-
     /// The commands as they go to the home of their keys, or why they cannot.
     pub(crate) fn into_request(self) -> Result<Vec<Args>, Reply> {
         match self.commands.iter().find(|(spec, _)| !crate::homes::may_run_at_home(spec)) {
