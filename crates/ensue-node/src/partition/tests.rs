@@ -12,6 +12,7 @@ mod conflicts;
 mod contexts;
 mod expiries;
 mod forgetting;
+mod homes;
 mod identity;
 mod issued;
 mod metrics;

@@ -173,13 +173,12 @@ impl Workload {
             if answer.error().is_none() {
                 marks.add(Mark::AnsweredAtHome);
             }
-            let gives_up = match (operation.kind, &answer) {
-                (Kind::Acquire, Answer::Nil) => true,
-                (Kind::Release, Answer::Integer(_)) => true,
-                _ => false,
-            };
+            let has_none = matches!(
+                (operation.kind, &answer),
+                (Kind::Acquire, Answer::Nil) | (Kind::Release, Answer::Integer(_))
+            );
             operation.answer = Some(answer);
-            if gives_up {
+            if has_none {
                 client.lock = None;
             }
         }

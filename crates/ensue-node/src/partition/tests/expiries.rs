@@ -1,12 +1,15 @@
 //! Rows whose deadline has passed: which datacenter deletes them, when, and that they are counted.
 
 use super::{World, config, receive_columns};
-use crate::{AppendFsync, Input, Trace};
+use crate::{AppendFsync, Input, NodeConfig, Trace};
 use ensue_types::{Column, CoreId, DatacenterId, Position, SessionId};
 
 /// A partition that waits for no other datacenter: the only one is dead.
 fn alone(before: impl Fn(&mut World)) -> World {
-    let mut config = config(AppendFsync::Always);
+    alone_with(config(AppendFsync::Always), before)
+}
+
+fn alone_with(mut config: NodeConfig, before: impl Fn(&mut World)) -> World {
     config.tuning.checkpoint_bytes = u64::MAX;
     let mut world = World::with(config);
     world.calm_down();
@@ -84,4 +87,25 @@ fn a_deadline_of_another_datacenter_is_left_to_it_for_a_while() {
     assert_eq!(expired(&mut world), "expired_keys:0");
     pass_ms(&mut world, 4_000);
     assert_eq!(expired(&mut world), "expired_keys:1");
+}
+
+/// Its home alone decides when a row with a home has ended.
+#[test]
+fn a_deadline_of_a_key_with_a_home_elsewhere_is_left_to_its_home() {
+    let mut config = config(AppendFsync::Always);
+    let (keyspace, datacenter) = (ensue_types::KeyspaceId(0), DatacenterId(1));
+    config.homes = vec![crate::Home { keyspace, pattern: "x".into(), datacenter }];
+    let mut world = alone_with(config, |world| {
+        world.give(Input::LinkUp { datacenter: DatacenterId(1), core: CoreId(0) });
+        let deadline_ms = world.now.wall_ms + 5_000;
+        let columns = [(Column::Text, &b"1"[..]), (Column::Deadline, &deadline_ms.to_le_bytes())];
+        receive_columns(world, Position(1), &columns);
+        world.calm_down();
+    });
+    pass_ms(&mut world, 60_000);
+    assert_eq!(expired(&mut world), "expired_keys:0");
+    world.replies.clear();
+    world.run(SessionId(4), "EXISTS x");
+    world.calm_down();
+    assert_eq!(world.replies, b":0\r\n", "it is gone for readers");
 }

@@ -149,7 +149,10 @@ fn a_script_is_named_by_its_digest_until_it_is_flushed() {
             world.words("EVALSHA A42059B356C875F0717DB19A51F6AACA9AE659EA 2 a b x"),
             "*3|$1|a|$1|b|$1|x|"
         );
+        let shown = world.words("SCRIPT SHOW a42059b356c875f0717db19a51f6aaca9ae659ea");
+        assert_eq!(shown, "$40|return {KEYS[1],KEYS[2],ARGV[1],ARGV[2]}|");
         assert_eq!(world.words("SCRIPT FLUSH ASYNC"), "+OK|");
+        assert_eq!(world.words("SCRIPT SHOW a42059b356c875f0717db19a51f6aaca9ae659ea"), noscript);
         assert_eq!(world.words("EVALSHA_RO a42059b356c875f0717db19a51f6aaca9ae659ea 0"), noscript);
         // An EVAL makes its script known, too, also after a flush.
         assert_eq!(world.eval("return 'known'"), "$5|known|");

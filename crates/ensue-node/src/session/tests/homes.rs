@@ -278,3 +278,19 @@ fn a_session_that_fell_back_takes_no_lock() {
     let error = world.ask("SET lock:a t NX");
     assert!(error.starts_with("-BLOCKED this session has fallen back"), "{error}");
 }
+
+#[test]
+fn what_is_about_all_keyspaces_waits_for_what_was_done_at_homes_in_any() {
+    for command in ["FLUSHALL", "PUBLISH news x"] {
+        let mut world = world();
+        world.send(&["INCR lock:n"]);
+        let request = requested(&mut world);
+        answer(&mut world, &request, executed(Reply::Integer(1), &[(1, 2, 5)]));
+        world.send(&["SELECT 1", &format!("GET {}", key(0, 0))]);
+        world.executed(vec![Reply::Nil]);
+        world.received();
+        world.send(&[command]);
+        assert!(matches!(world.next().message, Message::CheckDependencies { .. }), "{command}");
+        assert!(world.sent.is_empty() && world.received().is_empty(), "{command}");
+    }
+}

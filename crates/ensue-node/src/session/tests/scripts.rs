@@ -114,6 +114,9 @@ fn script_asks_all_partitions_and_exists_is_what_all_of_them_know() {
         world.executed(vec![bulk("sha")]);
     }
     assert_eq!(world.received(), "$3|sha|");
+    world.send(&["SCRIPT SHOW sha"]);
+    world.executed(vec![bulk("x")]);
+    assert_eq!(world.received(), "$1|x|", "one partition is asked: all know the same");
     assert_eq!(world.ask("SCRIPT EXISTS"), "-ERR wrong number of arguments for 'script|exists' command|");
     assert_eq!(world.ask("SCRIPT FLUSH now"), "-ERR SCRIPT FLUSH only support SYNC|ASYNC option|");
     assert_eq!(world.ask("SCRIPT KILL"), "-NOTBUSY No scripts in execution right now.|");
