@@ -115,3 +115,57 @@ impl HomeRequests {
 
 /// The tables' share of an argument, or of a request.
 const ARGUMENT_BYTES: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ensue_types::{Context, CoreId, DatacenterId, KeyspaceId};
+
+    fn request() -> HomeRequest {
+        HomeRequest {
+            boot: 1,
+            number: 0,
+            home_boot: 0,
+            below: 0,
+            keyspace: KeyspaceId(0),
+            context: Context::default(),
+            transaction: false,
+            commands: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_waits_for_one_core_is_bounded_and_leaves_others_alone() {
+        let home = |core| CoreName { datacenter: DatacenterId(1), core: CoreId(core) };
+        let mut requests = HomeRequests::default();
+        assert_eq!(requests.begin(SessionId(1), home(0), request()), Err(Unsent::Away));
+        for core in [0, 1] {
+            requests.on_ready(home(core), 7);
+        }
+        for number in 0..limits::HOME_REQUESTS_MAX as u64 {
+            let sent = requests.begin(SessionId(number), home(0), request()).expect("there is room");
+            assert_eq!((sent.number, sent.home_boot, sent.below), (number, 7, 0));
+        }
+        assert_eq!(requests.begin(SessionId(1), home(0), request()), Err(Unsent::TooMany));
+        let other = requests.begin(SessionId(1), home(1), request()).expect("another core");
+        assert_eq!(other.below, other.number, "nothing else is outstanding there");
+        requests.end(0);
+        let next = requests.begin(SessionId(1), home(0), request()).expect("one was answered");
+        assert_eq!(next.below, 1);
+        assert_eq!(requests.session_of(home(1), next.number), None, "who answers is who was asked");
+        assert_eq!(requests.on_ready(home(1), 8).lost, [other.number]);
+    }
+
+    #[test]
+    fn numbers_do_not_run_far_ahead_of_one_that_waits() {
+        let home = CoreName { datacenter: DatacenterId(1), core: CoreId(0) };
+        let mut requests = HomeRequests::default();
+        requests.on_ready(home, 7);
+        let first = requests.begin(SessionId(1), home, request()).expect("there is room").number;
+        requests.next = first + limits::HOME_REQUEST_NUMBERS_MAX;
+        assert_eq!(requests.begin(SessionId(2), home, request()), Err(Unsent::TooMany));
+        requests.end(first);
+        assert!(requests.begin(SessionId(2), home, request()).is_ok());
+        assert_eq!((requests.len(), requests.bytes > 0), (1, true));
+    }
+}

@@ -160,3 +160,67 @@ impl Known {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use ensue_types::{Context, CoreId, DatacenterId, Reply};
+
+    const ORIGIN: CoreName = CoreName { datacenter: DatacenterId(1), core: CoreId(0) };
+
+    fn request(number: u64, below: u64) -> HomeRequest {
+        HomeRequest {
+            boot: 9,
+            number,
+            home_boot: 3,
+            below,
+            keyspace: KeyspaceId(0),
+            context: Context::default(),
+            transaction: false,
+            commands: Vec::new(),
+        }
+    }
+
+    fn execute(serving: &mut HomeServing, number: u64, bytes: usize) {
+        let Taken::Execute(session) = serving.on_request(3, ORIGIN, &request(number, 0)) else {
+            panic!("it is new")
+        };
+        let reply = Reply::Bulk(Bytes::from(vec![0; bytes]));
+        serving.on_executed(session, &HomeOutcome::Executed { context: Context::default(), reply });
+    }
+
+    #[test]
+    fn an_answer_that_is_not_kept_is_not_known_and_not_executed_again() {
+        let mut serving = HomeServing::default();
+        serving.on_ready(ORIGIN, 9);
+        execute(&mut serving, 1, limits::HOME_ANSWER_BYTES_MAX / 2);
+        execute(&mut serving, 2, limits::HOME_ANSWER_BYTES_MAX);
+        let again = |serving: &mut HomeServing, number| serving.on_request(3, ORIGIN, &request(number, 0));
+        assert!(matches!(again(&mut serving, 1), Taken::Answer(HomeOutcome::Executed { .. })));
+        assert_eq!(again(&mut serving, 2), Taken::Answer(HomeOutcome::Forgotten));
+        // The next one says that both have arrived.
+        assert!(matches!(serving.on_request(3, ORIGIN, &request(3, 3)), Taken::Execute(_)));
+        assert_eq!(serving.figures(), (1, 0));
+        assert_eq!(again(&mut serving, 1), Taken::Ignore);
+    }
+
+    #[test]
+    fn a_home_executes_no_more_at_once_than_it_may_and_takes_no_number_from_far_away() {
+        let mut serving = HomeServing::default();
+        serving.on_ready(ORIGIN, 9);
+        for number in 0..limits::HOME_REQUESTS_MAX as u64 {
+            assert!(matches!(serving.on_request(3, ORIGIN, &request(number, 0)), Taken::Execute(_)));
+        }
+        let next = limits::HOME_REQUESTS_MAX as u64;
+        assert_eq!(serving.on_request(3, ORIGIN, &request(next, 0)), Taken::TooMany);
+        let far = limits::HOME_REQUEST_NUMBERS_MAX;
+        assert_eq!(serving.on_request(3, ORIGIN, &request(far, 0)), Taken::Ignore);
+        serving.on_ready(ORIGIN, 10);
+        assert_eq!(
+            serving.on_request(3, ORIGIN, &request(next, 0)),
+            Taken::Ignore,
+            "of a process that is gone"
+        );
+    }
+}
