@@ -7,8 +7,8 @@
 //! - On commands: the session's turn runs until it must wait. `turn` is the conductor: it alone knows the order of
 //!   things.
 //! - The parts: `commands` (batches, plans in parallel, local answers), `transactions` (reads and writes of several
-//!   owners as one, MULTI), `causal` (tokens, replicas, shared contexts), `pubsub` (messages between clients), `admin`
-//!   (clients, metrics, dead datacenters).
+//!   owners as one, MULTI), `causal` (tokens, replicas, shared contexts), `pubsub` (messages between clients), `homes`
+//!   (commands that are executed at the home of their keys), `admin` (clients, metrics, dead datacenters).
 //!   Each takes what it needs as arguments (`cx`), returns what it comes to (`step`), and names no other.
 //! - On an answer: it belongs to the present exchange of its session, by its sequence, or it is dropped (`exchange`).
 
