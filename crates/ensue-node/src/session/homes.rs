@@ -173,6 +173,14 @@ pub(super) fn is_about_all_keyspaces(spec: &CommandSpec) -> bool {
     spec.route == Route::Everywhere || matches!(spec.name, "publish" | "spublish")
 }
 
+/// Whether `WATCH` names a key whose home is elsewhere: what changes there is not known here at once.
+pub(super) fn is_watched_elsewhere(cx: &Cx<'_>, args: &Args) -> bool {
+    let config = &cx.core.config;
+    let home = |key: &bytes::Bytes| home_of(&config.homes, cx.keyspace(), key);
+    let mut homes = args[1..].iter().filter_map(home);
+    homes.any(|home| home != config.topology.datacenter) && Rule::HomeCommandsRunAtHome.holds()
+}
+
 fn writes(spec: &CommandSpec) -> bool {
     spec.is_write() && !spec.flags.contains(Flags::READONLY)
 }
@@ -211,6 +219,14 @@ pub(super) const HOME_IS_BUSY: Reply = Reply::error(
 pub(super) const SHARED: Reply = Reply::error(
     "ERR keys with a home elsewhere are not written in a shared causal session: nothing was executed; leave it with \
      CAUSAL SESSION",
+);
+/// The answer to `WATCH`, and to an `EXEC` that goes to the home of its keys when other keys are watched here.
+pub(super) const WATCHED_ELSEWHERE: Reply = Reply::error(
+    "CROSSHOME WATCH of a key with a home elsewhere is refused: what changes there is not known here at once; use a \
+     script",
+);
+pub(super) const WATCHED_HERE: Reply = Reply::error(
+    "CROSSHOME keys that are watched here, and a transaction that goes to the home of its keys: nothing was executed",
 );
 const SEVERAL_HOMES: Reply = Reply::error(
     "CROSSHOME the keys have different homes, and are not changed or read together: nothing was executed",

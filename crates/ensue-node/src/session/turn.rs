@@ -472,6 +472,7 @@ impl Turn<'_> {
                 session.multi = Some(Multi::default());
                 Reply::OK
             }
+            "watch" if homes::is_watched_elsewhere(cx, args) => homes::WATCHED_ELSEWHERE,
             "watch" => match session.watched.plan(cx, args) {
                 Err(refusal) => refusal,
                 Ok(plan) => {

@@ -294,3 +294,24 @@ fn what_is_about_all_keyspaces_waits_for_what_was_done_at_homes_in_any() {
         assert!(world.sent.is_empty() && world.received().is_empty(), "{command}");
     }
 }
+
+#[test]
+fn what_changes_at_a_home_elsewhere_is_not_watched_here() {
+    let mut world = world();
+    let refused = world.ask("WATCH other lock:a");
+    assert!(refused.starts_with("-CROSSHOME WATCH of a key"), "{refused}");
+    world.send(&["WATCH other"]);
+    world.executed(vec![Reply::Array(vec![Reply::Integer(1)])]);
+    assert_eq!(world.received(), "+OK|");
+    world.send(&["MULTI", "SET lock:a 1", "EXEC"]);
+    let received = world.received();
+    assert!(
+        received.ends_with(
+            "+QUEUED|-CROSSHOME keys that are watched here, and a transaction that goes to the \
+                                home of its keys: nothing was executed|"
+        ),
+        "{received}"
+    );
+    world.send(&["WATCH own:a"]);
+    assert!(!world.sent.is_empty(), "its home is here");
+}
