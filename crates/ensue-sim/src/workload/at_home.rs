@@ -170,6 +170,7 @@ impl Workload {
             };
             let operation = &mut history.operations[index];
             operation.answered_us = Some(world.now());
+            let falls_back = answer.error().is_some_and(|words| words.starts_with("FALLBACK"));
             if answer.error().is_none() {
                 marks.add(Mark::AnsweredAtHome);
             }
@@ -178,6 +179,10 @@ impl Workload {
                 (Kind::Acquire, Answer::Nil) | (Kind::Release, Answer::Integer(_))
             );
             operation.answer = Some(answer);
+            if falls_back {
+                // The session begins anew, with an empty past.
+                client.session = history.begin_session();
+            }
             if has_none {
                 client.lock = None;
             }
