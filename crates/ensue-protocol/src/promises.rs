@@ -130,6 +130,12 @@ impl Promises {
         ..Promises::CAUSAL_SINGLE_KEYS
     };
 
+    /// Whether keys can have a home: every session there sees what happened at a key, or is refused if it may not.
+    pub fn may_have_homes(&self) -> bool {
+        let refuses = self.availability == Availability::FallsBack;
+        !self.branches && (self.recency != Recency::OwnPast || refuses)
+    }
+
     /// What the protocol of this name promises.
     pub fn of(protocol: &str) -> Option<Promises> {
         find(protocol).map(|registration| registration.promises)

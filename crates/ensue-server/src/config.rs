@@ -19,6 +19,7 @@ use bytes::Bytes;
 use directive::DIRECTIVES;
 pub(crate) use directive::fsync_name;
 use ensue_node::{AppendFsync, BranchingOptions, FirstStart, Handler, Home, Topology, Tuning};
+use ensue_protocol::Promises;
 use ensue_types::{KeyspaceId, Rule, limits};
 use std::path::{Path, PathBuf};
 
@@ -220,13 +221,12 @@ impl Config {
         Ok(())
     }
 
-    /// Homes are of keyspaces whose protocols have rows.
+    /// Homes are of keyspaces whose protocols can have them.
     fn check_homes(&self) -> Result<(), ConfigError> {
         for home in &self.homes {
             let keyspace = home.keyspace.0;
             let protocol = &self.protocols[usize::from(keyspace)];
-            let known = ensue_protocol::by_name(protocol, Default::default());
-            if known.is_some_and(|known| known.needs().branches) {
+            if Promises::of(protocol).is_some_and(|promises| !promises.may_have_homes()) {
                 return Err(ConfigError::NoHomes { keyspace, protocol: protocol.clone() });
             }
         }

@@ -307,7 +307,7 @@ fn draw_habits(options: &mut Options) {
         options.tuning.message_waits_ms = publishing.skewed(20, 10_000);
     }
     let homes = &mut Random::stream(options.seed, "homes of options");
-    if homes.chance(200) && options.shape.datacenters > 1 && !options.promises().branches {
+    if homes.chance(200) && options.shape.datacenters > 1 && options.promises().may_have_homes() {
         let home = DatacenterId(homes.below(u64::from(options.shape.datacenters)) as u8);
         options.homes.push(("home:*".to_owned(), home));
         options.tuning.home_wait_ms = homes.skewed(20, 2_000);

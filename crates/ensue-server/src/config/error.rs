@@ -53,8 +53,8 @@ pub enum ConfigError {
     #[error("'keyspace': keyspace {keyspace} has keys at home in '{datacenter}', which is no datacenter")]
     NoHome { keyspace: u8, datacenter: String },
     #[error(
-        "'keyspace': keyspace {keyspace} has keys with a home, which its protocol '{protocol}' cannot have: it has \
-         transactions of its own"
+        "'keyspace': keyspace {keyspace} has keys with a home, which its protocol '{protocol}' cannot have: its \
+         sessions do not see all that happened at a key"
     )]
     NoHomes { keyspace: u8, protocol: String },
     #[error("the cluster is not consistent: {reason}")]

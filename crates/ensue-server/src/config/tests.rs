@@ -127,7 +127,8 @@ fn mistakes_are_named_with_their_place() {
         ),
         (
             "keyspace 0 protocol tardis\nkeyspace 0 home lock:* dc1",
-            "'keyspace': keyspace 0 has keys with a home, which its protocol 'tardis' cannot have: it has transactions of its own",
+            "'keyspace': keyspace 0 has keys with a home, which its protocol 'tardis' cannot have: its sessions do \
+             not see all that happened at a key",
         ),
         (
             "keyspace 3 conflicts k* union",
