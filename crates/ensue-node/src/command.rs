@@ -13,6 +13,7 @@ mod draw;
 mod fingerprint;
 mod hashes;
 mod keys;
+mod lists;
 mod sets;
 mod sorted_sets;
 mod strings;
@@ -99,6 +100,7 @@ fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply,
         SetScan { key, options } => walk::scan_columns(evaluation, key, Kind::Set, options),
         Algebra(algebra) => sets::algebra::evaluate(algebra, evaluation),
         Sorted(sorted) => sorted_sets::evaluate(sorted, evaluation),
+        Elements(elements) => lists::evaluate(elements, evaluation),
         hash => evaluate_hash(hash, evaluation),
     }
 }
@@ -163,7 +165,7 @@ fn bulk_or_nil(content: Content) -> Reply {
 /// The name of a field or a member.
 fn name_of(column: Column) -> Bytes {
     match column {
-        Column::Field(name) | Column::Member(name) | Column::Scored(name) => name,
+        Column::Field(name) | Column::Member(name) | Column::Scored(name) | Column::Element(name) => name,
         Column::Text | Column::Deadline => Bytes::new(),
     }
 }

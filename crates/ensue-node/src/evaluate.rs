@@ -5,6 +5,7 @@
 //! keyspace at once, so that later commands of one transaction see earlier ones, whatever the view. It does not know
 //! Redis commands.
 
+mod elements;
 mod order;
 
 use bytes::Bytes;
@@ -20,6 +21,7 @@ use ensue_types::{
 };
 use std::collections::BTreeMap;
 
+pub use elements::Element;
 pub use order::{Ordered, Scored};
 
 /// Effects of one write before a search among them needs an index.
@@ -210,6 +212,8 @@ pub struct Writer {
     asks_previous: bool,
     /// About what the changes take in an entry.
     bytes: usize,
+    /// How many elements of lists it has named.
+    named: u32,
     /// Whose running sums its additions go on.
     adder: DatacenterId,
     index: BTreeMap<(Bytes, Column, Part), usize>,
@@ -221,7 +225,7 @@ impl Writer {
     /// `asks_previous` says whether it must be told what is replaced.
     pub fn new(write: Write, adder: DatacenterId, asks_previous: bool) -> Writer {
         let (changes, index) = (Changes::default(), BTreeMap::new());
-        Writer { write, changes, asks_previous, bytes: 0, adder, index, kept: None }
+        Writer { write, changes, asks_previous, bytes: 0, named: 0, adder, index, kept: None }
     }
 
     /// From now on keeps what stands where something changes.
@@ -682,7 +686,9 @@ impl<'a> Evaluation<'a> {
 pub fn effect_bytes(key: &Bytes, column: &Column, value: usize) -> usize {
     let name = match column {
         Column::Text | Column::Deadline => 0,
-        Column::Field(name) | Column::Member(name) | Column::Scored(name) => name.len(),
+        Column::Field(name) | Column::Member(name) | Column::Scored(name) | Column::Element(name) => {
+            name.len()
+        }
     };
     EFFECT_BYTES + key.len() + name + value
 }

@@ -8,6 +8,7 @@
 mod bits;
 mod hashes;
 mod keys;
+mod lists;
 mod sets;
 mod sorted_sets;
 mod strings;
@@ -17,6 +18,7 @@ use bytes::Bytes;
 use ensue_types::{Decimal, limits};
 
 pub use bits::{BitField, BitOperator, BitRange, BitUnit, Bits, FieldStep, Overflow};
+pub use lists::{End, List, ListSearch};
 pub use sets::{SetAlgebra, SetOperator};
 pub use sorted_sets::{
     AddCondition, Aggregate, LexBound, RankRange, ScoreBound, SetOperation, SortedRange, SortedSelection,
@@ -132,6 +134,8 @@ pub enum Request {
     Algebra(SetAlgebra),
     /// A command on sorted sets.
     Sorted(SortedSet),
+    /// A command on lists.
+    Elements(List),
 }
 
 /// A time at which a key ceases to exist, as the client gave it.
@@ -268,6 +272,7 @@ impl Request {
             "bitmap" => bits::parse(spec.name, args)?.map(Request::Bits),
             "set" => sets::parse(spec.name, args)?,
             "sorted-set" => sorted_sets::parse(spec.name, args)?.map(Request::Sorted),
+            "list" => lists::parse(spec.name, args)?.map(Request::Elements),
             _ => keys::parse(spec.name, args)?,
         };
         request.ok_or(CommandError::NotAnOwnersCommand(spec.name))
@@ -293,6 +298,7 @@ impl Request {
             Bits(bits) => bits.is_write(),
             Algebra(algebra) => algebra.is_write(),
             Sorted(sorted) => sorted.is_write(),
+            Elements(elements) => elements.is_write(),
         }
     }
 
@@ -316,6 +322,7 @@ impl Request {
             Bits(bits) => bits.key(),
             Algebra(algebra) => algebra.key(),
             Sorted(sorted) => sorted.key(),
+            Elements(elements) => elements.key(),
             Delete { .. } | Exists { .. } | Touch { .. } | Rename { .. } | Scan { .. } | Keys { .. } => None,
             RandomKey | Size | Flush { .. } | GetMany { .. } | SetMany { .. } => None,
             SetManyIfAbsent { .. } | Watch { .. } => None,

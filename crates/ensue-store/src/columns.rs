@@ -152,6 +152,7 @@ pub(crate) fn detached(column: &Column) -> Column {
         Column::Field(name) => Column::Field(Bytes::copy_from_slice(name)),
         Column::Member(name) => Column::Member(Bytes::copy_from_slice(name)),
         Column::Scored(name) => Column::Scored(Bytes::copy_from_slice(name)),
+        Column::Element(name) => Column::Element(Bytes::copy_from_slice(name)),
         Column::Text | Column::Deadline => column.clone(),
     }
 }

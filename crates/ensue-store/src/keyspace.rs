@@ -743,7 +743,9 @@ impl Counted {
 
 fn column_bytes(column: &Column) -> u64 {
     match column {
-        Column::Field(name) | Column::Member(name) | Column::Scored(name) => name.len() as u64,
+        Column::Field(name) | Column::Member(name) | Column::Scored(name) | Column::Element(name) => {
+            name.len() as u64
+        }
         Column::Text | Column::Deadline => 0,
     }
 }

@@ -1,4 +1,5 @@
-//! The members of a large sorted set in their order: by score, and of one score by name.
+//! The members of a large sorted set in their order: by score, and of one score by name. Elements of a list are members
+//! of one score.
 //!
 //! A tree of members that counts what is below each branch, so that a place is found from a bound, and a member from
 //! its place, in logarithmic time. It holds the newest state of a row's columns; who looks at the row with another view
@@ -9,10 +10,28 @@ mod tree;
 
 pub use corrected::Corrected;
 
+use crate::cell::State;
 use bytes::Bytes;
-use ensue_types::Score;
+use ensue_types::{Column, Score};
 use std::ops::Range;
 use tree::Node;
+
+/// The name under which a column stands in an order, if it has a place in one.
+pub(crate) fn name_in_order(column: &Column) -> Option<&Bytes> {
+    match column {
+        Column::Scored(name) | Column::Element(name) => Some(name),
+        Column::Text | Column::Deadline | Column::Field(_) | Column::Member(_) => None,
+    }
+}
+
+/// The score with which a column stands there; nothing if it is not live.
+pub(crate) fn score_in_order(column: &Column, state: &State) -> Option<Score> {
+    match column {
+        Column::Scored(_) => state.content().score(),
+        Column::Element(_) => state.is_live().then_some(Score::ZERO),
+        Column::Text | Column::Deadline | Column::Field(_) | Column::Member(_) => None,
+    }
+}
 
 /// A member and its score.
 pub type Scored = (Score, Bytes);

@@ -1,11 +1,11 @@
 //! A row: the columns of one key, of which only those of the newest live column's kind are shown.
 //!
-//! Strings are rows of one column; hashes, sets and sorted sets are rows whose columns merge one by one. The row keeps
-//! counts of its live columns, so that asking for its kind does not walk them.
+//! Strings are rows of one column; hashes, sets, sorted sets and lists are rows whose columns merge one by one. The
+//! row keeps counts of its live columns, so that asking for its kind does not walk them.
 
 use crate::cell::{Cell, Content, Keep, Outcome, Write};
 use crate::columns::Columns;
-use crate::order::Corrected;
+use crate::order::{self, Corrected};
 use crate::versions::Version;
 use crate::view::View;
 use bytes::Bytes;
@@ -21,10 +21,16 @@ pub enum Kind {
     Hash,
     Set,
     SortedSet,
+    List,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 4] = [Kind::Text, Kind::Hash, Kind::Set, Kind::SortedSet];
+    pub(crate) const ALL: [Kind; 5] = [Kind::Text, Kind::Hash, Kind::Set, Kind::SortedSet, Kind::List];
+
+    /// Whether its columns have an order that commands ask for.
+    pub(crate) fn is_ordered(self) -> bool {
+        matches!(self, Kind::SortedSet | Kind::List)
+    }
 
     /// The kind that a column belongs to; the deadline belongs to none.
     pub fn of(column: &Column) -> Option<Kind> {
@@ -33,6 +39,7 @@ impl Kind {
             Column::Field(_) => Some(Kind::Hash),
             Column::Member(_) => Some(Kind::Set),
             Column::Scored(_) => Some(Kind::SortedSet),
+            Column::Element(_) => Some(Kind::List),
             Column::Deadline => None,
         }
     }
@@ -44,6 +51,7 @@ impl Kind {
             Kind::Hash => "hash",
             Kind::Set => "set",
             Kind::SortedSet => "zset",
+            Kind::List => "list",
         }
     }
 }
@@ -55,7 +63,7 @@ pub struct Row {
     columns: Columns,
     deadline: Option<Box<Cell>>,
     /// Live columns of each kind now, the deadline apart.
-    live: [u32; 4],
+    live: [u32; 5],
     /// Versions of all columns that are not settled.
     unsettled: u32,
     /// The latest time at which any column changed.
@@ -64,14 +72,14 @@ pub struct Row {
 
 impl Row {
     pub fn new(key: Bytes, since: LogicalTime) -> Row {
-        Row { key, columns: Columns::None, deadline: None, live: [0; 4], unsettled: 0, since }
+        Row { key, columns: Columns::None, deadline: None, live: [0; 5], unsettled: 0, since }
     }
 
     /// A row of one text column, live and the same to every view.
     pub(crate) fn of_text(key: Bytes, cell: Cell) -> Row {
         let since = cell.since();
         let columns = Columns::One(Column::Text, cell);
-        Row { key, columns, deadline: None, live: [1, 0, 0, 0], unsettled: 0, since }
+        Row { key, columns, deadline: None, live: [1, 0, 0, 0, 0], unsettled: 0, since }
     }
 
     /// The text column, if it is all there is.
@@ -217,7 +225,7 @@ impl Row {
     }
 
     /// How many live columns of each kind a view shows, if that is known without a walk.
-    fn live_at(&self, view: View<'_>) -> Option<[usize; 4]> {
+    fn live_at(&self, view: View<'_>) -> Option<[usize; 5]> {
         if self.is_newest(view) {
             return Some(self.live.map(|live| live as usize));
         }
@@ -407,9 +415,9 @@ impl Row {
         }
     }
 
-    /// Keeps the order of a large sorted set from now on.
+    /// Keeps the order of a large sorted set or list from now on.
     pub(crate) fn keep_order(&mut self) {
-        if self.sole_kind() != Some(Kind::SortedSet) {
+        if !self.sole_kind().is_some_and(Kind::is_ordered) {
             return;
         }
         if let Some(large) = self.columns.large_mut() {
@@ -417,13 +425,15 @@ impl Row {
         }
     }
 
-    /// Whether the order of the members is kept: of all that stands here, nothing but members of a sorted set does.
+    /// Whether the order of the columns is kept: of all that stands here, nothing but members of a sorted set does, or
+    /// elements of a list.
     pub fn keeps_order(&self) -> bool {
-        self.sole_kind() == Some(Kind::SortedSet)
+        self.sole_kind().is_some_and(Kind::is_ordered)
             && self.columns.large().is_some_and(|large| large.order().is_some())
     }
 
-    /// The members of a sorted set as a view shows them, if their order is kept and the view is of no past state.
+    /// The members of a sorted set, or the names of a list's elements, as a view shows them, if their order is kept and
+    /// the view is of no past state.
     pub fn ordered(&self, view: View<'_>) -> Option<Corrected<'_>> {
         let large = self.columns.large().filter(|_| self.keeps_order())?;
         let order = large.order()?;
@@ -432,9 +442,9 @@ impl Row {
         }
         let (mut hidden, mut shown) = (Vec::new(), Vec::new());
         for (column, cell) in large.waiting() {
-            let Column::Scored(name) = column else { return None };
-            let newest = cell.state().content().score();
-            let seen = cell.at(view)?.state.content().score();
+            let name = order::name_in_order(column)?;
+            let newest = order::score_in_order(column, cell.state());
+            let seen = order::score_in_order(column, &cell.at(view)?.state);
             if newest != seen {
                 hidden.extend(newest.map(|score| (score, name.clone())));
                 shown.extend(seen.map(|score| (score, name.clone())));

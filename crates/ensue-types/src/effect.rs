@@ -20,6 +20,8 @@ pub enum Column {
     Member(Bytes),
     /// A member of a sorted set; its value is its score, as text.
     Scored(Bytes),
+    /// An element of a list, by its name (`element`); the order of the names is that of the list.
+    Element(Bytes),
 }
 
 /// The additions of one lane of a datacenter to one counter since the epoch began.

@@ -9,6 +9,7 @@ pub mod clock;
 pub mod context;
 pub mod decimal;
 pub mod effect;
+pub mod element;
 pub mod id;
 pub mod limits;
 pub mod observed;

@@ -101,7 +101,7 @@ fn replace(
     evaluation.check_room(effect_bytes(key, &Column::Text, value.len()))?;
     evaluation.begin_write(key)?;
     evaluation.clear_row(key, |column| {
-        matches!(column, Column::Field(_) | Column::Member(_) | Column::Scored(_))
+        matches!(column, Column::Field(_) | Column::Member(_) | Column::Scored(_) | Column::Element(_))
     })?;
     if expiry == SetExpiry::None {
         evaluation.clear_deadline(key);

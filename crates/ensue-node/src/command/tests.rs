@@ -8,6 +8,7 @@ mod bits;
 mod convergence;
 mod hashes;
 mod keys;
+mod lists;
 mod room;
 mod sets;
 mod sorted_sets;

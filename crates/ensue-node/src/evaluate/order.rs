@@ -49,7 +49,7 @@ impl Evaluation<'_> {
     /// The members of a sorted set.
     pub fn ordered(&mut self, key: &[u8]) -> Result<Ordered<'_>, Halt> {
         self.keyspace.keep_order(key);
-        if !self.keeps_order(key) {
+        if !self.keeps_order(key, Kind::SortedSet) {
             return Ok(Ordered::Sorted(self.sorted(key)?));
         }
         let row = present(self.keyspace, &mut self.observed, key, self.view, self.at)?;
@@ -59,10 +59,12 @@ impl Evaluation<'_> {
         Ok(whole.ordered(self.view).map_or_else(|| Ordered::Sorted(Vec::new()), Ordered::Kept))
     }
 
-    /// Whether the store keeps the order of a row, of which the view shows no past state.
-    fn keeps_order(&self, key: &[u8]) -> bool {
+    /// Whether the store keeps the order of a row of this kind, of which the view shows no past state.
+    pub(super) fn keeps_order(&self, key: &[u8], kind: Kind) -> bool {
         let Some(RowRef::Whole(row)) = self.keyspace.row(key) else { return false };
-        row.keeps_order() && (self.view.time().is_none() || row.is_newest(self.view))
+        row.sole_kind() == Some(kind)
+            && row.keeps_order()
+            && (self.view.time().is_none() || row.is_newest(self.view))
     }
 
     fn sorted(&mut self, key: &[u8]) -> Result<Vec<Scored>, Halt> {

@@ -23,6 +23,7 @@ pub(super) fn column(column: &Column) -> String {
         Column::Deadline => ",\"deadline\":true".to_owned(),
         Column::Field(field) => format!(",\"field\":{}", text(field)),
         Column::Member(member) | Column::Scored(member) => format!(",\"member\":{}", text(member)),
+        Column::Element(name) => format!(",\"element\":{}", text(name)),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod algebra;
 mod bits;
+mod lists;
 mod sorted_sets;
 
 use super::{Combine, CommandSpec, Flags, Route};
@@ -16,12 +17,14 @@ pub static TABLE: [CommandSpec; ROWS] = {
     let mut count = place(&mut all, 0, &OTHERS);
     count = place(&mut all, count, &algebra::ROWS);
     count = place(&mut all, count, &bits::ROWS);
+    count = place(&mut all, count, &lists::ROWS);
     count = place(&mut all, count, &sorted_sets::ROWS);
     assert!(count == ROWS);
     all
 };
 
-const ROWS: usize = OTHERS.len() + algebra::ROWS.len() + bits::ROWS.len() + sorted_sets::ROWS.len();
+const ROWS: usize =
+    OTHERS.len() + algebra::ROWS.len() + bits::ROWS.len() + lists::ROWS.len() + sorted_sets::ROWS.len();
 
 /// Inserts rows where they stand by name among the first `count`; answers how many there are then.
 const fn place(all: &mut [CommandSpec; ROWS], mut count: usize, rows: &[CommandSpec]) -> usize {

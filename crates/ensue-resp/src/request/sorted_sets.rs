@@ -225,16 +225,26 @@ pub(super) fn pop_count(args: &[Bytes]) -> Result<Option<usize>, CommandError> {
 
 /// `ZMPOP` behind its name.
 fn pop_first(args: &[Bytes]) -> Result<SortedSet, CommandError> {
+    let is_highest = |end: &Bytes| match end {
+        end if is_word(end, "MIN") => Some(false),
+        end if is_word(end, "MAX") => Some(true),
+        _ => None,
+    };
+    let (keys, highest, count) = pop_first_of(args, is_highest)?;
+    Ok(SortedSet::PopFirst { keys, highest, count })
+}
+
+/// What `ZMPOP` and `LMPOP` name behind theirs: keys, an end, and how many.
+pub(super) fn pop_first_of<End>(
+    args: &[Bytes],
+    end_named: impl Fn(&Bytes) -> Option<End>,
+) -> Result<(Vec<Bytes>, End, usize), CommandError> {
     let keys = at_least(&args[0], 1, "numkeys should be greater than 0")?;
     let rest = &args[1..];
     let (Some(names), Some(end)) = (rest.get(..keys), rest.get(keys)) else {
         return Err(CommandError::Syntax);
     };
-    let highest = match end {
-        end if is_word(end, "MIN") => false,
-        end if is_word(end, "MAX") => true,
-        _ => return Err(CommandError::Syntax),
-    };
+    let end = end_named(end).ok_or(CommandError::Syntax)?;
     let count = match &rest[keys + 1..] {
         [] => 1,
         [word, count, more @ ..] if is_word(word, "COUNT") => {
@@ -246,7 +256,7 @@ fn pop_first(args: &[Bytes]) -> Result<SortedSet, CommandError> {
         }
         _ => return Err(CommandError::Syntax),
     };
-    Ok(SortedSet::PopFirst { keys: names.to_vec(), highest, count })
+    Ok((names.to_vec(), end, count))
 }
 
 fn random(key: Bytes, args: &[Bytes]) -> Result<SortedSet, CommandError> {

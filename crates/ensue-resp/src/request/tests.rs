@@ -37,6 +37,9 @@ fn words_of(name: &str) -> Option<&'static str> {
         "bitop" => "and 7 7",
         "zunionstore" | "zinterstore" | "zdiffstore" => "7 1 7",
         "zmpop" => "1 7 min",
+        "lmove" => "7 7 LEFT RIGHT",
+        "linsert" => "7 BEFORE 7 7",
+        "lmpop" => "1 7 LEFT",
         "zlexcount" | "zrangebylex" | "zrevrangebylex" | "zremrangebylex" => "7 - +",
         _ => return None,
     })
@@ -292,4 +295,5 @@ proptest! {
     }
 }
 
+mod lists;
 mod sorted_sets;

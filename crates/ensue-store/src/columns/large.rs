@@ -7,14 +7,14 @@
 //! - `recent`: the others, one by one, in the order in which they came, until they are told to be `settled`.
 //! - `waiting`: the columns with versions, of which each view shows something else. They are asked themselves.
 //!
-//! A sorted set also keeps its members in their order, once somebody has asked for it.
+//! A sorted set or a list also keeps its columns in their order, once somebody has asked for it.
 //!
 //! A write that was replaced stays in the summary. Who has read the row then remembers more than it has seen, of what
 //! was applied here and, where that matters, in every other datacenter.
 
 use super::detached;
 use crate::cell::Cell;
-use crate::order::Order;
+use crate::order::{self, Order};
 use crate::row::Kind;
 use crate::view::View;
 use ensue_types::{Carried, Column, DatacenterId, LogicalTime, OperationId, PartitionId, Score, Source};
@@ -32,7 +32,7 @@ pub(crate) struct Large {
     slots: Vec<Option<(Column, Cell)>>,
     free: Vec<u32>,
     /// Columns of each kind, live and dead.
-    present: [u32; 4],
+    present: [u32; 5],
     summary: Vec<Source>,
     recent: BTreeMap<(DatacenterId, PartitionId), VecDeque<(OperationId, u32)>>,
     recent_count: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Large {
     ranked: Option<Box<Ranked>>,
 }
 
-/// The order of the members of a sorted set, once somebody has asked for it.
+/// The order of the members of a sorted set, or of the elements of a list, once somebody has asked for it.
 #[derive(Clone, Debug)]
 struct Ranked {
     order: Order,
@@ -155,7 +155,7 @@ impl Large {
     pub(crate) fn note(&mut self, column: &Column, by: Option<OperationId>) {
         let Some(slot) = self.slot(column) else { return };
         if self.ranked.is_some() {
-            let score = self.cell(slot).and_then(|cell| cell.state().content().score());
+            let score = self.cell(slot).and_then(|cell| order::score_in_order(column, cell.state()));
             self.rank(slot, score);
         }
         let Some((_, cell)) = &self.slots[slot as usize] else { return };
@@ -248,7 +248,7 @@ impl Large {
     }
 }
 
-/// The order of a sorted set.
+/// The order of a sorted set or a list.
 impl Large {
     /// Keeps the order from now on.
     pub(crate) fn keep_order(&mut self) {
@@ -256,13 +256,13 @@ impl Large {
             return;
         }
         let score = |slot: &Option<(Column, Cell)>| match slot {
-            Some((Column::Scored(_), cell)) => cell.state().content().score(),
-            _ => None,
+            Some((column, cell)) => order::score_in_order(column, cell.state()),
+            None => None,
         };
         let scores: Vec<Option<Score>> = self.slots.iter().map(score).collect();
         let member = |(slot, score): (&Option<(Column, Cell)>, &Option<Score>)| match slot {
-            Some((Column::Scored(name), _)) => Some(((*score)?, name.clone())),
-            _ => None,
+            Some((column, _)) => Some(((*score)?, order::name_in_order(column)?.clone())),
+            None => None,
         };
         let order = self.slots.iter().zip(&scores).filter_map(member).collect();
         self.ranked = Some(Box::new(Ranked { order, scores }));
@@ -283,7 +283,8 @@ impl Large {
     fn rank(&mut self, slot: u32, score: Option<Score>) {
         let Some(ranked) = &mut self.ranked else { return };
         let slot = slot as usize;
-        let Some((Column::Scored(name), _)) = &self.slots[slot] else { return };
+        let name = self.slots[slot].as_ref().and_then(|(column, _)| order::name_in_order(column));
+        let Some(name) = name else { return };
         if ranked.scores.len() <= slot {
             ranked.scores.resize(slot + 1, None);
         }

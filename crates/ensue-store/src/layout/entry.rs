@@ -29,8 +29,8 @@
 //!     | epoch sum (add) | seen tallies | overwritten (put over)               |
 //!     +-----------------------------------------------------------------------+
 //!
-//!  column: 0 text, 1 deadline, 2 field, 3 member, 4 scored member   effect: 0 put, 1 delete, 2 add, 3 remove,
-//!      4 put over others
+//!  column: 0 text, 1 deadline, 2 field, 3 member, 4 scored member, 5 element
+//!  effect: 0 put, 1 delete, 2 add, 3 remove, 4 put over others
 //!
 //!  replaced, flag 1: 0 nothing | 1 nothing, stamp of what is forgotten | 2 operation
 //!                  | 3 several: count u8, operations, stamp of what is forgotten
@@ -243,6 +243,7 @@ fn column_name(column: &Column) -> (u8, &[u8]) {
         Column::Field(name) => (2, name),
         Column::Member(name) => (3, name),
         Column::Scored(name) => (4, name),
+        Column::Element(name) => (5, name),
     }
 }
 
@@ -384,6 +385,7 @@ fn read_effect(reader: &mut Reader) -> Result<RowEffect, LayoutError> {
         2 => Column::Field(name),
         3 => Column::Member(name),
         4 => Column::Scored(name),
+        5 => Column::Element(name),
         _ => return unknown("column kind", u64::from(column)),
     };
     let effect = match effect {

@@ -36,7 +36,7 @@ pub(super) fn command() -> impl Strategy<Value = String> {
     let value = prop::sample::select(vec!["1", "7", "-3", "x", "2.5", "007", "1e3", "9223372036854775807"]);
     let name = prop::sample::select(vec!["f", "g", "h"]);
     let amount = -5_i64..6;
-    (key(), value, name, amount, 0_usize..36).prop_map(|(key, value, name, amount, which)| match which {
+    (key(), value, name, amount, 0_usize..44).prop_map(|(key, value, name, amount, which)| match which {
         0 | 1 => format!("SET {key} {value}"),
         2 => format!("SET {key} {value} EX {}", amount.unsigned_abs() + 1),
         3 => format!("SET {key} {value} NX"),
@@ -64,6 +64,13 @@ pub(super) fn command() -> impl Strategy<Value = String> {
         33 => format!("ZADD {key} GT {amount} {name} inf h"),
         34 => format!("ZPOPMIN {key}"),
         35 => format!("ZUNIONSTORE {key} 2 a b WEIGHTS 1 0.3"),
+        36 | 37 => format!("RPUSH {key} {value} {name}"),
+        38 => format!("LPUSH {key} {value} {name}"),
+        39 => format!("LPOP {key} 2"),
+        40 => format!("LINSERT {key} AFTER {name} {value}"),
+        41 => format!("LSET {key} -1 {value}"),
+        42 => format!("LREM {key} {amount} {name}"),
+        43 => format!("LMOVE {key} b LEFT RIGHT"),
         _ => format!("MSET a {value} {key} {amount}"),
     })
 }
@@ -126,8 +133,12 @@ pub(super) fn view(datacenter: &mut Datacenter, at: LogicalTime) -> Vec<String> 
     datacenter.clock = at;
     let mut seen = Vec::new();
     for key in ["a", "b", "c"] {
-        for command in ["TYPE", "GET", "HGETALL", "SMEMBERS", "PEXPIRETIME", "ZRANGE"] {
-            let rest = if command == "ZRANGE" { " 0 -1 WITHSCORES" } else { "" };
+        for command in ["TYPE", "GET", "HGETALL", "SMEMBERS", "PEXPIRETIME", "ZRANGE", "LRANGE"] {
+            let rest = match command {
+                "ZRANGE" => " 0 -1 WITHSCORES",
+                "LRANGE" => " 0 -1",
+                _ => "",
+            };
             let line = format!("{command} {key}{rest}");
             let requests = [Request::parse(&arguments(&line)).expect("a command")];
             let mut evaluation = crate::evaluate::Evaluation::reading(

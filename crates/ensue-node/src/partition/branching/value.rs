@@ -1,8 +1,8 @@
 //! What a key of a branching keyspace holds: a whole row, as one value. It is the unit of conflict.
 //!
 //! ```text
-//! column*    column: kind u8 (0 text, 1 deadline, 2 field, 3 member, 4 scored member) | name u32 length, bytes
-//!            | value u32 length, bytes
+//! column*    column: kind u8 (0 text, 1 deadline, 2 field, 3 member, 4 scored member, 5 element)
+//!            | name u32 length, bytes | value u32 length, bytes
 //! ```
 //!
 //! Columns stand in their order. A command is evaluated on rows made from such values, and the rows that it changed are
@@ -42,6 +42,7 @@ pub(super) fn save(rows: &Keyspace, key: &[u8]) -> (Option<Bytes>, Vec<Column>) 
             Column::Field(name) => (2, name),
             Column::Member(name) => (3, name),
             Column::Scored(name) => (4, name),
+            Column::Element(name) => (5, name),
         };
         has_content |= kind != 1;
         let value = text_of(cell.state().content()).unwrap_or_default();
@@ -71,6 +72,7 @@ fn columns(value: &Bytes) -> impl Iterator<Item = (Column, Bytes)> {
             2 => Column::Field(name),
             3 => Column::Member(name),
             4 => Column::Scored(name),
+            5 => Column::Element(name),
             _ => return None,
         };
         Some((column, value))
@@ -89,11 +91,13 @@ pub(super) fn is_shown(value: &Bytes, now_ms: u64) -> bool {
     !deadline.is_some_and(|(_, deadline)| passed(&deadline))
 }
 
-/// A value as it is told to a client: a string, a map of fields or of scores, or a set of members.
+/// A value as it is told to a client: a string, a map of fields or of scores, a set of members, or the elements of a
+/// list.
 pub(super) fn reply(value: Option<&Bytes>, now_ms: u64) -> Reply {
     let Some(value) = value.filter(|value| is_shown(value, now_ms)) else { return Reply::Nil };
     let mut fields = Vec::new();
     let mut members = Vec::new();
+    let mut elements = Vec::new();
     for (column, value) in columns(value) {
         match column {
             Column::Text => return Reply::Bulk(value),
@@ -101,9 +105,14 @@ pub(super) fn reply(value: Option<&Bytes>, now_ms: u64) -> Reply {
             Column::Field(name) => fields.push((Reply::Bulk(name), Reply::Bulk(value))),
             Column::Member(name) => members.push(Reply::Bulk(name)),
             Column::Scored(name) => fields.push((Reply::Bulk(name), Reply::Bulk(value))),
+            Column::Element(_) => elements.push(Reply::Bulk(value)),
         }
     }
-    if fields.is_empty() { Reply::Set(members) } else { Reply::Map(fields) }
+    match (fields.is_empty(), elements.is_empty()) {
+        (_, false) => Reply::Array(elements),
+        (true, true) => Reply::Set(members),
+        (false, true) => Reply::Map(fields),
+    }
 }
 
 /// The word of `TYPE` for a value.
@@ -113,6 +122,7 @@ pub(super) fn kind_word(value: &Bytes) -> &'static str {
         Some((Column::Field(_), _)) => "hash",
         Some((Column::Member(_), _)) => "set",
         Some((Column::Scored(_), _)) => "zset",
+        Some((Column::Element(_), _)) => "list",
         _ => "string",
     }
 }

@@ -64,12 +64,13 @@ impl Renaming {
 
 /// What is read of the source: commands, and what follows the key. All values but one are errors of a wrong type, and
 /// are passed over.
-const READS: [(&[u8], &[&[u8]]); 6] = [
+const READS: [(&[u8], &[&[u8]]); 7] = [
     (b"type", &[]),
     (b"get", &[]),
     (b"hgetall", &[]),
     (b"smembers", &[]),
     (b"zrange", &[b"0", b"-1", b"withscores"]),
+    (b"lrange", &[b"0", b"-1"]),
     (b"pexpiretime", &[]),
 ];
 
@@ -83,7 +84,7 @@ struct Row {
 
 impl Row {
     fn new(replies: Vec<Reply>) -> Result<Row, Reply> {
-        let Ok([kind, text, hash, set, scored, deadline]) = <[Reply; 6]>::try_from(replies) else {
+        let Ok([kind, text, hash, set, scored, list, deadline]) = <[Reply; 7]>::try_from(replies) else {
             return Err(UNANSWERED);
         };
         let kind = match kind {
@@ -97,6 +98,7 @@ impl Row {
             "hash" => (b"hset", hash),
             "set" => (b"sadd", set),
             "zset" => (b"zadd", score_first(scored)),
+            "list" => (b"rpush", list),
             _ => return Err(Reply::error("ERR RENAME does not know this type of value")),
         };
         let deadline_ms = match deadline {

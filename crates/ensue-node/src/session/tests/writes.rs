@@ -83,7 +83,7 @@ fn rename_reads_the_row_and_writes_it_in_one_transaction() {
     let hash = Reply::Map(vec![(bulk("f"), bulk("1")), (bulk("g"), bulk("2"))]);
     read_source(
         &mut world,
-        vec![Reply::Status("hash".into()), WRONG, hash, WRONG, WRONG, Reply::Integer(99)],
+        vec![Reply::Status("hash".into()), WRONG, hash, WRONG, WRONG, WRONG, Reply::Integer(99)],
     );
     let envelope = world.next();
     assert_eq!(
@@ -114,7 +114,7 @@ fn a_sorted_set_is_renamed_with_its_scores() {
     let scored =
         Reply::Pairs(vec![(bulk("a"), Reply::Double(0.1)), (bulk("b"), Reply::Double(f64::INFINITY))]);
     let zset = Reply::Status("zset".into());
-    read_source(&mut world, vec![zset, WRONG, WRONG, WRONG, scored, Reply::Integer(-1)]);
+    read_source(&mut world, vec![zset, WRONG, WRONG, WRONG, scored, WRONG, Reply::Integer(-1)]);
     let add = (2, format!("zadd {target} 0.1 a inf b"));
     let parts = [part(1, &[(0, format!("del {target}")), add]), part(0, &[(1, format!("del {source}"))])];
     assert_eq!(transact(&world.next()), parts);
