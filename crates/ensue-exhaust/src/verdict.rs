@@ -146,7 +146,7 @@ fn final_of(history: &mut History, values: &Values, datacenter: DatacenterId, an
     let read = locations.into_iter().zip(answers.iter().flat_map(|answer| seen(values, answer))).collect();
     let texts =
         NAMES.iter().map(|name| (*name).to_owned()).zip(answers.iter().map(Answer::to_string)).collect();
-    Final { datacenter, values: read, folded: Vec::new(), answers: texts }
+    Final { datacenter, values: read, folded: Vec::new(), sequences: Vec::new(), answers: texts }
 }
 
 fn seen(values: &Values, answer: &Answer) -> Vec<Seen> {

@@ -21,6 +21,7 @@ mod recency;
 pub mod recording;
 mod registers;
 pub mod said;
+mod sequences;
 pub mod staleness;
 pub mod values;
 mod watched;
@@ -69,6 +70,7 @@ pub mod property {
     pub const ORDER: &str = "P7/P13 no single order of the writes explains the reads";
     pub const WATCHED: &str = "P23 a transaction is executed though a watched key has changed";
     pub const FOLD: &str = "P21 conflicting values are not folded";
+    pub const SEQUENCE: &str = "two elements of a list change places";
     pub const COUNTER: &str = "P11 a counter is wrong";
     pub const CONVERGENCE: &str = "P8 datacenters differ after quiescence";
     pub const LOST: &str = "P12 an acknowledged write is lost";
@@ -97,6 +99,7 @@ pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
     let severed = parted.as_ref().map(|parted| parted.severed.clone());
     let history = parted.as_ref().map_or(history, |parted| &parted.history);
     let writes = Writes::collect(history, lost, severed.unwrap_or_default());
+    sequences::check(history, finals)?;
     let pasts = Pasts::compute(history, &writes)?;
     if history.promises.causality {
         registers::check(history, &pasts, &writes)?;
@@ -143,6 +146,7 @@ pub fn judge_end(history: &History, finals: &[Final]) -> Result<(), Violation> {
     let severed = parted.as_ref().map(|parted| parted.severed.clone());
     let history = parted.as_ref().map_or(history, |parted| &parted.history);
     let writes = Writes::collect(history, lost, severed.unwrap_or_default());
+    sequences::check(history, finals)?;
     let pasts = Pasts::compute(history, &writes)?;
     finals::check(history, &pasts, &writes, finals)
 }

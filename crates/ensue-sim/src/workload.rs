@@ -8,6 +8,7 @@ mod at_home;
 pub mod client;
 pub mod clients;
 pub mod command;
+mod elements;
 pub mod finals;
 pub(crate) mod forgery;
 pub mod keys;
@@ -301,7 +302,7 @@ impl Workload {
         let now = world.now();
         for (command, answer) in request.commands.iter().zip(results) {
             let mut command = command.clone();
-            if let Expect::Members(members) = &mut command.expect {
+            if let Expect::Members(members) | Expect::Elements(_, members) = &mut command.expect {
                 let key = String::from_utf8_lossy(&command.args[1]).into_owned();
                 members.clone_from(self.keys.members.entry(key).or_default());
             }

@@ -16,6 +16,8 @@ pub struct Final {
     pub values: Vec<(Location, Seen)>,
     /// What handlers of conflicts made.
     pub folded: Vec<crate::oracle::history::Folded>,
+    /// Its lists.
+    pub sequences: Vec<crate::oracle::history::Sequence>,
     /// Every answer as text, for comparison, the oracle's locations included.
     pub answers: Vec<(String, String)>,
 }

@@ -48,6 +48,13 @@ pub struct Folded {
     pub values: Vec<(String, OperationIndex)>,
 }
 
+/// The elements of a list as somebody read them, in their order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sequence {
+    pub key: String,
+    pub elements: Vec<String>,
+}
+
 /// How an operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -115,6 +122,8 @@ pub struct History {
     pub said: BTreeMap<OperationIndex, Vec<(u64, Answer)>>,
     /// What handlers of conflicts made: each read with its operation.
     pub folded: Vec<(OperationIndex, Folded)>,
+    /// Every list that was read.
+    pub sequences: Vec<Sequence>,
     /// No message from one datacenter to another takes less.
     pub way_us: u64,
     /// Partitions of the cluster, and its power failures.

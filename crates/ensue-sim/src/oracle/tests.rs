@@ -64,7 +64,13 @@ impl Maker {
     fn end(&mut self, datacenter: u8, values: &[(&str, Seen)]) -> Final {
         let answers = values.iter().map(|(name, seen)| ((*name).to_owned(), format!("{seen:?}"))).collect();
         let values = values.iter().map(|&(name, seen)| (self.history.location(name), seen)).collect();
-        Final { datacenter: DatacenterId(datacenter), values, folded: Vec::new(), answers }
+        Final {
+            datacenter: DatacenterId(datacenter),
+            values,
+            folded: Vec::new(),
+            sequences: Vec::new(),
+            answers,
+        }
     }
 
     fn judge(&self) -> Option<&'static str> {

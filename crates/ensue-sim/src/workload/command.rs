@@ -2,12 +2,12 @@
 
 use super::model::normal;
 use crate::oracle::folded;
-use crate::oracle::history::{Folded, History, Location, OperationIndex, Seen, Written};
+use crate::oracle::history::{Folded, History, Location, OperationIndex, Seen, Sequence, Written};
 use crate::oracle::values::writer_of;
 use crate::oracle::{Violation, property};
 use crate::resp::{Answer, args};
 use ensue_types::Args;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What an answer means.
 #[derive(Clone, Debug)]
@@ -43,6 +43,11 @@ pub enum Expect {
     Scores(Vec<(String, Location)>),
     /// The members of a set, by name, each with the operation that adds it.
     Members(Vec<(String, Location, OperationIndex)>),
+    /// The elements of this list that were pushed, as members of a set are added.
+    Elements(String, Vec<(String, Location, OperationIndex)>),
+    /// How many elements a list has since one was put beside another one; -1 or 0 if that is not there, and the element
+    /// was not put.
+    Inserted(Location),
     /// What the handler of this key made of its values.
     Folded(&'static str),
     /// The values of a key that stand beside each other.
@@ -76,6 +81,8 @@ pub struct Finding {
     pub chain: Vec<(OperationIndex, OperationIndex)>,
     /// What handlers made.
     pub folded: Vec<Folded>,
+    /// The elements of a list, in their order.
+    pub sequence: Option<Sequence>,
 }
 
 impl Command {
@@ -124,13 +131,11 @@ impl Command {
             Expect::Score(location) => finding.reads.push((*location, score(answer).ok_or_else(wrong)?)),
             Expect::Scores(members) => read_scores(answer, members, &mut finding).ok_or_else(wrong)?,
             Expect::Members(members) => read_members(answer, members, &mut finding).ok_or_else(wrong)?,
-            Expect::Exactly(exact) => {
-                let found = normal(&self.args, answer.clone());
-                if found != *exact {
-                    let words = format!("{} answered {found} instead of {exact}", self.text());
-                    return Err(Violation::new(property::PRIVATE, words));
-                }
+            Expect::Inserted(location) => inserted(answer, *location, &mut finding).ok_or_else(wrong)?,
+            Expect::Elements(key, known) => {
+                read_elements(answer, key, known, &mut finding).ok_or_else(wrong)?;
             }
+            Expect::Exactly(exact) => self.is_exactly(exact, answer)?,
             Expect::Expiring { value, sure_until_us, gone_after_us } => {
                 let present = answer.text() == Some(value);
                 let early = !present && answered_us < *sure_until_us;
@@ -153,6 +158,15 @@ impl Command {
             Expect::Ok | Expect::Integer | Expect::Stopped => return Err(wrong()),
         }
         Ok(finding)
+    }
+
+    fn is_exactly(&self, exact: &Answer, answer: &Answer) -> Result<(), Violation> {
+        let found = normal(&self.args, answer.clone());
+        if found == *exact {
+            return Ok(());
+        }
+        let words = format!("{} answered {found} instead of {exact}", self.text());
+        Err(Violation::new(property::PRIVATE, words))
     }
 
     pub fn text(&self) -> String {
@@ -192,6 +206,7 @@ impl Finding {
             history.operations[index].reads.extend(seen);
             history.folded.push((index, folded));
         }
+        history.sequences.extend(self.sequence);
         let operation = &mut history.operations[index];
         operation.reads.extend(self.reads);
         let not_written = self.not_written;
@@ -293,5 +308,33 @@ fn read_members(
         let present = items.iter().any(|item| item.text() == Some(name));
         finding.reads.push((*location, if present { Seen::Value(*adder) } else { Seen::Nothing }));
     }
+    Some(())
+}
+
+fn inserted(answer: &Answer, location: Location, finding: &mut Finding) -> Option<()> {
+    match answer {
+        Answer::Integer(-1 | 0) => finding.not_written.push(location),
+        Answer::Integer(1..) => {}
+        _ => return None,
+    }
+    Some(())
+}
+
+/// None of them stands there twice.
+fn read_elements(
+    answer: &Answer,
+    key: &str,
+    known: &[(String, Location, OperationIndex)],
+    finding: &mut Finding,
+) -> Option<()> {
+    read_members(answer, known, finding)?;
+    let Answer::Array(items) = answer else { return None };
+    let elements: Vec<String> =
+        items.iter().map(|item| item.text().map(str::to_owned)).collect::<Option<_>>()?;
+    let different: BTreeSet<&String> = elements.iter().collect();
+    if different.len() < elements.len() {
+        return None;
+    }
+    finding.sequence = Some(Sequence { key: key.to_owned(), elements });
     Some(())
 }

@@ -48,6 +48,14 @@ impl Questions {
             let members = workload.keys.members.get(name).cloned().unwrap_or_default();
             commands.push(Command::new(&format!("SMEMBERS {name}"), Expect::Members(members)));
         }
+        for name in ["q0", "q1"] {
+            let elements = workload.keys.members.get(name).cloned().unwrap_or_default();
+            let expect = Expect::Elements(name.to_owned(), elements);
+            commands.push(Command::new(&format!("LRANGE {name} 0 -1"), expect));
+        }
+        for name in ["mq0", "mq1"] {
+            commands.push(Command::new(&format!("LRANGE {name} 0 -1"), Expect::Anything));
+        }
         commands.extend(workload.keys.sums.iter().map(sum));
         for name in ["m0", "m1"] {
             commands.push(Command::new(&format!("GET {name}"), Expect::Anything));
@@ -81,7 +89,7 @@ impl Questions {
     pub fn read(&self, datacenter: DatacenterId, answers: &[Answer]) -> Result<Final, Violation> {
         let mut values: Vec<(Location, crate::oracle::history::Seen)> = Vec::new();
         let mut texts = Vec::new();
-        let mut folded = Vec::new();
+        let (mut folded, mut sequences) = (Vec::new(), Vec::new());
         let mut answers = answers.iter();
         for (command, answer) in self.commands.iter().zip(&mut answers) {
             if answer.error().is_some() {
@@ -94,6 +102,7 @@ impl Questions {
             })?;
             values.extend(found.reads);
             folded.extend(found.folded);
+            sequences.extend(found.sequence);
             let shown = match command.expect {
                 Expect::Beside => folded::beside(answer).join(" "),
                 _ => normal(&command.args, answer.clone()).to_string(),
@@ -108,7 +117,7 @@ impl Questions {
             }
             texts.push((format!("GET {key}"), answer.to_string()));
         }
-        Ok(Final { datacenter, values, folded, answers: texts })
+        Ok(Final { datacenter, values, folded, sequences, answers: texts })
     }
 }
 

@@ -39,6 +39,10 @@ pub enum Kind {
     ScoreRead,
     ScoresRead,
     ScoreDelete,
+    ElementPush,
+    ElementsRead,
+    ElementDelete,
+    Wait,
     Expire,
     ExpireRead,
     Private,
@@ -54,7 +58,7 @@ pub enum Kind {
 }
 
 /// Every kind with its usual weight.
-pub const KINDS: [(Kind, u64); 34] = [
+pub const KINDS: [(Kind, u64); 38] = [
     (Kind::Get, 16),
     (Kind::GetSeveral, 12),
     (Kind::Set, 14),
@@ -89,6 +93,10 @@ pub const KINDS: [(Kind, u64); 34] = [
     (Kind::ScoreDelete, 2),
     (Kind::Script, 5),
     (Kind::Watched, 4),
+    (Kind::ElementPush, 5),
+    (Kind::ElementsRead, 4),
+    (Kind::ElementDelete, 2),
+    (Kind::Wait, 3),
 ];
 
 /// The kinds that touch keys with handlers of conflicts, of protocols that have them.
@@ -186,6 +194,8 @@ impl Drawer<'_> {
             Kind::ScoreSet | Kind::ScoreRead | Kind::ScoresRead | Kind::ScoreDelete => {
                 self.score(&mut draft, kind);
             }
+            Kind::ElementPush | Kind::ElementsRead | Kind::ElementDelete => self.element(&mut draft, kind),
+            Kind::Wait => self.wait(&mut draft),
             Kind::Expire => self.expire(&mut draft),
             Kind::ExpireRead => self.expire_read(&mut draft, client),
             Kind::Private => super::private::single(self.random, &mut draft, client),
@@ -278,6 +288,9 @@ impl Drawer<'_> {
         if self.random.chance(200) {
             self.score(draft, Kind::ScoresRead);
         }
+        if self.random.chance(200) {
+            self.element(draft, Kind::ElementsRead);
+        }
     }
 
     fn write_transaction(&mut self, draft: &mut Draft) {
@@ -300,6 +313,9 @@ impl Drawer<'_> {
         }
         if self.random.chance(200) {
             self.score(draft, Kind::ScoreSet);
+        }
+        if self.random.chance(200) {
+            self.element(draft, Kind::ElementPush);
         }
         if self.random.chance(200) {
             self.bits(draft, Kind::Add);
@@ -495,13 +511,15 @@ impl Drawer<'_> {
         draft.commands.push(Command::new("SELECT 1", Expect::Ok));
         for _ in 0..self.random.between(1, 3) {
             let (key, number) = (self.random.below(4), self.random.below(100));
-            let text = match self.random.below(10) {
+            let text = match self.random.below(12) {
                 0 => "FLUSHDB".to_owned(),
                 1 => format!("DEL f{key}"),
                 2 => format!("HSET fh{key} a {number}"),
                 3 | 4 => format!("INCRBY fc{key} {number}"),
                 5 => format!("ZADD fz{key} {number} a"),
                 6 => format!("ZINCRBY fz{key} {number} a"),
+                7 => format!("RPUSH fq{key} {number}"),
+                8 => format!("LPOP fq{key}"),
                 _ => format!("SET f{key} {number}"),
             };
             draft.commands.push(Command::new(&text, Expect::Anything));
@@ -516,6 +534,9 @@ impl Drawer<'_> {
         }
         if self.random.chance(300) {
             return self.any_scores(draft);
+        }
+        if self.random.chance(300) {
+            return self.any_elements(draft);
         }
         let key = format!("m{}", self.random.index(2));
         let number = self.random.below(100);

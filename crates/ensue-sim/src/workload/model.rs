@@ -1,8 +1,9 @@
 //! A miniature of Redis for keys that one client has to itself: with nobody else writing, every answer is certain.
 
+use super::elements;
 use crate::resp::Answer;
 use ensue_types::Args;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Row {
@@ -10,6 +11,7 @@ enum Row {
     Hash(BTreeMap<String, String>),
     Set(BTreeSet<String>),
     Scores(BTreeMap<String, i64>),
+    List(VecDeque<String>),
 }
 
 /// The rows of one client's private keys.
@@ -31,6 +33,7 @@ impl Model {
             b'H' => "HGETALL",
             b'S' if matches!(name.as_str(), "SADD" | "SREM" | "SMEMBERS" | "SISMEMBER") => "SMEMBERS",
             b'Z' => "ZRANGE",
+            b'L' | b'R' => "LRANGE",
             _ => "GET",
         };
         if name != "DEL" {
@@ -40,6 +43,11 @@ impl Model {
             "HGETALL" => self.hash(&name, key, &rest[1..]),
             "SMEMBERS" => self.set(&name, key, &rest[1..]),
             "ZRANGE" => self.scores(&name, key, &rest[1..]),
+            "LRANGE" => {
+                let answer = elements::in_model(self.list(&key)?, &name, &rest[1..]);
+                self.leave_no_empty_list(&key);
+                answer
+            }
             _ => self.text(&name, key, &rest[1..]),
         }
     }
@@ -51,11 +59,13 @@ impl Model {
             (Some(Row::Hash(fields)), _) => pairs(fields),
             (Some(Row::Set(members)), _) => Answer::Array(members.iter().map(|m| bulk(m)).collect()),
             (Some(Row::Scores(members)), _) => ordered(members),
+            (Some(Row::List(elements)), _) => Answer::Array(elements.iter().map(|text| bulk(text)).collect()),
             (None, "GET") => Answer::Nil,
             (None, _) => Answer::Array(Vec::new()),
         };
         let words = |key, show| match show {
             "ZRANGE" => vec![show, key, "0", "-1", "WITHSCORES"],
+            "LRANGE" => vec![show, key, "0", "-1"],
             _ => vec![show, key],
         };
         self.touched.iter().map(|(key, &show)| (words(key.as_str(), show), answer(key, show))).collect()
@@ -145,6 +155,19 @@ impl Model {
         Some(answer)
     }
 
+    fn list(&mut self, key: &str) -> Option<&mut VecDeque<String>> {
+        match self.rows.entry(key.to_owned()).or_insert_with(|| Row::List(VecDeque::new())) {
+            Row::List(elements) => Some(elements),
+            _ => None,
+        }
+    }
+
+    fn leave_no_empty_list(&mut self, key: &str) {
+        if matches!(self.rows.get(key), Some(Row::List(elements)) if elements.is_empty()) {
+            self.rows.remove(key);
+        }
+    }
+
     fn scores(&mut self, name: &str, key: String, rest: &[String]) -> Option<Answer> {
         let row = self.rows.entry(key.clone()).or_insert_with(|| Row::Scores(BTreeMap::new()));
         let Row::Scores(members) = row else { return None };
@@ -210,7 +233,7 @@ fn integer(text: &str) -> Option<i64> {
     text.parse::<i64>().ok().filter(|number| number.to_string() == text)
 }
 
-fn bulk(text: &str) -> Answer {
+pub(super) fn bulk(text: &str) -> Answer {
     Answer::Bulk(text.as_bytes().to_vec())
 }
 
@@ -252,6 +275,16 @@ mod tests {
             ("ZRANGE z 0 -1 WITHSCORES", "[\"b\" \"3\" \"a\" \"5\"]"),
             ("ZPOPMAX z", "[\"a\" \"5\"]"),
             ("ZREM z a", "0"),
+            ("RPUSH l a b", "2"),
+            ("LPUSH l c", "3"),
+            ("LINSERT l BEFORE b d", "4"),
+            ("LSET l 0 e", "OK"),
+            ("LPOP l", "\"e\""),
+            ("RPOP l", "\"b\""),
+            ("LREM l 0 d", "1"),
+            ("LLEN l", "1"),
+            ("LINDEX l 0", "\"a\""),
+            ("LINDEX l 5", "nil"),
         ];
         for (command, answer) in script {
             assert_eq!(model.apply(&args(command)).unwrap().to_string(), answer, "{command}");
@@ -262,6 +295,7 @@ mod tests {
             [
                 "HGETALL h [\"n\" \"2\"]",
                 "GET k nil",
+                "LRANGE l 0 -1 [\"a\"]",
                 "SMEMBERS s [\"a\" \"b\"]",
                 "ZRANGE z 0 -1 WITHSCORES [\"b\" \"3\"]"
             ]

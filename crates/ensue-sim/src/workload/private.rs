@@ -38,7 +38,7 @@ fn draw(random: &mut Random, prefix: &str) -> String {
     let slot = random.below(3);
     let number = random.below(50);
     let part = random.below(3);
-    match random.below(26) {
+    match random.below(34) {
         0 | 1 => format!("SET {prefix}t{slot} {number}"),
         2 | 3 => format!("GET {prefix}t{slot}"),
         4 | 5 => format!("INCRBY {prefix}t{slot} {number}"),
@@ -61,6 +61,17 @@ fn draw(random: &mut Random, prefix: &str) -> String {
         22 => format!("ZRANGE {prefix}z{slot} 0 -1 WITHSCORES"),
         23 => format!("ZRANK {prefix}z{slot} m{part}"),
         24 => format!("ZPOPMAX {prefix}z{slot}"),
+        25 | 26 => format!("RPUSH {prefix}q{slot} e{number} e{part}"),
+        27 => format!("LPUSH {prefix}q{slot} e{number}"),
+        28 => format!("LPOP {prefix}q{slot}"),
+        29 => format!("RPOP {prefix}q{slot}"),
+        30 => format!("LINSERT {prefix}q{slot} BEFORE e{part} e{number}"),
+        31 => match part {
+            0 => format!("LSET {prefix}q{slot} {part} e{number}"),
+            1 => format!("LREM {prefix}q{slot} 0 e{part}"),
+            _ => format!("LINDEX {prefix}q{slot} {part}"),
+        },
+        32 => format!("LRANGE {prefix}q{slot} 0 -1"),
         _ => format!("STRLEN {prefix}t{slot}"),
     }
 }

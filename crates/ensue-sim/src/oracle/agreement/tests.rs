@@ -149,6 +149,7 @@ fn the_end_is_judged_by_both() {
     let x = history.location("x");
     let end = |datacenter, writer: OperationIndex| Final {
         folded: Vec::new(),
+        sequences: Vec::new(),
         datacenter: DatacenterId(datacenter),
         values: vec![(x, Seen::Value(writer))],
         answers: vec![("GET x".to_owned(), writer.to_string())],
