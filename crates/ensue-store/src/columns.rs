@@ -13,6 +13,14 @@ pub(crate) use large::Large;
 /// A row with more columns than this is large, and stays so.
 pub const LARGE: usize = 512;
 
+/// The same of lists, whose commands mostly ask for the whole row and for its ends.
+pub const LARGE_LIST: usize = 32;
+
+/// How many columns a row has before this one makes it large.
+fn most_beside(column: &Column) -> usize {
+    if let Column::Element(_) = column { LARGE_LIST } else { LARGE }
+}
+
 /// The columns of a row, its deadline apart.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Columns {
@@ -106,7 +114,7 @@ impl Columns {
         let fits = match &*self {
             Columns::None => false,
             Columns::One(only, _) => only == column,
-            Columns::Many(cells) => cells.len() < LARGE || cells.contains_key(column),
+            Columns::Many(cells) => cells.len() < most_beside(column) || cells.contains_key(column),
             Columns::Large(_) => true,
         };
         if !fits {

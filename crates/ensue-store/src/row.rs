@@ -415,6 +415,13 @@ impl Row {
         }
     }
 
+    /// Notes that a write depends on all that is here.
+    pub(crate) fn observe(&mut self, by: OperationId) {
+        if let Some(large) = self.columns.large_mut() {
+            large.observe(by);
+        }
+    }
+
     /// Keeps the order of a large sorted set or list from now on.
     pub(crate) fn keep_order(&mut self) {
         if !self.sole_kind().is_some_and(Kind::is_ordered) {

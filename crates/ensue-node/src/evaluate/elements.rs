@@ -29,6 +29,10 @@ impl Evaluation<'_> {
         range: impl FnOnce(usize) -> Range<usize>,
     ) -> Result<(Vec<Element>, usize), Halt> {
         self.keyspace.keep_order(key);
+        // What may be taken back stands for nothing.
+        if let Some(writer) = self.writer.as_ref().filter(|writer| writer.kept.is_none()) {
+            self.keyspace.observe(key, writer.write.operation);
+        }
         let is_kept = self.keeps_order(key, Kind::List);
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
             return Ok((Vec::new(), 0));

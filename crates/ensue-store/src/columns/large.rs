@@ -7,6 +7,8 @@
 //! - `recent`: the others, one by one, in the order in which they came, until they are told to be `settled`.
 //! - `waiting`: the columns with versions, of which each view shows something else. They are asked themselves.
 //!
+//! A write that depends on all of them, as every command on a list does, stands for the recent ones before it.
+//!
 //! A sorted set or a list also keeps its columns in their order, once somebody has asked for it.
 //!
 //! A write that was replaced stays in the summary. Who has read the row then remembers more than it has seen, of what
@@ -41,6 +43,8 @@ pub(crate) struct Large {
     #[cfg(test)]
     pub(super) looked_for: usize,
     waiting: BTreeSet<u32>,
+    /// A write that depends on all that is here, and that has not changed anything yet.
+    observer: Option<OperationId>,
     ranked: Option<Box<Ranked>>,
 }
 
@@ -164,6 +168,10 @@ impl Large {
             return;
         }
         let was_waiting = self.waiting.remove(&slot);
+        if let Some(observer) = self.observer.take_if(|observer| by == Some(*observer)) {
+            self.stand_for_all(observer, slot);
+        }
+        let Some(cell) = self.cell(slot) else { return };
         // A removal brings back what another write had made.
         let is_back = cell.state().removals_shown().next().is_some();
         let made = |operation: &OperationId| was_waiting || is_back || by.is_none_or(|by| by == *operation);
@@ -180,6 +188,29 @@ impl Large {
                 self.looked_for += 1;
             }
         }
+    }
+
+    /// A write depends on every column. If it changes one, the recent ones need not be remembered beside it.
+    pub(crate) fn observe(&mut self, by: OperationId) {
+        self.observer = Some(by);
+    }
+
+    /// Who depends on a write depends on what it observed: it is remembered for all of them, even when it is replaced.
+    /// What has a higher stamp was met by a part of a transaction that is executed again, and the transaction does not
+    /// depend on it.
+    fn stand_for_all(&mut self, observer: OperationId, slot: u32) {
+        let Some(source) = source_of(self.cell(slot), &observer) else { return };
+        let stamp = source.stamp;
+        absorb(&mut self.summary, source);
+        let slots = &self.slots;
+        self.recent.retain(|_, recent| {
+            recent.retain(|(operation, slot)| {
+                let cell = slots[*slot as usize].as_ref().map(|(_, cell)| cell);
+                source_of(cell, operation).is_some_and(|source| source.stamp > stamp)
+            });
+            !recent.is_empty()
+        });
+        self.recent_count = self.recent.values().map(VecDeque::len).sum();
     }
 
     /// Of the recent writes keeps those that still make something. It is called when there are twice as many as were
