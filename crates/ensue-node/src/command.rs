@@ -7,6 +7,7 @@
 //! belongs to the partition and `RENAME` to the session: neither is evaluated here.
 
 mod bits;
+mod blocking;
 mod counter;
 mod digest;
 mod draw;
@@ -101,6 +102,7 @@ fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply,
         Algebra(algebra) => sets::algebra::evaluate(algebra, evaluation),
         Sorted(sorted) => sorted_sets::evaluate(sorted, evaluation),
         Elements(elements) => lists::evaluate(elements, evaluation),
+        Blocking(blocking) => blocking::evaluate(&blocking.pop, evaluation),
         hash => evaluate_hash(hash, evaluation),
     }
 }

@@ -37,6 +37,10 @@ pub enum Input {
         session: SessionId,
         error: String,
     },
+    /// The client sends nothing any more, and may be gone: it still gets its answers, but none that are waited for.
+    ClientEnded {
+        session: SessionId,
+    },
     /// The client is gone; what it asked goes on, unanswered.
     ClientGone {
         session: SessionId,

@@ -104,6 +104,7 @@ impl Node {
             }
             Input::ClientCommands { session, commands } => self.sessions.on_commands(now, session, commands),
             Input::ClientBroke { session, error } => self.sessions.on_broke(now, session, error),
+            Input::ClientEnded { session } => self.sessions.on_ended(now, session),
             Input::ClientGone { session } => self.sessions.on_gone(now, session),
             Input::Message(envelope) => self.admit(envelope),
             Input::LinkUp { datacenter, core } => self.on_link_up(now, datacenter, core),

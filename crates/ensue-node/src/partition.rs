@@ -421,6 +421,7 @@ impl Partition {
             });
             let sessions = Address::Core { datacenter, core };
             self.reads.drop_blocked_of(&mut self.others, sessions);
+            self.executor().drop_pops_of(sessions);
             self.peers.buffered.retain(|buffered| buffered.from != sessions);
             self.reads.snapshot_reads.fail_snapshot_reads(&mut self.cx, owns);
         }
@@ -495,6 +496,7 @@ impl Partition {
             return;
         }
         self.cx.bound_clock();
+        self.executor().serve_pops();
         self.visibility().replicate();
         self.keyspaces.fold_more_versions(&self.cx, &self.others);
         self.keyspaces.send_acknowledgements(&mut self.cx, &mut self.others);

@@ -103,7 +103,12 @@ impl Sessions {
 
     pub(crate) fn on_gone(&mut self, now: Now, session: SessionId) {
         self.core.on_gone(session);
-        self.with(now, session, |turn| turn.on_gone());
+        self.with(now, session, |turn| turn.on_gone(false));
+    }
+
+    /// A client sends nothing any more.
+    pub(crate) fn on_ended(&mut self, now: Now, session: SessionId) {
+        self.with(now, session, |turn| turn.on_gone(true));
     }
 
     /// A message addressed to this core: an answer to one of its sessions, or a question to all of them.

@@ -77,7 +77,7 @@ pub enum Combine {
 
 /// A set of properties of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u16);
+pub struct Flags(u32);
 
 impl Flags {
     /// No property.
@@ -115,6 +115,9 @@ impl Flags {
     /// About channels.
     pub const PUBSUB: Flags = Flags(1 << 15);
 
+    /// May wait for data.
+    pub const BLOCKING: Flags = Flags(1 << 16);
+
     /// Whether all of the other properties are here.
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -139,13 +142,14 @@ impl BitOr for Flags {
     }
 }
 
-const FLAG_NAMES: [(Flags, &str); 15] = [
+const FLAG_NAMES: [(Flags, &str); 16] = [
     (Flags::WRITE, "write"),
     (Flags::READONLY, "readonly"),
     (Flags::DENYOOM, "denyoom"),
     (Flags::ADMIN, "admin"),
     (Flags::PUBSUB, "pubsub"),
     (Flags::NOSCRIPT, "noscript"),
+    (Flags::BLOCKING, "blocking"),
     (Flags::LOADING, "loading"),
     (Flags::STALE, "stale"),
     (Flags::SKIP_MONITOR, "skip_monitor"),

@@ -242,6 +242,7 @@ fn categories(spec: &CommandSpec) -> Vec<&'static str> {
         (admin, "@admin"),
         (flags.contains(Flags::FAST), "@fast"),
         (!flags.contains(Flags::FAST), "@slow"),
+        (flags.contains(Flags::BLOCKING), "@blocking"),
         (admin || flags.contains(Flags::DANGEROUS), "@dangerous"),
         (spec.group == "connection" || spec.name == "command", "@connection"),
         (spec.group == "transactions", "@transaction"),

@@ -6,6 +6,7 @@
 //! the evaluator's; where Redis finds the data first and the bad option second, we answer the bad option.
 
 mod bits;
+mod blocking;
 mod hashes;
 mod keys;
 mod lists;
@@ -13,11 +14,12 @@ mod sets;
 mod sorted_sets;
 mod strings;
 
-use crate::{CommandError, CommandSpec, command, glob, number};
+use crate::{CommandError, CommandSpec, Flags, command, glob, number};
 use bytes::Bytes;
 use ensue_types::{Decimal, limits};
 
 pub use bits::{BitField, BitOperator, BitRange, BitUnit, Bits, FieldStep, Overflow};
+pub use blocking::{Blocking, WaitingPop};
 pub use lists::{End, List, ListSearch};
 pub use sets::{SetAlgebra, SetOperator};
 pub use sorted_sets::{
@@ -136,6 +138,8 @@ pub enum Request {
     Sorted(SortedSet),
     /// A command on lists.
     Elements(List),
+    /// A pop that may wait.
+    Blocking(Blocking),
 }
 
 /// A time at which a key ceases to exist, as the client gave it.
@@ -267,6 +271,9 @@ impl Request {
             return Err(CommandError::KeyTooLong);
         }
         let request = match spec.group {
+            _ if spec.flags.contains(Flags::BLOCKING) => {
+                blocking::parse(spec.name, args)?.map(Request::Blocking)
+            }
             "string" => strings::parse(spec.name, args)?,
             "hash" => hashes::parse(spec.name, args)?,
             "bitmap" => bits::parse(spec.name, args)?.map(Request::Bits),
@@ -299,6 +306,7 @@ impl Request {
             Algebra(algebra) => algebra.is_write(),
             Sorted(sorted) => sorted.is_write(),
             Elements(elements) => elements.is_write(),
+            Blocking(_) => true,
         }
     }
 
@@ -323,6 +331,7 @@ impl Request {
             Algebra(algebra) => algebra.key(),
             Sorted(sorted) => sorted.key(),
             Elements(elements) => elements.key(),
+            Blocking(_) => None,
             Delete { .. } | Exists { .. } | Touch { .. } | Rename { .. } | Scan { .. } | Keys { .. } => None,
             RandomKey | Size | Flush { .. } | GetMany { .. } | SetMany { .. } => None,
             SetManyIfAbsent { .. } | Watch { .. } => None,

@@ -50,6 +50,8 @@ pub(crate) struct Client {
     /// The socket reported an end or an error, which reading will show.
     at_end: bool,
     source: Source,
+    /// It sends nothing any more, which its session has yet to learn.
+    has_ended: bool,
     /// It is closed when what was written has left.
     closing: bool,
     gate: Gate,
@@ -154,6 +156,7 @@ impl Client {
             readable: true,
             at_end: false,
             source: Source::Open,
+            has_ended: false,
             closing: false,
             gate,
         }
@@ -196,6 +199,7 @@ impl Client {
                 Ok(0) => {
                     self.readable = false;
                     self.source = Source::HalfClosed;
+                    self.has_ended = true;
                 }
                 Ok(length) => {
                     self.input.extend_from_slice(&scratch[..length]);
@@ -254,6 +258,11 @@ impl Client {
             }
         }
         Ok(false)
+    }
+
+    /// Whether it sends nothing any more and its session has not learnt it.
+    pub(crate) fn take_end(&mut self) -> bool {
+        std::mem::take(&mut self.has_ended)
     }
 
     /// Whether its session waits for a turn, which it has now: its client has read enough.

@@ -147,6 +147,9 @@ impl Clients {
             if !commands.is_empty() || is_turn {
                 inputs.push_back(Input::ClientCommands { session, commands });
             }
+            if client.take_end() {
+                inputs.push_back(Input::ClientEnded { session });
+            }
             match result {
                 Ok(Taken::Commands) => self.dirty.push(session),
                 Ok(Taken::Broken(error)) => {

@@ -13,6 +13,7 @@ use crate::row::Row;
 use crate::siblings::Conflicts;
 use crate::versions::Version;
 use crate::view::View;
+use awaited::Awaited;
 use bytes::Bytes;
 use ensue_types::{
     Carried, Causes, Column, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, Observed, OperationId,
@@ -27,6 +28,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use watches::Watches;
 
+mod awaited;
 mod filled;
 mod slots;
 mod spent;
@@ -86,6 +88,7 @@ pub struct Keyspace {
     forgotten_to: usize,
     cells: u64,
     keeps_versions: bool,
+    awaited: Awaited,
     /// The slots of large rows.
     large: BTreeSet<u32>,
     /// No row is compact, to compare it with those that are.
@@ -291,6 +294,7 @@ impl Keyspace {
         if !self.watches.is_empty() {
             self.watches.on_change(hash(&change.key));
         }
+        self.awaited.note(&change.key);
         if let Some([ended, hidden]) = self.late_overwrite(change, write) {
             self.apply(&ended, previous, write);
             return self.apply(&hidden, previous, write);

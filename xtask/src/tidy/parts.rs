@@ -151,7 +151,7 @@ const PARTITION: Table = Table {
             "keyspaces",
             &["branching", "cx", "failover", "journal", "json", "order", "others", "stable_time", "work"],
         ),
-        ("reads", &["cx", "failover", "keyspaces", "others", "stable_time", "work"]),
+        ("reads", &["cx", "failover", "keyspaces", "order", "others", "stable_time", "work"]),
         ("transactions", &["cx", "journal", "keyspaces", "order", "others", "work"]),
         (
             "visibility",
@@ -169,7 +169,7 @@ const PARTITION: Table = Table {
         ),
         (
             "execution",
-            &["cx", "journal", "keyspaces", "others", "reads", "transactions", "visibility", "work"],
+            &["cx", "journal", "keyspaces", "order", "others", "reads", "transactions", "visibility", "work"],
         ),
         ("peers", &["cx", "failover", "others"]),
         ("persistence", &["cx", "journal", "keyspaces", "others", "peers", "transactions"]),

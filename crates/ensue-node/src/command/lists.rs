@@ -37,7 +37,9 @@ pub(super) fn evaluate(request: &List, evaluation: &mut Evaluation<'_>) -> Resul
         List::Remove { key, count, value } => search::remove(evaluation, key, *count, value),
         List::Trim { key, start, stop } => trim(evaluation, key, *start, *stop),
         List::Position { key, value, search } => search::position(evaluation, key, value, search),
-        List::Move { source, target, from, to } => move_to(evaluation, (source, *from), (target, *to)),
+        List::Move { source, target, from, to } => {
+            move_to(evaluation, &Moved { source, from: *from, target, to: *to })
+        }
     }
 }
 
@@ -107,11 +109,26 @@ fn pop(evaluation: &mut Evaluation<'_>, key: &Bytes, end: End, count: Option<usi
 }
 
 /// `LMPOP`: of the first key that is there.
-fn pop_first(evaluation: &mut Evaluation<'_>, keys: &[Bytes], end: End, count: usize) -> Result<Reply, Halt> {
+pub(super) fn pop_first(
+    evaluation: &mut Evaluation<'_>,
+    keys: &[Bytes],
+    end: End,
+    count: usize,
+) -> Result<Reply, Halt> {
     for key in keys {
         let (elements, _) = take(evaluation, key, end, count)?;
         if !elements.is_empty() {
             return Ok(Reply::Array(vec![Reply::Bulk(key.clone()), values_reply(elements)]));
+        }
+    }
+    Ok(Reply::NilArray)
+}
+
+/// `BLPOP` and `BRPOP`, of the first key that is there.
+pub(super) fn pop_one(evaluation: &mut Evaluation<'_>, keys: &[Bytes], end: End) -> Result<Reply, Halt> {
+    for key in keys {
+        if let Some(element) = take(evaluation, key, end, 1)?.0.into_iter().next() {
+            return Ok(Reply::Array(vec![Reply::Bulk(key.clone()), Reply::Bulk(element.value)]));
         }
     }
     Ok(Reply::NilArray)
@@ -217,12 +234,17 @@ fn trim(evaluation: &mut Evaluation<'_>, key: &Bytes, start: i64, stop: i64) -> 
     Ok(Reply::OK)
 }
 
+/// From where to where an element is moved.
+pub(super) struct Moved<'r> {
+    pub source: &'r Bytes,
+    pub from: End,
+    pub target: &'r Bytes,
+    pub to: End,
+}
+
 /// `LMOVE` and `RPOPLPUSH`.
-fn move_to(
-    evaluation: &mut Evaluation<'_>,
-    (source, from): (&Bytes, End),
-    (target, to): (&Bytes, End),
-) -> Result<Reply, Halt> {
+pub(super) fn move_to(evaluation: &mut Evaluation<'_>, ends: &Moved<'_>) -> Result<Reply, Halt> {
+    let Moved { source, from, target, to } = *ends;
     let (moved, _) = evaluation.elements(source, |len| at_end(from, len, 1))?;
     let Some(element) = moved.first() else { return Ok(Reply::Nil) };
     let (outermost, _) = evaluation.elements(target, |len| at_end(to, len, 1))?;

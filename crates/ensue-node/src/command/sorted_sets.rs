@@ -209,7 +209,7 @@ fn pop(
 }
 
 /// `ZMPOP`: of the first key that is there.
-fn pop_first(
+pub(super) fn pop_first(
     evaluation: &mut Evaluation<'_>,
     keys: &[Bytes],
     highest: bool,
@@ -224,6 +224,17 @@ fn pop_first(
         let pair = |(score, name)| Reply::Array(vec![Reply::Bulk(name), double(score)]);
         let members = Reply::Array(members.into_iter().map(pair).collect());
         return Ok(Reply::Array(vec![Reply::Bulk(key.clone()), members]));
+    }
+    Ok(Reply::NilArray)
+}
+
+/// `BZPOPMIN` and `BZPOPMAX`, of the first key that is there.
+pub(super) fn pop_one(evaluation: &mut Evaluation<'_>, keys: &[Bytes], highest: bool) -> Result<Reply, Halt> {
+    for key in keys {
+        let members = ranges::end(evaluation, key, highest, 1)?;
+        if let Some((score, name)) = remove_all(evaluation, key, members)?.into_iter().next() {
+            return Ok(Reply::Array(vec![Reply::Bulk(key.clone()), Reply::Bulk(name), double(score)]));
+        }
     }
     Ok(Reply::NilArray)
 }

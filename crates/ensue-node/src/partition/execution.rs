@@ -2,6 +2,7 @@
 
 pub(in crate::partition) mod catch_up;
 pub(in crate::partition) mod execute;
+pub(in crate::partition) mod pops;
 pub(in crate::partition) mod reads;
 pub(in crate::partition) mod transactions;
 
@@ -93,7 +94,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Executes what has become ready, until nothing is.
+    /// Executes what has become ready, until nothing is, and offers what there is to pop.
     pub(crate) fn settle(&mut self) {
         while let Some((at, work)) = self.keyspaces.order.pop_ready() {
             match work {
@@ -105,5 +106,6 @@ impl Executor<'_> {
                 Work::Entry(origin, position) => self.visibility().apply_entry(origin, position, at),
             }
         }
+        self.serve_pops();
     }
 }

@@ -1,11 +1,13 @@
-//! Reads that wait: for coordinators, for shares of a snapshot, for times.
+//! Reads that wait: for coordinators, for shares of a snapshot, for times, for something to pop.
 
 pub(in crate::partition) mod blocked;
+pub(in crate::partition) mod pops;
 pub(in crate::partition) mod snapshot;
 pub(in crate::partition) mod snapshot_reads;
 pub(in crate::partition) mod times;
 
 use blocked::BlockedReads;
+use pops::WaitingPops;
 use snapshot::Snapshots;
 use snapshot_reads::SnapshotReads;
 
@@ -14,5 +16,15 @@ use snapshot_reads::SnapshotReads;
 pub(crate) struct Reads {
     pub(in crate::partition) snapshots: Snapshots,
     pub(in crate::partition) blocked: BlockedReads,
+    pub(in crate::partition) pops: WaitingPops,
     pub(in crate::partition) snapshot_reads: SnapshotReads,
+}
+
+impl Reads {
+    /// How much waits, by name.
+    pub(in crate::partition) fn add_waiting(&self, add: &mut impl FnMut(&str, u64)) {
+        add("waiting_reads", self.snapshots.waiting_reads() as u64);
+        add("waiting_for_times", self.blocked.len() as u64);
+        add("waiting_pops", self.pops.len() as u64);
+    }
 }

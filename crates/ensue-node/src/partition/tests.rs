@@ -18,6 +18,7 @@ mod issued;
 mod metrics;
 mod nonsense;
 mod parts;
+mod pops;
 mod previous;
 mod replicas;
 mod room;

@@ -1,6 +1,7 @@
 //! Work on its way through a partition: commands of a session, and whatever waits for its turn in its rows.
 
 use crate::config::Tuning;
+use bytes::Bytes;
 use ensue_types::{Args, Context, DatacenterId, KeyspaceId, OperationId, Position, Reply, RequestId};
 use ensue_wire::Address;
 use std::collections::VecDeque;
@@ -36,6 +37,17 @@ pub(crate) struct Execution {
     /// When it came: its client waits since then.
     pub since_us: u64,
     pub used: Used,
+    /// Its first command is a pop that has waited, and is offered something.
+    pub served: Option<Served>,
+}
+
+/// What a pop that waits is offered.
+#[derive(Clone, Debug)]
+pub(crate) struct Served {
+    /// Its place among those that wait.
+    pub id: u64,
+    /// Where there is something.
+    pub key: Bytes,
 }
 
 /// What a batch has used of its session's turn.

@@ -4,6 +4,7 @@
 //! A step is given the queue of the session, and returns what it comes to. It names no other part of the session.
 
 pub(crate) mod batch;
+pub(crate) mod blocked;
 pub(crate) mod fan_out;
 pub(crate) mod local;
 pub(crate) mod parallel;
@@ -11,8 +12,10 @@ pub(crate) mod queue;
 pub(crate) mod rename;
 
 use super::cx::Cx;
+use super::failure::Reason;
 use super::step::Step;
 use batch::Batch;
+use blocked::Blocked;
 use ensue_types::{LogicalTime, PartitionId};
 use ensue_wire::Message;
 use parallel::Parallel;
@@ -22,6 +25,7 @@ use queue::Queue;
 #[derive(Clone, Debug)]
 pub(crate) enum Exchange {
     Batch(Batch),
+    Blocked(Box<Blocked>),
     Parallel(Box<Parallel>),
 }
 
@@ -37,7 +41,26 @@ impl Exchange {
     ) -> Step<Exchange> {
         match self {
             Exchange::Batch(batch) => batch.on_answer(cx, queue, message),
+            Exchange::Blocked(blocked) => blocked.on_answer(cx, share, message),
             Exchange::Parallel(parallel) => parallel.on_answer(cx, share, time, message),
+        }
+    }
+
+    /// Its time is over: what waits lets it go first.
+    pub(crate) fn on_timeout(self, cx: &mut Cx<'_>) -> Step<Exchange> {
+        match self {
+            Exchange::Blocked(blocked) => blocked.on_timeout(cx),
+            exchange => {
+                let silent = exchange.unanswered().first().copied().unwrap_or_default();
+                Step::Failed(cx.no_answer(silent, Reason::Timeout))
+            }
+        }
+    }
+
+    /// The client is gone.
+    pub(crate) fn on_gone(&mut self, cx: &mut Cx<'_>) {
+        if let Exchange::Blocked(blocked) = self {
+            blocked.on_gone(cx);
         }
     }
 
@@ -45,6 +68,7 @@ impl Exchange {
     pub(crate) fn unanswered(&self) -> Vec<PartitionId> {
         match self {
             Exchange::Batch(batch) => vec![batch.partition()],
+            Exchange::Blocked(blocked) => vec![blocked.partition()],
             Exchange::Parallel(parallel) => parallel.unanswered(),
         }
     }

@@ -59,6 +59,8 @@ pub(super) struct Parts {
     pub(super) replies: ReplyBuffer,
     /// It subscribes to something and speaks RESP2: nothing but subscribing goes on.
     pub(super) restricted: bool,
+    /// Its client sends nothing any more.
+    pub(super) has_ended: bool,
     /// Commands that have no answer yet, of those that the session counts.
     pub(super) counted: VecDeque<Counted>,
 }
@@ -113,6 +115,7 @@ impl Session {
             then: Then::default(),
             replies: ReplyBuffer::default(),
             restricted: false,
+            has_ended: false,
             counted: VecDeque::new(),
         };
         Session { contexts: Contexts::new(keyspaces), requests: Requests::new(id), parts }

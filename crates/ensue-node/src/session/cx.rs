@@ -45,6 +45,13 @@ impl Cx<'_> {
         self.begin(shares, self.core.config.tuning.request_timeout_ms);
     }
 
+    /// The present exchange goes on, and times out as every request does.
+    pub(super) fn go_on_until_timeout(&mut self) {
+        let timeout_us = self.core.config.tuning.request_timeout_ms.saturating_mul(1_000);
+        let deadline_us = self.now.monotonic_us.saturating_add(timeout_us);
+        self.requests.go_on(&mut self.core.timers, deadline_us);
+    }
+
     /// The name of the share's request.
     pub(super) fn request(&self, share: usize) -> RequestId {
         self.core.request(self.requests.session(), self.requests.sequence(share))

@@ -81,6 +81,7 @@ impl Exchange {
     pub(super) fn on_timeout(self, cx: &mut Cx<'_>) -> Step<Exchange> {
         match self {
             Exchange::Causal(exchange) => exchange.on_timeout(cx).map(Exchange::from),
+            Exchange::Commands(exchange) => exchange.on_timeout(cx).map(Exchange::from),
             Exchange::Admin(query) => query.on_timeout(cx).map(Exchange::from),
             Exchange::AtHome(waiting) => waiting.on_timeout(cx).map(Exchange::from),
             exchange => {
@@ -105,6 +106,13 @@ impl Exchange {
     pub(super) fn withdraw(self, cx: &mut Cx<'_>) {
         if let Exchange::Causal(exchange) = self {
             exchange.withdraw(cx);
+        }
+    }
+
+    /// The client is gone, for which something may wait elsewhere.
+    pub(super) fn on_gone(&mut self, cx: &mut Cx<'_>) {
+        if let Exchange::Commands(exchange) = self {
+            exchange.on_gone(cx);
         }
     }
 

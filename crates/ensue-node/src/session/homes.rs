@@ -47,9 +47,10 @@ pub(super) fn place<'a>(
     }
     let mut reads_there =
         config.home_reads.contains(&keyspace) || !core.protocol(keyspace).capabilities().causality;
-    let (mut homes, mut others) = (Vec::new(), false);
+    let (mut homes, mut others, mut waits) = (Vec::new(), false, false);
     for (spec, args) in commands {
         reads_there |= writes(spec);
+        waits |= spec.flags.contains(Flags::BLOCKING);
         for key in keys(spec, args) {
             match home_of(&config.homes, keyspace, key) {
                 Some(home) if homes.contains(&home) => {}
@@ -64,6 +65,7 @@ pub(super) fn place<'a>(
         [_] if others => Place::Refused(HOME_AND_OTHERS),
         [home] if home == config.topology.datacenter => Place::Here,
         [_] if is_stable(contexts.own()) => Place::Refused(STABLE_AT_HOME),
+        [_] if waits => Place::Refused(WAITS_AWAY),
         [home] => Place::Away(home),
         _ => Place::Refused(SEVERAL_HOMES),
     }
@@ -220,6 +222,12 @@ pub(super) const SHARED: Reply = Reply::error(
     "ERR keys with a home elsewhere are not written in a shared causal session: nothing was executed; leave it with \
      CAUSAL SESSION",
 );
+/// A pop that waits would outlive its request: what it pops then would be popped for nobody.
+const WAITS_AWAY: Reply = Reply::error(
+    "CROSSHOME a command that may wait is executed only at the home of its keys, which is elsewhere: nothing was \
+     executed; connect there, or ask again without waiting",
+);
+
 /// The answer to `WATCH`, and to an `EXEC` that goes to the home of its keys when other keys are watched here.
 pub(super) const WATCHED_ELSEWHERE: Reply = Reply::error(
     "CROSSHOME WATCH of a key with a home elsewhere is refused: what changes there is not known here at once; use a \

@@ -94,6 +94,11 @@ impl Requests {
         std::mem::take(&mut self.asked)
     }
 
+    /// The present exchange times out then.
+    pub(super) fn go_on(&mut self, timers: &mut Timers, deadline_us: u64) {
+        self.watch(timers, deadline_us);
+    }
+
     pub(super) fn clear_deadline(&mut self) {
         self.deadline_us = None;
     }

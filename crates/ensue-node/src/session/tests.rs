@@ -1,6 +1,7 @@
 //! The sessions of one core against partitions that say what the test tells them to.
 
 mod batch;
+mod blocked;
 mod causal;
 mod connection;
 mod failures;

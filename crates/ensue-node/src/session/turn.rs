@@ -33,7 +33,7 @@ use super::transactions::multi::{InMulti, Multi};
 use super::transactions::{self, write};
 use crate::evaluate::within_bound;
 use bytes::Bytes;
-use ensue_resp::{CommandError, CommandSpec, Route};
+use ensue_resp::{CommandError, CommandSpec, Flags, Route};
 use ensue_types::{Args, CoreId, DatacenterId, Dependency, KeyspaceId, LogicalTime, Now, Reply, Rule};
 use ensue_wire::{HomeOutcome, Message};
 
@@ -164,7 +164,14 @@ impl<'a> Turn<'a> {
     }
 
     /// The client is gone: what it had asked goes on, but for what only waits and what only reads.
-    pub(super) fn on_gone(&mut self) {
+    /// If it only sends nothing any more, and may still read, nothing but a pop that waits is over.
+    pub(super) fn on_gone(&mut self, may_read: bool) {
+        if !std::mem::replace(&mut self.session.has_ended, true) {
+            self.session.exchange.on_gone(&mut self.cx);
+        }
+        if may_read {
+            return;
+        }
         self.session.life = Life::Gone;
         self.session.queue.retain_writes();
         if self.session.exchange.only_waits() {
@@ -261,6 +268,9 @@ impl Turn<'_> {
             None => {
                 let step = run.send(&mut self.cx, &mut session.queue);
                 self.follow(step);
+                if self.session.has_ended {
+                    self.session.exchange.on_gone(&mut self.cx);
+                }
             }
         }
     }
@@ -301,7 +311,7 @@ impl Turn<'_> {
         if let Some(spec) = spec {
             self.session.client.on_command(spec.name, subcommand);
         }
-        let open = spec.is_some_and(|spec| spec.flags.contains(ensue_resp::Flags::NO_AUTH));
+        let open = spec.is_some_and(|spec| spec.flags.contains(Flags::NO_AUTH));
         if !self.session.client.is_authenticated() && !open {
             self.cx.core.counters.on_rejected(spec);
             return self.reply(&NOAUTH);
@@ -333,6 +343,11 @@ impl Turn<'_> {
             Route::Owner => self.reply(&local::no_branches(&self.cx)),
             Route::Script if self.cx.protocol().needs().branches => {
                 self.reply(&local::no_scripts(&self.cx));
+            }
+            Route::Together
+                if spec.flags.contains(Flags::BLOCKING) && self.cx.protocol().needs().branches =>
+            {
+                self.reply(&local::no_waiting(&self.cx, spec));
             }
             Route::Key | Route::Split(_) | Route::Together | Route::Script => {
                 let step = transactions::on_command(&mut self.cx, spec, args);

@@ -112,7 +112,7 @@ impl List {
     }
 }
 
-fn end_named(word: &Bytes) -> Option<End> {
+pub(super) fn end_named(word: &Bytes) -> Option<End> {
     match word {
         word if is_word(word, "LEFT") => Some(End::Left),
         word if is_word(word, "RIGHT") => Some(End::Right),

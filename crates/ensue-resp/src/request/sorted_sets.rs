@@ -225,13 +225,17 @@ pub(super) fn pop_count(args: &[Bytes]) -> Result<Option<usize>, CommandError> {
 
 /// `ZMPOP` behind its name.
 fn pop_first(args: &[Bytes]) -> Result<SortedSet, CommandError> {
-    let is_highest = |end: &Bytes| match end {
-        end if is_word(end, "MIN") => Some(false),
-        end if is_word(end, "MAX") => Some(true),
-        _ => None,
-    };
-    let (keys, highest, count) = pop_first_of(args, is_highest)?;
+    let (keys, highest, count) = pop_first_of(args, end_of_scores)?;
     Ok(SortedSet::PopFirst { keys, highest, count })
+}
+
+/// Whether an end is that of the highest scores.
+pub(super) fn end_of_scores(word: &Bytes) -> Option<bool> {
+    match word {
+        word if is_word(word, "MIN") => Some(false),
+        word if is_word(word, "MAX") => Some(true),
+        _ => None,
+    }
 }
 
 /// What `ZMPOP` and `LMPOP` name behind theirs: keys, an end, and how many.

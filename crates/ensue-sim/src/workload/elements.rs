@@ -53,6 +53,24 @@ impl Drawer<'_> {
         }
     }
 
+    /// Pops that wait for a while, for what anybody pushes or adds.
+    pub(super) fn wait(&mut self, draft: &mut Draft) {
+        let number = self.random.index(2);
+        let (ms, other) = (self.random.between(1, 40), self.random.index(2));
+        let timeout = format!("0.{ms:03}");
+        let text = match self.random.below(6) {
+            0 | 1 => format!("BLPOP mq{number} {timeout}"),
+            2 => format!("BRPOP mq{number} {timeout}"),
+            3 if self.owners.of("mq0") == self.owners.of("mq1") => {
+                format!("BLMOVE mq{number} mq{other} LEFT RIGHT {timeout}")
+            }
+            3 => format!("BLMOVE mq{number} mq{number} LEFT RIGHT {timeout}"),
+            4 => format!("BLMPOP {timeout} 1 mq{number} RIGHT COUNT 2"),
+            _ => format!("BZPOPMIN mz{number} {timeout}"),
+        };
+        draft.commands.push(Command::new(&text, Expect::Anything));
+    }
+
     /// Pushes, pops, changes in the middle, moves and deadlines by everyone.
     pub(super) fn any_elements(&mut self, draft: &mut Draft) {
         let key = format!("mq{}", self.random.index(2));
@@ -79,7 +97,12 @@ impl Drawer<'_> {
 }
 
 /// What Redis makes of a list, and its answer.
-pub(super) fn in_model(elements: &mut VecDeque<String>, name: &str, rest: &[String]) -> Option<Answer> {
+pub(super) fn in_model(
+    elements: &mut VecDeque<String>,
+    name: &str,
+    key: &str,
+    rest: &[String],
+) -> Option<Answer> {
     let length = |elements: &VecDeque<String>| Answer::Integer(elements.len() as i64);
     let element = |element: Option<String>| element.map_or(Answer::Nil, |text| bulk(&text));
     Some(match name {
@@ -93,6 +116,10 @@ pub(super) fn in_model(elements: &mut VecDeque<String>, name: &str, rest: &[Stri
         }
         "LPOP" => element(elements.pop_front()),
         "RPOP" => element(elements.pop_back()),
+        "BLPOP" => match elements.pop_front() {
+            Some(text) => Answer::Array(vec![bulk(key), bulk(&text)]),
+            None => Answer::Nil,
+        },
         "LLEN" => length(elements),
         "LINDEX" => element(elements.get(rest.first()?.parse::<usize>().ok()?).cloned()),
         "LRANGE" => Answer::Array(elements.iter().map(|text| bulk(text)).collect()),

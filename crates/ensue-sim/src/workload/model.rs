@@ -33,7 +33,7 @@ impl Model {
             b'H' => "HGETALL",
             b'S' if matches!(name.as_str(), "SADD" | "SREM" | "SMEMBERS" | "SISMEMBER") => "SMEMBERS",
             b'Z' => "ZRANGE",
-            b'L' | b'R' => "LRANGE",
+            b'L' | b'R' | b'B' => "LRANGE",
             _ => "GET",
         };
         if name != "DEL" {
@@ -44,7 +44,7 @@ impl Model {
             "SMEMBERS" => self.set(&name, key, &rest[1..]),
             "ZRANGE" => self.scores(&name, key, &rest[1..]),
             "LRANGE" => {
-                let answer = elements::in_model(self.list(&key)?, &name, &rest[1..]);
+                let answer = elements::in_model(self.list(&key)?, &name, &key, &rest[1..]);
                 self.leave_no_empty_list(&key);
                 answer
             }
@@ -285,6 +285,9 @@ mod tests {
             ("LLEN l", "1"),
             ("LINDEX l 0", "\"a\""),
             ("LINDEX l 5", "nil"),
+            ("RPUSH p a", "1"),
+            ("BLPOP p 0.01", "[\"p\" \"a\"]"),
+            ("BLPOP p 0.01", "nil"),
         ];
         for (command, answer) in script {
             assert_eq!(model.apply(&args(command)).unwrap().to_string(), answer, "{command}");
@@ -296,6 +299,7 @@ mod tests {
                 "HGETALL h [\"n\" \"2\"]",
                 "GET k nil",
                 "LRANGE l 0 -1 [\"a\"]",
+                "LRANGE p 0 -1 []",
                 "SMEMBERS s [\"a\" \"b\"]",
                 "ZRANGE z 0 -1 WITHSCORES [\"b\" \"3\"]"
             ]

@@ -38,7 +38,7 @@ fn draw(random: &mut Random, prefix: &str) -> String {
     let slot = random.below(3);
     let number = random.below(50);
     let part = random.below(3);
-    match random.below(34) {
+    match random.below(35) {
         0 | 1 => format!("SET {prefix}t{slot} {number}"),
         2 | 3 => format!("GET {prefix}t{slot}"),
         4 | 5 => format!("INCRBY {prefix}t{slot} {number}"),
@@ -71,6 +71,7 @@ fn draw(random: &mut Random, prefix: &str) -> String {
             1 => format!("LREM {prefix}q{slot} 0 e{part}"),
             _ => format!("LINDEX {prefix}q{slot} {part}"),
         },
+        33 => format!("BLPOP {prefix}q{slot} 0.0{}", part + 1),
         32 => format!("LRANGE {prefix}q{slot} 0 -1"),
         _ => format!("STRLEN {prefix}t{slot}"),
     }

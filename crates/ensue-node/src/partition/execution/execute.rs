@@ -4,6 +4,7 @@
 //! row. The session's context goes along with the batch and comes back.
 
 use super::Executor;
+use super::pops::{offered, waits};
 use crate::evaluate::{ANSWER_TOO_LONG, within_bound};
 use crate::partition::keyspaces::execute::{Step, take};
 use crate::partition::keyspaces::scripts::is_script;
@@ -50,6 +51,7 @@ impl Executor<'_> {
             timed_out,
             since_us,
             used: Used::default(),
+            served: None,
         });
     }
 
@@ -112,13 +114,20 @@ impl Executor<'_> {
         }
         if let Some(args) = execution.commands.pop_front() {
             let choice = &Choice::Newest;
-            let reply = match Request::parse(&args) {
+            let request = Request::parse(&args).map(|request| offered(&execution, request));
+            let reply = match request {
                 _ if is_script(&args) => {
                     let args = args.clone();
                     self.keyspaces.write_script(self.cx, self.others, &mut execution, at, args, choice)
                 }
                 Ok(request) => {
-                    self.keyspaces.write(self.cx, self.others, &mut execution, at, &request, choice)
+                    let reply =
+                        self.keyspaces.write(self.cx, self.others, &mut execution, at, &request, choice);
+                    if waits(&execution, &request, &reply) {
+                        return self.park_pop(execution, args);
+                    }
+                    execution.served = None;
+                    reply
                 }
                 Err(error) => error.reply(),
             };
@@ -146,6 +155,7 @@ impl Executor<'_> {
                 Step::Done(reply) => {
                     execution.used.bytes += reply.encoded_bytes();
                     execution.replies.push(reply);
+                    self.serve_pops();
                     // What it has seen is left of a dead datacenter: the next command must not take it for what was
                     // lost.
                     self.others.failover.discarded.strip_lost(
@@ -222,16 +232,15 @@ impl Executor<'_> {
             self.reads.blocked.block(self.cx, take(execution));
             return Step::Parked;
         }
-        if spec.is_write() {
-            if let Some(refusal) =
-                self.cx.stable_refusal(execution.keyspace, &execution.context.causes, std::iter::once(&args))
-            {
-                return Step::Done(refusal);
-            }
+        if let Some(refusal) = self.stable_refusal(execution, spec, &args) {
+            return Step::Done(refusal);
         }
         let Some(request) = request else {
             return self.keyspaces.step_script(self.cx, self.others, execution, args, &choice);
         };
+        if spec.flags.contains(Flags::BLOCKING) {
+            return self.step_pop(execution, spec, args, request, &choice);
+        }
         if spec.flags.contains(Flags::WRITE) {
             return self.keyspaces.step_write(
                 self.cx,
@@ -259,10 +268,42 @@ impl Executor<'_> {
         ))
     }
 
+    /// Why a session that fell back may not make this write.
+    fn stable_refusal(&self, execution: &Execution, spec: &CommandSpec, args: &Args) -> Option<Reply> {
+        let causes = &execution.context.causes;
+        let refusal = || self.cx.stable_refusal(execution.keyspace, causes, std::iter::once(args));
+        spec.is_write().then(refusal).flatten()
+    }
+
+    /// A pop, which waits if there is nothing.
+    fn step_pop(
+        &mut self,
+        execution: &mut Execution,
+        spec: &'static CommandSpec,
+        args: Args,
+        request: Request,
+        choice: &Choice,
+    ) -> Step {
+        let request = offered(execution, request);
+        let write = (args.clone(), &request);
+        match self.keyspaces.step_write(self.cx, self.others, execution, spec, write, choice) {
+            Step::Done(reply) if waits(execution, &request, &reply) => {
+                self.park_pop(take(execution), args);
+                Step::Parked
+            }
+            Step::Done(reply) => {
+                execution.served = None;
+                Step::Done(reply)
+            }
+            Step::Parked => Step::Parked,
+        }
+    }
+
     /// What `CAUSAL` asks every partition for.
     fn execute_causal(&mut self, execution: &mut Execution, args: &Args) -> Reply {
         match (args.get(1).map(Bytes::as_ref), args.get(2)) {
             (None, _) => CommandError::wrong_arity("causal").reply(),
+            (Some(b"withdraw"), _) => self.withdraw_pop(execution),
             (Some(b"discarded"), _) => self.others.failover.discarded.list_discarded(self.cx),
             (Some(b"conflicts"), key) => self.keyspaces.list_conflicts(self.cx, self.others, execution, key),
             (_, None) if self.keyspaces.branching.is_branching(execution.keyspace) => {

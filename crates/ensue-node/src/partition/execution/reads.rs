@@ -131,6 +131,7 @@ impl Executor<'_> {
             return;
         }
         self.others.answer_replica_waits(self.cx);
+        self.reads.pops.look_again();
         if self.reads.blocked.waiting.is_empty() {
             return;
         }
@@ -169,6 +170,7 @@ impl Executor<'_> {
 
     /// Gives up what has waited too long.
     pub(in crate::partition) fn time_out_blocked(&mut self) {
+        self.reads.pops.look_again();
         let now_us = self.cx.now.monotonic_us;
         let (late, waiting) = std::mem::take(&mut self.reads.blocked.waiting).into_iter().partition(|wait| {
             let patience_us = match &wait.what {

@@ -39,6 +39,7 @@ impl Executor<'_> {
                 timed_out: false,
                 since_us: self.cx.now.monotonic_us,
                 used: Default::default(),
+                served: None,
             };
             return self.execute_atomically(execution);
         }

@@ -409,5 +409,6 @@ pub(in crate::partition) fn take(execution: &mut Execution) -> Execution {
         timed_out: execution.timed_out,
         since_us: execution.since_us,
         used: execution.used,
+        served: execution.served.take(),
     }
 }

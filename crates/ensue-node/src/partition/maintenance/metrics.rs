@@ -32,10 +32,9 @@ impl Metrics<'_> {
         add("open_dependency_checks", self.others.replication.inbound.open_checks() as u64);
         add("dependency_waits", self.others.replication.inbound.waited());
         add("transactions", self.transactions.len() as u64);
-        add("waiting_reads", self.reads.snapshots.waiting_reads() as u64);
+        self.reads.add_waiting(&mut add);
         add("reads", self.keyspaces.counts.reads);
         add("stale_reads", self.keyspaces.counts.stale);
-        add("waiting_for_times", self.reads.blocked.len() as u64);
         add("expired_keys", self.maintenance.collector.expired);
         add("reads_waited", self.reads.blocked.waited);
         add("reads_waited_us", self.reads.blocked.waited_us);

@@ -9,6 +9,7 @@ use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
 use crate::partition::work::Execution;
 use ensue_protocol::Choice;
+use ensue_resp::request::Blocking;
 use ensue_types::{Args, Causes, KeyspaceId, Rule, TimeVector};
 use ensue_wire::{Address, Message};
 
@@ -106,6 +107,16 @@ impl BlockedReads {
         });
     }
 
+    /// Forgets pops that may wait: a core whose sessions have given them up would never take what they are answered.
+    fn forget_pops_of(&mut self, core: Address) {
+        self.waiting.retain(|wait| match &wait.what {
+            Waiting::Commands(execution) if execution.from == core => {
+                execution.commands.front().is_none_or(|args| Blocking::parse(args).is_none())
+            }
+            _ => true,
+        });
+    }
+
     /// The commands wait until their session's past is here.
     pub(in crate::partition) fn block(&mut self, cx: &Cx, execution: Execution) {
         self.wait(cx, Waiting::Commands(Box::new(execution)));
@@ -170,6 +181,7 @@ impl Reads {
     /// The sessions of a core have given up what they waited for here.
     pub(in crate::partition) fn drop_blocked_of(&mut self, others: &mut Others, core: Address) {
         self.blocked.forget(|asker, _| asker == core);
+        self.blocked.forget_pops_of(core);
         others.replication.replica_waits.retain(|(asker, _), _| *asker != core);
     }
 

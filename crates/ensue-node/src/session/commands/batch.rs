@@ -8,6 +8,7 @@
 //! moment.
 
 use super::Exchange;
+use super::blocked::Blocked;
 use super::queue::Queue;
 use crate::session::cx::Cx;
 use crate::session::failure::UNANSWERED;
@@ -16,7 +17,8 @@ use crate::session::plan::{Plan, scripts};
 use crate::session::step::Step;
 use crate::session::write_marks::{BATCH_COMMANDS_MAX, WriteMarks};
 use ensue_protocol::SnapshotReads;
-use ensue_resp::{CommandSpec, Route};
+use ensue_resp::request::Blocking;
+use ensue_resp::{CommandSpec, Flags, Route};
 use ensue_types::{Args, PartitionId, partition_of};
 use ensue_wire::Message;
 
@@ -30,6 +32,8 @@ pub(crate) struct Run {
     commands: usize,
     writes: WriteMarks,
     latest: &'static str,
+    /// It is one command, which may wait.
+    blocking: Option<Box<Blocking>>,
 }
 
 /// Waiting for `Executed`.
@@ -50,6 +54,10 @@ impl Run {
             else {
                 break;
             };
+            let blocks = spec.flags.contains(Flags::BLOCKING);
+            if blocks && run.is_some() {
+                break;
+            }
             bytes += args.iter().map(|argument| argument.len()).sum::<usize>();
             let run = match &mut run {
                 None => run.insert(Run {
@@ -57,6 +65,7 @@ impl Run {
                     commands: 0,
                     writes: WriteMarks::default(),
                     latest: spec.name,
+                    blocking: None,
                 }),
                 // One command may be longer, and then travels alone.
                 Some(run) if run.partition == owner && bytes <= BATCH_BYTES_MAX => run,
@@ -67,6 +76,10 @@ impl Run {
             }
             run.commands += 1;
             run.latest = spec.name;
+            if blocks {
+                run.blocking = Blocking::parse(args).map(Box::new);
+                break;
+            }
         }
         run
     }
@@ -118,6 +131,12 @@ impl Run {
 
     /// Sends the commands to their partition.
     pub(crate) fn send(self, cx: &mut Cx<'_>, queue: &mut Queue) -> Step<Exchange> {
+        if let (Some(blocking), Some(args)) = (&self.blocking, queue.front().cloned()) {
+            queue.pop_front();
+            let blocking = blocking.as_ref().clone();
+            cx.core.counters.commands += 1;
+            return Blocked::begin(cx, self.partition, blocking, args);
+        }
         let commands = queue.take(self.commands);
         cx.core.counters.commands += self.commands as u64;
         cx.requests.ask(self.commands);
@@ -178,6 +197,8 @@ fn has_owner(cx: &Cx<'_>, spec: &'static CommandSpec, args: &Args) -> bool {
     }
     match spec.route {
         Route::Owner => cx.protocol().needs().branches,
+        // They are refused there.
+        Route::Together if spec.flags.contains(Flags::BLOCKING) => !cx.protocol().needs().branches,
         Route::Script if cx.protocol().needs().branches => false,
         Route::Script => !scripts::has_text(spec.name) || cx.core.scripts.contains(&args[1]),
         _ => true,

@@ -56,6 +56,17 @@ pub(crate) fn no_scripts(cx: &Cx<'_>) -> Reply {
     Reply::Error(words.into())
 }
 
+/// The answer to a command that waits, in a keyspace of branches.
+pub(crate) fn no_waiting(cx: &Cx<'_>, spec: &CommandSpec) -> Reply {
+    let (keyspace, protocol) = (cx.keyspace(), cx.protocol().name());
+    let words = format!(
+        "ERR '{}' in keyspace {} is refused: its protocol is {protocol}, in which a session waits on a branch of its \
+         own, where nothing comes; ask without waiting, or within MULTI",
+        spec.name, keyspace.0
+    );
+    Reply::Error(words.into())
+}
+
 /// The answer to a command on branches in a keyspace that has none.
 pub(crate) fn no_branches(cx: &Cx<'_>) -> Reply {
     let (keyspace, protocol) = (cx.keyspace(), cx.protocol().name());

@@ -315,3 +315,14 @@ fn what_changes_at_a_home_elsewhere_is_not_watched_here() {
     world.send(&["WATCH own:a"]);
     assert!(!world.sent.is_empty(), "its home is here");
 }
+
+#[test]
+fn a_pop_that_would_wait_at_a_home_elsewhere_is_refused() {
+    let mut world = world();
+    let refused = "-CROSSHOME a command that may wait is executed only at the home of its keys";
+    for pop in ["BLPOP lock:a 0", "BZPOPMIN lock:a 1", "BLMOVE lock:a lock:a LEFT RIGHT 0"] {
+        assert!(world.ask(pop).starts_with(refused), "{pop}");
+    }
+    world.send(&["LPOP lock:a"]);
+    assert_eq!(words_of(&requested(&mut world).1), ["LPOP lock:a"]);
+}

@@ -8,10 +8,35 @@ const PUSHES: &str = "Every element stays. What two datacenters push concurrentl
 const POPS: &str = "Removes the elements that this datacenter sees; another may have answered the same ones.";
 const MOVES: &str = "As a pop and a push; another datacenter may move the same element, which then is there twice. \
     Keys of several partitions are refused: hash tags put them into one.";
+const WAITS: &str = "As a pop, or if there is nothing after waiting until something can be read here; those that wait \
+    are served in the order in which they came. Another datacenter may answer the same elements. Keys of several \
+    partitions are refused: hash tags put them into one.";
+const WAITS_TO_MOVE: &str = "As a pop and a push, or if there is nothing after waiting until something can be read \
+    here. Keys of several partitions are refused: hash tags put them into one.";
 const REMOVES: &str = "Removes elements that this datacenter sees; others stay, and so does what a later LSET \
     put into one of them.";
 
-pub(super) const ROWS: [CommandSpec; 17] = [
+pub(super) const ROWS: [CommandSpec; 22] = [
+    row("blmove", 6, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::BLOCKING]), Route::Together)
+        .keys(1, 2, 1)
+        .listed("list", "6.2.0")
+        .says("Move an element from an end of a list to an end of another one, or wait for one.", WAITS_TO_MOVE),
+    row("blmpop", -5, flags(&[Flags::WRITE, Flags::BLOCKING]), Route::Together)
+        .counted_keys(2)
+        .listed("list", "7.0.0")
+        .says("Remove and answer elements of the first list that is not empty, or wait for some.", WAITS),
+    row("blpop", -3, flags(&[Flags::WRITE, Flags::BLOCKING]), Route::Together)
+        .keys(1, -2, 1)
+        .listed("list", "2.0.0")
+        .says("Remove and answer the first element of the first list that is not empty, or wait for one.", WAITS),
+    row("brpop", -3, flags(&[Flags::WRITE, Flags::BLOCKING]), Route::Together)
+        .keys(1, -2, 1)
+        .listed("list", "2.0.0")
+        .says("Remove and answer the last element of the first list that is not empty, or wait for one.", WAITS),
+    row("brpoplpush", 4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::BLOCKING]), Route::Together)
+        .keys(1, 2, 1)
+        .listed("list", "2.2.0")
+        .says("Move the last element of a list to the beginning of another one, or wait for one.", WAITS_TO_MOVE),
     row("lindex", 3, flags(&[Flags::READONLY]), Route::Key)
         .keys(1, 1, 1)
         .listed("list", "1.0.0")

@@ -12,7 +12,32 @@ const REMOVES: &str = "For each member the later of adding and removing wins; un
 const POPS_TOGETHER: &str = "Removes the members that this datacenter sees; another may have answered the same \
     ones. Keys of several partitions are refused: hash tags put them into one.";
 
-pub(super) const ROWS: [CommandSpec; 32] = [
+const WAITS: &str = "As a pop, or if there is nothing after waiting until something can be read here; those that wait \
+    are served in the order in which they came. Another datacenter may answer the same members. Keys of several \
+    partitions are refused: hash tags put them into one.";
+
+pub(super) const ROWS: [CommandSpec; 35] = [
+    row("bzmpop", -5, flags(&[Flags::WRITE, Flags::BLOCKING]), Route::Together)
+        .counted_keys(2)
+        .listed("sorted-set", "7.0.0")
+        .says(
+            "Remove and answer members of the first sorted set that is not empty, or wait for some.",
+            WAITS,
+        ),
+    row("bzpopmax", -3, flags(&[Flags::WRITE, Flags::FAST, Flags::BLOCKING]), Route::Together)
+        .keys(1, -2, 1)
+        .listed("sorted-set", "5.0.0")
+        .says(
+            "Remove and answer the highest member of the first sorted set that is not empty, or wait.",
+            WAITS,
+        ),
+    row("bzpopmin", -3, flags(&[Flags::WRITE, Flags::FAST, Flags::BLOCKING]), Route::Together)
+        .keys(1, -2, 1)
+        .listed("sorted-set", "5.0.0")
+        .says(
+            "Remove and answer the lowest member of the first sorted set that is not empty, or wait.",
+            WAITS,
+        ),
     row("zadd", -4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("sorted-set", "1.2.0")

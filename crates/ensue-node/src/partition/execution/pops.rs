@@ -1,0 +1,124 @@
+//! Pops that wait: parked when they have found nothing, and executed again when there is something.
+
+use super::Executor;
+use crate::partition::order::RowName;
+use crate::partition::work::{Execution, Served};
+use ensue_resp::Request;
+use ensue_resp::request::Blocking;
+use ensue_store::compact::RowRef;
+use ensue_store::row::Kind;
+use ensue_store::view::View;
+use ensue_types::{Args, KeyspaceId, Reply};
+use ensue_wire::Address;
+
+/// Whether a pop waits that was answered so.
+pub(super) fn waits(execution: &Execution, request: &Request, reply: &Reply) -> bool {
+    matches!((request, reply), (Request::Blocking(_), Reply::Nil | Reply::NilArray))
+        && !execution.together
+        && !execution.timed_out
+        && execution.atomic.is_none()
+}
+
+/// A pop that is offered something takes it where that is.
+pub(super) fn offered(execution: &Execution, request: Request) -> Request {
+    match (request, &execution.served) {
+        (Request::Blocking(Blocking { pop, timeout_ms }), Some(served)) => {
+            Request::Blocking(Blocking { pop: pop.of(&served.key), timeout_ms })
+        }
+        (request, _) => request,
+    }
+}
+
+impl Executor<'_> {
+    /// The batch waits with this command, which has found nothing.
+    pub(super) fn park_pop(&mut self, mut execution: Execution, args: Args) {
+        let Some(blocking) = Blocking::parse(&args) else { return };
+        let keyspace = execution.keyspace;
+        let id = match execution.served.take() {
+            Some(served) => served.id,
+            None => self.reads.pops.next_id(),
+        };
+        execution.commands.push_front(args);
+        let keys = blocking.pop.keys().to_vec();
+        for (_, key) in self.reads.pops.park(id, execution, blocking) {
+            self.keyspaces.keyspace(keyspace).await_change(&key);
+        }
+        if self.reads.pops.offered != Some(id) {
+            // It was elsewhere, or has just come: something may be there that it does not see.
+            for key in keys {
+                if self.pops_of_lists(keyspace, &key).is_some() {
+                    self.reads.pops.wake((keyspace, key));
+                }
+            }
+        }
+    }
+
+    /// What is at a row is offered to those that wait there, until nobody wants more of it.
+    pub(crate) fn serve_pops(&mut self) {
+        if self.reads.pops.is_empty() || self.reads.pops.offered.is_some() {
+            return;
+        }
+        loop {
+            for number in self.reads.pops.keyspaces() {
+                while let Some(key) = self.keyspaces.keyspace(number).next_changed() {
+                    self.reads.pops.wake((number, key));
+                }
+            }
+            let Some(row) = self.reads.pops.pop_ready() else { return };
+            self.serve_row(&row);
+        }
+    }
+
+    fn serve_row(&mut self, row: &RowName) {
+        let mut behind = None;
+        while let Some(of_lists) = self.pops_of_lists(row.0, &row.1) {
+            let Some(id) = self.reads.pops.next_at(row, behind, of_lists) else { return };
+            behind = Some(id);
+            let Some(mut execution) = self.take_pop(id) else { return };
+            execution.served = Some(Served { id, key: row.1.clone() });
+            self.reads.pops.offered = Some(id);
+            self.advance(execution);
+            self.reads.pops.offered = None;
+            if self.reads.pops.contains(id) {
+                return self.reads.pops.not_seen(row.clone());
+            }
+        }
+    }
+
+    /// Whether a row has elements of a list, or members of a sorted set; nothing if it has neither, as of now.
+    fn pops_of_lists(&self, keyspace: KeyspaceId, key: &[u8]) -> Option<bool> {
+        let row = self.keyspaces.keyspaces[usize::from(keyspace.0)].row(key)?;
+        let RowRef::Whole(row) = row else { return None };
+        match row.kind_at(View::Newest).ok()?? {
+            Kind::List => Some(true),
+            Kind::SortedSet => Some(false),
+            Kind::Text | Kind::Hash | Kind::Set => None,
+        }
+    }
+
+    /// Its session does not wait any longer: it is answered that there was nothing.
+    pub(super) fn withdraw_pop(&mut self, execution: &Execution) -> Reply {
+        let id = self.reads.pops.of_session(execution.from, execution.request);
+        if let Some(mut waited) = id.and_then(|id| self.take_pop(id)) {
+            waited.commands.pop_front();
+            waited.replies.push(Reply::NilArray);
+            self.advance(waited);
+        }
+        Reply::OK
+    }
+
+    /// The sessions of a core have given up what they asked.
+    pub(crate) fn drop_pops_of(&mut self, core: Address) {
+        for id in self.reads.pops.of_core(core) {
+            self.take_pop(id);
+        }
+    }
+
+    fn take_pop(&mut self, id: u64) -> Option<Execution> {
+        let (execution, left) = self.reads.pops.take(id)?;
+        for (keyspace, key) in left {
+            self.keyspaces.keyspace(keyspace).stop_awaiting(&key);
+        }
+        Some(execution)
+    }
+}

@@ -1,0 +1,159 @@
+//! Pops that have found nothing and wait.
+//!
+//! - *In the order of arrival.* A pop has a number from when it first waits, and keeps it as long as it waits.
+//! - *No wake-up is lost.* What is looked at and what waits are one step of the partition. A pop that was elsewhere
+//!   meanwhile, because its session's past was not here, or its row had an undecided transaction, looks again.
+//! - *Woken when it can be read.* A change to a row wakes the first that wait there. What they do not see yet, because
+//!   their view does not show it, is tried again when a time rises.
+//! - *Bounded.* A session waits once. Its pop goes when it is answered, withdrawn, or when its core is out of reach.
+
+use crate::partition::order::RowName;
+use crate::partition::work::Execution;
+use ensue_resp::request::{Blocking, WaitingPop};
+use ensue_types::{KeyspaceId, RequestId, SessionId};
+use ensue_wire::Address;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+/// The number of a pop that waits.
+pub(crate) type PopId = u64;
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WaitingPops {
+    next: PopId,
+    waiting: BTreeMap<PopId, Waiting>,
+    rows: BTreeMap<RowName, BTreeSet<PopId>>,
+    /// Rows at which there may be something.
+    ready: BTreeSet<RowName>,
+    /// Rows at which there is something that was not visible to whom it was offered.
+    unseen: BTreeSet<RowName>,
+    /// Who is being offered something.
+    pub(in crate::partition) offered: Option<PopId>,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    execution: Box<Execution>,
+    pop: WaitingPop,
+}
+
+impl Waiting {
+    fn rows(&self) -> Vec<RowName> {
+        self.pop.keys().iter().map(|key| (self.execution.keyspace, key.clone())).collect()
+    }
+}
+
+impl WaitingPops {
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(in crate::partition) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// The keyspaces in which some wait.
+    pub(in crate::partition) fn keyspaces(&self) -> Vec<KeyspaceId> {
+        let mut keyspaces: Vec<KeyspaceId> = self.rows.keys().map(|(keyspace, _)| *keyspace).collect();
+        keyspaces.dedup();
+        keyspaces
+    }
+
+    /// The number of a pop that begins to wait.
+    pub(in crate::partition) fn next_id(&mut self) -> PopId {
+        self.next += 1;
+        self.next
+    }
+
+    /// The commands wait with their first one; answers the rows that nobody has waited for.
+    pub(in crate::partition) fn park(
+        &mut self,
+        id: PopId,
+        execution: Execution,
+        blocking: Blocking,
+    ) -> Vec<RowName> {
+        let waiting = Waiting { execution: Box::new(execution), pop: blocking.pop };
+        let mut new = Vec::new();
+        for row in waiting.rows() {
+            let ids = self.rows.entry(row.clone()).or_default();
+            if ids.is_empty() {
+                new.push(row);
+            }
+            ids.insert(id);
+        }
+        self.waiting.insert(id, waiting);
+        new
+    }
+
+    pub(in crate::partition) fn contains(&self, id: PopId) -> bool {
+        self.waiting.contains_key(&id)
+    }
+
+    /// The commands go on; answers them, and the rows that nobody waits for any more.
+    pub(in crate::partition) fn take(&mut self, id: PopId) -> Option<(Execution, Vec<RowName>)> {
+        let waiting = self.waiting.remove(&id)?;
+        let mut left = Vec::new();
+        for row in waiting.rows() {
+            let Some(ids) = self.rows.get_mut(&row) else { continue };
+            ids.remove(&id);
+            if ids.is_empty() {
+                self.rows.remove(&row);
+                self.ready.remove(&row);
+                self.unseen.remove(&row);
+                left.push(row);
+            }
+        }
+        Some((*waiting.execution, left))
+    }
+
+    /// The first that waits at a row behind another one for what a list has, or a sorted set.
+    pub(in crate::partition) fn next_at(
+        &self,
+        row: &RowName,
+        behind: Option<PopId>,
+        of_lists: bool,
+    ) -> Option<PopId> {
+        let from = behind.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut ids = self.rows.get(row)?.range((from, Bound::Unbounded));
+        ids.find(|id| self.waiting.get(id).is_some_and(|one| one.pop.is_of_lists() == of_lists)).copied()
+    }
+
+    /// There may be something at a row.
+    pub(in crate::partition) fn wake(&mut self, row: RowName) {
+        if self.rows.contains_key(&row) {
+            self.ready.insert(row);
+        }
+    }
+
+    pub(in crate::partition) fn pop_ready(&mut self) -> Option<RowName> {
+        self.ready.pop_first()
+    }
+
+    /// What is there was not visible.
+    pub(in crate::partition) fn not_seen(&mut self, row: RowName) {
+        if self.rows.contains_key(&row) {
+            self.unseen.insert(row);
+        }
+    }
+
+    /// More may be visible now.
+    pub(in crate::partition) fn look_again(&mut self) {
+        self.ready.append(&mut self.unseen);
+    }
+
+    /// The pop of a session.
+    pub(in crate::partition) fn of_session(&self, from: Address, request: RequestId) -> Option<PopId> {
+        let session = |request: RequestId| -> (u32, SessionId) { (request.boot, request.session) };
+        let is_asked = |waiting: &Waiting| {
+            waiting.execution.from == from && session(waiting.execution.request) == session(request)
+        };
+        self.waiting.iter().find(|(_, waiting)| is_asked(waiting)).map(|(id, _)| *id)
+    }
+
+    /// The pops of a core's sessions.
+    pub(in crate::partition) fn of_core(&self, core: Address) -> Vec<PopId> {
+        let is_of = |waiting: &Waiting| waiting.execution.from == core;
+        self.waiting.iter().filter(|(_, waiting)| is_of(waiting)).map(|(id, _)| *id).collect()
+    }
+}
