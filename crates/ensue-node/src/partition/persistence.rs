@@ -244,6 +244,10 @@ impl Persistence {
 
     /// One append is in flight at a time; when all are done, everything is synced.
     pub(in crate::partition) fn write_what_came_back(&mut self, cx: &mut Cx) {
+        // What an earlier process wrote is not there until it has been written anew, for which there may be no room.
+        if !self.opening.is_empty() {
+            return;
+        }
         if !self.write_log(cx) && !cx.journal.open().is_held_back() {
             let log = cx.journal.open();
             cx.disk_ops.extend(log.take_sync());
