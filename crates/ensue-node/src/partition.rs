@@ -496,11 +496,11 @@ impl Partition {
             return;
         }
         self.cx.bound_clock();
-        self.executor().serve_pops();
         self.visibility().replicate();
         self.keyspaces.fold_more_versions(&self.cx, &self.others);
         self.keyspaces.send_acknowledgements(&mut self.cx, &mut self.others);
         self.reads.report_times(&mut self.cx, &mut self.others, &mut self.keyspaces);
+        self.executor().serve_pops();
         self.durability.continue_checkpoint(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.others.stable_time.times.log_times(&mut self.cx);
         let appended = self.durability.write_log(&mut self.cx);

@@ -33,6 +33,11 @@ impl Executor<'_> {
     /// The batch waits with this command, which has found nothing.
     pub(super) fn park_pop(&mut self, mut execution: Execution, args: Args) {
         let Some(blocking) = Blocking::parse(&args) else { return };
+        if self.reads.pops.is_withdrawn(execution.from, execution.request) {
+            execution.served = None;
+            execution.replies.push(Reply::NilArray);
+            return self.advance(execution);
+        }
         let keyspace = execution.keyspace;
         let id = match execution.served.take() {
             Some(served) => served.id,
@@ -58,6 +63,10 @@ impl Executor<'_> {
         if self.reads.pops.is_empty() || self.reads.pops.offered.is_some() {
             return;
         }
+        if self.others.stable_time.times_rose {
+            self.reads.pops.look_again();
+        }
+        self.reads.pops.on_stable(&self.others.stable_time.times.stable);
         loop {
             for number in self.reads.pops.keyspaces() {
                 while let Some(key) = self.keyspaces.keyspace(number).next_changed() {
@@ -96,19 +105,23 @@ impl Executor<'_> {
         }
     }
 
-    /// Its session does not wait any longer: it is answered that there was nothing.
+    /// Its session does not wait any longer: it is answered that there was nothing, now or when it comes to wait here.
     pub(super) fn withdraw_pop(&mut self, execution: &Execution) -> Reply {
         let id = self.reads.pops.of_session(execution.from, execution.request);
-        if let Some(mut waited) = id.and_then(|id| self.take_pop(id)) {
-            waited.commands.pop_front();
-            waited.replies.push(Reply::NilArray);
-            self.advance(waited);
+        match id.and_then(|id| self.take_pop(id)) {
+            Some(mut waited) => {
+                waited.commands.pop_front();
+                waited.replies.push(Reply::NilArray);
+                self.advance(waited);
+            }
+            None => self.reads.pops.withdraw(execution.from, execution.request),
         }
         Reply::OK
     }
 
     /// The sessions of a core have given up what they asked.
     pub(crate) fn drop_pops_of(&mut self, core: Address) {
+        self.reads.pops.forget_withdrawn_of(core);
         for id in self.reads.pops.of_core(core) {
             self.take_pop(id);
         }

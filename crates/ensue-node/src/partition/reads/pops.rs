@@ -6,14 +6,21 @@
 //! - *Woken when it can be read.* A change to a row wakes the first that wait there. What they do not see yet, because
 //!   their view does not show it, is tried again when a time rises.
 //! - *Bounded.* A session waits once. Its pop goes when it is answered, withdrawn, or when its core is out of reach.
+//!   One that is withdrawn while it is elsewhere does not wait when it comes.
 
 use crate::partition::order::RowName;
 use crate::partition::work::Execution;
 use ensue_resp::request::{Blocking, WaitingPop};
-use ensue_types::{KeyspaceId, RequestId, SessionId};
+use ensue_types::{KeyspaceId, RequestId, SessionId, TimeVector};
 use ensue_wire::Address;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+
+/// A session, as it asks a partition.
+type Asker = (Address, u32, SessionId);
+
+/// So many pops are known as withdrawn that have not come to wait; each has been answered, or is about to come.
+const WITHDRAWN_MAX: usize = 4_096;
 
 /// The number of a pop that waits.
 pub(crate) type PopId = u64;
@@ -28,6 +35,10 @@ pub(crate) struct WaitingPops {
     ready: BTreeSet<RowName>,
     /// Rows at which there is something that was not visible to whom it was offered.
     unseen: BTreeSet<RowName>,
+    /// Sessions that have withdrawn a pop that did not wait here, and with which request.
+    withdrawn: BTreeMap<Asker, u64>,
+    /// What was stable then.
+    stable: TimeVector,
     /// Who is being offered something.
     pub(in crate::partition) offered: Option<PopId>,
 }
@@ -137,6 +148,14 @@ impl WaitingPops {
         }
     }
 
+    /// More may be visible if this is more than was stable when it was last looked.
+    pub(in crate::partition) fn on_stable(&mut self, stable: &TimeVector) {
+        if !self.unseen.is_empty() && self.stable != *stable {
+            self.stable = stable.clone();
+            self.look_again();
+        }
+    }
+
     /// More may be visible now.
     pub(in crate::partition) fn look_again(&mut self) {
         self.ready.append(&mut self.unseen);
@@ -144,11 +163,28 @@ impl WaitingPops {
 
     /// The pop of a session.
     pub(in crate::partition) fn of_session(&self, from: Address, request: RequestId) -> Option<PopId> {
-        let session = |request: RequestId| -> (u32, SessionId) { (request.boot, request.session) };
-        let is_asked = |waiting: &Waiting| {
-            waiting.execution.from == from && session(waiting.execution.request) == session(request)
-        };
+        let asker = asker(from, request);
+        let is_asked =
+            |waiting: &Waiting| self::asker(waiting.execution.from, waiting.execution.request) == asker;
         self.waiting.iter().find(|(_, waiting)| is_asked(waiting)).map(|(id, _)| *id)
+    }
+
+    /// The pop of a session shall not wait when it comes.
+    pub(in crate::partition) fn withdraw(&mut self, from: Address, request: RequestId) {
+        self.withdrawn.insert(asker(from, request), request.sequence);
+        if self.withdrawn.len() > WITHDRAWN_MAX {
+            self.withdrawn.pop_first();
+        }
+    }
+
+    /// Whether the pop of this request was withdrawn before it came to wait. It is asked once.
+    pub(in crate::partition) fn is_withdrawn(&mut self, from: Address, request: RequestId) -> bool {
+        let sequence = self.withdrawn.remove(&asker(from, request));
+        sequence.is_some_and(|sequence| sequence > request.sequence)
+    }
+
+    pub(in crate::partition) fn forget_withdrawn_of(&mut self, core: Address) {
+        self.withdrawn.retain(|(asker, ..), _| *asker != core);
     }
 
     /// The pops of a core's sessions.
@@ -156,4 +192,8 @@ impl WaitingPops {
         let is_of = |waiting: &Waiting| waiting.execution.from == core;
         self.waiting.iter().filter(|(_, waiting)| is_of(waiting)).map(|(id, _)| *id).collect()
     }
+}
+
+fn asker(from: Address, request: RequestId) -> Asker {
+    (from, request.boot, request.session)
 }

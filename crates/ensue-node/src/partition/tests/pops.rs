@@ -1,12 +1,15 @@
 //! Pops that wait: who is served, in which order, and what becomes of those whose client does not wait any longer.
 
 use super::{World, receive_columns};
+use crate::partition::reads::pops::WaitingPops;
 use crate::{AppendFsync, Input, NodeConfig};
 use bytes::Bytes;
 use ensue_types::element::{self, Author};
 use ensue_types::{
-    Args, Column, CoreId, DatacenterId, LogicalTime, PartitionId, Position, SessionId, Stamp, limits,
+    Args, Column, CoreId, DatacenterId, LogicalTime, PartitionId, Position, RequestId, SessionId, Stamp,
+    limits,
 };
+use ensue_wire::Address;
 use std::collections::BTreeSet;
 
 struct Clients(World, BTreeSet<u64>);
@@ -174,14 +177,41 @@ fn nothing_is_lost_with_a_client_that_waited() {
 }
 
 #[test]
+fn a_pop_that_is_withdrawn_before_it_waits_never_does() {
+    let core = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+    let request =
+        |session, sequence| RequestId { session: SessionId(session), sequence, ..RequestId::default() };
+    let mut pops = WaitingPops::default();
+    pops.withdraw(core, request(1, 5));
+    assert!(!pops.is_withdrawn(core, request(2, 4)), "of another session");
+    assert!(pops.is_withdrawn(core, request(1, 4)));
+    assert!(!pops.is_withdrawn(core, request(1, 4)), "it is over");
+    pops.withdraw(core, request(1, 5));
+    assert!(!pops.is_withdrawn(core, request(1, 6)), "the next one waits");
+    pops.withdraw(core, request(1, 9));
+    pops.forget_withdrawn_of(core);
+    assert!(!pops.is_withdrawn(core, request(1, 8)));
+}
+
+#[test]
 fn an_element_from_another_datacenter_wakes() {
-    for protocol in ["eiger", "eventual"] {
+    for protocol in ["eiger", "eventual", "cure", "pocc", "ha-pocc"] {
         let mut clients = Clients::new(protocol);
         clients.ask(1, "BLPOP x 0");
         let stamp = Stamp { time: LogicalTime(7), datacenter: DatacenterId(1), partition: PartitionId(0) };
         let name = element::name_between(None, None, Author { stamp, number: 1 }).expect("there is room");
         receive_columns(&mut clients.0, Position(1), &[(Column::Element(name), b"far")]);
-        assert_eq!(clients.answers(), "*2|$1|x|$3|far|", "{protocol}");
-        assert_eq!(clients.ask(9, "LLEN x"), ":0|");
+        let mut answers = clients.answers();
+        // Where sessions read it later, the pop has it then, and nobody before.
+        for _ in 0..100 {
+            if !answers.is_empty() {
+                break;
+            }
+            let answer = clients.ask(9, "LLEN x");
+            answers += answer.strip_suffix(":0|").expect("nobody sees it before");
+            answers += &clients.pass_ms(10);
+        }
+        assert_eq!(answers, "*2|$1|x|$3|far|", "{protocol}");
+        assert_eq!(clients.ask(9, "LLEN x"), ":0|", "{protocol}");
     }
 }
