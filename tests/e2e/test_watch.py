@@ -6,6 +6,12 @@ import pytest
 import redis
 
 
+@pytest.fixture
+def client(clean):
+    with clean.client(1) as client:
+        yield client
+
+
 def test_counting_by_reading_and_writing_loses_nothing(clean):
     """Eight clients of one datacenter, each of which adds 25 by WATCH, GET, MULTI, SET, EXEC."""
     repeated = []
