@@ -42,6 +42,8 @@ pub struct Keep<'a> {
     pub versions: bool,
     /// Values that nothing has replaced, beside each other; nothing if the last writer's is enough.
     pub siblings: Option<Conflicts<'a>>,
+    /// Of a location with versions: the flush that every view shows, and that hides what comes later below it.
+    pub flushed: Stamp,
 }
 
 /// The last writer's value or tombstone.
@@ -458,6 +460,10 @@ impl Cell {
             let effect = detached(effect);
             let versions = self.versions.get_or_insert_with(|| Versions::after(&self.state, self.since));
             let outcome = self.state.merge(&effect, &source, Bytes::clone);
+            if source.stamp < keep.flushed && matches!(effect, Effect::Put { .. }) {
+                versions.hide_below(keep.flushed);
+                self.state.hide_below(keep.flushed);
+            }
             versions.push(Version { source, at: write.at, effect: Some(effect) });
             outcome
         } else if let Some(conflicts) = keep.siblings {
@@ -747,8 +753,10 @@ mod tests {
         cell.apply(&Effect::Delete { seen: Seen::default() }, &write(at), keep);
     }
 
-    const HISTORY: Keep<'static> = Keep { history: true, versions: false, siblings: None };
-    const VERSIONS: Keep<'static> = Keep { history: false, versions: true, siblings: None };
+    const HISTORY: Keep<'static> =
+        Keep { history: true, versions: false, siblings: None, flushed: Stamp::ZERO };
+    const VERSIONS: Keep<'static> =
+        Keep { history: false, versions: true, siblings: None, flushed: Stamp::ZERO };
 
     #[test]
     fn a_tombstone_is_spent_when_nobody_may_ask_for_more() {

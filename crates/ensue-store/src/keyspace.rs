@@ -295,14 +295,16 @@ impl Keyspace {
             self.watches.on_change(hash(&change.key));
         }
         self.awaited.note(&change.key);
-        if let Some([ended, hidden]) = self.late_overwrite(change, write) {
+        let (ended, hidden) = self.late_put(change, write, self.keeps_versions);
+        if let Some(ended) = ended {
             self.apply(&ended, previous, write);
-            return self.apply(&hidden, previous, write);
         }
+        let change = hidden.as_ref().unwrap_or(change);
         let handlers = self.handlers.clone();
         let history = self.is_marked(&change.key) && Rule::KeepOldVersions.holds();
         let siblings = siblings_of(handlers.as_deref(), &change.key, &change.column, previous);
-        let keep = Keep { history, versions: self.keeps_versions, siblings };
+        let flushed = if Rule::FlushHidesLateWrites.holds() { self.flushed_settled } else { Stamp::ZERO };
+        let keep = Keep { history, versions: self.keeps_versions, siblings, flushed };
         if !history && !keep.versions && keep.siblings.is_none() {
             if let Some(outcome) = self.put_compact(change, write) {
                 return outcome;
@@ -313,17 +315,27 @@ impl Keyspace {
         })
     }
 
-    /// A value that a flush hides has ended what it names all the same.
-    fn late_overwrite(&self, change: &RowEffect, write: &Write) -> Option<[RowEffect; 2]> {
-        let Effect::Put { seen, over: Some(over), .. } = &change.effect else { return None };
-        let ended = Effect::Remove { observed: (**over).clone(), seen: Seen::new() };
-        let hidden = Effect::Delete { seen: seen.clone() };
-        let is_late = write.stamp < self.flushed() && Rule::FlushHidesLateWrites.holds();
-        is_late.then(|| [ended, hidden].map(|effect| RowEffect { effect, ..change.clone() }))
+    /// What stands for a value that a flush hides: what it has ended of others all the same, and its tombstone. A
+    /// version stays as it was written, and its location hides it: it may be listed as discarded one day.
+    fn late_put(
+        &self,
+        change: &RowEffect,
+        write: &Write,
+        is_version: bool,
+    ) -> (Option<RowEffect>, Option<RowEffect>) {
+        let Effect::Put { seen, over, .. } = &change.effect else { return (None, None) };
+        if is_version || write.stamp >= self.flushed() || !Rule::FlushHidesLateWrites.holds() {
+            return (None, None);
+        }
+        let ended = over.as_deref().map(|over| Effect::Remove { observed: over.clone(), seen: Seen::new() });
+        let instead = |effect| RowEffect { effect, ..change.clone() };
+        (ended.map(instead), Some(instead(Effect::Delete { seen: seen.clone() })))
     }
 
     /// Merges an effect that every reader sees: of the settled state in a checkpoint.
     fn restore(&mut self, change: &RowEffect, previous: Option<&Previous>, write: &Write) -> Outcome {
+        let (_, hidden) = self.late_put(change, write, false);
+        let change = hidden.as_ref().unwrap_or(change);
         let handlers = self.handlers.clone();
         let siblings = siblings_of(handlers.as_deref(), &change.key, &change.column, previous);
         let keep = Keep { siblings, ..Keep::default() };
@@ -338,21 +350,11 @@ impl Keyspace {
         write: &Write,
         merge: impl FnOnce(&mut Row, &Effect, LogicalTime) -> Outcome,
     ) -> Outcome {
-        let flushed_put;
-        let effect = match &change.effect {
-            Effect::Put { seen, .. }
-                if write.stamp < self.flushed() && Rule::FlushHidesLateWrites.holds() =>
-            {
-                flushed_put = Effect::Delete { seen: seen.clone() };
-                &flushed_put
-            }
-            effect => effect,
-        };
         let absent_since = self.absent_since;
         let slot = self.slot_for(&change.key);
         let row = self.slots[slot as usize].whole_mut().expect("slot_for fills the slot");
         let before = Counted::of(row, &change.column);
-        let mut outcome = merge(row, effect, absent_since);
+        let mut outcome = merge(row, &change.effect, absent_since);
         if !before.is_there && row.is_large() {
             self.large.insert(slot);
         }
@@ -698,7 +700,7 @@ impl Keyspace {
             let row = self.slots[slot as usize].whole_mut().expect("made whole above");
             let before = Counted::of(row, &column);
             let siblings = siblings_of(handlers.as_deref(), &key, &column, None);
-            let keep = Keep { history, versions: self.keeps_versions, siblings };
+            let keep = Keep { history, versions: self.keeps_versions, siblings, ..Keep::default() };
             let outcome = row.flush(&column, flush, keep);
             let after = Counted::of(row, &column);
             self.recount(slot, &column, before, after);

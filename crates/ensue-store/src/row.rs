@@ -304,9 +304,7 @@ impl Row {
         let Some(cell) = self.cell_mut(column) else { return };
         let before = cell.unsettled();
         cell.settle(settled);
-        // A value that a flush hides may become two: what it ended, and what is left of it.
-        let after = cell.unsettled();
-        self.unsettled = self.unsettled + after as u32 - before as u32;
+        self.unsettled -= (before - cell.unsettled()) as u32;
         self.note_large(column, None);
     }
 

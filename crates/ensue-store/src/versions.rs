@@ -46,6 +46,8 @@ pub struct Version {
 pub struct Versions {
     settled: State,
     since: LogicalTime,
+    /// Of the flushes that every reader sees, the newest that hid something here.
+    flushed: Stamp,
     blocks: Blocks,
     /// The latest to arrive, which are not in blocks yet.
     loose: Vec<Version>,
@@ -195,6 +197,7 @@ impl Versions {
         Box::new(Versions {
             settled: settled.clone(),
             since,
+            flushed: Stamp::ZERO,
             blocks: Blocks::default(),
             loose: Vec::new(),
             sizes: Sizes::default(),
@@ -289,14 +292,14 @@ impl Versions {
         }
         let (state, since, flushed) = match merged.map(Merged::finish) {
             Some((state, since, flushed)) => (ShownState::Merged(Box::new(state)), since, flushed),
-            None => (ShownState::Kept(&self.settled), self.since, Stamp::ZERO),
+            None => (ShownState::Kept(&self.settled), self.since, self.flushed),
         };
         let stale = hidden > state.newest().max(flushed);
         Some(Shown { since, state, stale })
     }
 
     fn merged(&self) -> Merged {
-        Merged { state: self.settled.clone(), since: self.since, flushed: Stamp::ZERO }
+        Merged { state: self.settled.clone(), since: self.since, flushed: self.flushed }
     }
 
     /// The lowest stamp of an addition that a view hides.
@@ -325,7 +328,7 @@ impl Versions {
             return 0;
         }
         let mut merged: Option<Merged> = None;
-        let start = || Merged { state: self.settled.clone(), since: self.since, flushed: Stamp::ZERO };
+        let start = || Merged { state: self.settled.clone(), since: self.since, flushed: self.flushed };
         let sizes = &mut self.sizes;
         self.blocks.settle(settled, sizes, |part| match part {
             Part::Shown(block) => merged.get_or_insert_with(start).join(block),
@@ -346,31 +349,16 @@ impl Versions {
             return 0;
         }
         if !Rule::FlushesSettle.holds() {
-            merged.flushed = Stamp::ZERO;
+            merged.flushed = self.flushed;
         }
-        let (state, since, flushed) = merged.finish();
-        (self.settled, self.since) = (state, since);
-        if flushed > Stamp::ZERO {
-            self.flush_below(flushed);
-        }
+        (self.settled, self.since, self.flushed) = merged.finish();
         self.len()
     }
 
-    /// The flush itself may be gone now; whoever sees one of these also sees it.
-    fn flush_below(&mut self, flushed: Stamp) {
-        for mut version in self.take_all() {
-            if let Some(Effect::Put { seen, over, .. }) = &mut version.effect
-                && version.source.stamp < flushed
-            {
-                let (seen, over) = (std::mem::take(seen), over.take());
-                if let Some(observed) = over.map(|over| *over) {
-                    let ended = Some(Effect::Remove { observed, seen: Vec::new() });
-                    self.push(Version { effect: ended, source: version.source.clone(), at: version.at });
-                }
-                version.effect = Some(Effect::Delete { seen });
-            }
-            self.push(version);
-        }
+    /// A flush that every view shows hides these values, whoever sees one of them, and what comes later below it.
+    pub(crate) fn hide_below(&mut self, flush: Stamp) {
+        self.flushed = self.flushed.max(flush);
+        self.settled.hide_below(flush);
     }
 
     fn clear(&mut self) {

@@ -231,11 +231,7 @@ fn writes_that_are_all_shown_are_not_walked_again_by_each() {
                     (0, 0) => Effect::Put { value: Bytes::from_static(b"7"), seen: Seen::new(), over: None },
                     _ => Effect::Add { epoch_sum: EpochSum { epoch: write.stamp, sum: Decimal(3) } },
                 };
-                large.entry(&column, LogicalTime::ZERO).apply(
-                    &effect,
-                    &write,
-                    Keep { history: false, versions: false, siblings: None },
-                );
+                large.entry(&column, LogicalTime::ZERO).apply(&effect, &write, Keep::default());
                 large.note(&column, Some(write.operation));
                 writes += 1;
             }
