@@ -95,6 +95,15 @@ impl Counted {
     }
 }
 
+impl Parts {
+    /// A MULTI ends, and with it what its session watches. A session that is in none watches on.
+    pub(super) fn end_multi(&mut self) {
+        if self.multi.take().is_some() {
+            self.watched.clear();
+        }
+    }
+}
+
 impl Session {
     pub(super) fn new(
         now: Now,

@@ -407,14 +407,12 @@ impl Turn<'_> {
                 self.session_command(spec, &args);
             }
             InMulti::Discard => {
-                self.session.multi = None;
-                self.session.watched.clear();
+                self.session.end_multi();
                 self.session.counted.extend(spec.map(Counted::new));
                 self.reply(&Reply::OK);
             }
             InMulti::Aborted(reply) => {
-                self.session.multi = None;
-                self.session.watched.clear();
+                self.session.end_multi();
                 self.cx.core.counters.on_rejected(spec);
                 self.reply(&reply);
             }
@@ -505,7 +503,7 @@ impl Turn<'_> {
             }
             "reset" => {
                 session.client.reset(cx.core.config.password.is_none());
-                session.multi = None;
+                session.end_multi();
                 session.watched.clear();
                 session.shared.leave();
                 session.restricted = false;
@@ -680,7 +678,7 @@ impl Turn<'_> {
         let asked = self.end_exchange();
         if asked.queued {
             // The command that waited inside a MULTI was its EXEC.
-            self.session.multi = None;
+            self.session.end_multi();
             let dropped = self.session.queue.drop_front(asked.count);
             self.cx.core.counters.commands += dropped as u64;
         }

@@ -63,6 +63,23 @@ fn exec_answers_nothing_if_something_has_changed() {
 }
 
 #[test]
+fn an_exec_that_fails_before_it_begins_watches_no_longer() {
+    let mut world = World::new();
+    let a = key(1, 0);
+    watch(&mut world, &[&a], vec![vec![5]]);
+    assert_eq!(world.ask("CAUSAL SESSION cart"), "+OK|");
+    let transaction = ["MULTI", &format!("SET {a} 1"), "EXEC"];
+    world.send(&transaction);
+    world.pass_ms(5_000);
+    assert!(world.received().contains("-UNAVAILABLE"), "the context of its session did not come");
+    world.send(&["CAUSAL SESSION"]);
+    world.sent.clear();
+    world.send(&transaction);
+    let envelope = world.next();
+    assert_eq!(transacts(&envelope), [format!("SET {a} 1")]);
+}
+
+#[test]
 fn steps_of_their_own_come_after_the_check() {
     let mut world = World::new();
     let a = key(1, 0);
