@@ -6,33 +6,18 @@
 Both servers are EMPTIED first. It exits with 1 on a difference. It is made for Redis 7.0.15.
 """
 
-import argparse
-import random
 import sys
 
-from compare import Connection, encoded
+import random_commands
 
-SHOWN_MAX = 20
 KEYS = ["{k}a", "{k}b", "{k}c"]
 VALUES = ["a", "b", "c", "d", "e", "", "aa", "1", "x" * 100]
 PLACES = ["0", "1", "2", "3", "-1", "-2", "-3", "7", "-7", "100", "-100", "x", "9223372036854775807"]
 
 
-class Draw:
-    def __init__(self, seed):
-        self.random = random.Random(seed)
-
-    def one(self, choices):
-        return self.random.choice(choices)
-
-    def some(self, choices, most):
-        return [self.one(choices) for _ in range(self.random.randint(1, most))]
-
+class Draw(random_commands.Draw):
     def key(self):
         return self.one([*KEYS * 8, "{k}set", "{k}text"])
-
-    def option(self, share, *words):
-        return list(words) if self.random.random() < share else []
 
     def end(self):
         return self.one(["LEFT", "right", "Left", "RIGHT", "UP"])
@@ -77,35 +62,9 @@ def is_earlier(words, one, other):
     return other[0] == "-"
 
 
-def compare(redis, ensue, draw, commands):
-    different = 0
-    for place in range(commands):
-        words = draw.command()
-        one, other = (server.call(encoded(words)) for server in (redis, ensue))
-        if repr(one) != repr(other) and not is_earlier(words, one, other):
-            different += 1
-            if different <= SHOWN_MAX:
-                print(f"DIFFERENT ({place}): {words}\n  redis: {one!r:.500}\n  ensue: {other!r:.500}")
-    return different
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("redis", type=int)
-    parser.add_argument("ensue", type=int)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--commands", type=int, default=5_000)
-    options = parser.parse_args()
-    different = 0
-    for version in (b"2", b"3"):
-        servers = [Connection("127.0.0.1", port) for port in (options.redis, options.ensue)]
-        for server in servers:
-            server.call([b"HELLO", version])
-            server.call([b"FLUSHALL"])
-        different += compare(*servers, Draw(options.seed), options.commands)
-    print(f"{2 * options.commands - different} passed, {different} failed")
-    return 1 if different else 0
+def is_same(words, one, other):
+    return repr(one) == repr(other) or is_earlier(words, one, other)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(random_commands.main(__doc__, Draw, is_same))

@@ -7,13 +7,10 @@ Both servers are EMPTIED first. It exits with 1 on a difference. It is made for 
 a score in RESP2, so scores are compared as numbers; and it keeps to what 7.0 knows.
 """
 
-import argparse
-import random
 import sys
 
-from compare import Connection, encoded
+import random_commands
 
-SHOWN_MAX = 20
 KEYS = ["{k}a", "{k}b", "{k}c"]
 MEMBERS = ["a", "b", "c", "d", "e", "aa", "ab", "B", "", "m1", "m2"]
 SCORES = ["0", "1", "2", "3", "-1", "1.5", "0.1", "0.2", "-0.3", "inf", "-inf", "1e10", "1e300", "-1e300", "0x1p4"]
@@ -42,16 +39,7 @@ def normal(name, reply):
     return mark, number(value) if mark in "$," and value is not None else value
 
 
-class Draw:
-    def __init__(self, seed):
-        self.random = random.Random(seed)
-
-    def chance(self, share):
-        return self.random.random() < share
-
-    def one(self, choices):
-        return self.random.choice(choices)
-
+class Draw(random_commands.Draw):
     def score(self):
         uniform = [self.random.random(), self.random.uniform(-1e3, 1e3), self.random.random() * 1e-4]
         return self.one([*SCORES, *map(str, uniform), str(self.random.randint(-5, 5)), str(self.random.randint(-5, 5))])
@@ -68,9 +56,6 @@ class Draw:
 
     def places(self):
         return [str(self.one([0, 1, 2, 3, 5, 100, -1, -2, -3, -100])) for _ in range(2)]
-
-    def option(self, share, *words):
-        return [str(word) for word in words] if self.chance(share) else []
 
     def limit(self):
         return self.option(0.4, "LIMIT", self.one([0, 1, 2, -1]), self.one([0, 1, 2, 5, -1]))
@@ -132,38 +117,12 @@ class Draw:
         return self.one(forms)()
 
 
-def compare(redis, ensue, draw, commands):
-    different = 0
-    for place in range(commands):
-        words = draw.command()
-        replies = [server.call(encoded(words)) for server in (redis, ensue)]
-        one, other = (normal(words[0], reply) for reply in replies)
-        # Redis looks at these keys before it reads the options.
-        is_earlier = words[0] in COMBINED and one[0] == other[0] == "-" and one[1].startswith(b"WRONGTYPE")
-        if repr(one) != repr(other) and not is_earlier:
-            different += 1
-            if different <= SHOWN_MAX:
-                print(f"DIFFERENT ({place}): {words}\n  redis: {one!r:.500}\n  ensue: {other!r:.500}")
-    return different
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("redis", type=int)
-    parser.add_argument("ensue", type=int)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--commands", type=int, default=5_000)
-    options = parser.parse_args()
-    different = 0
-    for version in (b"2", b"3"):
-        servers = [Connection("127.0.0.1", port) for port in (options.redis, options.ensue)]
-        for server in servers:
-            server.call([b"HELLO", version])
-            server.call([b"FLUSHALL"])
-        different += compare(*servers, Draw(options.seed), options.commands)
-    print(f"{2 * options.commands - different} passed, {different} failed")
-    return 1 if different else 0
+def is_same(words, one, other):
+    one, other = normal(words[0], one), normal(words[0], other)
+    # Redis looks at these keys before it reads the options.
+    is_earlier = words[0] in COMBINED and one[0] == other[0] == "-" and one[1].startswith(b"WRONGTYPE")
+    return repr(one) == repr(other) or is_earlier
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(random_commands.main(__doc__, Draw, is_same))
