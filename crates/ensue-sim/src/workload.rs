@@ -39,7 +39,7 @@ use ensue_types::{Args, PartitionId};
 use keys::Keys;
 use listeners::Listener;
 use mix::{Draft, Drawer, Owners};
-use refusal::Refusal;
+use refusal::{Refusal, waiting_commands};
 use std::collections::BTreeMap;
 
 /// Within a healthy datacenter every answer comes within this time.
@@ -463,7 +463,7 @@ impl Clients for Workload {
             let datacenter = world.options.shape.datacenter(client.site);
             let extra = match request.purpose {
                 Purpose::Merge { .. } => world.options.workload.merge_timeout_ms * 1_000,
-                _ => waits_us,
+                _ => waits_us * waiting_commands(&self.history.operations[request.operation].commands),
             };
             // Where one request may wait, those behind it wait first for their turn.
             let asked_us = if waits_us > 0 { request.first_since_us } else { request.invoked_us };

@@ -12,6 +12,7 @@ use crate::resp::Answer;
 use crate::world::World;
 use crate::world::marks::{Mark, Marks};
 use ensue_protocol::{Availability, Promises};
+use ensue_types::Args;
 
 /// What such an answer means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +160,20 @@ impl Workload {
         let client = &mut self.clients[index];
         client.prefix = format!("k{}.{}-", client.session, client.given_up);
     }
+}
+
+/// How many of a request's commands may wait, one after the other: those of a `MULTI` wait together, at its `EXEC`.
+pub(super) fn waiting_commands(commands: &[Args]) -> u64 {
+    let mut is_queued = false;
+    let waits = |args: &&Args| {
+        match &args[0][..] {
+            b"MULTI" => is_queued = true,
+            b"EXEC" => is_queued = false,
+            _ => {}
+        }
+        !is_queued && args[0] != b"SELECT"[..]
+    };
+    commands.iter().filter(waits).count() as u64
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! What a client does when it is answered `BLOCKED` or `FALLBACK`.
 
+use super::waiting_commands;
 use crate::oracle::history::Outcome;
 use crate::oracle::{Violation, property};
+use crate::resp::args;
 use crate::rules::Rules;
 use crate::workload::Workload;
 use crate::workload::clients::Clients;
@@ -98,4 +100,12 @@ fn nothing_waits_in_a_world_of_one_datacenter() {
     asked.world.options.shape.datacenters = 1;
     let violation = asked.answer("BLOCKED for no reason").unwrap_err();
     assert_eq!(violation.property, property::AVAILABILITY);
+}
+
+#[test]
+fn each_command_outside_a_multi_may_wait_by_itself() {
+    let count = |words: &str| waiting_commands(&words.split("; ").map(args).collect::<Vec<_>>());
+    assert_eq!(count("SELECT 1; INCRBY a 3; SELECT 0"), 1);
+    assert_eq!(count("MULTI; GET a; GET b; EXEC"), 1);
+    assert_eq!(count("WATCH a; GET a; MULTI; SET a 1; EXEC"), 3);
 }
