@@ -32,4 +32,6 @@ mod window;
 pub mod witness;
 
 #[cfg(test)]
+mod arrivals;
+#[cfg(test)]
 mod memory_disk;

@@ -1,6 +1,7 @@
 //! Whatever the order of arrival, repetition and restarts: every datacenter ends with the same siblings, those that no
 //! write replaced, and shows their fold.
 
+use crate::arrivals::shuffled;
 use crate::cell::{Content, Write};
 use crate::compact::RowRef;
 use crate::fold::{self, Fold, Folded, Handlers};
@@ -379,16 +380,6 @@ fn run(steps: &[Step]) -> World {
     steps.iter().for_each(|step| world.take(step));
     world.deliver_everything();
     world
-}
-
-fn shuffled(streams: &[Vec<Sent>], order: &[usize]) -> Vec<Sent> {
-    let all: Vec<Sent> = streams.iter().flatten().cloned().collect();
-    let twice = all.len() * 2;
-    let mut places: Vec<usize> = (0..twice).collect();
-    for (at, &with) in (0..twice).zip(order.iter().cycle()) {
-        places.swap(at, with % twice);
-    }
-    places.into_iter().map(|place| all[place % all.len()].clone()).collect()
 }
 
 proptest! {

@@ -2,6 +2,7 @@
 //! is gone that a removal had observed or that a put has overwritten, and no other one. What its view hid neither had
 //! observed, not even what loses to what it showed.
 
+use crate::arrivals::shuffled;
 use crate::cell::{Cell, Content, Write};
 use crate::compact::RowRef;
 use crate::image;
@@ -416,16 +417,6 @@ fn run(steps: &[Step], versions: bool) -> World {
     steps.iter().for_each(|step| world.take(step));
     (0..DATACENTERS).for_each(|at| world.deliver_everything_to(at));
     world
-}
-
-fn shuffled(streams: &[Vec<Sent>], order: &[usize]) -> Vec<Sent> {
-    let all: Vec<Sent> = streams.iter().flatten().cloned().collect();
-    let twice = all.len() * 2;
-    let mut places: Vec<usize> = (0..twice).collect();
-    for (at, &with) in (0..twice).zip(order.iter().cycle()) {
-        places.swap(at, with % twice);
-    }
-    places.into_iter().map(|place| all[place % all.len()].clone()).collect()
 }
 
 /// Who finds nothing has seen every removal that it takes.

@@ -88,20 +88,20 @@ fn refused(world: &World) -> Option<&str> {
     world.partition.peers.identity.refusal(OTHER)
 }
 
+fn acknowledge(
+    received: Position,
+    synced: Position,
+    applied: Vec<(DatacenterId, Incarnation, Position)>,
+) -> Message {
+    let (incarnation, end) = (Incarnation(1), Position(0));
+    let shown = LogicalTime::ZERO;
+    Message::StreamAcknowledge(StreamAcknowledge { incarnation, received, synced, end, applied, shown })
+}
+
 #[test]
 fn a_claim_without_ground_ends_the_exchange_with_its_peer_and_nothing_else() {
     let beyond = Position(9);
-    let acknowledge = |received, synced| {
-        let (incarnation, end, applied) = (Incarnation(1), Position(0), Vec::new());
-        Message::StreamAcknowledge(StreamAcknowledge {
-            incarnation,
-            received,
-            synced,
-            end,
-            applied,
-            shown: LogicalTime::ZERO,
-        })
-    };
+    let acknowledge = |received, synced| acknowledge(received, synced, Vec::new());
     let resume = Message::StreamResume { incarnation: Incarnation(1), received: beyond };
     for claim in [acknowledge(beyond, beyond), acknowledge(beyond, Position(0)), resume] {
         let mut world = serving();
@@ -291,20 +291,9 @@ fn what_the_log_no_longer_has_is_refused_and_the_partition_goes_on() {
     introduce(&mut world, introduction());
     for number in 1..=100 {
         world.run("SET a 0123456789012345678901234567890123456789");
-        let (incarnation, received) = (Incarnation(1), Position(number));
-        let (synced, end) = (received, Position(0));
-        let applied = vec![(DatacenterId(0), incarnation, received)];
-        world.message(
-            ELSEWHERE,
-            Message::StreamAcknowledge(StreamAcknowledge {
-                incarnation,
-                received,
-                synced,
-                end,
-                applied,
-                shown: LogicalTime::ZERO,
-            }),
-        );
+        let received = Position(number);
+        let applied = vec![(DatacenterId(0), Incarnation(1), received)];
+        world.message(ELSEWHERE, acknowledge(received, received, applied));
         world.now.monotonic_us += 1_000_000;
         world.partition.on_timer(world.now);
         world.work();
