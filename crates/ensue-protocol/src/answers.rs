@@ -73,11 +73,9 @@ pub enum SnapshotCheck {
     ReadAgain(Vec<Again>),
 }
 
-/// What becomes of a snapshot that has waited too long for its cut.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What becomes of a snapshot that has waited as long as it may for its cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Late {
-    /// It is read at this older cut.
-    OlderSnapshot(TimeVector),
     /// It is read by logical time, in two rounds.
     TwoRounds,
     /// Its session gives up.

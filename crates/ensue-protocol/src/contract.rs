@@ -3,7 +3,7 @@
 //! A protocol with branches keeps less: much of this is asked of rows.
 
 use crate::{
-    Again, Availability, Capabilities, Choice, Late, Loss, Options, Past, Protocol, Registration, Share,
+    Again, Availability, Capabilities, Choice, Loss, Options, Past, Protocol, Registration, Share,
     SnapshotCheck, SnapshotReads, StabilityState, Visibility, VisibilityPredicate,
 };
 use ensue_types::causes::EXTENSION;
@@ -321,7 +321,8 @@ fn a_session_sees_its_own_write_and_never_less_than_its_past(registration: &Regi
             }
         }
         if protocol.capabilities().snapshot_reads == SnapshotReads::OneRound {
-            let cut = protocol.snapshot_vector(&context, &state);
+            // None: it is read in two rounds, which show what is visible here.
+            let Some(cut) = protocol.snapshot_vector(&context, &state) else { return };
             let predicate =
                 VisibilityPredicate { datacenter: DatacenterId(1), times: cut.clone(), whole: true };
             assert!(
@@ -371,14 +372,18 @@ fn a_cut_is_served_when_everything_within_it_is_there(registration: &Registratio
         let mut seen = write(0, 0, 0);
         seen.stamp.time = LogicalTime::from_ms(30);
         protocol.record_reads(&mut context, &[seen], &[]);
-        let cut = protocol.snapshot_vector(&context, &at(40, &ahead, &ahead));
+        let cut = protocol.snapshot_vector(&context, &at(40, &ahead, &ahead)).expect("everything is here");
         assert!(!protocol.has_all(&cut, &at(40, &behind, &behind)), "{}", protocol.name());
         let all = times(cut.at(DatacenterId(0)).ms() + 1, 0);
         assert!(protocol.has_all(&cut, &at(40, &all, &all)), "{}", protocol.name());
-        // However late it is, no session is shown less than its past.
-        if let Late::OlderSnapshot(older) = protocol.snapshot_timed_out(&context, &at(40, &behind, &behind)) {
-            assert!(older.at(DatacenterId(0)) >= LogicalTime::from_ms(30), "{}", protocol.name());
-        }
+        // However little is here, no session is shown less than its past. Who reads in two rounds does not wait.
+        let cut = protocol.snapshot_vector(&context, &at(40, &behind, &behind));
+        assert_eq!(cut.is_none(), protocol.needs().second_rounds, "{}", protocol.name());
+        assert!(
+            cut.is_none_or(|cut| cut.at(DatacenterId(0)) >= LogicalTime::from_ms(30)),
+            "{}",
+            protocol.name()
+        );
     });
 }
 
@@ -416,16 +421,14 @@ fn who_may_have_seen_what_is_lost_begins_anew_once(registration: &Registration) 
     });
 }
 
-/// Seed 70009034 of `orbe-clock`: a read waited twice, and its client for less.
 fn a_read_says_what_is_missing_before_its_client_gives_up(registration: &Registration) {
-    let waits = if registration.promises.availability == Availability::AfterThreshold { 2 } else { 1 };
     for request_timeout_ms in [100, 511, 5_000] {
         let options = Options { block_ms: 500, request_timeout_ms, ..Options::default() };
         let name = registration.name;
-        let waited_ms = waits * (registration.make)(options).needs().patience_ms;
+        let waited_ms = (registration.make)(options).needs().patience_ms;
         assert!(waited_ms < request_timeout_ms, "{name}: {request_timeout_ms} ms");
         // Who waits does not give up long before it must.
-        let least_ms = (waits * 500).min(request_timeout_ms * 3 / 4);
+        let least_ms = 500.min(request_timeout_ms * 3 / 4);
         assert!(waited_ms == 0 || waited_ms >= least_ms, "{name}: {request_timeout_ms} ms");
     }
 }
@@ -436,12 +439,8 @@ fn no_cut_is_beyond_the_present_where_nothing_more_is_expected(registration: &Re
     each(registration, |protocol| {
         let received = TimeVector::from_iter([LogicalTime::MAX, LogicalTime::ZERO]);
         let state = at(100, &received, &received);
-        let context = Causes::Nothing;
-        let late = match protocol.snapshot_timed_out(&context, &state) {
-            Late::OlderSnapshot(cut) => cut,
-            _ => TimeVector::default(),
-        };
-        for cut in [protocol.snapshot_vector(&context, &state), protocol.floor(&state), late] {
+        let cut = protocol.snapshot_vector(&Causes::Nothing, &state);
+        for cut in [cut.unwrap_or_default(), protocol.floor(&state)] {
             assert!(cut.at(state.datacenter) <= state.now, "{}: {cut:?}", protocol.name());
         }
     });

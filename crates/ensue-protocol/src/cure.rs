@@ -72,8 +72,8 @@ impl Protocol for Cure {
         local || vector::is_within(source, &predicate.times)
     }
 
-    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> TimeVector {
-        stable_vector(&vector::known(context).times, state)
+    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> Option<TimeVector> {
+        Some(stable_vector(&vector::known(context).times, state))
     }
 
     fn floor(&self, state: &StabilityState<'_>) -> TimeVector {

@@ -132,12 +132,12 @@ impl Protocol for HaPocc {
         Reply::Error(words.into())
     }
 
-    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> TimeVector {
+    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> Option<TimeVector> {
         let vector = vector::known(context);
-        match vector.mode {
+        Some(match vector.mode {
             Mode::Plain => pocc::received_vector(&vector.times, state),
             Mode::Stable => cure::stable_vector(&vector.times, state),
-        }
+        })
     }
 
     fn floor(&self, state: &StabilityState<'_>) -> TimeVector {

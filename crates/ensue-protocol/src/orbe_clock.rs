@@ -6,14 +6,19 @@
 //! - A version has a physical update time, above those of all it depends on; a session keeps the highest that it has
 //!   seen or written (4.3).
 //! - A partition that is silent tells its replicas its time (4.3).
-//! - A snapshot is read at a time a little before the first partition's clock. Every partition waits until its replicas
-//!   have told it that time, and returns the newest version at or below it (4.3).
-//! - A snapshot that waits too long is read again at an older time, or in two rounds by logical time as in Eiger (5.2).
+//! - A snapshot is read at a time before the first partition's clock, so much that its replicas have told every
+//!   partition that time; each returns the newest version at or below it (4.3).
+//! - A snapshot that would have to wait is read in two rounds by logical time as in Eiger (5.2).
 //! - Versions below the oldest snapshot that is or may be read are folded away (4.4).
 //!
 //! Where we differ from the paper:
-//! - A snapshot's time is never below the highest that its session has seen (trap 22), the older one of 5.2 neither
-//!   (trap 28): if that is too new for what has been received, two rounds follow.
+//! - How much before its clock is not a constant: a snapshot's time is a heartbeat interval before the lowest that any
+//!   replica has told the first partition. So it is as old as the farthest link and a heartbeat, whatever the links
+//!   are, and no snapshot waits for one. The older time of 5.2 is the same time during a cut.
+//! - A snapshot's time is never below the highest that its session has seen (traps 22 and 28): if the first partition
+//!   has not been told that much, two rounds follow at once. What the session has seen is visible in its datacenter,
+//!   with all that it depends on, and two rounds read what is visible at one moment.
+//! - A partition that has not been told a snapshot's time says so instead of waiting, and two rounds follow.
 //! - For collection an idle partition reports the time that a new snapshot would get, not its clock (trap 23).
 //! - A heartbeat counts after the updates that went before it were applied (trap 24).
 //! - Versions are ordered by physical time and replica everywhere (traps 25, 26).
@@ -39,7 +44,7 @@ pub const REGISTRATION: Registration = Registration {
     promises: Promises {
         snapshots: true,
         recency: Recency::SingleReads,
-        availability: Availability::AfterThreshold,
+        availability: Availability::Always,
         shows_late: true,
         ..Promises::CAUSAL_SINGLE_KEYS
     },
@@ -63,8 +68,6 @@ impl OrbeClock {
             stabilization_ms: Some(pocc::FLOOR_INTERVALS * options.stabilization_ms),
             remembers_settled: !options.dependency_cleaning,
             second_rounds: true,
-            // A read that is late waits once more, at an older vector: both must be over before its client gives up.
-            patience_ms: options.block_ms.min(options.request_timeout_ms * 2 / 5),
             ..Needs::default()
         };
         OrbeClock { profile: REGISTRATION.profile(needs), options }
@@ -83,6 +86,17 @@ impl OrbeClock {
     fn told_by_all(state: &StabilityState<'_>) -> LogicalTime {
         let told = state.others().map(|datacenter| state.applied.at(datacenter));
         told.fold(state.now, LogicalTime::min)
+    }
+
+    /// The time of a new snapshot: the other partitions have been told it, too, unless one of them has not heard of
+    /// some replica for longer than a heartbeat interval.
+    fn told_to_all(&self, state: &StabilityState<'_>) -> LogicalTime {
+        before(Self::told_by_all(state), self.options.heartbeat_ms)
+    }
+
+    /// What is below this is folded, however long nothing has been told.
+    fn oldest(&self, state: &StabilityState<'_>) -> LogicalTime {
+        before(state.now, self.options.snapshot_age_ms)
     }
 }
 
@@ -105,18 +119,14 @@ impl Protocol for OrbeClock {
         source.stamp.time <= predicate.times.at(source.stamp.datacenter)
     }
 
-    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> TimeVector {
-        let time = before(state.now, self.options.heartbeat_ms);
-        TimeVector::uniform(state.datacenters, time.max(self.time_of(context)))
+    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> Option<TimeVector> {
+        let time = self.told_to_all(state).max(self.time_of(context));
+        let is_served = time <= Self::told_by_all(state) && time >= self.oldest(state);
+        is_served.then(|| TimeVector::uniform(state.datacenters, time))
     }
 
-    fn snapshot_timed_out(&self, context: &Causes, state: &StabilityState<'_>) -> Late {
-        let time = Self::told_by_all(state);
-        let oldest = before(state.now, self.options.snapshot_age_ms);
-        if time < self.time_of(context) || time < oldest {
-            return Late::TwoRounds;
-        }
-        Late::OlderSnapshot(TimeVector::uniform(state.datacenters, time))
+    fn snapshot_timed_out(&self) -> Late {
+        Late::TwoRounds
     }
 
     fn check_snapshot(&self, shares: &[Share<'_>]) -> SnapshotCheck {
@@ -125,10 +135,9 @@ impl Protocol for OrbeClock {
 
     fn floor(&self, state: &StabilityState<'_>) -> TimeVector {
         let newest = match Rule::FloorLeavesRoomForNewCuts.holds() {
-            true => before(state.now, self.options.heartbeat_ms).min(Self::told_by_all(state)),
+            true => self.told_to_all(state),
             false => state.now,
         };
-        let oldest = before(state.now, self.options.snapshot_age_ms);
-        TimeVector::uniform(state.datacenters, newest.max(oldest))
+        TimeVector::uniform(state.datacenters, newest.max(self.oldest(state)))
     }
 }

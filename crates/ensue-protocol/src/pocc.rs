@@ -83,8 +83,8 @@ impl Protocol for Pocc {
         vector::is_within(source, &predicate.times)
     }
 
-    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> TimeVector {
-        received_vector(&vector::known(context).times, state)
+    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> Option<TimeVector> {
+        Some(received_vector(&vector::known(context).times, state))
     }
 
     fn floor(&self, state: &StabilityState<'_>) -> TimeVector {

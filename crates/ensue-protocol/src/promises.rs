@@ -43,9 +43,6 @@ pub enum SeveralWrites {
 pub enum Availability {
     /// Everything, at once.
     Always,
-    /// Everything: what waits for another datacenter waits no longer than the threshold, and is then answered
-    /// otherwise.
-    AfterThreshold,
     /// What waits longer than a request may is answered `BLOCKED`: it had no effect, and the session goes on.
     Blocks,
     /// What waits longer than the threshold is answered `FALLBACK`: it had no effect, and the session is a new one.

@@ -59,13 +59,14 @@ pub trait Protocol: fmt::Debug + Send + Sync {
         )
     }
 
-    /// 5, snapshot: the snapshot vector of this session, drawn by the first partition asked.
-    fn snapshot_vector(&self, _context: &Causes, _state: &StabilityState<'_>) -> TimeVector {
-        TimeVector::default()
+    /// 5, snapshot: the snapshot vector of this session, drawn by the first partition asked. None if the snapshot is
+    /// read by logical time, in two rounds.
+    fn snapshot_vector(&self, _context: &Causes, _state: &StabilityState<'_>) -> Option<TimeVector> {
+        Some(TimeVector::default())
     }
 
-    /// 5, snapshot: what becomes of a snapshot that has waited too long for its vector.
-    fn snapshot_timed_out(&self, _context: &Causes, _state: &StabilityState<'_>) -> Late {
+    /// 5, snapshot: what becomes of a snapshot that has waited for its vector as long as it may.
+    fn snapshot_timed_out(&self) -> Late {
         Late::GiveUp
     }
 

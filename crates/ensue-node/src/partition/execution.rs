@@ -56,7 +56,7 @@ impl Executor<'_> {
                 self.reads.on_part_read(self.cx, self.others, partition, read, values);
             }
             (_, Message::SnapshotPartLate { read, missing }) => {
-                self.reads.on_part_late(self.cx, self.others, read, &missing)
+                self.reads.on_part_late(self.cx, read, &missing)
             }
             (_, Message::SnapshotPartRefused { read, reply }) => {
                 self.reads.snapshot_reads.on_part_refused(self.cx, read, reply)

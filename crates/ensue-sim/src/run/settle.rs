@@ -264,7 +264,7 @@ impl Run {
         match self.world.options.promises().availability {
             Availability::Blocks => error.starts_with("BLOCKED "),
             Availability::FallsBack => error.starts_with("FALLBACK "),
-            Availability::Always | Availability::AfterThreshold => false,
+            Availability::Always => false,
         }
     }
 

@@ -53,8 +53,6 @@ impl Workload {
         1_000
             * match self.history.promises.availability {
                 Availability::Always => 0,
-                // A snapshot may wait, then its older one, and a second round.
-                Availability::AfterThreshold => 3 * tuning.block_ms_max,
                 Availability::Blocks => tuning.request_timeout_ms,
                 Availability::FallsBack => 2 * tuning.block_ms_max,
             }

@@ -40,7 +40,6 @@ impl Metrics<'_> {
         add("reads_waited_us", self.reads.blocked.waited_us);
         add("reads_given_up", self.reads.blocked.given_up);
         add("cuts", self.reads.snapshot_reads.len() as u64);
-        add("older_cuts", self.reads.snapshot_reads.older);
         add("late_cuts", self.reads.snapshot_reads.late);
         add("heartbeats", self.others.stable_time.times.heartbeats);
         add("stabilization_rounds", self.others.stable_time.times.rounds);

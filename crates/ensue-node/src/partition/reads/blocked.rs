@@ -207,7 +207,13 @@ impl Reads {
         let now = cx.promise();
         let protocol = cx.protocol(part.keyspace);
         if !protocol.has_all(&part.snapshot, &others.stable_time.times.stability(cx, now)) {
-            return self.blocked.wait(cx, Waiting::SnapshotPart(part));
+            return match protocol.needs().patience_ms {
+                0 => {
+                    let missing = others.stable_time.times.missing_times(cx, &part.snapshot);
+                    cx.send(part.from, Message::SnapshotPartLate { read: part.read, missing });
+                }
+                _ => self.blocked.wait(cx, Waiting::SnapshotPart(part)),
+            };
         }
         let SnapshotPart { from, read, keyspace, snapshot, commands } = part;
         let is_pruned =

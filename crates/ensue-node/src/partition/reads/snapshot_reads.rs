@@ -2,8 +2,8 @@
 //!
 //! - On `ReadSnapshot`: draw the cut, ask every partition for its slice, this one too.
 //! - On the last slice: answer. On one whose versions are gone: draw a new cut, a bounded number of times.
-//! - When a part of a snapshot read has waited as long as the protocol lets it: an older cut, or two rounds, or the
-//!   protocol's error.
+//! - When the protocol has no cut, or a part has waited as long as the protocol lets it: two rounds, or the protocol's
+//!   error.
 //!
 //! While a read is here its cut counts for what is folded (trap 35).
 
@@ -23,7 +23,6 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SnapshotReads {
     reads: BTreeMap<u64, SnapshotRead>,
-    pub(in crate::partition) older: u64,
     pub(in crate::partition) late: u64,
 }
 
@@ -41,7 +40,6 @@ struct SnapshotRead {
     seen: Vec<Causes>,
     since_us: u64,
     drawn: u32,
-    older: bool,
 }
 
 impl SnapshotReads {
@@ -65,6 +63,12 @@ impl SnapshotReads {
             read.request_part(cx, number, part);
         }
         self.reads.insert(number, read);
+    }
+
+    /// The session reads by logical time, if it can, and otherwise tries again.
+    fn read_in_two_rounds(&mut self, cx: &mut Cx, session: Address, request: RequestId) {
+        self.late += 1;
+        cx.send(session, Message::SnapshotRead { request, outcome: SnapshotOutcome::TooLate });
     }
 
     /// A core of this datacenter is reachable again: what it was asked meanwhile has not arrived.
@@ -160,9 +164,12 @@ impl Reads {
         // A session that may be promoted is, before its cut is drawn.
         others.stable_time.times.select_version(cx, keyspace, &mut context.causes);
         let now = cx.promise();
-        let snapshot = cx
+        let Some(snapshot) = cx
             .protocol(keyspace)
-            .snapshot_vector(&context.causes, &others.stable_time.times.stability(cx, now));
+            .snapshot_vector(&context.causes, &others.stable_time.times.stability(cx, now))
+        else {
+            return self.snapshot_reads.read_in_two_rounds(cx, from, request);
+        };
         let read = SnapshotRead {
             from,
             request,
@@ -175,7 +182,6 @@ impl Reads {
             seen: Vec::new(),
             since_us: cx.now.monotonic_us,
             drawn: 0,
-            older: false,
         };
         self.snapshot_reads.request_parts(cx, read);
     }
@@ -207,9 +213,7 @@ impl Reads {
     fn draw_again(&mut self, cx: &mut Cx, others: &Others, number: u64) {
         let Some(mut read) = self.snapshot_reads.reads.remove(&number) else { return };
         if read.drawn > limits::READ_RESTARTS_MAX {
-            self.snapshot_reads.late += 1;
-            let outcome = SnapshotOutcome::TooLate;
-            return cx.send(read.from, Message::SnapshotRead { request: read.request, outcome });
+            return self.snapshot_reads.read_in_two_rounds(cx, read.from, read.request);
         }
         if let Err(reply) =
             others.failover.discarded.reset_if_lost(cx, read.keyspace, &mut read.context.causes)
@@ -218,41 +222,27 @@ impl Reads {
             return cx.send(read.from, Message::SnapshotRead { request: read.request, outcome });
         }
         let now = cx.promise();
-        read.snapshot = cx
+        let Some(snapshot) = cx
             .protocol(read.keyspace)
-            .snapshot_vector(&read.context.causes, &others.stable_time.times.stability(cx, now));
+            .snapshot_vector(&read.context.causes, &others.stable_time.times.stability(cx, now))
+        else {
+            return self.snapshot_reads.read_in_two_rounds(cx, read.from, read.request);
+        };
+        read.snapshot = snapshot;
         self.snapshot_reads.request_parts(cx, read);
     }
 
     /// A part of a snapshot read has waited for other datacenters as long as the protocol lets it.
-    pub(in crate::partition) fn on_part_late(
-        &mut self,
-        cx: &mut Cx,
-        others: &Others,
-        number: u64,
-        missing: &str,
-    ) {
+    pub(in crate::partition) fn on_part_late(&mut self, cx: &mut Cx, number: u64, missing: &str) {
         let Some(mut read) = self.snapshot_reads.reads.remove(&number) else { return };
-        let now = cx.promise();
-        let outcome = match cx
-            .protocol(read.keyspace)
-            .snapshot_timed_out(&read.context.causes, &others.stable_time.times.stability(cx, now))
-        {
-            Late::OlderSnapshot(snapshot) if !read.older => {
-                self.snapshot_reads.older += 1;
-                (read.snapshot, read.older) = (snapshot, true);
-                return self.snapshot_reads.request_parts(cx, read);
-            }
-            Late::OlderSnapshot(_) | Late::TwoRounds => {
-                self.snapshot_reads.late += 1;
-                SnapshotOutcome::TooLate
-            }
+        match cx.protocol(read.keyspace).snapshot_timed_out() {
+            Late::TwoRounds => self.snapshot_reads.read_in_two_rounds(cx, read.from, read.request),
             Late::GiveUp => {
                 self.blocked.given_up += 1;
                 let reply = cx.protocol(read.keyspace).timed_out(&mut read.context.causes, missing);
-                SnapshotOutcome::TimedOut { context: read.context, reply }
+                let outcome = SnapshotOutcome::TimedOut { context: read.context, reply };
+                cx.send(read.from, Message::SnapshotRead { request: read.request, outcome });
             }
-        };
-        cx.send(read.from, Message::SnapshotRead { request: read.request, outcome });
+        }
     }
 }

@@ -18,9 +18,7 @@ impl Reads {
     ) {
         let now_us = cx.now.monotonic_us;
         if others.stable_time.times.has_heartbeats && now_us >= others.stable_time.times.next_heartbeat_us {
-            let interval_us = 1_000 * cx.config.tuning.heartbeat_interval_ms;
-            others.stable_time.times.next_heartbeat_us = now_us + interval_us;
-            self.send_heartbeats(cx, others, now_us, interval_us);
+            self.send_heartbeats(cx, others, now_us);
         }
         if let Some(interval_ms) = others.stable_time.times.round_ms {
             if now_us >= others.stable_time.times.next_round_us {
@@ -30,22 +28,21 @@ impl Reads {
         }
     }
 
-    fn send_heartbeats(&self, cx: &mut Cx, others: &mut Others, now_us: u64, interval_us: u64) {
-        let silent = |datacenter: &DatacenterId| {
-            others
-                .replication
-                .spoke_us
-                .get(datacenter)
-                .is_none_or(|spoke_us| spoke_us + interval_us <= now_us)
-        };
-        let listeners: Vec<DatacenterId> = others
-            .replication
-            .senders
-            .iter()
-            .filter(|(datacenter, sender)| sender.is_resumed() && silent(datacenter))
-            .map(|(datacenter, _)| *datacenter)
-            .collect();
-        listeners.into_iter().for_each(|datacenter| others.send_heartbeat(cx, datacenter));
+    /// To those that have heard nothing for an interval. The next are due when the first of them will not have.
+    fn send_heartbeats(&self, cx: &mut Cx, others: &mut Others, now_us: u64) {
+        let interval_us = 1_000 * cx.config.tuning.heartbeat_interval_ms;
+        let mut next_us = now_us + interval_us;
+        let mut silent: Vec<DatacenterId> = Vec::new();
+        for (&datacenter, _) in others.replication.senders.iter().filter(|(_, sender)| sender.is_resumed()) {
+            match others.replication.spoke_us.get(&datacenter) {
+                Some(spoke_us) if spoke_us + interval_us > now_us => {
+                    next_us = next_us.min(spoke_us + interval_us)
+                }
+                _ => silent.push(datacenter),
+            }
+        }
+        others.stable_time.times.next_heartbeat_us = next_us;
+        silent.into_iter().for_each(|datacenter| others.send_heartbeat(cx, datacenter));
         self.request_times(cx, others);
     }
 

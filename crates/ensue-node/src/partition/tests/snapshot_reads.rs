@@ -22,7 +22,7 @@ fn reading_two_partitions(datacenters: usize) -> World {
     for datacenter in &mut config.topology.datacenters {
         *datacenter = DatacenterTopology { cores: 2, placement: placement.clone(), ..datacenter.clone() };
     }
-    config.protocols = vec!["orbe-clock".into()];
+    config.protocols = vec!["pocc".into()];
     let mut world = World::with(config);
     world.calm_down();
     world.give(Input::LinkUp { datacenter: DatacenterId(0), core: CoreId(1) });
