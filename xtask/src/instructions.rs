@@ -130,8 +130,10 @@ fn record(compiler: &str, counts: &[Count]) -> String {
         "# Instructions an operation\n\nCounted by `cargo xtask instructions --record`: callgrind, on one core of one of two \
          datacenters, `eiger`, the disk in memory.\nCommands: one partition, 16 at once; a client's bytes go in and its \
          answers come out; sockets and their kernel are not\ncounted. Entries: 16 partitions, each entry a turn of its \
-         own, its questions for what it depends on among them.\n`cargo xtask test` fails when one takes more than \
-         {RISE_MAX_PERCENT} % more.\n\n{}\n\n\
+         own, its questions for what it depends on among them.\nWhat is named after a protocol: clients of both \
+         datacenters on keys of two partitions, a few of them often; all that follows\nin both datacenters is counted, the \
+         bytes of the link included. What a dependency check takes is the difference of\n`apply-1` and `apply-0`. \
+         `cargo xtask test` fails when one takes more than {RISE_MAX_PERCENT} % more.\n\n{}\n\n\
          | name | operation | instructions |\n|---|---|--:|\n",
         compiler_line(compiler)
     );

@@ -13,10 +13,12 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["list"] => {
-            operations::ALL.iter().for_each(|operation| println!("{}\t{}", operation.name, operation.title));
+            operations::all()
+                .iter()
+                .for_each(|operation| println!("{}\t{}", operation.name, operation.title));
             ExitCode::SUCCESS
         }
-        [name] => match operations::ALL.iter().find(|operation| operation.name == name) {
+        [name] => match operations::all().iter().find(|operation| operation.name == name) {
             Some(operation) => {
                 println!("{}", (operation.run)());
                 ExitCode::SUCCESS

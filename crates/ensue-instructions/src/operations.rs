@@ -14,34 +14,52 @@ const PARTITIONS: u16 = 16;
 const ELEMENTS: usize = 1_000;
 const ENTRIES: usize = 200;
 
+/// Batches of each client of both datacenters, where a protocol is counted, and before that.
+const BATCHES: usize = 20;
+const BATCHES_BEFORE: usize = 10;
+const CLIENTS: u64 = 4;
+/// Of a hundred commands.
+const GETS: [u64; 2] = [100, 0];
+
 /// One kind of operation.
 pub struct Operation {
-    pub name: &'static str,
-    pub title: &'static str,
+    pub name: String,
+    pub title: String,
     /// Runs it, and says how often.
-    pub run: fn() -> usize,
+    pub run: Box<dyn Fn() -> usize>,
 }
 
-pub const ALL: [Operation; 11] = [
-    Operation { name: "get", title: "GET", run: || commands(&["SET @ %"], "GET @") },
-    Operation { name: "set", title: "SET", run: || commands(&["SET @ %"], "SET @ %") },
-    Operation { name: "incr", title: "INCR", run: || commands(&["SET @ 5", "INCR @"], "INCR @") },
-    Operation { name: "hset", title: "HSET, one hash", run: || commands(&["HSET h @ %"], "HSET h @ %") },
-    Operation { name: "sadd", title: "SADD, one set", run: || commands(&["SADD s @"], "SADD s new@") },
-    Operation {
-        name: "mget",
-        title: "MGET of 10",
-        run: || commands(&["SET @ %"], "MGET @ @ @ @ @ @ @ @ @ @"),
-    },
-    Operation {
-        name: "mset",
-        title: "MSET of 10",
-        run: || commands(&["SET @ %"], "MSET @ % @ % @ % @ % @ % @ % @ % @ % @ % @ %"),
-    },
-    Operation { name: "apply-0", title: "an entry applied that depends on nothing", run: || applied(0) },
-    Operation { name: "apply-1", title: "the same, on one operation", run: || applied(1) },
-    Operation { name: "apply-5", title: "on 5", run: || applied(5) },
-    Operation { name: "apply-130", title: "on 130", run: || applied(130) },
+/// What is counted: of the default protocol in parts, of all of them as a whole.
+pub fn all() -> Vec<Operation> {
+    let part = |(name, title, run): (&str, &str, fn() -> usize)| Operation {
+        name: name.into(),
+        title: title.into(),
+        run: Box::new(run),
+    };
+    let whole = |protocol: &'static str| {
+        GETS.map(|gets| Operation {
+            name: format!("{protocol}-{gets}"),
+            title: format!("`{protocol}`, {gets} % GET and else SET, in both datacenters"),
+            run: Box::new(move || mixed(protocol, gets)),
+        })
+    };
+    PARTS.into_iter().map(part).chain(ensue_protocol::NAMES.into_iter().flat_map(whole)).collect()
+}
+
+type Part = (&'static str, &'static str, fn() -> usize);
+
+const PARTS: [Part; 11] = [
+    ("get", "GET", || commands(&["SET @ %"], "GET @")),
+    ("set", "SET", || commands(&["SET @ %"], "SET @ %")),
+    ("incr", "INCR", || commands(&["SET @ 5", "INCR @"], "INCR @")),
+    ("hset", "HSET, one hash", || commands(&["HSET h @ %"], "HSET h @ %")),
+    ("sadd", "SADD, one set", || commands(&["SADD s @"], "SADD s new@")),
+    ("mget", "MGET of 10", || commands(&["SET @ %"], "MGET @ @ @ @ @ @ @ @ @ @")),
+    ("mset", "MSET of 10", || commands(&["SET @ %"], "MSET @ % @ % @ % @ % @ % @ % @ % @ % @ % @ %")),
+    ("apply-0", "an entry applied that depends on nothing", || applied(0)),
+    ("apply-1", "the same, on one operation", || applied(1)),
+    ("apply-5", "on 5", || applied(5)),
+    ("apply-130", "on 130", || applied(130)),
 ];
 
 /// What is counted: a client's bytes go in, its answers come out, and the disk is answered.
@@ -58,7 +76,7 @@ fn measured_messages(world: &mut World, inputs: Vec<Input>) {
 
 /// A pattern is one command, in which `@` is the next element and `%` a value of 64 bytes.
 fn commands(before: &[&str], pattern: &str) -> usize {
-    let mut world = World::new(1);
+    let mut world = World::new(ensue_protocol::NAMES[0], 1);
     world.connect(LOCAL);
     for pattern in before {
         let mut elements = Elements::default();
@@ -74,7 +92,7 @@ fn commands(before: &[&str], pattern: &str) -> usize {
 
 /// Entries of another datacenter arrive, each of a session that has read so many others.
 fn applied(dependencies: usize) -> usize {
-    let mut world = World::new(PARTITIONS);
+    let mut world = World::new(ensue_protocol::NAMES[0], PARTITIONS);
     for element in 0..dependencies {
         // A session of its own: none depends on another one.
         world.connect(REMOTE);
@@ -96,6 +114,67 @@ fn applied(dependencies: usize) -> usize {
     measured_messages(&mut world, messages);
     assert_eq!(world.applied(LOCAL) - applied, ENTRIES, "every entry is applied when it has come");
     ENTRIES
+}
+
+/// What is counted: clients of both datacenters say something in turns, and everything that follows from it is done in
+/// both.
+#[inline(never)]
+fn measured_clients(world: &mut World, requests: &[(usize, u64, Bytes)]) {
+    for (site, client, request) in requests {
+        world.say_as(*site, *client, request);
+        world.exchange();
+    }
+}
+
+/// Clients of both datacenters read and write keys of two partitions, some much more often than others.
+fn mixed(protocol: &str, gets: u64) -> usize {
+    let mut world = World::new(protocol, 2);
+    (0..CLIENTS).for_each(|_| [LOCAL, REMOTE].into_iter().for_each(|site| world.connect(site)));
+    let mut elements = Elements::default();
+    for batch in requests(&mut elements, "SET @ %", ELEMENTS) {
+        world.say(LOCAL, &batch);
+    }
+    world.settle();
+    let mut chance = Chance(0x9E37_79B9_7F4A_7C15);
+    let mut drawn = |batches: usize| {
+        let turns = (0..batches as u64 * CLIENTS)
+            .flat_map(|turn| [LOCAL, REMOTE].map(|site| (site, 1 + turn % CLIENTS)));
+        let batch = |(site, client)| {
+            let commands = (0..PIPELINE).map(|_| chance.command(gets));
+            (site, client, commands.collect::<Vec<_>>().concat().into())
+        };
+        turns.map(batch).collect::<Vec<(usize, u64, Bytes)>>()
+    };
+    let (before, counted) = (drawn(BATCHES_BEFORE), drawn(BATCHES));
+    for (site, client, request) in &before {
+        world.say_as(*site, *client, request);
+        world.exchange();
+    }
+    measured_clients(&mut world, &counted);
+    counted.len() * PIPELINE
+}
+
+/// Chance that is the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn draw(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) % below
+    }
+
+    fn command(&mut self, gets: u64) -> Bytes {
+        let elements = ELEMENTS as u64;
+        let element = name(
+            (self.draw(elements) * self.draw(elements) * self.draw(elements) / elements / elements) as usize,
+        );
+        match self.draw(100) < gets {
+            true => request(&["GET".into(), element]),
+            false => request(&["SET".into(), element, "v".repeat(64)]),
+        }
+    }
 }
 
 /// Names in an order that is not theirs.

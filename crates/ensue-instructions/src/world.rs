@@ -5,7 +5,7 @@ use ensue_node::{DatacenterTopology, Input, Node, NodeConfig, Output, Topology, 
 use ensue_resp::{ParseLimits, Parser};
 use ensue_store::testing::{Files, carry_out};
 use ensue_types::{CoreId, DatacenterId, Now, SessionId, limits};
-use ensue_wire::Envelope;
+use ensue_wire::{Envelope, codec};
 use std::collections::VecDeque;
 use std::hint::black_box;
 
@@ -16,6 +16,10 @@ pub const REMOTE: usize = 1;
 const WALL_MS: u64 = 1_767_225_600_000;
 /// A turn takes so long.
 const TURN_US: u64 = 20;
+/// Between two batches of clients, and over the link between datacenters, where both have clients: a core of a busy
+/// store, not far from the other.
+const EXCHANGE_US: u64 = 300;
+const LINK_US: u64 = 1_000;
 /// After this long without a client nothing moves any more but what always does.
 const QUIET_US: u64 = 3_000_000;
 /// So many writes that a session has read are named by its next one.
@@ -31,6 +35,8 @@ struct Site {
     answers: u32,
     last_answer: Vec<u8>,
     sent: VecDeque<Envelope>,
+    /// What was sent over a link that takes its time, and when it arrives.
+    under_way: VecDeque<(u64, Envelope)>,
 }
 
 pub struct World {
@@ -40,10 +46,12 @@ pub struct World {
 
 impl World {
     /// Both serve so many partitions, and know each other.
-    pub fn new(partitions: u16) -> World {
+    pub fn new(protocol: &str, partitions: u16) -> World {
         let now = Now { monotonic_us: 1, wall_ms: WALL_MS };
-        let mut world =
-            World { sites: [LOCAL, REMOTE].map(|site| Site::new(site, partitions, now)), elapsed_us: 1 };
+        let mut world = World {
+            sites: [LOCAL, REMOTE].map(|site| Site::new(site, protocol, partitions, now)),
+            elapsed_us: 1,
+        };
         for site in [LOCAL, REMOTE] {
             world.sites[site].drain(now);
             let other = DatacenterId(1 - site as u8);
@@ -71,6 +79,34 @@ impl World {
         }
         let session = *client;
         self.give(site, Input::ClientCommands { session, commands });
+    }
+
+    /// The same of an earlier client.
+    pub fn say_as(&mut self, site: usize, client: u64, bytes: &Bytes) {
+        self.sites[site].client = SessionId(client);
+        self.say(site, bytes);
+    }
+
+    /// Some time passes. What has been under way for a link's time arrives, through bytes as over a link, and what is
+    /// due is done.
+    pub fn exchange(&mut self) {
+        self.elapsed_us += EXCHANGE_US;
+        for site in [LOCAL, REMOTE] {
+            let sent = std::mem::take(&mut self.sites[1 - site].sent);
+            let under_way = &mut self.sites[1 - site].under_way;
+            under_way.extend(sent.into_iter().map(|envelope| (self.elapsed_us + LINK_US, envelope)));
+            let arrived = under_way.partition_point(|(due_us, _)| *due_us <= self.elapsed_us);
+            let arrived: Vec<Envelope> = under_way.drain(..arrived).map(|(_, envelope)| envelope).collect();
+            for envelope in arrived {
+                let mut bytes = Vec::new();
+                codec::encode(&envelope, &mut bytes).expect("it is no longer than a frame");
+                let envelope = codec::decode(&bytes.into()).expect("it was encoded by the same code");
+                self.give(site, Input::Message(envelope));
+            }
+            if self.sites[site].node.next_timer().is_some_and(|due_us| due_us <= self.elapsed_us) {
+                self.give(site, Input::Timer);
+            }
+        }
     }
 
     /// One turn with one input.
@@ -129,8 +165,8 @@ impl World {
 }
 
 impl Site {
-    fn new(number: usize, partitions: u16, now: Now) -> Site {
-        let node = Node::new(config(number, partitions), now).expect("the protocol exists");
+    fn new(number: usize, protocol: &str, partitions: u16, now: Now) -> Site {
+        let node = Node::new(config(number, protocol, partitions), now).expect("the protocol exists");
         Site {
             node,
             files: (0..partitions).map(|_| Files::default()).collect(),
@@ -140,6 +176,7 @@ impl Site {
             answers: 0,
             last_answer: Vec::new(),
             sent: VecDeque::new(),
+            under_way: VecDeque::new(),
         }
     }
 
@@ -171,7 +208,7 @@ impl Site {
     }
 }
 
-fn config(number: usize, partitions: u16) -> NodeConfig {
+fn config(number: usize, protocol: &str, partitions: u16) -> NodeConfig {
     let datacenter = |number: usize| DatacenterTopology {
         name: DatacenterId(number as u8).to_string(),
         cores: 1,
@@ -182,7 +219,7 @@ fn config(number: usize, partitions: u16) -> NodeConfig {
         partitions,
         datacenters: [LOCAL, REMOTE].map(datacenter).into(),
     };
-    let protocols = vec![ensue_protocol::NAMES[0].to_owned(); usize::from(limits::KEYSPACES)];
+    let protocols = vec![protocol.to_owned(); usize::from(limits::KEYSPACES)];
     let tuning = Tuning { context_operations_max: DEPENDENCIES_MAX, ..Tuning::default() };
     NodeConfig { tuning, ..NodeConfig::new(topology, CoreId(0), &ensue_protocol::REGISTRY, protocols) }
 }
