@@ -327,6 +327,13 @@ impl Versions {
             self.clear();
             return 0;
         }
+        // Few versions have no extent, and mostly all of them settle at once.
+        if self.len() == self.loose.len()
+            && self.loose.iter().all(|version| settled.is_visible(&version.source, version.at))
+        {
+            self.clear();
+            return 0;
+        }
         let mut merged: Option<Merged> = None;
         let start = || Merged { state: self.settled.clone(), since: self.since, flushed: self.flushed };
         let sizes = &mut self.sizes;
