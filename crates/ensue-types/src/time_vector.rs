@@ -2,15 +2,87 @@
 
 use crate::{DatacenterId, LogicalTime};
 use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// Of so many datacenters the times stand in the vector itself: it is copied for each write and each read, and most
+/// clusters have no more.
+const INLINE: usize = 3;
 
 /// A logical time for each datacenter; zero for those that it does not name.
 ///
 /// Trailing zeros are never held, so two vectors that mean the same are equal.
-#[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub struct TimeVector(Vec<LogicalTime>);
+#[derive(Clone)]
+pub struct TimeVector(Times);
+
+/// Times, those of few datacenters without an allocation. What is behind the length is zero.
+#[derive(Clone)]
+enum Times {
+    Few(u8, [LogicalTime; INLINE]),
+    Many(Vec<LogicalTime>),
+}
+
+impl Times {
+    fn as_slice(&self) -> &[LogicalTime] {
+        match self {
+            Times::Few(length, times) => &times[..usize::from(*length)],
+            Times::Many(times) => times,
+        }
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [LogicalTime] {
+        match self {
+            Times::Few(length, times) => &mut times[..usize::from(*length)],
+            Times::Many(times) => times,
+        }
+    }
+
+    /// Makes it longer, by zeros.
+    fn extend_to(&mut self, length: usize) {
+        match self {
+            Times::Few(known, _) if length <= INLINE => *known = length as u8,
+            Times::Few(..) => {
+                let mut times = self.as_slice().to_vec();
+                times.resize(length, LogicalTime::ZERO);
+                *self = Times::Many(times);
+            }
+            Times::Many(times) => times.resize(length, LogicalTime::ZERO),
+        }
+    }
+
+    fn truncate(&mut self, length: usize) {
+        match self {
+            Times::Few(known, times) if length < usize::from(*known) => {
+                times[length..].fill(LogicalTime::ZERO);
+                *known = length as u8;
+            }
+            Times::Few(..) => {}
+            Times::Many(times) => times.truncate(length),
+        }
+    }
+}
+
+impl Default for TimeVector {
+    fn default() -> TimeVector {
+        TimeVector::ZERO
+    }
+}
+
+impl PartialEq for TimeVector {
+    fn eq(&self, other: &TimeVector) -> bool {
+        self.0.as_slice() == other.0.as_slice()
+    }
+}
+
+impl Eq for TimeVector {}
+
+impl Hash for TimeVector {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.as_slice().hash(state);
+    }
+}
 
 impl TimeVector {
-    pub const ZERO: TimeVector = TimeVector(Vec::new());
+    pub const ZERO: TimeVector = TimeVector(Times::Few(0, [LogicalTime::ZERO; INLINE]));
 
     /// The same time for so many datacenters.
     pub fn uniform(datacenters: usize, time: LogicalTime) -> TimeVector {
@@ -18,11 +90,11 @@ impl TimeVector {
     }
 
     pub fn is_zero(&self) -> bool {
-        self.0.is_empty()
+        self.is_empty()
     }
 
     pub fn at(&self, datacenter: DatacenterId) -> LogicalTime {
-        self.0.get(usize::from(datacenter.0)).copied().unwrap_or_default()
+        self.0.as_slice().get(usize::from(datacenter.0)).copied().unwrap_or_default()
     }
 
     /// Raises one entry; says whether it rose.
@@ -31,10 +103,10 @@ impl TimeVector {
             return false;
         }
         let index = usize::from(datacenter.0);
-        if self.0.len() <= index {
-            self.0.resize(index + 1, LogicalTime::ZERO);
+        if self.len() <= index {
+            self.0.extend_to(index + 1);
         }
-        self.0[index] = time;
+        self.0.as_mut_slice()[index] = time;
         true
     }
 
@@ -45,8 +117,9 @@ impl TimeVector {
 
     /// Lowers every entry to the other's.
     pub fn meet(&mut self, other: &TimeVector) {
-        self.0.truncate(other.0.len());
-        self.0.iter_mut().zip(&other.0).for_each(|(own, other)| *own = (*own).min(*other));
+        self.0.truncate(other.len());
+        let pairs = self.0.as_mut_slice().iter_mut().zip(other.0.as_slice());
+        pairs.for_each(|(own, other)| *own = (*own).min(*other));
         self.trim();
     }
 
@@ -62,33 +135,36 @@ impl TimeVector {
 
     /// The highest entry.
     pub fn highest(&self) -> LogicalTime {
-        self.0.iter().copied().max().unwrap_or_default()
+        self.0.as_slice().iter().copied().max().unwrap_or_default()
     }
 
     /// Every datacenter up to the last that has a time, with its time.
     pub fn entries(&self) -> impl Iterator<Item = (DatacenterId, LogicalTime)> + '_ {
-        self.0.iter().enumerate().map(|(index, time)| (DatacenterId(index as u8), *time))
+        self.0.as_slice().iter().enumerate().map(|(index, time)| (DatacenterId(index as u8), *time))
     }
 
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.0.as_slice().len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.as_slice().is_empty()
     }
 
     fn trim(&mut self) {
-        while self.0.last() == Some(&LogicalTime::ZERO) {
-            self.0.pop();
-        }
+        let times = self.0.as_slice();
+        let length = times.iter().rposition(|time| *time != LogicalTime::ZERO).map_or(0, |last| last + 1);
+        self.0.truncate(length);
     }
 }
 
 impl FromIterator<LogicalTime> for TimeVector {
     fn from_iter<I: IntoIterator<Item = LogicalTime>>(times: I) -> TimeVector {
-        let mut vector = TimeVector(times.into_iter().take(usize::from(u8::MAX)).collect());
-        vector.trim();
+        let mut vector = TimeVector::ZERO;
+        for (index, time) in times.into_iter().take(usize::from(u8::MAX)).enumerate() {
+            // A zero at the end is never held.
+            vector.raise(DatacenterId(index as u8), time);
+        }
         vector
     }
 }
@@ -96,7 +172,7 @@ impl FromIterator<LogicalTime> for TimeVector {
 impl fmt::Debug for TimeVector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[")?;
-        for (index, time) in self.0.iter().enumerate() {
+        for (index, time) in self.0.as_slice().iter().enumerate() {
             write!(f, "{}{time}", if index == 0 { "" } else { ", " })?;
         }
         f.write_str("]")
@@ -130,6 +206,20 @@ mod tests {
         assert!(!here.covers(&wanted));
         assert!(here.covers_but(DatacenterId(0), &wanted));
         assert!(!here.covers_but(DatacenterId(1), &wanted));
+    }
+
+    #[test]
+    fn many_datacenters_are_told_apart_as_few_are() {
+        let many = vector(&[1, 0, 3, 0, 5, 0]);
+        assert_eq!(many.entries().map(|(_, time)| time.0).collect::<Vec<_>>(), [1, 0, 3, 0, 5]);
+        let mut met = many.clone();
+        met.meet(&vector(&[9, 9, 2, 9]));
+        assert_eq!(met, vector(&[1, 0, 2]));
+        assert!(met.raise(DatacenterId(4), LogicalTime(5)) && !met.raise(DatacenterId(4), LogicalTime(5)));
+        assert_eq!(met, vector(&[1, 0, 2, 0, 5]));
+        met.meet(&vector(&[9]));
+        met.raise(DatacenterId(2), LogicalTime(4));
+        assert_eq!(met, vector(&[1, 0, 4]), "what was cut off is zero");
     }
 
     #[test]
