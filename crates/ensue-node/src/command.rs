@@ -12,6 +12,7 @@ mod counter;
 mod digest;
 mod draw;
 mod fingerprint;
+mod geo;
 mod hashes;
 mod keys;
 mod lists;
@@ -101,6 +102,7 @@ fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply,
         SetScan { key, options } => walk::scan_columns(evaluation, key, Kind::Set, options),
         Algebra(algebra) => sets::algebra::evaluate(algebra, evaluation),
         Sorted(sorted) => sorted_sets::evaluate(sorted, evaluation),
+        Geo(geo) => geo::evaluate(geo, evaluation),
         Elements(elements) => lists::evaluate(elements, evaluation),
         Blocking(blocking) => blocking::evaluate(&blocking.pop, evaluation),
         hash => evaluate_hash(hash, evaluation),

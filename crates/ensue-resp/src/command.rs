@@ -29,6 +29,8 @@ pub struct CommandSpec {
     pub step: i16,
     /// Place of the number of more keys, which follow it; 0 if there is none.
     pub counted_keys: u16,
+    /// Words behind each of which another key stands, in upper case.
+    pub keys_behind: &'static [&'static str],
     /// Who answers.
     pub route: Route,
     /// The group that the documentation lists it under.
@@ -182,9 +184,13 @@ impl CommandSpec {
 
 /// The row of a command, by its name in any case.
 pub fn lookup(name: &[u8]) -> Option<&'static CommandSpec> {
+    if name.len() > PACKED_BYTES {
+        return TABLE.iter().find(|spec| spec.name.as_bytes().eq_ignore_ascii_case(name));
+    }
     let packed = pack(name)?;
     let index = PACKED_NAMES.binary_search(&packed).ok()?;
-    Some(&TABLE[index])
+    // A longer name may begin with this one.
+    Some(&TABLE[index]).filter(|spec| spec.name.len() == name.len())
 }
 
 /// Whether a command of `count` arguments, its name among them, has as many as it takes.
@@ -198,7 +204,16 @@ pub fn keys<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> impl Iterator<Item = &
     let (first, last) = key_range(spec, args.len());
     let step = usize::from(spec.step.unsigned_abs()).max(1);
     let counted = counted_keys(spec, args).unwrap_or(&[]);
-    args.get(first..=last).unwrap_or(&[]).iter().step_by(step).chain(counted)
+    let placed = args.get(first..=last).unwrap_or(&[]).iter().step_by(step);
+    placed.chain(counted).chain(keys_behind(spec, args))
+}
+
+/// The keys that stand behind words; none, mostly, without a look at the arguments.
+fn keys_behind<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> impl Iterator<Item = &'a Bytes> + use<'a> {
+    let words = spec.keys_behind;
+    let args = if words.is_empty() { &[] } else { args };
+    let is_behind = |pair: &&[Bytes]| words.iter().any(|word| pair[0].eq_ignore_ascii_case(word.as_bytes()));
+    args.windows(2).filter(move |pair| is_behind(pair)).map(|pair| &pair[1])
 }
 
 /// The keys behind their number, if there are so many.
@@ -243,21 +258,22 @@ static PACKED_NAMES: [u128; TABLE.len()] = {
     while index < TABLE.len() {
         packed[index] = match pack(TABLE[index].name.as_bytes()) {
             Some(name) => name,
-            None => panic!("a name of the table is too long"),
+            None => panic!("a name of the table is empty"),
         };
         index += 1;
     }
     packed
 };
 
-/// A name in lower case as one number, first byte highest. Nothing if it is empty or longer than any command's.
+/// A name in lower case as one number, first byte highest; of a long one its beginning. Nothing if it is empty.
 const fn pack(name: &[u8]) -> Option<u128> {
-    if name.is_empty() || name.len() > NAME_BYTES_MAX {
+    if name.is_empty() {
         return None;
     }
     let mut packed: u128 = 0;
     let mut index = 0;
-    while index < name.len() {
+    let count = if name.len() < PACKED_BYTES { name.len() } else { PACKED_BYTES };
+    while index < count {
         packed = packed << 8 | name[index].to_ascii_lowercase() as u128;
         index += 1;
     }
@@ -265,10 +281,10 @@ const fn pack(name: &[u8]) -> Option<u128> {
     if name[name.len() - 1] == 0 {
         return None;
     }
-    Some(packed << (8 * (NAME_BYTES_MAX - name.len())))
+    Some(packed << (8 * (PACKED_BYTES - count)))
 }
 
-const NAME_BYTES_MAX: usize = 16;
+const PACKED_BYTES: usize = 16;
 
 #[cfg(test)]
 mod tests;

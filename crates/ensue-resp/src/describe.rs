@@ -234,6 +234,7 @@ fn categories(spec: &CommandSpec) -> Vec<&'static str> {
         (flags.contains(Flags::WRITE), "@write"),
         (spec.group == "set", "@set"),
         (spec.group == "sorted-set", "@sortedset"),
+        (spec.group == "geo", "@geo"),
         (spec.group == "list", "@list"),
         (spec.group == "hash", "@hash"),
         (spec.group == "string", "@string"),

@@ -87,6 +87,15 @@ pub enum CommandError {
     /// An argument or a stored value is no decimal number.
     #[error("ERR value is not a valid float")]
     NotFloat,
+    /// Around what is searched is not said, or said twice.
+    #[error("ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for {0}")]
+    OneOrigin(&'static str),
+    /// How far is searched is not said, or said twice.
+    #[error("ERR exactly one of BYRADIUS and BYBOX can be specified for {0}")]
+    OneShape(&'static str),
+    /// A place on the earth that no sorted set holds; the text has both numbers.
+    #[error("ERR invalid longitude,latitude pair {0}")]
+    InvalidPlace(String),
     /// The argument of `HINCRBYFLOAT` is beyond every number.
     #[error("ERR value is NaN or Infinity")]
     NotFinite,

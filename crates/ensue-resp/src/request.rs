@@ -7,6 +7,7 @@
 
 mod bits;
 mod blocking;
+mod geo;
 mod hashes;
 mod keys;
 mod lists;
@@ -20,6 +21,7 @@ use ensue_types::{Decimal, limits};
 
 pub use bits::{BitField, BitOperator, BitRange, BitUnit, Bits, FieldStep, Overflow};
 pub use blocking::{Blocking, WaitingPop};
+pub use geo::{Geo, GeoFields, GeoLimit, GeoOrigin, GeoSearch};
 pub use lists::{End, List, ListSearch};
 pub use sets::{SetAlgebra, SetOperator};
 pub use sorted_sets::{
@@ -136,6 +138,8 @@ pub enum Request {
     Algebra(SetAlgebra),
     /// A command on sorted sets.
     Sorted(SortedSet),
+    /// A command on the places of members of sorted sets.
+    Geo(Geo),
     /// A command on lists.
     Elements(List),
     /// A pop that may wait.
@@ -279,6 +283,7 @@ impl Request {
             "bitmap" => bits::parse(spec.name, args)?.map(Request::Bits),
             "set" => sets::parse(spec.name, args)?,
             "sorted-set" => sorted_sets::parse(spec.name, args)?.map(Request::Sorted),
+            "geo" => geo::parse(spec.name, args)?,
             "list" => lists::parse(spec.name, args)?.map(Request::Elements),
             _ => keys::parse(spec.name, args)?,
         };
@@ -305,6 +310,7 @@ impl Request {
             Bits(bits) => bits.is_write(),
             Algebra(algebra) => algebra.is_write(),
             Sorted(sorted) => sorted.is_write(),
+            Geo(geo) => geo.is_write(),
             Elements(elements) => elements.is_write(),
             Blocking(_) => true,
         }
@@ -330,6 +336,7 @@ impl Request {
             Bits(bits) => bits.key(),
             Algebra(algebra) => algebra.key(),
             Sorted(sorted) => sorted.key(),
+            Geo(geo) => geo.key(),
             Elements(elements) => elements.key(),
             Blocking(_) => None,
             Delete { .. } | Exists { .. } | Touch { .. } | Rename { .. } | Scan { .. } | Keys { .. } => None,

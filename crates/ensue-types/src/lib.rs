@@ -10,6 +10,7 @@ pub mod context;
 pub mod decimal;
 pub mod effect;
 pub mod element;
+pub mod geo;
 pub mod id;
 pub mod limits;
 pub mod observed;
@@ -28,6 +29,7 @@ pub use clock::{HybridClock, LogicalTime, Now};
 pub use context::{Context, Opaque};
 pub use decimal::Decimal;
 pub use effect::{Column, Effect, EpochSum, Over, RowEffect, Seen, SeenSum};
+pub use geo::{GeoPoint, GeoShape};
 pub use id::{
     Args, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,
     OperationId, PartitionId, Position, RequestId, SessionId,

@@ -20,6 +20,11 @@ impl Score {
         (!value.is_nan()).then_some(Score(value + 0.0))
     }
 
+    /// Exact up to 53 bits.
+    pub fn of_integer(value: u64) -> Score {
+        Score(value as f64)
+    }
+
     pub fn value(self) -> f64 {
         self.0
     }

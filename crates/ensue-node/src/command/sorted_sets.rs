@@ -7,7 +7,7 @@
 //! large sorted set in `walk`.
 
 mod combine;
-mod ranges;
+pub(super) mod ranges;
 
 use crate::command::draw::{self, Drawn};
 use crate::command::{integer, leave_no_empty_row, walk};
@@ -176,7 +176,11 @@ fn scores(evaluation: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Re
 }
 
 /// Makes a row the sorted set of these members; answers how many they are.
-fn store(evaluation: &mut Evaluation<'_>, target: &Bytes, members: Vec<Scored>) -> Result<Reply, Halt> {
+pub(super) fn store(
+    evaluation: &mut Evaluation<'_>,
+    target: &Bytes,
+    members: Vec<Scored>,
+) -> Result<Reply, Halt> {
     let stored = members.iter().map(|(_, name)| element_bytes(target, name, SCORE_BYTES)).sum::<usize>();
     evaluation.check_room(stored.saturating_add(evaluation.bytes_to_clear(target)))?;
     evaluation.begin_write(target)?;

@@ -6,6 +6,7 @@
 mod algebra;
 mod bits;
 mod convergence;
+mod geo;
 mod hashes;
 mod keys;
 mod lists;

@@ -6,6 +6,8 @@
 
 mod algebra;
 mod bits;
+mod geo;
+mod hashes;
 mod lists;
 mod sorted_sets;
 
@@ -17,14 +19,21 @@ pub static TABLE: [CommandSpec; ROWS] = {
     let mut count = place(&mut all, 0, &OTHERS);
     count = place(&mut all, count, &algebra::ROWS);
     count = place(&mut all, count, &bits::ROWS);
+    count = place(&mut all, count, &geo::ROWS);
+    count = place(&mut all, count, &hashes::ROWS);
     count = place(&mut all, count, &lists::ROWS);
     count = place(&mut all, count, &sorted_sets::ROWS);
     assert!(count == ROWS);
     all
 };
 
-const ROWS: usize =
-    OTHERS.len() + algebra::ROWS.len() + bits::ROWS.len() + lists::ROWS.len() + sorted_sets::ROWS.len();
+const ROWS: usize = OTHERS.len()
+    + algebra::ROWS.len()
+    + bits::ROWS.len()
+    + geo::ROWS.len()
+    + hashes::ROWS.len()
+    + lists::ROWS.len()
+    + sorted_sets::ROWS.len();
 
 /// Inserts rows where they stand by name among the first `count`; answers how many there are then.
 const fn place(all: &mut [CommandSpec; ROWS], mut count: usize, rows: &[CommandSpec]) -> usize {
@@ -70,7 +79,7 @@ const RUNS_SCRIPT: Flags = flags(&[
 const RUNS_READING: Flags = flags(&[Flags::READONLY, RUNS_SCRIPT]);
 
 /// All that have no file of their own.
-const OTHERS: [CommandSpec; 98] = [
+const OTHERS: [CommandSpec; 83] = [
     row("append", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("string", "2.0.0")
@@ -277,116 +286,11 @@ const OTHERS: [CommandSpec; 98] = [
             "Set a value and answer the one before.",
             "The later write wins. Both datacenters may answer the same value.",
         ),
-    row("hdel", -3, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "2.0.0")
-        .says(
-            "Delete fields of a hash.",
-            "Deletes what was seen of each field; a later write stays, and so do unseen increments.",
-        ),
     row("hello", -1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::NO_AUTH, Flags::ALLOW_BUSY]), Route::Session)
         .listed("connection", "6.0.0")
         .says(
             "Handshake: choose the protocol version, authenticate, name the connection.",
             "Answered by the session alone.",
-        ),
-    row("hexists", 3, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "2.0.0")
-        .says(
-            "Whether a field exists.",
-            "Reads what this datacenter has received; equal everywhere once writes cease.",
-        ),
-    row("hget", 3, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "2.0.0")
-        .says(
-            "The value of a field.",
-            "Reads what this datacenter has received; equal everywhere once writes cease.",
-        ),
-    row("hgetall", 2, flags(&[Flags::READONLY]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "2.0.0")
-        .says(
-            "All fields and values of a hash.",
-            "Reads what this datacenter has received; equal everywhere once writes cease.",
-        ),
-    row("hincrby", 4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "2.0.0")
-        .says(
-            "Add an integer to a field.",
-            "Increments of a field add up, from every datacenter, also those a concurrent HSET had not seen.",
-        ),
-    row("hincrbyfloat", 4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "2.6.0")
-        .says(
-            "Add a decimal number to a field.",
-            "Increments of a field add up, from every datacenter, also those a concurrent HSET had not seen. Decimal sums are exact.",
-        ),
-    row("hkeys", 2, flags(&[Flags::READONLY]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "2.0.0")
-        .says(
-            "All fields of a hash.",
-            "Reads what this datacenter has received; equal everywhere once writes cease.",
-        ),
-    row("hlen", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "2.0.0")
-        .says(
-            "The number of fields of a hash.",
-            "Reads what this datacenter has received; equal everywhere once writes cease.",
-        ),
-    row("hmget", -3, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "2.0.0")
-        .says(
-            "The values of several fields.",
-            "Reads what this datacenter has received; equal everywhere once writes cease.",
-        ),
-    row("hmset", -4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "2.0.0")
-        .says(
-            "Set fields of a hash and answer OK.",
-            "Each field is a register of its own: the later write of a field wins, other fields stay.",
-        ),
-    row("hscan", -3, flags(&[Flags::READONLY]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "2.8.0")
-        .says(
-            "Iterate over the fields of a hash.",
-            "Reads what this datacenter has received; equal everywhere once writes cease.",
-        ),
-    row("hset", -4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "2.0.0")
-        .says(
-            "Set fields of a hash.",
-            "Each field is a register of its own: the later write of a field wins, other fields stay.",
-        ),
-    row("hsetnx", 4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "2.0.0")
-        .says(
-            "Set a field that does not exist.",
-            "Each field is a register of its own: the later write of a field wins, other fields stay. Both datacenters may answer 1.",
-        ),
-    row("hstrlen", 3, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "3.2.0")
-        .says(
-            "The length of the value of a field.",
-            "Reads what this datacenter has received; equal everywhere once writes cease.",
-        ),
-    row("hvals", 2, flags(&[Flags::READONLY]), Route::Key)
-        .keys(1, 1, 1)
-        .listed("hash", "2.0.0")
-        .says(
-            "All values of a hash.",
-            "Reads what this datacenter has received; equal everywhere once writes cease.",
         ),
     row("incr", 2, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
@@ -747,6 +651,7 @@ const fn row(name: &'static str, arity: i16, flags: Flags, route: Route) -> Comm
         last_key: 0,
         step: 0,
         counted_keys: 0,
+        keys_behind: &[],
         route,
         group: "",
         since: "",
@@ -777,6 +682,13 @@ impl CommandSpec {
     /// More keys behind their number, which stands there.
     const fn counted_keys(mut self, place: u16) -> CommandSpec {
         self.counted_keys = place;
+        self.flags = self.flags.union(Flags::MOVABLE_KEYS);
+        self
+    }
+
+    /// More keys behind words, which may stand anywhere.
+    const fn keys_behind(mut self, words: &'static [&'static str]) -> CommandSpec {
+        self.keys_behind = words;
         self.flags = self.flags.union(Flags::MOVABLE_KEYS);
         self
     }

@@ -30,7 +30,8 @@ fn rows_are_consistent() {
         }
         assert!(spec.first_key == 0 || spec.step > 0, "{name}");
         assert!(spec.first_key == 0 || spec.arity.unsigned_abs() > spec.first_key.unsigned_abs(), "{name}");
-        let has_one_key = (spec.first_key, spec.last_key, spec.counted_keys) == (1, 1, 0);
+        let placed = (spec.first_key, spec.last_key, spec.counted_keys);
+        let has_one_key = placed == (1, 1, 0) && spec.keys_behind.is_empty();
         assert_eq!(spec.route == Route::Key, has_one_key, "{name}");
         if matches!(spec.route, Route::Split(_)) {
             assert_eq!(spec.last_key, -1, "{name}");
@@ -63,6 +64,8 @@ fn lookup_in_any_case() {
     assert_eq!(lookup(b"hSeT").map(|found| found.name), Some("hset"));
     for unknown in
         [&b""[..], b"g", b"ge", b"gets", b"get\0", b"\0get", b"get ", b"\0", &[b'a'; 17], &[b'a'; 99]]
+            .into_iter()
+            .chain([&b"georadiusbymembe"[..], b"georadiusbymembers", b"georadiusbymember\0"])
     {
         assert!(lookup(unknown).is_none(), "{unknown:?}");
     }
@@ -99,6 +102,10 @@ fn keys_by_place() {
     assert_eq!(keys_of("zunion 2 a b withscores"), "a b");
     assert_eq!(keys_of("zunionstore a 2 b c weights 1 2"), "a b c");
     assert_eq!(keys_of("zunionstore a 3 b c"), "a");
+    assert_eq!(keys_of("georadius a 1 2 3 m store b"), "a b");
+    assert_eq!(keys_of("georadius a 1 2 3 m StoreDist b STORE c"), "a b c");
+    assert_eq!(keys_of("georadius_ro a 1 2 3 m store b"), "a");
+    assert_eq!(keys_of("georadius a 1 2 3 m store"), "a");
     assert_eq!(keys_of("zmpop 1 a min"), "a");
     assert_eq!(keys_of("zmpop x a min"), "");
     assert_eq!(keys_of("zmpop -1 a min"), "");

@@ -43,6 +43,10 @@ fn words_of(name: &str) -> Option<&'static str> {
         "bzmpop" => "7 1 7 MIN",
         "linsert" => "7 BEFORE 7 7",
         "lmpop" => "1 7 LEFT",
+        "georadius" | "georadius_ro" => "7 7 7 7 KM",
+        "georadiusbymember" | "georadiusbymember_ro" => "7 7 7 KM",
+        "geosearch" => "7 FROMMEMBER 7 BYRADIUS 7 KM",
+        "geosearchstore" => "7 7 FROMMEMBER 7 BYRADIUS 7 KM",
         "zlexcount" | "zrangebylex" | "zrevrangebylex" | "zremrangebylex" => "7 - +",
         _ => return None,
     })

@@ -47,6 +47,16 @@ pub(super) fn within(
     Ok(ordered.members(places(&ordered, range)))
 }
 
+/// The members with scores in one of several ranges, which do not overlap.
+pub(in crate::command) fn within_any(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    ranges: &[SortedRange],
+) -> Result<Vec<Scored>, Halt> {
+    let ordered = evaluation.ordered(key)?;
+    Ok(ranges.iter().flat_map(|range| ordered.members(places(&ordered, range))).collect())
+}
+
 /// So many members of one end, that end first.
 pub(super) fn end(
     evaluation: &mut Evaluation<'_>,
