@@ -441,9 +441,8 @@ impl<'a> Evaluation<'a> {
 
     /// Sets a column. The additions seen are covered, those not seen survive on top.
     pub fn put(&mut self, key: &Bytes, column: Column, value: Bytes) {
-        let seen = self.keyspace.seen(key, &column, self.view);
         let by = self.writer.as_ref().expect("only writes put").write.stamp.datacenter;
-        let over = self.keyspace.overwritten(key, &column, self.view, by);
+        let (seen, over) = self.keyspace.beneath(key, &column, self.view, by);
         self.change(RowEffect { key: key.clone(), column, effect: Effect::Put { value, seen, over } });
     }
 

@@ -294,10 +294,11 @@ impl State {
 
     /// Bytes of what the writes that made this carry.
     pub(crate) fn dependency_bytes(&self) -> u64 {
-        let additions = self.counter.iter().flat_map(|counter| &counter.additions);
-        let all = additions.map(|addition| &addition.dependencies).chain([&self.base.dependencies]);
+        let bytes = |carried: &Option<Arc<Carried>>| carried.as_ref().map_or(0, |carried| carried.bytes());
+        let of_all = |counter: &Counter| counter.additions.iter().map(|one| bytes(&one.dependencies)).sum();
+        let additions: u64 = self.counter.as_deref().map_or(0, of_all);
         let undominated = self.undominated.as_ref().map_or(0, |undominated| undominated.dependency_bytes());
-        all.flatten().map(|carried| carried.bytes()).sum::<u64>() + undominated
+        bytes(&self.base.dependencies) + additions + undominated
     }
 
     /// Forgets what those writes carry.
@@ -700,16 +701,16 @@ impl Cell {
         before - self.dependency_bytes()
     }
 
-    /// Bytes of the value, of all versions, and of what they carry.
-    pub(crate) fn bytes(&self) -> u64 {
+    /// Bytes of the value and of all versions, apart from what they carry.
+    pub(crate) fn bytes_beside_dependencies(&self) -> u64 {
         let value = self.state.base.value.as_ref().map_or(0, |value| value.len() as u64);
         let siblings = self.state.siblings.as_ref().map_or(0, |siblings| siblings.bytes());
         let undominated = self.state.undominated.as_ref().map_or(0, |undominated| undominated.bytes());
         let versions = self.versions.as_ref().map_or(0, |versions| versions.bytes());
-        value + siblings + undominated + versions + self.dependency_bytes()
+        value + siblings + undominated + versions
     }
 
-    /// Of these, what they carry. The newest value shares it with its version.
+    /// Bytes of what they carry. The newest value shares it with its version.
     pub(crate) fn dependency_bytes(&self) -> u64 {
         match &self.versions {
             Some(versions) => versions.dependency_bytes(),

@@ -109,13 +109,16 @@ impl Columns {
         }
     }
 
-    /// The cell of a column, made if it is not there: empty since then.
-    pub(crate) fn entry(&mut self, column: &Column, empty_since: LogicalTime) -> &mut Cell {
-        let fits = match &*self {
-            Columns::None => false,
-            Columns::One(only, _) => only == column,
-            Columns::Many(cells) => cells.len() < most_beside(column) || cells.contains_key(column),
-            Columns::Large(_) => true,
+    /// The cell of a column, made if it is not there: empty since then. Says whether it was made.
+    pub(crate) fn entry(&mut self, column: &Column, empty_since: LogicalTime) -> (&mut Cell, bool) {
+        let (is_there, fits) = match &*self {
+            Columns::None => (false, false),
+            Columns::One(only, _) => (only == column, only == column),
+            Columns::Many(cells) => {
+                let is_there = cells.contains_key(column);
+                (is_there, is_there || cells.len() < most_beside(column))
+            }
+            Columns::Large(large) => (large.get(column).is_some(), true),
         };
         if !fits {
             *self = match std::mem::take(self) {
@@ -124,17 +127,16 @@ impl Columns {
                 _ => Columns::One(detached(column), Cell::new(empty_since)),
             };
         }
-        match self {
+        let cell = match self {
             Columns::One(_, cell) => cell,
-            Columns::Many(cells) => {
-                if !cells.contains_key(column) {
-                    cells.insert(detached(column), Cell::new(empty_since));
-                }
-                cells.get_mut(column).expect("inserted above")
-            }
+            Columns::Many(cells) => match is_there {
+                true => cells.get_mut(column).expect("looked for above"),
+                false => cells.entry(detached(column)).or_insert_with(|| Cell::new(empty_since)),
+            },
             Columns::Large(large) => large.entry(column, empty_since),
             Columns::None => unreachable!("replaced above"),
-        }
+        };
+        (cell, !is_there)
     }
 
     pub(crate) fn remove(&mut self, column: &Column) -> Option<Cell> {

@@ -7,6 +7,7 @@
 use crate::cell::{self, Base, Keep, Outcome, State, Write};
 use crate::columns::detached;
 use crate::compact::RowRef;
+use crate::counted::{Changed, Counted};
 use crate::fold::{self, Fold, Handlers};
 use crate::image::{self, Bounds, WriteImage};
 use crate::row::Row;
@@ -58,6 +59,8 @@ pub struct Keyspace {
     slots: Vec<Slot>,
     free: Vec<u32>,
     filled: Filled,
+    /// The slot that was found last: what is asked of a row is mostly asked for of the row that was asked before.
+    latest: std::cell::Cell<u32>,
     /// Base values below this stamp were flushed.
     flushed: Stamp,
     /// Flushes that not every reader sees yet, and the highest of the others.
@@ -208,20 +211,27 @@ impl Keyspace {
         self.floor.join(floor);
     }
 
-    /// What a value of a datacenter replaces of the others that is put now, in this view; nothing in keyspaces where
-    /// values stand beside each other.
-    pub fn overwritten(&self, key: &[u8], column: &Column, view: View<'_>, by: DatacenterId) -> Over {
-        if self.handlers.is_some() || !Rule::PutsNameWhatTheyOverwrite.holds() {
-            return None;
-        }
-        match self.row(key)? {
-            RowRef::Compact(row) if *column == Column::Text && row.stamp().datacenter != by => {
-                let mut over = Observed::default();
-                over.see(row.stamp());
-                Some(Box::new(over))
+    /// What a value of a datacenter has seen and replaces that is put now, in this view: the additions that it covers,
+    /// and what it replaces of other datacenters. The latter is nothing where values stand beside each other.
+    pub fn beneath(&self, key: &[u8], column: &Column, view: View<'_>, by: DatacenterId) -> (Seen, Over) {
+        let names = self.handlers.is_none() && Rule::PutsNameWhatTheyOverwrite.holds();
+        match self.row(key) {
+            Some(RowRef::Compact(row)) if *column == Column::Text => {
+                let is_named = names && row.stamp().datacenter != by;
+                let over = || {
+                    let mut over = Observed::default();
+                    over.see(row.stamp());
+                    Box::new(over)
+                };
+                // Its base has seen nothing, and is one.
+                (Seen::new(), is_named.then(over))
             }
-            RowRef::Compact(_) => None,
-            RowRef::Whole(row) => row.cell(column)?.overwritten(view, by),
+            Some(RowRef::Whole(row)) => {
+                let cell = row.cell(column);
+                let over = cell.filter(|_| names).and_then(|cell| cell.overwritten(view, by));
+                (self.seen_in(cell, view), over)
+            }
+            _ => (self.seen_by(None), None),
         }
     }
 
@@ -348,13 +358,12 @@ impl Keyspace {
         &mut self,
         change: &RowEffect,
         write: &Write,
-        merge: impl FnOnce(&mut Row, &Effect, LogicalTime) -> Outcome,
+        merge: impl FnOnce(&mut Row, &Effect, LogicalTime) -> Changed,
     ) -> Outcome {
         let absent_since = self.absent_since;
         let slot = self.slot_for(&change.key);
         let row = self.slots[slot as usize].whole_mut().expect("slot_for fills the slot");
-        let before = Counted::of(row, &change.column);
-        let mut outcome = merge(row, &change.effect, absent_since);
+        let Changed { mut outcome, before, mut after } = merge(row, &change.effect, absent_since);
         if !before.is_there && row.is_large() {
             self.large.insert(slot);
         }
@@ -362,14 +371,15 @@ impl Keyspace {
             let late = self.flushes.iter().filter(|flush| write.stamp < flush.stamp);
             for flush in late.map(|flush| Write { at: flush.at.max(write.at), ..flush.clone() }) {
                 let keep = Keep { versions: true, ..Keep::default() };
-                if row.flush(&change.column, &flush, keep) == Outcome::Won {
+                let flushed = row.flush(&change.column, &flush, keep);
+                after = flushed.after;
+                if flushed.outcome == Outcome::Won {
                     outcome = Outcome::Won;
                 }
             }
         }
-        let after = Counted::of(row, &change.column);
         self.recount(slot, &change.column, before, after);
-        self.note_change(slot, &change.column, before, outcome);
+        self.note_change(slot, &change.column, Changed { outcome, before, after });
         self.compact(slot);
         outcome
     }
@@ -412,10 +422,9 @@ impl Keyspace {
         for change in effects {
             let Some(slot) = self.slot_of(&change.key) else { continue };
             let row = self.whole(slot);
-            let before = Counted::of(row, &change.column);
-            row.carry(&change.column, stamp, dependencies);
-            let after = Counted::of(row, &change.column);
-            self.recount(slot, &change.column, before, after);
+            if let Some((before, after)) = row.carry(&change.column, stamp, dependencies) {
+                self.recount(slot, &change.column, before, after);
+            }
         }
     }
 
@@ -433,9 +442,9 @@ impl Keyspace {
         for _ in 0..budget.min(self.unsettled.len()) {
             let Some((slot, column)) = self.unsettled.pop_front() else { break };
             let row = self.slots[slot as usize].whole_mut().expect("a row with versions stays");
-            let before = Counted::of(row, &column);
+            let before = Counted::of_any(row.cell(&column));
             row.settle(&column, settled);
-            let after = Counted::of(row, &column);
+            let after = Counted::of_any(row.cell(&column));
             self.count(before, after);
             match after.unsettled {
                 0 => self.compact(slot),
@@ -458,7 +467,7 @@ impl Keyspace {
         let waiting = cells().filter(|(_, cell)| cell.versions().is_some()).count();
         assert_eq!(self.unsettled.len(), waiting, "a location with versions is not noted, or one without");
         let names = |column: &Column| CELL_BYTES + column_bytes(column);
-        let bytes: u64 = cells().map(|(column, cell)| names(column) + cell.bytes()).sum();
+        let bytes: u64 = cells().map(|(column, cell)| names(column) + Counted::of(cell).bytes).sum();
         let keys: u64 = self.whole_rows().map(|row| slots::row_bytes(row.key())).sum();
         assert_eq!(self.bytes(), bytes + keys + self.compact_bytes(), "bytes are counted wrong");
         assert_eq!(self.rows().count(), self.rows_count(), "a row is not found, or is found twice");
@@ -474,9 +483,9 @@ impl Keyspace {
         for _ in 0..self.unsettled.len() {
             let Some((slot, column)) = self.unsettled.pop_front() else { break };
             let row = self.slots[slot as usize].whole_mut().expect("a row with versions stays");
-            let before = Counted::of(row, &column);
+            let before = Counted::of_any(row.cell(&column));
             let gone = row.discard(&column, &discarded);
-            let after = Counted::of(row, &column);
+            let after = Counted::of_any(row.cell(&column));
             self.count(before, after);
             if after.unsettled > 0 {
                 self.unsettled.push_back((slot, column.clone()));
@@ -498,7 +507,7 @@ impl Keyspace {
             self.note_deadline(slot, column);
             return self.note_spent(slot, column);
         }
-        let left = Counted::of(row, column);
+        let left = Counted::of(cell);
         self.bytes -= CELL_BYTES + column_bytes(column) + left.bytes;
         self.dependencies -= left.dependencies;
         self.cells -= 1;
@@ -540,13 +549,16 @@ impl Keyspace {
 
     /// The additions that a base written now, in this view, must cover.
     pub fn seen(&self, key: &[u8], column: &Column, view: View<'_>) -> Seen {
-        let row = match self.row(key) {
+        match self.row(key) {
             // Its base has seen nothing, and is one.
-            Some(RowRef::Compact(_)) if *column == Column::Text => return Seen::new(),
-            Some(RowRef::Whole(row)) => Some(row),
-            _ => None,
-        };
-        let Some(cell) = row.and_then(|row| row.cell(column)) else { return self.seen_by(None) };
+            Some(RowRef::Compact(_)) if *column == Column::Text => Seen::new(),
+            Some(RowRef::Whole(row)) => self.seen_in(row.cell(column), view),
+            _ => self.seen_by(None),
+        }
+    }
+
+    fn seen_in(&self, cell: Option<&cell::Cell>, view: View<'_>) -> Seen {
+        let Some(cell) = cell else { return self.seen_by(None) };
         if cell.versions().is_none() {
             return self.seen_by(Some(cell.state()));
         }
@@ -670,8 +682,11 @@ impl Keyspace {
     }
 
     fn note_deadline(&mut self, slot: u32, column: &Column) {
+        if *column != Column::Deadline {
+            return;
+        }
         let Some(row) = self.slots[slot as usize].whole() else { return };
-        let Some(cell) = row.cell(column).filter(|_| *column == Column::Deadline) else { return };
+        let Some(cell) = row.cell(column) else { return };
         if let Ok(Some(deadline_ms)) = row.deadline_at(View::Newest) {
             // Of its own, so that it does not keep a client's whole read buffer alive.
             let (key, stamp) = (Bytes::copy_from_slice(row.key()), cell.state().newest());
@@ -698,13 +713,11 @@ impl Keyspace {
             row.all_cells().filter(|(_, cell)| covered(cell)).map(|(column, _)| column.clone()).collect();
         for column in hidden {
             let row = self.slots[slot as usize].whole_mut().expect("made whole above");
-            let before = Counted::of(row, &column);
             let siblings = siblings_of(handlers.as_deref(), &key, &column, None);
             let keep = Keep { history, versions: self.keeps_versions, siblings, ..Keep::default() };
-            let outcome = row.flush(&column, flush, keep);
-            let after = Counted::of(row, &column);
-            self.recount(slot, &column, before, after);
-            self.note_change(slot, &column, Counted { is_there: true, ..before }, outcome);
+            let changed = row.flush(&column, flush, keep);
+            self.recount(slot, &column, changed.before, changed.after);
+            self.note_change(slot, &column, changed);
         }
     }
 }
@@ -719,32 +732,6 @@ fn siblings_of<'a>(
     let fold = handlers.filter(|_| *column != Column::Deadline)?.of(key);
     let fold = if matches!(column, Column::Scored(_)) { fold::of_scores(fold) } else { fold };
     Some(Conflicts { fold, previous })
-}
-
-/// What the keyspace counts of a column.
-#[derive(Clone, Copy)]
-struct Counted {
-    is_there: bool,
-    bytes: u64,
-    dependencies: u64,
-    unsettled: usize,
-    /// How often its removals and undominated puts have changed, if it has any.
-    changes: Option<u32>,
-}
-
-impl Counted {
-    fn of(row: &Row, column: &Column) -> Counted {
-        match row.cell(column) {
-            Some(cell) => Counted {
-                is_there: true,
-                bytes: cell.bytes(),
-                dependencies: cell.dependency_bytes(),
-                unsettled: cell.unsettled(),
-                changes: cell.state().last_change().map(|(changes, _)| changes),
-            },
-            None => Counted { is_there: false, bytes: 0, dependencies: 0, unsettled: 0, changes: None },
-        }
-    }
 }
 
 fn column_bytes(column: &Column) -> u64 {

@@ -6,6 +6,7 @@ pub mod cell;
 pub mod checkpoint;
 mod columns;
 pub mod compact;
+mod counted;
 pub mod disk;
 pub mod entry;
 pub mod fold;

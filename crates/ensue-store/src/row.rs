@@ -5,6 +5,7 @@
 
 use crate::cell::{Cell, Content, Keep, Outcome, Write};
 use crate::columns::Columns;
+use crate::counted::{Changed, Counted};
 use crate::order::{self, Corrected};
 use crate::versions::Version;
 use crate::view::View;
@@ -272,10 +273,10 @@ impl Row {
         write: &Write,
         keep: Keep<'_>,
         empty_since: LogicalTime,
-    ) -> Outcome {
-        let cell = self.entry(column, empty_since);
-        let change = change(cell, |cell| cell.apply(effect, write, keep));
-        self.note(column, write, change)
+    ) -> Changed {
+        let (cell, is_new) = self.entry(column, empty_since);
+        let changed = Changed::by(cell, is_new, |cell| cell.apply(effect, write, keep));
+        self.note(column, write, changed)
     }
 
     /// Merges a settled write in the same way.
@@ -286,17 +287,17 @@ impl Row {
         write: &Write,
         keep: Keep<'_>,
         empty_since: LogicalTime,
-    ) -> Outcome {
-        let cell = self.entry(column, empty_since);
-        let change = change(cell, |cell| cell.restore(effect, write, keep));
-        self.note(column, write, change)
+    ) -> Changed {
+        let (cell, is_new) = self.entry(column, empty_since);
+        let changed = Changed::by(cell, is_new, |cell| cell.restore(effect, write, keep));
+        self.note(column, write, changed)
     }
 
     /// Hides the base of a column that a flush covers.
-    pub fn flush(&mut self, column: &Column, flush: &Write, keep: Keep<'_>) -> Outcome {
-        let Some(cell) = self.cell_mut(column) else { return Outcome::Lost };
-        let change = change(cell, |cell| cell.flush(flush, keep));
-        self.note(column, flush, change)
+    pub fn flush(&mut self, column: &Column, flush: &Write, keep: Keep<'_>) -> Changed {
+        let Some(cell) = self.cell_mut(column) else { return Changed::nothing() };
+        let changed = Changed::by(cell, false, |cell| cell.flush(flush, keep));
+        self.note(column, flush, changed)
     }
 
     /// Folds what is settled of a column.
@@ -339,11 +340,17 @@ impl Row {
         }
     }
 
-    /// Notes what a write of this stamp carries.
-    pub(crate) fn carry(&mut self, column: &Column, stamp: Stamp, dependencies: &Arc<Carried>) {
-        if let Some(cell) = self.cell_mut(column) {
-            cell.carry(stamp, dependencies);
-        }
+    /// Notes what a write of this stamp carries; what is counted of the column before and after.
+    pub(crate) fn carry(
+        &mut self,
+        column: &Column,
+        stamp: Stamp,
+        dependencies: &Arc<Carried>,
+    ) -> Option<(Counted, Counted)> {
+        let cell = self.cell_mut(column)?;
+        let before = Counted::of(cell);
+        cell.carry(stamp, dependencies);
+        Some((before, Counted::of(cell)))
     }
 
     /// Removes a column for good.
@@ -360,7 +367,7 @@ impl Row {
     /// Puts a cell into the place of the one that is there.
     pub(crate) fn replace(&mut self, column: &Column, cell: Cell) {
         let since = self.since;
-        let place = self.entry(column, since);
+        let (place, _) = self.entry(column, since);
         let (was_live, unsettled) = (place.state().is_live(), place.unsettled());
         let (is_live, left) = (cell.state().is_live(), cell.unsettled());
         *place = cell;
@@ -394,9 +401,12 @@ impl Row {
         }
     }
 
-    fn entry(&mut self, column: &Column, empty_since: LogicalTime) -> &mut Cell {
+    fn entry(&mut self, column: &Column, empty_since: LogicalTime) -> (&mut Cell, bool) {
         match column {
-            Column::Deadline => self.deadline.get_or_insert_with(|| Box::new(Cell::new(empty_since))),
+            Column::Deadline => {
+                let is_new = self.deadline.is_none();
+                (self.deadline.get_or_insert_with(|| Box::new(Cell::new(empty_since))), is_new)
+            }
             _ => self.columns.entry(column, empty_since),
         }
     }
@@ -464,18 +474,20 @@ impl Row {
         }
     }
 
-    fn note(&mut self, column: &Column, write: &Write, change: Change) -> Outcome {
+    fn note(&mut self, column: &Column, write: &Write, changed: Changed) -> Changed {
+        let Changed { outcome, before, after } = changed;
         self.note_large(column, Some(write.operation));
+        let versions_added = after.unsettled - before.unsettled;
         // A row holds fewer versions than there are bytes of memory, which are bounded.
-        self.unsettled += change.versions_added as u32;
+        self.unsettled += versions_added as u32;
         // A write that lost is a version too, and so is a flush that hides from some views alone.
-        if change.outcome == Outcome::Won || change.versions_added > 0 {
+        if outcome == Outcome::Won || versions_added > 0 {
             self.since = self.since.max(write.at);
         }
-        if change.outcome == Outcome::Won {
-            self.count(column, change.was_live, change.is_live);
+        if outcome == Outcome::Won {
+            self.count(column, before.is_live, after.is_live);
         }
-        change.outcome
+        changed
     }
 
     fn count(&mut self, column: &Column, was_live: bool, is_live: bool) {
@@ -499,21 +511,6 @@ pub struct Summary<'a> {
     pub latest: &'a [Source],
     /// The columns that were made by others.
     pub open: Vec<&'a Cell>,
-}
-
-/// What the row's counts must know of a change to a cell.
-struct Change {
-    outcome: Outcome,
-    was_live: bool,
-    is_live: bool,
-    versions_added: usize,
-}
-
-fn change(cell: &mut Cell, change: impl FnOnce(&mut Cell) -> Outcome) -> Change {
-    let (was_live, unsettled) = (cell.state().is_live(), cell.unsettled());
-    let outcome = change(cell);
-    let is_live = cell.state().is_live();
-    Change { outcome, was_live, is_live, versions_added: cell.unsettled() - unsettled }
 }
 
 /// The state of the asked time is no longer known: the reader must start again (trap 6).

@@ -65,6 +65,11 @@ impl State {
         Some((&removed.by, &removed.observed, &removed.seen))
     }
 
+    /// How often its removals and undominated puts have changed, if it has any.
+    pub(crate) fn changes(&self) -> Option<u32> {
+        self.undominated.as_ref().map(|undominated| undominated.changes)
+    }
+
     /// Which change of its removals and undominated puts was the last, and the highest stamp of all of them.
     pub(crate) fn last_change(&self) -> Option<(u32, Stamp)> {
         let undominated = self.undominated.as_ref()?;

@@ -33,6 +33,8 @@ pub(crate) struct Large {
     /// A column never leaves its slot, so that a walk by slot shows whatever stays.
     slots: Vec<Option<(Column, Cell)>>,
     free: Vec<u32>,
+    /// The slot that was found last: what is asked of a column is mostly asked for of the one that was asked before.
+    latest: std::cell::Cell<u32>,
     /// Columns of each kind, live and dead.
     present: [u32; 5],
     summary: Vec<Source>,
@@ -90,11 +92,19 @@ impl Large {
     }
 
     fn slot(&self, column: &Column) -> Option<u32> {
-        self.table.find(hash(column), |&slot| self.is_at(slot, column)).copied()
+        let latest = self.latest.get();
+        if self.is_at(latest, column) {
+            return Some(latest);
+        }
+        let found = self.table.find(hash(column), |&slot| self.is_at(slot, column)).copied()?;
+        self.latest.set(found);
+        Some(found)
     }
 
     fn is_at(&self, slot: u32, column: &Column) -> bool {
-        self.slots[slot as usize].as_ref().is_some_and(|(there, _)| there == column)
+        self.slots
+            .get(slot as usize)
+            .is_some_and(|slot| slot.as_ref().is_some_and(|(there, _)| there == column))
     }
 
     pub(crate) fn get(&self, column: &Column) -> Option<&Cell> {
@@ -134,6 +144,7 @@ impl Large {
                 (self.slots.len() - 1) as u32
             }
         };
+        self.latest.set(slot);
         let slots = &self.slots;
         let rehash = |&slot: &u32| slots[slot as usize].as_ref().map_or(0, |(column, _)| hash(column));
         self.table.insert_unique(hashed, slot, rehash);

@@ -47,6 +47,10 @@ impl Slot {
     fn key(&self) -> &[u8] {
         self.row().map_or(&[], RowRef::key)
     }
+
+    fn is_of(&self, key: &[u8]) -> bool {
+        self.row().is_some_and(|row| row.key() == key)
+    }
 }
 
 pub(super) fn row_bytes(key: &[u8]) -> u64 {
@@ -62,8 +66,23 @@ impl Keyspace {
         self.slots[self.slot_of(key)? as usize].row()
     }
 
+    /// The same, of a row that is likely another one than was asked for last.
+    pub fn another_row(&self, key: &[u8]) -> Option<RowRef<'_>> {
+        self.slots[self.search(key)? as usize].row()
+    }
+
     pub(super) fn slot_of(&self, key: &[u8]) -> Option<u32> {
-        self.table.find(hash(key), |&slot| self.key_at(slot) == key).copied()
+        let latest = self.latest.get();
+        if self.slots.get(latest as usize).is_some_and(|slot| slot.is_of(key)) {
+            return Some(latest);
+        }
+        self.search(key)
+    }
+
+    fn search(&self, key: &[u8]) -> Option<u32> {
+        let found = self.table.find(hash(key), |&slot| self.key_at(slot) == key).copied()?;
+        self.latest.set(found);
+        Some(found)
     }
 
     /// Rows, live and dead.
@@ -155,6 +174,7 @@ impl Keyspace {
             }
         };
         self.filled.insert(slot as usize);
+        self.latest.set(slot);
         let slots = &self.slots;
         self.table.insert_unique(hashed, slot, |&slot| hash(slots[slot as usize].key()));
         slot

@@ -1,9 +1,10 @@
 //! What need not be kept for ever: tombstones, removals and undominated puts, noted when they come, and forgotten when
 //! nothing older can arrive any more. It does not decide when that is.
 
-use super::{CELL_BYTES, Counted, Keyspace, column_bytes};
+use super::{CELL_BYTES, Keyspace, column_bytes};
 use crate::cell::{Cell, Outcome};
 use crate::columns::detached;
+use crate::counted::{Changed, Counted};
 use bytes::Bytes;
 use ensue_types::{Column, Stamp};
 
@@ -46,7 +47,7 @@ impl Keyspace {
         let Some(row) = self.slots[slot as usize].whole_mut() else { return Collected::Changed };
         let Some(cell) = row.cell(&spent.column) else { return Collected::Changed };
         let is_the_same = match spent.changes {
-            Some(_) => cell.state().last_change().map(|(changes, _)| changes) == spent.changes,
+            Some(_) => cell.state().changes() == spent.changes,
             None => cell.state().newest() == spent.stamp,
         };
         if !is_the_same {
@@ -61,9 +62,9 @@ impl Keyspace {
         }
         if spent.changes.is_some() {
             self.forgotten = self.forgotten.max(spent.stamp);
-            let before = Counted::of(row, &spent.column);
+            let before = Counted::of_any(row.cell(&spent.column));
             row.forget_undominated(&spent.column);
-            let after = Counted::of(row, &spent.column);
+            let after = Counted::of_any(row.cell(&spent.column));
             self.count(before, after);
         }
         let row = self.slots[slot as usize].whole_mut().expect("looked at above");
@@ -82,7 +83,7 @@ impl Keyspace {
             self.collected = self.collected.max(spent.stamp);
         }
         let row = self.slots[slot as usize].whole_mut().expect("looked at above");
-        let left = Counted::of(row, &spent.column);
+        let left = Counted::of_any(row.cell(&spent.column));
         self.bytes -= CELL_BYTES + column_bytes(&spent.column) + left.bytes;
         self.dependencies -= left.dependencies;
         self.cells -= 1;
@@ -96,17 +97,15 @@ impl Keyspace {
     }
 
     /// Notes what a change of a column leaves behind: a tombstone, removals and undominated puts, or a deadline.
-    pub(super) fn note_change(&mut self, slot: u32, column: &Column, before: Counted, outcome: Outcome) {
-        let row = self.slots[slot as usize].whole().expect("a row that has changed is whole");
-        let changes =
-            row.cell(column).and_then(|cell| cell.state().last_change()).map(|(changes, _)| changes);
+    pub(super) fn note_change(&mut self, slot: u32, column: &Column, changed: Changed) {
+        let Changed { outcome, before, after } = changed;
         let is_new = outcome == Outcome::Won || !before.is_there;
         if is_new {
             self.note_deadline(slot, column);
         }
-        match changes {
-            Some(_) if changes != before.changes => self.note_undominated(slot, column),
-            None if is_new => self.note_spent(slot, column),
+        match after.changes {
+            Some(_) if after.changes != before.changes => self.note_undominated(slot, column),
+            None if is_new && !after.is_live => self.note_spent(slot, column),
             _ => {}
         }
     }

@@ -3,8 +3,9 @@
 //! What is about to change is kept by [`Keyspace::keep`]; [`Keyspace::take_back`] makes it as it was. That is right
 //! only in the opposite order, and only as long as nothing else has happened to the rows.
 
-use super::{CELL_BYTES, Counted, Keyspace, column_bytes};
+use super::{CELL_BYTES, Keyspace, column_bytes};
 use crate::cell::Cell;
+use crate::counted::Counted;
 use crate::row::Row;
 use bytes::Bytes;
 use ensue_types::{Column, LogicalTime};
@@ -42,9 +43,9 @@ impl Keyspace {
         let Kept { key, column, cell, since, versions_come, spent, expiries } = kept;
         let Some(slot) = self.slot_of(&key) else { return };
         let row = self.whole(slot);
-        let before = Counted::of(row, &column);
+        let before = Counted::of_any(row.cell(&column));
         row.put_back(&column, cell, since);
-        let after = Counted::of(row, &column);
+        let after = Counted::of_any(row.cell(&column));
         let is_empty = row.is_empty();
         if before.is_there && !after.is_there {
             self.cells -= 1;

@@ -258,7 +258,7 @@ impl World {
         let name = &COLUMNS[column];
         let rows = &self.datacenters[at].rows;
         let seen = rows.seen(&key(), name, view);
-        let over = rows.overwritten(&key(), name, view, DatacenterId(at as u8));
+        let (_, over) = rows.beneath(&key(), name, view, DatacenterId(at as u8));
         let applied = self.applied(at);
         let stamps = puts(&applied, name).map(|put| put.write.stamp);
         let mut ends: BTreeSet<Stamp> = stamps.filter(|put| !self.versions || is_shown(*put)).collect();

@@ -43,7 +43,7 @@ fn change(rows: &Keyspace, (key, column, kind): Draft, stamp: Stamp) -> RowEffec
         (_, number) => Column::Member(number.to_string().into()),
     };
     let seen: Seen = rows.seen(&key, &column, View::Newest);
-    let over = rows.overwritten(&key, &column, View::Newest, stamp.datacenter);
+    let (_, over) = rows.beneath(&key, &column, View::Newest, stamp.datacenter);
     let effect = match kind {
         1 => Effect::Add { epoch_sum: EpochSum { epoch: stamp, sum: Decimal(7) } },
         3 | 5 => Effect::Delete { seen },
