@@ -188,9 +188,15 @@ pub fn lookup(name: &[u8]) -> Option<&'static CommandSpec> {
         return TABLE.iter().find(|spec| spec.name.as_bytes().eq_ignore_ascii_case(name));
     }
     let packed = pack(name)?;
-    let index = PACKED_NAMES.binary_search(&packed).ok()?;
-    // A longer name may begin with this one.
-    Some(&TABLE[index]).filter(|spec| spec.name.len() == name.len())
+    let mut place = place_of(packed);
+    loop {
+        let row = usize::from(ROWS_BY_NAME[place]).checked_sub(1)?;
+        // A longer name may begin with this one.
+        if PACKED_NAMES[row] == packed && TABLE[row].name.len() == name.len() {
+            return Some(&TABLE[row]);
+        }
+        place = (place + 1) % PLACES;
+    }
 }
 
 /// Whether a command of `count` arguments, its name among them, has as many as it takes.
@@ -264,6 +270,32 @@ static PACKED_NAMES: [u128; TABLE.len()] = {
     }
     packed
 };
+
+/// Places for rows by their names: more than twice as many as there are rows, so that few names share one.
+const PLACES: usize = 1_024;
+const _: () = assert!(2 * TABLE.len() < PLACES);
+
+/// One more than the row of each name, at its place or the next that was free; 0 where nothing is.
+static ROWS_BY_NAME: [u16; PLACES] = {
+    let mut rows = [0; PLACES];
+    let mut row = 0;
+    while row < TABLE.len() {
+        let mut place = place_of(PACKED_NAMES[row]);
+        while rows[place] > 0 {
+            place = (place + 1) % PLACES;
+        }
+        row += 1;
+        rows[place] = row as u16;
+    }
+    rows
+};
+
+/// Where the row of a name is looked for first.
+const fn place_of(packed: u128) -> usize {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let folded = (packed >> 64) as u64 ^ (packed as u64).rotate_left(29);
+    (folded.wrapping_mul(ODD) >> (64 - PLACES.trailing_zeros())) as usize
+}
 
 /// A name in lower case as one number, first byte highest; of a long one its beginning. Nothing if it is empty.
 const fn pack(name: &[u8]) -> Option<u128> {

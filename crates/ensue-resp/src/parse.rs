@@ -14,6 +14,7 @@ mod inline;
 use crate::{ParseError, number};
 use bytes::{Buf, Bytes, BytesMut};
 use ensue_types::{Args, limits};
+use std::ops::Range;
 
 /// How much one command may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +160,9 @@ impl Parser {
             match buffer.first() {
                 None => return Ok(None),
                 Some(b'*') => {
+                    if let Some(args) = self.whole_command(buffer) {
+                        return Ok(Some(args));
+                    }
                     if !self.begin_command(buffer)? {
                         return Ok(None);
                     }
@@ -171,6 +175,32 @@ impl Parser {
             }
         }
         self.arguments(buffer)
+    }
+
+    /// Cuts a command out of the buffer at once that has arrived whole and is short, as nearly all are. Whatever is
+    /// unusual about another one is found when it is read argument by argument.
+    fn whole_command(&mut self, buffer: &mut BytesMut) -> Option<Args> {
+        let (count, mut at) = short_header(buffer)?;
+        if count == 0 || count > self.limits.arguments_max.min(SHORT_ARGUMENTS_MAX) {
+            return None;
+        }
+        let mut ranges = [const { 0..0 }; SHORT_ARGUMENTS_MAX];
+        let mut left = self.limits.command_bytes_max;
+        for range in &mut ranges[..count] {
+            let rest = buffer.get(at..)?;
+            let (length, header) = short_header(rest).filter(|_| rest[0] == b'$')?;
+            if length > self.limits.bulk_bytes_max || rest.len() < header + length + TERMINATOR_BYTES {
+                return None;
+            }
+            left = left.checked_sub(length)?;
+            *range = at + header..at + header + length;
+            at += header + length + TERMINATOR_BYTES;
+        }
+        self.scanned = 0;
+        let whole = buffer.split_to(at).freeze();
+        let argument =
+            |range: &Range<usize>| if range.is_empty() { Bytes::new() } else { whole.slice(range.clone()) };
+        Some(ranges[..count].iter().map(argument).collect())
     }
 
     /// Reads `*<count>`. A count of zero or less is a command without a word: it is skipped.
@@ -258,18 +288,9 @@ impl Parser {
 
     /// Finds the end of the header at the front of the buffer and reads the number in it.
     fn header(&mut self, buffer: &[u8], endless: ParseError) -> Result<Option<Header>, ParseError> {
-        // Almost every header has one or two digits.
-        match *buffer {
-            [_, digit @ b'0'..=b'9', b'\r', _, ..] => {
-                self.scanned = 0;
-                return Ok(Some(Header { number: Some(i64::from(digit - b'0')), length: 4 }));
-            }
-            [_, tens @ b'1'..=b'9', digit @ b'0'..=b'9', b'\r', _, ..] => {
-                self.scanned = 0;
-                let number = i64::from(tens - b'0') * 10 + i64::from(digit - b'0');
-                return Ok(Some(Header { number: Some(number), length: 5 }));
-            }
-            _ => {}
+        if let Some((number, length)) = short_header(buffer) {
+            self.scanned = 0;
+            return Ok(Some(Header { number: Some(number as i64), length }));
         }
         let Some(end) = self.find(b'\r', buffer, endless)? else { return Ok(None) };
         if buffer.len() < end + TERMINATOR_BYTES {
@@ -308,6 +329,18 @@ impl Parser {
     }
 }
 
+/// The number in the header at the front, and how long that is, if the number has one or two digits: almost every one
+/// has.
+fn short_header(buffer: &[u8]) -> Option<(usize, usize)> {
+    match *buffer {
+        [_, digit @ b'0'..=b'9', b'\r', _, ..] => Some((usize::from(digit - b'0'), 4)),
+        [_, tens @ b'1'..=b'9', digit @ b'0'..=b'9', b'\r', _, ..] => {
+            Some((usize::from(tens - b'0') * 10 + usize::from(digit - b'0'), 5))
+        }
+        _ => None,
+    }
+}
+
 /// A line `*<number>` or `$<number>`.
 struct Header {
     /// Nothing if the text is no number.
@@ -320,6 +353,8 @@ struct Header {
 const TERMINATOR_BYTES: usize = 2;
 /// Room for the arguments of nearly every command; the announced count is no reason to reserve more.
 const ARGUMENTS_RESERVED_MAX: usize = 8;
+/// Commands of so many arguments are cut out of the buffer at once, if all their headers are short.
+const SHORT_ARGUMENTS_MAX: usize = 8;
 
 #[cfg(test)]
 mod tests;
