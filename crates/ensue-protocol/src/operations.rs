@@ -9,6 +9,9 @@ use crate::{Family, Malformed, Past, Visibility};
 use ensue_types::causes::dependency_set;
 use ensue_types::{Causes, Dependency, Extent, OperationId, Rule, Source};
 
+/// Room for so many operations is kept when a context becomes one write.
+const SMALL: usize = 4;
+
 /// The family, with its bound on contexts.
 #[derive(Clone, Copy, Debug)]
 pub struct Operations {
@@ -24,10 +27,14 @@ impl Family for Operations {
     }
 
     fn record_write(&self, context: &mut Causes, write: &Source) {
-        *context = match Rule::ResetKeepsTheWrite.holds() {
-            true => vec![exactly(write)].into(),
-            false => Causes::Nothing,
-        };
+        // Mostly it was one write before, too, and needs no other memory.
+        let mut set = context.take_operations();
+        set.clear();
+        set.shrink_to(SMALL);
+        if Rule::ResetKeepsTheWrite.holds() {
+            set.push(exactly(write));
+        }
+        *context = set.into();
     }
 
     /// The context, and what the write itself read, which is never folded.

@@ -18,6 +18,14 @@ use crate::partition::stable_time::times::Times;
 use ahead::Ahead;
 use catch_up::CatchUp;
 use ensue_types::{Causes, DatacenterId, KeyspaceId, OperationId, PartitionId, Rule, Source};
+use std::borrow::Cow;
+
+/// What was read: of the writes that made it, those to be remembered, and the others.
+#[derive(Clone, Debug)]
+pub(crate) struct Read {
+    remembered: Vec<Source>,
+    settled: Vec<Source>,
+}
 
 /// The other datacenters: their streams, their time, and which of them failed.
 #[derive(Clone, Debug)]
@@ -50,37 +58,46 @@ impl Others {
         }
     }
 
-    /// Makes what was read the past of a context.
-    pub(crate) fn record_reads(
-        &self,
-        cx: &Cx,
-        keyspace: KeyspaceId,
-        causes: &mut Causes,
-        sources: &[Source],
-    ) {
-        let protocol = cx.protocol(keyspace);
-        if sources.is_empty() || (self.replication.senders.is_empty() && !protocol.needs().versions) {
-            return;
+    /// Tells apart what was read and must be remembered, and what nobody need remember any more.
+    pub(crate) fn tell_settled(&self, cx: &Cx, keyspace: KeyspaceId, sources: Vec<Source>) -> Read {
+        let remembers_settled = cx.protocol(keyspace).needs().remembers_settled;
+        let is_settled = |source: &&Source| self.is_settled(cx, keyspace, &source.operation);
+        let settled_count = if remembers_settled { 0 } else { sources.iter().filter(is_settled).count() };
+        // Mostly all are, or none is.
+        if settled_count == 0 {
+            return Read { remembered: sources, settled: Vec::new() };
         }
-        if protocol.needs().remembers_settled {
-            return protocol.record_reads(causes, sources, &[]);
+        if settled_count == sources.len() {
+            return Read { remembered: Vec::new(), settled: sources };
         }
-        let (settled, unsettled): (Vec<Source>, Vec<Source>) =
-            sources.iter().cloned().partition(|source| self.is_settled(cx, keyspace, &source.operation));
-        protocol.record_reads(causes, &unsettled, &settled);
+        let (settled, remembered) = sources.into_iter().partition(|source| is_settled(&source));
+        Read { remembered, settled }
     }
 
-    /// Of what was read, what a write that rests on it must carry.
-    pub(crate) fn to_carry<'a>(
+    /// Makes what was read the past of a context.
+    pub(crate) fn record_reads(&self, cx: &Cx, keyspace: KeyspaceId, causes: &mut Causes, read: &Read) {
+        let protocol = cx.protocol(keyspace);
+        let is_nothing = read.remembered.is_empty() && read.settled.is_empty();
+        if is_nothing || (self.replication.senders.is_empty() && !protocol.needs().versions) {
+            return;
+        }
+        protocol.record_reads(causes, &read.remembered, &read.settled);
+    }
+
+    /// What a write must carry that rests on what was read, and goes on from other writes.
+    pub(crate) fn to_carry<'r>(
         &self,
         cx: &Cx,
         keyspace: KeyspaceId,
-        sources: impl Iterator<Item = &'a Source>,
-    ) -> Vec<Source> {
-        let remembers_settled = cx.protocol(keyspace).needs().remembers_settled;
-        let matters =
-            |source: &&Source| remembers_settled || !self.is_settled(cx, keyspace, &source.operation);
-        sources.filter(matters).cloned().collect()
+        read: &'r Read,
+        continued: Vec<Source>,
+    ) -> Cow<'r, [Source]> {
+        if continued.is_empty() {
+            return Cow::Borrowed(&read.remembered);
+        }
+        let mut all = read.remembered.clone();
+        all.extend(self.tell_settled(cx, keyspace, continued).remembered);
+        Cow::Owned(all)
     }
 
     /// What a write of this session carries.
@@ -106,27 +123,29 @@ impl Others {
 
     /// Whether every other datacenter has durably applied an operation, as far as this partition knows.
     pub(crate) fn is_stable(&self, cx: &Cx, operation: &OperationId) -> bool {
+        if operation.partition != cx.id {
+            return false;
+        }
         let has = |sender: &Sender| {
             let (_, position) = sender.applied(operation.datacenter);
             position >= operation.position
         };
-        let enough = match Rule::DropWhatAllHave.holds() {
+        match Rule::DropWhatAllHave.holds() {
             true => self.living_senders().all(has),
             false => self.replication.senders.values().any(has),
-        };
-        operation.partition == cx.id && enough
+        }
     }
 
     /// What the protocol wants remembered of what was read.
     pub(crate) fn causes_of(&self, cx: &Cx, keyspace: KeyspaceId, sources: Vec<Source>) -> Causes {
         let mut causes = Causes::Nothing;
-        self.record_reads(cx, keyspace, &mut causes, &sources);
+        self.record_reads(cx, keyspace, &mut causes, &self.tell_settled(cx, keyspace, sources));
         self.failover.discarded.strip_lost(cx, keyspace, &mut causes);
         causes
     }
 
     /// The session has read this; it counts as its past from now on.
     pub(crate) fn remember(&self, cx: &Cx, keyspace: KeyspaceId, causes: &mut Causes, sources: Vec<Source>) {
-        self.record_reads(cx, keyspace, causes, &cx.observed(sources));
+        self.record_reads(cx, keyspace, causes, &self.tell_settled(cx, keyspace, cx.observed(sources)));
     }
 }

@@ -298,15 +298,14 @@ impl Keyspaces {
             return others.remember(cx, keyspace, &mut context.causes, sources);
         }
         let operation = cx.next_operation();
-        let observed = cx.observed(sources);
-        let rests_on = observed.iter().chain(&continued);
-        let carried = others.to_carry(cx, keyspace, rests_on);
+        let read = others.tell_settled(cx, keyspace, cx.observed(sources));
+        let carried = others.to_carry(cx, keyspace, &read, continued);
         let mut dependencies = others.dependencies(cx, keyspace, &mut context.causes, &carried);
         others.failover.discarded.strip_lost(cx, keyspace, &mut dependencies);
         self.carry(keyspace, &effects, stamp, &dependencies);
         let change = Change::Effects { keyspace, transaction: None, effects };
         others.replication.log_own(cx, stamp, dependencies, change, previous);
-        others.record_reads(cx, keyspace, &mut context.causes, &observed);
+        others.record_reads(cx, keyspace, &mut context.causes, &read);
         others.replication.record_write(cx, keyspace, context, operation, stamp);
     }
 

@@ -101,6 +101,9 @@ impl Others {
     /// refused by everyone whose clock shows a little less, for as long as the clocks differ: that is no reason to
     /// refuse writes.
     pub(in crate::partition) fn is_ahead_by_most(&self, cx: &Cx) -> bool {
+        if self.refusing().next().is_none() {
+            return false;
+        }
         let most_ms = cx.config.tuning.clock_ahead_ms_max;
         let near_ms = if Rule::ClocksThatAgreeStopNobody.holds() { most_ms / 2 } else { 0 };
         let is_own = cx.own_ahead_ms() > most_ms + near_ms;

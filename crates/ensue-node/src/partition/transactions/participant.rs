@@ -159,8 +159,9 @@ impl Transactions {
         // What has a higher stamp came after the decision, and is met only by a part that was lost and is executed
         // again. It may depend on this transaction, or claim to: the transaction does not depend on it.
         observed.sources.retain(|source| source.stamp < stamp);
-        let read = others.to_carry(cx, keyspace, cx.observed(observed.sources).iter());
-        let dependencies = cx.protocol(keyspace).dependencies(&Causes::Nothing, &read);
+        let read = others.tell_settled(cx, keyspace, cx.observed(observed.sources));
+        let carried = others.to_carry(cx, keyspace, &read, Vec::new());
+        let dependencies = cx.protocol(keyspace).dependencies(&Causes::Nothing, &carried);
         keyspaces.carry(keyspace, &effects, stamp, &dependencies);
         let change = Change::Effects { keyspace, transaction: Some(operation), effects };
         let entry = others.replication.next_entry(cx, stamp, dependencies, change, previous);
