@@ -10,7 +10,7 @@ mod order;
 mod writer;
 
 use bytes::Bytes;
-use ensue_store::cell::{Addition, Cell, Content, State};
+use ensue_store::cell::{Addition, Cell, Content, SourceRef, State};
 use ensue_store::compact::{Compact, RowRef};
 use ensue_store::keyspace::Keyspace;
 use ensue_store::row::{Gone, Kind};
@@ -109,11 +109,16 @@ impl Observed {
             // Broken on purpose: the newest is taken for all that was read.
             false => shown.state.siblings(),
         };
-        let is_read = |source: &Source| unread.iter().all(|one| one.base.operation != source.operation);
-        for source in shown.state.sources().filter(is_read) {
-            if self.sources.last().is_none_or(|last| last.operation != source.operation) {
-                self.sources.push(source);
+        shown.state.each_source(|source| {
+            if unread.iter().all(|one| one.base.operation != source.operation) {
+                self.add_source(source);
             }
+        });
+    }
+
+    fn add_source(&mut self, source: SourceRef<'_>) {
+        if self.sources.last().is_none_or(|last| last.operation != source.operation) {
+            self.sources.push(source.to_source());
         }
     }
 
@@ -264,8 +269,33 @@ impl<'a> Evaluation<'a> {
 
     /// The content of one column if the row is of the column's kind, or absent.
     pub fn content(&mut self, key: &[u8], column: &Column) -> Result<Content, Halt> {
+        let text = |row: &Compact| Content::Bytes(Bytes::copy_from_slice(row.value()));
+        self.look(key, column, (Content::Nothing, text, State::content), |content| {
+            *content != Content::Nothing
+        })
+    }
+
+    /// Makes room for what is observed of so many keys.
+    pub fn expect_keys(&mut self, keys: usize) {
+        self.observed.sources.reserve(keys);
+    }
+
+    /// Whether one column has a content, if the row is of the column's kind, or absent.
+    pub fn has_content(&mut self, key: &[u8], column: &Column) -> Result<bool, Halt> {
+        self.look(key, column, (false, |_: &Compact| true, State::is_live), |is_live| *is_live)
+    }
+
+    /// Looks at one column, if the row is of the column's kind, or absent, and observes it. What is answered where
+    /// nothing is, of a compact row, and of a state; and whether that is something.
+    fn look<T>(
+        &mut self,
+        key: &[u8],
+        column: &Column,
+        (nothing, of_compact, of_state): (T, impl FnOnce(&Compact) -> T, impl FnOnce(&State) -> T),
+        is_something: impl FnOnce(&T) -> bool,
+    ) -> Result<T, Halt> {
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
-            return Ok(Content::Nothing);
+            return Ok(nothing);
         };
         // Where every column is of the asked kind, live or dead, the others have no say.
         let asked = Kind::of(column);
@@ -274,8 +304,7 @@ impl<'a> Evaluation<'a> {
             RowRef::Compact(row) => {
                 self.observed.record_compact(row, self.view)?;
                 self.observed.look_up(true);
-                let value = || Content::Bytes(Bytes::copy_from_slice(row.value()));
-                return if asked == Some(Kind::Text) { Ok(value()) } else { Err(Halt::WrongType) };
+                return if asked == Some(Kind::Text) { Ok(of_compact(row)) } else { Err(Halt::WrongType) };
             }
         };
         if row.sole_kind() != asked {
@@ -285,19 +314,19 @@ impl<'a> Evaluation<'a> {
                 return Err(Halt::WrongType);
             }
         }
-        let content = match row.cell(column) {
+        let found = match row.cell(column) {
             None => {
                 absent(self.keyspace, &mut self.observed, self.view)?;
-                Content::Nothing
+                nothing
             }
             Some(cell) => {
                 let shown = cell.at(self.view).ok_or(Gone)?;
                 self.observed.record(&shown);
-                shown.state.content()
+                of_state(&shown.state)
             }
         };
-        self.observed.look_up(content != Content::Nothing || row.kind_at(self.view)?.is_some());
-        Ok(content)
+        self.observed.look_up(is_something(&found) || row.kind_at(self.view)?.is_some());
+        Ok(found)
     }
 
     /// Every live column of a row of this kind, in column order.
@@ -403,6 +432,11 @@ impl<'a> Evaluation<'a> {
         self.remove_columns(key, columns, view)
     }
 
+    /// Whether a key has a deadline or another column than a string's, shown or not.
+    pub fn is_more_than_text(&self, key: &[u8]) -> bool {
+        matches!(self.keyspace.another_row(key), Some(RowRef::Whole(row)) if row.only_text().is_none())
+    }
+
     /// Deletes some of the columns of a row whose deadline has passed and that is too large to be deleted at once. The
     /// deadline stays, so nobody sees that some are gone.
     pub fn clear_some_expired(&mut self, key: &Bytes) {
@@ -448,7 +482,7 @@ impl<'a> Evaluation<'a> {
 
     /// Deletes one live column; says whether it was there. Observes it if the answer depends on it.
     pub fn delete(&mut self, key: &Bytes, column: Column) -> Result<bool, Halt> {
-        let was = self.content(key, &column)? != Content::Nothing;
+        let was = self.has_content(key, &column)?;
         if was {
             self.remove_column(key, column, self.view);
         }
@@ -458,6 +492,13 @@ impl<'a> Evaluation<'a> {
     /// Deletes the live columns and the deadline, those that the filter names, without observing them.
     pub fn clear_row(&mut self, key: &Bytes, doomed: impl Fn(&Column) -> bool) -> Result<(), Halt> {
         let Some(row) = self.keyspace.row(key) else { return Ok(()) };
+        if let RowRef::Compact(row) = row {
+            if row.at(self.view).is_ok() && doomed(&Column::Text) {
+                self.check_room(effect_bytes(key, &Column::Text, 0))?;
+                self.remove_column(key, Column::Text, self.view);
+            }
+            return Ok(());
+        }
         let mut columns = live_columns(row, self.view);
         columns.retain(doomed);
         self.remove_columns(key, columns, self.view)
@@ -502,14 +543,18 @@ impl<'a> Evaluation<'a> {
             None if shown.as_ref().is_some_and(|shown| open(&shown.state)) => None,
             None => Some(EpochSum { epoch: Stamp { datacenter: adder, ..stamp }, sum: amount }),
         };
-        let total = shown.as_ref().map_or(Decimal::ZERO, |shown| number(&shown.state));
+        let epoch_sum = epoch_sum.filter(|_| !covered);
+        let total = match (&shown, epoch_sum) {
+            (Some(shown), None) => number(&shown.state),
+            _ => Decimal::ZERO,
+        };
         if let Some(hidden) = newest.and_then(|state| latest_of(state, adder)) {
             let latest_shown = shown.as_ref().and_then(|shown| latest_of(&shown.state, adder));
             if latest_shown.is_none_or(|latest| latest.stamp != hidden.stamp) {
                 self.observed.continued.push(hidden.source());
             }
         }
-        match epoch_sum.filter(|_| !covered) {
+        match epoch_sum {
             Some(epoch_sum) => {
                 self.change(RowEffect { key: key.clone(), column, effect: Effect::Add { epoch_sum } })
             }
@@ -601,7 +646,7 @@ fn present<'k>(
     view: View<'_>,
     at: LogicalTime,
 ) -> Result<Option<RowRef<'k>>, Halt> {
-    let Some(row) = keyspace.row(key) else {
+    let Some(row) = keyspace.another_row(key) else {
         observed.look_up(false);
         absent(keyspace, observed, view)?;
         return Ok(None);

@@ -192,6 +192,19 @@ impl State {
         base.chain(siblings).chain(self.counter.iter().flat_map(|c| &c.additions).map(Addition::source))
     }
 
+    /// The same, one after another.
+    pub fn each_source(&self, mut each: impl FnMut(SourceRef<'_>)) {
+        if self.base.stamp != Stamp::ZERO {
+            each(self.base.source_ref());
+        }
+        if self.undominated.is_some() {
+            self.removals_shown().for_each(|by| each(SourceRef::of(by)));
+        }
+        self.siblings().iter().for_each(|sibling| each(sibling.base.source_ref()));
+        let additions = self.counter.as_deref().map_or(&[][..], |counter| &counter.additions);
+        additions.iter().for_each(|addition| each(addition.source_ref()));
+    }
+
     /// The additions that a new base must cover: those seen here, and those that the present base had seen.
     pub fn seen(&self) -> Seen {
         let Some(counter) = &self.counter else { return Seen::new() };
@@ -346,15 +359,42 @@ pub fn see(seen: &mut Seen, latest: SeenSum) {
     }
 }
 
-impl Base {
-    pub fn source(&self) -> Source {
+/// A write that made a state, as it is kept there.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceRef<'a> {
+    pub operation: OperationId,
+    stamp: Stamp,
+    dependencies: &'a Option<Arc<Carried>>,
+}
+
+impl<'a> SourceRef<'a> {
+    fn of(source: &'a Source) -> SourceRef<'a> {
+        let Source { operation, stamp, dependencies } = source;
+        SourceRef { operation: *operation, stamp: *stamp, dependencies }
+    }
+
+    pub fn to_source(self) -> Source {
         Source { operation: self.operation, stamp: self.stamp, dependencies: self.dependencies.clone() }
     }
 }
 
-impl Addition {
+impl Base {
+    fn source_ref(&self) -> SourceRef<'_> {
+        SourceRef { operation: self.operation, stamp: self.stamp, dependencies: &self.dependencies }
+    }
+
     pub fn source(&self) -> Source {
-        Source { operation: self.operation, stamp: self.stamp, dependencies: self.dependencies.clone() }
+        self.source_ref().to_source()
+    }
+}
+
+impl Addition {
+    fn source_ref(&self) -> SourceRef<'_> {
+        SourceRef { operation: self.operation, stamp: self.stamp, dependencies: &self.dependencies }
+    }
+
+    pub fn source(&self) -> Source {
+        self.source_ref().to_source()
     }
 
     /// Series follow each other in time; within an epoch the later addition has the later stamp.

@@ -84,7 +84,7 @@ impl Row {
     }
 
     /// The text column, if it is all there is.
-    pub(crate) fn only_text(&self) -> Option<&Cell> {
+    pub fn only_text(&self) -> Option<&Cell> {
         match &self.columns {
             Columns::One(Column::Text, cell) if self.deadline.is_none() => Some(cell),
             _ => None,

@@ -21,7 +21,7 @@ pub(super) fn set(
     evaluation.check_room(bytes_of(key, fields))?;
     for (name, value) in fields {
         let column = Column::Field(name.clone());
-        if evaluation.content(key, &column)? == Content::Nothing {
+        if !evaluation.has_content(key, &column)? {
             added += 1;
         }
         evaluation.begin_write(key)?;
@@ -60,7 +60,7 @@ pub(super) fn set_new(
     value: &Bytes,
 ) -> Result<Reply, Halt> {
     let column = Column::Field(name.clone());
-    if evaluation.content(key, &column)? != Content::Nothing {
+    if evaluation.has_content(key, &column)? {
         return Ok(Reply::Integer(0));
     }
     evaluation.check_room(element_bytes(key, name, value.len()))?;

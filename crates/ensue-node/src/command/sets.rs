@@ -9,7 +9,6 @@ use crate::command::draw::{self, Drawn};
 use crate::command::{flag, integer, leave_no_empty_row, name_of};
 use crate::evaluate::{Evaluation, Halt, element_bytes};
 use bytes::Bytes;
-use ensue_store::cell::Content;
 use ensue_store::row::Kind;
 use ensue_types::{Column, Reply};
 
@@ -20,7 +19,7 @@ pub(super) fn add(evaluation: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes
     evaluation.check_room(bytes_of(key, members))?;
     for member in members {
         let column = Column::Member(member.clone());
-        if evaluation.content(key, &column)? == Content::Nothing {
+        if !evaluation.has_content(key, &column)? {
             added += 1;
         }
         evaluation.begin_write(key)?;
@@ -56,7 +55,7 @@ pub(super) fn members(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Re
 
 /// `SISMEMBER`.
 pub(super) fn contains(evaluation: &mut Evaluation<'_>, key: &Bytes, member: &Bytes) -> Result<Reply, Halt> {
-    Ok(flag(evaluation.content(key, &Column::Member(member.clone()))? != Content::Nothing))
+    Ok(flag(evaluation.has_content(key, &Column::Member(member.clone()))?))
 }
 
 /// `SMISMEMBER`.

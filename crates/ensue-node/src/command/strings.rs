@@ -20,6 +20,7 @@ pub(super) fn get(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply,
 /// `MGET`: a key of another kind reads as absent.
 pub(super) fn get_many(evaluation: &mut Evaluation<'_>, keys: &[Bytes]) -> Result<Reply, Halt> {
     let mut values = Vec::with_capacity(keys.len());
+    evaluation.expect_keys(keys.len());
     for key in keys {
         values.push(match get(evaluation, key) {
             Err(Halt::WrongType) => Reply::Nil,
@@ -99,12 +100,14 @@ fn replace(
     expiry: SetExpiry,
 ) -> Result<(), Halt> {
     evaluation.check_room(effect_bytes(key, &Column::Text, value.len()))?;
-    evaluation.begin_write(key)?;
-    evaluation.clear_row(key, |column| {
-        matches!(column, Column::Field(_) | Column::Member(_) | Column::Scored(_) | Column::Element(_))
-    })?;
-    if expiry == SetExpiry::None {
-        evaluation.clear_deadline(key);
+    if evaluation.is_more_than_text(key) {
+        evaluation.begin_write(key)?;
+        evaluation.clear_row(key, |column| {
+            matches!(column, Column::Field(_) | Column::Member(_) | Column::Scored(_) | Column::Element(_))
+        })?;
+        if expiry == SetExpiry::None {
+            evaluation.clear_deadline(key);
+        }
     }
     evaluation.put(key, Column::Text, value.clone());
     match expiry {

@@ -31,7 +31,8 @@ pub struct Writer {
     pub(super) named: u32,
     /// Whose running sums its additions go on.
     pub(super) adder: DatacenterId,
-    index: BTreeMap<(Bytes, Column, Part), usize>,
+    /// Where each change stands, if there are many.
+    index: Option<BTreeMap<(Bytes, Column, Part), usize>>,
     /// What stood where it has changed something, if that may be taken back.
     pub(super) kept: Option<Vec<Kept>>,
 }
@@ -39,8 +40,8 @@ pub struct Writer {
 impl Writer {
     /// `asks_previous` says whether it must be told what is replaced.
     pub fn new(write: Write, adder: DatacenterId, asks_previous: bool) -> Writer {
-        let (changes, index) = (Changes::default(), BTreeMap::new());
-        Writer { write, changes, asks_previous, bytes: 0, named: 0, adder, index, kept: None }
+        let changes = Changes::default();
+        Writer { write, changes, asks_previous, bytes: 0, named: 0, adder, index: None, kept: None }
     }
 
     /// From now on keeps what stands where something changes.
@@ -64,6 +65,9 @@ impl Writer {
         // Nobody else sees what the same write had put there before. What it had removed is removed still.
         let put = self.place_of(&change, Part::Put);
         let known = self.place_of(&change, Part::Removal);
+        if put.is_none() && known.is_none() {
+            return self.add(change, part, previous);
+        }
         let (mut observed, mut seen) = (observed.clone(), seen.clone());
         if let Some(Effect::Remove { observed: before, seen: known }) = known.map(|at| self.effect_at(at)) {
             observed.join(before);
@@ -72,8 +76,10 @@ impl Writer {
         let change = RowEffect { effect: Effect::Remove { observed, seen }, ..change };
         if let Some(at) = put {
             let name = |part| (change.key.clone(), change.column.clone(), part);
-            if self.index.remove(&name(Part::Put)).is_some() {
-                self.index.insert(name(Part::Removal), known.unwrap_or(at));
+            if let Some(index) = &mut self.index {
+                if index.remove(&name(Part::Put)).is_some() {
+                    index.insert(name(Part::Removal), known.unwrap_or(at));
+                }
             }
             self.changes.effects[at] = change.clone();
         }
@@ -94,26 +100,31 @@ impl Writer {
                 e.key == change.key && e.column == change.column && Part::of(&e.effect) == part
             });
         }
-        if self.index.is_empty() {
-            for (at, e) in effects.iter().enumerate() {
-                self.index.insert((e.key.clone(), e.column.clone(), Part::of(&e.effect)), at);
-            }
-        }
-        self.index.get(&(change.key.clone(), change.column.clone(), part)).copied()
+        let index = self.index.get_or_insert_with(|| {
+            let places = effects.iter().enumerate();
+            places.map(|(at, e)| ((e.key.clone(), e.column.clone(), Part::of(&e.effect)), at)).collect()
+        });
+        index.get(&(change.key.clone(), change.column.clone(), part)).copied()
     }
 
     fn put_in_place(&mut self, change: RowEffect, part: Part, previous: Option<Previous>) {
         match self.place_of(&change, part) {
             Some(at) => self.changes.effects[at] = change,
-            None => {
-                if !self.index.is_empty() {
-                    let name = (change.key.clone(), change.column.clone(), part);
-                    self.index.insert(name, self.changes.effects.len());
-                }
-                self.changes.effects.push(change);
-                self.changes.previous.extend(previous);
-            }
+            None => self.add(change, part, previous),
         }
+    }
+
+    /// Takes the first change of a part of a place.
+    fn add(&mut self, change: RowEffect, part: Part, previous: Option<Previous>) {
+        if let Some(index) = &mut self.index {
+            index.insert((change.key.clone(), change.column.clone(), part), self.changes.effects.len());
+        }
+        if self.changes.effects.is_empty() {
+            // Most writes change one place.
+            self.changes.effects.reserve_exact(1);
+        }
+        self.changes.effects.push(change);
+        self.changes.previous.extend(previous);
     }
 }
 

@@ -182,15 +182,16 @@ impl Large {
         if let Some(observer) = self.observer.take_if(|observer| by == Some(*observer)) {
             self.stand_for_all(observer, slot);
         }
-        let Some(cell) = self.cell(slot) else { return };
+        let Some((_, cell)) = &self.slots[slot as usize] else { return };
         // A removal brings back what another write had made.
         let is_back = cell.state().removals_shown().next().is_some();
-        let made = |operation: &OperationId| was_waiting || is_back || by.is_none_or(|by| by == *operation);
-        let operations = cell.state().sources().map(|source| source.operation).filter(made);
-        for operation in operations.collect::<Vec<_>>() {
-            self.recent.entry(stream(&operation)).or_default().push_back((operation, slot));
-            self.recent_count += 1;
-        }
+        cell.state().each_source(|source| {
+            let operation = source.operation;
+            if was_waiting || is_back || by.is_none_or(|by| by == operation) {
+                self.recent.entry(stream(&operation)).or_default().push_back((operation, slot));
+                self.recent_count += 1;
+            }
+        });
         if self.recent_count > self.forget_at.max(2 * self.len() + super::LARGE) {
             self.forget_replaced();
             self.forget_at = 2 * self.recent_count;
