@@ -13,7 +13,7 @@
 use crate::cell::{Base, Cell, Outcome, Write};
 use crate::row::{Gone, Kind, Row};
 use crate::view::View;
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use ensue_types::{
     DatacenterId, Effect, Incarnation, LogicalTime, OperationId, PartitionId, Position, Rule, Source, Stamp,
 };
@@ -66,6 +66,20 @@ impl Compact {
         };
         let cell = Cell::of_base(self.since(), base);
         Row::of_text(Bytes::copy_from_slice(self.key()), cell)
+    }
+
+    /// The same, with this allocation as the value's, unless more stands before it than it is long.
+    pub(crate) fn into_row(self) -> Row {
+        let at = self.value_at();
+        if self.0.len() < 2 * at {
+            return self.to_row();
+        }
+        let (key, since) = (Bytes::copy_from_slice(self.key()), self.since());
+        let (stamp, operation) = (self.stamp(), self.operation());
+        let mut value = Bytes::from(self.0);
+        value.advance(at);
+        let base = Base { stamp, operation, dependencies: None, value: Some(value) };
+        Row::of_text(key, Cell::of_base(since, base))
     }
 
     fn u64_at(&self, at: usize) -> u64 {

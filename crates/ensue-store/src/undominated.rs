@@ -46,7 +46,11 @@ impl Removed {
         match self.by.iter_mut().find(|known| of(known)) {
             Some(known) if known.stamp < by.stamp => *known = by.clone(),
             Some(_) => {}
-            None => self.by.push(by.clone()),
+            None => {
+                // Mostly it is the only one.
+                self.by.reserve_exact(1);
+                self.by.push(by.clone());
+            }
         }
         self.by.sort_by_key(|known| known.stamp);
     }
@@ -207,8 +211,13 @@ impl State {
     pub(crate) fn merge_removal(&mut self, observed: &Observed, seen: &Seen, source: &Source) -> Outcome {
         let seen_before = self.counter.as_ref().map(|counter| counter.seen.clone());
         let before = (self.base.stamp, self.stands());
-        let everything_older = Observed::all_through(source.stamp.before());
-        let observed = if Rule::RemovalsSpareTheConcurrent.holds() { observed } else { &everything_older };
+        let everything_older;
+        let observed = if Rule::RemovalsSpareTheConcurrent.holds() {
+            observed
+        } else {
+            everything_older = Observed::all_through(source.stamp.before());
+            &everything_older
+        };
         // What the same write had put here before is not observed by name: nobody else ever sees it.
         let ends = |stamp: Stamp| observed.covers(stamp) || stamp == source.stamp;
         self.end(ends, observed, source);
@@ -264,13 +273,15 @@ impl State {
             seen: Seen::new(),
             by: Vec::new(),
         });
-        let known = (removed.observed.clone(), undominated.others.len());
+        let others = undominated.others.len();
+        let mut is_more = is_ended;
         if Rule::RemovalsEndWhatTheySaw.holds() {
+            is_more |= !removed.observed.includes(observed);
             removed.observed.join(observed);
         }
         removed.add(by);
         undominated.others.retain(|one| !ends(one.base.stamp));
-        let is_more = is_ended || known != (removed.observed.clone(), undominated.others.len());
+        is_more |= others != undominated.others.len();
         let next = if is_ended { undominated.others.pop() } else { None };
         undominated.is_gone |= is_ended;
         self.undominated = Some(undominated);

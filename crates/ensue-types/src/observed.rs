@@ -24,7 +24,11 @@ impl Observed {
     pub fn see(&mut self, put: Stamp) {
         match self.puts.binary_search_by_key(&put.datacenter, |known| known.datacenter) {
             Ok(at) => self.puts[at] = self.puts[at].max(put),
-            Err(at) => self.puts.insert(at, put),
+            Err(at) => {
+                // Mostly it is the only one.
+                self.puts.reserve_exact(1);
+                self.puts.insert(at, put);
+            }
         }
     }
 
@@ -43,6 +47,15 @@ impl Observed {
             };
             *put = Stamp { time, partition, ..own };
         }
+    }
+
+    /// Whether joining the other would change nothing.
+    pub fn includes(&self, other: &Observed) -> bool {
+        let is_known = |put: &Stamp| {
+            let known = self.puts.binary_search_by_key(&put.datacenter, |known| known.datacenter);
+            known.is_ok_and(|at| *put <= self.puts[at])
+        };
+        other.through <= self.through && other.puts.iter().all(is_known)
     }
 
     pub fn join(&mut self, other: &Observed) {
@@ -117,6 +130,8 @@ mod tests {
         other.see(stamp(9, 3));
         let mut joined = one.clone();
         joined.join(&other);
+        assert_eq!([joined.includes(&one), joined.includes(&other)], [true; 2]);
+        assert_eq!([one.includes(&joined), other.includes(&joined)], [false; 2]);
         for (time, datacenter) in (0..11).flat_map(|time| (0..4).map(move |datacenter| (time, datacenter))) {
             let put = stamp(time, datacenter);
             assert_eq!(joined.covers(put), one.covers(put) || other.covers(put), "{put:?}");

@@ -198,7 +198,9 @@ impl Keyspace {
         if let Slot::Compact(row) = there {
             self.bytes += row_bytes(row.key()) + CELL_BYTES + row.value().len() as u64;
             self.bytes -= compact_bytes(row);
-            *there = Slot::Whole(Box::new(row.to_row()));
+            if let Slot::Compact(row) = std::mem::replace(there, Slot::Free) {
+                *there = Slot::Whole(Box::new(row.into_row()));
+            }
         }
         there.whole_mut().expect("table points at filled slots")
     }

@@ -198,16 +198,15 @@ fn put_previous(out: &mut Vec<u8>, previous: &Previous) {
 
 fn put_effect(out: &mut Vec<u8>, row: &RowEffect) {
     let (column, name) = column_name(&row.column);
-    let mut observed_stamps = Vec::new();
+    let mut ended = None;
     let (effect, value, seen): (u8, &[u8], &[SeenSum]) = match &row.effect {
         Effect::Put { value, seen, over: None } => (0, value, seen),
         Effect::Put { value, seen, over: Some(_) } => (4, value, seen),
         Effect::Delete { seen } => (1, &[], seen),
         Effect::Add { .. } => (2, &[], &[]),
         Effect::Remove { observed, seen } => {
-            let stamps = std::iter::once(observed.through()).chain(observed.puts().iter().copied());
-            stamps.for_each(|stamp| put_stamp(&mut observed_stamps, &stamp));
-            (3, &observed_stamps, seen)
+            ended = Some(observed);
+            (3, &[], seen)
         }
     };
     let seen_count = u16::try_from(seen.len()).expect("one tally a datacenter, and there are at most 256");
@@ -217,11 +216,16 @@ fn put_effect(out: &mut Vec<u8>, row: &RowEffect) {
     header[2..4].copy_from_slice(&seen_count.to_le_bytes());
     header[4..8].copy_from_slice(&length_u32(row.key.len()).to_le_bytes());
     header[8..12].copy_from_slice(&length_u32(name.len()).to_le_bytes());
-    header[12..16].copy_from_slice(&length_u32(value.len()).to_le_bytes());
+    let value_bytes = ended.map_or(value.len(), observed_bytes);
+    header[12..16].copy_from_slice(&length_u32(value_bytes).to_le_bytes());
     out.extend_from_slice(&header);
     out.extend_from_slice(&row.key);
     out.extend_from_slice(name);
     out.extend_from_slice(value);
+    if let Some(observed) = ended {
+        put_stamp(out, &observed.through());
+        observed.puts().iter().for_each(|put| put_stamp(out, put));
+    }
     if let Effect::Add { epoch_sum } = &row.effect {
         put_epoch_sum(out, epoch_sum);
     }
