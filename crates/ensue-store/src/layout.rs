@@ -4,12 +4,14 @@
 //! allocate more than their input justifies, and refuse what no encoder writes, so that a value has one encoding.
 //! Checksums are the business of the frames (`batch`, `checkpoint`); entries and records have none of their own.
 
+mod arena;
 pub mod batch;
 pub mod checkpoint;
 mod entry;
 mod reader;
 mod record;
 
+pub use arena::EntryArena;
 pub use entry::{
     decode_entry, encode_entry, encode_entry_into, encoded_entry_bytes, entry_position, previous_bytes,
 };

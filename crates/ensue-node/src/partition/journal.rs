@@ -9,6 +9,7 @@ pub(in crate::partition) mod outbox;
 
 use crate::config::Tuning;
 use bytes::Bytes;
+use ensue_store::layout::EntryArena;
 use ensue_store::log::{Log, Lsn};
 use ensue_store::record::Record;
 use ensue_store::tail::{INDEX_SPACING_BYTES, StreamReader, StreamTail, TailOptions, Wanted};
@@ -43,6 +44,8 @@ pub(super) enum ReadFor {
 pub(crate) struct Journal {
     pub(super) log: Option<Log>,
     pub(super) tail: StreamTail,
+    /// Where new entries of the own stream are encoded.
+    pub(super) arena: EntryArena,
     needed: BTreeMap<Needed, Lsn>,
     /// For each origin where its entries stand that some datacenter may still want from here, itself after it lost
     /// power or another after it is lost for good: some positions, and their batches.
@@ -70,6 +73,7 @@ impl Journal {
         Journal {
             log: None,
             tail: StreamTail::new(options),
+            arena: EntryArena::default(),
             needed: BTreeMap::new(),
             retained: BTreeMap::new(),
             bound: LogicalTime::ZERO,

@@ -5,7 +5,6 @@ use super::progress::Progress;
 use crate::partition::cx::Cx;
 use bytes::Bytes;
 use ensue_store::entry::{Change, Entry};
-use ensue_store::layout;
 use ensue_types::{
     Causes, DatacenterId, Dependency, Extent, LogicalTime, OperationId, Position, Previous, RequestId,
     SessionId, Stamp, TimeVector,
@@ -62,7 +61,7 @@ impl Replication {
     ) -> Bytes {
         cx.position = cx.position.next();
         self.note_progress(cx.datacenter, cx.position, stamp.time);
-        layout::encode_entry(&Entry { position: cx.position, stamp, dependencies, change, previous })
+        cx.journal.arena.encode(&Entry { position: cx.position, stamp, dependencies, change, previous })
     }
 
     pub(in crate::partition) fn send_streams(&mut self, cx: &mut Cx, end: Position) {
@@ -81,7 +80,8 @@ impl Replication {
         let (window, batch) = (tuning.stream_window_bytes, tuning.stream_batch_entries);
         let Some(sender) = self.senders.get_mut(&datacenter) else { return false };
         let Some(first) = sender.wants(end, window) else { return false };
-        let mut entries = Vec::new();
+        let left = (end.0 - first.0).saturating_add(1);
+        let mut entries = Vec::with_capacity(batch.min(usize::try_from(left).unwrap_or(batch)));
         let mut position = first;
         while entries.len() < batch && sender.wants(end, window) == Some(position) {
             let Some(entry) = cx.journal.entry_in_memory(position) else { break };
