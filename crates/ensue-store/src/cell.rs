@@ -683,8 +683,10 @@ impl Cell {
     /// yet.
     pub(crate) fn overwritten(&self, view: View<'_>, by: DatacenterId) -> Over {
         let known = self.state.removed().map_or(&[][..], |(_, known, _)| known.puts());
-        let is_own = self.state.standing().chain(known.iter().copied()).all(|put| put.datacenter == by);
-        if is_own && self.versions.is_none() {
+        let is_own = |put: Stamp| put.datacenter == by;
+        if self.state.standing().all(is_own) && known.iter().copied().all(is_own) {
+            // Whatever else a view may show stands in the newest state, too, or is known to be gone from it.
+            debug_assert!(self.at(view).is_none_or(|shown| shown.state.standing().all(is_own)));
             return None;
         }
         let mut over = Observed::default();

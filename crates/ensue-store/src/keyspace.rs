@@ -562,6 +562,10 @@ impl Keyspace {
         if cell.versions().is_none() {
             return self.seen_by(Some(cell.state()));
         }
+        if cell.state().counter.is_none() && self.collected == Stamp::ZERO {
+            // No view shows an addition.
+            return Seen::new();
+        }
         let mut seen = cell.seen(view);
         let has_base = cell.at(view).is_some_and(|shown| !shown.state.has_no_base());
         if !has_base {
