@@ -452,6 +452,9 @@ impl<'a> Evaluation<'a> {
     /// The live columns of a row whose deadline has passed, and how they are seen.
     fn expired_columns(&self, key: &Bytes) -> Option<(Vec<Column>, View<'a>)> {
         let row = self.keyspace.row(key)?;
+        if !row.may_expire() {
+            return None;
+        }
         let is_expired = |view: View<'_>| match row.deadline_at(view) {
             Ok(Some(deadline)) => {
                 deadline <= self.at.ms() || row.kind_at(view).is_ok_and(|kind| kind.is_none())

@@ -15,7 +15,8 @@ use crate::row::{Gone, Kind, Row};
 use crate::view::View;
 use bytes::{Buf, Bytes};
 use ensue_types::{
-    DatacenterId, Effect, Incarnation, LogicalTime, OperationId, PartitionId, Position, Rule, Source, Stamp,
+    Column, DatacenterId, Effect, Incarnation, LogicalTime, OperationId, PartitionId, Position, Rule, Source,
+    Stamp,
 };
 use std::borrow::Cow;
 
@@ -245,6 +246,11 @@ impl<'a> RowRef<'a> {
             RowRef::Whole(row) => row.deadline_at(view),
             RowRef::Compact(_) => Ok(None),
         }
+    }
+
+    /// Whether it has a deadline, or had one.
+    pub fn may_expire(self) -> bool {
+        matches!(self, RowRef::Whole(row) if row.cell(&Column::Deadline).is_some())
     }
 
     pub fn columns_count(self) -> usize {
