@@ -48,16 +48,13 @@ pub fn all() -> Vec<Operation> {
 
 type Part = (&'static str, &'static str, fn() -> usize);
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 12] = [
     ("get", "GET", || commands(&["SET @ %"], "GET @")),
     ("set", "SET", || commands(&["SET @ %"], "SET @ %")),
     ("incr", "INCR", || commands(&["SET @ 5", "INCR @"], "INCR @")),
     ("hset", "HSET, one hash", || commands(&["HSET h @ %"], "HSET h @ %")),
     ("sadd", "SADD, one set", || commands(&["SADD s @"], "SADD s new@")),
     ("del", "DEL", || commands(&["SET @ %"], "DEL @")),
-    ("hot-set", "SET of one key, `pocc`, its versions not settled", || {
-        commands_of(World::new("pocc", 1), &["SET hot %"], "SET hot %")
-    }),
     ("mget", "MGET of 10", || commands(&["SET @ %"], "MGET @ @ @ @ @ @ @ @ @ @")),
     ("mset", "MSET of 10", || commands(&["SET @ %"], "MSET @ % @ % @ % @ % @ % @ % @ % @ % @ % @ %")),
     ("apply-0", "an entry applied that depends on nothing", || applied(0)),
@@ -78,12 +75,9 @@ fn measured_messages(world: &mut World, inputs: Vec<Input>) {
     inputs.into_iter().for_each(|input| world.give(LOCAL, input));
 }
 
-fn commands(before: &[&str], pattern: &str) -> usize {
-    commands_of(World::new(ensue_protocol::NAMES[0], 1), before, pattern)
-}
-
 /// A pattern is one command, in which `@` is the next element and `%` a value of 64 bytes.
-fn commands_of(mut world: World, before: &[&str], pattern: &str) -> usize {
+fn commands(before: &[&str], pattern: &str) -> usize {
+    let mut world = World::new(ensue_protocol::NAMES[0], 1);
     world.connect(LOCAL);
     for pattern in before {
         let mut elements = Elements::default();

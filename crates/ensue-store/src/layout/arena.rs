@@ -1,5 +1,5 @@
-//! Encoded entries one behind the other in memory: what is written at about the same time is let go of at about the same
-//! time, and need not be allocated one by one. It keeps nothing itself but room for the next ones.
+//! Encoded entries one behind the other in memory: what is written at about the same time is let go of at about the
+//! same time, and need not be allocated one by one. It keeps nothing itself but room for the next ones.
 
 use super::entry::{encode_entry, encode_entry_into, encoded_entry_bytes};
 use crate::entry::Entry;
