@@ -138,6 +138,7 @@ fn unexpected(reply: &Reply) -> Verdict {
         Reply::Array(_) => "array",
         Reply::Map(_) => "map",
         Reply::Pairs(_) => "array of pairs",
+        Reply::Keyed(_) => "map of keys",
         Reply::Set(_) => "set",
         Reply::Double(_) => "double",
         Reply::Boolean(_) => "boolean",

@@ -18,6 +18,7 @@ mod keys;
 mod lists;
 mod sets;
 mod sorted_sets;
+pub(crate) mod streams;
 mod strings;
 mod walk;
 
@@ -104,6 +105,7 @@ fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply,
         Sorted(sorted) => sorted_sets::evaluate(sorted, evaluation),
         Geo(geo) => geo::evaluate(geo, evaluation),
         Elements(elements) => lists::evaluate(elements, evaluation),
+        Streams(stream) => streams::evaluate(stream, evaluation),
         Blocking(blocking) => blocking::evaluate(&blocking.pop, evaluation),
         hash => evaluate_hash(hash, evaluation),
     }
@@ -169,7 +171,8 @@ fn bulk_or_nil(content: Content) -> Reply {
 /// The name of a field or a member.
 fn name_of(column: Column) -> Bytes {
     match column {
-        Column::Field(name) | Column::Member(name) | Column::Scored(name) | Column::Element(name) => name,
+        Column::Field(name) | Column::Member(name) | Column::Scored(name) => name,
+        Column::Element(name) | Column::Stream(name) => name,
         Column::Text | Column::Deadline => Bytes::new(),
     }
 }

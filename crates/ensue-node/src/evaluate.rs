@@ -7,6 +7,7 @@
 
 mod elements;
 mod order;
+mod parts;
 mod writer;
 
 use bytes::Bytes;
@@ -22,6 +23,7 @@ use ensue_types::{
 
 pub use elements::Element;
 pub use order::{Ordered, Scored};
+pub use parts::Parts;
 pub use writer::{Changes, Writer};
 
 /// A walk over a row takes about this many steps however small its steps are to be, unless they would be larger than
@@ -605,9 +607,8 @@ impl<'a> Evaluation<'a> {
 pub fn effect_bytes(key: &Bytes, column: &Column, value: usize) -> usize {
     let name = match column {
         Column::Text | Column::Deadline => 0,
-        Column::Field(name) | Column::Member(name) | Column::Scored(name) | Column::Element(name) => {
-            name.len()
-        }
+        Column::Field(name) | Column::Member(name) | Column::Scored(name) => name.len(),
+        Column::Element(name) | Column::Stream(name) => name.len(),
     };
     EFFECT_BYTES + key.len() + name + value
 }

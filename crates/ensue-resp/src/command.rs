@@ -31,6 +31,8 @@ pub struct CommandSpec {
     pub counted_keys: u16,
     /// Words behind each of which another key stands, in upper case.
     pub keys_behind: &'static [&'static str],
+    /// Whether keys stand behind the word `STREAMS`, and behind them as many ids.
+    pub keys_of_streams: bool,
     /// Who answers.
     pub route: Route,
     /// The group that the documentation lists it under.
@@ -209,7 +211,7 @@ pub fn check_arity(spec: &CommandSpec, count: usize) -> bool {
 pub fn keys<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> impl Iterator<Item = &'a Bytes> + use<'a> {
     let (first, last) = key_range(spec, args.len());
     let step = usize::from(spec.step.unsigned_abs()).max(1);
-    let counted = counted_keys(spec, args).unwrap_or(&[]);
+    let counted = counted_keys(spec, args).or_else(|| keys_of_streams(spec, args)).unwrap_or(&[]);
     let placed = args.get(first..=last).unwrap_or(&[]).iter().step_by(step);
     placed.chain(counted).chain(keys_behind(spec, args))
 }
@@ -230,6 +232,26 @@ fn counted_keys<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> Option<&'a [Bytes]
     }
     let count = usize::try_from(crate::number::parse_i64(args.get(place)?)?).ok()?;
     args[place + 1..].get(..count)
+}
+
+/// The keys behind the word `STREAMS`, which are half of what follows it.
+fn keys_of_streams<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> Option<&'a [Bytes]> {
+    if !spec.keys_of_streams {
+        return None;
+    }
+    let mut place = 1;
+    loop {
+        let skipped = match args.get(place)?.to_ascii_lowercase().as_slice() {
+            b"streams" => break,
+            b"block" | b"count" => 2,
+            b"group" => 3,
+            b"noack" => 1,
+            _ => return None,
+        };
+        place += skipped;
+    }
+    let named = &args[place + 1..];
+    (named.len() % 2 == 0).then(|| &named[..named.len() / 2])
 }
 
 /// Where the keys of a script stand among its arguments; what follows them are its own arguments.

@@ -114,7 +114,7 @@ pub fn get_keys_and_flags(args: &[Bytes]) -> Result<Reply, CommandError> {
 /// The row of a whole command that has keys.
 fn spec_of_keys(args: &[Bytes]) -> Result<&'static CommandSpec, CommandError> {
     let spec = args.first().and_then(|name| command::lookup(name)).ok_or(CommandError::InvalidCommand)?;
-    if spec.first_key == 0 && spec.counted_keys == 0 {
+    if spec.first_key == 0 && spec.counted_keys == 0 && !spec.keys_of_streams {
         return Err(CommandError::NoKeyArguments);
     }
     if !command::check_arity(spec, args.len()) {
@@ -236,6 +236,7 @@ fn categories(spec: &CommandSpec) -> Vec<&'static str> {
         (spec.group == "sorted-set", "@sortedset"),
         (spec.group == "geo", "@geo"),
         (spec.group == "list", "@list"),
+        (spec.group == "stream", "@stream"),
         (spec.group == "hash", "@hash"),
         (spec.group == "string", "@string"),
         (spec.group == "bitmap", "@bitmap"),

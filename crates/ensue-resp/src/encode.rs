@@ -53,6 +53,7 @@ pub fn encode(reply: &Reply, version: ProtocolVersion, out: &mut Vec<u8>) {
         Reply::Set(items) => write_items(if resp3 { b'~' } else { b'*' }, items, version, out),
         Reply::Map(pairs) => write_map(pairs, version, out),
         Reply::Pairs(pairs) => write_pairs(pairs, version, out),
+        Reply::Keyed(pairs) => write_keyed(pairs, version, out),
         Reply::Double(value) if resp3 => {
             out.push(b',');
             number::write_f64(*value, out);
@@ -107,6 +108,18 @@ fn write_pairs(pairs: &[(Reply, Reply)], version: ProtocolVersion, out: &mut Vec
         if resp3 {
             write_header(b'*', 2, out);
         }
+        encode(first, version, out);
+        encode(second, version, out);
+    }
+}
+
+fn write_keyed(pairs: &[(Reply, Reply)], version: ProtocolVersion, out: &mut Vec<u8>) {
+    if version == ProtocolVersion::Resp3 {
+        return write_map(pairs, version, out);
+    }
+    write_header(b'*', pairs.len(), out);
+    for (first, second) in pairs {
+        write_header(b'*', 2, out);
         encode(first, version, out);
         encode(second, version, out);
     }

@@ -155,6 +155,9 @@ pub enum CommandError {
     /// Arguments that a command refuses in words of its own.
     #[error("ERR {0}")]
     Argument(&'static str),
+    /// A word that `XCLAIM` does not know.
+    #[error("ERR Unrecognized XCLAIM option '{0}'")]
+    UnsupportedClaim(String),
     /// A command on several keys that names none.
     #[error("ERR at least 1 input key is needed for '{0}' command")]
     NoInputKey(&'static str),

@@ -13,6 +13,7 @@ mod keys;
 mod lists;
 mod sets;
 mod sorted_sets;
+mod streams;
 mod strings;
 
 use crate::{CommandError, CommandSpec, Flags, command, glob, number};
@@ -20,13 +21,16 @@ use bytes::Bytes;
 use ensue_types::{Decimal, limits};
 
 pub use bits::{BitField, BitOperator, BitRange, BitUnit, Bits, FieldStep, Overflow};
-pub use blocking::{Blocking, WaitingPop};
+pub use blocking::{Awaited, Blocking, WaitingPop};
 pub use geo::{Geo, GeoFields, GeoLimit, GeoOrigin, GeoSearch};
 pub use lists::{End, List, ListSearch};
 pub use sets::{SetAlgebra, SetOperator};
 pub use sorted_sets::{
     AddCondition, Aggregate, LexBound, RankRange, ScoreBound, SetOperation, SortedRange, SortedSelection,
     SortedSet,
+};
+pub use streams::{
+    Claim, ClaimTime, GroupChange, GroupRead, GroupStart, Kept, NewId, PendingRange, Stream, StreamRead, Trim,
 };
 
 /// A command that owners of keys evaluate, by group in the order of the table's documentation.
@@ -142,6 +146,8 @@ pub enum Request {
     Geo(Geo),
     /// A command on lists.
     Elements(List),
+    /// A command on streams.
+    Streams(Stream),
     /// A pop that may wait.
     Blocking(Blocking),
 }
@@ -275,6 +281,7 @@ impl Request {
             return Err(CommandError::KeyTooLong);
         }
         let request = match spec.group {
+            "stream" => streams::parse(spec.name, args)?,
             _ if spec.flags.contains(Flags::BLOCKING) => {
                 blocking::parse(spec.name, args)?.map(Request::Blocking)
             }
@@ -312,7 +319,8 @@ impl Request {
             Sorted(sorted) => sorted.is_write(),
             Geo(geo) => geo.is_write(),
             Elements(elements) => elements.is_write(),
-            Blocking(_) => true,
+            Streams(stream) => stream.is_write(),
+            Blocking(blocking) => blocking.pop.is_write(),
         }
     }
 
@@ -338,6 +346,7 @@ impl Request {
             Sorted(sorted) => sorted.key(),
             Geo(geo) => geo.key(),
             Elements(elements) => elements.key(),
+            Streams(stream) => stream.key(),
             Blocking(_) => None,
             Delete { .. } | Exists { .. } | Touch { .. } | Rename { .. } | Scan { .. } | Keys { .. } => None,
             RandomKey | Size | Flush { .. } | GetMany { .. } | SetMany { .. } => None,

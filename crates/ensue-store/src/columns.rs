@@ -13,12 +13,12 @@ pub(crate) use large::Large;
 /// A row with more columns than this is large, and stays so.
 pub const LARGE: usize = 512;
 
-/// The same of lists, whose commands mostly ask for the whole row and for its ends.
+/// The same of lists and streams, whose commands mostly ask for the whole row and for its ends.
 pub const LARGE_LIST: usize = 32;
 
 /// How many columns a row has before this one makes it large.
 fn most_beside(column: &Column) -> usize {
-    if let Column::Element(_) = column { LARGE_LIST } else { LARGE }
+    if let Column::Element(_) | Column::Stream(_) = column { LARGE_LIST } else { LARGE }
 }
 
 /// The columns of a row, its deadline apart.
@@ -163,6 +163,7 @@ pub(crate) fn detached(column: &Column) -> Column {
         Column::Member(name) => Column::Member(Bytes::copy_from_slice(name)),
         Column::Scored(name) => Column::Scored(Bytes::copy_from_slice(name)),
         Column::Element(name) => Column::Element(Bytes::copy_from_slice(name)),
+        Column::Stream(name) => Column::Stream(Bytes::copy_from_slice(name)),
         Column::Text | Column::Deadline => column.clone(),
     }
 }

@@ -740,9 +740,8 @@ fn siblings_of<'a>(
 
 fn column_bytes(column: &Column) -> u64 {
     match column {
-        Column::Field(name) | Column::Member(name) | Column::Scored(name) | Column::Element(name) => {
-            name.len() as u64
-        }
+        Column::Field(name) | Column::Member(name) | Column::Scored(name) => name.len() as u64,
+        Column::Element(name) | Column::Stream(name) => name.len() as u64,
         Column::Text | Column::Deadline => 0,
     }
 }

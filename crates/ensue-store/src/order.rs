@@ -1,5 +1,5 @@
-//! The members of a large sorted set in their order: by score, and of one score by name. Elements of a list are members
-//! of one score.
+//! The members of a large sorted set in their order: by score, and of one score by name. Elements of a list,
+//! and parts of a stream, are members of one score.
 //!
 //! A tree of members that counts what is below each branch, so that a place is found from a bound, and a member from
 //! its place, in logarithmic time. It holds the newest state of a row's columns; who looks at the row with another view
@@ -19,7 +19,7 @@ use tree::Node;
 /// The name under which a column stands in an order, if it has a place in one.
 pub(crate) fn name_in_order(column: &Column) -> Option<&Bytes> {
     match column {
-        Column::Scored(name) | Column::Element(name) => Some(name),
+        Column::Scored(name) | Column::Element(name) | Column::Stream(name) => Some(name),
         Column::Text | Column::Deadline | Column::Field(_) | Column::Member(_) => None,
     }
 }
@@ -28,7 +28,7 @@ pub(crate) fn name_in_order(column: &Column) -> Option<&Bytes> {
 pub(crate) fn score_in_order(column: &Column, state: &State) -> Option<Score> {
     match column {
         Column::Scored(_) => state.content().score(),
-        Column::Element(_) => state.is_live().then_some(Score::ZERO),
+        Column::Element(_) | Column::Stream(_) => state.is_live().then_some(Score::ZERO),
         Column::Text | Column::Deadline | Column::Field(_) | Column::Member(_) => None,
     }
 }

@@ -1,7 +1,7 @@
 //! A row: the columns of one key, of which only those of the newest live column's kind are shown.
 //!
-//! Strings are rows of one column; hashes, sets, sorted sets and lists are rows whose columns merge one by one. The
-//! row keeps counts of its live columns, so that asking for its kind does not walk them.
+//! Strings are rows of one column; hashes, sets, sorted sets, lists and streams are rows whose columns merge one by
+//! one. The row keeps counts of its live columns, so that asking for its kind does not walk them.
 
 use crate::cell::{Cell, Content, Keep, Outcome, Write};
 use crate::columns::Columns;
@@ -23,14 +23,16 @@ pub enum Kind {
     Set,
     SortedSet,
     List,
+    Stream,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 5] = [Kind::Text, Kind::Hash, Kind::Set, Kind::SortedSet, Kind::List];
+    pub(crate) const ALL: [Kind; 6] =
+        [Kind::Text, Kind::Hash, Kind::Set, Kind::SortedSet, Kind::List, Kind::Stream];
 
     /// Whether its columns have an order that commands ask for.
     pub(crate) fn is_ordered(self) -> bool {
-        matches!(self, Kind::SortedSet | Kind::List)
+        matches!(self, Kind::SortedSet | Kind::List | Kind::Stream)
     }
 
     /// The kind that a column belongs to; the deadline belongs to none.
@@ -41,6 +43,7 @@ impl Kind {
             Column::Member(_) => Some(Kind::Set),
             Column::Scored(_) => Some(Kind::SortedSet),
             Column::Element(_) => Some(Kind::List),
+            Column::Stream(_) => Some(Kind::Stream),
             Column::Deadline => None,
         }
     }
@@ -53,6 +56,7 @@ impl Kind {
             Kind::Set => "set",
             Kind::SortedSet => "zset",
             Kind::List => "list",
+            Kind::Stream => "stream",
         }
     }
 }
@@ -64,7 +68,7 @@ pub struct Row {
     columns: Columns,
     deadline: Option<Box<Cell>>,
     /// Live columns of each kind now, the deadline apart.
-    live: [u32; 5],
+    live: [u32; 6],
     /// Versions of all columns that are not settled.
     unsettled: u32,
     /// The latest time at which any column changed.
@@ -73,14 +77,14 @@ pub struct Row {
 
 impl Row {
     pub fn new(key: Bytes, since: LogicalTime) -> Row {
-        Row { key, columns: Columns::None, deadline: None, live: [0; 5], unsettled: 0, since }
+        Row { key, columns: Columns::None, deadline: None, live: [0; 6], unsettled: 0, since }
     }
 
     /// A row of one text column, live and the same to every view.
     pub(crate) fn of_text(key: Bytes, cell: Cell) -> Row {
         let since = cell.since();
         let columns = Columns::One(Column::Text, cell);
-        Row { key, columns, deadline: None, live: [1, 0, 0, 0, 0], unsettled: 0, since }
+        Row { key, columns, deadline: None, live: [1, 0, 0, 0, 0, 0], unsettled: 0, since }
     }
 
     /// The text column, if it is all there is.
@@ -226,7 +230,7 @@ impl Row {
     }
 
     /// How many live columns of each kind a view shows, if that is known without a walk.
-    fn live_at(&self, view: View<'_>) -> Option<[usize; 5]> {
+    fn live_at(&self, view: View<'_>) -> Option<[usize; 6]> {
         if self.is_newest(view) {
             return Some(self.live.map(|live| live as usize));
         }
@@ -430,7 +434,7 @@ impl Row {
         }
     }
 
-    /// Keeps the order of a large sorted set or list from now on.
+    /// Keeps the order of a large sorted set, list or stream from now on.
     pub(crate) fn keep_order(&mut self) {
         if !self.sole_kind().is_some_and(Kind::is_ordered) {
             return;
@@ -440,15 +444,15 @@ impl Row {
         }
     }
 
-    /// Whether the order of the columns is kept: of all that stands here, nothing but members of a sorted set does, or
-    /// elements of a list.
+    /// Whether the order of the columns is kept: of all that stands here, nothing but members of a sorted set does,
+    /// or elements of a list, or parts of a stream.
     pub fn keeps_order(&self) -> bool {
         self.sole_kind().is_some_and(Kind::is_ordered)
             && self.columns.large().is_some_and(|large| large.order().is_some())
     }
 
-    /// The members of a sorted set, or the names of a list's elements, as a view shows them, if their order is kept and
-    /// the view is of no past state.
+    /// The members of a sorted set, or the names of a list's elements or a stream's parts, as a view shows them, if
+    /// their order is kept and the view is of no past state.
     pub fn ordered(&self, view: View<'_>) -> Option<Corrected<'_>> {
         let large = self.columns.large().filter(|_| self.keeps_order())?;
         let order = large.order()?;

@@ -22,6 +22,8 @@ pub enum Column {
     Scored(Bytes),
     /// An element of a list, by its name (`element`); the order of the names is that of the list.
     Element(Bytes),
+    /// A part of a stream, by its name (`stream`); its entries stand in the order of their ids.
+    Stream(Bytes),
 }
 
 /// The additions of one lane of a datacenter to one counter since the epoch began.

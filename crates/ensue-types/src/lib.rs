@@ -22,6 +22,7 @@ pub mod score;
 pub mod slot;
 pub mod source;
 pub mod stamp;
+pub mod stream;
 pub mod time_vector;
 
 pub use causes::{Anchor, Causes, Lists, Malformed, Mode, TimedMatrix, Vector};
@@ -43,4 +44,5 @@ pub use score::Score;
 pub use slot::{partition_of, slot_of};
 pub use source::{Beyond, Carried, HereSince, Source, Visibility, Within};
 pub use stamp::Stamp;
+pub use stream::{Section, StreamId, StreamPart};
 pub use time_vector::TimeVector;

@@ -23,6 +23,8 @@ pub enum Reply {
     Map(Vec<(Reply, Reply)>),
     /// An array of arrays of two in RESP3, a flat array in RESP2.
     Pairs(Vec<(Reply, Reply)>),
+    /// A map in RESP3, an array of arrays of two in RESP2.
+    Keyed(Vec<(Reply, Reply)>),
     /// A set in RESP3, an array in RESP2.
     Set(Vec<Reply>),
     Double(f64),
@@ -53,7 +55,7 @@ impl Reply {
                 Reply::Status(words) | Reply::Error(words) => words.len(),
                 Reply::Bulk(bytes) | Reply::Verbatim(bytes) => bytes.len(),
                 Reply::Array(items) | Reply::Set(items) => items.iter().map(Reply::encoded_bytes).sum(),
-                Reply::Map(pairs) | Reply::Pairs(pairs) => {
+                Reply::Map(pairs) | Reply::Pairs(pairs) | Reply::Keyed(pairs) => {
                     pairs.iter().map(|(key, value)| key.encoded_bytes() + value.encoded_bytes()).sum()
                 }
                 Reply::Integer(_) | Reply::Nil | Reply::NilArray | Reply::Double(_) | Reply::Boolean(_) => 0,
@@ -74,7 +76,7 @@ impl Hash for Reply {
             Reply::Bulk(bytes) | Reply::Verbatim(bytes) => bytes.hash(state),
             Reply::Nil | Reply::NilArray => {}
             Reply::Array(items) | Reply::Set(items) => items.hash(state),
-            Reply::Map(pairs) | Reply::Pairs(pairs) => pairs.hash(state),
+            Reply::Map(pairs) | Reply::Pairs(pairs) | Reply::Keyed(pairs) => pairs.hash(state),
             Reply::Double(number) => number.to_bits().hash(state),
             Reply::Boolean(truth) => truth.hash(state),
         }

@@ -1,7 +1,7 @@
-//! Pops that may wait. Here they do not: what is there is popped, and nothing is answered as nothing.
+//! Pops and readers that may wait. Here they do not: what is there is answered, and nothing is answered as nothing.
 
 use super::lists::{self, Moved};
-use super::sorted_sets;
+use super::{sorted_sets, streams};
 use crate::evaluate::{Evaluation, Halt};
 use ensue_resp::request::WaitingPop;
 use ensue_types::Reply;
@@ -18,5 +18,7 @@ pub(super) fn evaluate(pop: &WaitingPop, evaluation: &mut Evaluation<'_>) -> Res
         WaitingPop::Members { keys, highest, count } => {
             sorted_sets::pop_first(evaluation, keys, *highest, *count)
         }
+        WaitingPop::Entries(read) => streams::read_streams(evaluation, read),
+        WaitingPop::Delivered(read) => streams::read_group(evaluation, read),
     }
 }

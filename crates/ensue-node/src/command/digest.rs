@@ -38,6 +38,7 @@ fn row_digest(row: RowRef<'_>, kind: Kind, at: LogicalTime) -> u64 {
             Column::Member(name) => key.word(2).part(name),
             Column::Scored(name) => key.word(4).part(name),
             Column::Element(name) => key.word(5).part(name),
+            Column::Stream(name) => key.word(6).part(name),
         };
         let whole = match shown.state.content() {
             Content::Nothing => continue,

@@ -102,9 +102,7 @@ fn replace(
     evaluation.check_room(effect_bytes(key, &Column::Text, value.len()))?;
     if evaluation.is_more_than_text(key) {
         evaluation.begin_write(key)?;
-        evaluation.clear_row(key, |column| {
-            matches!(column, Column::Field(_) | Column::Member(_) | Column::Scored(_) | Column::Element(_))
-        })?;
+        evaluation.clear_row(key, |column| !matches!(column, Column::Text | Column::Deadline))?;
         if expiry == SetExpiry::None {
             evaluation.clear_deadline(key);
         }

@@ -13,6 +13,7 @@ mod lists;
 mod room;
 mod sets;
 mod sorted_sets;
+mod streams;
 mod strings;
 mod views;
 mod walks;
@@ -163,7 +164,7 @@ fn show(reply: &Reply) -> String {
         Reply::NilArray => "nil-array".to_owned(),
         Reply::Array(items) => format!("[{}]", list(items)),
         Reply::Set(items) => format!("<{}>", list(items)),
-        Reply::Map(pairs) => {
+        Reply::Map(pairs) | Reply::Keyed(pairs) => {
             let shown = pairs.iter().map(|(key, value)| format!("{}:{}", show(key), show(value)));
             format!("{{{}}}", shown.collect::<Vec<_>>().join(" "))
         }

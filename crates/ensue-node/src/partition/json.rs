@@ -24,6 +24,7 @@ pub(super) fn column(column: &Column) -> String {
         Column::Field(field) => format!(",\"field\":{}", text(field)),
         Column::Member(member) | Column::Scored(member) => format!(",\"member\":{}", text(member)),
         Column::Element(name) => format!(",\"element\":{}", text(name)),
+        Column::Stream(name) => format!(",\"part\":{}", text(name)),
     }
 }
 

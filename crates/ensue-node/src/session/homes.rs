@@ -12,6 +12,7 @@ use super::failure::Failure;
 use super::home_requests::Unsent;
 use super::step::Step;
 use crate::homes::{STABLE_AT_HOME, has_homes, home_of, is_on_keys};
+use ensue_resp::request::Blocking;
 use ensue_resp::{CommandSpec, Flags, Route};
 use ensue_types::{Args, Context, DatacenterId, KeyspaceId, Mode, Reply, Rule, partition_of};
 use ensue_wire::{Address, CoreName, HomeOutcome, HomeRequest, Message};
@@ -50,7 +51,7 @@ pub(super) fn place<'a>(
     let (mut homes, mut others, mut waits) = (Vec::new(), false, false);
     for (spec, args) in commands {
         reads_there |= writes(spec);
-        waits |= spec.flags.contains(Flags::BLOCKING);
+        waits |= spec.flags.contains(Flags::BLOCKING) && Blocking::parse(args).is_some();
         for key in keys(spec, args) {
             match home_of(&config.homes, keyspace, key) {
                 Some(home) if homes.contains(&home) => {}

@@ -33,6 +33,7 @@ use super::transactions::multi::{InMulti, Multi};
 use super::transactions::{self, write};
 use crate::evaluate::within_bound;
 use bytes::Bytes;
+use ensue_resp::request::Blocking;
 use ensue_resp::{CommandError, CommandSpec, Flags, Route};
 use ensue_types::{Args, CoreId, DatacenterId, Dependency, KeyspaceId, LogicalTime, Now, Reply, Rule};
 use ensue_wire::{HomeOutcome, Message};
@@ -345,7 +346,9 @@ impl Turn<'_> {
                 self.reply(&local::no_scripts(&self.cx));
             }
             Route::Together
-                if spec.flags.contains(Flags::BLOCKING) && self.cx.protocol().needs().branches =>
+                if spec.flags.contains(Flags::BLOCKING)
+                    && self.cx.protocol().needs().branches
+                    && Blocking::parse(&args).is_some() =>
             {
                 self.reply(&local::no_waiting(&self.cx, spec));
             }

@@ -9,9 +9,12 @@ mod bits;
 mod geo;
 mod hashes;
 mod lists;
+mod made;
 mod sorted_sets;
+mod streams;
 
 use super::{Combine, CommandSpec, Flags, Route};
+use made::{flags, row};
 
 /// Every command, sorted by name.
 pub static TABLE: [CommandSpec; ROWS] = {
@@ -23,6 +26,7 @@ pub static TABLE: [CommandSpec; ROWS] = {
     count = place(&mut all, count, &hashes::ROWS);
     count = place(&mut all, count, &lists::ROWS);
     count = place(&mut all, count, &sorted_sets::ROWS);
+    count = place(&mut all, count, &streams::ROWS);
     assert!(count == ROWS);
     all
 };
@@ -33,7 +37,8 @@ const ROWS: usize = OTHERS.len()
     + geo::ROWS.len()
     + hashes::ROWS.len()
     + lists::ROWS.len()
-    + sorted_sets::ROWS.len();
+    + sorted_sets::ROWS.len()
+    + streams::ROWS.len();
 
 /// Inserts rows where they stand by name among the first `count`; answers how many there are then.
 const fn place(all: &mut [CommandSpec; ROWS], mut count: usize, rows: &[CommandSpec]) -> usize {
@@ -640,73 +645,3 @@ const OTHERS: [CommandSpec; 83] = [
             merged as concurrent. Watched keys and those of the transaction are of one partition: hash tags.",
         ),
 ];
-
-/// A row without keys and words.
-const fn row(name: &'static str, arity: i16, flags: Flags, route: Route) -> CommandSpec {
-    CommandSpec {
-        name,
-        arity,
-        flags,
-        first_key: 0,
-        last_key: 0,
-        step: 0,
-        counted_keys: 0,
-        keys_behind: &[],
-        route,
-        group: "",
-        since: "",
-        summary: "",
-        concurrency: "",
-        subcommands: &[],
-    }
-}
-
-const fn flags(all: &[Flags]) -> Flags {
-    let mut union = Flags::NONE;
-    let mut index = 0;
-    while index < all.len() {
-        union = union.union(all[index]);
-        index += 1;
-    }
-    union
-}
-
-impl CommandSpec {
-    const fn keys(mut self, first: i16, last: i16, step: i16) -> CommandSpec {
-        self.first_key = first;
-        self.last_key = last;
-        self.step = step;
-        self
-    }
-
-    /// More keys behind their number, which stands there.
-    const fn counted_keys(mut self, place: u16) -> CommandSpec {
-        self.counted_keys = place;
-        self.flags = self.flags.union(Flags::MOVABLE_KEYS);
-        self
-    }
-
-    /// More keys behind words, which may stand anywhere.
-    const fn keys_behind(mut self, words: &'static [&'static str]) -> CommandSpec {
-        self.keys_behind = words;
-        self.flags = self.flags.union(Flags::MOVABLE_KEYS);
-        self
-    }
-
-    const fn listed(mut self, group: &'static str, since: &'static str) -> CommandSpec {
-        self.group = group;
-        self.since = since;
-        self
-    }
-
-    const fn subcommands(mut self, names: &'static [&'static str]) -> CommandSpec {
-        self.subcommands = names;
-        self
-    }
-
-    const fn says(mut self, summary: &'static str, concurrency: &'static str) -> CommandSpec {
-        self.summary = summary;
-        self.concurrency = concurrency;
-        self
-    }
-}

@@ -1,10 +1,11 @@
-//! Commands that wait until there is something to pop.
+//! Commands that wait until there is something to pop, or to read of a stream.
 //!
 //! Arguments of the right number arrive, a request or Redis's error leaves. Who waits, and for how long, is not decided
 //! here: within `MULTI` and in scripts nobody does.
 
 use super::lists::{End, end_named};
 use super::sorted_sets::{end_of_scores, pop_first_of};
+use super::streams::{GroupRead, StreamRead};
 use super::{Request, is_word};
 use crate::{CommandError, number};
 use bytes::Bytes;
@@ -30,21 +31,47 @@ pub enum WaitingPop {
     Member { keys: Vec<Bytes>, highest: bool },
     /// `BZMPOP`: as `ZMPOP`.
     Members { keys: Vec<Bytes>, highest: bool, count: usize },
+    /// `XREAD BLOCK`.
+    Entries(StreamRead),
+    /// `XREADGROUP BLOCK`.
+    Delivered(GroupRead),
+}
+
+/// Of what a pop wants some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    Elements,
+    Members,
+    Entries,
 }
 
 impl WaitingPop {
     /// The keys at which something may come to be popped.
-    pub fn keys(&self) -> &[Bytes] {
+    pub fn keys(&self) -> Vec<Bytes> {
+        let of_streams = |streams: &[(Bytes, _)]| streams.iter().map(|(key, _)| key.clone()).collect();
         match self {
-            WaitingPop::Element { keys, .. } | WaitingPop::Elements { keys, .. } => keys,
-            WaitingPop::Member { keys, .. } | WaitingPop::Members { keys, .. } => keys,
-            WaitingPop::Move { source, .. } => std::slice::from_ref(source),
+            WaitingPop::Element { keys, .. } | WaitingPop::Elements { keys, .. } => keys.clone(),
+            WaitingPop::Member { keys, .. } | WaitingPop::Members { keys, .. } => keys.clone(),
+            WaitingPop::Move { source, .. } => vec![source.clone()],
+            WaitingPop::Entries(read) => of_streams(&read.streams),
+            WaitingPop::Delivered(read) => of_streams(&read.streams),
         }
     }
 
-    /// Whether it pops elements of lists; else members of sorted sets.
-    pub fn is_of_lists(&self) -> bool {
-        !matches!(self, WaitingPop::Member { .. } | WaitingPop::Members { .. })
+    /// Whether it is offered what a row has; nothing is a row that has none of these.
+    pub fn wants(&self, there: Option<Awaited>) -> bool {
+        match self {
+            WaitingPop::Member { .. } | WaitingPop::Members { .. } => there == Some(Awaited::Members),
+            WaitingPop::Entries(_) => there == Some(Awaited::Entries),
+            // Its group is gone with the stream, which it is told.
+            WaitingPop::Delivered(_) => true,
+            _ => there == Some(Awaited::Elements),
+        }
+    }
+
+    /// Whether what it answers may change data.
+    pub fn is_write(&self) -> bool {
+        !matches!(self, WaitingPop::Entries(_))
     }
 
     /// The same of this key alone.
@@ -57,6 +84,14 @@ impl WaitingPop {
             WaitingPop::Member { highest, .. } => WaitingPop::Member { keys, highest },
             WaitingPop::Members { highest, count, .. } => WaitingPop::Members { keys, highest, count },
             WaitingPop::Move { .. } => self,
+            WaitingPop::Entries(mut read) => {
+                read.streams.retain(|(stream, _)| stream == key);
+                WaitingPop::Entries(read)
+            }
+            WaitingPop::Delivered(mut read) => {
+                read.streams.retain(|(stream, _)| stream == key);
+                WaitingPop::Delivered(read)
+            }
         }
     }
 }

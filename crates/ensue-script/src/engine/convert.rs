@@ -67,17 +67,15 @@ pub fn to_lua(lua: &Lua, reply: Reply, resp3: bool) -> mlua::Result<Value> {
             tagged("set", Value::Table(table))
         }
         Reply::Set(items) => Ok(Value::Table(list(lua, items, resp3)?)),
-        Reply::Map(pairs) if resp3 => {
+        Reply::Map(pairs) | Reply::Keyed(pairs) if resp3 => {
             let table = lua.create_table()?;
             for (key, value) in pairs {
                 table.raw_set(to_lua(lua, key, resp3)?, to_lua(lua, value, resp3)?)?;
             }
             tagged("map", Value::Table(table))
         }
-        Reply::Pairs(pairs) if resp3 => {
-            let both = pairs.into_iter().map(|(one, other)| Reply::Array(vec![one, other])).collect();
-            Ok(Value::Table(list(lua, both, resp3)?))
-        }
+        Reply::Pairs(pairs) if resp3 => Ok(Value::Table(list(lua, both(pairs), resp3)?)),
+        Reply::Keyed(pairs) => Ok(Value::Table(list(lua, both(pairs), resp3)?)),
         Reply::Map(pairs) | Reply::Pairs(pairs) => {
             let flat = pairs.into_iter().flat_map(|(key, value)| [key, value]).collect();
             Ok(Value::Table(list(lua, flat, resp3)?))
@@ -87,6 +85,10 @@ pub fn to_lua(lua: &Lua, reply: Reply, resp3: bool) -> mlua::Result<Value> {
         Reply::Boolean(truth) if resp3 => Ok(Value::Boolean(truth)),
         Reply::Boolean(truth) => Ok(Value::Number(f64::from(u8::from(truth)))),
     }
+}
+
+fn both(pairs: Vec<(Reply, Reply)>) -> Vec<Reply> {
+    pairs.into_iter().map(|(one, other)| Reply::Array(vec![one, other])).collect()
 }
 
 fn list(lua: &Lua, items: Vec<Reply>, resp3: bool) -> mlua::Result<Table> {

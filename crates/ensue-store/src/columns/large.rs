@@ -7,9 +7,9 @@
 //! - `recent`: the others, one by one, in the order in which they came, until they are told to be `settled`.
 //! - `waiting`: the columns with versions, of which each view shows something else. They are asked themselves.
 //!
-//! A write that depends on all of them, as every command on a list does, stands for the recent ones before it.
+//! A write that depends on all of them, as every command on a list or a stream does, stands for the recent ones before it.
 //!
-//! A sorted set or a list also keeps its columns in their order, once somebody has asked for it.
+//! A sorted set, a list or a stream also keeps its columns in their order, once somebody has asked for it.
 //!
 //! A write that was replaced stays in the summary. Who has read the row then remembers more than it has seen, of what
 //! was applied here and, where that matters, in every other datacenter.
@@ -36,7 +36,7 @@ pub(crate) struct Large {
     /// The slot that was found last: what is asked of a column is mostly asked for of the one that was asked before.
     latest: std::cell::Cell<u32>,
     /// Columns of each kind, live and dead.
-    present: [u32; 5],
+    present: [u32; 6],
     summary: Vec<Source>,
     recent: BTreeMap<(DatacenterId, PartitionId), VecDeque<(OperationId, u32)>>,
     recent_count: usize,
@@ -50,7 +50,8 @@ pub(crate) struct Large {
     ranked: Option<Box<Ranked>>,
 }
 
-/// The order of the members of a sorted set, or of the elements of a list, once somebody has asked for it.
+/// The order of the members of a sorted set, the elements of a list or the parts of a stream, once somebody has asked
+/// for it.
 #[derive(Clone, Debug)]
 struct Ranked {
     order: Order,
@@ -291,7 +292,7 @@ impl Large {
     }
 }
 
-/// The order of a sorted set or a list.
+/// The order of a sorted set, a list or a stream.
 impl Large {
     /// Keeps the order from now on.
     pub(crate) fn keep_order(&mut self) {

@@ -29,7 +29,8 @@
 //!     | epoch sum (add) | seen tallies | overwritten (put over)               |
 //!     +-----------------------------------------------------------------------+
 //!
-//!  column: 0 text, 1 deadline, 2 field, 3 member, 4 scored member, 5 element
+//!  column: 0 text, 1 deadline, 2 field, 3 member, 4 scored member, 5 element,
+//!      6 part of a stream
 //!  effect: 0 put, 1 delete, 2 add, 3 remove, 4 put over others
 //!
 //!  replaced, flag 1: 0 nothing | 1 nothing, stamp of what is forgotten | 2 operation
@@ -248,6 +249,7 @@ fn column_name(column: &Column) -> (u8, &[u8]) {
         Column::Member(name) => (3, name),
         Column::Scored(name) => (4, name),
         Column::Element(name) => (5, name),
+        Column::Stream(name) => (6, name),
     }
 }
 
@@ -390,6 +392,7 @@ fn read_effect(reader: &mut Reader) -> Result<RowEffect, LayoutError> {
         3 => Column::Member(name),
         4 => Column::Scored(name),
         5 => Column::Element(name),
+        6 => Column::Stream(name),
         _ => return unknown("column kind", u64::from(column)),
     };
     let effect = match effect {

@@ -21,6 +21,7 @@ const DOUBLE: u8 = 11;
 const FALSE: u8 = 12;
 const TRUE: u8 = 13;
 const PAIRS: u8 = 14;
+const KEYED: u8 = 15;
 
 const ITEM_BYTES_MIN: usize = 1;
 const PAIR_BYTES_MIN: usize = 2 * ITEM_BYTES_MIN;
@@ -44,6 +45,7 @@ impl Writer<'_> {
             Reply::Set(items) => self.u8(SET).reply_items(items, levels + 1),
             Reply::Map(pairs) => self.u8(MAP).reply_pairs(pairs, levels + 1),
             Reply::Pairs(pairs) => self.u8(PAIRS).reply_pairs(pairs, levels + 1),
+            Reply::Keyed(pairs) => self.u8(KEYED).reply_pairs(pairs, levels + 1),
             Reply::Double(value) => self.u8(DOUBLE).u64(value.to_bits()),
             Reply::Boolean(value) => self.u8(if *value { TRUE } else { FALSE }),
         }
@@ -86,6 +88,7 @@ impl Reader<'_> {
             SET => Ok(Reply::Set(self.reply_items(levels + 1)?)),
             MAP => Ok(Reply::Map(self.reply_pairs(levels + 1)?)),
             PAIRS => Ok(Reply::Pairs(self.reply_pairs(levels + 1)?)),
+            KEYED => Ok(Reply::Keyed(self.reply_pairs(levels + 1)?)),
             DOUBLE => Ok(Reply::Double(f64::from_bits(self.u64()?))),
             FALSE => Ok(Reply::Boolean(false)),
             TRUE => Ok(Reply::Boolean(true)),

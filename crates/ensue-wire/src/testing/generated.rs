@@ -360,7 +360,8 @@ fn reply() -> impl Strategy<Value = Reply> {
             vec(inner.clone(), 0..4).prop_map(Reply::Array),
             vec(inner.clone(), 0..4).prop_map(Reply::Set),
             vec((inner.clone(), inner.clone()), 0..4).prop_map(Reply::Map),
-            vec((inner.clone(), inner), 0..4).prop_map(Reply::Pairs),
+            vec((inner.clone(), inner.clone()), 0..4).prop_map(Reply::Pairs),
+            vec((inner.clone(), inner), 0..4).prop_map(Reply::Keyed),
         ]
     })
 }

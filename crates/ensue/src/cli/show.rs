@@ -28,7 +28,7 @@ fn write_shown(reply: &Reply, indent: &str, out: &mut Vec<u8>) {
         }
         Reply::Array(items) => write_items(items, ')', "(empty array)", indent, out),
         Reply::Set(items) => write_items(items, '~', "(empty set)", indent, out),
-        Reply::Map(pairs) | Reply::Pairs(pairs) => write_pairs(pairs, indent, out),
+        Reply::Map(pairs) | Reply::Pairs(pairs) | Reply::Keyed(pairs) => write_pairs(pairs, indent, out),
     }
 }
 
@@ -72,7 +72,7 @@ fn write_raw(reply: &Reply, out: &mut Vec<u8>) {
         Reply::Nil | Reply::NilArray => {}
         Reply::Bulk(bytes) | Reply::Verbatim(bytes) => out.extend_from_slice(bytes),
         Reply::Array(items) | Reply::Set(items) => write_raw_lines(items.iter(), out),
-        Reply::Map(pairs) | Reply::Pairs(pairs) => {
+        Reply::Map(pairs) | Reply::Pairs(pairs) | Reply::Keyed(pairs) => {
             write_raw_lines(pairs.iter().flat_map(|(key, value)| [key, value]), out);
         }
     }

@@ -56,7 +56,7 @@ impl Answer {
             Reply::Status(words) => text(words.as_bytes()),
             Reply::Bulk(bytes) | Reply::Verbatim(bytes) => text(bytes),
             Reply::Array(replies) | Reply::Set(replies) => Answer::many(&mut replies.iter())?,
-            Reply::Map(pairs) | Reply::Pairs(pairs) => {
+            Reply::Map(pairs) | Reply::Pairs(pairs) | Reply::Keyed(pairs) => {
                 Answer::many(&mut pairs.iter().flat_map(|(key, value)| [key, value]))?
             }
             Reply::Double(number) => text(number.to_string().as_bytes()),

@@ -36,7 +36,7 @@ pub(super) fn command() -> impl Strategy<Value = String> {
     let value = prop::sample::select(vec!["1", "7", "-3", "x", "2.5", "007", "1e3", "9223372036854775807"]);
     let name = prop::sample::select(vec!["f", "g", "h"]);
     let amount = -5_i64..6;
-    (key(), value, name, amount, 0_usize..44).prop_map(|(key, value, name, amount, which)| match which {
+    (key(), value, name, amount, 0_usize..54).prop_map(|(key, value, name, amount, which)| match which {
         0 | 1 => format!("SET {key} {value}"),
         2 => format!("SET {key} {value} EX {}", amount.unsigned_abs() + 1),
         3 => format!("SET {key} {value} NX"),
@@ -71,6 +71,15 @@ pub(super) fn command() -> impl Strategy<Value = String> {
         41 => format!("LSET {key} -1 {value}"),
         42 => format!("LREM {key} {amount} {name}"),
         43 => format!("LMOVE {key} b LEFT RIGHT"),
+        44 | 45 => format!("XADD {key} * {name} {value}"),
+        46 => format!("XADD {key} {}-{} {name} {value}", 1 + amount.unsigned_abs(), name.len()),
+        47 => format!("XTRIM {key} MAXLEN {}", amount.unsigned_abs()),
+        48 => format!("XDEL {key} {}-1", 1 + amount.unsigned_abs()),
+        49 => format!("XGROUP CREATE {key} g 0 MKSTREAM"),
+        50 => format!("XREADGROUP GROUP g {name} COUNT 2 STREAMS {key} >"),
+        51 => format!("XAUTOCLAIM {key} g {name} 0 - COUNT 1"),
+        52 => format!("XACK {key} g {}-1", 1 + amount.unsigned_abs()),
+        53 => format!("XGROUP DESTROY {key} g"),
         _ => format!("MSET a {value} {key} {amount}"),
     })
 }
@@ -133,13 +142,16 @@ pub(super) fn view(datacenter: &mut Datacenter, at: LogicalTime) -> Vec<String> 
     datacenter.clock = at;
     let mut seen = Vec::new();
     for key in ["a", "b", "c"] {
-        for command in ["TYPE", "GET", "HGETALL", "SMEMBERS", "PEXPIRETIME", "ZRANGE", "LRANGE"] {
+        for command in ["TYPE", "GET", "HGETALL", "SMEMBERS", "PEXPIRETIME", "ZRANGE", "LRANGE", "XINFO"] {
             let rest = match command {
                 "ZRANGE" => " 0 -1 WITHSCORES",
                 "LRANGE" => " 0 -1",
                 _ => "",
             };
-            let line = format!("{command} {key}{rest}");
+            let line = match command {
+                "XINFO" => format!("XINFO STREAM {key} FULL COUNT 0"),
+                _ => format!("{command} {key}{rest}"),
+            };
             let requests = [Request::parse(&arguments(&line)).expect("a command")];
             let mut evaluation = crate::evaluate::Evaluation::reading(
                 &mut datacenter.keyspace,

@@ -1,14 +1,14 @@
 //! What a key of a branching keyspace holds: a whole row, as one value. It is the unit of conflict.
 //!
 //! ```text
-//! column*    column: kind u8 (0 text, 1 deadline, 2 field, 3 member, 4 scored member, 5 element)
-//!            | name u32 length, bytes | value u32 length, bytes
+//! column*    column: kind u8 (0 text, 1 deadline, 2 field, 3 member, 4 scored member, 5 element,
+//!            6 part of a stream) | name u32 length, bytes | value u32 length, bytes
 //! ```
 //!
 //! Columns stand in their order. A command is evaluated on rows made from such values, and the rows that it changed are
 //! made values again.
 
-use crate::command::text_of;
+use crate::command::{streams, text_of};
 use bytes::{Buf, BufMut, Bytes};
 use ensue_store::cell::Write;
 use ensue_store::compact::RowRef;
@@ -43,6 +43,7 @@ pub(super) fn save(rows: &Keyspace, key: &[u8]) -> (Option<Bytes>, Vec<Column>) 
             Column::Member(name) => (3, name),
             Column::Scored(name) => (4, name),
             Column::Element(name) => (5, name),
+            Column::Stream(name) => (6, name),
         };
         has_content |= kind != 1;
         let value = text_of(cell.state().content()).unwrap_or_default();
@@ -73,6 +74,7 @@ fn columns(value: &Bytes) -> impl Iterator<Item = (Column, Bytes)> {
             3 => Column::Member(name),
             4 => Column::Scored(name),
             5 => Column::Element(name),
+            6 => Column::Stream(name),
             _ => return None,
         };
         Some((column, value))
@@ -91,8 +93,8 @@ pub(super) fn is_shown(value: &Bytes, now_ms: u64) -> bool {
     !deadline.is_some_and(|(_, deadline)| passed(&deadline))
 }
 
-/// A value as it is told to a client: a string, a map of fields or of scores, a set of members, or the elements of a
-/// list.
+/// A value as it is told to a client: a string, a map of fields or of scores, a set of members, the elements of a list, or
+/// the entries of a stream, each datacenter's together.
 pub(super) fn reply(value: Option<&Bytes>, now_ms: u64) -> Reply {
     let Some(value) = value.filter(|value| is_shown(value, now_ms)) else { return Reply::Nil };
     let mut fields = Vec::new();
@@ -106,6 +108,7 @@ pub(super) fn reply(value: Option<&Bytes>, now_ms: u64) -> Reply {
             Column::Member(name) => members.push(Reply::Bulk(name)),
             Column::Scored(name) => fields.push((Reply::Bulk(name), Reply::Bulk(value))),
             Column::Element(_) => elements.push(Reply::Bulk(value)),
+            Column::Stream(name) => elements.extend(streams::entry_reply(&name, value)),
         }
     }
     match (fields.is_empty(), elements.is_empty()) {
@@ -123,6 +126,7 @@ pub(super) fn kind_word(value: &Bytes) -> &'static str {
         Some((Column::Member(_), _)) => "set",
         Some((Column::Scored(_), _)) => "zset",
         Some((Column::Element(_), _)) => "list",
+        Some((Column::Stream(_), _)) => "stream",
         _ => "string",
     }
 }

@@ -238,7 +238,7 @@ impl Executor<'_> {
         let Some(request) = request else {
             return self.keyspaces.step_script(self.cx, self.others, execution, args, &choice);
         };
-        if spec.flags.contains(Flags::BLOCKING) {
+        if let Request::Blocking(_) = request {
             return self.step_pop(execution, spec, args, request, &choice);
         }
         if spec.flags.contains(Flags::WRITE) {
@@ -284,6 +284,7 @@ impl Executor<'_> {
         request: Request,
         choice: &Choice,
     ) -> Step {
+        let (args, request) = self.behind_latest(execution, args, request, choice);
         let request = offered(execution, request);
         let write = (args.clone(), &request);
         match self.keyspaces.step_write(self.cx, self.others, execution, spec, write, choice) {

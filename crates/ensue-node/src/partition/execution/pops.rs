@@ -3,8 +3,9 @@
 use super::Executor;
 use crate::partition::order::RowName;
 use crate::partition::work::{Execution, Served};
+use ensue_protocol::Choice;
 use ensue_resp::Request;
-use ensue_resp::request::Blocking;
+use ensue_resp::request::{Awaited, Blocking, Stream, StreamRead, WaitingPop};
 use ensue_store::compact::RowRef;
 use ensue_store::row::Kind;
 use ensue_store::view::View;
@@ -30,6 +31,31 @@ pub(super) fn offered(execution: &Execution, request: Request) -> Request {
 }
 
 impl Executor<'_> {
+    /// Whoever reads what comes behind the last entry waits behind the one that is the last now.
+    pub(super) fn behind_latest(
+        &mut self,
+        execution: &mut Execution,
+        args: Args,
+        request: Request,
+        choice: &Choice,
+    ) -> (Args, Request) {
+        let Request::Blocking(Blocking { pop: WaitingPop::Entries(read), .. }) = &request else {
+            return (args, request);
+        };
+        if read.streams.iter().all(|(_, behind)| behind.is_some()) {
+            return (args, request);
+        }
+        let keys = read.streams.iter().map(|(key, _)| key.clone()).collect();
+        let (latest, at) = (Request::Streams(Stream::Latest { keys }), self.cx.promise());
+        let reply = self.keyspaces.read_now(self.cx, self.others, execution, at, &latest, choice);
+        let Ok(Reply::Array(ids)) = reply else { return (args, request) };
+        let known = StreamRead::with_latest(&args, &ids);
+        match Request::parse(&known) {
+            Ok(request) => (known, request),
+            Err(_) => (args, request),
+        }
+    }
+
     /// The batch waits with this command, which has found nothing.
     pub(super) fn park_pop(&mut self, mut execution: Execution, args: Args) {
         let Some(blocking) = Blocking::parse(&args) else { return };
@@ -44,14 +70,14 @@ impl Executor<'_> {
             None => self.reads.pops.next_id(),
         };
         execution.commands.push_front(args);
-        let keys = blocking.pop.keys().to_vec();
+        let keys = blocking.pop.keys();
         for (_, key) in self.reads.pops.park(id, execution, blocking) {
             self.keyspaces.keyspace(keyspace).await_change(&key);
         }
         if self.reads.pops.offered != Some(id) {
             // It was elsewhere, or has just come: something may be there that it does not see.
             for key in keys {
-                if self.pops_of_lists(keyspace, &key).is_some() {
+                if self.there(keyspace, &key).is_some() {
                     self.reads.pops.wake((keyspace, key));
                 }
             }
@@ -80,8 +106,9 @@ impl Executor<'_> {
 
     fn serve_row(&mut self, row: &RowName) {
         let mut behind = None;
-        while let Some(of_lists) = self.pops_of_lists(row.0, &row.1) {
-            let Some(id) = self.reads.pops.next_at(row, behind, of_lists) else { return };
+        loop {
+            let there = self.there(row.0, &row.1);
+            let Some(id) = self.reads.pops.next_at(row, behind, there) else { return };
             behind = Some(id);
             let Some(mut execution) = self.take_pop(id) else { return };
             execution.served = Some(Served { id, key: row.1.clone() });
@@ -89,18 +116,23 @@ impl Executor<'_> {
             self.advance(execution);
             self.reads.pops.offered = None;
             if self.reads.pops.contains(id) {
-                return self.reads.pops.not_seen(row.clone());
+                self.reads.pops.not_seen(row.clone());
+                // Whoever waits for a higher id than there is keeps no other reader from what there is.
+                if there != Some(Awaited::Entries) {
+                    return;
+                }
             }
         }
     }
 
-    /// Whether a row has elements of a list, or members of a sorted set; nothing if it has neither, as of now.
-    fn pops_of_lists(&self, keyspace: KeyspaceId, key: &[u8]) -> Option<bool> {
+    /// What a row has that somebody may wait for, as of now.
+    fn there(&self, keyspace: KeyspaceId, key: &[u8]) -> Option<Awaited> {
         let row = self.keyspaces.keyspaces[usize::from(keyspace.0)].row(key)?;
         let RowRef::Whole(row) = row else { return None };
         match row.kind_at(View::Newest).ok()?? {
-            Kind::List => Some(true),
-            Kind::SortedSet => Some(false),
+            Kind::List => Some(Awaited::Elements),
+            Kind::SortedSet => Some(Awaited::Members),
+            Kind::Stream => Some(Awaited::Entries),
             Kind::Text | Kind::Hash | Kind::Set => None,
         }
     }

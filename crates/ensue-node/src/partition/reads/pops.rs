@@ -10,7 +10,7 @@
 
 use crate::partition::order::RowName;
 use crate::partition::work::Execution;
-use ensue_resp::request::{Blocking, WaitingPop};
+use ensue_resp::request::{Awaited, Blocking, WaitingPop};
 use ensue_types::{KeyspaceId, RequestId, SessionId, TimeVector};
 use ensue_wire::Address;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +51,7 @@ struct Waiting {
 
 impl Waiting {
     fn rows(&self) -> Vec<RowName> {
-        self.pop.keys().iter().map(|key| (self.execution.keyspace, key.clone())).collect()
+        self.pop.keys().into_iter().map(|key| (self.execution.keyspace, key)).collect()
     }
 }
 
@@ -118,16 +118,16 @@ impl WaitingPops {
         Some((*waiting.execution, left))
     }
 
-    /// The first that waits at a row behind another one for what a list has, or a sorted set.
+    /// The first that waits at a row behind another one for what is there.
     pub(in crate::partition) fn next_at(
         &self,
         row: &RowName,
         behind: Option<PopId>,
-        of_lists: bool,
+        there: Option<Awaited>,
     ) -> Option<PopId> {
         let from = behind.map_or(Bound::Unbounded, Bound::Excluded);
         let mut ids = self.rows.get(row)?.range((from, Bound::Unbounded));
-        ids.find(|id| self.waiting.get(id).is_some_and(|one| one.pop.is_of_lists() == of_lists)).copied()
+        ids.find(|id| self.waiting.get(id).is_some_and(|one| one.pop.wants(there))).copied()
     }
 
     /// There may be something at a row.

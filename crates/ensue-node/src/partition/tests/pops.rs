@@ -99,6 +99,30 @@ fn those_that_wait_are_served_in_the_order_in_which_they_came() {
 }
 
 #[test]
+fn readers_of_a_stream_wait_each_for_itself() {
+    each(|mut clients| {
+        clients.ask(9, "XGROUP CREATE s g $ MKSTREAM; XADD s 1-1 a 1");
+        let one = "*1|*2|$1|s|*1|*2|$3|1-1|*2|$1|a|$1|1|";
+        assert_eq!(clients.ask(1, "XREAD BLOCK 0 STREAMS s 0"), one);
+        assert_eq!(clients.ask(1, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >"), one);
+        // The first waits for a higher id than comes, the second for what comes behind the last one now.
+        assert_eq!(clients.ask(1, "XREAD BLOCK 5000 STREAMS s 9-9"), "");
+        assert_eq!(clients.ask(2, "XREAD BLOCK 0 STREAMS s $; ECHO 2"), "");
+        assert_eq!(clients.ask(3, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >; ECHO 3"), "");
+        assert_eq!(clients.ask(4, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >; ECHO 4"), "");
+        let two = "*1|*2|$1|s|*1|*2|$3|1-2|*2|$1|a|$1|2|";
+        let answers = clients.ask(9, "XADD s 1-2 a 2");
+        assert_eq!(answers.matches(two).count(), 2, "{answers}");
+        let has_gone_on = |number: u8| answers.contains(&format!("{two}$1|{number}|"));
+        assert!(has_gone_on(2) && has_gone_on(3) && !has_gone_on(4), "{answers}");
+        let answers = clients.ask(9, "XGROUP DESTROY s g");
+        assert!(answers.contains("-NOGROUP ") && answers.contains("$1|4|"), "{answers}");
+        assert_eq!(clients.pass_ms(6_000), "*-1|");
+        assert_eq!(clients.ask(1, "MULTI; XREAD BLOCK 0 STREAMS s $; EXEC"), "+OK|+QUEUED|*1|*-1|");
+    });
+}
+
+#[test]
 fn what_is_pushed_in_a_transaction_or_a_script_wakes() {
     each(|mut clients| {
         clients.ask(1, "BLPOP q 0");

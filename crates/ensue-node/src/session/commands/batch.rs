@@ -198,7 +198,9 @@ fn has_owner(cx: &Cx<'_>, spec: &'static CommandSpec, args: &Args) -> bool {
     match spec.route {
         Route::Owner => cx.protocol().needs().branches,
         // They are refused there.
-        Route::Together if spec.flags.contains(Flags::BLOCKING) => !cx.protocol().needs().branches,
+        Route::Together if spec.flags.contains(Flags::BLOCKING) => {
+            !cx.protocol().needs().branches || Blocking::parse(args).is_none()
+        }
         Route::Script if cx.protocol().needs().branches => false,
         Route::Script => !scripts::has_text(spec.name) || cx.core.scripts.contains(&args[1]),
         _ => true,

@@ -129,7 +129,7 @@ fn flatten(reply: Reply, values: &mut Vec<Bytes>) -> Result<(), Reply> {
                 flatten(item, values)?;
             }
         }
-        Reply::Map(pairs) | Reply::Pairs(pairs) => {
+        Reply::Map(pairs) | Reply::Pairs(pairs) | Reply::Keyed(pairs) => {
             for (field, value) in pairs {
                 flatten(field, values)?;
                 flatten(value, values)?;

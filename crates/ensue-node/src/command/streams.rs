@@ -1,0 +1,100 @@
+//! Commands on streams: rows whose columns are parts (`stream` of `ensue-types`).
+//!
+//! An entry is a column, which nobody writes to again; each datacenter has a log of its own, and readers merge them by
+//! id. A group knows for each log how far it is, so that it passes over nothing that comes later with a lower id.
+
+mod add;
+mod groups;
+mod info;
+mod log;
+mod pending;
+mod read;
+mod values;
+
+use crate::evaluate::{Evaluation, Halt};
+use bytes::Bytes;
+use ensue_resp::CommandError;
+use ensue_resp::request::Stream;
+use ensue_types::{Column, Reply, StreamId, StreamPart};
+use log::Log;
+
+pub(super) use groups::read as read_group;
+pub(super) use read::read as read_streams;
+
+/// About the bytes of a part beside its key, its value and the names in its name.
+const NAME_BYTES: usize = 32;
+
+pub(super) fn evaluate(request: &Stream, evaluation: &mut Evaluation<'_>) -> Result<Reply, Halt> {
+    match request {
+        Stream::Add { key, id, fields, trim, makes_stream } => {
+            let added = add::Added { id: *id, fields, trim: *trim, makes_stream: *makes_stream };
+            add::add(evaluation, key, &added)
+        }
+        Stream::Length { key } => Ok(super::integer(log(evaluation, key)?.length())),
+        Stream::Range { key, from, to, count, reverse } => {
+            read::range(evaluation, key, [*from, *to], *count, *reverse)
+        }
+        Stream::Delete { key, ids } => add::delete(evaluation, key, ids),
+        Stream::Trim { key, trim } => Ok(super::integer(add::trim(evaluation, key, *trim)?)),
+        Stream::SetId { key, last, added, deleted } => {
+            add::set_id(evaluation, key, *last, (*added, *deleted))
+        }
+        Stream::Read(read) => read::read(evaluation, read),
+        Stream::Latest { keys } => read::latest(evaluation, keys),
+        Stream::Group { key, group, change } => groups::change(evaluation, key, group, change),
+        Stream::ReadGroup(read) => groups::read(evaluation, read),
+        Stream::Acknowledge { key, group, ids } => pending::acknowledge(evaluation, key, group, ids),
+        Stream::Pending { key, group } => pending::summary(evaluation, key, group),
+        Stream::PendingRange { key, group, range } => pending::list(evaluation, key, group, range),
+        Stream::Claim(claim) => pending::claim(evaluation, claim),
+        Stream::ClaimIdle { key, group, consumer, idle_ms_min, from, count, only_ids } => {
+            let wanted = pending::Idle {
+                key,
+                group,
+                consumer,
+                idle_ms_min: *idle_ms_min,
+                from: *from,
+                count: *count,
+                only_ids: *only_ids,
+            };
+            pending::claim_idle(evaluation, &wanted)
+        }
+        Stream::Info { key, full: None } => info::stream(evaluation, key),
+        Stream::Info { key, full: Some(count) } => info::full(evaluation, key, *count),
+        Stream::InfoGroups { key } => info::groups(evaluation, key),
+        Stream::InfoConsumers { key, group } => info::consumers(evaluation, key, group),
+    }
+}
+
+/// An entry of a whole row that is told to a client: its id, fields and values. Nothing of another part.
+pub(crate) fn entry_reply(name: &Bytes, value: Bytes) -> Option<Reply> {
+    match StreamPart::of(name)? {
+        StreamPart::Entry(source, id) => Some(log::Entry { id, source, value }.reply()),
+        _ => None,
+    }
+}
+
+fn log<'e>(evaluation: &'e mut Evaluation<'_>, key: &[u8]) -> Result<Log<'e>, Halt> {
+    evaluation.parts(key).map(Log)
+}
+
+fn id_reply(id: StreamId) -> Reply {
+    Reply::Bulk(Bytes::from(id.to_string()))
+}
+
+fn error(words: String) -> Halt {
+    Halt::Error(Reply::Error(words.into()))
+}
+
+fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+/// What a part takes in an entry of the log.
+fn part_bytes(key: &Bytes, names: usize, value: usize) -> usize {
+    crate::evaluate::effect_bytes(key, &Column::Stream(Bytes::new()), NAME_BYTES + names + value)
+}
+
+fn no_such_key() -> Halt {
+    CommandError::NoSuchKey.into()
+}
