@@ -19,6 +19,7 @@ mod private;
 mod refusal;
 mod scores;
 mod scripts;
+mod streams;
 
 use crate::oracle::history::{History, OperationIndex, Outcome};
 use crate::oracle::{Violation, property};
@@ -302,7 +303,9 @@ impl Workload {
         let now = world.now();
         for (command, answer) in request.commands.iter().zip(results) {
             let mut command = command.clone();
-            if let Expect::Members(members) | Expect::Elements(_, members) = &mut command.expect {
+            if let Expect::Members(members) | Expect::Elements(_, members) | Expect::Entries(_, members) =
+                &mut command.expect
+            {
                 let key = String::from_utf8_lossy(&command.args[1]).into_owned();
                 members.clone_from(self.keys.members.entry(key).or_default());
             }

@@ -2,6 +2,7 @@
 
 use super::command::Command;
 use super::model::Model;
+use super::streams;
 use crate::oracle::history::{OperationIndex, SessionIndex};
 use crate::random::Random;
 use crate::resp::{Answer, Answers};
@@ -133,7 +134,8 @@ impl Request {
 
     /// The answers to the commands themselves: the content of `EXEC`'s for a transaction.
     pub fn results(&self) -> Result<Vec<Answer>, Answer> {
-        if let Some(error) = self.answers.iter().find(|answer| answer.error().is_some()) {
+        let fails = |answer: &&Answer| answer.error().is_some_and(|words| !streams::is_answer(words));
+        if let Some(error) = self.answers.iter().find(fails) {
             return Err(error.clone());
         }
         if !self.multi {

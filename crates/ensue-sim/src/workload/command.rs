@@ -45,6 +45,8 @@ pub enum Expect {
     Members(Vec<(String, Location, OperationIndex)>),
     /// The elements of this list that were pushed, as members of a set are added.
     Elements(String, Vec<(String, Location, OperationIndex)>),
+    /// The entries of this stream, as elements of a list.
+    Entries(String, Vec<(String, Location, OperationIndex)>),
     /// How many elements a list has since one was put beside another one; -1 or 0 if that is not there, and the element
     /// was not put.
     Inserted(Location),
@@ -134,6 +136,10 @@ impl Command {
             Expect::Inserted(location) => inserted(answer, *location, &mut finding).ok_or_else(wrong)?,
             Expect::Elements(key, known) => {
                 read_elements(answer, key, known, &mut finding).ok_or_else(wrong)?;
+            }
+            Expect::Entries(key, known) => {
+                let values = values_of(answer).ok_or_else(wrong)?;
+                read_elements(&values, key, known, &mut finding).ok_or_else(wrong)?;
             }
             Expect::Exactly(exact) => self.is_exactly(exact, answer)?,
             Expect::Expiring { value, sure_until_us, gone_after_us } => {
@@ -318,6 +324,24 @@ fn inserted(answer: &Answer, location: Location, finding: &mut Finding) -> Optio
         _ => return None,
     }
     Some(())
+}
+
+/// The value of each entry. Their ids ascend, and no two have the same.
+fn values_of(answer: &Answer) -> Option<Answer> {
+    let Answer::Array(entries) = answer else { return None };
+    let (mut last, mut values) = ((0, 0), Vec::new());
+    for entry in entries {
+        let Answer::Array(entry) = entry else { return None };
+        let [id, Answer::Array(fields)] = &entry[..] else { return None };
+        let (ms, sequence) = id.text()?.split_once('-')?;
+        let id: (u64, u64) = (ms.parse().ok()?, sequence.parse().ok()?);
+        if id <= last {
+            return None;
+        }
+        last = id;
+        values.push(fields.get(1)?.clone());
+    }
+    Some(Answer::Array(values))
 }
 
 /// None of them stands there twice.

@@ -56,6 +56,14 @@ impl Questions {
         for name in ["mq0", "mq1"] {
             commands.push(Command::new(&format!("LRANGE {name} 0 -1"), Expect::Anything));
         }
+        for name in ["st0", "st1"] {
+            let entries = workload.keys.members.get(name).cloned().unwrap_or_default();
+            commands
+                .push(Command::new(&format!("XRANGE {name} - +"), Expect::Entries(name.to_owned(), entries)));
+        }
+        for name in ["mst0", "mst1"] {
+            commands.push(Command::new(&format!("XRANGE {name} - +"), Expect::Anything));
+        }
         commands.extend(workload.keys.sums.iter().map(sum));
         for name in ["m0", "m1"] {
             commands.push(Command::new(&format!("GET {name}"), Expect::Anything));

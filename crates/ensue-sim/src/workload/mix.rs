@@ -42,6 +42,8 @@ pub enum Kind {
     ElementPush,
     ElementsRead,
     ElementDelete,
+    EntryAdd,
+    EntriesRead,
     Wait,
     Expire,
     ExpireRead,
@@ -58,7 +60,7 @@ pub enum Kind {
 }
 
 /// Every kind with its usual weight.
-pub const KINDS: [(Kind, u64); 38] = [
+pub const KINDS: [(Kind, u64); 40] = [
     (Kind::Get, 16),
     (Kind::GetSeveral, 12),
     (Kind::Set, 14),
@@ -97,6 +99,8 @@ pub const KINDS: [(Kind, u64); 38] = [
     (Kind::ElementsRead, 4),
     (Kind::ElementDelete, 2),
     (Kind::Wait, 3),
+    (Kind::EntryAdd, 5),
+    (Kind::EntriesRead, 4),
 ];
 
 /// The kinds that touch keys with handlers of conflicts, of protocols that have them.
@@ -196,6 +200,7 @@ impl Drawer<'_> {
             }
             Kind::ElementPush | Kind::ElementsRead | Kind::ElementDelete => self.element(&mut draft, kind),
             Kind::Wait => self.wait(&mut draft),
+            Kind::EntryAdd | Kind::EntriesRead => self.entry(&mut draft, kind),
             Kind::Expire => self.expire(&mut draft),
             Kind::ExpireRead => self.expire_read(&mut draft, client),
             Kind::Private => super::private::single(self.random, &mut draft, client),
@@ -291,6 +296,9 @@ impl Drawer<'_> {
         if self.random.chance(200) {
             self.element(draft, Kind::ElementsRead);
         }
+        if self.random.chance(200) {
+            self.entry(draft, Kind::EntriesRead);
+        }
     }
 
     fn write_transaction(&mut self, draft: &mut Draft) {
@@ -316,6 +324,9 @@ impl Drawer<'_> {
         }
         if self.random.chance(200) {
             self.element(draft, Kind::ElementPush);
+        }
+        if self.random.chance(200) {
+            self.entry(draft, Kind::EntryAdd);
         }
         if self.random.chance(200) {
             self.bits(draft, Kind::Add);
@@ -537,6 +548,9 @@ impl Drawer<'_> {
         }
         if self.random.chance(300) {
             return self.any_elements(draft);
+        }
+        if self.random.chance(300) {
+            return self.any_entries(draft);
         }
         let key = format!("m{}", self.random.index(2));
         let number = self.random.below(100);
