@@ -1,6 +1,7 @@
 """Runs random commands on a real Redis and on Ensue, in RESP2 and RESP3, and compares the replies.
 
-What is drawn, and which replies may differ, is said by who uses this: `lists.py`, `sorted_sets.py`.
+What is drawn, and which replies may differ, is said by who uses this: `lists.py`, `sorted_sets.py`,
+`streams.py`.
 """
 
 import argparse
