@@ -22,6 +22,11 @@ fn shown(reply: &Reply) -> String {
                 pairs.iter().flat_map(|(key, value)| [key.clone(), value.clone()]).collect();
             format!("[{}]", list(&flat))
         }
+        Reply::Keyed(pairs) => {
+            let nested: Vec<Reply> =
+                pairs.iter().map(|(key, value)| Reply::Array(vec![key.clone(), value.clone()])).collect();
+            format!("[{}]", list(&nested))
+        }
         // As they are encoded for a client of the second version of the protocol.
         Reply::Double(number) => format!("\"{number}\""),
         Reply::Boolean(truth) => format!(":{}", u8::from(*truth)),

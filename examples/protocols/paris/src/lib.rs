@@ -81,10 +81,10 @@ impl Protocol for Paris {
         vector::is_within(source, &predicate.times)
     }
 
-    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> TimeVector {
+    fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> Option<TimeVector> {
         let mut times = vector::known(context).times.clone();
         times.join(&stable_snapshot(state));
-        times
+        Some(times)
     }
 
     fn floor(&self, state: &StabilityState<'_>) -> TimeVector {

@@ -298,6 +298,10 @@ impl Keyspaces {
             return others.remember(cx, keyspace, &mut context.causes, sources);
         }
         let operation = cx.next_operation();
+        debug_assert!(
+            sources.iter().all(|source| source.operation != operation),
+            "{operation} depends on itself"
+        );
         let read = others.tell_settled(cx, keyspace, cx.observed(sources));
         let carried = others.to_carry(cx, keyspace, &read, continued);
         let mut dependencies = others.dependencies(cx, keyspace, &mut context.causes, &carried);
