@@ -4,7 +4,8 @@
     geo.py REDIS_PORT ENSUE_PORT [--seed N] [--commands N]
 
 Both servers are EMPTIED first. It exits with 1 on a difference. It is made for Redis 7.0.15. Members that are found in
-no order, or equally far, are compared in any; coordinates are bulk strings in RESP3, too, where Redis has doubles.
+no order are compared in any; coordinates are bulk strings in RESP3, too, where Redis has doubles. Not drawn: the
+longitude 180, whose cell has a bit too many in Redis, and areas over it, of which Redis does not look at all.
 """
 
 import sys
@@ -24,19 +25,19 @@ class Draw(random_commands.Draw):
         if self.chance(0.03):
             return [self.one(["181", "x", "nan", "inf"]), self.one(["86", "0", "-85.06"])]
         if self.chance(0.1):
-            return [self.one(["180", "-180", "179.999", "0"]), self.one(["85", "-85", "0"])]
+            return [self.one(["-90", "90", "0"]), self.one(["85", "-85", "0"])]
         return [f"{self.random.uniform(-180, 180):.6f}", f"{self.random.uniform(-85, 85):.6f}"]
 
     def length(self):
-        return self.one(["0", "-1", "x", "1"]) if self.chance(0.05) else str(int(10 ** self.random.uniform(3, 7)))
+        return self.one(["0", "-1", "x", "1"]) if self.chance(0.05) else str(int(10 ** self.random.uniform(1, 6)))
 
     def unit(self):
-        return self.one(UNITS) if self.chance(0.1) else "m"
+        return self.one(UNITS) if self.chance(0.3) else "m"
 
     def options(self, stores=False):
         options = [self.option(0.4, word) for word in ("WITHDIST", "WITHHASH", "withcoord")]
         options.append(self.option(0.9, self.one(["ASC", "DESC"])))
-        options.append(self.option(0.3, "COUNT", self.one(["1", "2", "5", "0", "x"]), *self.option(0.05, "ANY")))
+        options.append(self.option(0.3, "COUNT", self.one(["1", "2", "5", "0", "x"]), *self.option(0.02, "ANY")))
         if stores:
             options.append(self.option(0.3, self.one(["STORE", "storedist"]), self.key()))
         self.random.shuffle(options)
@@ -76,8 +77,10 @@ class Draw(random_commands.Draw):
 
 def normal(words, reply):
     mark, value = reply
-    if mark == "," or mark == "$" and words[0] == "ZRANGE":
-        return "$", b"%.9g" % float(value) if value and value[:1] in b"0123456789-" else value
+    if mark in "$," and words[0] == "ZRANGE" and value and value[:1] in b"0123456789":
+        return "$", b"%.9g" % float(value)
+    if mark == ",":
+        return "$", value
     if isinstance(value, list):
         items = [normal(words, item) for item in value]
         unordered = not {"ASC", "DESC"} & set(words) and words[0].startswith(("GEOS", "GEOR"))

@@ -36,7 +36,7 @@ use ensue_types::{Column, Decimal, Reply};
 /// Evaluates a request. Errors of the command are answers; what escapes is only a past that is no longer known.
 pub(crate) fn run(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply, Gone> {
     let answer = evaluate(request, evaluation);
-    evaluation.observed.end_command(looks_up(request));
+    evaluation.end_command(looks_up(request));
     match answer {
         Ok(reply) | Err(Halt::Error(reply)) => Ok(reply),
         Err(Halt::WrongType) => {

@@ -135,14 +135,19 @@ impl Observed {
         Ok(())
     }
 
-    /// Takes over what a later command of a write depends on, without what the write itself made. How new and how whole
-    /// that was is asked of reads alone.
-    pub fn depend_on(&mut self, later: Observed, own: OperationId) {
-        let others = |source: &Source| source.operation != own;
+    /// Takes over what a later command of a write depends on. How new and how whole that was is asked of reads alone.
+    pub fn depend_on(&mut self, later: Observed) {
         self.hits += later.hits;
         self.misses += later.misses;
-        self.sources.extend(later.sources.into_iter().filter(others));
-        self.continued.extend(later.continued.into_iter().filter(others));
+        self.sources.extend(later.sources);
+        self.continued.extend(later.continued);
+    }
+
+    /// What the write itself has made is no dependency of it: nobody would ever have what it depends on.
+    fn leave_out(&mut self, own: OperationId) {
+        let is_other = |source: &Source| source.operation != own;
+        self.sources.retain(is_other);
+        self.continued.retain(is_other);
     }
 
     fn look_up(&mut self, is_there: bool) {
@@ -151,7 +156,7 @@ impl Observed {
     }
 
     /// A command has ended. Reads of one key count once, however often they look at it, and writes do not.
-    pub fn end_command(&mut self, looks_up: LooksUp) {
+    fn end_command(&mut self, looks_up: LooksUp) {
         let (found, missed) = (std::mem::take(&mut self.found), std::mem::take(&mut self.missed));
         match looks_up {
             LooksUp::Nothing => {}
@@ -216,6 +221,14 @@ impl<'a> Evaluation<'a> {
     /// Reads at a logical time, past or present, what the view shows.
     pub fn reading(keyspace: &'a mut Keyspace, at: LogicalTime, view: View<'a>) -> Evaluation<'a> {
         Evaluation { keyspace, at, view, writer: None, observed: Observed::default(), seed: at.0 }
+    }
+
+    /// A command has ended: what it looked at is what the next one, or its caller, goes on from.
+    pub fn end_command(&mut self, looks_up: LooksUp) {
+        self.observed.end_command(looks_up);
+        if let Some(writer) = self.writer.as_ref().filter(|writer| !writer.changes.effects.is_empty()) {
+            self.observed.leave_out(writer.write.operation);
+        }
     }
 
     /// Reads and writes at the writer's time, which is the present. The view is no past time; whatever it is, the

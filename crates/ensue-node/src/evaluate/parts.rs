@@ -99,10 +99,6 @@ impl Evaluation<'_> {
             return Ok(Parts(Names::Taken(Vec::new())));
         };
         observe_row(&mut self.observed, row, self.view)?;
-        // What the same write has put there before is no dependency of it.
-        if let Some(writer) = self.writer.as_ref().filter(|writer| !writer.changes.effects.is_empty()) {
-            self.observed.sources.retain(|source| source.operation != writer.write.operation);
-        }
         let kind = row.kind_at(self.view)?;
         self.observed.look_up(kind.is_some());
         if kind.is_some_and(|kind| kind != Kind::Stream) {

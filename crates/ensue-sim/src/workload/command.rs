@@ -143,17 +143,12 @@ impl Command {
             }
             Expect::Exactly(exact) => self.is_exactly(exact, answer)?,
             Expect::Expiring { value, sure_until_us, gone_after_us } => {
-                let present = answer.text() == Some(value);
-                let early = !present && answered_us < *sure_until_us;
-                let late = *answer != Answer::Nil && invoked_us > *gone_after_us;
-                if early || late || (!present && *answer != Answer::Nil) {
-                    let words = format!(
-                        "{} answered {answer} between {invoked_us} and {answered_us} us; the value {value} lasts \
-                         at least until {sure_until_us} and at most until {gone_after_us}",
-                        self.text()
-                    );
-                    return Err(Violation::new(property::PRIVATE, words));
-                }
+                self.is_there_in_its_time(
+                    value,
+                    answer,
+                    [invoked_us, answered_us],
+                    [*sure_until_us, *gone_after_us],
+                )?;
             }
             Expect::Refused => {
                 let words = format!(
@@ -164,6 +159,28 @@ impl Command {
             Expect::Ok | Expect::Integer | Expect::Stopped => return Err(wrong()),
         }
         Ok(finding)
+    }
+
+    /// A value with a deadline is there until one time, and gone after the other.
+    fn is_there_in_its_time(
+        &self,
+        value: &str,
+        answer: &Answer,
+        [invoked_us, answered_us]: [u64; 2],
+        [sure_until_us, gone_after_us]: [u64; 2],
+    ) -> Result<(), Violation> {
+        let present = answer.text() == Some(value);
+        let early = !present && answered_us < sure_until_us;
+        let late = *answer != Answer::Nil && invoked_us > gone_after_us;
+        if !early && !late && (present || *answer == Answer::Nil) {
+            return Ok(());
+        }
+        let words = format!(
+            "{} answered {answer} between {invoked_us} and {answered_us} us; the value {value} lasts at least until \
+             {sure_until_us} and at most until {gone_after_us}",
+            self.text()
+        );
+        Err(Violation::new(property::PRIVATE, words))
     }
 
     fn is_exactly(&self, exact: &Answer, answer: &Answer) -> Result<(), Violation> {

@@ -7,7 +7,8 @@
 //! - `recent`: the others, one by one, in the order in which they came, until they are told to be `settled`.
 //! - `waiting`: the columns with versions, of which each view shows something else. They are asked themselves.
 //!
-//! A write that depends on all of them, as every command on a list or a stream does, stands for the recent ones before it.
+//! A write that depends on all of them, as every command on a list or a stream does, stands for the recent ones before
+//! it.
 //!
 //! A sorted set, a list or a stream also keeps its columns in their order, once somebody has asked for it.
 //!

@@ -199,19 +199,6 @@ fn nothing_changes() {
 }
 
 #[test]
-fn no_write_depends_on_itself() {
-    for begun in [0, 50] {
-        let mut datacenter = Datacenter::new(0);
-        (0..begun).for_each(|_| drop(datacenter.run("XADD s * a b")));
-        for line in ["XADD s MAXLEN 3 * a b", "XADD s MAXLEN 0 * a b", "XADD s MINID ~ 0-1 * a b"] {
-            datacenter.run(line);
-            let own = datacenter.log.last().expect("it was written").write.operation;
-            assert!(datacenter.observed.sources.iter().all(|source| source.operation != own), "{line}");
-        }
-    }
-}
-
-#[test]
 fn in_a_transaction() {
     check(
         "XADD s 1-1 a 1; XADD s 1-2 a 2; XLEN s; XDEL s 1-1; XRANGE s - + => \"1-1\"; \"1-2\"; 2; 1; [[\"1-2\" [\"a\" \"2\"]]]

@@ -385,3 +385,47 @@ fn of_the_time_before_a_restart_nobody_says_that_a_row_was_absent() {
     };
     assert_eq!((read(before), read(datacenter.clock)), (None, Some(ensue_types::Reply::Nil)));
 }
+
+/// A command may come to the same place twice, or look at what it has just put.
+#[test]
+fn no_write_depends_on_itself() {
+    let twice = [
+        "SET a 1",
+        "MSET a 1 a 2",
+        "HSET h f 1 f 2",
+        "HINCRBY h n 1",
+        "SADD s m m",
+        "SPOP s",
+        "SMOVE s s2 m",
+        "ZADD z 1 m 2 m",
+        "GEOADD g 1 1 m 2 2 m",
+        "RPUSH l a a",
+        "LINSERT l BEFORE a b",
+        "LMOVE l l LEFT RIGHT",
+        "XADD x MAXLEN 3 * a b",
+        "XADD x MAXLEN 0 * a b",
+        "XADD x MINID ~ 0-1 * a b",
+        "MULTI; XADD x * a b; XREAD STREAMS x 0",
+        "MULTI; SADD s a; SMEMBERS s; SADD s a",
+        "HSET h f 1; HGETALL h; HDEL h f; HGET h f",
+        "DEL s s h h z x",
+    ];
+    for begun in [0, 600] {
+        let mut datacenter = Datacenter::new(0);
+        for number in 0..begun {
+            datacenter.run(&format!("HSET h f{number} 1"));
+            datacenter.run(&format!("SADD s m{number}"));
+            datacenter.run("XADD x * a b");
+        }
+        for line in twice {
+            let written = datacenter.log.len();
+            match line.contains(';') {
+                true => drop(datacenter.transaction(line.trim_start_matches("MULTI; "))),
+                false => drop(datacenter.run(line)),
+            }
+            let Some(last) = datacenter.log.get(written) else { continue };
+            let own = last.write.operation;
+            assert!(datacenter.observed.sources.iter().all(|source| source.operation != own), "{line}");
+        }
+    }
+}

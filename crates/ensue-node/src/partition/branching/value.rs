@@ -93,8 +93,8 @@ pub(super) fn is_shown(value: &Bytes, now_ms: u64) -> bool {
     !deadline.is_some_and(|(_, deadline)| passed(&deadline))
 }
 
-/// A value as it is told to a client: a string, a map of fields or of scores, a set of members, the elements of a list, or
-/// the entries of a stream, each datacenter's together.
+/// A value as it is told to a client: a string, a map of fields or of scores, a set of members, the elements of a list,
+/// or the entries of a stream, each datacenter's together.
 pub(super) fn reply(value: Option<&Bytes>, now_ms: u64) -> Reply {
     let Some(value) = value.filter(|value| is_shown(value, now_ms)) else { return Reply::Nil };
     let mut fields = Vec::new();

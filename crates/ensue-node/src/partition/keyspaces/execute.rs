@@ -47,7 +47,6 @@ impl Keyspaces {
         commands: impl IntoIterator<Item = Args>,
         (choice, refusals): (&Choice, &Refusals),
     ) -> (Vec<Reply>, Changes, Observed) {
-        let operation = write.operation;
         let mut writer = cx.writer(keyspace, write, choice);
         let shown = Shown::of(cx.protocols[usize::from(keyspace.0)].as_ref(), choice);
         let mut observed = Observed::default();
@@ -70,7 +69,7 @@ impl Keyspaces {
             let mut evaluation =
                 Evaluation::writing(&mut self.keyspaces[usize::from(keyspace.0)], &mut writer, view);
             let reply = command::run(&request, &mut evaluation);
-            observed.depend_on(evaluation.observed, operation);
+            observed.depend_on(evaluation.observed);
             replies.push(room.fit(reply.unwrap_or(FORGOTTEN), request.is_write()));
         }
         (replies, writer.changes, observed)

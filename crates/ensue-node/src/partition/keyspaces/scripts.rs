@@ -86,7 +86,7 @@ impl Keyspaces {
         let run = self.scripts.run(&script, invocation, &mut commands);
         let pieces = (run.steps / STEPS_PER_CELL) as usize;
         let of_script = commands.observed;
-        observed.depend_on(of_script, before.write.operation);
+        observed.depend_on(of_script);
         observed.pieces += pieces;
         let kept = writer.stop_keeping();
         match run.outcome {
@@ -245,7 +245,6 @@ impl Commands<'_> {
             Ok(request) => request,
             Err(error) => return (error.reply(), 0),
         };
-        let operation = self.writer.write.operation;
         let written = self.writer.changes.effects.len();
         let walked = if spec.route == Route::Everywhere { self.rows.rows_count() } else { 0 };
         let view = view_of(self.shown, View::Newest);
@@ -255,7 +254,7 @@ impl Commands<'_> {
         let reply = command::run(&request, &mut evaluation).unwrap_or(FORGOTTEN);
         let observed = evaluation.observed;
         let pieces = observed.pieces + walked + self.writer.changes.effects.len() - written;
-        self.observed.depend_on(observed, operation);
+        self.observed.depend_on(observed);
         (reply, pieces)
     }
 
