@@ -7,7 +7,7 @@ use ensue_sim::world::disk::Disk;
 use ensue_store::disk::DiskOp;
 use ensue_types::{CoreId, DatacenterId, Now, PartitionId, SessionId};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::rc::Rc;
 
 /// The disks of a core, by partition.
 pub type Disks = BTreeMap<PartitionId, Disk>;
@@ -149,13 +149,13 @@ impl Machine {
 /// A machine that many states share, with its fingerprint.
 #[derive(Clone)]
 pub struct Shared {
-    pub machine: Arc<Machine>,
+    pub machine: Rc<Machine>,
     pub print: Print,
 }
 
 impl Shared {
     pub fn new(machine: Machine) -> Shared {
         let print = machine.print();
-        Shared { machine: Arc::new(machine), print }
+        Shared { machine: Rc::new(machine), print }
     }
 }

@@ -10,8 +10,9 @@ use ensue_node::Input;
 use ensue_types::{Now, PartitionId};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use std::cell::{RefCell, RefMut};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// A core and its disks take some kilobytes, and each reaction keeps one of them.
 const REMEMBERED_MAX: usize = 40_000;
@@ -33,7 +34,7 @@ pub struct Reaction {
 
 /// The reactions seen so far; all are forgotten when they become too many.
 #[derive(Default)]
-pub struct Reactions(Mutex<HashMap<Print, Reaction, FixedState>>);
+pub struct Reactions(RefCell<HashMap<Print, Reaction, FixedState>>);
 
 impl Reactions {
     /// What the core does.
@@ -57,9 +58,8 @@ impl Reactions {
         reaction
     }
 
-    fn remembered(&self) -> MutexGuard<'_, HashMap<Print, Reaction, FixedState>> {
-        // A core that panicked left nothing half done here.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn remembered(&self) -> RefMut<'_, HashMap<Print, Reaction, FixedState>> {
+        self.0.borrow_mut()
     }
 }
 

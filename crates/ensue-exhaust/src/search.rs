@@ -11,7 +11,7 @@ use ensue_sim::rules::Rules;
 use ensue_sim::run::caught;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use std::sync::Arc;
+use std::rc::Rc;
 
 /// After the first writes, so that everything is known and synced everywhere.
 const BEFORE_US: u64 = 3_000_000;
@@ -78,7 +78,7 @@ pub fn explore(case: &Case, rules: Rules, states_max: u64, tell: &mut dyn FnMut(
 
 /// The state in which everything is started and what was said before is known everywhere.
 fn begin(case: &Case, rules: Rules) -> Result<State, Violation> {
-    let mut state = State::new(Arc::new(Setting::new(*case, rules)))?;
+    let mut state = State::new(Rc::new(Setting::new(*case, rules)))?;
     idle(&mut state, BEFORE_US)?;
     state.connect(0, 0, program(0, case.before))?;
     idle(&mut state, BEFORE_US)?;

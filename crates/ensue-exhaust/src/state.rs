@@ -14,6 +14,7 @@ use ensue_sim::world::options::Options;
 use ensue_sim::world::shape::{ProcessId, Shape, Site};
 use ensue_types::{CoreId, DatacenterId, Now, PartitionId, SessionId};
 use std::fmt::Write;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The reading of every monotonic clock at the beginning.
@@ -48,7 +49,7 @@ pub enum Choice {
 /// See the module.
 #[derive(Clone)]
 pub struct State {
-    setting: Arc<Setting>,
+    setting: Rc<Setting>,
     machines: Vec<Shared>,
     /// By sender and receiver.
     lines: Vec<Line>,
@@ -88,7 +89,7 @@ impl Setting {
 
 impl State {
     /// All processes started for the first time, and their links on their way up.
-    pub fn new(setting: Arc<Setting>) -> Result<State, Violation> {
+    pub fn new(setting: Rc<Setting>) -> Result<State, Violation> {
         let shape = setting.shape;
         let mut state = State {
             machines: Vec::new(),

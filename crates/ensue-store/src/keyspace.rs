@@ -9,6 +9,7 @@ use crate::columns::detached;
 use crate::compact::RowRef;
 use crate::counted::{Changed, Counted};
 use crate::fold::{self, Fold, Handlers};
+use crate::hint::Hint;
 use crate::image::{self, Bounds, WriteImage};
 use crate::row::Row;
 use crate::siblings::Conflicts;
@@ -60,7 +61,7 @@ pub struct Keyspace {
     free: Vec<u32>,
     filled: Filled,
     /// The slot that was found last: what is asked of a row is mostly asked for of the row that was asked before.
-    latest: std::cell::Cell<u32>,
+    latest: Hint,
     /// Base values below this stamp were flushed.
     flushed: Stamp,
     /// Flushes that not every reader sees yet, and the highest of the others.

@@ -11,6 +11,7 @@ pub mod disk;
 pub mod entry;
 pub mod fold;
 pub mod fsck;
+mod hint;
 pub mod image;
 pub mod keyspace;
 pub mod layout;

@@ -17,6 +17,7 @@
 
 use super::detached;
 use crate::cell::Cell;
+use crate::hint::Hint;
 use crate::order::{self, Order};
 use crate::row::Kind;
 use crate::view::View;
@@ -35,7 +36,7 @@ pub(crate) struct Large {
     slots: Vec<Option<(Column, Cell)>>,
     free: Vec<u32>,
     /// The slot that was found last: what is asked of a column is mostly asked for of the one that was asked before.
-    latest: std::cell::Cell<u32>,
+    latest: Hint,
     /// Columns of each kind, live and dead.
     present: [u32; 6],
     summary: Vec<Source>,
