@@ -428,7 +428,7 @@ impl Row {
     }
 
     /// Notes that a write depends on all that is here.
-    pub(crate) fn observe(&mut self, by: OperationId) {
+    pub(crate) fn observe(&mut self, by: &Write) {
         if let Some(large) = self.columns.large_mut() {
             large.observe(by);
         }

@@ -92,7 +92,7 @@ impl Evaluation<'_> {
         self.keyspace.keep_order(key);
         // What may be taken back stands for nothing.
         if let Some(writer) = self.writer.as_ref().filter(|writer| writer.kept.is_none()) {
-            self.keyspace.observe(key, writer.write.operation);
+            self.keyspace.observe(key, &writer.write);
         }
         let is_kept = self.keeps_order(key, Kind::Stream);
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {

@@ -16,12 +16,14 @@
 //! was applied here and, where that matters, in every other datacenter.
 
 use super::detached;
-use crate::cell::Cell;
+use crate::cell::{Cell, Write};
 use crate::hint::Hint;
 use crate::order::{self, Order};
 use crate::row::Kind;
 use crate::view::View;
-use ensue_types::{Carried, Column, DatacenterId, LogicalTime, OperationId, PartitionId, Score, Source};
+use ensue_types::{
+    Carried, Column, DatacenterId, LogicalTime, OperationId, PartitionId, Score, Source, Stamp,
+};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -47,8 +49,9 @@ pub(crate) struct Large {
     #[cfg(test)]
     pub(super) looked_for: usize,
     waiting: BTreeSet<u32>,
-    /// A write that depends on all that is here, and that has not changed anything yet.
-    observer: Option<OperationId>,
+    /// A write that depends on all that is here, and that has not changed anything yet. If it changes nothing, its
+    /// operation is the next write's, which has another stamp.
+    observer: Option<(OperationId, Stamp)>,
     ranked: Option<Box<Ranked>>,
 }
 
@@ -182,7 +185,7 @@ impl Large {
             return;
         }
         let was_waiting = self.waiting.remove(&slot);
-        if let Some(observer) = self.observer.take_if(|observer| by == Some(*observer)) {
+        if let Some(observer) = self.observer.take_if(|(operation, _)| by == Some(*operation)) {
             self.stand_for_all(observer, slot);
         }
         let Some((_, cell)) = &self.slots[slot as usize] else { return };
@@ -206,16 +209,16 @@ impl Large {
     }
 
     /// A write depends on every column. If it changes one, the recent ones need not be remembered beside it.
-    pub(crate) fn observe(&mut self, by: OperationId) {
-        self.observer = Some(by);
+    pub(crate) fn observe(&mut self, by: &Write) {
+        self.observer = Some((by.operation, by.stamp));
     }
 
     /// Who depends on a write depends on what it observed: it is remembered for all of them, even when it is replaced.
     /// What has a higher stamp was met by a part of a transaction that is executed again, and the transaction does not
     /// depend on it.
-    fn stand_for_all(&mut self, observer: OperationId, slot: u32) {
-        let Some(source) = source_of(self.cell(slot), &observer) else { return };
-        let stamp = source.stamp;
+    fn stand_for_all(&mut self, (operation, stamp): (OperationId, Stamp), slot: u32) {
+        let source = source_of(self.cell(slot), &operation).filter(|source| source.stamp == stamp);
+        let Some(source) = source else { return };
         absorb(&mut self.summary, source);
         let slots = &self.slots;
         self.recent.retain(|_, recent| {

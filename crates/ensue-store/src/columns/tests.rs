@@ -242,3 +242,28 @@ fn writes_that_are_all_shown_are_not_walked_again_by_each() {
     assert!(large.looked_for > 0);
     assert!(large.looked_for < 8, "{writes} writes looked {} times for those replaced", large.looked_for);
 }
+
+/// A command that looks at all of a row and changes nothing (LPUSH of a hash) leaves its operation to the next write,
+/// which may have looked at one column (HSET of that hash).
+#[test]
+fn who_only_looked_stands_for_nothing() {
+    for has_looked in [false, true] {
+        let mut world = World { keyspace: Keyspace::new(false), written: [0; 2], time: 0, settled: [0; 2] };
+        for column in 0..LARGE + 20 {
+            world.take(&Step::Write { datacenter: 0, column, kind: 0 });
+        }
+        let looks = world.write(1);
+        world.keyspace.observe(KEY, &looks);
+        let later = Stamp { time: LogicalTime(looks.stamp.time.0 + 1), ..looks.stamp };
+        let writes = Write { stamp: if has_looked { looks.stamp } else { later }, ..looks };
+        let column = Column::Field(Bytes::from_static(b"column3"));
+        let value = Bytes::from_static(b"8");
+        let effect = Effect::Put { value, seen: Seen::new(), over: None };
+        let change = RowEffect { key: Bytes::from_static(KEY), column, effect };
+        world.keyspace.apply(&change, None, &writes);
+        let Some(RowRef::Whole(row)) = world.keyspace.row(KEY) else { panic!("a large row is not compact") };
+        let summary = row.summary(View::Newest).expect("a large row");
+        let known = (summary.latest.len(), summary.open.len());
+        assert_eq!(known, if has_looked { (1, 1) } else { (0, LARGE + 20) }, "has looked: {has_looked}");
+    }
+}

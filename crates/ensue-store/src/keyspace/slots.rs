@@ -5,7 +5,7 @@ use crate::cell::{Outcome, Write};
 use crate::compact::{Compact, RowRef, plain_value};
 use crate::row::Row;
 use bytes::Bytes;
-use ensue_types::{Column, OperationId, RowEffect};
+use ensue_types::{Column, RowEffect};
 
 /// Bytes counted for a compact row beside its key and its value, roughly: its header, its slot, what finds it, and the
 /// allocator's share.
@@ -127,7 +127,7 @@ impl Keyspace {
     }
 
     /// Notes that a write depends on all of a row.
-    pub fn observe(&mut self, key: &[u8], by: OperationId) {
+    pub fn observe(&mut self, key: &[u8], by: &Write) {
         let Some(slot) = self.slot_of(key) else { return };
         if let Some(row) = self.slots[slot as usize].whole_mut() {
             row.observe(by);
