@@ -1,4 +1,4 @@
-//! Which datacenter is the home of which key: by patterns, the first that matches (decision 40).
+//! Which datacenter is the home of which key: by patterns, the first that matches (decision 33).
 
 use bytes::Bytes;
 use ensue_resp::{CommandSpec, Route, glob};

@@ -204,7 +204,7 @@ impl Partition {
                 Message::Heartbeat { .. } => return,
                 _ => {}
             }
-            // What is said in its name tells nothing of the sender's time, which may be taken back (decision 24).
+            // What is said in its name tells nothing of the sender's time, which may be taken back (decision 18).
             envelope.time = LogicalTime::ZERO;
         }
         self.dispatch(envelope);

@@ -1,6 +1,6 @@
 //! The way back of a datacenter whose clock was too far ahead: its times beyond a bound become others just above it,
 //! in the same order
-//! (decision 24).
+//! (decision 18).
 //!
 //! All partitions of the stopped datacenter are gone through twice. First every time beyond the bound is gathered
 //! (`Gather`), then

@@ -6,7 +6,7 @@ pub const READ_BYTES: usize = 64 << 10;
 pub const READ_BYTES_PER_TURN: usize = 256 << 10;
 /// Commands that a core takes in one turn from those who have many: about a millisecond of work. Everybody who sent
 /// one command meanwhile waits for the turn's end, and then for the end of the turn that has it. A turn has costs of
-/// its own, mostly an append to each log, of some dozen commands (decision 20 has the figures).
+/// its own, mostly an append to each log, of some dozen commands (decision 14 has the figures).
 pub const COMMANDS_PER_TURN: usize = 1_024;
 /// One connection's share of them is at least this, and more connections have their shares in later turns: each share
 /// is a message to a partition and back, of about two commands' work.

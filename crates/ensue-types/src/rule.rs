@@ -82,13 +82,13 @@ rules! {
     MessagesWaitForTheirPast,
     /// EXEC does nothing if a key that it watches has changed in its datacenter.
     ExecChecksWatches,
-    /// Commands on keys with a home run there, wherever their client is (decision 40).
+    /// Commands on keys with a home run there, wherever their client is (decision 33).
     HomeCommandsRunAtHome,
-    /// A request that reaches its home again after a reconnect is not executed a second time (decision 40).
+    /// A request that reaches its home again after a reconnect is not executed a second time (decision 33).
     ExecuteHomeRequestsOnce,
-    /// A home executes a request when the past of its session is visible there (decision 40).
+    /// A home executes a request when the past of its session is visible there (decision 33).
     WaitForThePastAtHome,
-    /// After a command at a home its session goes on here when what it did there is visible here (decision 40).
+    /// After a command at a home its session goes on here when what it did there is visible here (decision 33).
     WaitForWhatHappenedAtHome,
     /// The clock never shows a time again after a restart (trap 30).
     ClockAheadOfRestart,
@@ -169,10 +169,10 @@ rules! {
     /// (trap 31).
     MostClocksDecide,
     /// Whose own clock agrees with those of others nearly, and whose time it believes, was drawn ahead by somebody
-    /// else: the others believe it in a moment, and no write is refused (decision 24).
+    /// else: the others believe it in a moment, and no write is refused (decision 18).
     ClocksThatAgreeStopNobody,
     /// The times that a datacenter gets in the place of those that were too far ahead are in the same order (decision
-    /// 24).
+    /// 18).
     NewTimesKeepTheOrder,
 
     // Reads.
@@ -210,16 +210,16 @@ rules! {
     CoverForgottenAdditions,
     /// A row is gone from its deadline on.
     GoneAtTheDeadline,
-    /// A removal ends what it had observed, also what arrives after it (decision 34).
+    /// A removal ends what it had observed, also what arrives after it (decision 27).
     RemovalsEndWhatTheySaw,
-    /// A removal ends nothing but what it had observed, whatever the stamps (decision 34).
+    /// A removal ends nothing but what it had observed, whatever the stamps (decision 27).
     RemovalsSpareTheConcurrent,
-    /// A put that lost by its stamp is kept while a removal may come that had seen only the winner (decision 34).
+    /// A put that lost by its stamp is kept while a removal may come that had seen only the winner (decision 27).
     KeepUndominatedPuts,
-    /// A put names what it overwrites of other datacenters, and ends that for good (decision 34).
+    /// A put names what it overwrites of other datacenters, and ends that for good (decision 27).
     PutsNameWhatTheyOverwrite,
     /// What is not shown is forgotten when the views of every datacenter show it, not when it is applied there
-    /// (decision 34).
+    /// (decision 27).
     ForgetWhatEveryViewShows,
     /// A flush hides older writes that arrive after it (decision 5).
     FlushHidesLateWrites,
@@ -341,7 +341,7 @@ rules! {
     /// What an earlier process wrote and did not sync is written anew before it is synced (trap 55).
     RewriteTheUnsyncedTail,
     /// After each sync the witness says how far the log is durable, before anything leaves that rests on it (decision
-    /// 22).
+    /// 16).
     TheWitnessFollowsTheLog,
     /// A partition whose disk is full refuses writes and takes nothing from other datacenters (trap 56).
     RefuseWhenFull,

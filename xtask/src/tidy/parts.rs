@@ -131,7 +131,7 @@ const SIMULATOR: Table = Table {
     ],
 };
 
-/// In the order of decision 30: each part names some of those above it.
+/// In the order of decision 23: each part names some of those above it.
 const PARTITION: Table = Table {
     module: "crate::partition",
     folder: "crates/ensue-node/src/partition",

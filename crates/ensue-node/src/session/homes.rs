@@ -1,4 +1,4 @@
-//! Commands on keys with a home: which run here, which are sent there, and waiting for the answer (decision 40).
+//! Commands on keys with a home: which run here, which are sent there, and waiting for the answer (decision 33).
 //!
 //! - A command goes to the home of its keys if it writes one of them, or if they are read there, too.
 //! - All keys of a command, and of the commands of a `MULTI`, have the same home then, or it is refused by name.

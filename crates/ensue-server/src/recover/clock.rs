@@ -1,4 +1,4 @@
-//! Gives the data of a stopped datacenter other times, after its clock was too far ahead of the others' (decision 24).
+//! Gives the data of a stopped datacenter other times, after its clock was too far ahead of the others' (decision 18).
 //!
 //! Every time beyond a bound becomes one just above it, in the same order over all partitions. The bound lies so far
 //! ahead of this machine's clock, which must be right by now, that no other datacenter can have taken a time beyond it.

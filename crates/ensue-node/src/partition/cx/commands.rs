@@ -26,7 +26,7 @@ impl Cx {
     }
 
     /// Why commands of a session that reads only what is stable do not write at the home of their keys: it may not see
-    /// what others have written there (decision 40).
+    /// what others have written there (decision 33).
     pub(crate) fn stable_refusal<'a>(
         &self,
         keyspace: KeyspaceId,
