@@ -155,9 +155,6 @@ impl State {
     ) -> Outcome {
         let stamp = source.stamp;
         if self.removed().is_some_and(|(_, observed, _)| observed.covers(stamp)) {
-            if !self.stands() {
-                self.leave_tombstone(source);
-            }
             return Outcome::Lost;
         }
         if stamp == self.base.stamp && self.base.value.as_ref() == value && seen.is_empty() && self.stands() {
@@ -223,20 +220,20 @@ impl State {
         self.end(ends, observed, source);
         self.cover_removed(seen);
         if !self.stands() {
-            self.leave_tombstone(source);
+            self.leave_tombstone();
         }
         let covers_more = seen_before.as_ref() != self.counter.as_ref().map(|counter| &counter.seen);
         let changed = before != (self.base.stamp, self.stands()) || covers_more;
         if changed { Outcome::Won } else { Outcome::Lost }
     }
 
-    /// Nothing is left: the newest removal is what a reader sees.
-    fn leave_tombstone(&mut self, source: &Source) {
-        if let Some(undominated) = &mut self.undominated {
-            undominated.is_gone = true;
-        }
-        if source.stamp >= self.base.stamp {
-            let Source { stamp, operation, dependencies } = source.clone();
+    /// Nothing is left: the newest removal is what a reader sees, whatever came last. What it ended may come later, and
+    /// leaves no trace of its own: a reader's past must not depend on the order of arrival.
+    fn leave_tombstone(&mut self) {
+        let Some(undominated) = &mut self.undominated else { return };
+        undominated.is_gone = true;
+        if let Some(newest) = undominated.removed.as_ref().and_then(|removed| removed.by.last()) {
+            let Source { stamp, operation, dependencies } = newest.clone();
             self.base = Base { stamp, operation, dependencies, value: None };
         }
     }
@@ -259,7 +256,7 @@ impl State {
         // Every put of a hot location may name the same: that is no reason to keep it for ever.
         self.undominated.iter_mut().filter(|_| ended).for_each(|undominated| undominated.changes += 1);
         if !self.stands() {
-            self.leave_tombstone(by);
+            self.leave_tombstone();
         }
         if before != (self.base.stamp, self.stands()) { Outcome::Won } else { Outcome::Lost }
     }
