@@ -4,7 +4,7 @@
 //! here touches the tree itself.
 
 use super::list::Mutant;
-use super::{PACKAGES, site, switch};
+use super::{PACKAGES, mixed, site, switch};
 use crate::steps::cargo;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
@@ -23,6 +23,8 @@ pub(super) struct Copy {
     target: PathBuf,
     /// Texts of the files as they were.
     originals: BTreeMap<String, String>,
+    /// Of all that is compiled or played.
+    pub(super) digest: u64,
 }
 
 /// What was compiled.
@@ -77,28 +79,40 @@ struct Span {
 }
 
 impl Copy {
-    /// Copies what is tracked.
+    /// Copies what is tracked. A file that is in the copy already is not touched, so that it is not compiled again.
     pub(super) fn make(root: &Path, scratch: &Path) -> Result<Copy> {
-        let copy =
-            Copy { tree: scratch.join("tree"), target: scratch.join("build"), originals: BTreeMap::new() };
-        if copy.tree.exists() {
-            std::fs::remove_dir_all(&copy.tree).context("clearing the copy of an earlier run")?;
-        }
+        let (tree, target) = (scratch.join("tree"), scratch.join("build"));
         let listed =
             Command::new("git").current_dir(root).arg("ls-files").output().context("starting git")?;
+        let (mut originals, mut tracked, mut digest) = (BTreeMap::new(), BTreeSet::new(), 0);
         for file in String::from_utf8(listed.stdout)?.lines() {
-            let to = copy.tree.join(file);
-            std::fs::create_dir_all(to.parent().context("a tracked file has a folder")?)?;
-            std::fs::copy(root.join(file), to).with_context(|| format!("copying {file}"))?;
+            let mut bytes = std::fs::read(root.join(file)).with_context(|| format!("reading {file}"))?;
+            if file.starts_with("crates/") || file.starts_with("scenarios/") || file.starts_with("Cargo") {
+                digest = file
+                    .bytes()
+                    .chain(bytes.iter().copied())
+                    .fold(digest, |digest, byte| mixed(digest ^ u64::from(byte)));
+            }
+            if file == LOWEST {
+                bytes.extend(switch::FUNCTION.as_bytes());
+            }
+            let source = PACKAGES.iter().any(|package| file.starts_with(&format!("crates/{package}/src/")));
+            if source && file.ends_with(".rs") {
+                // `write` sees to these.
+                originals.insert(file.to_owned(), String::from_utf8(bytes).with_context(|| file.to_owned())?);
+            } else {
+                write_if_other(&tree.join(file), &bytes)?;
+            }
+            tracked.insert(tree.join(file));
         }
-        let lowest = copy.tree.join(LOWEST);
-        let text = std::fs::read_to_string(&lowest)?;
-        std::fs::write(&lowest, text + switch::FUNCTION)?;
-        Ok(copy)
+        for folder in ["crates", "scenarios"] {
+            remove_others(&tree.join(folder), &tracked)?;
+        }
+        Ok(Copy { tree, target, originals, digest })
     }
 
     /// Writes the first of the line that can be compiled into the copy.
-    pub(super) fn take_sample<'m>(&mut self, line: &'m [Mutant], size: usize) -> Result<Sample<'m>> {
+    pub(super) fn take_sample<'m>(&self, line: &'m [Mutant], size: usize) -> Result<Sample<'m>> {
         let mut out = BTreeSet::new();
         for round in 1..=ROUNDS_MAX {
             let taken: Vec<usize> = (0..line.len()).filter(|at| !out.contains(at)).take(size).collect();
@@ -118,28 +132,30 @@ impl Copy {
         bail!("after {ROUNDS_MAX} rounds there are still changes that do not compile");
     }
 
+    /// Writes a sample into the copy that is known to compile.
+    pub(super) fn write_sample(&self, mutants: &[&Mutant]) -> Result<()> {
+        let refused = self.write(mutants)?;
+        ensure!(refused.is_empty(), "changes of a sample that was compiled have no place: {refused:?}");
+        Ok(())
+    }
+
     /// Writes these changes, and no others, into the copy; tells the numbers that have no place.
-    fn write(&mut self, mutants: &[&Mutant]) -> Result<BTreeSet<u32>> {
+    fn write(&self, mutants: &[&Mutant]) -> Result<BTreeSet<u32>> {
         let mut files: BTreeMap<&str, Vec<(u32, &Mutant)>> = BTreeMap::new();
         for (number, mutant) in (1..).zip(mutants) {
             files.entry(&mutant.file).or_default().push((number, mutant));
         }
-        for file in files.keys() {
-            if !self.originals.contains_key(*file) {
-                let text = std::fs::read_to_string(self.tree.join(file)).with_context(|| file.to_string())?;
-                self.originals.insert(file.to_string(), text);
-            }
-        }
         let mut without = BTreeSet::new();
         for (file, original) in &self.originals {
             let wanted = files.get(file.as_str()).map_or(&[][..], Vec::as_slice);
-            let (sites, placeless) = site::find(original, wanted).with_context(|| file.clone())?;
-            without.extend(placeless);
-            let text = switch::write(original, &sites);
-            let path = self.tree.join(file);
-            if std::fs::read_to_string(&path)? != text {
-                std::fs::write(&path, text)?;
-            }
+            let text = if wanted.is_empty() {
+                original.clone()
+            } else {
+                let (sites, placeless) = site::find(original, wanted).with_context(|| file.clone())?;
+                without.extend(placeless);
+                switch::write(original, &sites)
+            };
+            write_if_other(&self.tree.join(file), text.as_bytes())?;
         }
         Ok(without)
     }
@@ -216,6 +232,30 @@ impl Copy {
         command.env("RUSTFLAGS", "--cap-lints=allow");
         command
     }
+}
+
+fn write_if_other(path: &Path, bytes: &[u8]) -> Result<()> {
+    if std::fs::read(path).is_ok_and(|written| written == bytes) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(path.parent().context("a tracked file has a folder")?)?;
+    std::fs::write(path, bytes).with_context(|| format!("writing {}", path.display()))
+}
+
+/// Removes what an earlier tree had and this one has not.
+fn remove_others(folder: &Path, tracked: &BTreeSet<PathBuf>) -> Result<()> {
+    if !folder.exists() {
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            remove_others(&path, tracked)?;
+        } else if !tracked.contains(&path) {
+            std::fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
+        }
+    }
+    Ok(())
 }
 
 fn told(output: &Output) -> Result<Vec<Told>> {

@@ -1,62 +1,92 @@
 //! What a run found: how many were noticed, by whom, and the table of those that nobody noticed.
 
-use super::build::Sample;
+use super::Options;
+use super::journal::Known;
 use super::judge::Verdict;
-use super::list::Mutant;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
 
-/// Of one run.
-pub(super) struct Figures<'m> {
-    sample: usize,
+/// Of one run, with those before it that it judged again.
+pub(super) struct Figures {
+    judged: usize,
     /// How many there are to draw from.
     total: usize,
-    seed: u64,
     left_out: usize,
+    commits: Vec<String>,
     /// By judge, and those in which a judge did not end.
     noticed: BTreeMap<String, (usize, usize)>,
-    pub(super) survivors: Vec<&'m Mutant>,
-    took: Duration,
+    /// By folder or file of the sources: noticed, of how many.
+    places: BTreeMap<String, (usize, usize)>,
+    /// Names, with whether anything comes to their place.
+    pub(super) survivors: Vec<(String, bool)>,
+    cost_ms: u64,
 }
 
-impl<'m> Figures<'m> {
-    pub(super) fn new(
-        sample: &Sample<'m>,
-        verdicts: &[Verdict],
-        total: usize,
-        seed: u64,
-        took: Duration,
-    ) -> Figures<'m> {
+impl Figures {
+    pub(super) fn new(known: &Known) -> Figures {
         let mut noticed: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+        let mut places: BTreeMap<String, (usize, usize)> = BTreeMap::new();
         let mut survivors = Vec::new();
-        for (mutant, verdict) in sample.mutants.iter().zip(verdicts) {
+        for (name, (verdict, _)) in &known.verdicts {
             match verdict {
                 Verdict::Noticed(judge) => noticed.entry(judge.clone()).or_default().0 += 1,
                 Verdict::Endless(judge) => noticed.entry(judge.clone()).or_default().1 += 1,
-                Verdict::Survived => survivors.push(*mutant),
+                Verdict::Survived => survivors.push((name.clone(), true)),
+                Verdict::Unreached => survivors.push((name.clone(), false)),
             }
+            let place = places.entry(place_of(name)).or_default();
+            place.0 += usize::from(matches!(verdict, Verdict::Noticed(_) | Verdict::Endless(_)));
+            place.1 += 1;
         }
-        let (sample, left_out) = (sample.mutants.len(), sample.left_out.len());
-        Figures { sample, total, seed, left_out, noticed, survivors, took }
+        Figures {
+            judged: known.verdicts.len(),
+            total: known.total,
+            left_out: known.left_out.len(),
+            commits: known.commits.clone(),
+            noticed,
+            places,
+            survivors,
+            cost_ms: known.verdicts.values().map(|(_, cost_ms)| cost_ms).sum(),
+        }
     }
 
     /// A page for `docs/figures`.
-    pub(super) fn page(&self, commit: &str) -> String {
+    pub(super) fn page(&self, options: &Options) -> String {
+        let only: String = options.only.iter().map(|part| format!(" --only {part}")).collect();
+        let commits: Vec<String> = self.commits.iter().map(|commit| format!("`{commit}`")).collect();
+        let again = if commits.len() > 1 {
+            "\nWhat nobody had noticed was judged again, with further tests, at each later commit (`--again`).\n"
+        } else {
+            ""
+        };
         format!(
-            "# Small wrong changes\n\n\
-             Written by `cargo xtask mutants --sample {} --seed {} --record` at commit `{commit}`.\n\n{self}",
-            self.sample, self.seed
+            "# Small wrong changes\n\nWritten by\n\n    cargo xtask mutants --sample {} --seed {}{only} --record\n\n\
+             at commit {}.\n{again}\n{self}",
+            options.sample,
+            options.seed,
+            commits.join(", then ")
         )
     }
 }
 
-impl fmt::Display for Figures<'_> {
+/// The first two folders or files below the sources of a crate.
+fn place_of(name: &str) -> String {
+    let file = name.split(':').next().unwrap_or_default();
+    let within = file.strip_prefix("crates/").unwrap_or(file).replacen("/src/", "/", 1);
+    let parts: Vec<&str> = within.split('/').take(3).collect();
+    parts.join("/").trim_end_matches(".rs").to_owned()
+}
+
+impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let killed = self.sample - self.survivors.len();
-        let share = 100.0 * killed as f64 / self.sample.max(1) as f64;
-        let seconds = self.took.as_secs_f64();
-        writeln!(f, "{killed} of {} changes noticed ({share:.1} %), {seconds:.0} s.", self.sample)?;
+        let killed = self.judged - self.survivors.len();
+        let share = 100.0 * killed as f64 / self.judged.max(1) as f64;
+        let seconds = self.cost_ms / 1_000;
+        writeln!(
+            f,
+            "{killed} of {} changes noticed ({share:.1} %), in {seconds} s of processor time.",
+            self.judged
+        )?;
         writeln!(
             f,
             "Drawn from {}; {} were left out because they do not compile, or not as a switch.",
@@ -66,11 +96,17 @@ impl fmt::Display for Figures<'_> {
         for (judge, (objected, endless)) in &self.noticed {
             writeln!(f, "| {judge} | {objected} | {endless} |")?;
         }
-        if !self.survivors.is_empty() {
-            writeln!(f, "\n| place | change that nobody noticed |\n|---|---|")?;
+        writeln!(f, "\n| where | noticed | of |\n|---|--:|--:|")?;
+        for (place, (noticed, of)) in &self.places {
+            writeln!(f, "| `{place}` | {noticed} | {of} |")?;
         }
-        for mutant in &self.survivors {
-            writeln!(f, "| {} | {} |", mutant.place(), mutant.change().replace('|', "\\|"))?;
+        if !self.survivors.is_empty() {
+            writeln!(f, "\n| file | change that nobody noticed |\n|---|---|")?;
+        }
+        for (name, reached) in &self.survivors {
+            let (place, change) = name.split_once(": ").unwrap_or((name, ""));
+            let reached = if *reached { "" } else { " (nothing comes there)" };
+            writeln!(f, "| {place} | {}{reached} |", change.replace('|', "\\|"))?;
         }
         Ok(())
     }

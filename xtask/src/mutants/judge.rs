@@ -1,34 +1,21 @@
-//! Who notices a change: test programs and the simulator, the quickest first, until one objects.
+//! Who notices a change: of the tests, scripts and seeds that come to its place the cheapest first, until one objects.
 //!
-//! A judge that needs many times the processor time that it needs without any change, or far more memory than any test,
-//! has noticed the change too. Only processor time is asked for: a busy machine must not pass for a judge.
+//! What needs many times the processor time that it needs without any change, or far more memory than any test, has
+//! noticed the change too.
 
-use super::build::{Built, Copy};
-use super::{PACKAGES, switch};
-use anyhow::{Context, Result, ensure};
+use super::journal::{Journal, Measured};
+use super::unit::{End, Unit};
+use anyhow::Result;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::Instant;
 
-/// Seeds of the first look.
-const SEEDS_FIRST: u64 = 20;
-/// Seeds of each protocol, beside those that are drawn.
-const SEEDS_EACH: u64 = 10;
-/// Seeds of keyspaces with branches, which have clients of their own.
-const SEEDS_BRANCHES: u64 = 20;
 /// So many times as long as without a change is endless.
 const PATIENCE: u64 = 8;
-/// Processor time, as all that follows.
-const PATIENCE_SECONDS_MIN: u64 = 20;
-/// For the run without a change.
-const PATIENCE_SECONDS_FIRST: u64 = 1_800;
-/// What ends a program that has used up its time.
-const SIGXCPU: i32 = 24;
-/// Address space of a judge, in KiB.
-const MEMORY_KIB: u64 = 6 << 20;
+const PATIENCE_SECONDS_MIN: u64 = 6;
+/// Tests of one program are run together as long as they cost no more than this without a change.
+const BATCH_MS: u64 = 1_000;
 
 /// What became of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +24,10 @@ pub(super) enum Verdict {
     Noticed(String),
     /// This judge did not end.
     Endless(String),
+    /// Nothing that was run objected.
     Survived,
+    /// Nothing that was run comes to its place.
+    Unreached,
 }
 
 impl fmt::Display for Verdict {
@@ -46,137 +36,111 @@ impl fmt::Display for Verdict {
             Verdict::Noticed(judge) => write!(f, "noticed by {judge}"),
             Verdict::Endless(judge) => write!(f, "endless in {judge}"),
             Verdict::Survived => write!(f, "SURVIVED"),
+            Verdict::Unreached => write!(f, "UNREACHED"),
         }
     }
 }
 
-/// One program, and how long it may take.
-struct Judge {
-    name: String,
-    /// Asked only about changes of this package.
-    package: Option<String>,
-    program: PathBuf,
-    arguments: Vec<String>,
-    folder: PathBuf,
-    patience_seconds: u64,
-}
-
-/// All judges, in their order.
+/// All units with what is known of them.
 pub(super) struct Bench {
-    judges: Vec<Judge>,
-}
-
-enum End {
-    Passed,
-    Failed,
-    TooLong,
+    units: Vec<(Unit, Measured)>,
 }
 
 impl Bench {
-    /// Sees to it that every judge is content when no change is on, and learns how long each takes.
-    pub(super) fn sit(copy: &Copy, built: &Built, seeds: u64, workers: usize) -> Result<Bench> {
-        let mut judges = judges(copy, built, seeds);
-        let line = Mutex::new(judges.iter_mut());
-        let work = || {
-            // The guard is gone before the judge runs.
-            let next = || line.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
-            while let Some(judge) = next() {
-                judge.try_unchanged()?;
+    /// Sees to it that every unit is content when no change is on, and learns what each costs and reaches.
+    pub(super) fn sit(
+        units: Vec<Unit>,
+        journal: &Mutex<Journal>,
+        scratch: &Path,
+        workers: usize,
+    ) -> Result<Bench> {
+        let line = Mutex::new(units.into_iter());
+        let known = Mutex::new(Vec::new());
+        let work = |worker: usize| {
+            let list = scratch.join(format!("reached-{worker}"));
+            // The guard is gone before the unit runs.
+            let next = || locked(&line).next();
+            while let Some(unit) = next() {
+                let label = unit.label();
+                let before = locked(journal).measured(&label);
+                let measured = match before {
+                    Some(measured) => measured,
+                    None => {
+                        let (cost_ms, reached) = unit.try_unchanged(&list)?;
+                        let measured = Measured { cost_ms, reached };
+                        locked(journal).measure(&label, &measured)?;
+                        measured
+                    }
+                };
+                locked(&known).push((unit, measured));
             }
             anyhow::Ok(())
         };
         std::thread::scope(|scope| {
-            let hands: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-            hands.into_iter().try_for_each(|hand| hand.join().expect("a judge's thread does not panic"))
+            let work = &work;
+            let hands: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
+            hands.into_iter().try_for_each(|hand| hand.join().expect("a worker does not panic"))
         })?;
-        Ok(Bench { judges })
+        let mut units = known.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        units.sort_by_key(|(unit, measured)| (measured.cost_ms, unit.label()));
+        Ok(Bench { units })
     }
 
-    /// Asks about the change of this number in this package.
-    pub(super) fn judge(&self, number: u32, package: &str) -> Result<Verdict> {
-        let asked = |judge: &&Judge| judge.package.as_deref().is_none_or(|only| only == package);
-        for judge in self.judges.iter().filter(asked) {
-            match judge.run(number)? {
+    /// Asks about the change of this number in this package. What it cost is in milliseconds of processor time.
+    pub(super) fn judge(&self, number: u32, package: &str) -> Result<(Verdict, u64)> {
+        let reach = || self.units.iter().filter(|(_, measured)| measured.reached.contains(&number));
+        if reach().next().is_none() {
+            return Ok((Verdict::Unreached, 0));
+        }
+        let mut spent_ms = 0;
+        for turn in turns(reach(), package) {
+            let cost_ms: u64 = turn.iter().map(|(_, measured)| measured.cost_ms).sum();
+            let patience_seconds = (cost_ms * PATIENCE / 1_000).max(PATIENCE_SECONDS_MIN);
+            let units: Vec<&Unit> = turn.iter().map(|(unit, _)| unit).collect();
+            let run = units[0].try_change(&units, number, patience_seconds)?;
+            spent_ms += run.cost_ms;
+            match run.end {
                 End::Passed => {}
-                End::Failed => return Ok(Verdict::Noticed(judge.name.clone())),
-                End::TooLong => return Ok(Verdict::Endless(judge.name.clone())),
+                End::Failed => return Ok((Verdict::Noticed(units[0].judge.clone()), spent_ms)),
+                End::TooLong => return Ok((Verdict::Endless(units[0].judge.clone()), spent_ms)),
             }
         }
-        Ok(Verdict::Survived)
+        Ok((Verdict::Survived, spent_ms))
     }
 }
 
-/// In the order in which they are asked.
-fn judges(copy: &Copy, built: &Built, seeds: u64) -> Vec<Judge> {
-    let mut judges = Vec::new();
-    for package in PACKAGES {
-        for program in built.tests.get(package).into_iter().flatten() {
-            let last = Some(&package) == PACKAGES.last();
-            judges.push(Judge {
-                name: format!("the tests of {package}"),
-                // What the last package is made of shows in its tests, too.
-                package: (!last).then(|| package.to_owned()),
-                program: program.clone(),
-                arguments: vec!["--test-threads=1".into()],
-                folder: copy.tree.join("crates").join(package),
-                patience_seconds: PATIENCE_SECONDS_FIRST,
-            });
+/// What is run together, in this order: tests of the changed package, other tests, and one by one the rest. What comes
+/// in is ordered by cost.
+fn turns<'u>(
+    units: impl Iterator<Item = &'u (Unit, Measured)>,
+    package: &str,
+) -> Vec<Vec<&'u (Unit, Measured)>> {
+    let mut programs: BTreeMap<(bool, &PathBuf), Vec<&(Unit, Measured)>> = BTreeMap::new();
+    let mut alone = Vec::new();
+    for known in units {
+        match &known.0.tests {
+            Some(tests) => programs.entry((tests != package, &known.0.program)).or_default().push(known),
+            None => alone.push(vec![known]),
         }
     }
-    let more = seeds.saturating_sub(SEEDS_FIRST);
-    let each = format!("--protocol each --seeds {SEEDS_EACH}");
-    let branches = format!("--protocol tardis --seeds {SEEDS_BRANCHES}");
-    for (name, words) in [
-        ("the simulator", format!("--seeds {SEEDS_FIRST}")),
-        ("the scenarios", "--scenario scenarios".to_owned()),
-        ("the simulator, each protocol", each),
-        ("the simulator, branches", branches),
-        ("the simulator, many seeds", format!("--start {} --seeds {more}", SEEDS_FIRST + 1)),
-    ] {
-        judges.push(Judge {
-            name: name.to_owned(),
-            package: None,
-            program: built.simulator.clone(),
-            arguments: format!("{words} --threads 1 --shrink-seconds 0")
-                .split(' ')
-                .map(str::to_owned)
-                .collect(),
-            folder: copy.tree.clone(),
-            patience_seconds: PATIENCE_SECONDS_FIRST,
-        });
+    let mut turns = Vec::new();
+    for tests in programs.into_values() {
+        let mut cost_ms = 0;
+        let mut together: Vec<&(Unit, Measured)> = Vec::new();
+        for test in tests {
+            if cost_ms + test.1.cost_ms > BATCH_MS && !together.is_empty() {
+                turns.push(std::mem::take(&mut together));
+                cost_ms = 0;
+            }
+            cost_ms += test.1.cost_ms;
+            together.push(test);
+        }
+        turns.push(together);
     }
-    judges
+    turns.extend(alone);
+    turns
 }
 
-impl Judge {
-    fn try_unchanged(&mut self) -> Result<()> {
-        let began = Instant::now();
-        let end = self.run(0)?;
-        ensure!(matches!(end, End::Passed), "{} object to the tree as it is", self.name);
-        let seconds = began.elapsed().as_secs_f64();
-        println!("{seconds:>6.1} s  {}, without a change", self.name);
-        self.patience_seconds = (seconds as u64 * PATIENCE).max(PATIENCE_SECONDS_MIN);
-        Ok(())
-    }
-
-    /// Runs the program, with all that it starts, to its end.
-    fn run(&self, number: u32) -> Result<End> {
-        let status = self.command(number).status().with_context(|| format!("starting {}", self.name))?;
-        Ok(match status.signal() {
-            Some(SIGXCPU) => End::TooLong,
-            _ if status.success() => End::Passed,
-            _ => End::Failed,
-        })
-    }
-
-    fn command(&self, number: u32) -> Command {
-        let seconds = self.patience_seconds;
-        let limits = format!("ulimit -v {MEMORY_KIB}; ulimit -S -t {seconds}; exec \"$@\"");
-        let mut command = Command::new("sh");
-        command.args(["-c", &limits, "sh"]);
-        command.arg(&self.program).args(&self.arguments).current_dir(&self.folder);
-        command.env(switch::VARIABLE, number.to_string()).env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command
-    }
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

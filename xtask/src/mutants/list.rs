@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
@@ -19,6 +20,9 @@ pub(super) struct Mutant {
     pub(super) replacement: String,
     /// What is replaced.
     pub(super) span: Span,
+    /// Of those of the same file and the same words before it.
+    #[serde(default)]
+    pub(super) before: usize,
 }
 
 /// What kind of thing is replaced.
@@ -48,8 +52,10 @@ pub(super) struct Place {
 }
 
 impl Mutant {
-    pub(super) fn place(&self) -> &str {
-        self.name.split_once(": ").map_or(&self.name, |(place, _)| place)
+    /// What it is called whatever its line: its file and its words, with a number if there are more of these.
+    pub(super) fn identity(&self) -> String {
+        let number = if self.before > 0 { format!(" ({})", self.before + 1) } else { String::new() };
+        format!("{}: {}{number}", self.file, self.change())
     }
 
     pub(super) fn change(&self) -> &str {
@@ -90,5 +96,12 @@ pub(super) fn list(root: &Path, packages: &[&str]) -> Result<Vec<Mutant>> {
 }
 
 pub(super) fn parse(text: &str) -> Result<Vec<Mutant>> {
-    serde_json::from_str(text).context("the list of cargo-mutants")
+    let mut mutants: Vec<Mutant> = serde_json::from_str(text).context("the list of cargo-mutants")?;
+    let mut alike: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for mutant in &mut mutants {
+        let before = alike.entry((mutant.file.clone(), mutant.change().to_owned())).or_default();
+        mutant.before = *before;
+        *before += 1;
+    }
+    Ok(mutants)
 }

@@ -10,10 +10,26 @@ use std::ops::Range;
 /// The variable that says which change is on.
 pub(super) const VARIABLE: &str = "ENSUE_MUTANT";
 
+/// The variable that names the file that a run without a change writes the numbers into whose places it comes to.
+pub(super) const REACHED: &str = "ENSUE_MUTANTS_REACHED";
+
 /// What every copy of the tree gets in its lowest crate.
 pub(super) const FUNCTION: &str = "
 pub fn mutant(number: u32) -> bool {
-    static ON: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    use std::sync::OnceLock;
+    static ON: OnceLock<u32> = OnceLock::new();
+    static LIST: OnceLock<Option<std::sync::Mutex<(std::fs::File, std::collections::BTreeSet<u32>)>>> = OnceLock::new();
+    let list = LIST.get_or_init(|| {
+        let path = std::env::var_os(\"ENSUE_MUTANTS_REACHED\")?;
+        Some(std::sync::Mutex::new((std::fs::File::create(path).ok()?, std::collections::BTreeSet::new())))
+    });
+    if let Some(list) = list {
+        let mut list = list.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if list.1.insert(number) {
+            use std::io::Write;
+            writeln!(list.0, \"{number}\").expect(\"the list of what is reached can be written\");
+        }
+    }
     *ON.get_or_init(|| std::env::var(\"ENSUE_MUTANT\").ok().and_then(|n| n.parse().ok()).unwrap_or(0)) == number
 }
 ";

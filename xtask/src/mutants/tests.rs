@@ -1,8 +1,10 @@
 //! The list is read as cargo-mutants means it, a seed always draws the same sample, and a file with switches is the
 //! file itself with each change behind its number.
 
+use super::journal::{Journal, Known, Measured};
+use super::judge::Verdict;
 use super::list::{self, Mutant};
-use super::{shuffled, site, switch};
+use super::{shuffled, site, switch, unit};
 
 /// A change of the first place where `old` stands in `text`.
 fn mutant(text: &str, genre: &str, old: &str, replacement: &str) -> Mutant {
@@ -130,6 +132,7 @@ fn a_seed_draws_the_same_sample_every_time() {
         for (number, mutant) in mutants.iter_mut().enumerate() {
             // Two alike, then two others.
             mutant.name = format!("a.rs:{}:1: replace {} with 0", first_line + number, number / 2);
+            mutant.before = number % 2;
         }
         let mutants = shuffled(mutants, seed);
         let line = |mutant: &Mutant| mutant.name.split(':').nth(1).unwrap().parse::<usize>().unwrap();
@@ -142,4 +145,60 @@ fn a_seed_draws_the_same_sample_every_time() {
     assert_ne!(all, (0..40).collect::<Vec<_>>());
     all.sort();
     assert_eq!(all, (0..40).collect::<Vec<_>>());
+}
+
+#[test]
+fn alike_changes_of_a_file_have_names_of_their_own() {
+    let one = |line| {
+        let span = "{\"start\": {\"line\": 1, \"column\": 1}, \"end\": {\"line\": 1, \"column\": 2}}";
+        format!(
+            "{{\"name\": \"a.rs:{line}:9: replace > with < in f\", \"file\": \"a.rs\", \"package\": \"p\",
+              \"genre\": \"BinaryOperator\", \"replacement\": \"<\", \"span\": {span}}}"
+        )
+    };
+    let mutants = list::parse(&format!("[{}, {}]", one(3), one(8))).unwrap();
+    let names: Vec<String> = mutants.iter().map(Mutant::identity).collect();
+    assert_eq!(names, ["a.rs: replace > with < in f", "a.rs: replace > with < in f (2)"]);
+}
+
+#[test]
+fn a_run_goes_on_with_what_its_journal_says() {
+    let path = std::env::temp_dir().join(format!("ensue-mutants-journal-{}", std::process::id()));
+    let names = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+    let begun = Known {
+        key: "tree 1".into(),
+        commits: names(&["abc"]),
+        total: 9,
+        sample: names(&["a", "b", "c", "d"]),
+        left_out: names(&["e"]),
+        ..Known::default()
+    };
+    let mut journal = Journal::begin(&path, begun.clone()).unwrap();
+    assert_eq!(Known::read(&path).unwrap(), begun);
+    let measured = Measured { cost_ms: 7, reached: [1, 3].into() };
+    journal.measure("a unit", &measured).unwrap();
+    journal.judged("a", &Verdict::Noticed("the tests of x".into()), 5).unwrap();
+    journal.judged("b", &Verdict::Survived, 6).unwrap();
+    journal.judged("c", &Verdict::Unreached, 0).unwrap();
+    let known = Known::read(&path).unwrap();
+    assert_eq!(&known, journal.known());
+    assert_eq!(Journal::go_on(&path, known.clone()).unwrap().measured("a unit"), Some(measured));
+    let open: Vec<&str> = ["a", "b", "c", "d", "e"].into_iter().filter(|name| known.is_open(name)).collect();
+    assert_eq!(open, ["b", "c", "d"], "`d` has no verdict yet, `e` is not of the sample");
+    let noticed = known.noticed();
+    assert_eq!((noticed.verdicts.len(), noticed.total, noticed.sample.len()), (1, 9, 0));
+
+    // A line that was broken off is of no account; one that makes no sense is an error.
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{text}verdict\td\t1\tnot")).unwrap();
+    assert_eq!(Known::read(&path).unwrap().verdicts.len(), 3);
+    std::fs::write(&path, format!("{text}verdict\td\t1\tnot\n")).unwrap();
+    assert!(Known::read(&path).is_err());
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn what_the_shell_says_of_its_children_is_read() {
+    assert_eq!(unit::children_ms("0m0.000000s 0m0.010000s\n1m1.250000s 0m0.040000s\n"), Some(61_290));
+    assert_eq!(unit::children_ms("nothing\n"), None);
 }
