@@ -16,6 +16,7 @@ fn main() {
             "--protocol" => options.protocol = words.next(),
             "--scenario" => options.scenario = words.next().map(Into::into),
             "--breaks" => options.breaks = Some(Vec::new()),
+            "--record" => options.record = words.next().map(Into::into),
             "--shrink-seconds" => options.shrink_seconds = number().unwrap_or(0),
             "--losing" => options.losing = true,
             "--losing-directories" => options.losing_directories = true,

@@ -25,7 +25,7 @@ pub(crate) struct SimArgs {
     /// Continue after a failing seed; report each failure, write its files, and count them
     #[arg(long, conflicts_with_all = ["seed", "scenario", "breaks", "exhaust"])]
     keep_going: bool,
-    /// Add a row about the run to this markdown file
+    /// Add a row about the run to this markdown file; with `--breaks`, write the page of broken rules
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// The commit that the row names

@@ -39,8 +39,8 @@ use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
-    Args, Causes, Column, CoreId, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Now,
-    PartitionId, Position, RowEffect, SessionId, Stamp,
+    Args, Breaking, Causes, Column, CoreId, DatacenterId, Effect, Incarnation, KeyspaceId, LogicalTime, Now,
+    PartitionId, Position, RowEffect, Rule, SessionId, Stamp,
 };
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::VecDeque;
@@ -266,4 +266,26 @@ fn what_was_received_while_the_log_was_synced_is_not_called_synced() {
     while !appended(&world.carry_out().expect("the clock's bound is to be written")) {}
     while !appended(&world.carry_out().expect("the second entry is to be written")) {}
     assert_eq!(acknowledged(&world), (2, 1));
+}
+
+/// Records that the log takes in for an entry, and for the same entry when it comes again.
+fn logged_of_an_entry_that_comes_twice() -> (usize, usize) {
+    let mut world = World::new(AppendFsync::EverySecond);
+    world.give(Input::LinkUp { datacenter: DatacenterId(1), core: CoreId(0) });
+    world.calm_down();
+    let mut logged = || {
+        receive(&mut world, Position(1));
+        let appended = |op: &&DiskOp| matches!(op, DiskOp::Append { file: FileName::Segment(_), .. });
+        let count = world.asked.iter().filter(appended).count();
+        world.calm_down();
+        count
+    };
+    (logged(), logged())
+}
+
+#[test]
+fn an_entry_that_comes_again_is_not_taken_again() {
+    assert_eq!(logged_of_an_entry_that_comes_twice(), (1, 0));
+    let _breaking = Breaking::only(Some(Rule::ApplyOnce));
+    assert_eq!(logged_of_an_entry_that_comes_twice(), (1, 1));
 }

@@ -1,27 +1,33 @@
 //! Rules broken in turn: how many seeds it takes until somebody notices, which property does, and who: the oracle or
-//! the checker.
+//! the checker. With `--record`, a page of it, with the scripts that fail without each rule.
 //!
 //! Seeds of one rule run on all cores; the rules follow one another, each a row of a markdown table as soon as it is
 //! known.
+
+mod page;
+mod places;
 
 use super::many::threads;
 use super::{SimOptions, find_rule, run_as};
 use crate::oracle::agreement::{Witnesses, witnesses};
 use crate::rules::Rules;
 use ensue_types::Rule;
+use places::{Place, STARTS, Worlds};
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A rule that is not seen broken within so many seeds is not caught.
+/// Under a protocol, or in worlds, that the command line names, seeds from each start on, at most.
 const SEEDS_MAX: u64 = 10_000;
-/// Starts whose distances to the first catch give the median.
-const STARTS: u64 = 5;
-/// Seeds between two starts.
-const START_DISTANCE: u64 = 1_000_000;
+/// Where the scripts are, if the command line says nothing.
+const SCRIPTS: &str = "scenarios";
 
+/// What came of a rule broken in one kind of worlds.
 struct Row {
+    place: Place,
     first: Option<u64>,
+    /// Seeds until the first catch, of several starts in the median.
     median: Option<u64>,
     /// What the starts were seen as, each once, and who saw it.
     properties: Vec<&'static str>,
@@ -47,31 +53,86 @@ pub(super) fn table(options: &SimOptions, names: &[String]) -> i32 {
     if rules.is_empty() {
         rules.extend(Rule::ALL);
     }
-    println!("| rule | first seed | median seeds | seen as | seen by |\n|---|--:|--:|---|---|");
-    let mut missed = Vec::new();
-    for (index, &rule) in rules.iter().enumerate() {
-        progress(&format!("{} of {}: {}", index + 1, rules.len(), rule.name()));
-        let row = try_rule(rule, options);
+    let places: Vec<Place> = rules.iter().flat_map(|rule| places_of(*rule, options)).collect();
+    println!("{}", page::HEAD);
+    let mut rows: Vec<Row> = Vec::new();
+    for (index, place) in places.iter().enumerate() {
+        progress(&format!("{} of {}: {} ({})", index + 1, places.len(), place.rule.name(), place.protocol));
+        let row = try_place(place, options);
         progress("");
-        println!("{}", line(rule, &row));
-        if row.first.is_none() {
-            missed.push(rule.name());
-        }
+        println!("{}", page::line(&row));
+        rows.push(row);
     }
+    let missed: Vec<String> =
+        rules.iter().filter(|rule| !is_caught(**rule, &rows)).map(|rule| rule.name()).collect();
     println!("\n{} of {} rules caught", rules.len() - missed.len(), rules.len());
     if !missed.is_empty() {
         println!("not caught: {}", missed.join(", "));
     }
-    i32::from(!missed.is_empty())
+    let Some(path) = &options.record else { return i32::from(!missed.is_empty()) };
+    match record(path, options, &rules, &rows) {
+        Ok(unseen) => i32::from(unseen > 0),
+        Err(error) => {
+            eprintln!("{}: {error}", path.display());
+            2
+        }
+    }
 }
 
-fn try_rule(rule: Rule, options: &SimOptions) -> Row {
-    let limit = options.seeds.unwrap_or(SEEDS_MAX);
-    let mut row = Row { first: None, median: None, properties: Vec::new(), witnesses: Vec::new() };
+/// Writes the page; how many rules neither a seed nor a script nor a test shows.
+fn record(path: &Path, options: &SimOptions, rules: &[Rule], rows: &[Row]) -> Result<usize, String> {
+    let folder = options.scenario.as_deref().unwrap_or(Path::new(SCRIPTS));
+    let scripts = page::scripts(folder, rules)?;
+    let commit = options.commit.as_deref().unwrap_or("unknown");
+    std::fs::write(path, page::page(commit, rules, rows, &scripts)).map_err(|error| error.to_string())?;
+    let unseen = |rule: &&Rule| {
+        !is_caught(**rule, rows) && !scripts.contains_key(&rule.name()) && places::tests(**rule).is_none()
+    };
+    let unseen: Vec<&Rule> = rules.iter().filter(unseen).collect();
+    unseen.iter().for_each(|rule| println!("shown by nothing: {}", rule.name()));
+    Ok(unseen.len())
+}
+
+fn is_caught(rule: Rule, rows: &[Row]) -> bool {
+    rows.iter().any(|row| row.place.rule == rule && row.first.is_some())
+}
+
+/// Where the command line says, or where the rule belongs.
+fn places_of(rule: Rule, options: &SimOptions) -> Vec<Place> {
+    let worlds = match (options.losing, options.losing_directories, options.wild_clocks) {
+        (true, _, _) => Worlds::Losing,
+        (_, true, _) => Worlds::LosingDirectories,
+        (_, _, true) => Worlds::WildClocks,
+        _ => Worlds::Drawn,
+    };
+    let mut places = places::places(rule);
+    let protocol =
+        options.protocol.as_deref().map(|name| crate::protocols::find(name).map(|found| found.name));
+    if let Some(Ok(protocol)) = protocol {
+        places = vec![Place { rule, protocol, worlds, seeds: SEEDS_MAX, starts: STARTS }];
+    } else if worlds != Worlds::Drawn {
+        places = vec![Place { rule, protocol: "eiger", worlds, seeds: SEEDS_MAX, starts: STARTS }];
+    }
+    for place in &mut places {
+        place.seeds = options.seeds.unwrap_or(place.seeds);
+    }
+    places
+}
+
+fn try_place(place: &Place, options: &SimOptions) -> Row {
+    let options = &SimOptions {
+        protocol: Some(place.protocol.to_owned()),
+        losing: place.worlds == Worlds::Losing,
+        losing_directories: place.worlds == Worlds::LosingDirectories,
+        wild_clocks: place.worlds == Worlds::WildClocks,
+        ..options.clone()
+    };
+    let mut row =
+        Row { place: *place, first: None, median: None, properties: Vec::new(), witnesses: Vec::new() };
     let mut distances = Vec::new();
-    for attempt in 0..STARTS {
-        let from = options.start + attempt * START_DISTANCE;
-        match first_caught(rule, from, limit, options) {
+    for attempt in 0..place.starts {
+        let from = place.start(options.start, attempt);
+        match first_caught(place.rule, from, place.seeds, options) {
             Some(caught) => {
                 row.first = row.first.or((attempt == 0).then_some(caught.seed));
                 if !row.properties.contains(&caught.property) {
@@ -83,7 +144,7 @@ fn try_rule(rule: Rule, options: &SimOptions) -> Row {
                 distances.push(caught.seed - from + 1);
             }
             None if attempt == 0 => return row,
-            None => distances.push(limit),
+            None => distances.push(place.seeds),
         }
     }
     distances.sort_unstable();
@@ -124,19 +185,6 @@ fn first_caught(rule: Rule, from: u64, limit: u64, options: &SimOptions) -> Opti
     found.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn line(rule: Rule, row: &Row) -> String {
-    let number = |n: Option<u64>| n.map_or("not caught".to_owned(), |n| n.to_string());
-    let witnesses: Vec<String> = row.witnesses.iter().map(ToString::to_string).collect();
-    format!(
-        "| `{}` | {} | {} | {} | {} |",
-        rule.name(),
-        number(row.first),
-        number(row.median),
-        row.properties.join("; "),
-        witnesses.join("; ")
-    )
-}
-
 /// One line that is overwritten, for people only.
 fn progress(text: &str) {
     let mut out = std::io::stderr();
@@ -145,3 +193,6 @@ fn progress(text: &str) {
         let _ = out.flush();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,383 @@
+//! Where each rule is broken: under which protocols, in which worlds, and in how many of them.
+//!
+//! A rule that no row names is broken under `eiger`, in worlds as seeds draw them.
+
+use ensue_types::Rule;
+use std::fmt;
+
+/// Seeds from each start on, if no row says more.
+const SEEDS: u64 = 60;
+/// Starts whose distances to the first catch give the median, and seeds between two starts.
+pub(super) const STARTS: u64 = 5;
+const START_DISTANCE: u64 = 1_000_000;
+
+/// What is added to worlds as seeds draw them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Worlds {
+    Drawn,
+    Losing,
+    LosingDirectories,
+    WildClocks,
+}
+
+impl fmt::Display for Worlds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Worlds::Drawn => "",
+            Worlds::Losing => "`--losing`",
+            Worlds::LosingDirectories => "`--losing-directories`",
+            Worlds::WildClocks => "`--wild-clocks`",
+        })
+    }
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) rule: Rule,
+    pub(super) protocol: &'static str,
+    pub(super) worlds: Worlds,
+    /// Seeds from each start on, at most.
+    pub(super) seeds: u64,
+    pub(super) starts: u64,
+}
+
+impl Place {
+    /// The first seed of a start.
+    pub(super) fn start(&self, from: u64, number: u64) -> u64 {
+        from + number * START_DISTANCE
+    }
+}
+
+/// All rows of a rule, one at least.
+pub(super) fn places(rule: Rule) -> Vec<Place> {
+    let named = ROWS.iter().filter(|row| row.rules.contains(&rule));
+    let mut places: Vec<Place> = named
+        .flat_map(|row| {
+            row.protocols.iter().map(move |protocol| Place {
+                rule,
+                protocol,
+                worlds: row.worlds,
+                seeds: row.seeds,
+                starts: if row.seeds > SEEDS { 1 } else { STARTS },
+            })
+        })
+        .collect();
+    if places.is_empty() {
+        let (protocol, worlds) = ("eiger", Worlds::Drawn);
+        places.push(Place { rule, protocol, worlds, seeds: SEEDS, starts: STARTS });
+    }
+    places
+}
+
+/// These rules under each of these protocols. More than [`SEEDS`] seeds are looked through from the first start alone.
+struct Row {
+    worlds: Worlds,
+    seeds: u64,
+    protocols: &'static [&'static str],
+    rules: &'static [Rule],
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: 500,
+        protocols: &["eiger"],
+        rules: &[
+            Rule::RememberTheVote,
+            Rule::TombstonesAreSeen,
+            Rule::DeclareTheLost,
+            Rule::CatchUpBeforeServing,
+            Rule::PipelinedReadsAreOne,
+            Rule::ForgottenMeansAgain,
+            Rule::WhatIsAskedAnewIsForgotten,
+            Rule::GoneAtTheDeadline,
+            Rule::LostPartsHoldTheTime,
+            Rule::KeepOldVersions,
+            Rule::RefuseWhenFull,
+            Rule::GiveTheVoteBack,
+            Rule::ReportsAreOfThisLife,
+            Rule::TheWitnessFollowsTheLog,
+            Rule::MessagesWaitForTheirPast,
+            Rule::ExecChecksWatches,
+            Rule::WaitForThePastAtHome,
+            Rule::PutsNameWhatTheyOverwrite,
+        ],
+    },
+    // Dependency lists.
+    Row { worlds: Worlds::Drawn, seeds: SEEDS, protocols: &["log"], rules: &[Rule::OneStreamADatacenter] },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["eiger", "cops", "cops-gt"],
+        rules: &[
+            Rule::WaitForDependencies,
+            Rule::RememberReads,
+            Rule::RememberWrites,
+            Rule::FoldCoversAll,
+            Rule::JoinKeepsBoth,
+            Rule::DependOnWhatWasRead,
+            Rule::DropWhatAllHave,
+        ],
+    },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["eiger", "cops"],
+        rules: &[Rule::CheckTheVeryOperation, Rule::AskTheOwner, Rule::LosersAreApplied, Rule::MergeWaits],
+    },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["eiger", "cops-gt"],
+        rules: &[Rule::SecondRound, Rule::ReadAtEffectiveTime],
+    },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["cops", "cops-gt"],
+        rules: &[Rule::NearestHoldsTheReads],
+    },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["cops-gt"],
+        rules: &[Rule::AllDependenciesAreCarried, Rule::ForgetAfterTheReads, Rule::LateReadsBeginAgain],
+    },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["cops", "cops-gt", "orbe-dm", "orbe-clock"],
+        rules: &[Rule::ResetKeepsTheWrite],
+    },
+    // Siblings and previous versions.
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["cops-cd"],
+        rules: &[
+            Rule::KeepSiblings,
+            Rule::ReplaceEverySibling,
+            Rule::FoldsIgnoreTheOrder,
+            Rule::CheckpointHoldsSiblings,
+            Rule::ConflictsByThePrevious,
+        ],
+    },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: 300,
+        protocols: &["cops-cd"],
+        rules: &[Rule::FoldsAreReadWhole, Rule::ThePreviousIsADependency],
+    },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["orbe-dm", "orbe-clock"],
+        rules: &[Rule::ApplyInTheOriginsOrder, Rule::ThePreviousIsADependency, Rule::ConflictsByThePrevious],
+    },
+    // Vectors of times.
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["cure", "pocc", "orbe-clock"],
+        rules: &[Rule::ReadsWaitForThePast, Rule::HeartbeatsFollowEntries],
+    },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["cure", "pocc", "ha-pocc"],
+        rules: &[Rule::CutsHoldWholePasts, Rule::ForgetWhatEveryViewShows],
+    },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["cure", "pocc", "ha-pocc", "orbe-clock"],
+        rules: &[Rule::SnapshotsHoldTheSession],
+    },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["cure", "ha-pocc"],
+        rules: &[Rule::StableIsTheLeast, Rule::RememberStable],
+    },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["cure", "pocc"],
+        rules: &[Rule::FoldBelowEveryCut],
+    },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["cure"],
+        rules: &[Rule::TellWhatTheLogProves, Rule::FlushesSettle],
+    },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["orbe-clock"],
+        rules: &[Rule::FloorLeavesRoomForNewCuts],
+    },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["ha-pocc"],
+        rules: &[Rule::OptimisticWritesHideUntilStable, Rule::FallbackForgets, Rule::PromotionJoinsBothPasts],
+    },
+    // Datacenters that failed permanently.
+    Row {
+        worlds: Worlds::Losing,
+        seeds: SEEDS,
+        protocols: &["eiger", "cure", "pocc"],
+        rules: &[
+            Rule::KeepForTheOthers,
+            Rule::PassOnTheLast,
+            Rule::DiscardWhatDependsOnLost,
+            Rule::PartFromTheLost,
+        ],
+    },
+    Row {
+        worlds: Worlds::Losing,
+        seeds: SEEDS,
+        protocols: &["eiger", "pocc"],
+        rules: &[Rule::RefuseTheLost, Rule::DecideWhenAllHaveTheEnd],
+    },
+    Row {
+        worlds: Worlds::Losing,
+        seeds: SEEDS,
+        protocols: &["eiger"],
+        rules: &[Rule::AwaitTheParts, Rule::TheDeadStop],
+    },
+    Row {
+        worlds: Worlds::LosingDirectories,
+        seeds: SEEDS,
+        protocols: &["cure"],
+        rules: &[Rule::DoubtWhoFailedBeforeTheEnd],
+    },
+    // Directories.
+    Row {
+        worlds: Worlds::LosingDirectories,
+        seeds: SEEDS,
+        protocols: &["eiger"],
+        rules: &[
+            Rule::AskBeforeTheFirstServing,
+            Rule::LeaveAForeignDirectory,
+            Rule::NoticeAnOldCopy,
+            Rule::HearWhatOthersHave,
+            Rule::RecoverOnlyWhatCanBeHad,
+            Rule::AskTheRightDirectory,
+            Rule::LoseTailsTogether,
+            Rule::HearAllBeforeLosing,
+            Rule::TakeBackTheDecision,
+            Rule::RefuseThePeerAlone,
+        ],
+    },
+    // Clocks.
+    Row {
+        worlds: Worlds::WildClocks,
+        seeds: 120,
+        protocols: &["eiger", "pocc"],
+        rules: &[Rule::MostClocksDecide, Rule::ClocksThatAgreeStopNobody, Rule::NewTimesKeepTheOrder],
+    },
+    // Branches.
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["tardis"],
+        rules: &[
+            Rule::BranchesAreIsolated,
+            Rule::ForksBeginChains,
+            Rule::IdsAboveTheirParents,
+            Rule::SerializabilityIsChecked,
+            Rule::SnapshotIsolationIsChecked,
+            Rule::BranchingIsBounded,
+            Rule::MergesBringTheirBranches,
+            Rule::MergesStayWhole,
+            Rule::CommitsWaitForTheirParents,
+            Rule::TheCollectedAreNoParents,
+            Rule::EverySiteAgrees,
+            Rule::KeepWhatOthersLack,
+            Rule::CeilingsWaitForReaders,
+            Rule::RunningHoldsItsState,
+            Rule::ForkPointsStay,
+            Rule::WriteSetsArePromoted,
+            Rule::VersionsKeepTheirIds,
+            Rule::EqualMergesAreOne,
+            Rule::EveryForkPointCounts,
+            Rule::ReadingMovesTheAnchor,
+        ],
+    },
+    Row {
+        worlds: Worlds::Losing,
+        seeds: SEEDS,
+        protocols: &["tardis"],
+        rules: &[Rule::WhatCameFromTheLostGoes],
+    },
+];
+
+/// Tests that break a rule and see it.
+pub(super) fn tests(rule: Rule) -> Option<&'static str> {
+    Some(match rule {
+        Rule::GiveTheVoteBack => "crates/ensue-node/src/partition/tests/votes.rs",
+        Rule::ReportsAreOfThisLife => "crates/ensue-node/src/partition/tests/collecting.rs",
+        Rule::ExecuteHomeRequestsOnce | Rule::WaitForThePastAtHome => {
+            "crates/ensue-node/src/session/tests/homes_serving.rs"
+        }
+        Rule::HomeCommandsRunAtHome => "crates/ensue-node/src/session/tests/homes.rs",
+        Rule::MessagesWaitForTheirPast => "crates/ensue-node/src/session/tests/pubsub.rs",
+        Rule::ApplyOnce => "crates/ensue-node/src/partition/tests.rs",
+        Rule::TickPastPromises | Rule::RememberReceivedPosition => "crates/ensue-exhaust/tests/exhaustive.rs",
+        _ => return None,
+    })
+}
+
+/// Why no seed of a row shows it.
+pub(super) fn why_unseen(rule: Rule) -> Option<&'static str> {
+    Some(match rule {
+        Rule::KeepOldVersions => {
+            "a read that does not find its version starts again, and is correct; it lasts longer"
+        }
+        Rule::RefuseWhenFull => {
+            "what is refused here would fail a moment later, when the disk says that it is full"
+        }
+        Rule::GiveTheVoteBack => "it takes a lost tail and a coordinator that begins anew at once",
+        Rule::ReportsAreOfThisLife => {
+            "it takes a datacenter that reports, loses the tail that it had reported, and gets parts back"
+        }
+        Rule::FlushesSettle => "a flush that stays beside versions hides the same; it only takes memory",
+        Rule::TellWhatTheLogProves => {
+            "it takes a datacenter that restarts alone behind a token from elsewhere"
+        }
+        Rule::TheDeadStop => "no seed declares a datacenter dead that lives on",
+        Rule::ApplyInTheOriginsOrder => {
+            "causality does not rest on it here: a dependency names all through a position, which is known exactly"
+        }
+        Rule::AllDependenciesAreCarried
+        | Rule::SecondRound
+        | Rule::ReadAtEffectiveTime
+        | Rule::LateReadsBeginAgain
+        | Rule::ForgetAfterTheReads => {
+            "in `cops-gt`, which has no write transactions, it takes two writes, or three, between the rounds of a read"
+        }
+        Rule::DropWhatAllHave => "in `cops-gt` what is dropped has been globally stable for a while",
+        Rule::FoldBelowEveryCut => {
+            "a part of a snapshot that finds its versions collected says so, and the snapshot is read again"
+        }
+        Rule::ReadsWaitForThePast => {
+            "in `cure` what a session has seen was stable, so received everywhere in its datacenter; \
+             in `orbe-clock` two parts of one snapshot must be read with an arrival in between"
+        }
+        Rule::HeartbeatsFollowEntries => {
+            "in `orbe-clock` two parts of one snapshot must be read with an arrival in between"
+        }
+        Rule::FloorLeavesRoomForNewCuts => {
+            "a snapshot whose versions are collected is read in two rounds, which is correct; `late_cuts` counts it"
+        }
+        Rule::PromotionJoinsBothPasts => "the oracle takes a session that fell back for a new one",
+        Rule::ConflictsByThePrevious => "it decides what is counted as a conflict; no answer depends on it",
+        Rule::ThePreviousIsADependency => {
+            "in the two Orbes it decides what is counted as a conflict, and the last writer wins"
+        }
+        _ => return None,
+    })
+}
