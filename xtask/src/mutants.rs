@@ -1,13 +1,13 @@
 //! `cargo xtask mutants`: small wrong changes to the code that decides about data, and whether the tests notice.
 //!
 //! cargo-mutants lists the changes; a seed shuffles them; the first that can be compiled as switches (`switch.rs`) are
-//! all compiled into one copy of the tree. Each test, script and seed is run once without a change and writes down which
-//! places it comes to (`unit.rs`). Then each change in turn is switched on by its number, and what comes to its place is
-//! run, the cheapest first, until one objects. A change that nobody objects to is a hole in the tests: the table at the
-//! end names it.
+//! all compiled into one copy of the tree. Each test, script and seed is run once without a change and writes down
+//! which places it comes to (`unit.rs`). Then each change in turn is switched on by its number, and what comes to its
+//! place is run, the cheapest first, until one objects. A change that nobody objects to is a hole in the tests: the
+//! table at the end names it.
 //!
-//! All that is known is written down as it comes (`journal.rs`): a run that was stopped goes on when it is started again
-//! on the same tree. With `--again`, on another tree, only those are judged that nobody had noticed.
+//! All that is known is written down as it comes (`journal.rs`): a run that was stopped goes on when it is started
+//! again on the same tree. With `--again`, on another tree, only those are judged that nobody had noticed.
 
 mod build;
 mod figures;

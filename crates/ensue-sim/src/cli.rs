@@ -28,7 +28,8 @@ pub struct SimOptions {
     pub minutes: Option<u64>,
     /// Many seeds do not end with the first that fails.
     pub keep_going: bool,
-    /// Add a row about a run of many seeds to this file, under the name of this commit; of broken rules, the whole page.
+    /// Add a row about a run of many seeds to this file, under the name of this commit. Of broken rules it is the whole
+    /// page.
     pub record: Option<PathBuf>,
     pub commit: Option<String>,
     /// Every seed with this protocol instead of the one that it draws; scripts only with it. `each` is all of them in
