@@ -409,7 +409,7 @@ impl Partition {
         self.cx.now = now;
         if datacenter != self.cx.datacenter && owns(self.cx.id) {
             self.others.failover.failed.link_down(datacenter);
-            if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
+            if let Some(sender) = self.others.replication.sender_mut(datacenter) {
                 sender.on_link_down();
             }
             self.peers.identity.on_link_down(datacenter);
@@ -534,8 +534,7 @@ impl Partition {
         if matches!(self.stage, Stage::RecoveringTail(_)) {
             return Some(first.min(self.peers.identity.next_request_us)); // Others are told nothing yet.
         }
-        let acknowledgements = &self.others.replication.acknowledgements;
-        let acknowledge = acknowledgements.all.then_some(acknowledgements.next_us);
+        let acknowledge = self.others.replication.acknowledgements.next_due();
         Some(acknowledge.into_iter().chain(self.others.stable_time.times.next_due()).fold(first, u64::min))
     }
 
@@ -735,7 +734,7 @@ impl Partition {
         }
         self.visibility().take_up(open);
         self.visibility().settle_again();
-        let others: Vec<DatacenterId> = self.others.replication.receivers.keys().copied().collect();
+        let others: Vec<DatacenterId> = self.others.replication.datacenters().collect();
         for datacenter in others {
             self.peering().greet(datacenter);
         }
@@ -785,8 +784,7 @@ impl Partition {
         self.others.catch_up = None;
         self.keyspaces.forget_past(&mut self.cx);
         // What was taken back was logged before the others' time was known again.
-        self.others.stable_time.times.logged = None;
-        self.others.stable_time.times.log_times(&mut self.cx);
+        self.others.stable_time.times.log_again(&mut self.cx);
         self.durability.caught_up = Some(Lsn(self.cx.journal.log_end()));
         self.durability.mark_caught_up(&mut self.cx);
         self.cx.trace(Trace::PartitionReady { partition: self.cx.id, records });

@@ -13,8 +13,6 @@ use crate::partition::failover::Failover;
 use crate::partition::replication::Replication;
 use crate::partition::replication::sender::Sender;
 use crate::partition::stable_time::StableTime;
-use crate::partition::stable_time::globally_stable::GloballyStable;
-use crate::partition::stable_time::times::Times;
 use ahead::Ahead;
 use catch_up::CatchUp;
 use ensue_types::{Causes, DatacenterId, KeyspaceId, OperationId, PartitionId, Rule, Source};
@@ -43,14 +41,9 @@ pub(crate) struct Others {
 
 impl Others {
     pub(in crate::partition) fn new(id: PartitionId, config: &NodeConfig, protocols: &Protocols) -> Others {
-        let stable_time = StableTime {
-            times: Times::new(protocols),
-            times_rose: false,
-            globally_stable: GloballyStable::default(),
-        };
         Others {
             replication: Replication::new(id, config, protocols),
-            stable_time,
+            stable_time: StableTime::new(protocols),
             failover: Failover::default(),
             ahead: Default::default(),
             catch_up: None,
@@ -78,7 +71,7 @@ impl Others {
     pub(crate) fn record_reads(&self, cx: &Cx, keyspace: KeyspaceId, causes: &mut Causes, read: &Read) {
         let protocol = cx.protocol(keyspace);
         let is_nothing = read.remembered.is_empty() && read.settled.is_empty();
-        if is_nothing || (self.replication.senders.is_empty() && !protocol.needs().versions) {
+        if is_nothing || (self.replication.is_alone() && !protocol.needs().versions) {
             return;
         }
         protocol.record_reads(causes, &read.remembered, &read.settled);
@@ -132,7 +125,7 @@ impl Others {
         };
         match Rule::DropWhatAllHave.holds() {
             true => self.living_senders().all(has),
-            false => self.replication.senders.values().any(has),
+            false => self.replication.senders().any(|(_, sender)| has(sender)),
         }
     }
 

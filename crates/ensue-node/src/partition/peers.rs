@@ -53,18 +53,18 @@ impl Peers {
         others: &Others,
         add: &mut impl FnMut(&str, u64),
     ) {
-        for (datacenter, sender) in &others.replication.senders {
-            if others.failover.failed.contains(*datacenter) {
+        for (datacenter, sender) in others.replication.senders() {
+            if others.failover.failed.contains(datacenter) {
                 continue;
             }
             let name = &cx.config.topology.datacenters[usize::from(datacenter.0)].name;
-            add(&format!("refused_{name}_messages"), self.refused(*datacenter));
+            add(&format!("refused_{name}_messages"), self.refused(datacenter));
             add(&format!("lag_{name}_entries"), entries_between(sender.synced(), cx.position));
             add(&format!("unreceived_{name}_entries"), entries_between(sender.received(), cx.position));
             add(&format!("linked_{name}"), u64::from(sender.is_resumed()));
             add(
                 &format!("refused_{name}_partitions"),
-                u64::from(self.identity.refusal(*datacenter).is_some()),
+                u64::from(self.identity.refusal(datacenter).is_some()),
             );
         }
     }

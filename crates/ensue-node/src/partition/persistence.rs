@@ -133,7 +133,7 @@ impl Persistence {
                 .map(|(d, set)| (d, set.watermark.incarnation(), set.watermark))
                 .collect();
             let received =
-                others.replication.receivers.iter().map(|(d, receiver)| (*d, receiver.received())).collect();
+                others.replication.datacenters().map(|d| (d, others.replication.received(d))).collect();
             let shown = others.stable_time.times.logged_shown(cx);
             self.snapshot = Some(SyncSnapshot { end, applied, received, shown });
         }
@@ -153,8 +153,7 @@ impl Persistence {
         }
         others.replication.acknowledgements.note_shown(snapshot.shown);
         for (datacenter, position) in snapshot.received {
-            let Some(receiver) = others.replication.receivers.get_mut(&datacenter) else { continue };
-            others.replication.acknowledgements.note_received(datacenter, receiver, position);
+            others.replication.note_received_durably(datacenter, position);
         }
     }
 

@@ -14,7 +14,7 @@ pub(in crate::partition) mod replicas;
 pub(in crate::partition) mod sender;
 
 use crate::config::NodeConfig;
-use crate::partition::cx::Protocols;
+use crate::partition::cx::{Cx, Protocols};
 use acknowledgements::Acknowledgements;
 use applied::{Applied, AppliedSet};
 use ensue_types::{DatacenterId, PartitionId, Position};
@@ -49,21 +49,126 @@ pub(crate) struct LossCounts {
 pub(crate) struct Replication {
     pub(in crate::partition) applied: Applied<Waiter>,
     pub(in crate::partition) inbound: Inbound,
-    pub(in crate::partition) senders: BTreeMap<DatacenterId, Sender>,
-    pub(in crate::partition) receivers: BTreeMap<DatacenterId, Receiver>,
+    senders: BTreeMap<DatacenterId, Sender>,
+    receivers: BTreeMap<DatacenterId, Receiver>,
     /// Streams that brought something that could not be taken yet.
-    pub(in crate::partition) paused: BTreeSet<DatacenterId>,
+    paused: BTreeSet<DatacenterId>,
     /// Where each stream was at which time, the own one too; kept where pasts are times.
     progress: BTreeMap<DatacenterId, Progress>,
     keeps_progress: bool,
     /// When something was last sent to each datacenter.
-    pub(in crate::partition) spoke_us: BTreeMap<DatacenterId, u64>,
+    spoke_us: BTreeMap<DatacenterId, u64>,
     pub(in crate::partition) acknowledgements: Acknowledgements,
-    pub(in crate::partition) replica_waits: ReplicaWaits,
-    pub(in crate::partition) loss_counts: LossCounts,
+    replica_waits: ReplicaWaits,
+    loss_counts: LossCounts,
 }
 
 impl Replication {
+    /// Every other datacenter, whether it lives or not.
+    pub(in crate::partition) fn datacenters(&self) -> impl Iterator<Item = DatacenterId> {
+        self.senders.keys().copied()
+    }
+
+    /// Whether this is the number of another datacenter.
+    pub(in crate::partition) fn knows(&self, datacenter: DatacenterId) -> bool {
+        self.senders.contains_key(&datacenter)
+    }
+
+    /// Whether there is no other datacenter.
+    pub(in crate::partition) fn is_alone(&self) -> bool {
+        self.senders.is_empty()
+    }
+
+    pub(in crate::partition) fn sender(&self, datacenter: DatacenterId) -> Option<&Sender> {
+        self.senders.get(&datacenter)
+    }
+
+    pub(in crate::partition) fn sender_mut(&mut self, datacenter: DatacenterId) -> Option<&mut Sender> {
+        self.senders.get_mut(&datacenter)
+    }
+
+    pub(in crate::partition) fn senders(&self) -> impl Iterator<Item = (DatacenterId, &Sender)> {
+        self.senders.iter().map(|(datacenter, sender)| (*datacenter, sender))
+    }
+
+    /// The own stream goes on at `first`; the incarnation before ended where `lost` would have come next.
+    pub(in crate::partition) fn begin_incarnation(&mut self, lost: Position, first: Position) {
+        self.senders.values_mut().for_each(|sender| sender.on_incarnation(lost, first));
+    }
+
+    pub(in crate::partition) fn receiver(&self, datacenter: DatacenterId) -> Option<&Receiver> {
+        self.receivers.get(&datacenter)
+    }
+
+    pub(in crate::partition) fn receiver_mut(&mut self, datacenter: DatacenterId) -> Option<&mut Receiver> {
+        self.receivers.get_mut(&datacenter)
+    }
+
+    /// Up to where another datacenter's stream has been received; the beginning if it is none.
+    pub(in crate::partition) fn received(&self, datacenter: DatacenterId) -> Position {
+        self.receivers.get(&datacenter).map(Receiver::received).unwrap_or_default()
+    }
+
+    /// Up to where a datacenter's stream, also the own one, is applied without a gap.
+    pub(in crate::partition) fn applied_through(&self, datacenter: DatacenterId) -> Position {
+        self.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default()
+    }
+
+    /// What was received up to here is durable.
+    pub(in crate::partition) fn note_received_durably(
+        &mut self,
+        datacenter: DatacenterId,
+        position: Position,
+    ) {
+        if let Some(receiver) = self.receivers.get_mut(&datacenter) {
+            self.acknowledgements.note_received(datacenter, receiver, position);
+        }
+    }
+
+    /// Takes nothing more of a stream until it has been asked, a little later, to go on from what is here.
+    pub(in crate::partition) fn pause(&mut self, origin: DatacenterId) {
+        self.paused.insert(origin);
+    }
+
+    /// The streams that are to be asked to go on.
+    pub(in crate::partition) fn take_paused(&mut self) -> BTreeSet<DatacenterId> {
+        std::mem::take(&mut self.paused)
+    }
+
+    /// Nothing is sent to a datacenter, and nothing asked of its stream, until it introduces itself again.
+    pub(in crate::partition) fn stop_streams(&mut self, datacenter: DatacenterId) {
+        if let Some(sender) = self.senders.get_mut(&datacenter) {
+            sender.on_link_down();
+        }
+        self.paused.remove(&datacenter);
+    }
+
+    /// To whom an acknowledgement is to go at the end of this turn.
+    pub(in crate::partition) fn take_due_acknowledgements(&mut self, cx: &Cx) -> BTreeSet<DatacenterId> {
+        let interval_us = 1_000 * cx.config.tuning.acknowledge_interval_ms;
+        let everyone = self.receivers.keys().copied();
+        self.acknowledgements.take_due(cx.now.monotonic_us, interval_us, everyone)
+    }
+
+    /// When something was last sent to a datacenter.
+    pub(in crate::partition) fn spoke_us(&self, datacenter: DatacenterId) -> Option<u64> {
+        self.spoke_us.get(&datacenter).copied()
+    }
+
+    pub(in crate::partition) fn loss_counts(&self) -> LossCounts {
+        self.loss_counts
+    }
+
+    /// An own entry came back from another datacenter.
+    pub(in crate::partition) fn count_recovered(&mut self) {
+        self.loss_counts.recovered += 1;
+    }
+
+    /// So many dependencies were on operations that were declared lost.
+    pub(in crate::partition) fn count_lost_dependencies(&mut self, count: usize) {
+        self.loss_counts.dependencies += count as u64;
+    }
+
     /// Panics if a stream contradicts itself. Answers at how many entries and waits it looked.
     pub(in crate::partition) fn check_invariants(&self) -> usize {
         let waits = self.applied.check_invariants();

@@ -3,6 +3,7 @@
 pub(in crate::partition) mod globally_stable;
 pub(in crate::partition) mod times;
 
+use crate::partition::cx::Protocols;
 use globally_stable::GloballyStable;
 use times::Times;
 
@@ -11,6 +12,16 @@ use times::Times;
 pub(crate) struct StableTime {
     pub(in crate::partition) times: Times,
     /// A time has risen since those that wait for one were looked at.
-    pub(in crate::partition) times_rose: bool,
+    times_rose: bool,
     pub(in crate::partition) globally_stable: GloballyStable,
+}
+
+impl StableTime {
+    pub(in crate::partition) fn new(protocols: &Protocols) -> StableTime {
+        StableTime {
+            times: Times::new(protocols),
+            times_rose: false,
+            globally_stable: GloballyStable::default(),
+        }
+    }
 }

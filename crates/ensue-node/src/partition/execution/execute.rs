@@ -318,7 +318,7 @@ impl Executor<'_> {
 
     /// The same for commands that are about to be executed; nothing if they have been answered.
     pub(crate) fn admit(&mut self, mut execution: Execution) -> Option<Execution> {
-        if self.others.failover.discarded.losses.is_empty() {
+        if !self.others.failover.discarded.has_losses() {
             return Some(execution);
         }
         match self.others.failover.discarded.reset_if_lost(

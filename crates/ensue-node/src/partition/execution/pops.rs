@@ -89,10 +89,10 @@ impl Executor<'_> {
         if self.reads.pops.is_empty() || self.reads.pops.offered.is_some() {
             return;
         }
-        if self.others.stable_time.times_rose {
+        if self.others.stable_time.have_times_risen() {
             self.reads.pops.look_again();
         }
-        self.reads.pops.on_stable(&self.others.stable_time.times.stable);
+        self.reads.pops.on_stable(self.others.stable_time.times.stable());
         loop {
             for number in self.reads.pops.keyspaces() {
                 while let Some(key) = self.keyspaces.keyspace(number).next_changed() {

@@ -127,7 +127,7 @@ impl Executor<'_> {
 
     /// Takes up what need not wait any longer.
     pub(in crate::partition) fn resume_blocked(&mut self) {
-        if !std::mem::take(&mut self.others.stable_time.times_rose) {
+        if !self.others.stable_time.take_times_risen() {
             return;
         }
         self.others.answer_replica_waits(self.cx);

@@ -33,7 +33,7 @@ pub(in crate::partition) const GATHERER: PartitionId = PartitionId(0);
 /// The losses, and what was discarded with them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Discarded {
-    pub(in crate::partition) losses: Vec<Loss>,
+    losses: Vec<Loss>,
     /// By the names of the writes, so that none is listed twice.
     writes: BTreeMap<OperationId, DiscardedWrite>,
     /// Entries of dead datacenters that are gone and have no effects on rows of their own: flushes, and those that
@@ -69,6 +69,15 @@ impl Discarded {
 
     pub(in crate::partition) fn losses(&self) -> impl Iterator<Item = Loss> + '_ {
         self.losses.iter().copied()
+    }
+
+    pub(in crate::partition) fn add_loss(&mut self, loss: Loss) {
+        self.losses.push(loss);
+    }
+
+    /// Whether anything was lost for good with a dead datacenter.
+    pub(in crate::partition) fn has_losses(&self) -> bool {
+        !self.losses.is_empty()
     }
 
     pub(in crate::partition) fn loss_of(&self, datacenter: DatacenterId) -> Option<Loss> {

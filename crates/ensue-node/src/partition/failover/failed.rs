@@ -29,11 +29,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The datacenters that were declared dead.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FailedDatacenters {
-    pub(in crate::partition) declared: BTreeMap<DatacenterId, Declared>,
+    declared: BTreeMap<DatacenterId, Declared>,
     /// Transactions whose coordinators miss a part, until the stream that it would be in has its end here.
     awaited: BTreeSet<OperationId>,
     /// To whom a link of this partition is up.
-    pub(in crate::partition) linked: BTreeSet<DatacenterId>,
+    linked: BTreeSet<DatacenterId>,
 }
 
 /// How far a survivor has a dead datacenter's stream of this partition.
@@ -58,20 +58,20 @@ pub(in crate::partition) struct StreamEnd {
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::partition) struct Declared {
+struct Declared {
     /// What was known of its time when it was declared dead.
-    pub(in crate::partition) time: LogicalTime,
+    time: LogicalTime,
     /// The end of the log behind the declaration: when that is durable, the others are told.
-    pub(in crate::partition) logged: u64,
-    pub(in crate::partition) reported: bool,
+    logged: u64,
+    reported: bool,
     /// The survivors that have declared it, too.
-    pub(in crate::partition) by: BTreeSet<DatacenterId>,
+    by: BTreeSet<DatacenterId>,
     /// What they have of it, as they said when they had declared all that are declared here.
-    pub(in crate::partition) heard: BTreeMap<DatacenterId, Have>,
+    heard: BTreeMap<DatacenterId, Have>,
     /// Who was asked to pass on what is not here: nobody else's entries of it are taken.
-    pub(in crate::partition) asked: Option<DatacenterId>,
+    asked: Option<DatacenterId>,
     /// Once its stream is here up to the end.
-    pub(in crate::partition) end: Option<StreamEnd>,
+    end: Option<StreamEnd>,
 }
 
 impl FailedDatacenters {
@@ -85,6 +85,88 @@ impl FailedDatacenters {
 
     pub(in crate::partition) fn link_down(&mut self, datacenter: DatacenterId) {
         self.linked.remove(&datacenter);
+    }
+
+    pub(in crate::partition) fn is_linked(&self, datacenter: DatacenterId) -> bool {
+        self.linked.contains(&datacenter)
+    }
+
+    /// One more is declared dead, behind this end of the log: what is here of each is said anew, and heard anew.
+    pub(in crate::partition) fn declare(
+        &mut self,
+        datacenter: DatacenterId,
+        time: LogicalTime,
+        log_end: u64,
+    ) {
+        self.restore(datacenter, time);
+        for declared in self.declared.values_mut() {
+            declared.logged = log_end;
+            declared.reported = false;
+            declared.heard.clear();
+        }
+    }
+
+    /// Everything up to here is durable. Whether that is news for the others.
+    pub(in crate::partition) fn mark_reported(&mut self, synced: u64) -> bool {
+        let due =
+            self.declared.values_mut().filter(|declared| !declared.reported && declared.logged <= synced);
+        due.map(|declared| declared.reported = true).count() > 0
+    }
+
+    /// Those of which the others were told.
+    pub(in crate::partition) fn reported(&self) -> Vec<DatacenterId> {
+        let reported = self.declared.iter().filter(|(_, declared)| declared.reported);
+        reported.map(|(datacenter, _)| *datacenter).collect()
+    }
+
+    pub(in crate::partition) fn is_reported(&self, datacenter: DatacenterId) -> bool {
+        self.declared.get(&datacenter).is_some_and(|declared| declared.reported)
+    }
+
+    /// A survivor says how much it has of a dead datacenter's stream. Whether that counts: until it has declared all
+    /// that are declared here, it does not, and is said again.
+    pub(in crate::partition) fn hear(
+        &mut self,
+        from: DatacenterId,
+        datacenter: DatacenterId,
+        said: Have,
+    ) -> bool {
+        let Some(declared) = self.declared.get_mut(&datacenter) else { return false };
+        declared.by.insert(from);
+        if !self.declared.values().all(|declared| declared.by.contains(&from)) {
+            return false;
+        }
+        let Some(declared) = self.declared.get_mut(&datacenter) else { return false };
+        let have = declared.heard.entry(from).or_insert(said);
+        have.received = have.received.max(said.received);
+        have.time = have.time.max(said.time);
+        have.ended = have.ended.or(said.ended);
+        true
+    }
+
+    /// What a survivor has said.
+    pub(in crate::partition) fn heard(&self, datacenter: DatacenterId, from: DatacenterId) -> Option<Have> {
+        self.declared.get(&datacenter)?.heard.get(&from).copied()
+    }
+
+    /// A survivor is asked to pass on what is not here. Nobody else's entries of that stream are taken.
+    pub(in crate::partition) fn ask(&mut self, datacenter: DatacenterId, holder: DatacenterId) {
+        if let Some(declared) = self.declared.get_mut(&datacenter) {
+            declared.asked = Some(holder);
+        }
+    }
+
+    /// Whether a survivor may pass on entries of a dead datacenter's stream, which has no end here yet.
+    pub(in crate::partition) fn may_pass_on(&self, datacenter: DatacenterId, from: DatacenterId) -> bool {
+        let declared = self.declared.get(&datacenter);
+        declared.is_some_and(|declared| declared.asked == Some(from) && declared.end.is_none())
+    }
+
+    /// Up to when everything is known to be here that a dead datacenter wrote.
+    pub(in crate::partition) fn known_until(&self, datacenter: DatacenterId) -> Option<LogicalTime> {
+        let declared = self.declared.get(&datacenter)?;
+        // What one said that is dead now counts for those whom it did not reach.
+        Some(declared.end.map_or(declared.time, |end| end.whole))
     }
 
     /// Whether something waits to be durable before it is told.

@@ -8,29 +8,14 @@ use ensue_wire::{Address, Message, StreamAcknowledge};
 
 impl Keyspaces {
     pub(in crate::partition) fn send_acknowledgements(&self, cx: &mut Cx, others: &mut Others) {
-        let due_us = others.replication.acknowledgements.next_us;
-        let interval = cx.config.tuning.acknowledge_interval_ms * 1_000;
-        let silent_too_long = cx.now.monotonic_us >= due_us + HEARTBEAT_INTERVALS * interval;
-        if (others.replication.acknowledgements.all && cx.now.monotonic_us >= due_us) || silent_too_long {
-            others.replication.acknowledgements.all = false;
-            others.replication.acknowledgements.next_us = cx.now.monotonic_us + interval;
-            let everyone: Vec<DatacenterId> = others.replication.receivers.keys().copied().collect();
-            others.replication.acknowledgements.now.extend(everyone);
-        }
-        for datacenter in std::mem::take(&mut others.replication.acknowledgements.now) {
+        for datacenter in others.replication.take_due_acknowledgements(cx) {
             self.acknowledge(cx, others, datacenter);
         }
     }
-}
 
-/// Without news, an acknowledgement still follows after this many intervals: it carries the clock, which tells others
-/// that a deadline has passed here too.
-const HEARTBEAT_INTERVALS: u64 = 20;
-
-impl Keyspaces {
     /// Tells a datacenter what has been received, synced and applied here.
     pub(crate) fn acknowledge(&self, cx: &mut Cx, others: &mut Others, datacenter: DatacenterId) {
-        let Some(receiver) = others.replication.receivers.get(&datacenter) else { return };
+        let Some(receiver) = others.replication.receiver(datacenter) else { return };
         let now = cx.promise();
         let acknowledge = StreamAcknowledge {
             incarnation: receiver.received().incarnation(),

@@ -295,10 +295,8 @@ impl Keyspaces {
             let asked: Vec<DatacenterId> = match others.failover.failed.contains(state.site()) {
                 true => others
                     .replication
-                    .senders
-                    .keys()
-                    .filter(|other| !others.failover.failed.contains(**other))
-                    .copied()
+                    .datacenters()
+                    .filter(|other| !others.failover.failed.contains(*other))
                     .collect(),
                 false => vec![state.site()],
             };

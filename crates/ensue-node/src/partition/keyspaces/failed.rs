@@ -22,24 +22,14 @@ impl Keyspaces {
         others: &mut Others,
         datacenter: DatacenterId,
     ) {
-        if others.failover.failed.contains(datacenter)
-            || !others.replication.senders.contains_key(&datacenter)
-        {
+        if others.failover.failed.contains(datacenter) || !others.replication.knows(datacenter) {
             return;
         }
-        let time = others.stable_time.times.received.at(datacenter);
+        let time = others.stable_time.times.received().at(datacenter);
         cx.journal.log(&Record::Dead { datacenter, time });
-        others.failover.failed.restore(datacenter, time);
-        for declared in others.failover.failed.declared.values_mut() {
-            declared.logged = cx.journal.log_end();
-            declared.reported = false;
-            declared.heard.clear();
-        }
+        others.failover.failed.declare(datacenter, time, cx.journal.log_end());
         self.branching.hear_again();
-        if let Some(sender) = others.replication.senders.get_mut(&datacenter) {
-            sender.on_link_down();
-        }
-        others.replication.paused.remove(&datacenter);
+        others.replication.stop_streams(datacenter);
         cx.trace(Trace::DeclaredDead { partition: cx.id, datacenter });
         others.let_go_of_received(cx);
         others.answer_replica_waits(cx);
@@ -111,7 +101,7 @@ impl Keyspaces {
             Some(doubtful) => {
                 cx.journal.log(&Record::Lost { datacenter, whole, doubtful, failed });
                 self.take_loss(cx, others, Loss { datacenter, whole, doubtful, failed });
-                others.stable_time.times_rose = true;
+                others.stable_time.look_again();
             }
         }
     }
@@ -121,12 +111,11 @@ impl Keyspaces {
         if others.failover.discarded.loss_of(loss.datacenter).is_some() {
             return;
         }
-        others.failover.discarded.losses.push(loss);
+        others.failover.discarded.add_loss(loss);
         for number in 0..self.keyspaces.len() {
             self.discard_versions(cx, others, KeyspaceId(number as u8), &loss);
         }
-        others.stable_time.times.received.raise(loss.datacenter, LogicalTime::MAX);
-        others.stable_time.times.stable.raise(loss.datacenter, LogicalTime::MAX);
+        others.stable_time.note_lost(loss.datacenter);
         let protocols = cx.protocols.clone();
         for (keyspace, shared) in self.contexts.each() {
             // What its members will be told each for themselves must not come back with the name.

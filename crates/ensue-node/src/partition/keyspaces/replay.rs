@@ -43,7 +43,7 @@ impl Keyspaces {
         };
         if Rule::RememberStable.holds() {
             let proven = cx.protocol(entry.keyspace()).proves_stable(own, entry.stamp, &entry.dependencies);
-            others.stable_time.times.stable.join(&proven);
+            others.stable_time.times.join_stable(&proven);
         }
         self.replay_change(cx, others, entry, own, None);
     }

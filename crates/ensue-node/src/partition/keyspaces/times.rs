@@ -14,7 +14,7 @@ impl Keyspaces {
     fn fold_versions(&mut self, cx: &Cx, others: &Others) {
         for number in 0..self.keyspaces.len() {
             if cx.protocols[number].needs().snapshot_vectors {
-                self.keyspaces[number].raise_floor(&others.stable_time.times.floor);
+                self.keyspaces[number].raise_floor(others.stable_time.times.floor());
                 self.unfolded[number] = self.keyspaces[number].unsettled_locations();
                 self.fold_some(cx, others, number, FOLDED_AT_ONCE);
             }
@@ -34,7 +34,7 @@ impl Keyspaces {
 
     fn fold_some(&mut self, cx: &Cx, others: &Others, number: usize, budget: usize) {
         let protocol = cx.protocols[number].as_ref();
-        let times = others.stable_time.times.floor.clone();
+        let times = others.stable_time.times.floor().clone();
         let predicate = VisibilityPredicate { datacenter: cx.datacenter, times, whole: true };
         let budget = budget.min(self.unfolded[number]);
         self.keyspaces[number].settle(&Shown { protocol, predicate: &predicate }, budget);
@@ -50,22 +50,9 @@ impl Keyspaces {
         floor: &TimeVector,
         globally_stable: &[OperationId],
     ) {
-        others.stable_time.globally_stable.learn(globally_stable);
-        let is_from =
-            |partition| matches!(from, Address::Partition { partition: other, .. } if other == partition);
-        if let Some(proven) = &mut others.stable_time.times.proven {
-            // What this partition has said itself proves nothing, at partition 0.
-            if is_from(GATHERER) && !floor.is_zero() && received.covers(proven) {
-                *proven = TimeVector::default();
-            }
-        }
-        // Nobody waits for what is stable: a choice that it widens is made anew at each command.
-        others.stable_time.times.stable.join(received);
-        // Whatever all have received this partition has, and it may have forgotten when it restarted. If it lost the
-        // end of its log it has that only when it has caught up.
-        others.stable_time.times_rose |=
-            others.catch_up.is_none() && others.stable_time.times.received.join(received);
-        others.stable_time.times.floor.join(floor);
+        let is_gathered = matches!(from, Address::Partition { partition: GATHERER, .. });
+        let has_all = !others.is_catching_up();
+        others.stable_time.on_stable(is_gathered, has_all, received, floor, globally_stable);
         self.fold_versions(cx, others);
     }
 

@@ -173,9 +173,9 @@ impl Maintenance {
         if Rule::KeepTombstones.holds() {
             // What a datacenter reported before it lost its tail is said anew: parts that it had executed then, and
             // lost, come again.
-            let senders = &others.replication.senders;
             let of_this_life = |datacenter: &DatacenterId, end: &mut Position| {
-                senders.get(datacenter).is_some_and(|sender| sender.end().incarnation() == end.incarnation())
+                let sender = others.replication.sender(*datacenter);
+                sender.is_some_and(|sender| sender.end().incarnation() == end.incarnation())
             };
             if Rule::ReportsAreOfThisLife.holds() {
                 round.reported.retain(of_this_life);
@@ -183,7 +183,7 @@ impl Maintenance {
             let hides =
                 others.stable_time.times.has_snapshot_vectors() && Rule::ForgetWhatEveryViewShows.holds();
             let shows = |shown: LogicalTime| !hides || shown >= round.latest_spent;
-            for (&datacenter, sender) in &others.replication.senders {
+            for (datacenter, sender) in others.replication.senders() {
                 if others.failover.failed.contains(datacenter) {
                     continue;
                 }
@@ -195,20 +195,18 @@ impl Maintenance {
                     round.reported.entry(datacenter).or_insert(sender.end());
                 }
             }
-            let caught_up = |&datacenter: &DatacenterId| {
-                let watermark =
-                    others.replication.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
+            let caught_up = |datacenter: DatacenterId| {
+                let watermark = others.replication.applied_through(datacenter);
                 if others.failover.failed.contains(datacenter) {
                     // Nothing follows what is here of it, once that is all that anybody has.
-                    let end =
-                        others.replication.receivers.get(&datacenter).map(|receiver| receiver.received());
+                    let end = others.replication.receiver(datacenter).map(|receiver| receiver.received());
                     return others.failover.failed.is_settled(datacenter)
                         && end.is_some_and(|end| watermark >= end);
                 }
                 let reported = round.reported.get(&datacenter);
                 reported.is_some_and(|end| watermark >= *end)
             };
-            let all = others.replication.senders.keys().all(caught_up)
+            let all = others.replication.datacenters().all(caught_up)
                 && shows(others.replication.acknowledgements.shown_durably());
             if !all && Rule::CatchUpBeforeCollecting.holds() {
                 return;

@@ -51,7 +51,7 @@ pub(in crate::partition) fn check(
         keyspaces.order.check_invariants(),
         transactions.check_invariants(|work| keyspaces.order.work(work).is_some()),
     ];
-    let applied = others.replication.applied.set(cx.datacenter).map(|own| own.watermark).unwrap_or_default();
+    let applied = others.replication.applied_through(cx.datacenter);
     let end = cx.position;
     assert!(applied <= end, "{applied} is applied of a stream that ends at {end}");
     looked_at.iter().sum()

@@ -41,8 +41,9 @@ impl Metrics<'_> {
         add("reads_given_up", self.reads.blocked.given_up);
         add("cuts", self.reads.snapshot_reads.len() as u64);
         add("late_cuts", self.reads.snapshot_reads.late);
-        add("heartbeats", self.others.stable_time.times.heartbeats);
-        add("stabilization_rounds", self.others.stable_time.times.rounds);
+        let (heartbeats, rounds) = self.others.stable_time.times.counts();
+        add("heartbeats", heartbeats);
+        add("stabilization_rounds", rounds);
         add("unsettled_versions", self.keyspaces.keyspaces.iter().map(|rows| rows.versions() as u64).sum());
         add("dependency_bytes", self.keyspaces.keyspaces.iter().map(|rows| rows.dependency_bytes()).sum());
         add("waiting_rows", self.keyspaces.order.len() as u64);
@@ -51,8 +52,8 @@ impl Metrics<'_> {
         add("disk_full", u64::from(self.cx.is_out_of_room()));
         add("catching_up", u64::from(self.others.is_catching_up()));
         add("lost_tails", self.others.replication.applied.sets().map(|(_, set)| set.lost.len() as u64).sum());
-        add("taken_back_entries", self.others.replication.loss_counts.recovered);
-        add("lost_dependencies", self.others.replication.loss_counts.dependencies);
+        add("taken_back_entries", self.others.replication.loss_counts().recovered);
+        add("lost_dependencies", self.others.replication.loss_counts().dependencies);
         add("peer_refusals", self.peers.identity.refusals);
         for datacenter in self.others.failover.failed.datacenters() {
             let name = &self.cx.config.topology.datacenters[usize::from(datacenter.0)].name;

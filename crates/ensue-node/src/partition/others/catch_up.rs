@@ -62,9 +62,7 @@ impl Others {
         let wait = Rule::CatchUpBeforeServing.holds();
         let others = self
             .replication
-            .receivers
-            .keys()
-            .copied()
+            .datacenters()
             .filter(|d| wait && !is_given_up(without, *d) && !self.failover.failed.is_settled(*d));
         let partitions = (0..cx.config.topology.partitions).map(PartitionId);
         let unheard = others.collect();
@@ -126,7 +124,7 @@ impl Others {
     /// Whether all that local transactions would read has come, and they have not been taken up.
     pub(in crate::partition) fn may_place_local_parts(&self) -> bool {
         let received = |(datacenter, end): (&DatacenterId, &Position)| {
-            self.replication.receivers.get(datacenter).is_none_or(|receiver| receiver.received() >= *end)
+            self.replication.receiver(*datacenter).is_none_or(|receiver| receiver.received() >= *end)
         };
         self.catch_up.as_ref().is_some_and(|catch_up| !catch_up.placed && catch_up.ends.iter().all(received))
     }
@@ -134,7 +132,7 @@ impl Others {
     /// How many records were read, if all that was missing is applied.
     pub(in crate::partition) fn caught_up(&self) -> Option<(&CatchUp, u64)> {
         let applied = |(datacenter, end): (&DatacenterId, &Position)| {
-            self.replication.applied.set(*datacenter).map(|set| set.watermark).unwrap_or_default() >= *end
+            self.replication.applied_through(*datacenter) >= *end
         };
         let catch_up = self.catch_up.as_ref()?;
         (catch_up.placed && catch_up.ends.iter().all(applied)).then_some((catch_up, catch_up.records))

@@ -11,25 +11,16 @@ use ensue_wire::{Address, Envelope, Message};
 impl Others {
     /// The other datacenters that were not declared dead.
     pub(crate) fn living(&self) -> impl Iterator<Item = DatacenterId> {
-        self.replication
-            .senders
-            .keys()
-            .copied()
-            .filter(|datacenter| !self.failover.failed.contains(*datacenter))
+        self.replication.datacenters().filter(|datacenter| !self.failover.failed.contains(*datacenter))
     }
 
     /// A hash of what was received of a datacenter, whether a link to it is up, and whether it was declared dead.
     pub(in crate::partition) fn state_of(&self, cx: &Cx, datacenter: DatacenterId) -> Reply {
-        let received = self
-            .replication
-            .receivers
-            .get(&datacenter)
-            .map(|receiver| receiver.received())
-            .unwrap_or_default();
-        let time = self.stable_time.times.received.at(datacenter);
+        let received = self.replication.received(datacenter);
+        let time = self.stable_time.times.received().at(datacenter);
         let state =
             state_hash([&cx.id.0.to_le_bytes()[..], &received.0.to_le_bytes(), &time.0.to_le_bytes()]);
-        let linked = self.failover.failed.linked.contains(&datacenter);
+        let linked = self.failover.failed.is_linked(datacenter);
         let flags =
             [linked, self.failover.failed.contains(datacenter)].map(|flag| Reply::Integer(i64::from(flag)));
         Reply::Array([Reply::bulk(format!("{state:016x}"))].into_iter().chain(flags).collect())
@@ -38,8 +29,7 @@ impl Others {
     /// Of several the deaths are said first, and then how much there is of each: that counts only from who is known to
     /// know of all.
     pub(in crate::partition) fn report_all_failed_to(&self, cx: &mut Cx, survivor: DatacenterId) {
-        let told = self.failover.failed.declared.iter().filter(|(_, declared)| declared.reported);
-        let told: Vec<DatacenterId> = told.map(|(datacenter, _)| *datacenter).collect();
+        let told = self.failover.failed.reported();
         let times = told.len().min(2);
         for datacenter in told.repeat(times) {
             self.report_failed_to(cx, survivor, datacenter);
@@ -59,11 +49,9 @@ impl Others {
     }
 
     pub(in crate::partition) fn have_of(&self, datacenter: DatacenterId) -> Option<Have> {
-        let declared = self.failover.failed.declared.get(&datacenter)?;
-        // What one said that is dead now counts for those whom it did not reach.
-        let time = declared.end.map_or(declared.time, |end| end.whole);
-        let received = self.replication.receivers.get(&datacenter)?.received();
-        Some(Have { received, time, ended: declared.end.map(|end| end.failed) })
+        let time = self.failover.failed.known_until(datacenter)?;
+        let received = self.replication.receiver(datacenter)?.received();
+        Some(Have { received, time, ended: self.failover.failed.end(datacenter).map(|end| end.failed) })
     }
 
     /// A survivor lacks the end of a dead datacenter's stream.
@@ -105,10 +93,9 @@ impl Others {
         if self.failover.discarded.loss_of(datacenter).is_none() {
             return;
         }
-        let applied = self.replication.applied.set(datacenter).map(|set| set.watermark).unwrap_or_default();
-        if self.replication.receivers.get(&datacenter).is_some_and(|receiver| receiver.received() <= applied)
-        {
-            self.stable_time.times_rose |= self.stable_time.times.applied.raise(datacenter, LogicalTime::MAX);
+        let applied = self.replication.applied_through(datacenter);
+        if self.replication.receiver(datacenter).is_some_and(|receiver| receiver.received() <= applied) {
+            self.stable_time.raise_applied(datacenter, LogicalTime::MAX);
         }
     }
 

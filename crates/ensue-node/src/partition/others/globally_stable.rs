@@ -13,19 +13,8 @@ impl Others {
         if !Rule::ForgetAfterTheReads.holds() {
             age_us = 0;
         }
-        self.stable_time.globally_stable.young.push_back((now_us, self.applied_everywhere()));
-        while self
-            .stable_time
-            .globally_stable
-            .young
-            .front()
-            .is_some_and(|(since_us, _)| since_us + age_us <= now_us)
-        {
-            let Some((_, positions)) = self.stable_time.globally_stable.young.pop_front() else { break };
-            for (datacenter, position) in positions {
-                self.stable_time.globally_stable.raise(datacenter, cx.id, position);
-            }
-        }
+        let positions = self.applied_everywhere();
+        self.stable_time.globally_stable.note(cx.id, positions, now_us, age_us);
     }
 
     /// Up to where every datacenter, this one too, has durably applied each datacenter's stream of this partition.

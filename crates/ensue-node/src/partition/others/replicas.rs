@@ -14,14 +14,9 @@ impl Others {
             let of = |sender: &crate::partition::replication::sender::Sender| sender.applied(origin).1;
             let durable = match Rule::KeepForTheOthers.holds() {
                 true => self.living_senders().map(of).min(),
-                false => self.replication.senders.get(&origin).map(of),
+                false => self.replication.sender(origin).map(of),
             };
-            let received = self
-                .replication
-                .receivers
-                .get(&origin)
-                .map(|receiver| receiver.received())
-                .unwrap_or_default();
+            let received = self.replication.received(origin);
             // Alone, nobody else will want it.
             cx.journal.durable_everywhere(origin, durable.unwrap_or(received), received);
         }
@@ -31,11 +26,8 @@ impl Others {
     pub(in crate::partition) fn living_senders(
         &self,
     ) -> impl Iterator<Item = &crate::partition::replication::sender::Sender> {
-        self.replication
-            .senders
-            .iter()
-            .filter(|(datacenter, _)| !self.failover.failed.contains(**datacenter))
-            .map(|(_, sender)| sender)
+        let lives = |datacenter| !self.failover.failed.contains(datacenter);
+        self.replication.senders().filter(move |(datacenter, _)| lives(*datacenter)).map(|(_, sender)| sender)
     }
 
     /// The position that every other datacenter has synced: below it, the log need not be kept for the streams.
@@ -59,11 +51,10 @@ impl Others {
         }
         let (since_us, has) = (cx.now.monotonic_us, self.replicas(cx, &wanted));
         if has >= datacenters {
-            self.replication.replica_waits.remove(&(from, request.session));
+            self.replication.forget_replica_wait(from, request.session);
             return cx.send(from, Message::ReplicasReached { request, datacenters: has });
         }
-        let wait = ReplicaWait { request, wanted, datacenters, since_us };
-        self.replication.replica_waits.insert((from, request.session), wait);
+        self.replication.await_replicas(from, ReplicaWait { request, wanted, datacenters, since_us });
     }
 
     /// The session's wait is over, or it is withdrawn: then this asks about nothing.
@@ -77,7 +68,7 @@ impl Others {
         if self.refuse_lost_past(cx, from, request, wanted) {
             return;
         }
-        self.replication.replica_waits.remove(&(from, request.session));
+        self.replication.forget_replica_wait(from, request.session);
         let datacenters = self.replicas(cx, wanted);
         cx.send(from, Message::ReplicasReached { request, datacenters });
     }
@@ -87,18 +78,18 @@ impl Others {
         let Some(reply) = self.failover.discarded.lost_past(cx, &wanted.times) else {
             return false;
         };
-        self.replication.replica_waits.remove(&(from, request.session));
+        self.replication.forget_replica_wait(from, request.session);
         cx.send(from, Message::Refused { request, reply });
         true
     }
 
     pub(in crate::partition) fn answer_replica_waits(&mut self, cx: &mut Cx) {
-        if self.replication.replica_waits.is_empty() {
+        if self.replication.replica_wait_count() == 0 {
             return;
         }
         // Older than any wait may be: its session has certainly given up.
         let oldest = cx.now.monotonic_us.saturating_sub(1_000 * limits::CAUSAL_TIMEOUT_MS_MAX);
-        for ((from, session), wait) in std::mem::take(&mut self.replication.replica_waits) {
+        for ((from, _), wait) in self.replication.take_replica_waits() {
             if self.refuse_lost_past(cx, from, wait.request, &wait.wanted) {
                 continue;
             }
@@ -106,7 +97,7 @@ impl Others {
             if datacenters >= wait.datacenters {
                 cx.send(from, Message::ReplicasReached { request: wait.request, datacenters });
             } else if wait.since_us >= oldest {
-                self.replication.replica_waits.insert((from, session), wait);
+                self.replication.await_replicas(from, wait);
             }
         }
     }
@@ -114,7 +105,7 @@ impl Others {
     /// How many datacenters, this one included, have durably applied all of this. None, as far as is known here, while
     /// some of it has not even been received.
     pub(crate) fn replicas(&self, cx: &Cx, wanted: &Wanted) -> u8 {
-        if !self.stable_time.times.received.covers_but(cx.datacenter, &wanted.times) {
+        if !self.stable_time.times.received().covers_but(cx.datacenter, &wanted.times) {
             return 0;
         }
         let mut dependencies = wanted.dependencies.clone();
@@ -153,9 +144,8 @@ impl Others {
     /// How far third datacenters have applied the stream of this one, as they said.
     pub(in crate::partition) fn applied_elsewhere(&self, origin: DatacenterId) -> Position {
         let thirds = self.living().filter(|third| *third != origin);
-        let applied = thirds
-            .filter_map(|third| self.replication.senders.get(&third))
-            .map(|third| third.applied(origin).1);
+        let applied =
+            thirds.filter_map(|third| self.replication.sender(third)).map(|third| third.applied(origin).1);
         applied.max().unwrap_or_default()
     }
 

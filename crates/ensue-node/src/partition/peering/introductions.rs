@@ -15,13 +15,7 @@ use ensue_wire::{Address, Introduction, Message, PeerStage};
 impl Peering<'_> {
     /// The message with which everything between two datacenters begins.
     pub(in crate::partition) fn introduce(&mut self, datacenter: DatacenterId, asks: bool) {
-        let received = self
-            .others
-            .replication
-            .receivers
-            .get(&datacenter)
-            .map(|receiver| receiver.received())
-            .unwrap_or_default();
+        let received = self.others.replication.received(datacenter);
         let peer = self.peers.identity.peers.get(&datacenter).copied();
         let known = self.peers.identity.known(datacenter);
         let last = peer.map(|peer| peer.last).unwrap_or_default();
@@ -32,13 +26,7 @@ impl Peering<'_> {
             received,
             last,
             proof: known.proof((datacenter, self.cx.id), received, last),
-            applied: self
-                .others
-                .replication
-                .applied
-                .set(datacenter)
-                .map(|set| set.watermark)
-                .unwrap_or_default(),
+            applied: self.others.replication.applied_through(datacenter),
             end: self.cx.position,
             elsewhere: self.others.applied_elsewhere(datacenter),
             is_whole: self.peers.has_what_is_lacking(
@@ -69,7 +57,7 @@ impl Peering<'_> {
         datacenter: DatacenterId,
         introduction: &Introduction,
     ) {
-        if !self.others.replication.senders.contains_key(&datacenter) {
+        if !self.others.replication.knows(datacenter) {
             return self.cx.trace(Trace::Refused { what: "an introduction of no datacenter" });
         }
         self.peers.keep_the_log_for(self.cx, self.others, datacenter, introduction);
@@ -124,7 +112,7 @@ impl Peering<'_> {
 
     /// The sender is who it was, and its claims agree with what is here.
     fn accept_peer(&mut self, datacenter: DatacenterId, theirs: &Introduction) {
-        if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
+        if let Some(sender) = self.others.replication.sender_mut(datacenter) {
             sender.on_introduced(theirs.received);
         }
         self.peers.identity.told.insert(datacenter);
@@ -136,7 +124,7 @@ impl Peering<'_> {
         }
         if theirs.stage != PeerStage::Serving {
             self.peers.identity.absent.insert(datacenter, theirs.stage);
-            if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
+            if let Some(sender) = self.others.replication.sender_mut(datacenter) {
                 sender.on_link_down();
             }
             return;
@@ -162,10 +150,7 @@ impl Peering<'_> {
             self.peers.halt = Some(Halt::Stopped(reason));
             return;
         }
-        if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
-            sender.on_link_down();
-        }
-        self.others.replication.paused.remove(&datacenter);
+        self.others.replication.stop_streams(datacenter);
         self.peers.identity.unsure.remove(&datacenter);
         self.peers.identity.refusals += 1;
         let before = self.peers.identity.refused.insert(datacenter, reason.clone());

@@ -80,12 +80,12 @@ impl Peering<'_> {
             }
         }
         let first = self.cx.position;
-        self.others.replication.senders.values_mut().for_each(|sender| sender.on_incarnation(lost, first));
+        self.others.replication.begin_incarnation(lost, first);
         self.visibility().replicate();
     }
 
     fn may_lose_with_a_sibling(&self) -> bool {
         let has_ended = self.cx.incarnation > self.peers.identity.read_in;
-        !has_ended && !self.others.replication.receivers.is_empty() && Rule::LoseTailsTogether.holds()
+        !has_ended && !self.others.replication.is_alone() && Rule::LoseTailsTogether.holds()
     }
 }

@@ -41,7 +41,7 @@ impl Peering<'_> {
         position: Position,
         bytes: Bytes,
     ) -> bool {
-        let Some(receiver) = self.others.replication.receivers.get_mut(&origin) else { return false };
+        let Some(receiver) = self.others.replication.receiver_mut(origin) else { return false };
         let received = receiver.received();
         match receiver.judge(position) {
             Arrival::Next => {}
@@ -97,7 +97,7 @@ impl Peering<'_> {
             return false;
         }
         self.cx.journal.log_received(origin, incarnation, position, &bytes);
-        let receiver = self.others.replication.receivers.get_mut(&origin).expect("looked up by the caller");
+        let receiver = self.others.replication.receiver_mut(origin).expect("looked up by the caller");
         receiver.received_at(position);
         let stamp = entry.stamp;
         self.peers.identity.note_received(origin, stamp.time);
@@ -129,8 +129,7 @@ impl Peering<'_> {
         origin: DatacenterId,
         entries: Vec<Bytes>,
     ) {
-        let declared = self.others.failover.failed.declared.get(&origin);
-        if !declared.is_some_and(|declared| declared.asked == Some(from) && declared.end.is_none()) {
+        if !self.others.failover.failed.may_pass_on(origin, from) {
             return self
                 .cx
                 .trace(Trace::Refused { what: "entries of another's stream that were not asked for" });
@@ -138,10 +137,9 @@ impl Peering<'_> {
         if self.cx.is_out_of_room() {
             return self.others.replication.pause(origin);
         }
-        let before = self.others.replication.receivers.get(&origin).map(|receiver| receiver.received());
+        let before = self.others.replication.receiver(origin).map(|receiver| receiver.received());
         // Who has said how much it has, and that it is more than there is here, may have been asked.
-        let declared = self.others.failover.failed.declared.get(&origin);
-        let holds = declared.and_then(|declared| declared.heard.get(&from)).map(|have| have.received);
+        let holds = self.others.failover.failed.heard(origin, from).map(|have| have.received);
         if holds <= before {
             return self.cx.trace(Trace::Refused { what: "entries passed on by who was not asked for them" });
         }
@@ -154,7 +152,7 @@ impl Peering<'_> {
                 break;
             }
         }
-        match self.others.replication.receivers.get(&origin).map(|receiver| receiver.received()) == before {
+        match self.others.replication.receiver(origin).map(|receiver| receiver.received()) == before {
             // It is asked for again a little later.
             true => self.others.replication.pause(origin),
             false => self.visibility().settle_stream(origin),
@@ -197,7 +195,7 @@ impl Peering<'_> {
         let from = if Rule::ResumeWhereItStopped.holds() { received } else { self.cx.position };
         // One that has what was declared lost is sent the declaration, and stops at it.
         let next = self.others.replication.applied.next(self.cx.datacenter, from);
-        if let Some(sender) = self.others.replication.senders.get_mut(&datacenter) {
+        if let Some(sender) = self.others.replication.sender_mut(datacenter) {
             sender.on_resume(from, next);
         }
         // It may have lost its tail: it needs to know where this stream ends.
@@ -222,7 +220,7 @@ impl Peering<'_> {
         acknowledge: &StreamAcknowledge,
         clock: LogicalTime,
     ) {
-        let Some(sender) = self.others.replication.senders.get_mut(&datacenter) else { return };
+        let Some(sender) = self.others.replication.sender_mut(datacenter) else { return };
         if acknowledge.received > self.cx.position {
             return self.refuse_claim(datacenter, acknowledge.received);
         }

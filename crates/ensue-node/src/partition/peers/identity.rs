@@ -208,12 +208,7 @@ impl Peers {
         datacenter: DatacenterId,
     ) -> bool {
         let Some(lacking) = self.identity.recovering.get(&datacenter) else { return false };
-        let of_theirs = others
-            .replication
-            .receivers
-            .get(&datacenter)
-            .map(|receiver| receiver.received())
-            .unwrap_or_default();
+        let of_theirs = others.replication.received(datacenter);
         let has_own = cx.position <= lacking.received || {
             // What was lost in between is passed over.
             let next = others.replication.applied.next(cx.datacenter, lacking.received);
@@ -288,12 +283,7 @@ impl Peers {
                 theirs.known, self.identity.own
             ));
         }
-        let received = others
-            .replication
-            .receivers
-            .get(&datacenter)
-            .map(|receiver| receiver.received())
-            .unwrap_or_default();
+        let received = others.replication.received(datacenter);
         if theirs.stage == PeerStage::Serving
             && theirs.end < received
             && !others.failover.failed.contains(datacenter)
@@ -417,7 +407,7 @@ impl Peers {
     pub(in crate::partition) fn knows_what_was_stable(&self, others: &Others, catch_up: &CatchUp) -> bool {
         let is_known = |(datacenter, time): (&DatacenterId, &LogicalTime)| {
             others.failover.failed.contains(*datacenter)
-                || others.stable_time.times.stable.at(*datacenter) >= *time
+                || others.stable_time.times.stable().at(*datacenter) >= *time
         };
         !self.identity.rejoined
             || !others.stable_time.times.has_snapshot_vectors()

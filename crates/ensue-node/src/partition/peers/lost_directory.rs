@@ -36,8 +36,8 @@ impl Peers {
                         empty one"
                 .to_owned());
         }
-        let has_anything = cx.position > Position(0)
-            || others.replication.receivers.values().any(|r| r.received() > Position(0));
+        let from_others = |datacenter| others.replication.received(datacenter) > Position(0);
+        let has_anything = cx.position > Position(0) || others.replication.datacenters().any(from_others);
         if lost != self.identity.own && has_anything {
             return Err(format!(
                 "the directory is of another cluster, was exchanged, or was started empty by an operator's word: the \
@@ -53,7 +53,7 @@ impl Peers {
             answers.iter().filter(|(_, i)| i.known == lost).map(|(d, _)| *d).collect();
         let whose = format!("the directory is empty, and {} know an earlier one ({lost})", names(&knowing));
         let dead: Vec<DatacenterId> =
-            others.replication.senders.keys().copied().filter(|d| is_given_up(gone, *d)).collect();
+            others.replication.datacenters().filter(|d| is_given_up(gone, *d)).collect();
         if !dead.is_empty() {
             let dead = names(&dead);
             return Err(format!(

@@ -90,7 +90,7 @@ impl Persistence {
         let datacenters = (0..cx.config.topology.datacenters.len() as u8).map(DatacenterId);
         let streams = datacenters.map(|datacenter| {
             let applied = others.replication.applied.set(datacenter).cloned().unwrap_or_default();
-            let receiver = others.replication.receivers.get(&datacenter);
+            let receiver = others.replication.receiver(datacenter);
             StreamImage {
                 datacenter,
                 applied_incarnation: applied.watermark.incarnation(),
@@ -227,8 +227,7 @@ impl Persistence {
         // The clock's bound and what is known of the others' time are not in the checkpoint, so they are logged again
         // behind its start: now, because the partition may stop before it logs anything else.
         cx.log_bound();
-        others.stable_time.times.logged = None;
-        others.stable_time.times.log_times(cx);
+        others.stable_time.times.log_again(cx);
         self.writer = Some((writer, Walk { before, ..Walk::default() }));
         cx.is_checkpointing = true;
     }

@@ -182,7 +182,7 @@ impl Reads {
     pub(in crate::partition) fn drop_blocked_of(&mut self, others: &mut Others, core: Address) {
         self.blocked.forget(|asker, _| asker == core);
         self.blocked.forget_pops_of(core);
-        others.replication.replica_waits.retain(|(asker, _), _| *asker != core);
+        others.replication.forget_replica_waits_of(core);
     }
 
     pub(in crate::partition) fn on_read_part(
@@ -217,12 +217,12 @@ impl Reads {
         }
         let SnapshotPart { from, read, keyspace, snapshot, commands } = part;
         let is_pruned =
-            !snapshot.covers(&others.stable_time.times.floor) && Rule::ForgottenMeansAgain.holds();
+            !snapshot.covers(others.stable_time.times.floor()) && Rule::ForgottenMeansAgain.holds();
         let lost = others.failover.discarded.report_unknown_loss(cx, keyspace, &snapshot, from);
         if is_pruned {
             // Whoever draws a cut below the floor has restarted, and forgotten what was stable.
-            let (received, floor) =
-                (others.stable_time.times.stable.clone(), others.stable_time.times.floor.clone());
+            let times = &others.stable_time.times;
+            let (received, floor) = (times.stable().clone(), times.floor().clone());
             cx.send(from, Message::Stable { received, floor, globally_stable: Vec::new() });
         }
         let values = if is_pruned || lost {

@@ -17,14 +17,11 @@ impl Reads {
         keyspaces: &mut Keyspaces,
     ) {
         let now_us = cx.now.monotonic_us;
-        if others.stable_time.times.has_heartbeats && now_us >= others.stable_time.times.next_heartbeat_us {
+        if others.stable_time.times.are_heartbeats_due(now_us) {
             self.send_heartbeats(cx, others, now_us);
         }
-        if let Some(interval_ms) = others.stable_time.times.round_ms {
-            if now_us >= others.stable_time.times.next_round_us {
-                others.stable_time.times.next_round_us = now_us + 1_000 * interval_ms;
-                self.report_stabilization(cx, others, keyspaces);
-            }
+        if others.stable_time.times.begin_round(now_us) {
+            self.report_stabilization(cx, others, keyspaces);
         }
     }
 
@@ -33,15 +30,15 @@ impl Reads {
         let interval_us = 1_000 * cx.config.tuning.heartbeat_interval_ms;
         let mut next_us = now_us + interval_us;
         let mut silent: Vec<DatacenterId> = Vec::new();
-        for (&datacenter, _) in others.replication.senders.iter().filter(|(_, sender)| sender.is_resumed()) {
-            match others.replication.spoke_us.get(&datacenter) {
+        for (datacenter, _) in others.replication.senders().filter(|(_, sender)| sender.is_resumed()) {
+            match others.replication.spoke_us(datacenter) {
                 Some(spoke_us) if spoke_us + interval_us > now_us => {
                     next_us = next_us.min(spoke_us + interval_us)
                 }
                 _ => silent.push(datacenter),
             }
         }
-        others.stable_time.times.next_heartbeat_us = next_us;
+        others.stable_time.times.next_heartbeats_at(next_us);
         silent.into_iter().for_each(|datacenter| others.send_heartbeat(cx, datacenter));
         self.request_times(cx, others);
     }
@@ -51,11 +48,9 @@ impl Reads {
     fn request_times(&self, cx: &mut Cx, others: &Others) {
         let wanted = self.blocked.wanted_times(cx);
         for (datacenter, time) in wanted.entries() {
-            let behind = time > others.stable_time.times.received.at(datacenter)
-                || time > others.stable_time.times.applied.at(datacenter);
-            if behind
-                && !others.failover.failed.contains(datacenter)
-                && others.replication.senders.contains_key(&datacenter)
+            let behind = time > others.stable_time.times.received().at(datacenter)
+                || time > others.stable_time.times.applied().at(datacenter);
+            if behind && !others.failover.failed.contains(datacenter) && others.replication.knows(datacenter)
             {
                 cx.send_at(time, Address::Partition { datacenter, partition: cx.id }, Message::AskTime);
             }
@@ -65,11 +60,10 @@ impl Reads {
     /// What this partition has received, and what it may still read.
     fn report_stabilization(&self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
         let now = cx.promise();
-        let received = others.stable_time.times.received.clone();
+        let received = others.stable_time.times.received().clone();
         let floor = self.own_floor(cx, others, now);
         keyspaces.forget_after_reads(cx, others);
         let globally_stable = others.stable_time.globally_stable.own_partition(cx);
-        others.stable_time.times.rounds += 1;
         cx.send_local(GATHERER, Message::StabilizationReport { received, floor, globally_stable });
         others.stable_time.times.report_proven(cx);
         if cx.id == GATHERER {

@@ -53,14 +53,14 @@ impl Joining {
                 && !others.failover.failed.contains(*d)
                 && !self.answers.contains_key(d)
         };
-        others.replication.senders.keys().copied().filter(is_awaited).collect()
+        others.replication.datacenters().filter(is_awaited).collect()
     }
 
     pub(in crate::partition) fn on_message(&mut self, p: &mut Peering<'_>, envelope: Envelope) -> bool {
         let from = envelope.from.datacenter();
         p.others.take_time(p.cx, &envelope);
         match envelope.message {
-            Message::Introduce(introduction) if p.others.replication.senders.contains_key(&from) => {
+            Message::Introduce(introduction) if p.others.replication.knows(from) => {
                 let asks = introduction.asks;
                 p.peers.keep_the_log_for(p.cx, p.others, from, &introduction);
                 self.answers.insert(from, introduction);
@@ -144,7 +144,7 @@ impl Joining {
         let failed = &p.others.failover.failed;
         let is_dead = |d: &DatacenterId| is_given_up(self.without, *d) || failed.contains(*d);
         let dead: Vec<String> =
-            p.others.replication.senders.keys().filter(|d| is_dead(d)).map(|d| p.cx.name_of(*d)).collect();
+            p.others.replication.datacenters().filter(is_dead).map(|d| p.cx.name_of(d)).collect();
         if dead.is_empty() {
             return Ok(Join::AsFirst);
         }

@@ -70,8 +70,7 @@ impl Reading {
             checkpoint: 0,
             without: 0,
             directory: Identity::draw(cx.config.identity_seed, cx.datacenter, cx.id.0),
-            not_admitted: !others.replication.receivers.is_empty()
-                && cx.config.first_start == FirstStart::Ask,
+            not_admitted: !others.replication.is_alone() && cx.config.first_start == FirstStart::Ask,
             filling: false,
         };
         let log = LogOptions { segment_bytes: cx.config.tuning.segment_bytes };
@@ -161,7 +160,7 @@ impl Reading {
                         ..AppliedSet::default()
                     };
                     p.others.replication.applied.restore(stream.datacenter, set);
-                    if let Some(receiver) = p.others.replication.receivers.get_mut(&stream.datacenter) {
+                    if let Some(receiver) = p.others.replication.receiver_mut(stream.datacenter) {
                         receiver.restore(stream.received);
                     }
                 }
@@ -173,7 +172,7 @@ impl Reading {
                 let (keyspace, floor) = image::decode_floor(bytes).map_err(wrong)?;
                 p.keyspaces.keyspace(keyspace).raise_floor(&floor);
                 // Rows of the checkpoint are not whole below it: nothing is read there any more.
-                p.others.stable_time.times.floor.join(&floor);
+                p.others.stable_time.times.raise_floor(&floor);
                 Ok(())
             }
             image::EFFECT | image::VERSION | image::FLUSH => {

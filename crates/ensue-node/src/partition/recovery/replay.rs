@@ -95,8 +95,7 @@ impl Reading {
             }
             Record::Times { received, stable } => {
                 if Rule::RememberStable.holds() {
-                    others.stable_time.times.received.join(&received);
-                    others.stable_time.times.stable.join(&stable);
+                    others.stable_time.times.restore(&received, &stable);
                 }
             }
             Record::Rebuilt { keyspace, rebuilt } => keyspaces.branching.replay_rebuilt(keyspace, rebuilt),
@@ -119,7 +118,7 @@ impl Reading {
         let position = entry.position;
         peers.identity.note_received(origin, entry.stamp.time);
         cx.journal.retain(origin, position, batch);
-        if let Some(receiver) = others.replication.receivers.get_mut(&origin) {
+        if let Some(receiver) = others.replication.receiver_mut(origin) {
             if Rule::RememberReceivedPosition.holds() {
                 receiver.restore(position);
             }

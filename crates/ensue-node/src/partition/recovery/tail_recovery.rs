@@ -119,7 +119,7 @@ impl TailRecovery {
     pub(in crate::partition) fn begin(&mut self, p: &mut Peering<'_>) {
         p.peers.identity.next_request_us = p.cx.now.monotonic_us + REQUEST_INTERVAL_US;
         p.cx.disk_ops.extend(p.durability.opening.front().cloned());
-        let others: Vec<DatacenterId> = p.others.replication.receivers.keys().copied().collect();
+        let others: Vec<DatacenterId> = p.others.replication.datacenters().collect();
         for datacenter in others {
             p.introduce(datacenter, true);
             p.cx.request_tail(datacenter);
@@ -274,7 +274,7 @@ impl TailRecovery {
         self.open.note_returned(&entry);
         p.keyspaces.merge_own(p.cx, p.others, entry);
         p.others.replication.own_entry_applied(p.cx);
-        p.others.replication.loss_counts.recovered += 1;
+        p.others.replication.count_recovered();
         self.taken += 1;
         true
     }
@@ -293,7 +293,7 @@ impl TailRecovery {
                 || p.others.failover.failed.contains(*datacenter)
                 || self.received.get(datacenter).is_some_and(|received| *received <= p.cx.position)
         };
-        let complete = p.others.replication.receivers.keys().all(has_all);
+        let complete = p.others.replication.datacenters().all(|datacenter| has_all(&datacenter));
         let complete = complete && self.who_cannot_send(p.cx, &p.others.failover.failed).is_empty();
         if !self.logged && (complete || !Rule::TakeBackTheTail.holds()) {
             self.begin_incarnation(p);
@@ -379,13 +379,13 @@ impl TailRecovery {
         if let Some(refusal) = &self.refusal {
             return p.cx.refuse(envelope, &format!("REJOIN partition {}: {refusal}", p.cx.id));
         }
-        let open = |d: &&DatacenterId| {
+        let open = |d: &DatacenterId| {
             !self.received.contains_key(d)
-                && !is_given_up(self.without, **d)
-                && !p.others.failover.failed.contains(**d)
+                && !is_given_up(self.without, *d)
+                && !p.others.failover.failed.contains(*d)
         };
         let waits: Vec<String> =
-            p.others.replication.receivers.keys().filter(open).map(|d| p.cx.name_of(*d).to_owned()).collect();
+            p.others.replication.datacenters().filter(open).map(|d| p.cx.name_of(d)).collect();
         p.cx.refuse_without_tail(envelope, &waits);
     }
 }

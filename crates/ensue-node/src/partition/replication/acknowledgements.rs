@@ -4,6 +4,10 @@ use super::receiver::Receiver;
 use ensue_types::{DatacenterId, Incarnation, LogicalTime, Position};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Without news, an acknowledgement still follows after this many intervals: it carries the clock, which tells others
+/// that a deadline has passed here too.
+const HEARTBEAT_INTERVALS: u64 = 20;
+
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Acknowledgements {
@@ -12,10 +16,10 @@ pub(crate) struct Acknowledgements {
     /// Up to which stamp every view shows everything, also after a restart.
     shown: LogicalTime,
     /// To whom an acknowledgement is due at the end of the turn.
-    pub(in crate::partition) now: BTreeSet<DatacenterId>,
+    now: BTreeSet<DatacenterId>,
     /// Everybody is to get one at the next interval.
-    pub(in crate::partition) all: bool,
-    pub(in crate::partition) next_us: u64,
+    all: bool,
+    next_us: u64,
 }
 
 impl Acknowledgements {
@@ -31,6 +35,27 @@ impl Acknowledgements {
     /// The stamp up to which every view shows everything, also after a restart.
     pub(in crate::partition) fn shown_durably(&self) -> LogicalTime {
         self.shown
+    }
+
+    /// When everybody is to get one, if somebody is.
+    pub(in crate::partition) fn next_due(&self) -> Option<u64> {
+        self.all.then_some(self.next_us)
+    }
+
+    /// To whom an acknowledgement is to go now. Without news, everybody gets one after some intervals, too.
+    pub(in crate::partition) fn take_due(
+        &mut self,
+        now_us: u64,
+        interval_us: u64,
+        everyone: impl Iterator<Item = DatacenterId>,
+    ) -> BTreeSet<DatacenterId> {
+        let silent_too_long = now_us >= self.next_us + HEARTBEAT_INTERVALS * interval_us;
+        if (self.all && now_us >= self.next_us) || silent_too_long {
+            self.all = false;
+            self.next_us = now_us + interval_us;
+            self.now.extend(everyone);
+        }
+        std::mem::take(&mut self.now)
     }
 
     /// Everybody hears of what was applied, at the next interval.
@@ -56,7 +81,7 @@ impl Acknowledgements {
         self.shown = self.shown.max(shown);
     }
 
-    pub(in crate::partition) fn note_received(
+    pub(super) fn note_received(
         &mut self,
         datacenter: DatacenterId,
         receiver: &mut Receiver,

@@ -18,47 +18,145 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Received entries that are not applied yet, and the questions about dependencies, both ways.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inbound {
-    pub(in crate::partition) arrived: BTreeMap<(DatacenterId, Position), Arrived>,
+    arrived: BTreeMap<(DatacenterId, Position), Arrived>,
     /// Checks that this partition has asked others, by number.
-    pub(in crate::partition) checks: BTreeMap<u64, Check>,
+    checks: BTreeMap<u64, Check>,
     /// Checks that others have asked this partition, by who asked and the number there.
-    pub(in crate::partition) asks: BTreeMap<(Address, u64), Ask>,
+    asks: BTreeMap<(Address, u64), Ask>,
     /// Those whose wait is over, and who have not been told yet.
-    pub(in crate::partition) unblocked: VecDeque<Unblocked<Waiter>>,
+    unblocked: VecDeque<Unblocked<Waiter>>,
     /// Whether somebody up the stack is telling them.
-    pub(in crate::partition) is_unblocking: bool,
-    pub(in crate::partition) waited: u64,
+    is_unblocking: bool,
+    waited: u64,
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::partition) struct Arrived {
-    pub(in crate::partition) incarnation: Incarnation,
-    pub(in crate::partition) entry: Entry,
+struct Arrived {
+    incarnation: Incarnation,
+    entry: Entry,
     /// Dependency waits and checks that are open.
-    pub(in crate::partition) open: usize,
-    pub(in crate::partition) ready: bool,
+    open: usize,
+    ready: bool,
     /// Something that it depends on is gone with a dead datacenter.
-    pub(in crate::partition) unrecoverable: bool,
-    pub(in crate::partition) since_us: u64,
+    unrecoverable: bool,
+    since_us: u64,
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::partition) struct Check {
+struct Check {
     partition: PartitionId,
     dependencies: Vec<Dependency>,
-    pub(in crate::partition) entry: (DatacenterId, Position),
+    entry: (DatacenterId, Position),
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::partition) struct Ask {
+struct Ask {
     /// What had not been applied when it was asked about.
     dependencies: Vec<Dependency>,
     /// How many of these have not been applied yet.
-    pub(in crate::partition) open: usize,
-    pub(in crate::partition) unrecoverable: Vec<Dependency>,
+    open: usize,
+    unrecoverable: Vec<Dependency>,
 }
 
 impl Inbound {
+    /// Keeps a received entry until it is applied or discarded.
+    pub(in crate::partition) fn keep(
+        &mut self,
+        cx: &Cx,
+        origin: DatacenterId,
+        incarnation: Incarnation,
+        entry: Entry,
+    ) {
+        let place = (origin, entry.position);
+        let since_us = cx.now.monotonic_us;
+        let arrived = Arrived { incarnation, entry, open: 0, ready: false, unrecoverable: false, since_us };
+        self.arrived.insert(place, arrived);
+    }
+
+    /// Hands out an entry that is about to be applied.
+    pub(in crate::partition) fn take(
+        &mut self,
+        origin: DatacenterId,
+        position: Position,
+    ) -> Option<(Incarnation, Entry)> {
+        self.arrived.remove(&(origin, position)).map(|arrived| (arrived.incarnation, arrived.entry))
+    }
+
+    /// Nothing that an entry depends on is open any more. From here on it is ready.
+    pub(in crate::partition) fn mark_ready(
+        &mut self,
+        origin: DatacenterId,
+        position: Position,
+    ) -> Option<(Incarnation, &Entry)> {
+        let arrived = self.arrived.get_mut(&(origin, position))?;
+        arrived.ready = true;
+        Some((arrived.incarnation, &arrived.entry))
+    }
+
+    /// An entry waits for something that it depends on.
+    pub(in crate::partition) fn count_wait(&mut self) {
+        self.waited += 1;
+    }
+
+    /// One thing that an entry depends on is met. Whether that was the last one.
+    pub(in crate::partition) fn close_one(
+        &mut self,
+        origin: DatacenterId,
+        position: Position,
+        unrecoverable: Option<Dependency>,
+    ) -> bool {
+        self.learn_unrecoverable(origin, position, unrecoverable);
+        let Some(arrived) = self.arrived.get_mut(&(origin, position)) else { return false };
+        arrived.open = arrived.open.saturating_sub(1);
+        arrived.open == 0 && !arrived.ready
+    }
+
+    /// Another partition has answered a check; which entry it was opened for.
+    pub(in crate::partition) fn close_check(
+        &mut self,
+        check: u64,
+        unrecoverable: &[Dependency],
+    ) -> Option<(DatacenterId, Position)> {
+        let Check { entry: (origin, position), .. } = self.checks.remove(&check)?;
+        for unrecoverable in unrecoverable {
+            self.learn_unrecoverable(origin, position, Some(*unrecoverable));
+        }
+        Some((origin, position))
+    }
+
+    /// One thing that another partition asked about is met. After the last one: what of it all is unrecoverable.
+    pub(in crate::partition) fn answer_one(
+        &mut self,
+        from: Address,
+        check: u64,
+        unrecoverable: Option<Dependency>,
+    ) -> Option<Vec<Dependency>> {
+        let ask = self.asks.get_mut(&(from, check))?;
+        ask.open -= 1;
+        ask.unrecoverable.extend(unrecoverable);
+        if ask.open > 0 {
+            return None;
+        }
+        self.asks.remove(&(from, check)).map(|ask| ask.unrecoverable)
+    }
+
+    /// Queues waiters whose wait is over. Whether the caller is to take them from the queue: somebody further up the
+    /// stack may be doing that already.
+    pub(in crate::partition) fn queue_unblocked(
+        &mut self,
+        unblocked: impl IntoIterator<Item = Unblocked<Waiter>>,
+    ) -> bool {
+        self.unblocked.extend(unblocked);
+        !std::mem::replace(&mut self.is_unblocking, true)
+    }
+
+    /// The next waiter whose wait is over. Who takes them goes on until there is none.
+    pub(in crate::partition) fn next_unblocked(&mut self) -> Option<Unblocked<Waiter>> {
+        let next = self.unblocked.pop_front();
+        self.is_unblocking = next.is_some();
+        next
+    }
+
     pub fn entry(&self, origin: DatacenterId, position: Position) -> Option<&Entry> {
         self.arrived.get(&(origin, position)).map(|arrived| &arrived.entry)
     }
@@ -113,11 +211,6 @@ impl Inbound {
 }
 
 impl Replication {
-    /// Takes nothing more of a stream until it has been asked, a little later, to go on from what is here.
-    pub(in crate::partition) fn pause(&mut self, origin: DatacenterId) {
-        self.paused.insert(origin);
-    }
-
     /// Registers and asks for what is not known to be applied; says how much that is.
     pub(in crate::partition) fn open_checks(
         &mut self,
@@ -228,7 +321,7 @@ impl Replication {
 
 impl Inbound {
     /// A dependency of an arrived entry is gone, or covers what is gone.
-    pub(in crate::partition) fn learn_unrecoverable(
+    fn learn_unrecoverable(
         &mut self,
         origin: DatacenterId,
         position: Position,

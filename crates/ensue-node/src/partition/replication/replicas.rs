@@ -18,10 +18,10 @@ pub(crate) type ReplicaWaits = BTreeMap<(Address, SessionId), ReplicaWait>;
 /// What one of them waits for.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplicaWait {
-    pub(in crate::partition) request: RequestId,
-    pub(in crate::partition) wanted: Wanted,
-    pub(in crate::partition) datacenters: u8,
-    pub(in crate::partition) since_us: u64,
+    pub request: RequestId,
+    pub wanted: Wanted,
+    pub datacenters: u8,
+    pub since_us: u64,
 }
 
 /// A session's past in this partition: operations, or all that each datacenter wrote up to a time.
@@ -32,6 +32,31 @@ pub(crate) struct Wanted {
 }
 
 impl Replication {
+    /// A session waits until enough datacenters have its past.
+    pub(in crate::partition) fn await_replicas(&mut self, from: Address, wait: ReplicaWait) {
+        self.replica_waits.insert((from, wait.request.session), wait);
+    }
+
+    /// A session waits for that no more.
+    pub(in crate::partition) fn forget_replica_wait(&mut self, from: Address, session: SessionId) {
+        self.replica_waits.remove(&(from, session));
+    }
+
+    /// Nor does any session behind this address.
+    pub(in crate::partition) fn forget_replica_waits_of(&mut self, from: Address) {
+        self.replica_waits.retain(|(asker, _), _| *asker != from);
+    }
+
+    /// How many sessions wait.
+    pub(in crate::partition) fn replica_wait_count(&self) -> usize {
+        self.replica_waits.len()
+    }
+
+    /// All that wait, to be looked at again: whoever still waits is put back.
+    pub(in crate::partition) fn take_replica_waits(&mut self) -> ReplicaWaits {
+        std::mem::take(&mut self.replica_waits)
+    }
+
     /// A stream has come to this place, with an entry of this time.
     pub(in crate::partition) fn note_progress(
         &mut self,

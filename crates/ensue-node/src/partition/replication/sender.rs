@@ -24,7 +24,7 @@ pub struct Sender {
     /// Up to which stamp its views show everything, in whatever it writes after that end.
     shown: LogicalTime,
     /// An old part of the log is being read for it.
-    pub reading: bool,
+    pub(super) reading: bool,
 }
 
 impl Sender {

@@ -15,16 +15,29 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GloballyStable {
     streams: BTreeMap<(DatacenterId, PartitionId), Position>,
-    pub(in crate::partition) young: VecDeque<(u64, Vec<(DatacenterId, Position)>)>,
+    young: VecDeque<(u64, Vec<(DatacenterId, Position)>)>,
 }
 
 impl GloballyStable {
-    pub(in crate::partition) fn raise(
+    /// Every datacenter has applied the streams of this partition up to these positions now. It counts when that is
+    /// `age_us` ago.
+    pub(in crate::partition) fn note(
         &mut self,
-        datacenter: DatacenterId,
         partition: PartitionId,
-        position: Position,
+        positions: Vec<(DatacenterId, Position)>,
+        now_us: u64,
+        age_us: u64,
     ) {
+        self.young.push_back((now_us, positions));
+        while self.young.front().is_some_and(|(since_us, _)| since_us + age_us <= now_us) {
+            let Some((_, positions)) = self.young.pop_front() else { break };
+            for (datacenter, position) in positions {
+                self.raise(datacenter, partition, position);
+            }
+        }
+    }
+
+    fn raise(&mut self, datacenter: DatacenterId, partition: PartitionId, position: Position) {
         let known = self.streams.entry((datacenter, partition)).or_default();
         *known = position.max(*known);
     }

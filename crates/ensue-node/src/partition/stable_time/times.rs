@@ -25,20 +25,20 @@ pub(in crate::partition) const GATHERER: PartitionId = PartitionId(0);
 
 /// A heartbeat that came before something that went before it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::partition) struct PendingTime {
-    pub(in crate::partition) end: Position,
-    pub(in crate::partition) time: LogicalTime,
+struct PendingTime {
+    end: Position,
+    time: LogicalTime,
 }
 
 /// One datacenter's heartbeats that do not count yet: the first, and the latest.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::partition) struct Waiting {
+struct Waiting {
     first: Option<PendingTime>,
     latest: Option<PendingTime>,
 }
 
 impl Waiting {
-    pub(in crate::partition) fn add(&mut self, pending: PendingTime) {
+    fn add(&mut self, pending: PendingTime) {
         if self.first.is_none() {
             self.first = Some(pending);
         } else {
@@ -47,7 +47,7 @@ impl Waiting {
     }
 
     /// The time of the latest heartbeat that counts when everything up to here is there.
-    pub(in crate::partition) fn reached(&mut self, position: Position) -> Option<LogicalTime> {
+    fn reached(&mut self, position: Position) -> Option<LogicalTime> {
         let mut time = None;
         while self.first.is_some_and(|pending| pending.end <= position) {
             time = self.first.map(|pending| pending.time);
@@ -62,26 +62,26 @@ impl Waiting {
 pub(crate) struct Times {
     /// What any of the keyspaces wants: cuts, heartbeats, and rounds at the pace of the one that wants them most often.
     has_snapshot_vectors: bool,
-    pub(in crate::partition) has_heartbeats: bool,
-    pub(in crate::partition) round_ms: Option<u64>,
-    pub(in crate::partition) received: TimeVector,
-    pub(in crate::partition) applied: TimeVector,
-    pub(in crate::partition) stable: TimeVector,
-    pub(in crate::partition) floor: TimeVector,
-    pub(in crate::partition) unreceived: BTreeMap<DatacenterId, Waiting>,
-    pub(in crate::partition) unapplied: BTreeMap<DatacenterId, Waiting>,
+    has_heartbeats: bool,
+    round_ms: Option<u64>,
+    received: TimeVector,
+    applied: TimeVector,
+    stable: TimeVector,
+    floor: TimeVector,
+    unreceived: BTreeMap<DatacenterId, Waiting>,
+    unapplied: BTreeMap<DatacenterId, Waiting>,
     /// At partition 0: what each has said last.
     reports: BTreeMap<PartitionId, (TimeVector, TimeVector)>,
     /// What was stable when the log was read, until partition 0 has told all of it.
-    pub(in crate::partition) proven: Option<TimeVector>,
+    proven: Option<TimeVector>,
     /// What the log knows of this, and the end of the log then.
-    pub(in crate::partition) logged: Option<(TimeVector, TimeVector, u64)>,
+    logged: Option<(TimeVector, TimeVector, u64)>,
     /// The end of the own stream when an entry of it was last seen in the log, and the latest stamp in the log.
     latest_logged: (Option<Position>, LogicalTime),
-    pub(in crate::partition) next_heartbeat_us: u64,
-    pub(in crate::partition) next_round_us: u64,
-    pub(in crate::partition) heartbeats: u64,
-    pub(in crate::partition) rounds: u64,
+    next_heartbeat_us: u64,
+    next_round_us: u64,
+    heartbeats: u64,
+    rounds: u64,
 }
 
 impl Times {
@@ -98,6 +98,73 @@ impl Times {
     /// Whether some keyspace shows what is stable.
     pub(in crate::partition) fn has_snapshot_vectors(&self) -> bool {
         self.has_snapshot_vectors
+    }
+
+    /// What has been received of each datacenter.
+    pub(in crate::partition) fn received(&self) -> &TimeVector {
+        &self.received
+    }
+
+    /// What of that has been applied.
+    pub(in crate::partition) fn applied(&self) -> &TimeVector {
+        &self.applied
+    }
+
+    /// What every partition of this datacenter has received.
+    pub(in crate::partition) fn stable(&self) -> &TimeVector {
+        &self.stable
+    }
+
+    /// What the log, or an entry that rests on it, proves to have been stable.
+    pub(in crate::partition) fn join_stable(&mut self, proven: &TimeVector) {
+        self.stable.join(proven);
+    }
+
+    /// The lowest snapshot that any partition reads at or may read at.
+    pub(in crate::partition) fn floor(&self) -> &TimeVector {
+        &self.floor
+    }
+
+    pub(in crate::partition) fn raise_floor(&mut self, floor: &TimeVector) {
+        self.floor.join(floor);
+    }
+
+    /// What a log from before this start says.
+    pub(in crate::partition) fn restore(&mut self, received: &TimeVector, stable: &TimeVector) {
+        self.received.join(received);
+        self.stable.join(stable);
+    }
+
+    /// The log no longer holds what it knew of this, or not behind where it will be read from.
+    pub(in crate::partition) fn log_again(&mut self, cx: &mut Cx) {
+        self.logged = None;
+        self.log_times(cx);
+    }
+
+    /// Whether silent datacenters are to be told the time now.
+    pub(in crate::partition) fn are_heartbeats_due(&self, now_us: u64) -> bool {
+        self.has_heartbeats && now_us >= self.next_heartbeat_us
+    }
+
+    pub(in crate::partition) fn next_heartbeats_at(&mut self, next_us: u64) {
+        self.next_heartbeat_us = next_us;
+    }
+
+    pub(in crate::partition) fn count_heartbeat(&mut self) {
+        self.heartbeats += 1;
+    }
+
+    /// Whether a round of stabilization begins now; the next one is due an interval later.
+    pub(in crate::partition) fn begin_round(&mut self, now_us: u64) -> bool {
+        let Some(interval_ms) = self.round_ms.filter(|_| now_us >= self.next_round_us) else { return false };
+        self.next_round_us = now_us + 1_000 * interval_ms;
+        self.rounds += 1;
+        true
+    }
+
+    /// Heartbeats sent and rounds begun since the start.
+    pub(in crate::partition) fn counts(&self) -> (u64, u64) {
+        (self.heartbeats, self.rounds)
     }
 
     /// When time alone has something to do here.
@@ -191,6 +258,114 @@ fn least(cx: &Cx, times: &TimeVector) -> LogicalTime {
 }
 
 impl StableTime {
+    /// Everything that a datacenter wrote up to then has been received.
+    pub(in crate::partition) fn raise_received(&mut self, datacenter: DatacenterId, time: LogicalTime) {
+        self.times_rose |= self.times.received.raise(datacenter, time);
+    }
+
+    /// The same of what has been applied.
+    pub(in crate::partition) fn raise_applied(&mut self, datacenter: DatacenterId, time: LogicalTime) {
+        self.times_rose |= self.times.applied.raise(datacenter, time);
+    }
+
+    /// An entry with this stamp has been received, which is at this position of its stream.
+    pub(in crate::partition) fn note_received(
+        &mut self,
+        origin: DatacenterId,
+        position: Position,
+        time: LogicalTime,
+    ) {
+        self.raise_received(origin, time);
+        if let Some(time) =
+            self.times.unreceived.get_mut(&origin).and_then(|waiting| waiting.reached(position))
+        {
+            self.raise_received(origin, time);
+        }
+    }
+
+    /// An entry with this stamp has been applied. Above the watermark something is missing that may have a lower stamp.
+    pub(in crate::partition) fn note_applied(
+        &mut self,
+        origin: DatacenterId,
+        position: Position,
+        watermark: Position,
+        time: LogicalTime,
+    ) {
+        self.times.note_logged(time);
+        if watermark == position {
+            self.raise_applied(origin, time);
+        }
+        if let Some(time) =
+            self.times.unapplied.get_mut(&origin).and_then(|waiting| waiting.reached(watermark))
+        {
+            self.raise_applied(origin, time);
+        }
+    }
+
+    /// A datacenter has said the time when its stream ended at `end`. That counts when all before it is here.
+    pub(in crate::partition) fn note_heartbeat(
+        &mut self,
+        origin: DatacenterId,
+        (end, time): (Position, LogicalTime),
+        received: Position,
+        applied: Position,
+    ) {
+        let pending = PendingTime { end, time };
+        match received >= end {
+            true => self.raise_received(origin, time),
+            false => self.times.unreceived.entry(origin).or_default().add(pending),
+        }
+        match applied >= end {
+            true => self.raise_applied(origin, time),
+            false => self.times.unapplied.entry(origin).or_default().add(pending),
+        }
+    }
+
+    /// Nothing is waited for that was lost with a dead datacenter.
+    pub(in crate::partition) fn note_lost(&mut self, datacenter: DatacenterId) {
+        self.times.received.raise(datacenter, LogicalTime::MAX);
+        self.times.stable.raise(datacenter, LogicalTime::MAX);
+    }
+
+    /// Those that wait for a time are to be looked at, whatever has risen.
+    pub(in crate::partition) fn look_again(&mut self) {
+        self.times_rose = true;
+    }
+
+    /// Whether a time has risen since those that wait for one were looked at.
+    pub(in crate::partition) fn have_times_risen(&self) -> bool {
+        self.times_rose
+    }
+
+    /// The same, as they are about to be looked at.
+    pub(in crate::partition) fn take_times_risen(&mut self) -> bool {
+        std::mem::take(&mut self.times_rose)
+    }
+
+    /// What every partition has received, and the floor of all, as partition 0 (`is_gathered`) or another one says it.
+    /// A partition that lost the end of its log has all that only when it has caught up (`has_all`).
+    pub(in crate::partition) fn on_stable(
+        &mut self,
+        is_gathered: bool,
+        has_all: bool,
+        received: &TimeVector,
+        floor: &TimeVector,
+        globally_stable: &[OperationId],
+    ) {
+        self.globally_stable.learn(globally_stable);
+        if let Some(proven) = &mut self.times.proven {
+            // What this partition has said itself proves nothing, at partition 0.
+            if is_gathered && !floor.is_zero() && received.covers(proven) {
+                *proven = TimeVector::default();
+            }
+        }
+        // Nobody waits for what is stable: a choice that it widens is made anew at each command.
+        self.times.stable.join(received);
+        // Whatever all have received this partition has, and it may have forgotten when it restarted.
+        self.times_rose |= has_all && self.times.received.join(received);
+        self.times.floor.join(floor);
+    }
+
     pub(in crate::partition) fn on_stabilization_report(
         &mut self,
         from: PartitionId,

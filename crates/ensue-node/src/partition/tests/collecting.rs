@@ -161,7 +161,7 @@ fn what_the_views_show_is_said_when_it_is_in_the_log() {
     make_stable(&mut world);
     assert_eq!(world.partition.cx.journal.log_end(), end, "a later time is not worth a write of its own");
     let again = World::under("cure", world.files, world.now, u64::MAX).started();
-    assert_eq!(again.partition.others.stable_time.times.stable.at(OTHER), time);
+    assert_eq!(again.partition.others.stable_time.times.stable().at(OTHER), time);
 }
 
 #[test]

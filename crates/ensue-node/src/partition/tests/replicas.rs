@@ -126,16 +126,16 @@ fn a_session_has_one_wait_and_the_partition_keeps_no_other() {
         wait(&mut world, 1, sequence, time);
         wait(&mut world, 2, sequence, time);
     }
-    assert_eq!(world.partition.others.replication.replica_waits.len(), 2);
+    assert_eq!(world.partition.others.replication.replica_wait_count(), 2);
     // Its time is over.
     let (dependencies, times) = (Vec::new(), TimeVector::default());
     let request = RequestId { session: SessionId(1), sequence: 100, ..RequestId::default() };
     world.message(SESSIONS, Message::CountReplicas { request, dependencies, times });
-    assert_eq!(world.partition.others.replication.replica_waits.len(), 1);
+    assert_eq!(world.partition.others.replication.replica_wait_count(), 1);
     assert_eq!(told(&mut world), Some(2), "of nothing there is enough");
     applied_elsewhere(&mut world, 1);
     assert_eq!(told(&mut world), Some(2));
-    assert_eq!(world.partition.others.replication.replica_waits.len(), 0);
+    assert_eq!(world.partition.others.replication.replica_wait_count(), 0);
 }
 
 /// How many questions of sessions have been answered since the last call.
@@ -189,7 +189,7 @@ fn sessions_behind_a_broken_link_wait_no_more() {
     let times = through(DatacenterId(1), LogicalTime::from_ms(world.now.wall_ms + 5));
     world.message(SESSIONS, Message::AwaitTimes { check: 8, times, readers: None });
     world.partition.on_link_down(world.now, HERE, CoreId(1), &|_| false);
-    assert!(world.partition.others.replication.replica_waits.is_empty());
+    assert_eq!(world.partition.others.replication.replica_wait_count(), 0);
     world.receive(1, "a", super::versions::put("1"));
     world.now.wall_ms += 10;
     world.message(OTHER, Message::Heartbeat { end: Position(1) });

@@ -40,7 +40,7 @@ fn a_question_that_is_asked_anew_is_answered_once() {
 fn what_depends_on_what_was_lost_waits_for_nothing_and_is_counted() {
     let mut world = world();
     let declared = Position::before(Incarnation(2)).next();
-    let receiver = world.partition.others.replication.receivers.get_mut(&OTHER);
+    let receiver = world.partition.others.replication.receiver_mut(OTHER);
     receiver.expect("it replicates to here").received_at(declared);
     world.partition.visibility().lose(OTHER, Position(3), Position::before(Incarnation(2)));
     for (number, lost) in [(3, 0), (4, 1)] {

@@ -24,7 +24,7 @@ fn heartbeat(world: &mut World, end: u64, after_ms: u64) {
 fn known(world: &World) -> (u64, u64) {
     let after = |time: LogicalTime| time.ms() - START_MS;
     let times = &world.partition.others.stable_time.times;
-    (after(times.received.at(OTHER)), after(times.applied.at(OTHER)))
+    (after(times.received().at(OTHER)), after(times.applied().at(OTHER)))
 }
 
 #[test]

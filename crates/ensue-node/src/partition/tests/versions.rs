@@ -334,7 +334,7 @@ fn a_restart_by_a_checkpoint_knows_what_was_stable() {
         let now = world.now;
         let files = world.files_when_a_checkpoint_is_named();
         let again = World::under(name, files, now, u64::MAX).started();
-        let stable = &again.partition.others.stable_time.times.stable;
+        let stable = again.partition.others.stable_time.times.stable();
         assert!(stable.covers_but(DatacenterId(0), &received), "{name}: {stable:?} after a restart");
     }
 }

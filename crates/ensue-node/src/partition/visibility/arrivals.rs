@@ -7,8 +7,8 @@ use crate::partition::branching::note_of;
 use crate::partition::journal::Needed;
 use crate::partition::replication::Waiter;
 use crate::partition::replication::applied::Unblocked;
-use crate::partition::replication::inbound::{Arrived, Ask, rows_of};
-use crate::partition::transactions::ReplicatedPart;
+use crate::partition::replication::inbound::rows_of;
+use crate::partition::transactions::{Announced, ReplicatedPart};
 use crate::partition::work::Work;
 use crate::trace::{Trace, TransactionStep};
 use ensue_protocol::Visibility as BlockedReads;
@@ -30,10 +30,7 @@ impl Visibility<'_> {
         }
         if let Some((keyspace, note)) = note_of(&entry) {
             let note = note.clone();
-            let since_us = self.cx.now.monotonic_us;
-            let arrived =
-                Arrived { incarnation, entry, open: 0, ready: false, unrecoverable: false, since_us };
-            self.others.replication.inbound.arrived.insert((origin, position), arrived);
+            self.others.replication.inbound.keep(self.cx, origin, incarnation, entry);
             return self.arrive_on_branch(origin, keyspace, position, &note);
         }
         let verdict = self.cx.protocol(entry.keyspace()).visibility(operation, &entry.dependencies);
@@ -47,14 +44,12 @@ impl Visibility<'_> {
                 vec![Dependency { operation, extent: Extent::Exact }]
             }
         };
-        let since_us = self.cx.now.monotonic_us;
-        let arrived = Arrived { incarnation, entry, open: 0, ready: false, unrecoverable: false, since_us };
-        self.others.replication.inbound.arrived.insert((origin, position), arrived);
+        self.others.replication.inbound.keep(self.cx, origin, incarnation, entry);
         let open = self.others.replication.open_checks(self.cx, origin, position, dependencies);
         if open == 0 {
             self.on_all_answered(origin, position);
         } else {
-            self.others.replication.inbound.waited += 1;
+            self.others.replication.inbound.count_wait();
             self.cx.trace(Trace::DependencyWaited { partition: self.cx.id, origin, position });
         }
     }
@@ -63,7 +58,7 @@ impl Visibility<'_> {
     pub(crate) fn lose(&mut self, origin: DatacenterId, after: Position, through: Position) {
         self.cx.trace(Trace::DeclaredLost { partition: self.cx.id, origin, after });
         let unblocked = self.others.replication.applied.lose(origin, after, through);
-        self.others.replication.loss_counts.dependencies += unblocked.len() as u64;
+        self.others.replication.count_lost_dependencies(unblocked.len());
         self.unblock(unblocked);
         self.transactions
             .abandon_lost(self.cx, origin, (after, through), |transaction| Message::Abandon { transaction });
@@ -71,11 +66,7 @@ impl Visibility<'_> {
     }
 
     pub(crate) fn on_dependencies_met(&mut self, check: u64, unrecoverable: &[Dependency]) {
-        if let Some(check) = self.others.replication.inbound.checks.remove(&check) {
-            let (origin, position) = check.entry;
-            unrecoverable.iter().for_each(|unrecoverable| {
-                self.others.replication.inbound.learn_unrecoverable(origin, position, Some(*unrecoverable))
-            });
+        if let Some((origin, position)) = self.others.replication.inbound.close_check(check, unrecoverable) {
             self.unblock([Unblocked { waiter: Waiter::Entry(origin, position), unrecoverable: None }]);
         }
     }
@@ -91,40 +82,25 @@ impl Visibility<'_> {
     /// Tells those whose wait is over, one after the other: each may end the wait of others, and a chain of entries
     /// that depend on each other is longer than a stack is deep.
     pub(in crate::partition) fn unblock(&mut self, unblocked: impl IntoIterator<Item = Unblocked<Waiter>>) {
-        self.others.replication.inbound.unblocked.extend(unblocked);
-        if std::mem::replace(&mut self.others.replication.inbound.is_unblocking, true) {
+        if !self.others.replication.inbound.queue_unblocked(unblocked) {
             return;
         }
-        while let Some(unblocked) = self.others.replication.inbound.unblocked.pop_front() {
+        while let Some(unblocked) = self.others.replication.inbound.next_unblocked() {
             self.unblock_one(unblocked);
         }
-        self.others.replication.inbound.is_unblocking = false;
     }
 
     fn unblock_one(&mut self, unblocked: Unblocked<Waiter>) {
-        match unblocked.waiter {
+        let Unblocked { waiter, unrecoverable } = unblocked;
+        let inbound = &mut self.others.replication.inbound;
+        match waiter {
             Waiter::Entry(origin, position) => {
-                self.others.replication.inbound.learn_unrecoverable(
-                    origin,
-                    position,
-                    unblocked.unrecoverable,
-                );
-                let Some(arrived) = self.others.replication.inbound.arrived.get_mut(&(origin, position))
-                else {
-                    return;
-                };
-                arrived.open = arrived.open.saturating_sub(1);
-                if arrived.open == 0 && !arrived.ready {
+                if inbound.close_one(origin, position, unrecoverable) {
                     self.on_all_answered(origin, position);
                 }
             }
             Waiter::Ask(from, check) => {
-                let Some(ask) = self.others.replication.inbound.asks.get_mut(&(from, check)) else { return };
-                ask.open -= 1;
-                ask.unrecoverable.extend(unblocked.unrecoverable);
-                if ask.open == 0 {
-                    let Ask { unrecoverable, .. } =
-                        self.others.replication.inbound.asks.remove(&(from, check)).expect("found above");
+                if let Some(unrecoverable) = inbound.answer_one(from, check, unrecoverable) {
                     self.cx.send(from, Message::DependenciesMet { check, unrecoverable });
                 }
             }
@@ -133,33 +109,24 @@ impl Visibility<'_> {
 
     /// Everything that an entry depends on is visible here.
     fn on_entry_ready(&mut self, origin: DatacenterId, position: Position) {
-        let Some(arrived) = self.others.replication.inbound.arrived.get_mut(&(origin, position)) else {
+        let Some((incarnation, entry)) = self.others.replication.inbound.mark_ready(origin, position) else {
             return;
         };
-        arrived.ready = true;
-        let stamp = arrived.entry.stamp;
-        match &arrived.entry.change {
+        match &entry.change {
             Change::Effects { transaction: Some(transaction), .. } => {
                 let transaction = *transaction;
                 self.transactions.notify_again(self.cx, self.others, transaction);
             }
             Change::Transaction { keyspace, participants, .. } => {
-                let operation = OperationId {
-                    datacenter: origin,
-                    incarnation: arrived.incarnation,
-                    partition: self.cx.id,
-                    position,
-                };
-                let announced = crate::partition::transactions::Announced {
-                    keyspace: *keyspace,
-                    participants: participants.clone(),
-                    stamp,
-                };
+                let operation =
+                    OperationId { datacenter: origin, incarnation, partition: self.cx.id, position };
+                let announced =
+                    Announced { keyspace: *keyspace, participants: participants.clone(), stamp: entry.stamp };
                 self.on_announced(operation, announced);
             }
             Change::Branch { .. } => unreachable!("the states of its keyspace say when it is shown"),
             Change::Effects { .. } | Change::Flush { .. } | Change::Lost { .. } => {
-                let rows = rows_of(&arrived.entry);
+                let rows = rows_of(entry);
                 let at = self.cx.tick();
                 if self.keyspaces.must_wait(&rows) {
                     self.keyspaces.order.insert(
@@ -177,10 +144,9 @@ impl Visibility<'_> {
 
     /// An entry becomes visible at this time.
     pub(crate) fn apply_entry(&mut self, origin: DatacenterId, position: Position, at: LogicalTime) {
-        let Some(arrived) = self.others.replication.inbound.arrived.remove(&(origin, position)) else {
+        let Some((incarnation, entry)) = self.others.replication.inbound.take(origin, position) else {
             return;
         };
-        let Arrived { incarnation, entry, .. } = arrived;
         let own = OperationId { datacenter: origin, incarnation, partition: self.cx.id, position };
         match entry.change {
             Change::Effects { transaction: None, .. }
@@ -234,7 +200,7 @@ impl Visibility<'_> {
         position: Position,
         at: LogicalTime,
     ) {
-        self.others.replication.inbound.arrived.remove(&(origin, position));
+        self.others.replication.inbound.take(origin, position);
         self.cx.journal.log_applied(origin, incarnation, position, at);
         self.others.replication.acknowledgements.acknowledge_all_soon();
         let unblocked = self.others.replication.applied.insert(origin, position);
@@ -247,7 +213,7 @@ impl Visibility<'_> {
         if self.cx.is_out_of_room() {
             return;
         }
-        for origin in std::mem::take(&mut self.others.replication.paused) {
+        for origin in self.others.replication.take_paused() {
             self.resume_stream(origin);
         }
     }
@@ -273,7 +239,7 @@ impl Visibility<'_> {
             // From itself nothing is taken any more.
             return self.settle_stream(datacenter);
         }
-        let Some(receiver) = self.others.replication.receivers.get(&datacenter) else { return };
+        let Some(receiver) = self.others.replication.receiver(datacenter) else { return };
         let received = receiver.received();
         let incarnation = received.incarnation();
         let to = Address::Partition { datacenter, partition: self.cx.id };

@@ -49,7 +49,7 @@ impl Visibility<'_> {
                 self.show_on_branch(origin, position);
             }
         }
-        self.others.replication.loss_counts.dependencies += offered.discarded.len() as u64;
+        self.others.replication.count_lost_dependencies(offered.discarded.len());
         self.keyspaces.fetch(self.cx, self.others, keyspace, &offered.late);
         self.keyspaces.count_states(self.cx, self.others, keyspace, came);
     }

@@ -10,9 +10,7 @@ impl Visibility<'_> {
     /// Says to the other survivors what is here, as soon as no power failure can take it away again.
     pub(in crate::partition) fn report_failed(&mut self) {
         let synced = self.cx.journal.log.as_ref().map_or(0, |log| log.synced().0);
-        let untold =
-            self.others.failover.failed.declared.values_mut().filter(|d| !d.reported && d.logged <= synced);
-        if untold.map(|declared| declared.reported = true).count() == 0 {
+        if !self.others.failover.failed.mark_reported(synced) {
             return;
         }
         // Itself first: it may be alive, and acknowledge what nobody takes.
@@ -35,17 +33,9 @@ impl Visibility<'_> {
     /// Another survivor says how much it has.
     pub(in crate::partition) fn on_dead(&mut self, from: DatacenterId, datacenter: DatacenterId, said: Have) {
         self.keyspaces.declare_dead(self.cx, self.others, datacenter);
-        let Some(declared) = self.others.failover.failed.declared.get_mut(&datacenter) else { return };
-        declared.by.insert(from);
-        if !self.others.failover.failed.declared.values().all(|declared| declared.by.contains(&from)) {
-            return; // It says so again when it knows of them all.
+        if self.others.failover.failed.hear(from, datacenter, said) {
+            self.settle_stream(datacenter);
         }
-        let Some(declared) = self.others.failover.failed.declared.get_mut(&datacenter) else { return };
-        let have = declared.heard.entry(from).or_insert(said);
-        have.received = have.received.max(said.received);
-        have.time = have.time.max(said.time);
-        have.ended = have.ended.or(said.ended);
-        self.settle_stream(datacenter);
     }
 
     fn settle_streams(&mut self) {
@@ -61,22 +51,20 @@ impl Visibility<'_> {
     /// When all survivors have spoken, the longest is the end; asks for what is not here.
     pub(in crate::partition) fn settle_stream(&mut self, datacenter: DatacenterId) {
         let Some(own) = self.others.have_of(datacenter) else { return };
-        let Some(declared) = self.others.failover.failed.declared.get(&datacenter) else { return };
-        if !declared.reported {
+        let failed = &self.others.failover.failed;
+        if !failed.is_reported(datacenter) {
             return;
         }
-        if declared.end.is_some() {
+        if failed.is_settled(datacenter) {
             return self.note_end_everywhere(datacenter);
         }
-        let heard: Option<Vec<(DatacenterId, Have)>> =
-            self.others.living().map(|other| declared.heard.get(&other).map(|have| (other, *have))).collect();
+        let said = |other| failed.heard(datacenter, other).map(|have| (other, have));
+        let heard: Option<Vec<(DatacenterId, Have)>> = self.others.living().map(said).collect();
         let Some(heard) = heard else { return };
         let longest = heard.iter().max_by_key(|(_, have)| have.received);
         match longest {
             Some(&(holder, have)) if have.received > own.received && Rule::PassOnTheLast.holds() => {
-                if let Some(declared) = self.others.failover.failed.declared.get_mut(&datacenter) {
-                    declared.asked = Some(holder);
-                }
+                self.others.failover.failed.ask(datacenter, holder);
                 let message = Message::PassOn { origin: datacenter, after: own.received };
                 self.cx.send(Address::Partition { datacenter: holder, partition: self.cx.id }, message);
             }
@@ -101,11 +89,10 @@ impl Visibility<'_> {
 
     /// When every survivor has settled a stream, what was lost with it can be decided.
     fn note_end_everywhere(&mut self, datacenter: DatacenterId) {
-        let Some(declared) = self.others.failover.failed.declared.get(&datacenter) else { return };
-        let Some(end) = declared.end.filter(|end| !end.everywhere) else { return };
-        let has_ended =
-            |other: &DatacenterId| declared.heard.get(other).is_some_and(|have| have.ended.is_some());
-        if !self.others.living().all(|other| has_ended(&other)) && Rule::DecideWhenAllHaveTheEnd.holds() {
+        let failed = &self.others.failover.failed;
+        let Some(end) = failed.end(datacenter).filter(|end| !end.everywhere) else { return };
+        let has_ended = |other| failed.heard(datacenter, other).is_some_and(|have| have.ended.is_some());
+        if !self.others.living().all(has_ended) && Rule::DecideWhenAllHaveTheEnd.holds() {
             return;
         }
         let end = StreamEnd { everywhere: true, ..end };
@@ -129,7 +116,7 @@ impl Visibility<'_> {
     fn on_settled(&mut self, datacenter: DatacenterId, last: Position, end: StreamEnd) {
         let whole = end.whole;
         self.cx.trace(Trace::StreamSettled { partition: self.cx.id, datacenter, end: last });
-        self.others.stable_time.times_rose |= self.others.stable_time.times.received.raise(datacenter, whole);
+        self.others.stable_time.raise_received(datacenter, whole);
         self.others.note_end(self.cx, datacenter, last, whole);
         self.end_stream(datacenter, last);
         // What was lost with another one may have waited for the end of this one's stream.
