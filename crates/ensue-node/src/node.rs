@@ -172,7 +172,7 @@ impl Node {
                 Address::Partition { partition, .. } => {
                     if let Some(partition) = self.partitions.get_mut(&partition) {
                         partition.on_message(now, envelope);
-                        if std::mem::take(&mut partition.keyspaces.scripts_flushed) {
+                        if partition.keyspaces.take_scripts_flushed() {
                             self.sessions.forget_scripts();
                         }
                     }

@@ -36,7 +36,6 @@ use crate::trace::Trace;
 use cx::Cx;
 pub use cx::Protocols;
 use ensue_store::disk::{DiskDone, FileName};
-use ensue_store::log::Lsn;
 use ensue_store::recovery::Finish;
 use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, Rule};
 use ensue_wire::{Address, Envelope, Message};
@@ -51,7 +50,7 @@ use others::Others;
 use peering::Peering;
 use peers::buffered::is_about_dependencies;
 use peers::{Halt, Peers};
-use persistence::{Persistence, TIMER_INTERVAL_US};
+use persistence::Persistence;
 use reads::Reads;
 use recovery::closing::{Close, Closing, SHUTTING_DOWN};
 use recovery::joining::{Join, Joining};
@@ -181,7 +180,7 @@ impl Partition {
                 let Some((tail_recovery, mut p)) = self.tail_recovery() else { return };
                 return tail_recovery.on_message(&mut p, envelope);
             }
-            Stage::Serving if self.others.catch_up.is_some() => return self.on_message_catching_up(envelope),
+            Stage::Serving if self.others.is_catching_up() => return self.on_message_catching_up(envelope),
             Stage::Serving => {}
         }
         self.take(envelope);
@@ -342,7 +341,7 @@ impl Partition {
 
     /// Ends the partition if what peers said in this step shows that it cannot go on.
     pub(in crate::partition) fn halt_if_found(&mut self) {
-        if let Some(halt) = self.peers.halt.take() {
+        if let Some(halt) = self.peers.take_halt() {
             self.halt(halt);
         }
     }
@@ -461,7 +460,7 @@ impl Partition {
                 self.peering().on_old_entries(done);
                 return self.halt_if_found();
             }
-            DiskDone::Rewritten { .. } | DiskDone::Replaced { .. } if !self.durability.opening.is_empty() => {
+            DiskDone::Rewritten { .. } | DiskDone::Replaced { .. } if self.durability.is_opening() => {
                 self.durability.on_opened(&mut self.cx, &mut self.others);
             }
             _ => self.durability.on_checkpoint_disk(&mut self.cx, &mut self.keyspaces, &done),
@@ -482,7 +481,7 @@ impl Partition {
         self.cx.release();
         let always = self.cx.config.append_fsync == AppendFsync::Always;
         if always
-            || self.durability.snapshot.is_some()
+            || self.durability.awaits_sync()
             || self.transactions.has_unsynced_decisions()
             || self.others.failover.failed.has_unreported()
         {
@@ -492,7 +491,7 @@ impl Partition {
 
     /// Ends a turn: streams and acknowledgements are said, everything logged goes to disk as one append.
     pub fn on_turn_end(&mut self) {
-        if self.cx.journal.log.is_none() || !matches!(self.stage, Stage::Serving) {
+        if self.cx.journal.opened().is_none() || !matches!(self.stage, Stage::Serving) {
             return;
         }
         self.cx.bound_clock();
@@ -524,15 +523,15 @@ impl Partition {
     /// When time alone will have something to do.
     pub fn next_timer(&self) -> Option<u64> {
         if matches!(self.stage, Stage::Joining(_)) {
-            return Some(self.peers.identity.next_request_us);
+            return Some(self.peers.identity.next_request_us());
         }
         if !matches!(self.stage, Stage::Serving | Stage::RecoveringTail(_)) {
             return None;
         }
         let waits = self.reads.blocked.next_give_up(&self.cx);
-        let first = waits.into_iter().fold(self.durability.next_timer_us, u64::min);
+        let first = waits.into_iter().fold(self.durability.next_timer_us(), u64::min);
         if matches!(self.stage, Stage::RecoveringTail(_)) {
-            return Some(first.min(self.peers.identity.next_request_us)); // Others are told nothing yet.
+            return Some(first.min(self.peers.identity.next_request_us())); // Others are told nothing yet.
         }
         let acknowledge = self.others.replication.acknowledgements.next_due();
         Some(acknowledge.into_iter().chain(self.others.stable_time.times.next_due()).fold(first, u64::min))
@@ -541,7 +540,8 @@ impl Partition {
     /// What time alone brings.
     pub fn on_timer(&mut self, now: ensue_types::Now) {
         self.cx.now = now;
-        if matches!(self.stage, Stage::Joining(_)) && now.monotonic_us >= self.peers.identity.next_request_us
+        if matches!(self.stage, Stage::Joining(_))
+            && now.monotonic_us >= self.peers.identity.next_request_us()
         {
             return self.peering().request_introductions();
         }
@@ -552,11 +552,9 @@ impl Partition {
             return;
         }
         self.executor().time_out_blocked();
-        if now.monotonic_us < self.durability.next_timer_us {
+        if !self.durability.take_timer_due(now.monotonic_us) {
             return; // The rest has its own, slower time.
         }
-        // A moment that inputs in between do not move: a busy partition needs its syncs most.
-        self.durability.next_timer_us = now.monotonic_us + TIMER_INTERVAL_US;
         self.durability.retry_for_room(&mut self.cx);
         if matches!(self.stage, Stage::RecoveringTail(_)) {
             return;
@@ -565,8 +563,8 @@ impl Partition {
         self.peering().request_unverified();
         self.peering().answer_repeats();
         // What was synced before it began to wait for that is told of no other way.
-        let synced = self.cx.journal.log.as_ref().map_or(Lsn(0), |log| log.synced());
-        self.executor().on_decisions_synced(synced.0);
+        let synced = self.cx.journal.log_synced();
+        self.executor().on_decisions_synced(synced);
         self.visibility().report_failed();
         self.maintenance.collect(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.visibility().maintain_branches();
@@ -600,7 +598,7 @@ impl Partition {
     pub fn shut_down(&mut self) {
         match self.stage {
             // One that is catching up must catch up again: its stop is not a clean one.
-            Stage::Serving if self.durability.opening.is_empty() && !self.others.is_catching_up() => {
+            Stage::Serving if !self.durability.is_opening() && !self.others.is_catching_up() => {
                 let closing = Closing::begin(&mut self.cx, &mut self.durability);
                 self.enter(Stage::Closing(closing));
             }
@@ -705,7 +703,7 @@ impl Partition {
     fn begin_tail_recovery(&mut self, without: u16, records: u64, open: Open) {
         self.cx.trace(Trace::TailLost { partition: self.cx.id });
         // A directory that was lost may have lost more than a power failure takes, whatever the machine's boot.
-        let is_old_copy = self.durability.is_marked_short(&self.cx) || self.peers.identity.rejoined;
+        let is_old_copy = self.durability.is_marked_short(&self.cx) || self.peers.identity.is_refilled();
         let tail_recovery = TailRecovery::new(without, records, open, is_old_copy);
         self.enter(Stage::RecoveringTail(Box::new(tail_recovery)));
         if let Some((tail_recovery, mut p)) = self.tail_recovery() {
@@ -716,12 +714,12 @@ impl Partition {
 
     /// The log holds all that can be had: takes up what is open, and serves; after a loss, when it has caught up.
     fn serve(&mut self, records: u64, mut open: Open, after_loss: Option<u16>) {
-        self.durability.open_log(&mut self.cx, self.peers.identity.own, after_loss.is_some());
+        self.durability.open_log(&mut self.cx, self.peers.identity.own(), after_loss.is_some());
         self.keyspaces.forget_past(&mut self.cx);
         self.keyspaces.branching.branches_live_on(&self.cx);
         self.cx.release();
         self.enter(Stage::Serving);
-        self.peers.identity.opened_at = self.cx.position;
+        self.peers.identity.note_opened(&self.cx);
         // Nothing may be logged after what was read, so its end is what they wait for.
         let end = self.cx.journal.log_end();
         for (operation, name) in std::mem::take(&mut open.executed) {
@@ -745,7 +743,7 @@ impl Partition {
 
     /// Begins to serve, or to refuse: what came early is taken now.
     fn deliver_buffered(&mut self) {
-        for envelope in std::mem::take(&mut self.peers.buffered).waiting {
+        for envelope in self.peers.buffered.take_all() {
             self.on_message(self.cx.now, envelope);
         }
     }
@@ -781,12 +779,11 @@ impl Partition {
         if !self.peers.knows_what_was_stable(&self.others, catch_up) {
             return;
         }
-        self.others.catch_up = None;
+        self.others.end_catching_up();
         self.keyspaces.forget_past(&mut self.cx);
         // What was taken back was logged before the others' time was known again.
         self.others.stable_time.times.log_again(&mut self.cx);
-        self.durability.caught_up = Some(Lsn(self.cx.journal.log_end()));
-        self.durability.mark_caught_up(&mut self.cx);
+        self.durability.note_caught_up(&mut self.cx);
         self.cx.trace(Trace::PartitionReady { partition: self.cx.id, records });
     }
 }

@@ -28,25 +28,25 @@ pub(in crate::partition) type Seat = (CoreId, u32, SessionId, KeyspaceId);
 
 /// A transaction that a session has open.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::partition) struct Sitting {
+struct Sitting {
     transaction: TransactionId,
     /// When it was last used.
-    pub(in crate::partition) used_us: u64,
+    used_us: u64,
 }
 
 /// The branching keyspaces of a partition: none but in the first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Branching {
-    pub(super) keyspaces: BTreeMap<KeyspaceId, Branches>,
-    pub(in crate::partition) sittings: BTreeMap<Seat, Sitting>,
+    keyspaces: BTreeMap<KeyspaceId, Branches>,
+    sittings: BTreeMap<Seat, Sitting>,
     /// States that came in since ceilings were last placed by themselves.
-    pub(in crate::partition) since_ceilings: BTreeMap<KeyspaceId, u64>,
+    since_ceilings: BTreeMap<KeyspaceId, u64>,
     /// When each state that came too late was asked for.
-    pub(in crate::partition) asked: BTreeMap<(KeyspaceId, StateId), u64>,
+    asked: BTreeMap<(KeyspaceId, StateId), u64>,
     /// Of states that came too late from a dead datacenter: those that have said that they lack them, too.
-    pub(in crate::partition) lacking: BTreeMap<(KeyspaceId, StateId), BTreeSet<DatacenterId>>,
+    lacking: BTreeMap<(KeyspaceId, StateId), BTreeSet<DatacenterId>>,
     /// Something came too late, and only a checkpoint makes sure that it is so after a restart.
-    pub(super) wants_checkpoint: bool,
+    wants_checkpoint: bool,
 }
 
 impl Branching {
@@ -68,6 +68,109 @@ impl Branching {
             (KeyspaceId(number as u8), branches)
         });
         Branching { keyspaces: keyspaces.collect(), ..Branching::default() }
+    }
+
+    /// The branching keyspaces.
+    pub(in crate::partition) fn numbers(&self) -> Vec<KeyspaceId> {
+        self.keyspaces.keys().copied().collect()
+    }
+
+    /// Each of them.
+    pub(in crate::partition) fn each(&self) -> impl Iterator<Item = (KeyspaceId, &Branches)> {
+        self.keyspaces.iter().map(|(keyspace, branches)| (*keyspace, branches))
+    }
+
+    pub(in crate::partition) fn each_mut(&mut self) -> impl Iterator<Item = &mut Branches> {
+        self.keyspaces.values_mut()
+    }
+
+    /// The branches of a keyspace, if it has any.
+    pub(in crate::partition) fn of(&self, keyspace: KeyspaceId) -> Option<&Branches> {
+        self.keyspaces.get(&keyspace)
+    }
+
+    /// Sessions that have not used their transactions since then.
+    pub(in crate::partition) fn idle_since(&self, limit_us: u64) -> Vec<Seat> {
+        let idle = self.sittings.iter().filter(|(_, sitting)| sitting.used_us < limit_us);
+        idle.map(|(seat, _)| *seat).collect()
+    }
+
+    /// So many states came in. Whether that makes enough for new ceilings, one for every so many.
+    pub(in crate::partition) fn count_states(&mut self, keyspace: KeyspaceId, came: u64, every: u64) -> bool {
+        let since = self.since_ceilings.entry(keyspace).or_default();
+        *since += came;
+        let are_due = every > 0 && *since >= every;
+        if are_due {
+            *since = 0;
+        }
+        are_due
+    }
+
+    /// Of states that came late, those that are to be asked for now: not asked for, or without an answer for so long.
+    pub(in crate::partition) fn take_due(
+        &mut self,
+        keyspace: KeyspaceId,
+        late: &[StateId],
+        now_us: u64,
+        timeout_us: u64,
+    ) -> Vec<StateId> {
+        let is_due = |state: &&StateId| {
+            self.asked.get(&(keyspace, **state)).is_none_or(|asked_us| now_us >= asked_us + timeout_us)
+        };
+        let due: Vec<StateId> = late.iter().filter(is_due).copied().collect();
+        self.asked.extend(due.iter().map(|state| ((keyspace, *state), now_us)));
+        due
+    }
+
+    /// Whether a state that came late was asked for, and has not come.
+    pub(in crate::partition) fn is_asked(&self, keyspace: KeyspaceId, state: StateId) -> bool {
+        self.asked.contains_key(&(keyspace, state))
+    }
+
+    /// It came. If it has no place here, because what it was said to come from is here no more, it is asked for anew.
+    pub(in crate::partition) fn note_fetched(&mut self, keyspace: KeyspaceId, state: StateId) {
+        self.asked.remove(&(keyspace, state));
+    }
+
+    /// Another datacenter lacks a state that came late here.
+    pub(in crate::partition) fn note_lacking(
+        &mut self,
+        keyspace: KeyspaceId,
+        state: StateId,
+        from: DatacenterId,
+    ) {
+        self.lacking.entry((keyspace, state)).or_default().insert(from);
+    }
+
+    /// Whether it has said so.
+    pub(in crate::partition) fn is_lacking(
+        &self,
+        keyspace: KeyspaceId,
+        state: StateId,
+        from: DatacenterId,
+    ) -> bool {
+        self.lacking.get(&(keyspace, state)).is_some_and(|said| said.contains(&from))
+    }
+
+    /// Only these are late now: what was asked and said of others of this keyspace is forgotten.
+    pub(in crate::partition) fn retain_late(&mut self, keyspace: KeyspaceId, late: &BTreeSet<StateId>) {
+        let is_late = |of: &KeyspaceId, state: &StateId| *of != keyspace || late.contains(state);
+        self.asked.retain(|(of, state), _| is_late(of, state));
+        self.lacking.retain(|(of, state), _| is_late(of, state));
+    }
+
+    /// Something came too late, and only a checkpoint makes sure that it is so after a restart.
+    pub(in crate::partition) fn want_checkpoint(&mut self) {
+        self.wants_checkpoint = true;
+    }
+
+    /// None is wanted any more, as far as is known.
+    pub(in crate::partition) fn want_no_checkpoint(&mut self) {
+        self.wants_checkpoint = false;
+    }
+
+    pub(in crate::partition) fn wants_checkpoint(&self) -> bool {
+        self.wants_checkpoint
     }
 
     /// One more is declared dead: what others lacked until now it may have sent them since.

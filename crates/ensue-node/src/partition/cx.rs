@@ -198,7 +198,7 @@ impl Cx {
     /// The same within a turn, where the wall or another datacenter has moved the clock past its bound at once: what is
     /// said now rests on the next bound.
     fn cover_clock(&mut self) {
-        if self.bounds_the_clock && self.clock.latest().ms() >= self.journal.bound.ms() {
+        if self.bounds_the_clock && self.clock.latest().ms() >= self.journal.bound().ms() {
             self.bound_clock();
         }
     }
@@ -206,19 +206,19 @@ impl Cx {
     /// The clock shows no time that a restart could show again (trap 30).
     pub(super) fn bound_clock(&mut self) {
         let latest_ms = self.clock.latest().ms();
-        if latest_ms + CLOCK_MARGIN_MS <= self.journal.bound.ms() {
+        if latest_ms + CLOCK_MARGIN_MS <= self.journal.bound().ms() {
             return;
         }
         // A clock ahead of the wall moves only by counting: little is enough for it, and a partition that restarts
         // again and again must not run away from the wall.
         let ahead_ms = self.now.wall_ms + self.config.tuning.clock_persist_ahead_ms;
         let bound = LogicalTime::from_ms(ahead_ms.max(latest_ms + 2 * CLOCK_MARGIN_MS));
-        self.journal.bound = bound;
+        self.journal.raise_bound(bound);
         self.log_bound();
     }
 
     pub(super) fn log_bound(&mut self) {
-        let bound = self.journal.bound;
+        let bound = self.journal.bound();
         self.journal.log(&Record::ClockBound { bound });
     }
 

@@ -9,11 +9,16 @@ pub(in crate::partition) mod outbox;
 
 use crate::config::Tuning;
 use bytes::Bytes;
-use ensue_store::layout::EntryArena;
+use ensue_store::disk::{DiskDone, DiskOp};
+use ensue_store::entry::Entry;
+use ensue_store::layout::{EntryArena, LayoutError};
 use ensue_store::log::{Log, Lsn};
 use ensue_store::record::Record;
-use ensue_store::tail::{INDEX_SPACING_BYTES, StreamReader, StreamTail, TailOptions, Wanted};
-use ensue_types::{DatacenterId, Incarnation, LogicalTime, OperationId, Position};
+use ensue_store::recovery::RecoveredRecord;
+use ensue_store::tail::{
+    INDEX_SPACING_BYTES, StreamReadError, StreamReader, StreamTail, TailOptions, Wanted,
+};
+use ensue_types::{DatacenterId, Incarnation, LogicalTime, OperationId, Position, Rule};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A record that a restart needs until what it began is done.
@@ -39,27 +44,34 @@ pub(super) enum ReadFor {
     Compare(DatacenterId, Position, LogicalTime),
 }
 
+/// What old entries need next.
+#[derive(Debug)]
+pub(super) enum NextRead {
+    Disk(DiskOp),
+    Unwritten(ReadFor),
+}
+
 /// The log, and what is known of its records.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal {
-    pub(super) log: Option<Log>,
-    pub(super) tail: StreamTail,
+    log: Option<Log>,
+    tail: StreamTail,
     /// Where new entries of the own stream are encoded.
-    pub(super) arena: EntryArena,
+    arena: EntryArena,
     needed: BTreeMap<Needed, Lsn>,
     /// For each origin where its entries stand that some datacenter may still want from here, itself after it lost
     /// power or another after it is lost for good: some positions, and their batches.
     retained: BTreeMap<DatacenterId, VecDeque<(Position, Lsn)>>,
     /// No time at or above this has been shown.
-    pub(super) bound: LogicalTime,
+    bound: LogicalTime,
     /// Where the first own entry stands that some datacenter has not synced.
-    pub(super) stream_floor: Lsn,
+    stream_floor: Lsn,
     /// Every own entry after this is in the log: no floor was moved beyond it.
-    pub(super) kept_after: Position,
+    kept_after: Position,
     /// Readers of old entries, one a purpose, with their numbers; the first one reads.
-    pub(super) readers: VecDeque<(u64, ReadFor, StreamReader)>,
+    readers: VecDeque<(u64, ReadFor, StreamReader)>,
     /// The reader whose read is in flight. It may have been given up since.
-    pub(super) reading: Option<u64>,
+    reading: Option<u64>,
     readers_made: u64,
 }
 
@@ -83,6 +95,84 @@ impl Journal {
             reading: None,
             readers_made: 0,
         }
+    }
+
+    /// Takes the log that recovery has read, up to this position of the own stream.
+    pub(in crate::partition) fn restore(&mut self, log: Log, position: Position) {
+        self.stream_floor = log.first();
+        let first = self.tail.index().first();
+        self.kept_after = first.map_or(position, |first| Position(first.0 - 1));
+        self.log = Some(log);
+    }
+
+    /// Takes one record that recovery has read.
+    pub(in crate::partition) fn replay(&mut self, recovered: &RecoveredRecord) -> Result<(), LayoutError> {
+        self.tail.replay(recovered)
+    }
+
+    /// The log, once it has been read.
+    pub(in crate::partition) fn opened(&self) -> Option<&Log> {
+        self.log.as_ref()
+    }
+
+    /// The own stream goes on in a new incarnation, unless the log is there already.
+    pub(in crate::partition) fn begin_incarnation(&mut self, incarnation: Incarnation) {
+        if self.open().incarnation() < incarnation {
+            self.open().begin_incarnation(incarnation);
+        }
+        self.tail.begin_incarnation(incarnation);
+    }
+
+    /// Encodes an entry of the own stream.
+    pub(in crate::partition) fn encode(&mut self, entry: &Entry) -> Bytes {
+        self.arena.encode(entry)
+    }
+
+    /// No time at or above this has been shown.
+    pub(in crate::partition) fn bound(&self) -> LogicalTime {
+        self.bound
+    }
+
+    pub(in crate::partition) fn raise_bound(&mut self, bound: LogicalTime) {
+        self.bound = self.bound.max(bound);
+    }
+
+    /// Every datacenter has synced the own stream up to here, which ends at `end`.
+    pub(in crate::partition) fn move_stream_floor(&mut self, synced: Position, end: Position) {
+        let Some(log) = &self.log else { return };
+        let floor = if synced >= end {
+            log.batch_start()
+        } else {
+            self.tail.index().batch_before(synced.next()).unwrap_or(log.first())
+        };
+        self.stream_floor = self.stream_floor.max(floor);
+        self.kept_after = self.kept_after.max(synced.min(end));
+    }
+
+    /// A datacenter lacks what it had synced: the log is kept from its beginning.
+    pub(in crate::partition) fn keep_all(&mut self) {
+        if let Some(log) = &self.log {
+            self.stream_floor = log.first();
+        }
+    }
+
+    /// Where a checkpoint that begins now lets the log begin. Nothing if the log is not open.
+    pub(in crate::partition) fn checkpoint_start(&self, keeps_all: bool) -> Option<Lsn> {
+        let log = self.log.as_ref()?;
+        let here = log.batch_start();
+        let needed = self.oldest_needed().filter(|_| Rule::KeepNeededRecords.holds());
+        let start = needed.unwrap_or(here).min(self.stream_floor).min(here);
+        Some(if keeps_all { start.min(log.first()) } else { start })
+    }
+
+    /// A checkpoint is named that lets the log begin here: what can be deleted of it.
+    pub(in crate::partition) fn on_checkpoint(&mut self, log_start: Lsn) -> Vec<DiskOp> {
+        let oldest_read = self.oldest_read().unwrap_or(log_start);
+        let Some(log) = &mut self.log else { return Vec::new() };
+        log.on_checkpoint(log_start);
+        let deleted = log.drop_before(log_start.min(oldest_read)).into_iter().collect();
+        self.tail.drop_before(log.first());
+        deleted
     }
 
     pub(crate) fn open(&mut self) -> &mut Log {
@@ -219,7 +309,7 @@ impl Journal {
     }
 
     /// The place from which a restart must read: the oldest record that is still needed.
-    pub(super) fn oldest_needed(&self) -> Option<Lsn> {
+    fn oldest_needed(&self) -> Option<Lsn> {
         let retained = self.retained.values().filter_map(|places| places.front().map(|(_, lsn)| *lsn));
         self.needed.values().copied().chain(retained).min()
     }
@@ -296,6 +386,40 @@ impl Journal {
         self.add_reader(ReadFor::Compare(datacenter, position, last), reader);
     }
 
+    /// What old entries need next: a read of the disk, or nothing, for what was asked for is not written yet. Nothing
+    /// at all while a read is in flight, or nobody wants any.
+    pub(super) fn next_read(&mut self) -> Option<NextRead> {
+        if self.reading.is_some() {
+            return None;
+        }
+        let (number, purpose, reader) = self.readers.front_mut()?;
+        if let Some(op) = reader.next_op() {
+            self.reading = Some(*number);
+            return Some(NextRead::Disk(op));
+        }
+        let purpose = *purpose;
+        self.readers.pop_front();
+        Some(NextRead::Unwritten(purpose))
+    }
+
+    /// The disk has answered a read: the entries, and what they are for. Nothing if they were given up, or if more must
+    /// be read.
+    pub(super) fn on_read(
+        &mut self,
+        done: DiskDone,
+    ) -> Option<(ReadFor, Result<Vec<(Position, Bytes)>, StreamReadError>)> {
+        let number = self.reading.take()?;
+        self.readers.front().filter(|(front, ..)| *front == number)?;
+        let (number, purpose, mut reader) = self.readers.pop_front()?;
+        match reader.on_done(done) {
+            Ok(entries) if entries.is_empty() && !reader.is_finished() => {
+                self.readers.push_front((number, purpose, reader));
+                None
+            }
+            read => Some((purpose, read)),
+        }
+    }
+
     fn add_reader(&mut self, purpose: ReadFor, reader: StreamReader) {
         let same = |one: &ReadFor| match (one, purpose) {
             (ReadFor::Stream(a), ReadFor::Stream(b)) => *a == b,
@@ -311,7 +435,7 @@ impl Journal {
 
     /// The place from which the log is being read for a datacenter that lags. It may have got all of that another way
     /// meanwhile, and the log go on without it, but a file must not go under its reader.
-    pub(super) fn oldest_read(&self) -> Option<Lsn> {
+    fn oldest_read(&self) -> Option<Lsn> {
         self.readers.iter().filter_map(|(_, _, reader)| reader.needs_from()).min()
     }
 }

@@ -31,7 +31,7 @@ use std::sync::Arc;
 /// The rows, and who writes to them in which order.
 #[derive(Clone, Debug)]
 pub(crate) struct Keyspaces {
-    pub(in crate::partition) keyspaces: Vec<Keyspace>,
+    keyspaces: Vec<Keyspace>,
     pub(in crate::partition) order: RowOrder<Work>,
     /// Keyspaces that are states and not rows.
     pub(in crate::partition) branching: Branching,
@@ -40,9 +40,9 @@ pub(crate) struct Keyspaces {
     pub(in crate::partition) contexts: Contexts,
     pub(in crate::partition) counts: ReadCounts,
     /// What clients have this datacenter know.
-    pub(in crate::partition) scripts: Scripts,
+    scripts: Scripts,
     /// They were forgotten, which the sessions of this core have yet to learn.
-    pub(crate) scripts_flushed: bool,
+    scripts_flushed: bool,
     /// Of each keyspace, the locations that have not been looked at since the floor last rose.
     unfolded: Vec<usize>,
     /// Bytes of rows above which local writes are refused; 0 is no bound.
@@ -78,6 +78,25 @@ impl Keyspaces {
             unfolded: vec![0; usize::from(limits::KEYSPACES)],
             memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
         }
+    }
+
+    /// Each keyspace, in the order of their numbers.
+    pub(in crate::partition) fn each(&self) -> impl Iterator<Item = &Keyspace> {
+        self.keyspaces.iter()
+    }
+
+    pub(in crate::partition) fn each_mut(&mut self) -> impl Iterator<Item = &mut Keyspace> {
+        self.keyspaces.iter_mut()
+    }
+
+    /// The rows of a keyspace, if there is one of this number.
+    pub(in crate::partition) fn rows(&self, keyspace: KeyspaceId) -> Option<&Keyspace> {
+        self.keyspaces.get(usize::from(keyspace.0))
+    }
+
+    /// Whether the scripts were forgotten since this was last asked: the sessions of this core have yet to learn it.
+    pub(crate) fn take_scripts_flushed(&mut self) -> bool {
+        std::mem::take(&mut self.scripts_flushed)
     }
 
     pub(crate) fn keyspace(&mut self, keyspace: KeyspaceId) -> &mut Keyspace {

@@ -34,9 +34,9 @@ pub(crate) struct Others {
     /// Times too far ahead, of others and of this datacenter.
     pub(in crate::partition) ahead: Ahead,
     /// What is still missing of theirs before sessions are served, after a lost tail.
-    pub(in crate::partition) catch_up: Option<CatchUp>,
+    catch_up: Option<CatchUp>,
     /// Refused datacenters that an operator wants to be looked at again.
-    pub(in crate::partition) readmitted: Vec<DatacenterId>,
+    readmitted: Vec<DatacenterId>,
 }
 
 impl Others {

@@ -32,12 +32,21 @@ pub(crate) struct Peers {
     /// Messages that came before the log was read.
     pub(in crate::partition) buffered: Buffered,
     /// Why the partition cannot go on, found in what peers said: the conductor ends it when the step is done.
-    pub(in crate::partition) halt: Option<Halt>,
+    halt: Option<Halt>,
     /// What datacenters said that was refused, by who said it.
     refused: BTreeMap<DatacenterId, u64>,
 }
 
 impl Peers {
+    /// What a peer said in this step shows that the partition cannot go on.
+    pub(in crate::partition) fn halt(&mut self, halt: Halt) {
+        self.halt = Some(halt);
+    }
+
+    pub(in crate::partition) fn take_halt(&mut self) -> Option<Halt> {
+        self.halt.take()
+    }
+
     /// Something that a datacenter said was refused.
     pub(crate) fn count_refused(&mut self, cx: &Cx, from: DatacenterId) {
         // The names of those that there are not would be as many as somebody likes.

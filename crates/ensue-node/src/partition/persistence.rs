@@ -14,7 +14,7 @@ use crate::partition::peers::Halt;
 use crate::partition::transactions::Transactions;
 use ensue_store::checkpoint::CheckpointWriter;
 use ensue_store::disk::{DiskOp, FileName};
-use ensue_store::log::Lsn;
+use ensue_store::log::{Log, Lsn};
 use ensue_store::superblock::{Superblock, WITNESS_FORMAT};
 use ensue_store::witness;
 use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, Position, Rule};
@@ -22,11 +22,11 @@ use std::collections::VecDeque;
 
 const EVERY_SECOND_US: u64 = 1_000_000;
 /// How often time alone is given a chance to do something.
-pub(in crate::partition) const TIMER_INTERVAL_US: u64 = 50_000;
+const TIMER_INTERVAL_US: u64 = 50_000;
 
 /// What was true of the log when a sync began.
 #[derive(Clone, Debug)]
-pub(in crate::partition) struct SyncSnapshot {
+struct SyncSnapshot {
     end: Lsn,
     applied: Vec<(DatacenterId, Incarnation, Position)>,
     received: Vec<(DatacenterId, Position)>,
@@ -36,19 +36,19 @@ pub(in crate::partition) struct SyncSnapshot {
 /// The log and everything that follows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Persistence {
-    pub(super) superblock: Option<Superblock>,
-    pub(super) writer: Option<(CheckpointWriter, crate::partition::persistence::checkpoint::Walk)>,
-    pub(super) checkpointed_end: Lsn,
-    pub(in crate::partition) snapshot: Option<SyncSnapshot>,
+    superblock: Option<Superblock>,
+    writer: Option<(CheckpointWriter, crate::partition::persistence::checkpoint::Walk)>,
+    checkpointed_end: Lsn,
+    snapshot: Option<SyncSnapshot>,
     next_sync_us: u64,
-    pub(in crate::partition) next_timer_us: u64,
+    next_timer_us: u64,
     /// What must be carried out before anything is appended or synced, one after the other.
-    pub(super) opening: VecDeque<DiskOp>,
+    opening: VecDeque<DiskOp>,
     /// After a lost tail all has been caught up with: the superblock says so when the log has been written up to here.
-    pub(super) caught_up: Option<Lsn>,
-    pub(super) room: crate::partition::persistence::space::Room,
+    caught_up: Option<Lsn>,
+    room: crate::partition::persistence::space::Room,
     /// There is a witness, which is written over after each sync of the log.
-    pub(super) has_witness: bool,
+    has_witness: bool,
 }
 
 impl Persistence {
@@ -67,16 +67,113 @@ impl Persistence {
         }
     }
 
+    /// What recovery has found.
+    pub(in crate::partition) fn restore(&mut self, superblock: Superblock, log: &Log) {
+        self.checkpointed_end = log.first();
+        self.has_witness = superblock.witnessed;
+        self.superblock = Some(superblock);
+    }
+
+    /// What must be carried out before anything is appended.
+    pub(in crate::partition) fn plan_opening(&mut self, cx: &Cx) {
+        if let (Some(superblock), Some(log)) = (&self.superblock, cx.journal.opened()) {
+            self.opening = cx.opening(superblock, log);
+        }
+    }
+
+    /// Whether nobody has admitted this directory yet.
+    pub(in crate::partition) fn is_not_admitted(&self) -> bool {
+        self.superblock.as_ref().is_some_and(|superblock| superblock.not_admitted)
+    }
+
+    /// Whether something must be on disk before the log goes on.
+    pub(in crate::partition) fn is_opening(&self) -> bool {
+        !self.opening.is_empty()
+    }
+
+    /// Begins with what must be on disk before the log goes on.
+    pub(in crate::partition) fn begin_opening(&self, cx: &mut Cx) {
+        cx.disk_ops.extend(self.opening.front().cloned());
+    }
+
+    /// The next of that is there, while the tail is recovered.
+    pub(in crate::partition) fn on_opened_in_recovery(&mut self, cx: &mut Cx) {
+        self.opening.pop_front();
+        match self.opening.front() {
+            Some(next) => cx.disk_ops.push_back(next.clone()),
+            None => self.write_what_came_back(cx),
+        }
+    }
+
+    /// The superblock is replaced before the log goes on.
+    fn replace_superblock(&mut self, cx: &mut Cx, marked: DiskOp) {
+        self.opening.push_back(marked.clone());
+        if self.opening.len() == 1 {
+            cx.disk_ops.push_back(marked);
+        }
+    }
+
+    /// The own stream goes on in a new incarnation: the superblock says so before anything of it is appended.
+    pub(in crate::partition) fn begin_incarnation(&mut self, cx: &mut Cx) {
+        if let Some(superblock) = &mut self.superblock {
+            superblock.incarnation = cx.incarnation;
+            let marked = superblock.replace();
+            self.replace_superblock(cx, marked);
+        }
+    }
+
+    /// The directory is being filled again. Until it has caught up, another start must catch up, too; the log goes on
+    /// when that is durable.
+    pub(in crate::partition) fn mark_filling(&mut self, cx: &Cx, directory: DirectoryId) {
+        if let Some(superblock) = &mut self.superblock {
+            self.opening.push_back(superblock.mark_filling(directory, cx.config.boot_id));
+        }
+    }
+
+    /// Everything is synced, up to here.
+    pub(in crate::partition) fn mark_clean(&mut self, synced: Lsn) -> Option<DiskOp> {
+        self.superblock.as_mut().map(|superblock| superblock.mark_clean(synced))
+    }
+
+    /// All that was missing is here, and will be in the log when it is written up to its end.
+    pub(in crate::partition) fn note_caught_up(&mut self, cx: &mut Cx) {
+        self.caught_up = Some(Lsn(cx.journal.log_end()));
+        self.mark_caught_up(cx);
+    }
+
+    pub(in crate::partition) fn is_checkpointing(&self) -> bool {
+        self.writer.is_some()
+    }
+
+    /// Whether somebody is to be told when the log is synced up to where it was.
+    pub(in crate::partition) fn awaits_sync(&self) -> bool {
+        self.snapshot.is_some()
+    }
+
+    pub(in crate::partition) fn next_timer_us(&self) -> u64 {
+        self.next_timer_us
+    }
+
+    /// Whether what time alone brings is due; if so, it is again after an interval.
+    pub(in crate::partition) fn take_timer_due(&mut self, now_us: u64) -> bool {
+        let is_due = now_us >= self.next_timer_us;
+        if is_due {
+            // A moment that inputs in between do not move: a busy partition needs its syncs most.
+            self.next_timer_us = now_us + TIMER_INTERVAL_US;
+        }
+        is_due
+    }
+
     /// Before the log goes on for the first time a witness is made.
     pub(super) fn make_witness(&mut self, journal: &Journal) {
-        if let (Some(superblock), Some(log), false) = (&self.superblock, &journal.log, self.has_witness) {
+        if let (Some(superblock), Some(log), false) = (&self.superblock, journal.opened(), self.has_witness) {
             self.opening.push_back(witness::make(superblock.seal(), log.synced()));
         }
     }
 
     /// What the log has been synced to is written into the witness, before anything leaves that rests on it.
     fn testimony(&self, journal: &Journal) -> Option<DiskOp> {
-        let (superblock, log) = (self.superblock.as_ref()?, journal.log.as_ref()?);
+        let (superblock, log) = (self.superblock.as_ref()?, journal.opened()?);
         self.has_witness.then(|| witness::testify(superblock.seal(), log.synced()))
     }
 
@@ -104,7 +201,7 @@ impl Persistence {
         others: &Others,
         transactions: &Transactions,
     ) -> bool {
-        let synced = cx.journal.log.as_ref().map_or(Lsn(0), |log| log.synced());
+        let synced = Lsn(cx.journal.log_synced());
         let walked =
             self.writer.as_ref().is_some_and(|(_, walk)| walk.done && !walk.finished && synced < walk.end);
         walked || transactions.has_unsynced_decisions() || others.failover.failed.has_unreported()
@@ -223,17 +320,14 @@ impl Persistence {
     pub(in crate::partition) fn mark_caught_up(&mut self, cx: &mut Cx) {
         let always = cx.config.append_fsync == AppendFsync::Always;
         let boot_id = cx.config.boot_id;
-        let Some(log) = &cx.journal.log else { return };
+        let Some(log) = cx.journal.opened() else { return };
         let kept = if always { log.synced() } else { log.written() };
         if self.caught_up.take_if(|end| *end <= kept).is_none() {
             return;
         }
         let Some(superblock) = &mut self.superblock else { return };
         let marked = superblock.mark_running(boot_id, always);
-        self.opening.push_back(marked.clone());
-        if self.opening.len() == 1 {
-            cx.disk_ops.push_back(marked);
-        }
+        self.replace_superblock(cx, marked);
     }
 
     /// Whether an earlier process of this boot found that others have more of the own stream.

@@ -23,32 +23,34 @@ pub(in crate::partition) mod coordinator;
 mod durable;
 mod participant;
 pub(in crate::partition) mod recovery;
+pub(in crate::partition) mod votes;
 
 use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
 use crate::partition::order::{RowName, WorkId};
 use crate::partition::others::Others;
 use crate::partition::work::Work;
-pub(crate) use coordinator::{Announced, Committing, Coordinated, Voting, VotingKind};
+pub(crate) use coordinator::Announced;
+use coordinator::Coordinated;
 use ensue_types::{DatacenterId, LogicalTime, OperationId, PartitionId, Position};
-pub(crate) use participant::{LocalPart, ReplicatedPart};
+use participant::{LocalPart, ReplicatedPart};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The transactions that this partition coordinates or takes part in, until all is done.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transactions {
     /// By the name that the participants know: local ones by number, replicated ones by operation.
-    pub coordinated: BTreeMap<OperationId, Coordinated>,
-    pub local_parts: BTreeMap<OperationId, LocalPart>,
-    pub replicated_parts: BTreeMap<OperationId, ReplicatedPart>,
+    coordinated: BTreeMap<OperationId, Coordinated>,
+    local_parts: BTreeMap<OperationId, LocalPart>,
+    replicated_parts: BTreeMap<OperationId, ReplicatedPart>,
     /// Local transactions begun by this partition in this incarnation.
-    pub begun: u64,
+    begun: u64,
     /// The names of decided local transactions, by the operations that they became.
-    pub names: BTreeMap<OperationId, OperationId>,
+    names: BTreeMap<OperationId, OperationId>,
     /// Parts that other partitions have of replicated transactions whose place in the stream is taken here by another
     /// entry.
-    pub orphans: BTreeSet<(OperationId, PartitionId)>,
-    pub durable: durable::Durable,
+    orphans: BTreeSet<(OperationId, PartitionId)>,
+    durable: durable::Durable,
 }
 
 impl Transactions {
@@ -114,6 +116,16 @@ impl Transactions {
         };
         let participants = arriving.announced.iter().flat_map(|announced| &announced.participants);
         participants.copied().filter(|participant| !arriving.notified.contains(participant)).collect()
+    }
+
+    /// How many local transactions this partition has begun, in all its lives.
+    pub(in crate::partition) fn begun(&self) -> u64 {
+        self.begun
+    }
+
+    /// The log, or a checkpoint, says so.
+    pub(in crate::partition) fn restore_begun(&mut self, begun: u64) {
+        self.begun = self.begun.max(begun);
     }
 
     pub fn len(&self) -> usize {

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 impl Cx {
     /// Lets go of what rested on records that are durable now.
     pub(crate) fn release(&mut self) {
-        let Some(log) = &self.journal.log else { return };
+        let Some(log) = self.journal.opened() else { return };
         let durable = match self.config.append_fsync {
             AppendFsync::Always if Rule::SyncBeforeAnswering.holds() => log.synced(),
             _ => log.written(),

@@ -7,10 +7,7 @@ use std::collections::BTreeMap;
 
 impl Executor<'_> {
     pub(in crate::partition) fn take_up_local_parts(&mut self) {
-        let Some(catch_up) = &mut self.others.catch_up else { return };
-        catch_up.placed = true;
-        let (prepared, told) =
-            (std::mem::take(&mut catch_up.prepared), std::mem::take(&mut catch_up.notifications));
+        let Some((prepared, told)) = self.others.place_local_parts() else { return };
         self.transactions.take_up_prepared(self.cx, self.others, self.keyspaces, prepared);
         let (asked, decided): (Vec<Message>, Vec<Message>) =
             told.into_iter().partition(|message| matches!(message, Message::Prepare { .. }));

@@ -74,7 +74,7 @@ impl Executor<'_> {
         for (_, key) in self.reads.pops.park(id, execution, blocking) {
             self.keyspaces.keyspace(keyspace).await_change(&key);
         }
-        if self.reads.pops.offered != Some(id) {
+        if !self.reads.pops.is_offered(id) {
             // It was elsewhere, or has just come: something may be there that it does not see.
             for key in keys {
                 if self.there(keyspace, &key).is_some() {
@@ -86,7 +86,7 @@ impl Executor<'_> {
 
     /// What is at a row is offered to those that wait there, until nobody wants more of it.
     pub(crate) fn serve_pops(&mut self) {
-        if self.reads.pops.is_empty() || self.reads.pops.offered.is_some() {
+        if self.reads.pops.is_empty() || self.reads.pops.is_offering() {
             return;
         }
         if self.others.stable_time.have_times_risen() {
@@ -112,9 +112,9 @@ impl Executor<'_> {
             behind = Some(id);
             let Some(mut execution) = self.take_pop(id) else { return };
             execution.served = Some(Served { id, key: row.1.clone() });
-            self.reads.pops.offered = Some(id);
+            self.reads.pops.offer(id);
             self.advance(execution);
-            self.reads.pops.offered = None;
+            self.reads.pops.end_offer();
             if self.reads.pops.contains(id) {
                 self.reads.pops.not_seen(row.clone());
                 // Whoever waits for a higher id than there is keeps no other reader from what there is.
@@ -127,7 +127,7 @@ impl Executor<'_> {
 
     /// What a row has that somebody may wait for, as of now.
     fn there(&self, keyspace: KeyspaceId, key: &[u8]) -> Option<Awaited> {
-        let row = self.keyspaces.keyspaces[usize::from(keyspace.0)].row(key)?;
+        let row = self.keyspaces.rows(keyspace)?.row(key)?;
         let RowRef::Whole(row) = row else { return None };
         match row.kind_at(View::Newest).ok()?? {
             Kind::List => Some(Awaited::Elements),

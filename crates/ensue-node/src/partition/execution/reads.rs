@@ -5,7 +5,7 @@ use crate::evaluate::within_bound;
 use crate::partition::cx::coordinator_of;
 use crate::partition::keyspaces::snapshot::SecondRead;
 use crate::partition::reads::blocked::{SnapshotPart, Wait, Waiting};
-use crate::partition::reads::snapshot::{Read, WaitingRead};
+use crate::partition::reads::snapshot::Read;
 use crate::partition::work::{Execution, FORGOTTEN};
 use crate::trace::Trace;
 use ensue_protocol::Choice;
@@ -39,27 +39,22 @@ impl Executor<'_> {
         match decision {
             Some(decision) => self.on_commit(transaction, decision),
             None => {
-                let at = self.reads.snapshots.waiting.get(&check).map(|waiting| waiting.at);
+                let at = self.reads.snapshots.time_of(check);
                 if let (Some(at), Some(work)) = (at, self.transactions.work_of(transaction)) {
                     self.keyspaces.order.not_before(work, at);
                 }
             }
         }
-        if let Some(waiting) = self.reads.snapshots.waiting.get_mut(&check) {
-            waiting.unanswered.retain(|unanswered| *unanswered != transaction);
-        }
+        self.reads.snapshots.answer_read(check, transaction);
         self.settle();
         self.read_what_is_answered();
     }
 
     /// Carries out the reads that wait for nobody any more.
     pub(crate) fn read_what_is_answered(&mut self) {
-        let answered =
-            |(check, waiting): (&u64, &WaitingRead)| waiting.unanswered.is_empty().then_some(*check);
-        while let Some(check) = self.reads.snapshots.waiting.iter().find_map(answered) {
-            let waiting = self.reads.snapshots.waiting.remove(&check).expect("found above");
+        while let Some((at, read)) = self.reads.snapshots.take_answered() {
             // More may have been prepared before the time, while the answers were on their way.
-            self.request_then_read(waiting.at, waiting.read);
+            self.request_then_read(at, read);
         }
     }
 
@@ -78,8 +73,7 @@ impl Executor<'_> {
             let message = Message::CommitCheck { check, transaction, at };
             self.cx.send_local(coordinator_of(transaction), message);
         }
-        let since_us = self.cx.now.monotonic_us;
-        self.reads.snapshots.waiting.insert(check, WaitingRead { at, unanswered, since_us, read });
+        self.reads.snapshots.wait(self.cx, check, at, unanswered, read);
     }
 
     fn carry_out(&mut self, at: LogicalTime, read: Read) {
@@ -132,10 +126,7 @@ impl Executor<'_> {
         }
         self.others.answer_replica_waits(self.cx);
         self.reads.pops.look_again();
-        if self.reads.blocked.waiting.is_empty() {
-            return;
-        }
-        for Wait { since_us, what } in std::mem::take(&mut self.reads.blocked.waiting) {
+        for Wait { since_us, what } in self.reads.blocked.take_all() {
             let ready = match &what {
                 Waiting::Commands(execution) => {
                     let mut causes = execution.context.causes.clone();
@@ -151,10 +142,10 @@ impl Executor<'_> {
                 Waiting::Times(wait) => wait.is_over(self.cx, self.others),
             };
             if !ready {
-                self.reads.blocked.waiting.push(Wait { since_us, what });
+                self.reads.blocked.put_back(Wait { since_us, what });
                 continue;
             }
-            self.reads.blocked.waited_us += self.cx.now.monotonic_us - since_us;
+            self.reads.blocked.count_end(self.cx, since_us);
             match what {
                 Waiting::Commands(execution) => self.go_on(*execution),
                 Waiting::SnapshotPart(part) => {
@@ -172,7 +163,7 @@ impl Executor<'_> {
     pub(in crate::partition) fn time_out_blocked(&mut self) {
         self.reads.pops.look_again();
         let now_us = self.cx.now.monotonic_us;
-        let (late, waiting) = std::mem::take(&mut self.reads.blocked.waiting).into_iter().partition(|wait| {
+        let is_late = |wait: &Wait| {
             let patience_us = match &wait.what {
                 Waiting::Commands(execution) => {
                     1_000 * self.cx.protocol(execution.keyspace).needs().patience_ms
@@ -181,10 +172,8 @@ impl Executor<'_> {
                 Waiting::Times(_) => 1_000 * limits::CAUSAL_TIMEOUT_MS_MAX,
             };
             now_us.saturating_sub(wait.begun_us()) >= patience_us
-        });
-        self.reads.blocked.waiting = waiting;
-        let late: Vec<Wait> = late;
-        for Wait { since_us, what } in late {
+        };
+        for Wait { since_us, what } in self.reads.blocked.take_late(is_late) {
             let mut execution = match what {
                 Waiting::Commands(execution) => execution,
                 Waiting::SnapshotPart(SnapshotPart { from, read, snapshot, .. }) => {
@@ -194,8 +183,8 @@ impl Executor<'_> {
                 }
                 Waiting::Times(_) => continue,
             };
-            self.reads.blocked.given_up += 1;
-            self.reads.blocked.waited_us += now_us - since_us;
+            self.reads.blocked.count_given_up();
+            self.reads.blocked.count_end(self.cx, since_us);
             let missing =
                 self.others.stable_time.times.missing(self.cx, &execution.context.causes, execution.keyspace);
             let reply =

@@ -1,14 +1,9 @@
 //! Transactions of sessions: what their decisions let go on.
 
 use super::Executor;
-use crate::partition::journal::Needed;
-use crate::partition::transactions::Coordinated;
-pub(in crate::partition) use crate::partition::transactions::coordinator::{Voting, VotingKind};
-use crate::trace::{Trace, TransactionStep};
-use ensue_store::record::Record;
-use ensue_types::{Context, KeyspaceId, LogicalTime, OperationId, Part, Position, RequestId, Rule};
+use crate::trace::Trace;
+use ensue_types::{Context, KeyspaceId, LogicalTime, OperationId, Part, RequestId};
 use ensue_wire::{Address, Decision, Message};
-use std::collections::BTreeMap;
 
 impl Executor<'_> {
     /// A session's write transaction begins.
@@ -46,31 +41,14 @@ impl Executor<'_> {
         if let Some(reply) = self.keyspaces.write_refusal(self.cx, self.others, true) {
             return self.cx.send(from, Message::Refused { request, reply });
         }
-        self.transactions.begun += 1;
-        let number = self.transactions.begun;
-        let transaction = self.cx.local_transaction(number);
-        let record =
-            Record::Begun { number, keyspace, context: context.causes.clone(), parts: parts.clone() };
-        if Rule::LogBeforeAsking.holds() {
-            self.cx.journal.log(&record);
-        }
-        self.cx.journal.note_needed(Needed::Begun(transaction));
-        let participants = parts.iter().map(|part| part.partition).collect();
-        let kind = VotingKind::Local { parts, context, session: Some((from, request)) };
-        let voting = Voting { keyspace, participants, votes: BTreeMap::new(), kind };
-        self.transactions.coordinated.insert(transaction, Coordinated::Voting(voting));
-        self.cx.trace_step(transaction, TransactionStep::Begun);
-        self.transactions.query_participants(self.cx, transaction, &|_| true);
+        self.transactions.begin(self.cx, keyspace, context, parts, (from, request));
     }
 
     /// The coordinator, which was away, counted no vote until `said_at`: nothing is decided.
     pub(crate) fn on_forget_vote(&mut self, transaction: OperationId, said_at: LogicalTime) {
-        let Some(part) = self.transactions.replicated_parts.get_mut(&transaction) else { return };
-        let voted_before = part.voted_at.is_some_and(|voted_at| voted_at <= said_at);
-        let Some(work) = part.work.take_if(|_| voted_before && part.decision.is_none()) else { return };
-        part.voted_at = None;
-        self.keyspaces.order.remove(work);
-        self.cx.journal.no_longer_needed(Needed::Prepared(transaction));
+        if !self.transactions.take_back_vote(self.cx, self.keyspaces, transaction, said_at) {
+            return;
+        }
         self.cx.trace(Trace::VoteGivenBack { partition: self.cx.id, transaction });
         self.transactions.notify_again(self.cx, self.others, transaction);
         self.reads.snapshots.answer_reads(transaction);
@@ -88,11 +66,8 @@ impl Executor<'_> {
 
     /// The log is synced up to here.
     pub(crate) fn on_decisions_synced(&mut self, synced: u64) {
-        let durable =
-            |first: Option<&(u64, OperationId, Option<Position>)>| first.is_some_and(|one| one.0 <= synced);
         let mut told = false;
-        while durable(self.transactions.durable.decisions.front()) {
-            let Some((_, transaction, _)) = self.transactions.durable.decisions.pop_front() else { break };
+        while let Some(transaction) = self.transactions.next_synced_decision(synced) {
             self.visibility().announce(transaction);
             told = true;
         }
@@ -101,8 +76,7 @@ impl Executor<'_> {
             self.settle();
             self.read_what_is_answered();
         }
-        while self.transactions.durable.repeats.front().is_some_and(|one| one.0 <= synced) {
-            let Some((_, to, number)) = self.transactions.durable.repeats.pop_front() else { break };
+        while let Some((to, number)) = self.transactions.next_synced_repeat(synced) {
             self.cx.send(to, Message::Repeated { number });
         }
         self.transactions.report_synced_parts(self.cx, synced);
@@ -112,18 +86,16 @@ impl Executor<'_> {
     /// The coordinator will never decide this: the part is given up.
     pub(crate) fn on_abandon(&mut self, transaction: OperationId) {
         if transaction.datacenter == self.cx.datacenter {
-            if self.transactions.local_parts.get(&transaction).is_some_and(|part| part.decision.is_none()) {
+            if self.transactions.is_undecided_local(transaction) {
                 self.transactions.drop_local_part(self.cx, self.keyspaces, transaction);
                 self.cx.trace(Trace::PartAbandoned { partition: self.cx.id, transaction });
             }
-        } else if let Some(part) = self.transactions.replicated_parts.remove(&transaction) {
+        } else if let Some((origin, position)) =
+            self.transactions.drop_arrived(self.cx, self.keyspaces, transaction)
+        {
             let at = self.cx.tick();
-            if let Some(work) = part.work {
-                self.keyspaces.order.remove(work);
-            }
-            self.cx.journal.no_longer_needed(Needed::Prepared(transaction));
             self.cx.trace(Trace::PartAbandoned { partition: self.cx.id, transaction });
-            self.visibility().mark_applied(part.origin, part.position.incarnation(), part.position, at);
+            self.visibility().mark_applied(origin, position.incarnation(), position, at);
         }
         self.reads.snapshots.answer_reads(transaction);
         self.settle();
@@ -134,13 +106,12 @@ impl Executor<'_> {
     /// declares it, too.
     pub(in crate::partition) fn on_discard(&mut self, transaction: OperationId) {
         self.keyspaces.declare_dead(self.cx, self.others, transaction.datacenter);
-        let Some(part) = self.transactions.replicated_parts.remove(&transaction) else { return };
-        if let Some(work) = part.work {
-            self.keyspaces.order.remove(work);
-        }
-        self.cx.journal.no_longer_needed(Needed::Prepared(transaction));
+        let Some((origin, position)) = self.transactions.drop_arrived(self.cx, self.keyspaces, transaction)
+        else {
+            return;
+        };
         self.cx.trace(Trace::PartAbandoned { partition: self.cx.id, transaction });
-        self.visibility().discard_entry(part.origin, part.position);
+        self.visibility().discard_entry(origin, position);
         self.reads.snapshots.answer_reads(transaction);
         self.settle();
         self.read_what_is_answered();

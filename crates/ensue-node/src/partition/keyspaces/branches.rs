@@ -280,15 +280,10 @@ impl Keyspaces {
     pub(crate) fn fetch(&mut self, cx: &mut Cx, others: &mut Others, keyspace: KeyspaceId, late: &[StateId]) {
         let now_us = cx.now.monotonic_us;
         let timeout_us = 1_000 * cx.config.tuning.request_timeout_ms;
-        let asked = &mut self.branching.asked;
-        let is_due = |state: &&StateId| {
-            asked.get(&(keyspace, **state)).is_none_or(|asked_us| now_us >= asked_us + timeout_us)
-        };
-        let due: Vec<StateId> = late.iter().filter(is_due).copied().collect();
+        let due = self.branching.take_due(keyspace, late, now_us, timeout_us);
         if due.is_empty() {
             return;
         }
-        asked.extend(due.iter().map(|state| ((keyspace, *state), now_us)));
         let live: Vec<u64> = self.branching.branches(keyspace).states().map(StateId::bits).collect();
         for state in due {
             // Whoever has it has it whole; of a dead datacenter's any other may have it.
@@ -316,7 +311,7 @@ impl Keyspaces {
         state: u64,
         live: &[u64],
     ) {
-        let Some(branches) = self.branching.keyspaces.get(&keyspace) else { return };
+        let Some(branches) = self.branching.of(keyspace) else { return };
         let id = StateId::from_bits(state);
         if let Some(rebuilt) = branches.rebuild(id, &crate::partition::branching::ids(live)) {
             cx.send(from, Message::BranchFetched { keyspace, rebuilt: rebuilt.encode() });
@@ -336,11 +331,11 @@ impl Keyspaces {
         state: u64,
         failed: &[DatacenterId],
     ) {
-        let Some(branches) = self.branching.keyspaces.get(&keyspace) else { return };
+        let Some(branches) = self.branching.of(keyspace) else { return };
         let state = StateId::from_bits(state);
         let is_late = branches.late().contains(&state);
         if is_late && others.failover.failed.datacenters().all(|datacenter| failed.contains(&datacenter)) {
-            self.branching.lacking.entry((keyspace, state)).or_default().insert(from);
+            self.branching.note_lacking(keyspace, state, from);
         }
     }
 
@@ -352,11 +347,8 @@ impl Keyspaces {
         keyspace: KeyspaceId,
         came: u64,
     ) {
-        let since = self.branching.since_ceilings.entry(keyspace).or_default();
-        *since += came;
         let every = cx.config.tuning.branching.ceiling_every;
-        if every > 0 && *since >= every {
-            *since = 0;
+        if self.branching.count_states(keyspace, came, every) {
             let leaves = self.branching.branches(keyspace).leaves();
             self.branching.branches(keyspace).place_ceilings(&leaves).ok();
             self.notify_ceilings(cx, others, keyspace);
@@ -393,11 +385,11 @@ impl Keyspaces {
     /// Whatever ends may let a few states go, and finding them looks at all: not for each, but at the interval of all
     /// collection.
     pub(in crate::partition) fn collect_branches(&mut self, others: &Others) {
-        if self.branching.keyspaces.is_empty() {
+        if self.branching.each().next().is_none() {
             return;
         }
         let globally_stable = others.applied_everywhere();
-        for branches in self.branching.keyspaces.values_mut() {
+        for branches in self.branching.each_mut() {
             branches.collect(|tag| holds(&globally_stable, tag));
         }
     }

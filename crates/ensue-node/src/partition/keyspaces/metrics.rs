@@ -34,7 +34,7 @@ impl Keyspaces {
             }
         }
         // Of branches, the keys that any of them has.
-        for (&keyspace, branches) in &self.branching.keyspaces {
+        for (keyspace, branches) in self.branching.each() {
             let keys = branches.metrics().keys as u64;
             counts.shown.extend((keys > 0).then_some(Shown { keyspace, keys, expires: 0 }));
         }

@@ -72,7 +72,7 @@ struct Round {
 
 impl Maintenance {
     fn take_candidates(&mut self, cx: &mut Cx, keyspaces: &mut Keyspaces) {
-        for (number, rows) in keyspaces.keyspaces.iter_mut().enumerate() {
+        for (number, rows) in keyspaces.each_mut().enumerate() {
             let keyspace = KeyspaceId(number as u8);
             let tombstones = rows.take_spent().into_iter().map(|spent| (keyspace, spent));
             self.collector.candidates.tombstones.extend(tombstones);
@@ -232,7 +232,7 @@ impl Maintenance {
                 self.collector.candidates.tombstones.push((keyspace, spent));
                 continue;
             }
-            match keyspaces.keyspaces[usize::from(keyspace.0)].collect(&spent) {
+            match keyspaces.keyspace(keyspace).collect(&spent) {
                 Collected::Removed => count += 1,
                 Collected::Changed => {}
                 Collected::Later => self.collector.candidates.tombstones.push((keyspace, spent)),
@@ -250,7 +250,7 @@ impl Maintenance {
                 continue;
             }
             let busy = !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &expiry.key);
-            if busy || others.catch_up.is_some() || keyspaces.write_refusal(cx, others, false).is_some() {
+            if busy || others.is_catching_up() || keyspaces.write_refusal(cx, others, false).is_some() {
                 self.collector.due.push_back((keyspace, expiry));
                 continue;
             }

@@ -24,18 +24,41 @@ pub(in crate::partition) struct CatchUp {
     unheard: BTreeSet<DatacenterId>,
     ends: BTreeMap<DatacenterId, Position>,
     /// When they said so.
-    pub(in crate::partition) ended_at: BTreeMap<DatacenterId, LogicalTime>,
+    ended_at: BTreeMap<DatacenterId, LogicalTime>,
     /// Partitions of this datacenter that have not told again of their transactions, and the question's number.
     silent: BTreeSet<PartitionId>,
     number: u64,
     /// Votes for local transactions that the log still has.
-    pub(in crate::partition) prepared: BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>,
+    prepared: BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>,
     /// What coordinators of this datacenter said meanwhile, until it is taken up.
-    pub(in crate::partition) notifications: Vec<Message>,
-    pub(in crate::partition) placed: bool,
+    notifications: Vec<Message>,
+    placed: bool,
 }
 
+impl CatchUp {
+    /// When each datacenter said where its stream ends.
+    pub(in crate::partition) fn ended_at(&self) -> impl Iterator<Item = (DatacenterId, LogicalTime)> {
+        self.ended_at.iter().map(|(datacenter, time)| (*datacenter, *time))
+    }
+}
+
+/// Votes for local transactions, by name: the keyspace, when it was voted, and what for.
+pub(in crate::partition) type Prepared = BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>;
+
 impl Others {
+    /// The parts of local transactions are about to get their places: what the log has of them, and what their
+    /// coordinators have said since.
+    pub(in crate::partition) fn place_local_parts(&mut self) -> Option<(Prepared, Vec<Message>)> {
+        let catch_up = self.catch_up.as_mut()?;
+        catch_up.placed = true;
+        Some((std::mem::take(&mut catch_up.prepared), std::mem::take(&mut catch_up.notifications)))
+    }
+
+    /// Nothing is missing any more.
+    pub(in crate::partition) fn end_catching_up(&mut self) {
+        self.catch_up = None;
+    }
+
     pub(in crate::partition) fn is_catching_up(&self) -> bool {
         self.catch_up.is_some()
     }

@@ -131,14 +131,7 @@ impl Others {
     /// Where the first own entry stands that some datacenter has not synced.
     pub(in crate::partition) fn move_stream_floor(&self, cx: &mut Cx) {
         let synced = self.synced_everywhere(cx);
-        let Some(log) = &cx.journal.log else { return };
-        let floor = if synced >= cx.position {
-            log.batch_start()
-        } else {
-            cx.journal.tail.index().batch_before(synced.next()).unwrap_or(log.first())
-        };
-        cx.journal.stream_floor = cx.journal.stream_floor.max(floor);
-        cx.journal.kept_after = cx.journal.kept_after.max(synced.min(cx.position));
+        cx.journal.move_stream_floor(synced, cx.position);
     }
 
     /// How far third datacenters have applied the stream of this one, as they said.
@@ -147,6 +140,11 @@ impl Others {
         let applied =
             thirds.filter_map(|third| self.replication.sender(third)).map(|third| third.applied(origin).1);
         applied.max().unwrap_or_default()
+    }
+
+    /// The refused datacenters that an operator wants to be looked at again.
+    pub(in crate::partition) fn take_readmitted(&mut self) -> Vec<DatacenterId> {
+        std::mem::take(&mut self.readmitted)
     }
 
     /// An operator wants a refused datacenter to be looked at again, which follows when this command is done.

@@ -4,7 +4,7 @@
 
 use super::Peering;
 use crate::partition::peers::Halt;
-use crate::partition::peers::identity::{Finding, REQUEST_INTERVAL_US};
+use crate::partition::peers::identity::Finding;
 use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_store::layout;
@@ -16,11 +16,10 @@ impl Peering<'_> {
     /// The message with which everything between two datacenters begins.
     pub(in crate::partition) fn introduce(&mut self, datacenter: DatacenterId, asks: bool) {
         let received = self.others.replication.received(datacenter);
-        let peer = self.peers.identity.peers.get(&datacenter).copied();
         let known = self.peers.identity.known(datacenter);
-        let last = peer.map(|peer| peer.last).unwrap_or_default();
+        let last = self.peers.identity.last_of(datacenter);
         let introduction = Introduction {
-            directory: self.peers.identity.own,
+            directory: self.peers.identity.own(),
             stage: self.cx.stage,
             known,
             received,
@@ -32,7 +31,7 @@ impl Peering<'_> {
             is_whole: self.peers.has_what_is_lacking(
                 self.cx,
                 self.others,
-                self.durability.writer.is_some(),
+                self.durability.is_checkpointing(),
                 datacenter,
             ),
             asks,
@@ -70,10 +69,10 @@ impl Peering<'_> {
             Finding::Refuse(reason) => self.refuse_peer(datacenter, reason),
             Finding::Unsure(reason) => {
                 self.refuse_peer(datacenter, reason);
-                self.peers.identity.unsure.insert(datacenter);
+                self.peers.identity.note_unsure(datacenter);
             }
-            Finding::Short(reason) => return self.peers.halt = Some(Halt::Short(reason)),
-            Finding::Forked(reason) => return self.peers.halt = Some(Halt::Forked(reason)),
+            Finding::Short(reason) => return self.peers.halt(Halt::Short(reason)),
+            Finding::Forked(reason) => return self.peers.halt(Halt::Forked(reason)),
         }
         if introduction.asks {
             self.greet(datacenter);
@@ -82,13 +81,10 @@ impl Peering<'_> {
 
     /// Asks those again whose word about third datacenters is not verified yet.
     pub(in crate::partition) fn request_unverified(&mut self) {
-        if self.peers.identity.unsure.is_empty()
-            || self.cx.now.monotonic_us < self.peers.identity.next_request_us
-        {
+        let unsure = self.peers.identity.unsure();
+        if unsure.is_empty() || !self.peers.identity.take_request_due(self.cx) {
             return;
         }
-        self.peers.identity.next_request_us = self.cx.now.monotonic_us + REQUEST_INTERVAL_US;
-        let unsure: Vec<DatacenterId> = self.peers.identity.unsure.iter().copied().collect();
         unsure.into_iter().for_each(|datacenter| self.introduce(datacenter, true));
     }
 
@@ -106,7 +102,7 @@ impl Peering<'_> {
         };
         if layout::decode_entry(bytes).is_ok_and(|entry| entry.stamp.time != last) {
             let reason = self.peers.identity.other_entry(self.cx, &self.cx.name_of(datacenter), *position);
-            self.peers.halt = Some(Halt::Forked(reason));
+            self.peers.halt(Halt::Forked(reason));
         }
     }
 
@@ -115,27 +111,23 @@ impl Peering<'_> {
         if let Some(sender) = self.others.replication.sender_mut(datacenter) {
             sender.on_introduced(theirs.received);
         }
-        self.peers.identity.told.insert(datacenter);
-        self.peers.identity.denied_by.remove(&datacenter);
-        self.peers.identity.unsure.remove(&datacenter);
-        let was_refused = self.peers.identity.refused.remove(&datacenter).is_some();
+        let was_refused = self.peers.identity.accept(datacenter);
         if was_refused {
             self.cx.trace(Trace::PeerReadmitted { partition: self.cx.id, datacenter });
         }
         if theirs.stage != PeerStage::Serving {
-            self.peers.identity.absent.insert(datacenter, theirs.stage);
+            self.peers.identity.note_absent(datacenter, theirs.stage);
             if let Some(sender) = self.others.replication.sender_mut(datacenter) {
                 sender.on_link_down();
             }
             return;
         }
-        self.peers.identity.heard.insert(datacenter);
-        let was_absent = self.peers.identity.absent.remove(&datacenter).is_some();
+        let was_absent = self.peers.identity.note_present(datacenter);
         if self.peers.identity.known(datacenter) == DirectoryId::UNKNOWN {
-            let last = self.peers.identity.peers.get(&datacenter).map(|peer| peer.last).unwrap_or_default();
+            let last = self.peers.identity.last_of(datacenter);
             let directory = theirs.directory;
             self.peers.identity.restore(datacenter, directory, last);
-            if self.cx.journal.log.is_some() {
+            if self.cx.journal.opened().is_some() {
                 self.cx.journal.log(&Record::Peer { datacenter, directory, last });
             }
         }
@@ -147,32 +139,27 @@ impl Peering<'_> {
     /// Nothing is exchanged with a datacenter any more, until it introduces itself with what agrees.
     pub(in crate::partition) fn refuse_peer(&mut self, datacenter: DatacenterId, reason: String) {
         if !Rule::RefuseThePeerAlone.holds() {
-            self.peers.halt = Some(Halt::Stopped(reason));
-            return;
+            return self.peers.halt(Halt::Stopped(reason));
         }
         self.others.replication.stop_streams(datacenter);
-        self.peers.identity.unsure.remove(&datacenter);
-        self.peers.identity.refusals += 1;
-        let before = self.peers.identity.refused.insert(datacenter, reason.clone());
-        if before.as_ref() != Some(&reason) {
+        if self.peers.identity.refuse(datacenter, reason.clone()) {
             self.cx.trace(Trace::PeerRefused { partition: self.cx.id, datacenter, reason });
         }
     }
 
     /// Looks again at the refused datacenters that an operator readmitted.
     pub(crate) fn readmit(&mut self) {
-        for datacenter in std::mem::take(&mut self.others.readmitted) {
-            if self.peers.identity.refused.remove(&datacenter).is_some() {
+        for datacenter in self.others.take_readmitted() {
+            if self.peers.identity.readmit(datacenter) {
                 self.cx.trace(Trace::PeerReadmitted { partition: self.cx.id, datacenter });
             }
-            self.peers.identity.vouched.insert(datacenter);
             self.introduce(datacenter, true);
         }
     }
 
     /// Introduces this partition to those that have not answered, or whose answer may change.
     pub(in crate::partition) fn request_introductions(&mut self) {
-        self.peers.identity.next_request_us = self.cx.now.monotonic_us + REQUEST_INTERVAL_US;
+        self.peers.identity.request_later(self.cx);
         let others: Vec<DatacenterId> = self.others.living().collect();
         others.into_iter().for_each(|datacenter| self.introduce(datacenter, true));
     }

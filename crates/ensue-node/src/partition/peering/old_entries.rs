@@ -10,16 +10,10 @@ use ensue_types::{Position, limits};
 
 impl Peering<'_> {
     pub(in crate::partition) fn on_old_entries(&mut self, done: DiskDone) {
-        let number = self.cx.journal.reading.take();
-        let front = self.cx.journal.readers.front().map(|(number, ..)| *number);
-        if number.is_none() || number != front {
+        let Some((purpose, read)) = self.cx.journal.on_read(done) else {
             return self.others.replication.read_old_entries(self.cx);
-        }
-        let Some((number, purpose, mut reader)) = self.cx.journal.readers.pop_front() else { return };
-        match reader.on_done(done) {
-            Ok(entries) if entries.is_empty() && !reader.is_finished() => {
-                self.cx.journal.readers.push_front((number, purpose, reader));
-            }
+        };
+        match read {
             Ok(mut entries) => {
                 entries.truncate(frame_holds(entries.iter().map(|(_, entry)| entry.len())));
                 match purpose {
@@ -38,8 +32,7 @@ impl Peering<'_> {
             }
             Err(StreamReadError::Gone { wanted, first }) => self.refuse_what_is_gone(purpose, wanted, first),
             Err(error) => {
-                self.peers.halt = Some(Halt::Stopped(format!("{error}{}", ADVICE)));
-                return;
+                return self.peers.halt(Halt::Stopped(format!("{error}{}", ADVICE)));
             }
         }
         self.others.replication.read_old_entries(self.cx);

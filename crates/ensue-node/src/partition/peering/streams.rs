@@ -171,15 +171,16 @@ impl Peering<'_> {
             return self.refuse_from(from, "a state of a branching keyspace that cannot be read");
         };
         let site = rebuilt.id.site();
-        let was_asked = self.keyspaces.branching.asked.contains_key(&(keyspace, rebuilt.id))
+        let was_asked = self.keyspaces.branching.is_asked(keyspace, rebuilt.id)
             && (from == site || self.others.failover.failed.contains(site));
         if !was_asked {
             return; // Or it is an answer that comes twice.
         }
-        let Some(branches) = self.keyspaces.branching.keyspaces.get_mut(&keyspace) else { return };
-        let offered = branches.accept(&rebuilt);
-        // If it has no place here, because what it was said to come from is here no more, it is asked for anew.
-        self.keyspaces.branching.asked.remove(&(keyspace, rebuilt.id));
+        if !self.keyspaces.branching.is_branching(keyspace) {
+            return;
+        }
+        let offered = self.keyspaces.branching.branches(keyspace).accept(&rebuilt);
+        self.keyspaces.branching.note_fetched(keyspace, rebuilt.id);
         if !offered.applied.is_empty() {
             self.cx.journal.log(&Record::Rebuilt { keyspace, rebuilt: bytes });
         }

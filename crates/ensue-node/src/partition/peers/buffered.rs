@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 /// Messages in the order in which they came.
 #[derive(Clone, Debug, Default)]
 pub(in crate::partition) struct Buffered {
-    pub(in crate::partition) waiting: VecDeque<Envelope>,
+    waiting: VecDeque<Envelope>,
     /// What those of sessions take.
     session_bytes: usize,
     /// What entries of other datacenters take.
@@ -50,6 +50,11 @@ impl Buffered {
             bytes => self.entry_bytes += bytes,
         }
         self.waiting.push_back(envelope);
+    }
+
+    /// Hands out everything, in the order in which it came.
+    pub(in crate::partition) fn take_all(&mut self) -> VecDeque<Envelope> {
+        std::mem::take(self).waiting
     }
 
     /// Drops what is not to be taken up.

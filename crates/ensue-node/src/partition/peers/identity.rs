@@ -31,50 +31,50 @@ use ensue_wire::{Introduction, Message, PeerStage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How often the other datacenters are asked.
-pub(in crate::partition) const REQUEST_INTERVAL_US: u64 = 1_000_000;
+const REQUEST_INTERVAL_US: u64 = 1_000_000;
 
 /// The directories of a partition in all datacenters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Identity {
-    pub(in crate::partition) own: DirectoryId,
-    pub(in crate::partition) peers: BTreeMap<DatacenterId, Peer>,
+    own: DirectoryId,
+    peers: BTreeMap<DatacenterId, Peer>,
     /// Why nothing is exchanged with a datacenter.
-    pub(in crate::partition) refused: BTreeMap<DatacenterId, String>,
+    refused: BTreeMap<DatacenterId, String>,
     /// Datacenters that say that they know another directory of this partition.
-    pub(in crate::partition) denied_by: BTreeSet<DatacenterId>,
+    denied_by: BTreeSet<DatacenterId>,
     /// Datacenters whose introduction said that they cannot take part yet.
-    pub(in crate::partition) absent: BTreeMap<DatacenterId, PeerStage>,
+    absent: BTreeMap<DatacenterId, PeerStage>,
     /// Datacenters that are recovering, from an empty directory perhaps: they may request everything that the log
     /// still has.
     recovering: BTreeMap<DatacenterId, Lacking>,
     /// Datacenters that have introduced themselves to this process, and agree with what is here.
-    pub(in crate::partition) heard: BTreeSet<DatacenterId>,
+    heard: BTreeSet<DatacenterId>,
     /// Datacenters that have said to this process how much of the own stream they have, and agree with what is here,
     /// whether they serve or not.
-    pub(in crate::partition) told: BTreeSet<DatacenterId>,
+    told: BTreeSet<DatacenterId>,
     /// Datacenters that the operator gave up before this start, one bit each.
-    pub(in crate::partition) without: u16,
+    without: u16,
     /// Partitions of this datacenter that lost their tails and are answered when all have told, and the questions'
     /// numbers.
-    pub(in crate::partition) repeats: BTreeMap<PartitionId, u64>,
+    repeats: BTreeMap<PartitionId, u64>,
     /// Datacenters that are refused for what they say of third ones, which may turn out.
-    pub(in crate::partition) unsure: BTreeSet<DatacenterId>,
+    unsure: BTreeSet<DatacenterId>,
     /// The farthest place of the own stream that each datacenter has ever said, to this process, that a third one has
     /// come to. Who said it may forget it with a restart.
-    pub(in crate::partition) hearsay: BTreeMap<DatacenterId, Position>,
+    hearsay: BTreeMap<DatacenterId, Position>,
     /// Datacenters whose word about third ones counts no longer: an operator said so.
-    pub(in crate::partition) vouched: BTreeSet<DatacenterId>,
+    vouched: BTreeSet<DatacenterId>,
     /// How often a datacenter was refused.
-    pub(in crate::partition) refusals: u64,
+    refusals: u64,
     /// The end of the own stream when this process began to serve.
-    pub(in crate::partition) opened_at: Position,
+    opened_at: Position,
     /// The incarnation in which the log was that this process has read.
-    pub(in crate::partition) read_in: Incarnation,
+    read_in: Incarnation,
     /// The directory is being filled again in the place of one that was lost, since this process or an earlier one
     /// began with an empty one.
-    pub(in crate::partition) rejoined: bool,
+    rejoined: bool,
     /// Introductions sent, for the one timer of a partition that waits for answers.
-    pub(in crate::partition) next_request_us: u64,
+    next_request_us: u64,
 }
 
 /// How far a datacenter that recovers has this one's stream and its own.
@@ -86,10 +86,10 @@ struct Lacking {
 
 /// The same partition of another datacenter.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::partition) struct Peer {
+struct Peer {
     directory: DirectoryId,
     /// The time of the last entry received from it.
-    pub(in crate::partition) last: LogicalTime,
+    last: LogicalTime,
 }
 
 /// What an introduction shows.
@@ -112,6 +112,129 @@ impl Identity {
         let mix = |hash: u128, byte: u8| (hash ^ u128::from(byte)).wrapping_mul(PRIME);
         let bytes = partition.to_le_bytes().into_iter().chain([datacenter.0]);
         DirectoryId(bytes.fold(seed, mix) | 1)
+    }
+
+    /// The identity of the directory that this partition runs on.
+    pub(in crate::partition) fn own(&self) -> DirectoryId {
+        self.own
+    }
+
+    /// What the superblock says: the directory, whom the operator gave up, and whether it is being filled again.
+    pub(in crate::partition) fn restore_own(&mut self, own: DirectoryId, without: u16, is_refilled: bool) {
+        self.own = own;
+        self.without = without;
+        self.rejoined = is_refilled;
+    }
+
+    /// The partition goes on under the identity of a directory that was lost.
+    pub(in crate::partition) fn rejoin(&mut self, lost: DirectoryId) {
+        self.own = lost;
+        self.rejoined = true;
+    }
+
+    /// Whether the directory is being filled again in the place of one that was lost.
+    pub(in crate::partition) fn is_refilled(&self) -> bool {
+        self.rejoined
+    }
+
+    /// The log was read, in this incarnation.
+    pub(in crate::partition) fn note_read_in(&mut self, incarnation: Incarnation) {
+        self.read_in = incarnation;
+    }
+
+    /// Whether this process has ended the incarnation in which it read its log.
+    pub(in crate::partition) fn has_ended_incarnation(&self, cx: &Cx) -> bool {
+        cx.incarnation > self.read_in
+    }
+
+    /// This process begins to serve.
+    pub(in crate::partition) fn note_opened(&mut self, cx: &Cx) {
+        self.opened_at = cx.position;
+    }
+
+    /// The time of the last entry received from a datacenter.
+    pub(in crate::partition) fn last_of(&self, datacenter: DatacenterId) -> LogicalTime {
+        self.peers.get(&datacenter).map(|peer| peer.last).unwrap_or_default()
+    }
+
+    /// When the others are asked again.
+    pub(in crate::partition) fn next_request_us(&self) -> u64 {
+        self.next_request_us
+    }
+
+    /// Whether they are to be asked now; if so, the next time is an interval later.
+    pub(in crate::partition) fn take_request_due(&mut self, cx: &Cx) -> bool {
+        let is_due = cx.now.monotonic_us >= self.next_request_us;
+        if is_due {
+            self.request_later(cx);
+        }
+        is_due
+    }
+
+    /// They have just been asked.
+    pub(in crate::partition) fn request_later(&mut self, cx: &Cx) {
+        self.next_request_us = cx.now.monotonic_us + REQUEST_INTERVAL_US;
+    }
+
+    /// A datacenter has introduced itself with what agrees. Whether it was refused before.
+    pub(in crate::partition) fn accept(&mut self, datacenter: DatacenterId) -> bool {
+        self.told.insert(datacenter);
+        self.denied_by.remove(&datacenter);
+        self.unsure.remove(&datacenter);
+        self.refused.remove(&datacenter).is_some()
+    }
+
+    /// It does not take part yet.
+    pub(in crate::partition) fn note_absent(&mut self, datacenter: DatacenterId, stage: PeerStage) {
+        self.absent.insert(datacenter, stage);
+    }
+
+    /// It takes part. Whether it did not before.
+    pub(in crate::partition) fn note_present(&mut self, datacenter: DatacenterId) -> bool {
+        self.heard.insert(datacenter);
+        self.absent.remove(&datacenter).is_some()
+    }
+
+    /// Nothing is exchanged with it from here on. Whether the reason is a new one.
+    pub(in crate::partition) fn refuse(&mut self, datacenter: DatacenterId, reason: String) -> bool {
+        self.unsure.remove(&datacenter);
+        self.refusals += 1;
+        let is_new = self.refused.get(&datacenter) != Some(&reason);
+        self.refused.insert(datacenter, reason);
+        is_new
+    }
+
+    /// It is refused for what it says of third datacenters, which may turn out.
+    pub(in crate::partition) fn note_unsure(&mut self, datacenter: DatacenterId) {
+        self.unsure.insert(datacenter);
+    }
+
+    pub(in crate::partition) fn unsure(&self) -> Vec<DatacenterId> {
+        self.unsure.iter().copied().collect()
+    }
+
+    /// An operator vouches for it. Whether it was refused.
+    pub(in crate::partition) fn readmit(&mut self, datacenter: DatacenterId) -> bool {
+        self.vouched.insert(datacenter);
+        self.refused.remove(&datacenter).is_some()
+    }
+
+    /// How often a datacenter was refused since the start.
+    pub(in crate::partition) fn refusals(&self) -> u64 {
+        self.refusals
+    }
+
+    /// A partition of this datacenter that lost its tail is answered when all others have told.
+    pub(in crate::partition) fn keep_repeat(&mut self, partition: PartitionId, number: u64) {
+        self.repeats.insert(partition, number);
+    }
+
+    pub(in crate::partition) fn has_repeats(&self) -> bool {
+        !self.repeats.is_empty()
+    }
+
+    pub(in crate::partition) fn take_repeats(&mut self) -> BTreeMap<PartitionId, u64> {
+        std::mem::take(&mut self.repeats)
     }
 
     /// What the log or a checkpoint says.
@@ -236,8 +359,8 @@ impl Peers {
             let lacking = Lacking { received: theirs.received, end: theirs.end };
             self.identity.recovering.insert(datacenter, lacking);
         }
-        if let (true, Some(log)) = (theirs.stage != PeerStage::Serving, &cx.journal.log) {
-            cx.journal.stream_floor = log.first();
+        if theirs.stage != PeerStage::Serving {
+            cx.journal.keep_all();
         }
     }
 
@@ -405,12 +528,12 @@ impl Peers {
     /// What goes by times shows what is stable, and a directory that was lost knew that of all that has come back. A
     /// lost tail need not wait: the log before it says what was stable.
     pub(in crate::partition) fn knows_what_was_stable(&self, others: &Others, catch_up: &CatchUp) -> bool {
-        let is_known = |(datacenter, time): (&DatacenterId, &LogicalTime)| {
-            others.failover.failed.contains(*datacenter)
-                || others.stable_time.times.stable().at(*datacenter) >= *time
+        let is_known = |(datacenter, time): (DatacenterId, LogicalTime)| {
+            others.failover.failed.contains(datacenter)
+                || others.stable_time.times.stable().at(datacenter) >= time
         };
         !self.identity.rejoined
             || !others.stable_time.times.has_snapshot_vectors()
-            || catch_up.ended_at.iter().all(is_known)
+            || catch_up.ended_at().all(is_known)
     }
 }

@@ -29,7 +29,7 @@ impl Peers {
                  declare this datacenter lost on one of them, see CAUSAL DEAD"
             ));
         }
-        if lost == self.identity.own && cx.position > Position(0) {
+        if lost == self.identity.own() && cx.position > Position(0) {
             return Err("the directory is an old copy on which writes were taken that nobody else has. Put it away \
                         (the log of the process that noticed says how to list those writes) and put the newest one \
                         back, or start with an \
@@ -38,7 +38,7 @@ impl Peers {
         }
         let from_others = |datacenter| others.replication.received(datacenter) > Position(0);
         let has_anything = cx.position > Position(0) || others.replication.datacenters().any(from_others);
-        if lost != self.identity.own && has_anything {
+        if lost != self.identity.own() && has_anything {
             return Err(format!(
                 "the directory is of another cluster, was exchanged, or was started empty by an operator's word: the \
                  others know another one ({lost}). Put that one back, or, if it is lost, start with an empty \

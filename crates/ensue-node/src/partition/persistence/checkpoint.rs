@@ -54,12 +54,12 @@ impl Walk {
         let mut left = SLICE_ROWS;
         let holds_dead = Rule::CheckpointHoldsTombstones.holds();
         while left > 0 {
-            let Some(rows) = keyspaces.keyspaces.get(self.keyspace) else {
+            let keyspace = KeyspaceId(self.keyspace as u8);
+            let Some(rows) = keyspaces.rows(keyspace) else {
                 self.branch = keyspaces.branching.write_keys(writer, self.branch.unwrap_or_default(), left);
                 self.done = self.branch.is_none();
                 return;
             };
-            let keyspace = KeyspaceId(self.keyspace as u8);
             let (slice, next) = rows.rows_from(self.slot, left);
             for row in slice.map(RowRef::whole) {
                 for (column, cell) in row.all_cells().filter(|(_, cell)| holds_dead || cell.state().is_live())
@@ -104,9 +104,9 @@ impl Persistence {
         PartitionImage {
             clock: cx.clock.latest(),
             position: cx.position,
-            begun: transactions.begun,
+            begun: transactions.begun(),
             streams: streams.filter(|_| Rule::CheckpointHoldsStreams.holds()).collect(),
-            bounds: keyspaces.keyspaces.iter().map(Keyspace::bounds).collect(),
+            bounds: keyspaces.each().map(Keyspace::bounds).collect(),
         }
     }
 }
@@ -122,9 +122,9 @@ impl Persistence {
         let Some((mut writer, mut walk)) = self.writer.take() else { return };
         if writer.queued_bytes() < QUEUED_BYTES_MAX && !walk.done {
             walk.write_slice(keyspaces, &mut writer);
-            walk.end = cx.journal.log.as_ref().map_or(Lsn(0), |log| log.end());
+            walk.end = Lsn(cx.journal.log_end());
         }
-        let synced = cx.journal.log.as_ref().map_or(Lsn(0), |log| log.synced());
+        let synced = Lsn(cx.journal.log_synced());
         if walk.done && !walk.finished {
             if synced >= walk.end {
                 writer.finish(synced);
@@ -159,15 +159,10 @@ impl Persistence {
         if durable {
             let place = writer.place();
             self.writer = None;
-            keyspaces.branching.keyspaces.values_mut().for_each(Branches::note_kept);
+            keyspaces.branching.each_mut().for_each(Branches::note_kept);
             cx.trace(Trace::Checkpointed { partition: cx.id, number: place.number });
-            let oldest_read = cx.journal.oldest_read().unwrap_or(place.log_start);
-            if let Some(log) = &mut cx.journal.log {
-                log.on_checkpoint(place.log_start);
-                cx.disk_ops.extend(log.drop_before(place.log_start.min(oldest_read)));
-                let first = log.first();
-                cx.journal.tail.drop_before(first);
-            }
+            let deleted = cx.journal.on_checkpoint(place.log_start);
+            cx.disk_ops.extend(deleted);
         }
     }
 }
@@ -185,7 +180,7 @@ impl Persistence {
         let grown = cx.journal.log_end().saturating_sub(self.checkpointed_end.0);
         if self.writer.is_some()
             || others.is_catching_up()
-            || grown < cx.config.tuning.checkpoint_bytes && !keyspaces.branching.wants_checkpoint
+            || grown < cx.config.tuning.checkpoint_bytes && !keyspaces.branching.wants_checkpoint()
         {
             return;
         }
@@ -198,22 +193,17 @@ impl Persistence {
             return;
         }
         let Some(superblock) = &self.superblock else { return };
-        let Some(log) = &cx.journal.log else { return };
-        let here = log.batch_start();
-        let needed = cx.journal.oldest_needed().filter(|_| Rule::KeepNeededRecords.holds());
-        let mut start = needed.unwrap_or(here).min(cx.journal.stream_floor).min(here);
-        if peers.identity.keeps_the_log(&others.failover.failed) {
-            start = start.min(cx.journal.log.as_ref().map_or(start, |log| log.first()));
-        }
+        let keeps_all = peers.identity.keeps_the_log(&others.failover.failed);
+        let Some(start) = cx.journal.checkpoint_start(keeps_all) else { return };
         let mut writer = CheckpointWriter::begin(superblock, start, start);
         writer.item(image::PARTITION, &Persistence::image(cx, others, keyspaces, transactions).encode());
-        for (number, rows) in keyspaces.keyspaces.iter().enumerate() {
+        for (number, rows) in keyspaces.each().enumerate() {
             for flush in rows.flushes() {
                 writer.item(image::FLUSH, &image::flush_item(KeyspaceId(number as u8), flush));
             }
         }
         keyspaces.branching.write_states(&mut writer);
-        keyspaces.branching.wants_checkpoint = false;
+        keyspaces.branching.want_no_checkpoint();
         for record in others
             .failover
             .failed
@@ -223,7 +213,7 @@ impl Persistence {
         {
             writer.item(image::RECORD, &image::record_item(&record));
         }
-        let before = std::mem::replace(&mut self.checkpointed_end, log.end());
+        let before = std::mem::replace(&mut self.checkpointed_end, Lsn(cx.journal.log_end()));
         // The clock's bound and what is known of the others' time are not in the checkpoint, so they are logged again
         // behind its start: now, because the partition may stop before it logs anything else.
         cx.log_bound();

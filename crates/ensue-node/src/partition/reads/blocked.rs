@@ -16,18 +16,18 @@ use ensue_wire::{Address, Message};
 /// Everything that waits for a time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockedReads {
-    pub(in crate::partition) waiting: Vec<Wait>,
+    waiting: Vec<Wait>,
     /// Reads that had to wait, and for how long in all.
-    pub(in crate::partition) waited: u64,
-    pub(in crate::partition) waited_us: u64,
+    waited: u64,
+    waited_us: u64,
     /// Reads that waited in vain.
-    pub(in crate::partition) given_up: u64,
+    given_up: u64,
 }
 
 #[derive(Clone, Debug)]
 pub(in crate::partition) struct Wait {
-    pub(in crate::partition) since_us: u64,
-    pub(in crate::partition) what: Waiting,
+    pub since_us: u64,
+    pub what: Waiting,
 }
 
 #[derive(Clone, Debug)]
@@ -43,11 +43,11 @@ pub(in crate::partition) enum Waiting {
 /// Who waits for times.
 #[derive(Clone, Debug)]
 pub(in crate::partition) struct AwaitedTimes {
-    pub(in crate::partition) from: Address,
-    pub(in crate::partition) check: u64,
-    pub(in crate::partition) times: TimeVector,
+    pub from: Address,
+    pub check: u64,
+    pub times: TimeVector,
     /// New sessions of this keyspace shall read that.
-    pub(in crate::partition) readers: Option<KeyspaceId>,
+    pub readers: Option<KeyspaceId>,
 }
 
 impl AwaitedTimes {
@@ -76,11 +76,11 @@ impl AwaitedTimes {
 /// A share of a read of one cut.
 #[derive(Clone, Debug)]
 pub(in crate::partition) struct SnapshotPart {
-    pub(in crate::partition) from: Address,
-    pub(in crate::partition) read: u64,
-    pub(in crate::partition) keyspace: KeyspaceId,
-    pub(in crate::partition) snapshot: TimeVector,
-    pub(in crate::partition) commands: Vec<Args>,
+    pub from: Address,
+    pub read: u64,
+    pub keyspace: KeyspaceId,
+    pub snapshot: TimeVector,
+    pub commands: Vec<Args>,
 }
 
 impl Wait {
@@ -120,6 +120,37 @@ impl BlockedReads {
     /// The commands wait until their session's past is here.
     pub(in crate::partition) fn block(&mut self, cx: &Cx, execution: Execution) {
         self.wait(cx, Waiting::Commands(Box::new(execution)));
+    }
+
+    /// Everything that waits, to be looked at again: what still does is put back.
+    pub(in crate::partition) fn take_all(&mut self) -> Vec<Wait> {
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// What has waited too long.
+    pub(in crate::partition) fn take_late(&mut self, is_late: impl Fn(&Wait) -> bool) -> Vec<Wait> {
+        let (late, waiting) = self.take_all().into_iter().partition(is_late);
+        self.waiting = waiting;
+        late
+    }
+
+    pub(in crate::partition) fn put_back(&mut self, wait: Wait) {
+        self.waiting.push(wait);
+    }
+
+    /// Something waits no longer that has waited since then.
+    pub(in crate::partition) fn count_end(&mut self, cx: &Cx, since_us: u64) {
+        self.waited_us += cx.now.monotonic_us - since_us;
+    }
+
+    /// It waited in vain.
+    pub(in crate::partition) fn count_given_up(&mut self) {
+        self.given_up += 1;
+    }
+
+    /// Reads that had to wait since the start, for how many microseconds in all, and how many in vain.
+    pub(in crate::partition) fn counts(&self) -> (u64, u64, u64) {
+        (self.waited, self.waited_us, self.given_up)
     }
 
     pub(crate) fn wait(&mut self, cx: &Cx, what: Waiting) {

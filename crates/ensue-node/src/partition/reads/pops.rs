@@ -40,7 +40,7 @@ pub(crate) struct WaitingPops {
     /// What was stable then.
     stable: TimeVector,
     /// Who is being offered something.
-    pub(in crate::partition) offered: Option<PopId>,
+    offered: Option<PopId>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,6 +62,24 @@ impl WaitingPops {
 
     pub(in crate::partition) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
+    }
+
+    /// Something is offered to one that waits, until `end_offer`.
+    pub(in crate::partition) fn offer(&mut self, id: PopId) {
+        self.offered = Some(id);
+    }
+
+    pub(in crate::partition) fn end_offer(&mut self) {
+        self.offered = None;
+    }
+
+    pub(in crate::partition) fn is_offering(&self) -> bool {
+        self.offered.is_some()
+    }
+
+    /// Whether something is being offered to this one.
+    pub(in crate::partition) fn is_offered(&self, id: PopId) -> bool {
+        self.offered == Some(id)
     }
 
     /// The keyspaces in which some wait.

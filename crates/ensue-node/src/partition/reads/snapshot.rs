@@ -14,16 +14,16 @@ use std::collections::BTreeMap;
 /// Reads that wait for coordinators.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshots {
-    pub(in crate::partition) waiting: BTreeMap<u64, WaitingRead>,
+    waiting: BTreeMap<u64, WaitingRead>,
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::partition) struct WaitingRead {
-    pub(in crate::partition) at: LogicalTime,
+struct WaitingRead {
+    at: LogicalTime,
     /// Transactions whose coordinators have not answered.
-    pub(in crate::partition) unanswered: Vec<OperationId>,
-    pub(in crate::partition) since_us: u64,
-    pub(in crate::partition) read: Read,
+    unanswered: Vec<OperationId>,
+    since_us: u64,
+    read: Read,
 }
 
 #[derive(Clone, Debug)]
@@ -34,6 +34,38 @@ pub(in crate::partition) enum Read {
 }
 
 impl Snapshots {
+    /// A read at a time waits for the coordinators of these transactions, each of which was asked under one number.
+    pub(in crate::partition) fn wait(
+        &mut self,
+        cx: &Cx,
+        check: u64,
+        at: LogicalTime,
+        unanswered: Vec<OperationId>,
+        read: Read,
+    ) {
+        let waiting = WaitingRead { at, unanswered, since_us: cx.now.monotonic_us, read };
+        self.waiting.insert(check, waiting);
+    }
+
+    /// The time at which a read is that waits under this number.
+    pub(in crate::partition) fn time_of(&self, check: u64) -> Option<LogicalTime> {
+        self.waiting.get(&check).map(|waiting| waiting.at)
+    }
+
+    /// One of the coordinators has answered a read.
+    pub(in crate::partition) fn answer_read(&mut self, check: u64, transaction: OperationId) {
+        if let Some(waiting) = self.waiting.get_mut(&check) {
+            waiting.unanswered.retain(|unanswered| *unanswered != transaction);
+        }
+    }
+
+    /// A read that waits for nobody any more.
+    pub(in crate::partition) fn take_answered(&mut self) -> Option<(LogicalTime, Read)> {
+        let mut answered = self.waiting.iter().filter(|(_, waiting)| waiting.unanswered.is_empty());
+        let check = *answered.next()?.0;
+        self.waiting.remove(&check).map(|waiting| (waiting.at, waiting.read))
+    }
+
     /// A transaction was decided by its coordinator's own message: nobody needs to hear of it again.
     pub(crate) fn answer_reads(&mut self, transaction: OperationId) {
         for waiting in self.waiting.values_mut() {

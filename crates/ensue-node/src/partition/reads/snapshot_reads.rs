@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SnapshotReads {
     reads: BTreeMap<u64, SnapshotRead>,
-    pub(in crate::partition) late: u64,
+    late: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -63,6 +63,11 @@ impl SnapshotReads {
             read.request_part(cx, number, part);
         }
         self.reads.insert(number, read);
+    }
+
+    /// Snapshots since the start that came too late, and were read in two rounds or not at all.
+    pub(in crate::partition) fn late_count(&self) -> u64 {
+        self.late
     }
 
     /// The session reads by logical time, if it can, and otherwise tries again.
@@ -238,7 +243,7 @@ impl Reads {
         match cx.protocol(read.keyspace).snapshot_timed_out() {
             Late::TwoRounds => self.snapshot_reads.read_in_two_rounds(cx, read.from, read.request),
             Late::GiveUp => {
-                self.blocked.given_up += 1;
+                self.blocked.count_given_up();
                 let reply = cx.protocol(read.keyspace).timed_out(&mut read.context.causes, missing);
                 let outcome = SnapshotOutcome::TimedOut { context: read.context, reply };
                 cx.send(read.from, Message::SnapshotRead { request: read.request, outcome });

@@ -88,9 +88,7 @@ impl Closing {
             return;
         }
         self.deletes += 1;
-        if let Some(superblock) = &mut durability.superblock {
-            cx.disk_ops.push_back(superblock.mark_clean(synced));
-        }
+        cx.disk_ops.extend(durability.mark_clean(synced));
         cx.disk_ops.push_back(DiskOp::Delete { file: FileName::Reserve });
     }
 }

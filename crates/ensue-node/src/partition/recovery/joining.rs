@@ -114,7 +114,7 @@ impl Joining {
         let is_marked = p.cx.position > Position(0);
         let is_of_another = |introduction: &Introduction| {
             introduction.known != DirectoryId::UNKNOWN
-                && (introduction.known != p.peers.identity.own
+                && (introduction.known != p.peers.identity.own()
                     || introduction.received > p.cx.position
                     || is_marked)
         };
@@ -164,15 +164,10 @@ impl Joining {
         answers: &[(DatacenterId, Introduction)],
     ) -> (u16, u64, Open) {
         let (records, open, without) = (self.records, std::mem::take(&mut self.open), self.without);
-        p.peers.identity.own = directory;
-        p.peers.identity.rejoined = true;
+        p.peers.identity.rejoin(directory);
         let of_others = answers.iter().map(|(_, introduction)| introduction.received.incarnation());
         p.cx.incarnation = of_others.fold(p.cx.incarnation, Incarnation::max);
-        let boot_id = p.cx.config.boot_id;
-        if let Some(superblock) = &mut p.durability.superblock {
-            // Until it has caught up, another start must catch up, too. The log goes on when this is durable.
-            p.durability.opening.push_back(superblock.mark_filling(directory, boot_id));
-        }
+        p.durability.mark_filling(p.cx, directory);
         p.cx.trace(Trace::Rejoining { partition: p.cx.id });
         (without, records, open)
     }

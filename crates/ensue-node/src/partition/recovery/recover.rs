@@ -107,7 +107,7 @@ impl Reading {
                 if is_given_up(superblock.without, p.cx.datacenter) {
                     return Err(p.cx.word_of_death("the others, before it was started again"));
                 }
-                p.peers.identity.own = match superblock.directory {
+                let directory = match superblock.directory {
                     // A directory of an earlier format gets its identity now.
                     DirectoryId::UNKNOWN => {
                         Identity::draw(p.cx.config.identity_seed, p.cx.datacenter, p.cx.id.0)
@@ -115,8 +115,7 @@ impl Reading {
                     known => known,
                 };
                 let lost = !superblock.tail_complete(p.cx.config.boot_id);
-                p.peers.identity.without = superblock.without;
-                p.peers.identity.rejoined = superblock.filling;
+                p.peers.identity.restore_own(directory, superblock.without, superblock.filling);
                 self.tail_lost = lost.then_some(superblock.without);
                 Ok(())
             }
@@ -147,8 +146,8 @@ impl Reading {
                 p.cx.clock.observe(image.clock);
                 p.cx.position = p.cx.position.max(image.position);
                 self.open.own_floor = image.position;
-                p.transactions.begun = image.begun;
-                for (rows, bounds) in p.keyspaces.keyspaces.iter_mut().zip(image.bounds) {
+                p.transactions.restore_begun(image.begun);
+                for (rows, bounds) in p.keyspaces.each_mut().zip(image.bounds) {
                     rows.restore_bounds(bounds);
                 }
                 for stream in image.streams {
@@ -188,18 +187,13 @@ impl Reading {
     /// Everything was read: goes on, or asks the others for what may be missing.
     pub(in crate::partition) fn finish(self, p: &mut Peering<'_>, finish: Finish) -> LogRead {
         let Finish { log, superblock, .. } = finish;
-        p.durability.checkpointed_end = log.first();
-        p.cx.journal.stream_floor = log.first();
-        let first = p.cx.journal.tail.index().first();
-        p.cx.journal.kept_after = first.map_or(p.cx.position, |first| ensue_types::Position(first.0 - 1));
-        p.durability.has_witness = superblock.witnessed;
-        p.durability.superblock = Some(superblock);
+        p.durability.restore(superblock, &log);
         p.cx.incarnation = p.cx.incarnation.max(log.incarnation());
-        p.peers.identity.read_in = p.cx.incarnation;
-        p.cx.journal.log = Some(log);
+        p.peers.identity.note_read_in(p.cx.incarnation);
+        p.cx.journal.restore(log, p.cx.position);
         let mut floor = p.cx.clock.latest().max(self.clock);
         if Rule::ClockAheadOfRestart.holds() {
-            floor = floor.max(p.cx.journal.bound);
+            floor = floor.max(p.cx.journal.bound());
             if self.tail_lost.is_some() {
                 // The bound that was lost lay no further ahead of the wall than this.
                 let ahead_ms = p.cx.now.wall_ms + p.cx.config.tuning.clock_persist_ahead_ms;
@@ -210,10 +204,8 @@ impl Reading {
         p.others.replication.own_entry_applied(p.cx);
         p.cx.release();
         let Reading { tail_lost, records, open, .. } = self;
-        if let (Some(superblock), Some(log)) = (&p.durability.superblock, &p.cx.journal.log) {
-            p.durability.opening = p.cx.opening(superblock, log);
-        }
-        let not_admitted = p.durability.superblock.as_ref().is_some_and(|superblock| superblock.not_admitted);
+        p.durability.plan_opening(p.cx);
+        let not_admitted = p.durability.is_not_admitted();
         // An operator's word is about a directory in which there is nothing yet.
         let is_vouched_for = p.cx.config.first_start == FirstStart::Alone && records == 0;
         match tail_lost {

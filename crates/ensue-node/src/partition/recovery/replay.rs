@@ -26,7 +26,7 @@ impl Reading {
         let Peering { cx, others, keyspaces, transactions, .. } = p;
         let lsn_end = recovered.lsn_end;
         let wrong = |error: layout::LayoutError| format!("log at {lsn_end}: {error}");
-        cx.journal.tail.replay(&recovered).map_err(wrong)?;
+        cx.journal.replay(&recovered).map_err(wrong)?;
         let (batch, incarnation) = (recovered.batch, recovered.incarnation);
         cx.incarnation = cx.incarnation.max(incarnation);
         let open = &mut self.open;
@@ -42,7 +42,7 @@ impl Reading {
                 keyspaces.replay_own(cx, others, open, entry);
             }
             Record::Begun { number, keyspace, context, parts } => {
-                transactions.begun = transactions.begun.max(number);
+                transactions.restore_begun(number);
                 let transaction = OperationId { incarnation, ..cx.local_transaction(number) };
                 open.begun.insert(transaction, Begun { keyspace, context, parts });
                 cx.journal.restore_needed(Needed::Begun(transaction), batch);
@@ -100,7 +100,7 @@ impl Reading {
             }
             Record::Rebuilt { keyspace, rebuilt } => keyspaces.branching.replay_rebuilt(keyspace, rebuilt),
             Record::ClockBound { bound } => {
-                cx.journal.bound = cx.journal.bound.max(bound);
+                cx.journal.raise_bound(bound);
             }
             lasting => take_lasting(p, lasting)?,
         }

@@ -18,7 +18,6 @@ use crate::partition::journal::Needed;
 use crate::partition::journal::open::Open;
 use crate::partition::peering::Peering;
 use crate::partition::peers::buffered::is_about_dependencies;
-use crate::partition::peers::identity::REQUEST_INTERVAL_US;
 use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, FileName};
@@ -117,8 +116,8 @@ impl TailRecovery {
 
     /// Asks everybody.
     pub(in crate::partition) fn begin(&mut self, p: &mut Peering<'_>) {
-        p.peers.identity.next_request_us = p.cx.now.monotonic_us + REQUEST_INTERVAL_US;
-        p.cx.disk_ops.extend(p.durability.opening.front().cloned());
+        p.peers.identity.request_later(p.cx);
+        p.durability.begin_opening(p.cx);
         let others: Vec<DatacenterId> = p.others.replication.datacenters().collect();
         for datacenter in others {
             p.introduce(datacenter, true);
@@ -188,12 +187,11 @@ impl TailRecovery {
 
     /// What another datacenter cannot send may be in a checkpoint that is just being written, or come from an operator.
     pub(in crate::partition) fn request_available_again(&mut self, p: &mut Peering<'_>) {
-        if p.cx.now.monotonic_us < p.peers.identity.next_request_us {
+        if !p.peers.identity.take_request_due(p.cx) {
             return;
         }
         let lacking =
             if self.logged { Vec::new() } else { self.who_cannot_send(p.cx, &p.others.failover.failed) };
-        p.peers.identity.next_request_us = p.cx.now.monotonic_us + REQUEST_INTERVAL_US;
         self.report_unavailable(p, &lacking);
         lacking.into_iter().for_each(|datacenter| p.introduce(datacenter, true));
     }
@@ -256,10 +254,7 @@ impl TailRecovery {
             return false;
         }
         if let Some((_, incarnation)) = declares {
-            if p.cx.journal.open().incarnation() < incarnation {
-                p.cx.journal.open().begin_incarnation(incarnation);
-            }
-            p.cx.journal.tail.begin_incarnation(incarnation);
+            p.cx.journal.begin_incarnation(incarnation);
             p.cx.incarnation = p.cx.incarnation.max(incarnation);
         }
         p.cx.position = entry.position;
@@ -336,12 +331,8 @@ impl TailRecovery {
             DiskDone::Failed { file: Some(file), full: true, .. } => p.durability.on_no_room(p.cx, *file),
             DiskDone::Appended { file: FileName::Reserve } => p.durability.on_reserve_made(p.cx),
             DiskDone::Deleted { file: FileName::Reserve } => p.cx.on_reserve_gone(),
-            DiskDone::Rewritten { .. } | DiskDone::Replaced { .. } if !p.durability.opening.is_empty() => {
-                p.durability.opening.pop_front();
-                match p.durability.opening.front() {
-                    Some(next) => p.cx.disk_ops.push_back(next.clone()),
-                    None => p.durability.write_what_came_back(p.cx),
-                }
+            DiskDone::Rewritten { .. } | DiskDone::Replaced { .. } if p.durability.is_opening() => {
+                p.durability.on_opened_in_recovery(p.cx)
             }
             DiskDone::Failed { op, file, reason, .. } => {
                 let file = file.map(|file| file.to_string()).unwrap_or_default();

@@ -3,7 +3,7 @@
 
 use super::Replication;
 use crate::partition::cx::Cx;
-use crate::partition::journal::ReadFor;
+use crate::partition::journal::{NextRead, ReadFor};
 use bytes::Bytes;
 use ensue_types::{DatacenterId, LogicalTime, Position};
 use ensue_wire::{Address, Message};
@@ -22,17 +22,11 @@ impl Replication {
     }
 
     pub(in crate::partition) fn read_old_entries(&mut self, cx: &mut Cx) {
-        if cx.journal.reading.is_some() {
-            return;
-        }
-        while let Some((number, purpose, reader)) = cx.journal.readers.front_mut() {
-            let (number, purpose) = (*number, *purpose);
-            if let Some(op) = reader.next_op() {
-                cx.journal.reading = Some(number);
-                cx.disk_ops.push_back(op);
-                return;
-            }
-            cx.journal.readers.pop_front();
+        while let Some(next) = cx.journal.next_read() {
+            let purpose = match next {
+                NextRead::Disk(op) => return cx.disk_ops.push_back(op),
+                NextRead::Unwritten(purpose) => purpose,
+            };
             // What was asked for is not written yet: it is asked for again.
             match purpose {
                 ReadFor::Stream(datacenter) => {

@@ -86,7 +86,7 @@ impl Replication {
     ) -> Bytes {
         cx.position = cx.position.next();
         self.note_progress(cx.datacenter, cx.position, stamp.time);
-        cx.journal.arena.encode(&Entry { position: cx.position, stamp, dependencies, change, previous })
+        cx.journal.encode(&Entry { position: cx.position, stamp, dependencies, change, previous })
     }
 
     pub(in crate::partition) fn send_streams(&mut self, cx: &mut Cx, end: Position) {

@@ -89,7 +89,7 @@ fn what_came_late_is_asked_for_once_until_an_answer_is_overdue() {
     assert_eq!(sessions.ask(ALICE, "SET a 1"), Reply::OK);
     let world = &mut sessions.world;
     let keyspace = KeyspaceId(0);
-    let branches = world.partition.keyspaces.branching.keyspaces.get_mut(&keyspace).expect("it has branches");
+    let branches = world.partition.keyspaces.branching.branches(keyspace);
     let leaves = branches.leaves();
     branches.place_ceilings(&leaves).unwrap();
     branches.offer_ceiling(OTHER, leaves[0]);

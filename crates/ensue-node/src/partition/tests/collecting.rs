@@ -6,7 +6,9 @@ use super::versions::World;
 use crate::partition::maintenance::collect::COLLECTED_AT_ONCE;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
-use ensue_types::{Breaking, Causes, Incarnation, LogicalTime, Now, Position, Rule, Stamp, TimeVector};
+use ensue_types::{
+    Breaking, Causes, Incarnation, KeyspaceId, LogicalTime, Now, Position, Rule, Stamp, TimeVector,
+};
 use ensue_wire::{Address, Envelope, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
 
@@ -33,7 +35,7 @@ fn with_a_tombstone_in(protocol: &str) -> World {
 }
 
 fn tombstones(world: &World) -> usize {
-    let rows = &world.partition.keyspaces.keyspaces[0];
+    let rows = world.partition.keyspaces.rows(KeyspaceId(0)).expect("it is there");
     let cells = rows.whole_rows().flat_map(|row| row.all_cells());
     cells.filter(|(_, cell)| cell.is_dead()).count()
 }
@@ -181,5 +183,5 @@ fn the_tombstones_of_a_large_row_go_over_several_turns() {
         left.push(tombstones(&world));
     }
     assert_eq!(left, [count, 500, 0]);
-    assert_eq!(world.partition.keyspaces.keyspaces[0].bytes(), 0, "all of its memory is back");
+    assert_eq!(world.partition.keyspaces.keyspace(KeyspaceId(0)).bytes(), 0, "all of its memory is back");
 }

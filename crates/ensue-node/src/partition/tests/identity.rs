@@ -228,7 +228,7 @@ fn an_old_copy_of_a_directory_is_noticed_at_the_first_contact() {
     let copy = world.files.clone();
     world.run("SET a 1");
     world.run("SET a 2");
-    let (own, last) = (world.partition.peers.identity.own, world.partition.cx.clock.latest());
+    let (own, last) = (world.partition.peers.identity.own(), world.partition.cx.clock.latest());
     for (writes, claim, word) in [
         (0, knowing(own, 2, last), "Start the process again"),
         (1, knowing(own, 2, last), "1 writes were taken on it"),
@@ -261,9 +261,9 @@ fn an_entry_after_a_gap_is_not_compared_with_what_stood_in_the_gap() {
     let entry = world.partition.cx.journal.entry_in_memory(Position(2)).expect("it was written just now");
     let read = [(Position(2), entry)];
     world.partition.peering().compare_with(OTHER, Position(1), LogicalTime(7), &read);
-    assert!(world.partition.peers.halt.is_none());
+    assert!(world.partition.peers.take_halt().is_none());
     world.partition.peering().compare_with(OTHER, Position(2), LogicalTime(7), &read);
-    assert!(world.partition.peers.halt.is_some());
+    assert!(world.partition.peers.take_halt().is_some());
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn an_entry_that_left_memory_is_compared_with_the_one_in_the_log() {
         let own = world.partition.cx.clock.latest();
         (0..9).for_each(|_| world.run("SET a 2"));
         assert!(world.partition.cx.journal.entry_in_memory(Position(1)).is_none());
-        let directory = world.partition.peers.identity.own;
+        let directory = world.partition.peers.identity.own();
         introduce(&mut world, knowing(directory, 1, last.unwrap_or(own)));
         assert_eq!(matches!(world.partition.stage, Stage::Stopped(_)), last.is_some());
     }
@@ -378,7 +378,7 @@ fn what_follows_an_old_copy_must_still_be_in_the_logs_of_the_others() {
     let mut world = serving();
     let copy = world.files.clone();
     world.run("SET a 1");
-    let (own, last) = (world.partition.peers.identity.own, world.partition.cx.clock.latest());
+    let (own, last) = (world.partition.peers.identity.own(), world.partition.cx.clock.latest());
     let mut old = World::under("eventual", copy, NOW, u64::MAX).started();
     introduce(&mut old, knowing(own, 1, last));
     old.work();
@@ -418,7 +418,7 @@ fn nothing_is_lost_with_a_sibling_before_all_others_have_said_how_much_they_have
     assert_eq!(world.partition.cx.incarnation, Incarnation(2));
     // What the other datacenter has is taken back after another start, and not declared lost.
     let mut world = asked();
-    let own = world.partition.peers.identity.own;
+    let own = world.partition.peers.identity.own();
     introduce(&mut world, knowing(own, 1, LogicalTime(5)));
     assert!(matches!(&world.partition.stage, Stage::Stopped(reason) if reason.contains("ends at 0")));
     assert_eq!(world.partition.cx.incarnation, Incarnation(1));
@@ -430,7 +430,7 @@ fn an_old_copy_that_was_written_to_is_noticed_after_another_start() {
     let mut world = serving();
     let copy = world.files.clone();
     world.run("SET a 1");
-    let (own, last) = (world.partition.peers.identity.own, world.partition.cx.clock.latest());
+    let (own, last) = (world.partition.peers.identity.own(), world.partition.cx.clock.latest());
     let mut old = World::under("eventual", copy, NOW, u64::MAX).started();
     old.now.wall_ms += 1_000;
     old.run("SET b 1");
@@ -447,12 +447,12 @@ fn an_old_copy_that_was_written_to_is_marked_while_a_checkpoint_is_written() {
     let mut world = serving();
     let copy = world.files.clone();
     world.run("SET a 1");
-    let own = world.partition.peers.identity.own;
+    let own = world.partition.peers.identity.own();
     let mut old = World::under("eventual", copy, NOW, 1).started();
     old.run("SET b 1");
     old.now.monotonic_us += 2_000_000;
     old.partition.on_timer(old.now);
-    assert!(old.partition.durability.writer.is_some());
+    assert!(old.partition.durability.is_checkpointing());
     old.hear(ELSEWHERE, Message::Introduce(knowing(own, 1, LogicalTime(7))));
     assert!(matches!(&old.partition.stage, Stage::Stopped(reason) if reason.contains("1 writes were taken")));
     old.work();

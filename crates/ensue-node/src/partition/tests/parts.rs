@@ -38,7 +38,7 @@ fn dependencies(world: &mut World, time: LogicalTime) -> Vec<Dependency> {
 fn written() -> (World, LogicalTime) {
     let (mut world, mut elsewhere) = (partition("eiger"), partition("eiger"));
     written_elsewhere(&mut world, &mut elsewhere, "SET x 5");
-    let row = world.partition.keyspaces.keyspaces[0].row(b"x").expect("it was applied").whole();
+    let row = world.partition.keyspaces.keyspace(KeyspaceId(0)).row(b"x").expect("it was applied").whole();
     let (_, cell) = row.all_cells().next().expect("it has a text");
     let time = cell.state().newest().time;
     (world, time)

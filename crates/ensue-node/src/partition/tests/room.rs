@@ -100,9 +100,8 @@ fn writes_are_taken_again_when_what_found_no_room_was_not_of_the_log() {
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
     let mut world = versions::World::new(BTreeMap::new(), now, u64::MAX);
     let partition = &mut world.partition;
-    let superblock = partition.durability.superblock.as_ref().expect("it has been written");
-    let replace = superblock.replace();
-    partition.durability.opening.push_back(replace);
+    partition.durability.begin_incarnation(&mut partition.cx);
+    partition.cx.disk_ops.clear();
     let (file, reason) = (Some(FileName::Superblock), "no room".to_owned());
     partition.on_disk(now, DiskDone::Failed { op: "replace", file, full: true, reason });
     assert!(partition.cx.is_out_of_room());

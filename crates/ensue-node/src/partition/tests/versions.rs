@@ -31,7 +31,7 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(files: Files, now: Now, checkpoint_bytes: u64) -> World {
         let mut world = World::under("eventual", files, now, checkpoint_bytes);
-        world.partition.keyspaces.keyspaces[0] = Keyspace::new(true);
+        *world.partition.keyspaces.keyspace(KeyspaceId(0)) = Keyspace::new(true);
         world.started()
     }
 
@@ -168,12 +168,22 @@ impl World {
         World::new(self.files, self.now, checkpoint_bytes)
     }
 
+    fn rows(&self) -> &Keyspace {
+        self.partition.keyspaces.rows(KeyspaceId(0)).expect("it is there")
+    }
+
+    /// Nothing of the log is kept for the other datacenter, as if it had synced all of it.
+    fn let_go_of_the_stream(&mut self) {
+        let end = self.partition.cx.position;
+        self.partition.cx.journal.move_stream_floor(end, end);
+    }
+
     /// What a reader sees who sees so much of the other datacenter's stream, with all that is to be remembered of it.
     fn seen(&self, through: u64) -> Vec<String> {
         let visibility = |source: &Source| {
             source.operation.datacenter != OTHER || source.operation.position.number() <= through
         };
-        let rows = &self.partition.keyspaces.keyspaces[0];
+        let rows = self.rows();
         let mut seen = vec![format!("versions {}", rows.versions()), format!("floor {:?}", rows.floor())];
         for row in rows.rows().map(RowRef::whole) {
             for (column, cell) in row.all_cells() {
@@ -207,7 +217,7 @@ fn history(checkpoint_bytes: u64) -> World {
     world.receive(2, "b", put("3"));
     let first_two =
         |source: &Source| source.operation.datacenter != OTHER || source.operation.position.number() <= 2;
-    let rows = &mut world.partition.keyspaces.keyspaces[0];
+    let rows = world.partition.keyspaces.keyspace(KeyspaceId(0));
     rows.raise_floor(&TimeVector::uniform(2, LogicalTime(2)));
     assert_eq!(rows.settle(&first_two, usize::MAX), 0);
     world.receive(3, "a", put("4"));
@@ -224,7 +234,7 @@ fn a_restart_by_the_log_keeps_versions_apart() {
     let after: Vec<_> = again.all_views().into_iter().map(without_settled).collect();
     // Readers that see all that was settled: what was settled is a version again, until it is settled again.
     assert_eq!(before[2..], after[2..]);
-    assert_eq!(again.partition.keyspaces.keyspaces[0].versions(), 7, "one a write");
+    assert_eq!(again.rows().versions(), 7, "one a write");
 }
 
 /// Without what settling changes: how much is a version.
@@ -236,7 +246,7 @@ fn without_settled(seen: Vec<String>) -> Vec<String> {
 fn a_restart_by_a_checkpoint_changes_nothing_for_any_reader() {
     let mut world = history(1);
     // The log is kept for the other datacenter, which has synced nothing; this is about the checkpoint's rows.
-    world.partition.cx.journal.stream_floor = world.partition.cx.journal.log.as_ref().expect("open").end();
+    world.let_go_of_the_stream();
     assert!(world.checkpoint());
     let before = world.all_views();
     let again = world.restarted(u64::MAX);
@@ -256,10 +266,10 @@ fn a_flush_that_some_do_not_see_is_not_seen_by_them_after_a_restart() {
         let mut again = world.restarted(u64::MAX);
         assert!(shows(&again, 4) && !shows(&again, 5));
         // A write that the flush covers and that comes after it is seen only by those who do not see the flush.
-        assert_eq!(again.partition.keyspaces.keyspaces[0].flushes().len(), 1);
+        assert_eq!(again.rows().flushes().len(), 1);
         let everything = |_: &Source| true;
-        assert_eq!(again.partition.keyspaces.keyspaces[0].settle(&everything, usize::MAX), 0);
-        assert!(!shows(&again, 4) && again.partition.keyspaces.keyspaces[0].flushes().is_empty());
+        assert_eq!(again.partition.keyspaces.keyspace(KeyspaceId(0)).settle(&everything, usize::MAX), 0);
+        assert!(!shows(&again, 4) && again.rows().flushes().is_empty());
     }
 }
 
@@ -305,8 +315,7 @@ fn a_restart_answers_no_cut_below_what_was_folded() {
         assert!(part(&mut world, TimeVector::default()).is_none(), "{name}");
         assert!(part(&mut world, floor.clone()).is_some(), "{name}");
         // The log is kept for the other datacenter; this is about the checkpoint's rows.
-        world.partition.cx.journal.stream_floor =
-            world.partition.cx.journal.log.as_ref().expect("open").end();
+        world.let_go_of_the_stream();
         assert!(world.checkpoint());
         let mut again = World::under(name, world.files, world.now, u64::MAX).started();
         assert!(part(&mut again, TimeVector::default()).is_none(), "{name}: after a restart");
@@ -329,8 +338,7 @@ fn a_restart_by_a_checkpoint_knows_what_was_stable() {
         );
         world.run("SET a 1");
         // The log is kept for the other datacenter; this is about what is behind the checkpoint's start.
-        world.partition.cx.journal.stream_floor =
-            world.partition.cx.journal.log.as_ref().expect("open").end();
+        world.let_go_of_the_stream();
         let now = world.now;
         let files = world.files_when_a_checkpoint_is_named();
         let again = World::under(name, files, now, u64::MAX).started();
@@ -346,8 +354,8 @@ fn a_restart_by_a_checkpoint_shows_no_time_again() {
     let mut world = World::under("eventual", BTreeMap::new(), now, 1).started();
     world.run("SET a 1");
     // The log is kept for the other datacenter; this is about what is behind the checkpoint's start.
-    world.partition.cx.journal.stream_floor = world.partition.cx.journal.log.as_ref().expect("open").end();
-    let (now, bound) = (world.now, world.partition.cx.journal.bound);
+    world.let_go_of_the_stream();
+    let (now, bound) = (world.now, world.partition.cx.journal.bound());
     assert!(bound > world.partition.cx.clock.latest());
     let again = World::under("eventual", world.files_when_a_checkpoint_is_named(), now, u64::MAX).started();
     assert!(again.partition.cx.clock.latest() >= bound, "a time below {bound} may have been shown");
@@ -363,7 +371,7 @@ fn what_is_said_at_a_time_rests_on_a_bound_of_the_clock_above_it() {
         std::iter::from_fn(|| world.partition.cx.outbox.next()).map(|envelope| envelope.time).max()
     };
     said(&mut world);
-    let bound = world.partition.cx.journal.bound;
+    let bound = world.partition.cx.journal.bound();
     world.now.monotonic_us += 10_000_000;
     world.now.wall_ms += 3_600_000;
     world.partition.cx.now = world.now;

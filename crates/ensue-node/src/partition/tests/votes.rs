@@ -86,8 +86,7 @@ fn a_part_whose_vote_is_given_back_is_heard_of_again() {
     let keyspace = KeyspaceId(0);
     neighbour_says(&mut world, Message::Prepare { transaction, keyspace, part: None });
     assert_eq!(said(&mut world), [Message::Vote { transaction }]);
-    let has_place =
-        |world: &World| world.partition.transactions.replicated_parts[&transaction].work.is_some();
+    let has_place = |world: &World| world.partition.transactions.has_place(transaction);
     assert!(has_place(&world));
 
     // Said before the vote: it is not of this vote.

@@ -6,7 +6,6 @@ use crate::partition::cx::{Cx, coordinator_of};
 use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
 use crate::trace::{Trace, TransactionStep};
-use ensue_store::entry::Change;
 use ensue_store::record::Record;
 use ensue_types::{
     Causes, Context, DatacenterId, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Reply, RequestId,
@@ -17,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A transaction that this partition coordinates.
 #[derive(Clone, Debug)]
-pub(crate) enum Coordinated {
+pub(super) enum Coordinated {
     /// Replicated: parts or dependencies are still missing.
     Arriving(Arriving),
     /// Votes are missing.
@@ -28,7 +27,7 @@ pub(crate) enum Coordinated {
 
 /// A replicated transaction of which something is missing.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Arriving {
+pub(super) struct Arriving {
     /// From its `Transaction` entry, once that has arrived and its dependencies are met.
     pub announced: Option<Announced>,
     pub notified: BTreeSet<PartitionId>,
@@ -46,7 +45,7 @@ pub(crate) struct Announced {
 
 /// All participants have been asked to prepare.
 #[derive(Clone, Debug)]
-pub(crate) struct Voting {
+pub(super) struct Voting {
     pub keyspace: KeyspaceId,
     pub participants: Vec<PartitionId>,
     /// Who has voted, at which time.
@@ -56,14 +55,14 @@ pub(crate) struct Voting {
 
 /// What differs between a local and a replicated transaction.
 #[derive(Clone, Debug)]
-pub(crate) enum VotingKind {
+pub(super) enum VotingKind {
     Local { parts: Vec<Part>, context: Context, session: Option<(Address, RequestId)> },
     Replicated { stamp: Stamp },
 }
 
 /// Decided; participants are being told.
 #[derive(Clone, Debug)]
-pub(crate) struct Committing {
+pub(super) struct Committing {
     pub decision: Decision,
     pub participants: Vec<PartitionId>,
     /// Of a local transaction: a participant that lost its part gets it back.
@@ -286,33 +285,6 @@ impl Transactions {
             arriving.notified.remove(&participant);
         }
         cx.send_local(participant, message);
-    }
-
-    pub(in crate::partition) fn decide_local(
-        &mut self,
-        cx: &mut Cx,
-        others: &mut Others,
-        transaction: OperationId,
-        at: LogicalTime,
-        (keyspace, participants): (KeyspaceId, Vec<PartitionId>),
-        mut context: Context,
-    ) -> Committing {
-        let stamp = cx.stamp(at);
-        let operation = cx.next_operation();
-        let mut dependencies = others.dependencies(cx, keyspace, &mut context.causes, &[]);
-        if !Rule::TransactionsCarryThePast.holds() {
-            dependencies = Causes::Nothing;
-        }
-        let begun_as = Some(transaction);
-        let change = Change::Transaction { keyspace, begun_as, participants: participants.clone() };
-        let entry = others.replication.next_entry(cx, stamp, dependencies, change, Vec::new());
-        cx.journal.log_decided(transaction, at, cx.position, &entry);
-        others.replication.own_entry_applied(cx);
-        context.time = context.time.max(at);
-        others.replication.record_write(cx, keyspace, &mut context, operation, stamp);
-        let decision = Decision { at, operation, stamp };
-        self.names.insert(operation, transaction);
-        Committing { context, ..Committing::new(decision, keyspace, participants, Vec::new()) }
     }
 
     /// A part of a replicated transaction arrived at a participant.

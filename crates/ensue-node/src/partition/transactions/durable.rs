@@ -27,9 +27,9 @@ struct Executed {
 
 /// Steps of transactions that wait for the log to be synced, and parts that a coordinator may still ask for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Durable {
+pub(super) struct Durable {
     /// Decisions that nobody has heard of: the log's end after each, and its place in the own stream if it has one.
-    pub(in crate::partition) decisions: VecDeque<(u64, OperationId, Option<Position>)>,
+    decisions: VecDeque<(u64, OperationId, Option<Position>)>,
     /// Executed parts, by operation.
     executed: BTreeMap<OperationId, Executed>,
     /// The names that their coordinators know them by, those of local transactions.
@@ -39,7 +39,7 @@ pub(crate) struct Durable {
     /// Completed transactions whose participants still remember them, by the log's end after each.
     completed: VecDeque<(u64, OperationId, Vec<PartitionId>)>,
     /// Who has asked to be told all again, and is told that this was all when the log is synced up to here.
-    pub(in crate::partition) repeats: VecDeque<(u64, Address, u64)>,
+    repeats: VecDeque<(u64, Address, u64)>,
 }
 
 impl Durable {
@@ -62,7 +62,40 @@ impl Durable {
     }
 }
 
-impl crate::partition::transactions::Transactions {
+impl Transactions {
+    /// Whether this partition's part of a transaction was executed, and its coordinator may still ask for it.
+    pub fn has_executed(&self, operation: OperationId) -> bool {
+        self.durable.has_executed(operation)
+    }
+
+    /// The same of a local transaction, by its name.
+    pub fn has_executed_named(&self, transaction: OperationId) -> bool {
+        self.durable.has_executed_named(transaction)
+    }
+
+    /// The next decision that is durable and of which nobody has heard.
+    pub fn next_synced_decision(&mut self, synced: u64) -> Option<OperationId> {
+        let (_, transaction, _) = *self.durable.decisions.front().filter(|(end, ..)| *end <= synced)?;
+        self.durable.decisions.pop_front();
+        Some(transaction)
+    }
+
+    /// Who is to be told now that it has heard of everything again, and the number of its question.
+    pub fn next_synced_repeat(&mut self, synced: u64) -> Option<(Address, u64)> {
+        let (_, from, number) = *self.durable.repeats.front().filter(|(end, ..)| *end <= synced)?;
+        self.durable.repeats.pop_front();
+        Some((from, number))
+    }
+
+    /// Says that this was all, at once or after the last decision that nobody may hear of yet: it belongs to what must
+    /// be told, for what follows it in its rows waits for it.
+    pub fn finish_repeat(&mut self, cx: &mut Cx, from: Address, number: u64) {
+        match self.durable.decisions.back() {
+            Some(&(end, ..)) => self.durable.repeats.push_back((end, from, number)),
+            None => cx.send(from, Message::Repeated { number }),
+        }
+    }
+
     /// Whether a decision waits for a sync.
     pub fn has_unsynced_decisions(&self) -> bool {
         !self.durable.decisions.is_empty()

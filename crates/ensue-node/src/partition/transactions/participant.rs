@@ -18,7 +18,7 @@ use ensue_wire::{Decision, Message};
 
 /// This partition's part of a local transaction, voted for and not yet executed.
 #[derive(Clone, Debug)]
-pub(crate) struct LocalPart {
+pub(super) struct LocalPart {
     pub keyspace: KeyspaceId,
     pub part: Part,
     pub work: WorkId,
@@ -27,7 +27,7 @@ pub(crate) struct LocalPart {
 
 /// This partition's part of a replicated transaction, arrived and not yet applied.
 #[derive(Clone, Debug)]
-pub(crate) struct ReplicatedPart {
+pub(super) struct ReplicatedPart {
     pub origin: DatacenterId,
     pub position: Position,
     pub keyspace: KeyspaceId,
@@ -38,6 +38,79 @@ pub(crate) struct ReplicatedPart {
 }
 
 impl Transactions {
+    /// A part of a replicated transaction has arrived.
+    pub(crate) fn note_arrived(
+        &mut self,
+        transaction: OperationId,
+        (origin, position): (DatacenterId, Position),
+        keyspace: KeyspaceId,
+    ) {
+        let part = ReplicatedPart { origin, position, keyspace, work: None, voted_at: None, decision: None };
+        self.replicated_parts.insert(transaction, part);
+    }
+
+    /// Where a part of a replicated transaction came, and of which keyspace; nothing if none waits here.
+    pub(crate) fn arrived_part(
+        &self,
+        transaction: OperationId,
+    ) -> Option<((DatacenterId, Position), KeyspaceId)> {
+        let part = self.replicated_parts.get(&transaction)?;
+        Some(((part.origin, part.position), part.keyspace))
+    }
+
+    /// Whether that part has its place in the rows: it has voted.
+    pub(crate) fn has_place(&self, transaction: OperationId) -> bool {
+        self.replicated_parts.get(&transaction).is_some_and(|part| part.work.is_some())
+    }
+
+    /// Whether a part of a local transaction waits here, decided or not.
+    pub(crate) fn has_local_part(&self, transaction: OperationId) -> bool {
+        self.local_parts.contains_key(&transaction)
+    }
+
+    /// Whether the coordinator of that has not decided, as far as is known here.
+    pub(crate) fn is_undecided_local(&self, transaction: OperationId) -> bool {
+        self.local_parts.get(&transaction).is_some_and(|part| part.decision.is_none())
+    }
+
+    /// A part of a replicated transaction is applied.
+    pub(crate) fn forget_arrived(&mut self, transaction: OperationId) {
+        self.replicated_parts.remove(&transaction);
+    }
+
+    /// A part of a replicated transaction will not be applied: it leaves its place, and its vote is needed no more.
+    /// Answers where it came.
+    pub(crate) fn drop_arrived(
+        &mut self,
+        cx: &mut Cx,
+        keyspaces: &mut Keyspaces,
+        transaction: OperationId,
+    ) -> Option<(DatacenterId, Position)> {
+        let part = self.replicated_parts.remove(&transaction)?;
+        if let Some(work) = part.work {
+            keyspaces.order.remove(work);
+        }
+        cx.journal.no_longer_needed(Needed::Prepared(transaction));
+        Some((part.origin, part.position))
+    }
+
+    /// The coordinator, which was away, counted no vote until `said_at`. Whether the part has given its vote back.
+    pub(crate) fn take_back_vote(
+        &mut self,
+        cx: &mut Cx,
+        keyspaces: &mut Keyspaces,
+        transaction: OperationId,
+        said_at: LogicalTime,
+    ) -> bool {
+        let Some(part) = self.replicated_parts.get_mut(&transaction) else { return false };
+        let voted_before = part.voted_at.is_some_and(|voted_at| voted_at <= said_at);
+        let Some(work) = part.work.take_if(|_| voted_before && part.decision.is_none()) else { return false };
+        part.voted_at = None;
+        keyspaces.order.remove(work);
+        cx.journal.no_longer_needed(Needed::Prepared(transaction));
+        true
+    }
+
     /// Puts a local part into its rows, undecided from its vote on. Also what recovery does with a vote it finds.
     pub(crate) fn await_decision(
         &mut self,

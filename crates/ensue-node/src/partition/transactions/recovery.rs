@@ -1,6 +1,7 @@
 //! Transactions that a log has left open, taken up again.
 
-use super::{Committing, Coordinated, Transactions, Voting, VotingKind};
+use super::Transactions;
+use super::coordinator::{Committing, Coordinated, Voting, VotingKind};
 use crate::partition::cx::Cx;
 use crate::partition::journal::open::Begun;
 use crate::partition::keyspaces::Keyspaces;

@@ -8,7 +8,7 @@ use crate::partition::journal::Needed;
 use crate::partition::replication::Waiter;
 use crate::partition::replication::applied::Unblocked;
 use crate::partition::replication::inbound::rows_of;
-use crate::partition::transactions::{Announced, ReplicatedPart};
+use crate::partition::transactions::Announced;
 use crate::partition::work::Work;
 use crate::trace::{Trace, TransactionStep};
 use ensue_protocol::Visibility as BlockedReads;
@@ -23,9 +23,7 @@ impl Visibility<'_> {
         let position = entry.position;
         let operation = OperationId { datacenter: origin, incarnation, partition: self.cx.id, position };
         if let Change::Effects { keyspace, transaction: Some(transaction), .. } = entry.change {
-            let part =
-                ReplicatedPart { origin, position, keyspace, work: None, voted_at: None, decision: None };
-            self.transactions.replicated_parts.insert(transaction, part);
+            self.transactions.note_arrived(transaction, (origin, position), keyspace);
             self.cx.trace_step(transaction, TransactionStep::Begun);
         }
         if let Some((keyspace, note)) = note_of(&entry) {
@@ -165,7 +163,7 @@ impl Visibility<'_> {
                     if lost {
                         self.cx.trace(Trace::LosingWrite { partition: self.cx.id, transaction });
                     }
-                    self.transactions.replicated_parts.remove(&transaction);
+                    self.transactions.forget_arrived(transaction);
                     self.cx.journal.no_longer_needed(Needed::Prepared(transaction));
                     self.transactions.note_executed(
                         self.cx,

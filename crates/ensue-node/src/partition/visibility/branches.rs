@@ -4,8 +4,7 @@
 //! is dead and all that live say that they lack it, goes, and what was made below that.
 
 use super::Visibility;
-pub(in crate::partition) use crate::partition::branching::Seat;
-use crate::trace::Trace;
+pub(in crate::partition) use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_branch::{Note, Offered, StateId};
 use ensue_types::{DatacenterId, Incarnation, KeyspaceId, Position};
@@ -57,7 +56,7 @@ impl Visibility<'_> {
     /// A datacenter lives on without what it lost before this incarnation, or is dead and all that is left of it is
     /// here.
     pub(in crate::partition) fn lose_branches(&mut self, origin: DatacenterId, life: Incarnation) {
-        let keyspaces: Vec<KeyspaceId> = self.keyspaces.branching.keyspaces.keys().copied().collect();
+        let keyspaces: Vec<KeyspaceId> = self.keyspaces.branching.numbers();
         for keyspace in keyspaces {
             let offered = self.keyspaces.branching.branches(keyspace).lose_before(origin, life);
             self.take_offered(keyspace, offered);
@@ -80,19 +79,17 @@ impl Visibility<'_> {
     /// everywhere.
     fn give_up_late(&mut self, keyspace: KeyspaceId, late: &[StateId]) {
         let late_set: BTreeSet<StateId> = late.iter().copied().collect();
-        let is_late = |of: &KeyspaceId, state: &StateId| *of != keyspace || late_set.contains(state);
-        self.keyspaces.branching.asked.retain(|(of, state), _| is_late(of, state));
-        self.keyspaces.branching.lacking.retain(|(of, state), _| is_late(of, state));
+        self.keyspaces.branching.retain_late(keyspace, &late_set);
         for &state in late {
             if !self.others.failover.failed.is_settled(state.site()) {
                 continue;
             }
             if !self.keyspaces.branching.branches(keyspace).lacks_for_good(state) {
-                self.keyspaces.branching.wants_checkpoint = true;
+                self.keyspaces.branching.want_checkpoint();
                 continue;
             }
-            let said = self.keyspaces.branching.lacking.get(&(keyspace, state));
-            if self.others.living().all(|other| said.is_some_and(|said| said.contains(&other))) {
+            let branching = &self.keyspaces.branching;
+            if self.others.living().all(|other| branching.is_lacking(keyspace, state, other)) {
                 let offered = self.keyspaces.branching.branches(keyspace).give_up(state);
                 self.take_offered(keyspace, offered);
             }
@@ -104,13 +101,10 @@ impl Visibility<'_> {
     pub(in crate::partition) fn maintain_branches(&mut self) {
         let idle_us = 1_000 * self.cx.config.tuning.branching.transaction_timeout_ms;
         let limit_us = self.cx.now.monotonic_us.saturating_sub(idle_us);
-        let sittings = self.keyspaces.branching.sittings.iter();
-        let idle: Vec<Seat> =
-            sittings.filter(|(_, sitting)| sitting.used_us < limit_us).map(|(seat, _)| *seat).collect();
-        for seat in idle {
+        for seat in self.keyspaces.branching.idle_since(limit_us) {
             self.keyspaces.branching.end_sitting(seat);
         }
-        self.keyspaces.branching.wants_checkpoint = false;
+        self.keyspaces.branching.want_no_checkpoint();
         let gone: Vec<DatacenterId> = self
             .others
             .failover
@@ -118,7 +112,7 @@ impl Visibility<'_> {
             .datacenters()
             .filter(|d| self.others.failover.failed.is_settled(*d))
             .collect();
-        let keyspaces: Vec<KeyspaceId> = self.keyspaces.branching.keyspaces.keys().copied().collect();
+        let keyspaces: Vec<KeyspaceId> = self.keyspaces.branching.numbers();
         // Nobody waits for what a dead datacenter took with it, once all that it has said is here.
         gone.iter().for_each(|datacenter| self.lose_branches(*datacenter, Incarnation(u16::MAX)));
         for keyspace in keyspaces {

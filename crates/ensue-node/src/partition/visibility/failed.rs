@@ -9,7 +9,7 @@ use ensue_wire::{Address, Message};
 impl Visibility<'_> {
     /// Says to the other survivors what is here, as soon as no power failure can take it away again.
     pub(in crate::partition) fn report_failed(&mut self) {
-        let synced = self.cx.journal.log.as_ref().map_or(0, |log| log.synced().0);
+        let synced = self.cx.journal.log_synced();
         if !self.others.failover.failed.mark_reported(synced) {
             return;
         }

@@ -3,7 +3,7 @@
 use super::Visibility;
 use crate::partition::journal::open::Open;
 use ensue_store::entry::Change;
-use ensue_types::{Causes, Incarnation, OperationId, Position, Rule};
+use ensue_types::{Causes, Incarnation, Position, Rule};
 
 impl Visibility<'_> {
     pub(in crate::partition) fn take_up(&mut self, open: Open) {
@@ -28,11 +28,7 @@ impl Visibility<'_> {
             }
         }
         self.transactions.take_up_prepared(self.cx, self.others, self.keyspaces, prepared);
-        let asked: Vec<OperationId> = self.transactions.coordinated.keys().copied().collect();
-        for transaction in asked {
-            self.transactions.repeat_decision(transaction, &|_| true);
-            self.transactions.query_participants(self.cx, transaction, &|_| true);
-        }
+        self.transactions.resume_coordinated(self.cx);
     }
 
     /// The own stream goes on in a new incarnation, which begins by saying where the one before ended.
@@ -40,8 +36,7 @@ impl Visibility<'_> {
         let after = self.cx.position;
         let incarnation =
             Incarnation(self.cx.incarnation.0.checked_add(1).expect("65535 lost tails of one partition"));
-        self.cx.journal.open().begin_incarnation(incarnation);
-        self.cx.journal.tail.begin_incarnation(incarnation);
+        self.cx.journal.begin_incarnation(incarnation);
         self.cx.incarnation = incarnation;
         self.cx.position = Position::before(incarnation);
         self.lose(self.cx.datacenter, after, self.cx.position);

@@ -16,7 +16,6 @@
 
 use super::Visibility;
 use crate::partition::cx::coordinator_of;
-use crate::partition::transactions::Coordinated;
 use crate::trace::Trace;
 use ensue_store::entry::Change;
 use ensue_store::layout;
@@ -60,7 +59,7 @@ impl Visibility<'_> {
 
     /// At the coordinator: none of the parts is ever shown, nor what depends on them.
     fn discard_transaction(&mut self, transaction: OperationId, participants: &[PartitionId]) {
-        self.transactions.coordinated.remove(&transaction);
+        self.transactions.forget_coordinated(transaction);
         self.discard_entry(transaction.datacenter, transaction.position);
         for &participant in participants {
             self.cx.send_local(participant, Message::Discard { transaction });
@@ -79,12 +78,7 @@ impl Visibility<'_> {
         if self.others.replication.applied.contains(transaction.datacenter, transaction.position) {
             return; // It was decided since it was asked, and the participant has forgotten its part.
         }
-        let fresh = || Coordinated::Arriving(Default::default());
-        let coordinated = self.transactions.coordinated.entry(transaction).or_insert_with(fresh);
-        if let Coordinated::Arriving(arriving) = coordinated {
-            arriving.unrecoverable = true;
-            // It is told, too, if the transaction's own entry turns out to be nowhere.
-            arriving.notified.insert(participant);
+        if self.transactions.note_part_unrecoverable(transaction, participant) {
             self.discard_when_announced(transaction);
         }
     }
@@ -92,13 +86,9 @@ impl Visibility<'_> {
     /// At the coordinator: whether a part of the transaction, whose own entry waits for nothing more, is known to be
     /// gone; then it is discarded.
     pub(crate) fn discard_when_announced(&mut self, transaction: OperationId) -> bool {
-        let Some(Coordinated::Arriving(arriving)) = self.transactions.coordinated.get(&transaction) else {
+        let Some(participants) = self.transactions.unrecoverable_participants(transaction) else {
             return false;
         };
-        let Some(announced) = arriving.announced.as_ref().filter(|_| arriving.unrecoverable) else {
-            return false;
-        };
-        let participants = announced.participants.clone();
         self.discard_transaction(transaction, &participants);
         true
     }
