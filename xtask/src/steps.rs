@@ -1,12 +1,15 @@
-//! Steps that run one after the other: a line before each, the time it took after it, and a summary at the end.
+//! Steps that run one after the other, or two lists of them at once: a line before each, the time it took after it, and
+//! a summary at the end.
 //!
 //! What the programs of a step say goes to a file, and its end is shown if the step fails. The first failure stops
-//! everything that follows.
+//! everything that follows. Beside the time stands the processor time of a step's programs, which does not depend on
+//! what else the machine does.
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How one step ended.
@@ -35,6 +38,29 @@ struct Done {
     name: String,
     outcome: Outcome,
     elapsed: Duration,
+    /// Of the step's programs; unknown where steps ran at once, or the system does not say.
+    processor: Option<Duration>,
+}
+
+impl Done {
+    fn times(&self) -> String {
+        match self.processor {
+            Some(processor) => format!("{} ({} of processor)", seconds(self.elapsed), seconds(processor)),
+            None => seconds(self.elapsed),
+        }
+    }
+}
+
+/// A step to be run.
+pub struct Step<'w> {
+    name: String,
+    work: Box<dyn FnOnce(&mut Log) -> Outcome + Send + 'w>,
+}
+
+impl<'w> Step<'w> {
+    pub fn new(name: &str, work: impl FnOnce(&mut Log) -> Outcome + Send + 'w) -> Step<'w> {
+        Step { name: name.into(), work: Box::new(work) }
+    }
 }
 
 /// Lines of a failed program that are shown.
@@ -60,6 +86,41 @@ impl Steps {
         if self.failed() {
             return;
         }
+        let before = processor_time();
+        let mut done = self.take(name, work);
+        done.processor = processor_time().and_then(|after| after.checked_sub(before?));
+        self.done.push(done);
+    }
+
+    /// Runs two lists of steps at once, each in its order: one whose programs mostly wait, and one that computes. A
+    /// failure in one lets the step that runs in the other come to its end, and no further one begin.
+    pub fn at_once(&mut self, waiting: Vec<Step<'_>>, computing: Vec<Step<'_>>) {
+        if self.failed() {
+            return;
+        }
+        let has_failed = AtomicBool::new(false);
+        let this = &*self;
+        let run = |steps: Vec<Step<'_>>| -> Vec<Done> {
+            let mut done = Vec::new();
+            for Step { name, work } in steps {
+                if has_failed.load(Ordering::Relaxed) {
+                    break;
+                }
+                let one = this.take(&name, work);
+                has_failed.fetch_or(matches!(one.outcome, Outcome::Failed(_)), Ordering::Relaxed);
+                done.push(one);
+            }
+            done
+        };
+        let (first, second) = std::thread::scope(|scope| {
+            let beside = scope.spawn(|| run(waiting));
+            let own = run(computing);
+            (beside.join().expect("a step of the gate panicked"), own)
+        });
+        self.done.extend(first.into_iter().chain(second));
+    }
+
+    fn take(&self, name: &str, work: impl FnOnce(&mut Log) -> Outcome) -> Done {
         println!("{} {name}", self.paint("1;36", "==>"));
         let started = Instant::now();
         let mut log =
@@ -77,7 +138,7 @@ impl Steps {
             Outcome::Failed(why) => println!("{} {name}: {why}", self.paint("31", "  failed")),
             Outcome::Skipped(why) => println!("{} {name}: {why}", self.paint("33", "  skipped")),
         }
-        self.done.push(Done { name: name.into(), outcome, elapsed });
+        Done { name: name.into(), outcome, elapsed, processor: None }
     }
 
     /// A step that is one program.
@@ -88,10 +149,11 @@ impl Steps {
     /// Prints what happened; true if nothing failed.
     pub fn summary(&self) -> bool {
         println!();
-        for Done { name, outcome, elapsed } in &self.done {
+        for done in &self.done {
+            let Done { name, outcome, .. } = done;
             let (colour, word, note) = match outcome {
-                Outcome::Passed => ("32", "passed ", seconds(*elapsed)),
-                Outcome::PassedWithout(_) => ("33", "passed ", seconds(*elapsed)),
+                Outcome::Passed => ("32", "passed ", done.times()),
+                Outcome::PassedWithout(_) => ("33", "passed ", done.times()),
                 Outcome::Failed(why) => ("31", "FAILED ", why.clone()),
                 Outcome::Skipped(why) => ("33", "skipped", why.clone()),
             };
@@ -193,6 +255,17 @@ fn spelled(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words = std::iter::once(program).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// What all programs that this one has waited for have used of the processors, as Linux says it.
+fn processor_time() -> Option<Duration> {
+    /// Linux counts these in hundredths of a second on every machine.
+    const TICKS_A_SECOND: u32 = 100;
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // The second field is a name in parentheses that may hold anything. The times of children are fields 16 and 17.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field - 3)?.parse::<u32>().ok();
+    Some(Duration::from_secs(1) * (ticks(16)? + ticks(17)?) / TICKS_A_SECOND)
 }
 
 fn seconds(elapsed: Duration) -> String {

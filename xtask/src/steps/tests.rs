@@ -47,3 +47,45 @@ fn what_a_program_says_is_in_the_file_of_its_step() {
     assert_eq!(fs::read_to_string(folder.join("other-words--twice.log")).unwrap(), "one\ntwo\n");
     fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn two_lists_of_steps_run_at_once_and_a_failure_ends_both() {
+    let (here, there) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+    let mut steps = Steps::new(None);
+    let waits = |meet: &std::sync::Barrier| {
+        meet.wait();
+        Outcome::Passed
+    };
+    // Neither passes the barrier alone.
+    steps.at_once(vec![Step::new("one", |_| waits(&here))], vec![Step::new("two", |_| waits(&here))]);
+    assert_eq!(steps.done.len(), 2);
+    let fails = |_: &mut Log| {
+        there.wait();
+        Outcome::Failed("broken".into())
+    };
+    let is_seen = |_: &mut Log| {
+        there.wait();
+        std::thread::sleep(Duration::from_millis(100));
+        Outcome::Passed
+    };
+    let never = || Step::new("never", |_| panic!("a step after a failure"));
+    steps.at_once(vec![Step::new("three", fails), never()], vec![Step::new("four", is_seen), never()]);
+    assert!(!steps.summary());
+    assert_eq!(steps.done.len(), 4);
+}
+
+#[test]
+fn the_processor_time_of_a_step_is_that_of_its_programs() {
+    let mut steps = Steps::new(None);
+    steps.program("idle", Command::new("sleep").arg("0.3"));
+    steps.program(
+        "busy",
+        Command::new("sh").args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]),
+    );
+    let Some(processor) = steps.done.iter().map(|done| done.processor).collect::<Option<Vec<Duration>>>()
+    else {
+        return; // Not Linux.
+    };
+    assert!(processor[0] < Duration::from_millis(100), "{processor:?}");
+    assert!(processor[1] > processor[0], "{processor:?}");
+}
