@@ -1,8 +1,7 @@
-//! Scripts that are known, by their text and by its digest, and what it is to run one.
+//! Known scripts, by text and by digest, and their execution.
 //!
-//! How many are kept, and how long they are together, is bounded: the ones that came first are forgotten first. A
-//! client that names a forgotten one sends it again. What is compiled of them is no state: a copy has the same texts
-//! and compiles anew.
+//! Their number and their total length are bounded: the oldest are dropped first, and a client that names a dropped one
+//! sends its text again. Compiled code is a cache and no state: a copy has the same texts and compiles them again.
 
 use crate::engine::Engine;
 use crate::sha1::Sha1;

@@ -1,8 +1,9 @@
-//! Commands on lists: rows whose columns are elements, each with a name that says its place, and a value.
+//! Commands on lists: rows whose columns are elements. A column's name is the element's position, its value the
+//! element.
 //!
-//! Putting an element somewhere is adding a column whose name stands between those of its neighbours (`element` of
-//! `ensue-types`); removing one is deleting the column that was seen. An element that is moved gets a new name, so that
-//! whoever removes it where it was does not remove it where it is.
+//! An insertion adds a column whose name lies between the names of its neighbours (`element` of `ensue-types`); a
+//! removal deletes the column that it observed. A moved element gets a new name, so that a concurrent removal at the
+//! old position does not remove it at the new one.
 
 mod search;
 

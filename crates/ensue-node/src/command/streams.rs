@@ -1,7 +1,7 @@
 //! Commands on streams: rows whose columns are parts (`stream` of `ensue-types`).
 //!
-//! An entry is a column, which nobody writes to again; each datacenter has a log of its own, and readers merge them by
-//! id. A group knows for each log how far it is, so that it passes over nothing that comes later with a lower id.
+//! An entry is a column that is never written again. Each datacenter has a log of its own, and readers merge the logs
+//! by id. A group has a position in each log, so that it does not skip an entry that arrives later with a lower id.
 
 mod add;
 mod groups;

@@ -1,9 +1,10 @@
-//! Commands on keys with a home: which run here, which are sent there, and waiting for the answer (decision 33).
+//! Commands on keys with a home: which are executed here, which are sent to the home, and the wait for its answer
+//! (decision 33).
 //!
-//! - A command goes to the home of its keys if it writes one of them, or if they are read there, too.
-//! - All keys of a command, and of the commands of a `MULTI`, have the same home then, or it is refused by name.
-//! - On the answer: the past that comes with it is awaited before the session's next command in that keyspace.
-//! - On a timeout: it may have been executed. Without a link nothing is sent.
+//! - A command is sent to the home of its keys if it writes one of them, or if the keyspace reads them at home.
+//! - All its keys, or all keys of its `MULTI`, must then have the same home; otherwise the command is rejected.
+//! - On the answer: the session's next command in that keyspace waits until the past in the answer is visible here.
+//! - On a timeout: the command may have been executed. Without a link nothing is sent.
 
 use super::contexts::Contexts;
 use super::core_state::CoreState;

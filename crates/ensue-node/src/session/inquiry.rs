@@ -1,11 +1,13 @@
-//! What the partitions of this datacenter are asked about a past that came from elsewhere, and what they have answered.
+//! Whether the partitions of this datacenter have applied a past that came from another datacenter.
 //!
-//! - Begin: every partition that the past names shall say when it has applied the operations (`CheckDependencies`), or
-//!   every partition when it has received up to the times (`AwaitTimes`), each under a number of its own.
-//! - On an answer: what is gone of it is said with it. Met, when all have answered.
-//! - End: what is still open is asked for as nothing, under its number, and so withdrawn.
+//! - Begin: each partition that the past names is requested to answer when it has applied its operations
+//!   (`CheckDependencies`), or each partition when it has received up to the times (`AwaitTimes`). Each request has a
+//!   number of its own.
+//! - On an answer: it names the operations that are unrecoverable. The inquiry is met when all partitions have
+//!   answered.
+//! - End: an open request is withdrawn by an empty request with the same number.
 //!
-//! Who wants to know, and for how long, is not known here.
+//! The purpose of an inquiry and its timeout are not known here.
 
 use super::core_state::{CoreState, Waiter};
 use ensue_protocol::{Past, Protocol};

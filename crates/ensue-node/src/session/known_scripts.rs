@@ -1,7 +1,7 @@
-//! Which texts of scripts every partition of the datacenter was told of, as far as this core knows.
+//! The scripts whose texts this core has sent to every partition of the datacenter.
 //!
-//! It may know too few: then partitions are told once more. It may know too many, after a partition has lost what it
-//! knew: then a client that names a script by its digest is answered `NOSCRIPT`, and sends the text.
+//! If a script is missing here, its text is sent once more. If a partition has lost a script that is listed here, a
+//! client that names it by its digest is answered `NOSCRIPT`, and sends the text.
 
 use bytes::Bytes;
 use ensue_types::limits;

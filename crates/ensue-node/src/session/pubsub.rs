@@ -1,8 +1,8 @@
-//! Messages between clients, over channels: subscribing, publishing, and handing out what was published elsewhere.
+//! Messages between clients, over channels: subscriptions, publishing, and delivery.
 //!
-//! A message is nowhere kept and never logged: it reaches who subscribes at that moment and can be reached, or nobody.
-//! Within the publisher's datacenter it is handed out at once. In another one it waits until its publisher's past is
-//! visible there (`deliveries`).
+//! A message is neither stored nor logged: it is delivered at most once, to the clients that subscribe at that moment
+//! and can be reached. In the publisher's datacenter it is delivered at once. In another one it waits until the
+//! publisher's past is visible there (`deliveries`).
 
 pub(crate) mod command;
 pub(crate) mod deliveries;

@@ -1,7 +1,7 @@
 //! Commands that wait until there is something to pop, or to read of a stream.
 //!
-//! Arguments of the right number arrive, a request or Redis's error leaves. Who waits, and for how long, is not decided
-//! here: within `MULTI` and in scripts nobody does.
+//! Arguments of the right number arrive, a request or Redis's error leaves. Whether a command waits is decided by its
+//! caller: within `MULTI` and in scripts none does.
 
 use super::lists::{End, end_named};
 use super::sorted_sets::{end_of_scores, pop_first_of};

@@ -1,7 +1,7 @@
-//! Changes that are taken back before anybody but their writer has seen them.
+//! Rollback of changes that no one but their writer has seen.
 //!
-//! What is about to change is kept by [`Keyspace::keep`]; [`Keyspace::take_back`] makes it as it was. That is right
-//! only in the opposite order, and only as long as nothing else has happened to the rows.
+//! [`Keyspace::keep`] saves a column before it changes; [`Keyspace::take_back`] restores it. Columns must be restored
+//! in the reverse order, and before anything else changes the rows.
 
 use super::{CELL_BYTES, Keyspace, column_bytes};
 use crate::cell::Cell;

@@ -1,7 +1,7 @@
 //! Adding and removing entries.
 //!
-//! - *Ids.* An id that is drawn is above every one that its datacenter has, shown or hidden, and its second number says
-//!   which datacenter drew it: no two draw the same. One that is given must be above every one that is shown.
+//! - *Ids.* A generated id is above every id of its datacenter, visible or not, and its second number contains the
+//!   datacenter: no two datacenters generate the same id. An explicit id must be above every visible id.
 //! - *The head* is written when the stream is made, and when something is removed; adding an entry adds one column.
 
 use super::log::{Entry, From, Log};

@@ -1,7 +1,7 @@
-//! Groups of consumers: where they are, what they deliver, and to whom.
+//! Groups of consumers: their positions, and the entries that they deliver.
 //!
-//! Where a group is stands in a cursor a datacenter that moves it. Readers join them: what either has passed is passed.
-//! Whoever writes a cursor writes all that it knows, so one is enough for the group to be there.
+//! Each datacenter that advances a group writes a cursor of its own, with all positions that it knows. A reader merges
+//! the cursors by maximum. One cursor is therefore enough for the group to exist.
 
 use super::log::{Counts, From, Log, merge};
 use super::read::entries_reply;

@@ -1,4 +1,4 @@
-//! What is told of a stream, its groups and their consumers.
+//! `XINFO`: a stream, its groups and their consumers.
 
 use super::groups::no_group_of_key;
 use super::log::{Counts, From, Log};

@@ -1,4 +1,4 @@
-//! A stream as its commands see it: the logs of all datacenters, merged by id, and what is known beside them.
+//! A stream as its commands see it: the logs of all datacenters, merged by id, with the stream's head.
 
 use super::values::{Head, fields_of};
 use crate::evaluate::{Halt, Parts};

@@ -1,4 +1,4 @@
-//! What was delivered to the consumers of a group and not acknowledged. Each such entry is a part of its own.
+//! Pending entries: delivered to a consumer of a group and not acknowledged. Each is a part of its own.
 
 use super::groups::{put_consumer, put_cursor, remove_parts};
 use super::log::{Entry, Log};

@@ -1,4 +1,4 @@
-//! Pops that wait: parked when they have found nothing, and executed again when there is something.
+//! Blocking pops: parked when they find nothing, and executed again when their row has something.
 
 use super::Executor;
 use crate::partition::order::RowName;

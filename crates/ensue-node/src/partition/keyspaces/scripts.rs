@@ -1,11 +1,11 @@
-//! Scripts at the rows: one step of this partition, whose effects are those of its commands.
+//! Scripts at the owner of their keys: one step of this partition, whose effects are those of the script's commands.
 //!
-//! - A script sees the rows as a command that reads to write does, and its own changes.
-//! - A command of it that fails does so alone, as in Redis: what was written before stays. A script that is stopped has
-//!   changed nothing: what it wrote is taken back.
-//! - Keys are of this partition, or their command is refused. One that is not among the script's keys, and waits for
-//!   its turn for somebody else, stops the script: it took its own turn without it.
-//! - Commands that walk everything see this partition alone, so they are refused where there are others.
+//! - A script reads the same view as a command that reads in order to write, and its own changes.
+//! - A command that fails inside a script fails alone, as in Redis: earlier writes of the script stay. A script that is
+//!   stopped is rolled back.
+//! - A command on a key of another partition is rejected. A script is stopped when it uses a key that is not among its
+//!   `KEYS` and is reserved by an undecided transaction: the script did not wait for that row.
+//! - Commands that walk a whole keyspace are rejected where there are other partitions: they would see this one only.
 
 use super::Keyspaces;
 use crate::command;

@@ -1,4 +1,4 @@
-//! What a transaction has watched is checked where it is executed, in the same step.
+//! The watched keys of a transaction are checked at their owner, in the step that executes the transaction.
 
 use super::Keyspaces;
 use crate::evaluate::Evaluation;

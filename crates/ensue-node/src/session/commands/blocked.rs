@@ -1,11 +1,10 @@
 //! A pop that may wait at its owner, alone in its message.
 //!
-//! - Begin: `Execute` with the command. The owner answers when there is something, however late.
-//! - On the client's timeout, or when the client is gone: `Execute` of `CAUSAL WITHDRAW`. The owner answers the pop
-//!   first: with nothing, or with what it had popped before. If the pop is on its way within the partition, it is asked
-//!   again.
-//! - On an answer: it is the client's. If the client is gone, or sends nothing any more, what was popped is put back
-//!   where it was.
+//! - Begin: `Execute` with the command. The owner answers when its row has something, however late.
+//! - On the client's timeout, or when the client has disconnected: `Execute` of `CAUSAL WITHDRAW`. The owner first
+//!   answers the pop: with nothing, or with the element that it had popped already. If the pop is in transit within the
+//!   partition, it is withdrawn again.
+//! - On an answer: the client gets it. If the client has disconnected, the popped element is put back at its place.
 //! - On a broken link: the owner has dropped the pop, or its answer is lost.
 
 use super::Exchange;

@@ -1,7 +1,6 @@
-//! `SUBSCRIBE` and its kin, `PUBLISH`, `SPUBLISH` and `PUBSUB`.
+//! `SUBSCRIBE` and its variants, `PUBLISH`, `SPUBLISH` and `PUBSUB`.
 //!
-//! All of them are answered at once, from what this core knows: its own subscribers, and what the other cores have said
-//! of theirs.
+//! All of them are answered at once, from this core's own subscriptions and the reports of other cores.
 
 use crate::session::cx::Cx;
 use crate::session::step::Step;

@@ -1,9 +1,11 @@
-//! WATCH: the keys of which EXEC asks whether they are as they were.
+//! WATCH: the keys that must be unchanged when EXEC is executed.
 //!
-//! - On WATCH: the owner of each key says under which number it watches the key, until the key is written to.
-//! - On EXEC: the keys and their numbers go to the owner with the transaction, which executes it only if all of them
-//!   stand. So one partition must own what is watched and what is read and written.
-//! - On EXEC, DISCARD, UNWATCH and RESET they are forgotten. Owners are not told: they forget by themselves.
+//! - On WATCH: the owner registers each key, and answers the number of the registration. The first write to the key
+//!   ends it.
+//! - On EXEC: the transaction carries the keys and their numbers to the owner, which executes it only if all of these
+//!   registrations still exist. One partition must therefore own all keys that are watched, read and written.
+//! - On EXEC, DISCARD, UNWATCH and RESET the session drops its list. Owners are not notified; they drop the oldest
+//!   registrations when there are too many.
 
 use crate::session::cx::Cx;
 use crate::session::plan::{Check, Plan};
