@@ -145,8 +145,9 @@ impl Node {
         self.sessions.statistics().charge(took_us, commands);
     }
 
-    /// Panics if a partition contradicts itself. It walks every row.
+    /// Panics if a partition contradicts itself, or what sessions share. It walks every row.
     pub fn check_invariants(&self) {
+        self.sessions.check_invariants();
         self.partitions.values().for_each(Partition::check_invariants);
     }
 

@@ -45,7 +45,7 @@ use failover::failed::Have;
 pub(crate) use failover::failed::state_hash;
 use journal::open::Open;
 use keyspaces::{Keyspaces, snapshot::SecondRead};
-use maintenance::{Maintenance, metrics::Metrics};
+use maintenance::{Maintenance, invariants::Parts, metrics::Metrics};
 use others::Others;
 use peering::Peering;
 use peers::buffered::is_about_dependencies;
@@ -149,8 +149,7 @@ impl Partition {
 
     /// The partition does something else from here on.
     fn enter(&mut self, stage: Stage) {
-        self.cx.bounds_the_clock = matches!(stage, Stage::Serving);
-        self.cx.stage = stage.as_reported();
+        self.cx.enter(stage.as_reported(), matches!(stage, Stage::Serving));
         self.stage = stage;
     }
 
@@ -510,14 +509,16 @@ impl Partition {
         }
         self.others.replication.read_old_entries(&mut self.cx);
         if cfg!(debug_assertions) {
-            self.maintenance.checks.on_turn_end(&self.cx, &self.others, &self.keyspaces, &self.transactions);
+            let Partition { cx, others, keyspaces, transactions, reads, peers, maintenance, .. } = self;
+            maintenance.checks.on_turn_end(&Parts { cx, others, keyspaces, transactions, reads, peers });
         }
     }
 
     /// Panics if a part contradicts itself. It walks every row.
     pub fn check_invariants(&self) {
-        maintenance::invariants::check(&self.cx, &self.others, &self.keyspaces, &self.transactions);
-        self.keyspaces.check_invariants();
+        let Partition { cx, others, keyspaces, transactions, reads, peers, .. } = self;
+        Parts { cx, others, keyspaces, transactions, reads, peers }.check();
+        keyspaces.check_invariants();
     }
 
     /// When time alone will have something to do.

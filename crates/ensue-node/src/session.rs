@@ -47,7 +47,7 @@ use crate::{Dropped, NodeConfig, Trace};
 use connection::Session;
 use core_state::{CoreState, Counters, Publisher, Waiter};
 use ensue_protocol::Protocol;
-use ensue_types::{Args, CoreId, LogicalTime, Now, RequestId, SessionId};
+use ensue_types::{Args, CoreId, LogicalTime, Now, RequestId, Rule, SessionId};
 use ensue_wire::{
     Address, ChannelKind, CoreName, CoreQuery, Envelope, HomeOutcome, HomeRequest, Interest, Message,
 };
@@ -71,6 +71,14 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
+    /// Panics if what sessions share contradicts itself.
+    pub(crate) fn check_invariants(&self) {
+        if Rule::all_hold() {
+            self.core.check_invariants();
+            self.deliveries.check_invariants();
+        }
+    }
+
     /// No connection yet. The protocols are one a keyspace.
     pub(crate) fn new(config: Arc<NodeConfig>, protocols: Arc<Vec<Box<dyn Protocol>>>) -> Sessions {
         let sessions = HashMap::with_hasher(FixedState::default());

@@ -472,6 +472,7 @@ impl Keyspace {
         let keys: u64 = self.whole_rows().map(|row| slots::row_bytes(row.key())).sum();
         assert_eq!(self.bytes(), bytes + keys + self.compact_bytes(), "bytes are counted wrong");
         assert_eq!(self.rows().count(), self.rows_count(), "a row is not found, or is found twice");
+        self.watches.check_invariants();
     }
 
     /// Takes out the unsettled writes that are as if they had never been, and says what they had done where. A flush

@@ -1,8 +1,8 @@
 //! Which part of a large module may name which, as `arrows` does for crates: one table a module.
 //!
 //! A part is a file or a folder directly below the module. What is not in the table fails, and so does a cycle, a row
-//! or an arrow that nobody needs, a method outside of the part that has its type, and a conductor that grows beyond its
-//! bounds. Tests may name everything.
+//! or an arrow that nobody needs, a method outside of the part that has its type, a field that another part could
+//! change, and a conductor that grows beyond its bounds. Tests may name everything.
 
 use super::Report;
 use super::code::{Source, has_word};
@@ -22,6 +22,9 @@ pub struct Table {
     pub conductor: Option<Conductor>,
     /// A part, and which others it may name.
     pub rows: &'static [(&'static str, &'static [&'static str])],
+    /// Structs whose fields other parts may see: values that parts pass to each other, and loans of several parts. All
+    /// others keep their fields to themselves, but those that are parts of a part. `None`: nothing is said of fields.
+    pub plain: Option<&'static [&'static str]>,
 }
 
 /// The one type that knows the order of things.
@@ -106,6 +109,7 @@ const SESSION: Table = Table {
             ],
         ),
     ],
+    plain: None,
 };
 
 const SIMULATOR: Table = Table {
@@ -129,6 +133,7 @@ const SIMULATOR: Table = Table {
         ("script", &["faults", "protocols", "random", "resp", "rules", "run", "workload", "world"]),
         ("cli", &["oracle", "protocols", "rules", "run", "script", "shrink", "world"]),
     ],
+    plain: None,
 };
 
 /// In the order of decision 23: each part names some of those above it.
@@ -167,10 +172,7 @@ const PARTITION: Table = Table {
                 "work",
             ],
         ),
-        (
-            "execution",
-            &["cx", "journal", "keyspaces", "order", "others", "reads", "transactions", "visibility", "work"],
-        ),
+        ("execution", &["cx", "keyspaces", "order", "others", "reads", "transactions", "visibility", "work"]),
         ("peers", &["cx", "failover", "others"]),
         ("persistence", &["cx", "journal", "keyspaces", "others", "peers", "transactions"]),
         (
@@ -204,6 +206,41 @@ const PARTITION: Table = Table {
         ("stage", &["recovery"]),
         ("maintenance", &["cx", "keyspaces", "others", "peers", "reads", "transactions"]),
     ],
+    plain: Some(&[
+        // What every part is lent.
+        "Cx",
+        // Loans of several parts, for one step.
+        "Executor",
+        "Metrics",
+        "Peering",
+        "Visibility",
+        // Work, and its place among other work.
+        "Execution",
+        "Moment",
+        "Served",
+        "Used",
+        // What a log began, and what a checkpoint holds of a stream.
+        "AppliedSet",
+        "Begun",
+        "Open",
+        // What messages say, and what those wait for that sent them.
+        "Announced",
+        "AwaitedTimes",
+        "Batch",
+        "Have",
+        "ReplicaWait",
+        "SecondRead",
+        "SnapshotPart",
+        "StreamEnd",
+        "Unblocked",
+        "Wait",
+        "Wanted",
+        // What was counted, or is answered.
+        "LossCounts",
+        "Refusals",
+        "RowCounts",
+        "Shown",
+    ]),
 };
 
 /// One part names another.
@@ -248,6 +285,9 @@ fn check_table(table: &Table, sources: &[Source<'_>], report: &mut Report) {
     // A layer may add methods to a type of a lower one; a part may not.
     if table.conductor.is_some() {
         check_owners(table, sources, report);
+    }
+    if let Some(plain) = table.plain {
+        check_fields(table, plain, sources, report);
     }
     let edges = |from: &str| allowed(table, from).unwrap_or_default().to_vec();
     if let Some(cycle) = cycle(table.rows.iter().map(|(part, _)| *part), edges) {
@@ -311,6 +351,76 @@ fn check_owners(table: &Table, sources: &[Source<'_>], report: &mut Report) {
             report.find(source.path, index + 1, message);
         }
     }
+}
+
+/// A field that another part can see is one of a plain value, or a part of its part, which keeps its own fields.
+fn check_fields(table: &Table, plain: &[&str], sources: &[Source<'_>], report: &mut Report) {
+    let own = || sources.iter().filter(|source| !source.is_test && !modules(table, source.path).is_empty());
+    let lines = |source: &Source<'_>| {
+        let lines = source.lines.iter().enumerate().filter(|(_, line)| !line.in_test);
+        lines.map(|(index, line)| (index, line.code.clone())).collect::<Vec<_>>()
+    };
+    let mut structs = BTreeSet::new();
+    for source in own() {
+        let declares =
+            |code: &String| has_word(code, "struct").then(|| declared(code).map(String::from)).flatten();
+        structs.extend(lines(source).iter().filter_map(|(_, code)| declares(code)));
+    }
+    let mut needed = BTreeSet::new();
+    for source in own() {
+        let depth = modules(table, source.path).len();
+        let mut current: Option<String> = None;
+        for (index, code) in lines(source) {
+            if !code.starts_with([' ', '}', ')']) {
+                let is_seen = is_seen(&code, depth);
+                current = declared(&code).filter(|_| is_seen && has_word(&code, "struct")).map(String::from);
+            }
+            let Some(name) = &current else { continue };
+            let Some((field, of)) = seen_field(&code, depth) else { continue };
+            if plain.contains(&name.as_str()) {
+                needed.insert(name.clone());
+            } else if !structs.contains(of) {
+                let message = format!(
+                    "other parts can change `{field}` of `{name}`: make it private, with a method named for what they \
+                     do with it; or, if it is a plain value, say so in {FILE}"
+                );
+                report.find(source.path, index + 1, message);
+            }
+        }
+    }
+    for name in plain.iter().filter(|name| !needed.contains(**name)) {
+        report.find(
+            FILE,
+            1,
+            format!("no field of `{name}` is seen by other parts: delete it from the plain values"),
+        );
+    }
+}
+
+/// Whether a declaration in a file so deep below its module is seen by other parts.
+fn is_seen(code: &str, depth: usize) -> bool {
+    match code.trim_start().strip_prefix("pub") {
+        None => false,
+        Some(rest) if rest.starts_with(' ') => true,
+        Some(rest) if rest.starts_with("(crate)") => true,
+        Some(rest) if rest.starts_with("(super)") => depth == 1,
+        // A path with as many modules as the table's own has reaches every part, a longer one does not.
+        Some(rest) => rest
+            .strip_prefix("(in ")
+            .and_then(|path| path.split(')').next())
+            .is_some_and(|path| path.split("::").count() <= 2),
+    }
+}
+
+/// The name of a field that other parts see, and the type that it is of, without the borrow.
+fn seen_field(code: &str, depth: usize) -> Option<(&str, &str)> {
+    let is_field = code.starts_with("    pub") && !code.starts_with("     ") && is_seen(code, depth);
+    let (before, of) = code.split_once(": ").filter(|_| is_field)?;
+    let name = before.rsplit(' ').next()?;
+    let of = of.strip_prefix('&').map_or(of, |of| of.split_once(' ').map_or(of, |(_, of)| of));
+    let of = of.strip_prefix("mut ").unwrap_or(of).trim_end_matches(',');
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    name.chars().all(is_word).then_some((name, of.split('<').next().unwrap_or(of)))
 }
 
 /// The type that a line at the left margin declares.

@@ -54,13 +54,13 @@ pub(crate) struct Cx {
     pub(crate) traces: VecDeque<Trace>,
     pub(crate) statistics: Statistics,
     /// What other datacenters are told of what this partition is doing.
-    pub(in crate::partition) stage: PeerStage,
+    stage: PeerStage,
     /// The partition serves: no time is shown that the log does not bound.
-    pub(in crate::partition) bounds_the_clock: bool,
+    bounds_the_clock: bool,
     /// Rows are still being written aside.
-    pub(in crate::partition) is_checkpointing: bool,
+    is_checkpointing: bool,
     /// The disk has no room: writes are refused, and streams wait, until there is a reserve again.
-    pub(in crate::partition) disk_is_full: bool,
+    disk_is_full: bool,
     next_number: u64,
 }
 
@@ -121,6 +121,35 @@ impl Cx {
 
     pub(crate) fn protocol(&self, keyspace: KeyspaceId) -> &dyn Protocol {
         self.protocols[usize::from(keyspace.0)].as_ref()
+    }
+
+    /// What other datacenters are told of what this partition is doing.
+    pub(super) fn stage(&self) -> PeerStage {
+        self.stage
+    }
+
+    /// The partition does something else from here on. While it serves, no time is shown that the log does not bound.
+    pub(super) fn enter(&mut self, stage: PeerStage, serves: bool) {
+        self.stage = stage;
+        self.bounds_the_clock = serves;
+    }
+
+    /// Whether rows are still being written aside.
+    pub(super) fn is_checkpointing(&self) -> bool {
+        self.is_checkpointing
+    }
+
+    pub(super) fn note_checkpointing(&mut self, is_checkpointing: bool) {
+        self.is_checkpointing = is_checkpointing;
+    }
+
+    /// Whether the disk had no room, and there is no reserve again.
+    pub(super) fn disk_is_full(&self) -> bool {
+        self.disk_is_full
+    }
+
+    pub(super) fn note_disk_full(&mut self, is_full: bool) {
+        self.disk_is_full = is_full;
     }
 
     /// Whether writes are refused and streams wait for room on the disk.

@@ -15,6 +15,17 @@ pub(crate) struct Failover {
     pub(in crate::partition) discarded: Discarded,
 }
 
+impl Failover {
+    /// Panics if something is known of a datacenter that lives. Answers at how many things it looked.
+    pub(in crate::partition) fn check_invariants(&self) -> usize {
+        for loss in self.discarded.losses() {
+            let datacenter = loss.datacenter;
+            assert!(self.failed.contains(datacenter), "writes were lost with {datacenter}, which lives");
+        }
+        self.failed.check_invariants() + self.discarded.losses().count()
+    }
+}
+
 /// Whether the operator gave a datacenter up.
 pub(in crate::partition) fn is_given_up(without: u16, datacenter: DatacenterId) -> bool {
     datacenter.0 < 16 && without >> datacenter.0 & 1 == 1

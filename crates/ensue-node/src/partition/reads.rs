@@ -6,6 +6,7 @@ pub(in crate::partition) mod snapshot;
 pub(in crate::partition) mod snapshot_reads;
 pub(in crate::partition) mod times;
 
+use crate::partition::keyspaces::Keyspaces;
 use blocked::BlockedReads;
 use pops::WaitingPops;
 use snapshot::Snapshots;
@@ -26,5 +27,14 @@ impl Reads {
         add("waiting_reads", self.snapshots.waiting_reads() as u64);
         add("waiting_for_times", self.blocked.len() as u64);
         add("waiting_pops", self.pops.len() as u64);
+    }
+}
+
+impl Reads {
+    /// Panics if a read waits that nobody would resume. Answers at how many things it looked.
+    pub(in crate::partition) fn check_invariants(&self, keyspaces: &Keyspaces) -> usize {
+        self.snapshots.check_invariants()
+            + self.snapshot_reads.check_invariants()
+            + self.pops.check_invariants(keyspaces)
     }
 }

@@ -179,7 +179,14 @@ impl Replication {
             let received = receiver.received();
             assert!(applied <= received, "{applied} of {origin} is applied and only {received} received");
         }
-        waits + in_flight
+        for (datacenter, _, position) in self.acknowledgements.applied_durably() {
+            let applied = self.applied_through(datacenter);
+            assert!(
+                position <= applied,
+                "{position} of {datacenter} is durably applied, and {applied} at all"
+            );
+        }
+        waits + in_flight + self.inbound.check_invariants()
     }
 
     pub(in crate::partition) fn new(

@@ -1,8 +1,8 @@
-//! Who subscribes to what: the sessions of this core, and how many of every other core of the cluster.
+//! Subscriptions: those of this core's sessions by name, and how many every other core of the cluster has.
 //!
-//! Subscriptions of sessions and what other cores say of theirs arrive; who is to be handed a message leaves, and what
-//! the other cores are to be told. Nothing here is durable, and nothing is sent: a core that is not linked counts as
-//! one that wants nothing, and is told everything when it is linked again.
+//! Arrive: subscriptions of sessions, and reports of other cores. Leave: the receivers of a message, and the reports
+//! for other cores. Nothing here is durable, and nothing is sent from here. A core without a link counts as one without
+//! subscribers; when its link is up again, it gets a report of everything.
 
 mod elsewhere;
 mod subscribers;
@@ -35,6 +35,12 @@ struct Change {
 }
 
 impl Channels {
+    /// Panics if who subscribes to what contradicts itself.
+    pub(super) fn check_invariants(&self) {
+        self.subscribers.check_invariants();
+        self.elsewhere.check_invariants();
+    }
+
     /// Whether there is room for these names.
     pub(super) fn has_room(&self, kind: ChannelKind, names: &[Bytes]) -> bool {
         let fresh = || names.iter().filter(|name| self.subscribers.sessions_of(kind, name) == 0);

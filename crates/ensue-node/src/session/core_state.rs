@@ -191,6 +191,13 @@ impl Counters {
 }
 
 impl CoreState {
+    /// Panics if what sessions share contradicts itself.
+    pub(super) fn check_invariants(&self) {
+        self.channels.check_invariants();
+        self.home_requests.check_invariants();
+        self.home_serving.check_invariants();
+    }
+
     pub(super) fn new(config: Arc<NodeConfig>, protocols: Arc<Vec<Box<dyn Protocol>>>) -> CoreState {
         assert!(!protocols.is_empty(), "there is at least keyspace 0");
         CoreState {

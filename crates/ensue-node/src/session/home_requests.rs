@@ -1,9 +1,10 @@
-//! What this core has asked cores of other datacenters to execute, the homes of the keys, and has no answer to.
+//! Requests of this core to homes in other datacenters that have no answer yet.
 //!
-//! - On a request: it gets the next number of this run of the process, and is kept until it is answered or given up.
-//! - On a link that comes up: what it was asked for before is sent again, to the run of the process that was asked. If
-//!   another one runs there now, nobody knows what became of it.
-//! - Each request says below which number nothing is outstanding: a home forgets the answers below it.
+//! - On a request: it gets the next number of this incarnation of the process, and is kept until it is answered or
+//!   times out.
+//! - On a link that comes up: the outstanding requests to that core are sent again, if the same incarnation of its
+//!   process still runs. Otherwise it is unknown whether they were executed.
+//! - Each request carries the lowest outstanding number, so that a home can drop the answers below it.
 
 use ensue_types::{SessionId, limits};
 use ensue_wire::{CoreName, HomeRequest};
@@ -105,6 +106,22 @@ impl HomeRequests {
 
     pub(super) fn on_link_down(&mut self, home: CoreName) {
         self.ready.remove(&home);
+    }
+
+    /// Panics if a request would not be sent again, or the bytes are counted wrong.
+    pub(super) fn check_invariants(&self) {
+        let bytes: usize = self.outstanding.values().map(|outstanding| outstanding.bytes).sum();
+        assert_eq!(bytes, self.bytes, "the bytes of requests to homes are counted wrong");
+        for (number, outstanding) in &self.outstanding {
+            let numbers = self.numbers.get(&outstanding.home);
+            assert!(
+                numbers.is_some_and(|numbers| numbers.contains(number)),
+                "request {number} is not sent again"
+            );
+            assert!(*number < self.next, "request {number} has a number that is given again");
+        }
+        let listed: usize = self.numbers.values().map(BTreeSet::len).sum();
+        assert_eq!(listed, self.outstanding.len(), "a request is sent again that was answered");
     }
 
     /// How many have no answer.

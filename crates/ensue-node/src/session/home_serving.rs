@@ -1,10 +1,11 @@
-//! Requests of other datacenters at the home of their keys: which were executed, and what was answered.
+//! Requests of other datacenters to this core, at the home of their keys: each is executed once.
 //!
-//! - On a request that is not known: it is executed, by a session of its own.
-//! - On one that is being executed: nothing; its answer will leave.
-//! - On one that was answered: the same answer, as long as it is kept. Its origin says below which number it has all.
-//! - On one that was first sent to an earlier run of this process: nobody knows whether that one executed it.
-//! - On another run of the origin's process: what the earlier one had asked for is forgotten; nobody asks again.
+//! - On a new request: a session of its own executes it.
+//! - On a request that is being executed: nothing; its answer will be sent.
+//! - On a request that was answered: the same answer, until its origin acknowledges it.
+//! - On a request that was first sent to an earlier incarnation of this process: it is unknown whether that incarnation
+//!   executed it, and the answer says so.
+//! - On a new incarnation of the origin's process: the requests of the earlier one are dropped; no one repeats them.
 
 use ensue_types::{KeyspaceId, Rule, SessionId, limits};
 use ensue_wire::{CoreName, HomeOutcome, HomeRequest};
@@ -121,6 +122,22 @@ impl HomeServing {
         self.kept_bytes += kept.bytes();
         if let Some(before) = known.requests.insert(number, kept) {
             self.kept_bytes -= before.bytes();
+        }
+    }
+
+    /// Panics if a request could be executed twice, or more than its origin may ask for.
+    pub(super) fn check_invariants(&self) {
+        let kept = self.origins.values().flat_map(|origin| origin.requests.values());
+        assert_eq!(kept.map(Known::bytes).sum::<usize>(), self.kept_bytes, "kept answers are counted wrong");
+        for (name, origin) in &self.origins {
+            let is_of = |running: &&Running| running.origin == *name && running.boot == origin.boot;
+            let running = || self.running.values().filter(is_of);
+            assert_eq!(running().count(), origin.running, "what {name:?} has running is counted wrong");
+            let is_known = |running: &Running| {
+                running.number < origin.below
+                    || matches!(origin.requests.get(&running.number), Some(Known::Running))
+            };
+            assert!(running().all(is_known), "a request of {name:?} is executed, and would be once more");
         }
     }
 

@@ -31,6 +31,16 @@ impl Keyspace {
         self.awaited.changed.remove(key);
     }
 
+    /// Whether changes of this row are noted.
+    pub fn is_awaited(&self, key: &[u8]) -> bool {
+        self.awaited.keys.contains(key)
+    }
+
+    /// Of how many rows changes are noted.
+    pub fn awaited_count(&self) -> usize {
+        self.awaited.keys.len()
+    }
+
     /// An awaited row that has changed since it was last asked for, in the order of their keys.
     pub fn next_changed(&mut self) -> Option<Bytes> {
         self.awaited.changed.pop_first()

@@ -1,9 +1,9 @@
-//! Keys that transactions watch: which of them nothing was written to since.
+//! Keys that transactions watch, each with the number of its registration.
 //!
-//! A key is here under the number that its watching was given. The first change of the key takes it out, so whoever
-//! comes with a number that is not here any more learns that something has changed. Numbers are never given again, and
-//! to forget a key is always safe: then a transaction is repeated that need not have been. So nobody has to say that a
-//! transaction has ended, and the number of keys is bounded: the oldest are forgotten first.
+//! The first change of a key removes its registration, so a transaction whose number is not registered any more knows
+//! that the key may have changed. Numbers are never reused. Dropping a registration early is always safe: a transaction
+//! is then repeated without need. Therefore the end of a transaction is not reported here, and the number of keys is
+//! bounded: the oldest registrations are dropped first.
 
 use ensue_types::LogicalTime;
 use hashbrown::HashTable;
@@ -69,6 +69,17 @@ impl Watches {
         self.queue.clear();
     }
 
+    /// Panics if a watch would never be forgotten, or a number was given that is yet to come.
+    pub(super) fn check_invariants(&self) {
+        for watch in &self.of {
+            assert!(watch.number <= self.latest, "watch {} was given before {}", watch.number, self.latest);
+        }
+        let queued =
+            self.queue.iter().filter(|watch| self.stands(watch.hash, watch.number, watch.is_there)).count();
+        assert_eq!(queued, self.of.len(), "a watched key has no place among those to be forgotten, or two");
+        assert!(self.of.len() <= WATCHES_MAX && self.queue.len() <= 2 * WATCHES_MAX, "watches have no bound");
+    }
+
     /// Each watch is looked at once when it leaves the queue, which is never longer than twice the bound.
     fn forget_oldest(&mut self) {
         while self.of.len() > WATCHES_MAX || self.queue.len() > 2 * WATCHES_MAX {
@@ -124,7 +135,6 @@ mod tests {
             watches.on_change(7);
             watches.watch(7, true, LogicalTime(1));
         }
-        assert!(watches.queue.len() <= 2 * WATCHES_MAX);
-        assert!(watches.of.len() <= WATCHES_MAX);
+        watches.check_invariants();
     }
 }

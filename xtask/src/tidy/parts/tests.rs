@@ -12,6 +12,7 @@ const TABLE: Table = Table {
         ("cellar", &["ground"]),
         ("host", &["cellar", "kitchen"]),
     ],
+    plain: None,
 };
 
 const GROUND: (&str, &str) = ("crates/a/src/house/ground.rs", "//! G.\npub struct Floor;\n");
@@ -159,6 +160,7 @@ fn a_crate_of_layers_has_no_conductor() {
         folder: "crates/b/src",
         conductor: None,
         rows: &[("ground", &[]), ("roof", &["ground"])],
+        plain: None,
     };
     let root = ("crates/b/src/lib.rs", "//! R.\npub mod ground;\npub mod roof;\npub use roof::Tile;\n");
     let ground = ("crates/b/src/ground.rs", "//! G.\n");
@@ -182,4 +184,40 @@ fn every_table_of_the_tree_describes_its_conductor() {
         let line = text.lines().find(|line| line.starts_with(&format!("{}: `{name}`", table.module)));
         assert!(line.is_some_and(|line| !line.contains(" 0 methods")), "{text}");
     }
+}
+
+#[test]
+fn a_field_that_another_part_could_change_is_refused_but_of_a_plain_value() {
+    let table = Table {
+        module: "crate::house",
+        folder: "crates/a/src/house",
+        conductor: None,
+        rows: &[("kitchen", &[]), ("pantry", &[])],
+        plain: Some(&["Letter"]),
+    };
+    let kitchen = (
+        "crates/a/src/house/kitchen.rs",
+        "//! K.\nmod stove;\npub(crate) struct Kitchen {\n    pub(in crate::house) stove: Stove,\n\
+         \x20   pub(in crate::house) pots: Vec<Stove>,\n    pub(super) lids: u8,\n    spoons: u8,\n}\n\
+         pub struct Letter {\n    pub words: String,\n}\nstruct Own {\n    pub lid: u8,\n}\n\
+         fn f() {\n    let pub_ = Kitchen { lids: 1 };\n}\n",
+    );
+    let stove = (
+        "crates/a/src/house/kitchen/stove.rs",
+        "//! S.\npub(super) struct Oven {\n    pub hot: bool,\n}\npub(in crate::house) struct Stove {\n\
+         \x20   pub(super) fire: u8,\n    pub(in crate::house::kitchen) ash: u8,\n    pub wood: &'static mut u8,\n}\n",
+    );
+    let pantry = ("crates/a/src/house/pantry.rs", "//! P.\n");
+    let root = ("crates/a/src/house.rs", "//! R.\nmod kitchen;\nmod pantry;\n");
+    expect(
+        &findings(&table, &[root, kitchen, stove, pantry]),
+        &[
+            "crates/a/src/house/kitchen.rs:5: other parts can change `pots` of `Kitchen`",
+            "crates/a/src/house/kitchen.rs:6: other parts can change `lids` of `Kitchen`",
+            "crates/a/src/house/kitchen/stove.rs:8: other parts can change `wood` of `Stove`",
+        ],
+    );
+    let unneeded = Table { plain: Some(&["Letter", "Stamp"]), ..table };
+    let found = findings(&unneeded, &[root, kitchen, stove, pantry]);
+    expect(&found[3..], &["xtask/src/tidy/parts.rs:1: no field of `Stamp` is seen by other parts"]);
 }

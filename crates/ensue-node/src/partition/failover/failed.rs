@@ -169,6 +169,15 @@ impl FailedDatacenters {
         Some(declared.end.map_or(declared.time, |end| end.whole))
     }
 
+    /// Panics if a survivor is counted that has not declared a datacenter dead.
+    pub(super) fn check_invariants(&self) -> usize {
+        for (datacenter, declared) in &self.declared {
+            let counted = declared.heard.keys().find(|survivor| !declared.by.contains(survivor));
+            assert!(counted.is_none(), "{counted:?} counts for {datacenter}, which it takes for alive");
+        }
+        self.declared.len()
+    }
+
     /// Whether something waits to be durable before it is told.
     pub(in crate::partition) fn has_unreported(&self) -> bool {
         self.declared.values().any(|declared| !declared.reported)

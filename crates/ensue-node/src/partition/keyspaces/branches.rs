@@ -376,7 +376,7 @@ impl Keyspaces {
 
     /// A checkpoint on its way holds the states as they were when it began.
     fn collect_branch(&mut self, cx: &Cx, others: &Others, keyspace: KeyspaceId) {
-        if !cx.is_checkpointing {
+        if !cx.is_checkpointing() {
             let globally_stable = others.applied_everywhere();
             self.branching.branches(keyspace).collect(|tag| holds(&globally_stable, tag));
         }

@@ -166,7 +166,7 @@ impl Keyspaces {
         };
         let mut evaluation = Evaluation::reading(&mut self.keyspaces[number], at, view);
         // Several reads may have the same time.
-        evaluation.seed ^= self.counts.reads.rotate_left(32) ^ u64::from(cx.id.0);
+        evaluation.seed ^= self.counts.get().0.rotate_left(32) ^ u64::from(cx.id.0);
         let mut reply = command::run(request, &mut evaluation);
         let mut observed = evaluation.observed;
         execution.used.cells += observed.pieces;

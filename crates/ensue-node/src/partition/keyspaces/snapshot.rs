@@ -137,6 +137,11 @@ impl Keyspaces {
 }
 
 impl ReadCounts {
+    /// Reads since the start, and those of them that were stale.
+    pub(in crate::partition) fn get(&self) -> (u64, u64) {
+        (self.reads, self.stale)
+    }
+
     /// A session's reads, and whether they were stale: a newer version was here and was not shown.
     pub(in crate::partition) fn count_reads(&mut self, reads: usize, stale: bool) {
         self.reads += reads as u64;
@@ -147,6 +152,6 @@ impl ReadCounts {
 /// How many reads there were.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReadCounts {
-    pub(in crate::partition) reads: u64,
-    pub(in crate::partition) stale: u64,
+    reads: u64,
+    stale: u64,
 }

@@ -143,7 +143,7 @@ impl Maintenance {
     pub(crate) fn collect(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
         self.delete_some_expired(cx, others, keyspaces);
         // A checkpoint that is under way has to find them: see below.
-        if !cx.is_checkpointing && !others.awaits_lost_parts(cx) {
+        if !cx.is_checkpointing() && !others.awaits_lost_parts(cx) {
             self.collect_ready(cx, keyspaces);
         }
         if cx.now.monotonic_us < self.collector.next_us {
@@ -155,7 +155,7 @@ impl Maintenance {
             // One of them may be older than a tombstone, and stands in no row yet.
             return;
         }
-        if cx.is_checkpointing {
+        if cx.is_checkpointing() {
             // A tombstone that the checkpoint has not reached must be in it: the log merged on top may hold older
             // writes. So must states.
             return;

@@ -6,6 +6,8 @@
 use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
+use crate::partition::peers::Peers;
+use crate::partition::reads::Reads;
 use crate::partition::transactions::Transactions;
 use ensue_types::Rule;
 
@@ -19,40 +21,43 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    pub fn on_turn_end(
-        &mut self,
-        cx: &Cx,
-        others: &Others,
-        keyspaces: &Keyspaces,
-        transactions: &Transactions,
-    ) {
+    pub(in crate::partition) fn on_turn_end(&mut self, parts: &Parts<'_>) {
         match self.turns_left.checked_sub(1) {
             Some(left) => self.turns_left = left,
-            None => self.turns_left = check(cx, others, keyspaces, transactions) / LOOKED_AT_A_TURN,
+            None => self.turns_left = parts.check() / LOOKED_AT_A_TURN,
         }
     }
 }
 
-/// Panics if a part contradicts itself, or another one. It looks at what waits, and not at the rows; answers at how
-/// many things it looked.
-pub(in crate::partition) fn check(
-    cx: &Cx,
-    others: &Others,
-    keyspaces: &Keyspaces,
-    transactions: &Transactions,
-) -> usize {
-    // A broken rule may break an invariant, too; what follows from that is for the oracle to see.
-    if !Rule::all_hold() {
-        return 0;
+/// The parts that are checked, alone and against each other.
+pub(in crate::partition) struct Parts<'a> {
+    pub cx: &'a Cx,
+    pub others: &'a Others,
+    pub keyspaces: &'a Keyspaces,
+    pub transactions: &'a Transactions,
+    pub reads: &'a Reads,
+    pub peers: &'a Peers,
+}
+
+impl Parts<'_> {
+    /// Panics if a part contradicts itself, or another one. It looks at what waits, and not at the rows; answers at how
+    /// many things it looked.
+    pub(in crate::partition) fn check(&self) -> usize {
+        // A broken rule may break an invariant, too; what follows from that is for the oracle to see.
+        if !Rule::all_hold() {
+            return 0;
+        }
+        let Parts { cx, others, keyspaces, transactions, reads, peers } = self;
+        let looked_at = [
+            cx.journal.check_invariants(),
+            others.check_invariants(),
+            keyspaces.order.check_invariants(),
+            transactions.check_invariants(|work| keyspaces.order.work(work).is_some()),
+            reads.check_invariants(keyspaces),
+            peers.buffered.check_invariants(),
+        ];
+        let (applied, end) = (others.replication.applied_through(cx.datacenter), cx.position);
+        assert!(applied <= end, "{applied} is applied of a stream that ends at {end}");
+        looked_at.iter().sum()
     }
-    let looked_at = [
-        cx.journal.check_invariants(),
-        others.replication.check_invariants(),
-        keyspaces.order.check_invariants(),
-        transactions.check_invariants(|work| keyspaces.order.work(work).is_some()),
-    ];
-    let applied = others.replication.applied_through(cx.datacenter);
-    let end = cx.position;
-    assert!(applied <= end, "{applied} is applied of a stream that ends at {end}");
-    looked_at.iter().sum()
 }

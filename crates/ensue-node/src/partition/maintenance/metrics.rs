@@ -20,6 +20,22 @@ pub(in crate::partition) struct Metrics<'a> {
 }
 
 impl Metrics<'_> {
+    /// The datacenters that were declared dead, and how far that has come here.
+    fn add_failed(&self, add: &mut impl FnMut(&str, u64)) {
+        for datacenter in self.others.failover.failed.datacenters() {
+            let name = &self.cx.config.topology.datacenters[usize::from(datacenter.0)].name;
+            add(&format!("dead_{name}_partitions"), 1);
+            add(
+                &format!("settled_{name}_partitions"),
+                u64::from(self.others.failover.failed.is_settled(datacenter)),
+            );
+            add(
+                &format!("parted_{name}_partitions"),
+                u64::from(self.others.failover.discarded.knows(datacenter)),
+            );
+        }
+    }
+
     /// The metrics, by name; all can be added up over partitions.
     pub(in crate::partition) fn all(&mut self, is_serving: bool) -> Vec<(String, i64)> {
         let mut metrics: Vec<(String, i64)> = Vec::new();
@@ -33,8 +49,9 @@ impl Metrics<'_> {
         add("dependency_waits", self.others.replication.inbound.waited());
         add("transactions", self.transactions.len() as u64);
         self.reads.add_waiting(&mut add);
-        add("reads", self.keyspaces.counts.reads);
-        add("stale_reads", self.keyspaces.counts.stale);
+        let (reads, stale_reads) = self.keyspaces.counts.get();
+        add("reads", reads);
+        add("stale_reads", stale_reads);
         add("expired_keys", self.maintenance.collector.expired);
         let (waited, waited_us, given_up) = self.reads.blocked.counts();
         add("reads_waited", waited);
@@ -56,18 +73,7 @@ impl Metrics<'_> {
         add("taken_back_entries", self.others.replication.loss_counts().recovered);
         add("lost_dependencies", self.others.replication.loss_counts().dependencies);
         add("peer_refusals", self.peers.identity.refusals());
-        for datacenter in self.others.failover.failed.datacenters() {
-            let name = &self.cx.config.topology.datacenters[usize::from(datacenter.0)].name;
-            add(&format!("dead_{name}_partitions"), 1);
-            add(
-                &format!("settled_{name}_partitions"),
-                u64::from(self.others.failover.failed.is_settled(datacenter)),
-            );
-            add(
-                &format!("parted_{name}_partitions"),
-                u64::from(self.others.failover.discarded.knows(datacenter)),
-            );
-        }
+        self.add_failed(&mut add);
         for (number, protocol) in self.cx.protocols.iter().enumerate() {
             if protocol.needs().previous_versions {
                 add(&format!("conflicts_{number}"), self.keyspaces.conflict_log.count(number));

@@ -20,7 +20,7 @@ impl Peering<'_> {
         let last = self.peers.identity.last_of(datacenter);
         let introduction = Introduction {
             directory: self.peers.identity.own(),
-            stage: self.cx.stage,
+            stage: self.cx.stage(),
             known,
             received,
             last,

@@ -52,6 +52,16 @@ impl Buffered {
         self.waiting.push_back(envelope);
     }
 
+    /// Panics if the bytes are counted wrong: the bounds would refuse too much or nothing.
+    pub(in crate::partition) fn check_invariants(&self) -> usize {
+        let of_sessions = self.waiting.iter().filter(|envelope| is_of_session(envelope));
+        let session_bytes: usize = of_sessions.map(|envelope| bytes_of(&envelope.message)).sum();
+        let entry_bytes: usize = self.waiting.iter().map(|envelope| entry_bytes_of(&envelope.message)).sum();
+        let counted = (self.session_bytes, self.entry_bytes);
+        assert_eq!(counted, (session_bytes, entry_bytes), "buffered messages are counted wrong");
+        self.waiting.len()
+    }
+
     /// Hands out everything, in the order in which it came.
     pub(in crate::partition) fn take_all(&mut self) -> VecDeque<Envelope> {
         std::mem::take(self).waiting

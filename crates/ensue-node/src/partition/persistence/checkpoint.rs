@@ -136,7 +136,7 @@ impl Persistence {
         while let Some(op) = writer.take_op() {
             cx.disk_ops.push_back(op);
         }
-        cx.is_checkpointing = !walk.done;
+        cx.note_checkpointing(!walk.done);
         self.writer = Some((writer, walk));
     }
 
@@ -219,6 +219,6 @@ impl Persistence {
         cx.log_bound();
         others.stable_time.times.log_again(cx);
         self.writer = Some((writer, Walk { before, ..Walk::default() }));
-        cx.is_checkpointing = true;
+        cx.note_checkpointing(true);
     }
 }

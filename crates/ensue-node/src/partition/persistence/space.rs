@@ -64,9 +64,10 @@ impl Persistence {
     }
 
     fn run_short(&mut self, cx: &mut Cx) {
-        if std::mem::replace(&mut cx.disk_is_full, true) {
+        if cx.disk_is_full() {
             return;
         }
+        cx.note_disk_full(true);
         self.room.next_try_us = cx.now.monotonic_us + limits::FULL_DISK_RETRY_US;
         cx.trace(Trace::DiskFull { partition: cx.id });
         // It would eat what the log needs, and its rest takes room.
@@ -99,7 +100,8 @@ impl Persistence {
     pub(in crate::partition) fn on_reserve_made(&mut self, cx: &mut Cx) {
         self.room.reserve = Reserve::Kept;
         self.spend_reserve(cx);
-        if self.room.reserve == Reserve::Kept && std::mem::take(&mut cx.disk_is_full) {
+        if self.room.reserve == Reserve::Kept && cx.disk_is_full() {
+            cx.note_disk_full(false);
             cx.trace(Trace::RoomAgain { partition: cx.id });
         }
     }
@@ -107,7 +109,7 @@ impl Persistence {
     /// Tries again, now and then, what found no room.
     pub(in crate::partition) fn retry_for_room(&mut self, cx: &mut Cx) {
         let room = &mut self.room;
-        if !cx.disk_is_full || cx.now.monotonic_us < room.next_try_us {
+        if !cx.disk_is_full() || cx.now.monotonic_us < room.next_try_us {
             return;
         }
         room.next_try_us = cx.now.monotonic_us + limits::FULL_DISK_RETRY_US;
@@ -129,7 +131,7 @@ impl Persistence {
     /// Gives up the checkpoint under way; another begins later.
     fn give_up_checkpoint(&mut self, cx: &mut Cx) {
         let Some((writer, walk)) = self.writer.take() else { return };
-        cx.is_checkpointing = false;
+        cx.note_checkpointing(false);
         let Some(superblock) = &mut self.superblock else { return };
         self.checkpointed_end = walk.checkpointed_before();
         self.room.given_up = Some(FileName::Checkpoint(writer.place().number));

@@ -8,9 +8,11 @@
 //! - *Bounded.* A session waits once. Its pop goes when it is answered, withdrawn, or when its core is out of reach.
 //!   One that is withdrawn while it is elsewhere does not wait when it comes.
 
+use crate::partition::keyspaces::Keyspaces;
 use crate::partition::order::RowName;
 use crate::partition::work::Execution;
 use ensue_resp::request::{Awaited, Blocking, WaitingPop};
+use ensue_store::keyspace::Keyspace;
 use ensue_types::{KeyspaceId, RequestId, SessionId, TimeVector};
 use ensue_wire::Address;
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,6 +60,31 @@ impl Waiting {
 impl WaitingPops {
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// Panics if a pop waits at a row that would not wake it, or a row would wake one that does not wait.
+    pub(super) fn check_invariants(&self, keyspaces: &Keyspaces) -> usize {
+        assert!(self.offered.is_none(), "something is offered between two turns");
+        for (id, waiting) in &self.waiting {
+            assert!(*id <= self.next, "pop {id} waits, and {} was the last", self.next);
+            for row in waiting.rows() {
+                let waits = self.rows.get(&row).is_some_and(|ids| ids.contains(id));
+                assert!(waits, "pop {id} waits at {row:?}, which does not know it");
+            }
+        }
+        let waits_at =
+            |id: &PopId, row| self.waiting.get(id).is_some_and(|waiting| waiting.rows().contains(row));
+        for (row, ids) in &self.rows {
+            assert!(!ids.is_empty() && ids.iter().all(|id| waits_at(id, row)), "nobody waits at {row:?}");
+            let is_awaited = keyspaces.rows(row.0).is_some_and(|rows| rows.is_awaited(&row.1));
+            assert!(is_awaited, "pops wait at {row:?}, whose changes are not noted");
+        }
+        let awaited: usize = keyspaces.each().map(Keyspace::awaited_count).sum();
+        assert_eq!(awaited, self.rows.len(), "changes are noted of rows at which nobody waits");
+        let strange = self.ready.iter().chain(&self.unseen).find(|row| !self.rows.contains_key(*row));
+        assert!(strange.is_none(), "{strange:?} would wake somebody, and nobody waits there");
+        assert!(self.withdrawn.len() <= WITHDRAWN_MAX, "withdrawn pops have no bound");
+        self.waiting.len() + self.rows.len()
     }
 
     pub(in crate::partition) fn is_empty(&self) -> bool {

@@ -47,6 +47,14 @@ impl Snapshots {
         self.waiting.insert(check, waiting);
     }
 
+    /// Panics if a read waits for nobody: nobody would resume it.
+    pub(super) fn check_invariants(&self) -> usize {
+        for (check, waiting) in &self.waiting {
+            assert!(!waiting.unanswered.is_empty(), "read {check} waits for no coordinator");
+        }
+        self.waiting.len()
+    }
+
     /// The time at which a read is that waits under this number.
     pub(in crate::partition) fn time_of(&self, check: u64) -> Option<LogicalTime> {
         self.waiting.get(&check).map(|waiting| waiting.at)

@@ -48,6 +48,17 @@ impl SnapshotReads {
         self.reads.values().map(|read| &read.snapshot)
     }
 
+    /// Panics if a snapshot waits for no partition, or for one that has no part of it.
+    pub(super) fn check_invariants(&self) -> usize {
+        for (number, read) in &self.reads {
+            assert!(!read.unanswered.is_empty(), "snapshot read {number} waits for no partition");
+            let has_part =
+                |partition: &PartitionId| read.parts.iter().any(|part| part.partition == *partition);
+            assert!(read.unanswered.iter().all(has_part), "snapshot read {number} waits for a stranger");
+        }
+        self.reads.len()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.reads.len()
     }

@@ -157,6 +157,22 @@ impl Inbound {
         next
     }
 
+    /// Panics if an entry is ready that waits, or a question is open whose answer is known. Between two turns nobody is
+    /// left in the queue of those whose wait is over.
+    pub(super) fn check_invariants(&self) -> usize {
+        assert!(self.unblocked.is_empty() && !self.is_unblocking, "a wait is over, and nobody was unblocked");
+        for ((origin, position), arrived) in &self.arrived {
+            let open = arrived.open;
+            assert!(!arrived.ready || open == 0, "{position} of {origin} is ready and waits for {open}");
+            assert_eq!(arrived.entry.position, *position, "an entry is kept in the place of another one");
+        }
+        for ((from, check), ask) in &self.asks {
+            let (open, most) = (ask.open, ask.dependencies.len());
+            assert!((1..=most).contains(&open), "{open} of {most} are open of check {check} of {from:?}");
+        }
+        self.arrived.len() + self.asks.len()
+    }
+
     pub fn entry(&self, origin: DatacenterId, position: Position) -> Option<&Entry> {
         self.arrived.get(&(origin, position)).map(|arrived| &arrived.entry)
     }

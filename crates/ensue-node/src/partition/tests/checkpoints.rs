@@ -13,7 +13,7 @@ fn a_checkpoint_of_many_rows_takes_several_turns() {
     world.partition.on_timer(world.now);
     // Nothing that the disk is asked for is carried out: only turns pass.
     let mut turns = 0;
-    while turns == 0 || world.partition.cx.is_checkpointing {
+    while turns == 0 || world.partition.cx.is_checkpointing() {
         world.partition.on_turn_end();
         turns += 1;
         assert!(turns < 100, "it comes to its end");

@@ -218,6 +218,12 @@ impl Transactions {
 
     pub(crate) fn complete(&mut self, cx: &mut Cx, transaction: OperationId) {
         if let Some(Coordinated::Committing(done)) = self.coordinated.remove(&transaction) {
+            // A participant that had lost its part would never get it back.
+            let lacks = done.participants.iter().find(|participant| !done.synced.contains(participant));
+            assert!(
+                lacks.is_none(),
+                "{transaction} is forgotten, and {lacks:?} does not have its part durably"
+            );
             cx.journal.log(&Record::Completed { transaction });
             self.note_completed(cx, done.decision.operation, done.participants);
         }

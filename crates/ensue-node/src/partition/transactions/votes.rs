@@ -100,6 +100,11 @@ impl Transactions {
         if !Rule::CommitAboveEveryVote.holds() {
             at = votes.values().min().map_or(at, |vote| vote.next());
         }
+        if Rule::all_hold() {
+            // Otherwise a reader at a time before it, who was told that it had not committed, would be shown it later.
+            let late = votes.iter().find(|(_, voted_at)| **voted_at >= at);
+            assert!(late.is_none(), "{transaction} commits at {at}, and {late:?} has voted no earlier");
+        }
         let committing = match kind {
             VotingKind::Local { parts, context, session } => {
                 let committing =

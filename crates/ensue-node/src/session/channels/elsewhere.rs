@@ -1,4 +1,4 @@
-//! What the sessions of other cores subscribe to, as those cores say. Of each core no more is kept than it may have.
+//! Subscriptions of sessions of other cores, as those cores report them, within the bounds of one core each.
 
 use super::{bytes_of, is_within_bounds, place};
 use bytes::Bytes;
@@ -63,6 +63,24 @@ impl Elsewhere {
                 !cores.is_empty()
             });
         }
+    }
+
+    /// Panics if what is kept of a core is counted wrong: its bound would refuse too much or nothing.
+    pub(super) fn check_invariants(&self) {
+        let mut counted: BTreeMap<CoreName, (usize, usize)> = BTreeMap::new();
+        for (name, cores) in self.wanted.iter().flatten() {
+            assert!(!cores.is_empty(), "a name is kept that nobody wants");
+            for core in cores.keys() {
+                let (names, bytes) = counted.entry(*core).or_default();
+                *names += 1;
+                *bytes += bytes_of(name);
+            }
+        }
+        for (core, kept) in &self.kept {
+            let counted = counted.remove(core).unwrap_or_default();
+            assert_eq!((kept.names, kept.bytes), counted, "what {core:?} subscribes to is counted wrong");
+        }
+        assert!(counted.is_empty(), "a core that is forgotten is sent messages");
     }
 
     pub(super) fn targets(&self, kind: ChannelKind, channel: &[u8]) -> Vec<(CoreName, u32)> {

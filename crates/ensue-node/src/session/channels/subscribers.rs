@@ -100,6 +100,22 @@ impl Subscribers {
     }
 
     /// All of it, for a core that knows nothing.
+    /// Panics if a session would not get what it subscribes to, or get what it does not.
+    pub(super) fn check_invariants(&self) {
+        let names = self.by_name.iter().flat_map(BTreeMap::keys);
+        assert_eq!(names.map(|name| bytes_of(name)).sum::<usize>(), self.bytes, "names are counted wrong");
+        for kind in KINDS {
+            let of_sessions = self.by_session.iter().flat_map(|(session, subscriber)| {
+                subscriber.names[place(kind)].iter().map(move |name| (name, *session))
+            });
+            let of_sessions: BTreeSet<(&Bytes, SessionId)> = of_sessions.collect();
+            let of_names = self.by_name[place(kind)].iter();
+            let of_names =
+                of_names.flat_map(|(name, sessions)| sessions.iter().map(move |session| (name, *session)));
+            assert!(of_names.eq(of_sessions), "subscriptions by name differ from those by session");
+        }
+    }
+
     pub(super) fn table(&self) -> Vec<Interest> {
         let of_kind = |kind| {
             let names = self.by_name[place(kind)].iter();

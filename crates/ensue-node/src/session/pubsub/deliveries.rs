@@ -1,12 +1,12 @@
-//! Messages of other cores, handed to the subscribers of this one.
+//! Messages of other cores, delivered to the subscribers of this core.
 //!
-//! - From this datacenter: at once.
-//! - From another one: when everything that the publisher had written or read, in whichever keyspace, can be read here
-//!   by everybody. The partitions are asked as they are for `CAUSAL MERGE` (`inquiry`).
-//! - Messages of one publisher are handed out in the order in which they were published: they wait in a queue, and the
-//!   partitions are asked about the first. One with the same past as the one before it need not wait again.
-//! - A message that waits for too long, or finds too many bytes waiting, is dropped and counted; so is one whose past
-//!   never comes. None is handed out early.
+//! - A message of this datacenter is delivered at once.
+//! - A message of another datacenter is delivered when every new session here can read everything that the publisher
+//!   had written or read, in every keyspace. The partitions answer that as they do for `CAUSAL MERGE` (`inquiry`).
+//! - Messages of one publisher are delivered in the order in which they were published: they wait in a queue, with one
+//!   inquiry about the past of the first. A message with the same past as its predecessor does not wait again.
+//! - A message is dropped and counted if it waits too long, if waiting messages take too many bytes, or if its past is
+//!   unrecoverable. No message is delivered early.
 
 use crate::session::core_state::{CoreState, Publisher, Waiter};
 use crate::session::inquiry::{Found, Inquiry};
@@ -145,6 +145,18 @@ impl Deliveries {
 
     pub(crate) fn next_timer(&self) -> Option<u64> {
         self.due.first().map(|(due_us, _)| *due_us)
+    }
+
+    /// Panics if a queue would never be looked at again, or the bytes are counted wrong.
+    pub(crate) fn check_invariants(&self) {
+        let messages = self.queues.values().flat_map(|queue| &queue.messages);
+        let bytes: usize = messages.map(|waiting| waiting.message.bytes()).sum();
+        assert_eq!(bytes, self.bytes, "the bytes of waiting messages are counted wrong");
+        for (publisher, queue) in &self.queues {
+            assert!(!queue.messages.is_empty(), "nothing of {publisher:?} waits");
+            let is_due = self.due.contains(&(queue.due_us, *publisher));
+            assert!(is_due, "messages of {publisher:?} wait, and nobody looks at them");
+        }
     }
 
     /// How many messages wait, and how many bytes they take.
