@@ -1,24 +1,32 @@
 //! Whole-cluster tests: every scenario file holds, and fails with each rule broken that it names; seeds repeat to the
 //! last event; a handful of seeds is clean.
 
+mod documents;
+
 use ensue_sim::cli::run_seed;
 use ensue_sim::rules::Rules;
 use ensue_sim::script::{Script, files};
 use ensue_sim::{Options, run};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[test]
 fn every_scenario_holds() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let scripts = files(&root).unwrap();
     assert!(scripts.len() >= 20, "only {} scenarios", scripts.len());
-    let mut failures = Vec::new();
-    for path in scripts {
-        let text = std::fs::read_to_string(&path).unwrap();
-        if let Err(why) = Script::parse(&text).and_then(|script| script.check(false)) {
-            failures.push(format!("{}: {why}", path.display()));
-        }
-    }
+    // They are half of the time of all tests, so every core takes a share of them.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let check = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap();
+        let checked = Script::parse(&text).and_then(|script| script.check(false));
+        checked.err().map(|why| format!("{}: {why}", path.display()))
+    };
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let share = |core: usize| scripts.iter().skip(core).step_by(cores).filter_map(check);
+        let shares: Vec<_> =
+            (0..cores).map(|core| scope.spawn(move || share(core).collect::<Vec<_>>())).collect();
+        shares.into_iter().flat_map(|share| share.join().expect("a scenario panicked")).collect()
+    });
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
