@@ -109,7 +109,29 @@ const SESSION: Table = Table {
             ],
         ),
     ],
-    plain: None,
+    plain: Some(&[
+        // What every part is lent, of this session and of its core.
+        "CoreState",
+        "Cx",
+        // What the conductor deals out to the parts.
+        "Parts",
+        "Session",
+        // What was asked, and what is answered.
+        "Activity",
+        "Asked",
+        "Check",
+        "Counted",
+        "Findings",
+        "Group",
+        "Published",
+        "Publisher",
+        "Reconnected",
+        "Running",
+        "Token",
+        // What was counted.
+        "Counters",
+        "Messages",
+    ]),
 };
 
 const SIMULATOR: Table = Table {
