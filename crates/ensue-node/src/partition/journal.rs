@@ -44,6 +44,9 @@ pub(super) enum ReadFor {
     Compare(DatacenterId, Position, LogicalTime),
 }
 
+/// Entries as they were read from the log, or why they were not.
+pub(super) type OldEntries = Result<Vec<(Position, Bytes)>, StreamReadError>;
+
 /// What old entries need next.
 #[derive(Debug)]
 pub(super) enum NextRead {
@@ -404,10 +407,7 @@ impl Journal {
 
     /// The disk has answered a read: the entries, and what they are for. Nothing if they were given up, or if more must
     /// be read.
-    pub(super) fn on_read(
-        &mut self,
-        done: DiskDone,
-    ) -> Option<(ReadFor, Result<Vec<(Position, Bytes)>, StreamReadError>)> {
+    pub(super) fn on_read(&mut self, done: DiskDone) -> Option<(ReadFor, OldEntries)> {
         let number = self.reading.take()?;
         self.readers.front().filter(|(front, ..)| *front == number)?;
         let (number, purpose, mut reader) = self.readers.pop_front()?;

@@ -34,7 +34,7 @@ pub(super) struct CoreState {
     pub(super) counters: Counters,
     outputs: VecDeque<SessionOutput>,
     /// Who waits for which dependency check.
-    checks: BTreeMap<u64, Waiter>,
+    pub(super) checks: BTreeMap<u64, Waiter>,
     checks_made: u32,
     /// Who subscribes to what.
     pub(super) channels: Channels,
@@ -375,11 +375,6 @@ impl CoreState {
 
     pub(super) fn trace(&mut self, trace: Trace) {
         self.outputs.push_back(SessionOutput::Trace(trace));
-    }
-
-    /// How many dependency checks are open.
-    pub(super) fn open_checks(&self) -> usize {
-        self.checks.len()
     }
 
     /// Numbers for `count` dependency checks, consecutive, never used before in this or an earlier run.

@@ -98,7 +98,7 @@ fn a_write_goes_home_and_what_it_did_there_is_awaited_here() {
     world.sent.push_front(read);
     world.executed(vec![bulk("t")]);
     assert_eq!(world.received(), "$1|t|");
-    assert_eq!(world.sessions.core.open_checks(), 0);
+    assert!(world.sessions.core.checks.is_empty());
 }
 
 #[test]
