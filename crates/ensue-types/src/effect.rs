@@ -26,6 +26,22 @@ pub enum Column {
     Stream(Bytes),
 }
 
+impl Column {
+    /// The same in memory of its own: a name shares that of what it came with.
+    pub fn copied(&self) -> Column {
+        let copy = |name: &Bytes| Bytes::copy_from_slice(name);
+        match self {
+            Column::Text => Column::Text,
+            Column::Deadline => Column::Deadline,
+            Column::Field(name) => Column::Field(copy(name)),
+            Column::Member(name) => Column::Member(copy(name)),
+            Column::Scored(name) => Column::Scored(copy(name)),
+            Column::Element(name) => Column::Element(copy(name)),
+            Column::Stream(name) => Column::Stream(copy(name)),
+        }
+    }
+}
+
 /// The additions of one lane of a datacenter to one counter since the epoch began.
 ///
 /// An addition replicates the new running sum and not its own amount, so that applying it twice counts once.

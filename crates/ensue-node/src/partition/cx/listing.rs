@@ -6,30 +6,54 @@ use crate::partition::json::text;
 use bytes::Bytes;
 use ensue_protocol::Past;
 use ensue_store::entry::{Change, Entry};
-use ensue_types::{Column, DatacenterId, Effect, Extent, LogicalTime, OperationId, RowEffect, Source};
+use ensue_types::{Column, DatacenterId, Effect, Extent, LogicalTime, OperationId, RowEffect, Stamp};
+
+/// A write of one value, as much of it as is listed.
+#[derive(Clone, Debug)]
+pub(in crate::partition) struct ListedWrite {
+    operation: OperationId,
+    stamp: Stamp,
+    /// The value, or its first bytes, and how many it has; nothing if it is a delete.
+    value: Option<(Bytes, usize)>,
+}
+
+impl ListedWrite {
+    pub(in crate::partition) fn new(
+        operation: OperationId,
+        stamp: Stamp,
+        value: Option<&Bytes>,
+    ) -> ListedWrite {
+        ListedWrite { operation, stamp, value: value.map(|value| (value.clone(), value.len())) }
+    }
+
+    /// The same in memory of its own, with so many bytes of the value.
+    pub(in crate::partition) fn shortened(
+        operation: OperationId,
+        stamp: Stamp,
+        value: Option<&Bytes>,
+        most: usize,
+    ) -> ListedWrite {
+        let first = |value: &Bytes| Bytes::copy_from_slice(&value[..value.len().min(most)]);
+        ListedWrite { operation, stamp, value: value.map(|value| (first(value), value.len())) }
+    }
+}
 
 impl Cx {
-    pub(in crate::partition) fn write_line(
-        &self,
-        source: &Source,
-        value: Option<&Bytes>,
-        column: &Column,
-        most: usize,
-    ) -> String {
+    pub(in crate::partition) fn write_line(&self, write: &ListedWrite, column: &Column) -> String {
+        let ListedWrite { operation, stamp, value } = write;
         let datacenters = &self.config.topology.datacenters;
-        let origin = datacenters.get(usize::from(source.stamp.datacenter.0));
+        let origin = datacenters.get(usize::from(stamp.datacenter.0));
         let value = match value {
             None => "\"delete\":true".to_owned(),
-            Some(value) if value.len() > most => {
-                format!("\"value\":{},\"bytes\":{}", text(&value[..most]), value.len())
+            Some((first, bytes)) if first.len() < *bytes => {
+                format!("\"value\":{},\"bytes\":{bytes}", text(first))
             }
-            Some(value) => format!("\"value\":{}", json::value(column, value)),
+            Some((value, _)) => format!("\"value\":{}", json::value(column, value)),
         };
         format!(
-            "{{\"operation\":\"{}\",\"origin\":{},\"time\":\"{}\",{value}}}",
-            source.operation,
+            "{{\"operation\":\"{operation}\",\"origin\":{},\"time\":\"{}\",{value}}}",
             text(origin.map_or("", |one| one.name.as_str()).as_bytes()),
-            source.stamp.time
+            stamp.time
         )
     }
 

@@ -6,6 +6,7 @@
 
 use super::Keyspaces;
 use crate::partition::cx::Cx;
+use crate::partition::cx::listing::ListedWrite;
 use crate::partition::json;
 use crate::partition::json::text;
 use crate::partition::others::Others;
@@ -15,11 +16,11 @@ use ensue_store::cell::{Base, Content, Write};
 use ensue_store::compact::RowRef;
 use ensue_store::row::Row;
 use ensue_store::siblings::Sibling;
-use ensue_types::{Column, KeyspaceId, Previous, Reply, RowEffect, Source, limits};
+use ensue_types::{Column, Effect, KeyspaceId, LogicalTime, Previous, Reply, RowEffect, Source, limits};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Conflicts that a partition lists: when there are more, the oldest are forgotten, and counted.
-const LOG_LINES_MAX: usize = 1_000;
+const LOG_CONFLICTS_MAX: usize = 1_000;
 /// Bytes of a value that the log shows: the value itself is read by its key.
 const LOG_VALUE_BYTES_MAX: usize = 128;
 
@@ -28,14 +29,45 @@ const LOG_VALUE_BYTES_MAX: usize = 128;
 pub(crate) struct ConflictLog {
     /// Conflicts seen since the start, for each keyspace: of a write that meets others at several places of a key, one.
     counts: Vec<u64>,
-    lines: VecDeque<String>,
+    conflicts: VecDeque<Conflict>,
     forgotten: u64,
+}
+
+/// A write that met others at a place. It becomes words when somebody wants to read it, and shares no memory with what
+/// may be let go of before.
+#[derive(Clone, Debug)]
+struct Conflict {
+    keyspace: KeyspaceId,
+    key: Bytes,
+    column: Column,
+    handler: &'static str,
+    at: LogicalTime,
+    arrived: ListedWrite,
+    met: Vec<ListedWrite>,
+    shows: Content,
+}
+
+impl Conflict {
+    fn line(&self, cx: &Cx) -> String {
+        let Conflict { keyspace, key, column, handler, at, arrived, met, shows } = self;
+        let met: Vec<String> = met.iter().map(|write| cx.write_line(write, column)).collect();
+        format!(
+            "{{\"keyspace\":{},\"key\":{}{},\"at\":\"{at}\",\"handler\":\"{handler}\",\"arrived\":{},\
+             \"met\":[{}],\"shows\":{}}}",
+            keyspace.0,
+            text(key),
+            json::column(column),
+            cx.write_line(arrived, column),
+            met.join(","),
+            shown_words(shows, column),
+        )
+    }
 }
 
 impl Default for ConflictLog {
     fn default() -> ConflictLog {
         let counts = vec![0; usize::from(limits::KEYSPACES)];
-        ConflictLog { counts, lines: VecDeque::new(), forgotten: 0 }
+        ConflictLog { counts, conflicts: VecDeque::new(), forgotten: 0 }
     }
 }
 
@@ -48,12 +80,12 @@ impl ConflictLog {
         self.forgotten
     }
 
-    fn add(&mut self, line: String) {
-        if self.lines.len() == LOG_LINES_MAX {
-            self.lines.pop_front();
+    fn add(&mut self, conflict: Conflict) {
+        if self.conflicts.len() == LOG_CONFLICTS_MAX {
+            self.conflicts.pop_front();
             self.forgotten += 1;
         }
-        self.lines.push_back(line);
+        self.conflicts.push_back(conflict);
     }
 }
 
@@ -74,52 +106,50 @@ impl Keyspaces {
     ) -> Vec<Met> {
         let rows = self.keyspace(keyspace);
         let bases = effects.iter().filter(|change| change.effect.is_base()).zip(previous);
-        let met = bases.map(|(change, previous)| Met {
-            change: change.clone(),
-            others: rows.conflicts(change, previous, write),
+        let met = bases.filter_map(|(change, previous)| {
+            let others = rows.conflicts(change, previous, write);
+            (!others.is_empty()).then(|| Met { change: change.clone(), others })
         });
-        let met: Vec<Met> = met.filter(|met| !met.others.is_empty()).collect();
+        let met: Vec<Met> = met.collect();
+        if met.is_empty() {
+            return met;
+        }
         let keys: BTreeSet<&Bytes> = met.iter().map(|met| &met.change.key).collect();
         self.conflict_log.counts[usize::from(keyspace.0)] += keys.len() as u64;
         met
     }
 
     /// After it is merged: what it met, and what is shown now.
-    pub(in crate::partition) fn log_conflicts(
-        &mut self,
-        cx: &Cx,
-        keyspace: KeyspaceId,
-        met: Vec<Met>,
-        write: &Write,
-    ) {
+    pub(in crate::partition) fn log_conflicts(&mut self, keyspace: KeyspaceId, met: Vec<Met>, write: &Write) {
         for Met { change, others } in met {
             let rows = &self.keyspaces[usize::from(keyspace.0)];
             let row = rows.row(&change.key).map(RowRef::whole);
             let shown = row.as_ref().and_then(|row| row.cell(&change.column));
-            let shown = shown.map_or(Content::Nothing, |cell| cell.state().content());
+            let shows = match shown.map_or(Content::Nothing, |cell| cell.state().content()) {
+                Content::Bytes(value) => Content::Bytes(Bytes::copy_from_slice(first_bytes(&value))),
+                shown => shown,
+            };
             let value = match &change.effect {
-                ensue_types::Effect::Put { value, .. } => Some(value),
+                Effect::Put { value, .. } => Some(value),
                 _ => None,
             };
-            let arrived = cx.write_line(&write.source(), value, &change.column, LOG_VALUE_BYTES_MAX);
-            let others: Vec<String> = others
-                .iter()
-                .map(|base| {
-                    cx.write_line(&base.source(), base.value.as_ref(), &change.column, LOG_VALUE_BYTES_MAX)
-                })
-                .collect();
-            let line = format!(
-                "{{\"keyspace\":{},\"key\":{}{},\"at\":\"{}\",\"handler\":\"{}\",\"arrived\":{arrived},\
-                 \"met\":[{}],\"shows\":{}}}",
-                keyspace.0,
-                text(&change.key),
-                json::column(&change.column),
-                write.at,
-                self.handler_of(keyspace, &change.key, &change.column),
-                others.join(","),
-                shown_words(&shown, &change.column),
-            );
-            self.conflict_log.add(line);
+            let listed = |operation, stamp, value| {
+                ListedWrite::shortened(operation, stamp, value, LOG_VALUE_BYTES_MAX)
+            };
+            let handler = self.handler_of(keyspace, &change.key, &change.column);
+            self.conflict_log.add(Conflict {
+                keyspace,
+                key: Bytes::copy_from_slice(&change.key),
+                column: change.column.copied(),
+                handler,
+                at: write.at,
+                arrived: listed(write.operation, write.stamp, value),
+                met: others
+                    .iter()
+                    .map(|base| listed(base.operation, base.stamp, base.value.as_ref()))
+                    .collect(),
+                shows,
+            });
         }
     }
 
@@ -129,7 +159,8 @@ impl Keyspaces {
             let state = cell.state();
             let others = state.siblings().iter().map(|Sibling { base, .. }| base);
             for base in others.chain([&state.base]) {
-                let write = cx.write_line(&base.source(), base.value.as_ref(), column, usize::MAX);
+                let write = ListedWrite::new(base.operation, base.stamp, base.value.as_ref());
+                let write = cx.write_line(&write, column);
                 lines.push(format!(
                     "{{\"key\":{}{},\"handler\":\"{}\",\"write\":{write}}}",
                     text(row.key()),
@@ -153,8 +184,12 @@ fn shown_words(shown: &Content, column: &Column) -> String {
     match shown {
         Content::Nothing => "null".to_owned(),
         Content::Number(number) => format!("\"{number}\""),
-        Content::Bytes(value) => json::value(column, &value[..value.len().min(LOG_VALUE_BYTES_MAX)]),
+        Content::Bytes(value) => json::value(column, first_bytes(value)),
     }
+}
+
+fn first_bytes(value: &[u8]) -> &[u8] {
+    &value[..value.len().min(LOG_VALUE_BYTES_MAX)]
 }
 
 impl Keyspaces {
@@ -167,7 +202,8 @@ impl Keyspaces {
         key: Option<&Bytes>,
     ) -> Reply {
         let Some(key) = key else {
-            return Reply::Array(self.conflict_log.lines.iter().cloned().map(Reply::bulk).collect());
+            let lines = self.conflict_log.conflicts.iter().map(|conflict| conflict.line(cx));
+            return Reply::Array(lines.map(Reply::bulk).collect());
         };
         let at = cx.promise();
         let (lines, sources) = match self.keyspaces[usize::from(execution.keyspace.0)].row(key) {

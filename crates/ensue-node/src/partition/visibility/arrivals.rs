@@ -34,8 +34,11 @@ impl Visibility<'_> {
         let verdict = self.cx.protocol(entry.keyspace()).visibility(operation, &entry.dependencies);
         let dependencies = match verdict {
             Ok(_) if !Rule::WaitForDependencies.holds() => Vec::new(),
-            Ok(BlockedReads::Now) => replaced_by(&entry),
-            Ok(BlockedReads::After(dependencies)) => [dependencies, replaced_by(&entry)].concat(),
+            Ok(BlockedReads::Now) => replaced_by(&entry).collect(),
+            Ok(BlockedReads::After(mut dependencies)) => {
+                dependencies.extend(replaced_by(&entry));
+                dependencies
+            }
             Err(_) => {
                 // Shown without what it needs it would be untrue; it stays, counted, until an operator looks.
                 self.cx.trace(Trace::Refused { what: "dependencies that the protocol cannot read" });
@@ -155,7 +158,7 @@ impl Visibility<'_> {
                 let write = Write { stamp: entry.stamp, at, operation, dependencies };
                 let met = self.keyspaces.conflicts_of(keyspace, &effects, &entry.previous, &write);
                 let lost = self.keyspaces.apply_effects(keyspace, &effects, &entry.previous, &write);
-                self.keyspaces.log_conflicts(self.cx, keyspace, met, &write);
+                self.keyspaces.log_conflicts(keyspace, met, &write);
                 if lost && transaction.is_none() && !Rule::LosersAreApplied.holds() {
                     return;
                 }
@@ -218,10 +221,10 @@ impl Visibility<'_> {
 }
 
 /// The writes whose values an entry replaced where it was written.
-fn replaced_by(entry: &Entry) -> Vec<Dependency> {
+fn replaced_by(entry: &Entry) -> impl Iterator<Item = Dependency> {
     let operations = entry.previous.iter().flat_map(|previous| previous.operations().iter().copied());
     let operations = operations.filter(|_| Rule::ThePreviousIsADependency.holds());
-    operations.map(|operation| Dependency { operation, extent: Extent::Exact }).collect()
+    operations.map(|operation| Dependency { operation, extent: Extent::Exact })
 }
 
 impl Visibility<'_> {
