@@ -198,7 +198,7 @@ impl Causes {
             }
             Causes::Lists(lists) => {
                 out.push(LISTS);
-                lists.encode_into(&mut |byte| out.push(byte));
+                lists.encode_into(out);
             }
             Causes::States(anchor) => {
                 out.push(STATES);
@@ -216,11 +216,7 @@ impl Causes {
             Causes::Times(vector) => 1 + vector.encoded_bytes(),
             Causes::TimedMatrix(matrix) if matrix.elements.is_empty() => 1 + TIME_BYTES,
             Causes::TimedMatrix(matrix) => 2 + TIME_BYTES + dependency_set::encoded_bytes(&matrix.elements),
-            Causes::Lists(lists) => {
-                let mut bytes = 1;
-                lists.encode_into(&mut |_| bytes += 1);
-                bytes
-            }
+            Causes::Lists(lists) => 1 + lists.encoded_bytes(),
             Causes::States(anchor) => 1 + anchor.encoded_bytes(),
             Causes::Extension(opaque) => opaque.0.len(),
         }

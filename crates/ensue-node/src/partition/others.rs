@@ -112,7 +112,10 @@ impl Others {
         observed: &[Source],
     ) -> Causes {
         let protocol = cx.protocol(keyspace);
-        protocol.forget(context, &|operation| self.is_settled(cx, keyspace, operation));
+        match protocol.needs().keeps_for_reads() {
+            true => protocol.forget(context, &|one| self.stable_time.globally_stable.contains(one)),
+            false => protocol.forget(context, &|one| self.is_stable(cx, one)),
+        }
         protocol.dependencies(context, observed)
     }
 

@@ -155,15 +155,18 @@ pub fn encode_entry_into(out: &mut Vec<u8>, entry: &Entry) {
     header[6] = if entry.previous.is_empty() { 0 } else { WITH_PREVIOUS };
     header[8..16].copy_from_slice(&entry.position.0.to_le_bytes());
     header[16..24].copy_from_slice(&entry.stamp.time.0.to_le_bytes());
-    header[24..28].copy_from_slice(&length_u32(entry.dependencies.encoded_bytes()).to_le_bytes());
     header[28..32].copy_from_slice(&length_u32(count).to_le_bytes());
+    let header_at = out.len();
     out.extend_from_slice(&header);
     if let Change::Effects { transaction: Some(operation), .. }
     | Change::Transaction { begun_as: Some(operation), .. } = &entry.change
     {
         put_operation(out, operation);
     }
+    let dependencies_at = out.len();
     entry.dependencies.encode_into(out);
+    let length = length_u32(out.len() - dependencies_at).to_le_bytes();
+    out[header_at + 24..header_at + 28].copy_from_slice(&length);
     match &entry.change {
         Change::Effects { effects, .. } | Change::Flush { effects, .. } => {
             effects.iter().for_each(|row| put_effect(out, row));

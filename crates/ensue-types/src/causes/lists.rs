@@ -37,9 +37,14 @@ impl Lists {
         if bytes.is_empty() { Ok(lists) } else { Err(Malformed) }
     }
 
-    pub(super) fn encode_into(&self, out: &mut impl FnMut(u8)) {
+    pub(super) fn encode_into(&self, out: &mut Vec<u8>) {
         write_set(out, &self.nearest);
         self.others.encode_into(out);
+    }
+
+    /// How many bytes its encoding has.
+    pub(super) fn encoded_bytes(&self) -> usize {
+        set_bytes(&self.nearest) + self.others.encoded_bytes()
     }
 
     /// All operations that are named one by one.
@@ -89,10 +94,10 @@ impl Lists {
         self.part();
     }
 
-    /// Everything so far is what this depends on.
+    /// Everything so far is what this depends on. What was near stands among the others, one by one.
     pub fn reset_to(&mut self, operation: OperationId) {
-        let before = std::mem::take(self);
-        self.imply(&before);
+        self.others.add(exact(&self.nearest));
+        self.nearest.clear();
         self.add_nearest(operation);
     }
 
@@ -130,13 +135,33 @@ fn exact(set: &[Dependency]) -> impl Iterator<Item = OperationId> + '_ {
     exact.map(|dependency| dependency.operation)
 }
 
-fn write_set(out: &mut impl FnMut(u8), set: &[Dependency]) {
+/// How many bytes `write_set` writes.
+fn set_bytes(set: &[Dependency]) -> usize {
+    let (mut bytes, mut count) = (0, 0);
+    for run in set.chunk_by(|one, next| kind(one) == kind(next)) {
+        let ((_, partition, incarnation), _) = kind(&run[0]);
+        count += 1;
+        bytes += 2
+            + number_bytes(u64::from(partition.0))
+            + number_bytes(u64::from(incarnation.0))
+            + number_bytes(run.len() as u64);
+        let mut last = Position::before(incarnation).0;
+        for dependency in run {
+            let position = dependency.operation.position.0;
+            bytes += number_bytes(position.wrapping_sub(last));
+            last = position;
+        }
+    }
+    number_bytes(count) + bytes
+}
+
+fn write_set(out: &mut Vec<u8>, set: &[Dependency]) {
     let runs = || set.chunk_by(|one, next| kind(one) == kind(next));
     write_number(out, runs().count() as u64);
     for run in runs() {
         let ((datacenter, partition, incarnation), extent) = kind(&run[0]);
-        out(u8::from(extent == Extent::Through));
-        out(datacenter.0);
+        out.push(u8::from(extent == Extent::Through));
+        out.push(datacenter.0);
         write_number(out, u64::from(partition.0));
         write_number(out, u64::from(incarnation.0));
         write_number(out, run.len() as u64);
@@ -187,15 +212,26 @@ fn read_set(rest: &mut &[u8]) -> Result<Vec<Dependency>, Malformed> {
     Ok(set)
 }
 
-pub(super) fn write_number(out: &mut impl FnMut(u8), mut number: u64) {
+/// How many bytes `write_number` writes.
+pub(super) fn number_bytes(number: u64) -> usize {
+    let bits = u64::BITS - (number | 1).leading_zeros();
+    bits.div_ceil(7) as usize
+}
+
+pub(super) fn write_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
-        out(number as u8 | 0x80);
+        out.push(number as u8 | 0x80);
         number >>= 7;
     }
-    out(number as u8);
+    out.push(number as u8);
 }
 
 pub(super) fn read_number(rest: &mut &[u8]) -> Result<u64, Malformed> {
+    // Nearly all are of one byte.
+    if let Some((&byte, left)) = rest.split_first().filter(|(byte, _)| **byte < 0x80) {
+        *rest = left;
+        return Ok(byte.into());
+    }
     let mut number = 0u64;
     for shift in (0..u64::BITS).step_by(7) {
         let byte = read_byte(rest)?;

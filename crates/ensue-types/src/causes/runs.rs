@@ -15,10 +15,13 @@
 
 use super::Malformed;
 use super::dependency_set::Stream;
-use super::lists::{read_byte, read_number, write_number};
+use super::lists::{number_bytes, read_byte, read_number, write_number};
 use crate::{DatacenterId, Incarnation, OperationId, PartitionId, Position};
 #[cfg(test)]
 use crate::{Dependency, Extent};
+
+/// So many operations are added one by one.
+const FEW: usize = 4;
 
 /// Operations of one stream whose positions follow each other, or all up to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,8 +104,31 @@ impl OperationRuns {
     /// Adds operations in any order.
     pub(super) fn add(&mut self, operations: impl Iterator<Item = OperationId>) {
         let mut runs: Vec<OperationRun> = operations.map(|operation| OperationRun::of(&operation)).collect();
+        if runs.len() <= FEW {
+            return runs.into_iter().for_each(|run| self.insert(run));
+        }
         runs.sort_unstable_by_key(|run| (run.stream, run.first));
         self.join(&OperationRuns(runs));
+    }
+
+    /// Adds one run in its place: the others are not walked through.
+    fn insert(&mut self, run: OperationRun) {
+        let after = self.0.partition_point(|one| (one.stream, one.first) <= (run.stream, run.first));
+        let at = match after.checked_sub(1).filter(|&before| self.0[before].touches(&run)) {
+            Some(before) => {
+                self.0[before].last = self.0[before].last.max(run.last);
+                before
+            }
+            None => {
+                self.0.insert(after, run);
+                after
+            }
+        };
+        let grown = self.0[at];
+        let touched = self.0[at + 1..].iter().take_while(|later| grown.touches(later)).count();
+        let last = self.0[at + touched].last;
+        self.0[at].last = grown.last.max(last);
+        self.0.drain(at + 1..at + 1 + touched);
     }
 
     /// Adds all of another set, whose runs may touch.
@@ -144,21 +170,27 @@ impl OperationRuns {
     /// Keeps what this says of, which of a stream keeps none before one that it does not keep. A folded run stays
     /// whole.
     pub(super) fn retain(&mut self, keep: impl Fn(&OperationId) -> bool) {
+        let mut kept = None;
         self.0.retain_mut(|run| {
+            if kept == Some(run.stream) {
+                return true;
+            }
             if !keep(&run.at(run.last)) {
                 return false;
             }
             if !run.is_folded() && !keep(&run.at(run.first)) {
-                let (mut gone, mut kept) = (run.first.0, run.last.0);
-                while kept - gone > 1 {
-                    let middle = gone + (kept - gone) / 2;
+                let (mut gone, mut first) = (run.first.0, run.last.0);
+                while first - gone > 1 {
+                    let middle = gone + (first - gone) / 2;
                     match keep(&run.at(Position(middle))) {
-                        true => kept = middle,
+                        true => first = middle,
                         false => gone = middle,
                     }
                 }
-                run.first = Position(kept);
+                run.first = Position(first);
             }
+            // All that follows in its stream is kept with it.
+            kept = Some(run.stream);
             true
         });
     }
@@ -183,12 +215,31 @@ impl OperationRuns {
         self.0.iter().flat_map(of).collect()
     }
 
-    pub(super) fn encode_into(&self, out: &mut impl FnMut(u8)) {
+    /// How many bytes its encoding has.
+    pub(super) fn encoded_bytes(&self) -> usize {
+        let (mut bytes, mut streams) = (0, 0);
+        for runs in self.0.chunk_by(|one, next| one.stream == next.stream) {
+            let (_, partition, incarnation) = runs[0].stream;
+            streams += 1;
+            bytes += 1
+                + number_bytes(u64::from(partition.0))
+                + number_bytes(u64::from(incarnation.0))
+                + number_bytes(runs.len() as u64);
+            let mut last = Position::before(incarnation);
+            for run in runs {
+                bytes += number_bytes(run.first.0 - last.0) + number_bytes(run.last.0 - run.first.0);
+                last = run.last;
+            }
+        }
+        number_bytes(streams) + bytes
+    }
+
+    pub(super) fn encode_into(&self, out: &mut Vec<u8>) {
         let streams = || self.0.chunk_by(|one, next| one.stream == next.stream);
         write_number(out, streams().count() as u64);
         for runs in streams() {
             let (datacenter, partition, incarnation) = runs[0].stream;
-            out(datacenter.0);
+            out.push(datacenter.0);
             write_number(out, u64::from(partition.0));
             write_number(out, u64::from(incarnation.0));
             write_number(out, runs.len() as u64);
@@ -213,6 +264,8 @@ impl OperationRuns {
                 return Err(Malformed);
             }
             let mut last = Position::before(incarnation);
+            // Each has two bytes at least: what is said to be there may not be.
+            runs.reserve(usize::try_from(count).map_or(rest.len(), |count| count.min(rest.len() / 2)));
             for number in 0..count {
                 let gap = read_number(rest)?;
                 let first = Position(last.0.checked_add(gap).ok_or(Malformed)?);
@@ -272,6 +325,9 @@ mod tests {
             prop_assert_eq!(named(&joined), set.clone());
             prop_assert_eq!(joined.operations_count(), set.len() as u64);
             prop_assert_eq!(&joined, &runs(&set.iter().copied().collect::<Vec<_>>()), "one form a set");
+            let mut grown = OperationRuns::default();
+            one.iter().chain(&other).for_each(|operation| grown.add(std::iter::once(*operation)));
+            prop_assert_eq!(&joined, &grown, "the same one by one");
             for operation in &set {
                 prop_assert!(joined.names(operation));
             }
@@ -309,7 +365,8 @@ mod tests {
                 runs.fold();
             }
             let mut bytes = Vec::new();
-            runs.encode_into(&mut |byte| bytes.push(byte));
+            runs.encode_into(&mut bytes);
+            prop_assert_eq!(runs.encoded_bytes(), bytes.len());
             let mut rest = &bytes[..];
             prop_assert_eq!(OperationRuns::decode(&mut rest), Ok(runs));
             prop_assert!(rest.is_empty());
@@ -320,7 +377,7 @@ mod tests {
             let mut rest = &bytes[..];
             if let Ok(runs) = OperationRuns::decode(&mut rest) {
                 let mut again = Vec::new();
-                runs.encode_into(&mut |byte| again.push(byte));
+                runs.encode_into(&mut again);
                 prop_assert_eq!(&again[..], &bytes[..bytes.len() - rest.len()]);
             }
         }
