@@ -276,13 +276,6 @@ impl Plan {
         self.parts[part].commands.iter().map(|(_, args)| args.clone()).collect()
     }
 
-    /// The commands of a plan in which each is whole, in their order.
-    fn commands_in_order(&self) -> Vec<Args> {
-        let mut commands: Vec<&(u32, Args)> = self.parts.iter().flat_map(|part| &part.commands).collect();
-        commands.sort_unstable_by_key(|(piece, _)| *piece);
-        commands.into_iter().map(|(_, args)| args.clone()).collect()
-    }
-
     /// Room for the answers of all pieces.
     pub(super) fn answers(&self) -> Answers {
         Answers(vec![None; self.pieces.len()])
@@ -306,13 +299,16 @@ impl Plan {
     /// The answers of commands that were put together though the client did not ask for that, and those that are
     /// executed again, since their answers were too long together; the first of them is alone then, or its answer is
     /// too long by itself.
-    pub(super) fn into_each(self, answers: Answers) -> (Vec<Reply>, Vec<Args>) {
-        let commands = self.commands_in_order();
+    pub(super) fn into_each(mut self, answers: Answers) -> (Vec<Reply>, Vec<Args>) {
+        let parts = std::mem::take(&mut self.parts);
         let mut replies = self.into_replies(answers);
         let too_long = replies.iter().position(|reply| *reply == ANSWER_TOO_LONG).filter(|&place| place > 0);
         let Some(place) = too_long else { return (replies, Vec::new()) };
         replies.truncate(place);
-        (replies, commands.into_iter().skip(place).collect())
+        // Each command is whole, and has one piece.
+        let mut commands: Vec<(u32, Args)> = parts.into_iter().flat_map(|part| part.commands).collect();
+        commands.sort_unstable_by_key(|(piece, _)| *piece);
+        (replies, commands.into_iter().skip(place).map(|(_, args)| args).collect())
     }
 
     /// The answer of each command.
