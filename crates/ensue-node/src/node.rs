@@ -171,24 +171,44 @@ impl Node {
             assert!(delivered < DELIVERED_MAX, "one input makes the partitions of a core talk for ever");
             match envelope.to {
                 Address::Partition { partition, .. } => {
-                    if let Some(partition) = self.partitions.get_mut(&partition) {
-                        partition.on_message(now, envelope);
-                        if partition.keyspaces.take_scripts_flushed() {
-                            self.sessions.forget_scripts();
-                        }
-                    }
+                    self.deliver(now, partition, envelope);
                 }
-                Address::Core { .. } => self.sessions.on_message(now, envelope),
+                Address::Core { .. } => {
+                    self.sessions.on_message(now, envelope);
+                    self.gather_from_sessions();
+                }
             }
             if self.sessions.take_reset() {
                 self.partitions.values_mut().for_each(|partition| partition.cx.statistics.reset());
             }
-            self.gather();
+            self.finish_stopping();
         }
+    }
+
+    /// Nobody but the partition itself has anything to say after that.
+    fn deliver(&mut self, now: Now, id: PartitionId, envelope: Envelope) {
+        let Some(partition) = self.partitions.get_mut(&id) else { return };
+        partition.on_message(now, envelope);
+        if partition.keyspaces.take_scripts_flushed() {
+            self.sessions.forget_scripts();
+        }
+        let mut released = Vec::new();
+        gather_from(id, partition, &mut self.outputs, &mut released);
+        released.into_iter().for_each(|envelope| self.route(envelope));
     }
 
     /// Collects what sessions and partitions have said.
     fn gather(&mut self) {
+        self.gather_from_sessions();
+        let mut released = Vec::new();
+        for (&id, partition) in &mut self.partitions {
+            gather_from(id, partition, &mut self.outputs, &mut released);
+        }
+        released.into_iter().for_each(|envelope| self.route(envelope));
+        self.finish_stopping();
+    }
+
+    fn gather_from_sessions(&mut self) {
         while let Some(output) = self.sessions.next_output() {
             match output {
                 SessionOutput::Reply { session, bytes, answered, wants_turn } => {
@@ -204,20 +224,6 @@ impl Node {
                 SessionOutput::Send(envelope) => self.route(envelope),
             }
         }
-        let mut released = Vec::new();
-        for (&id, partition) in &mut self.partitions {
-            while let Some(op) = partition.cx.disk_ops.pop_front() {
-                self.outputs.push_back(Output::Disk { partition: id, op });
-            }
-            while let Some(trace) = partition.cx.traces.pop_front() {
-                self.outputs.push_back(Output::Trace(trace));
-            }
-            while let Some(envelope) = partition.cx.outbox.next() {
-                released.push(envelope);
-            }
-        }
-        released.into_iter().for_each(|envelope| self.route(envelope));
-        self.finish_stopping();
     }
 
     /// What another core says comes in by this door, and by no other. What is refused is counted where its sender is
@@ -284,4 +290,16 @@ impl Node {
             self.outputs.push_back(Output::Stopped);
         }
     }
+}
+
+/// Collects what a partition has said: what may leave is handed out.
+fn gather_from(
+    id: PartitionId,
+    partition: &mut Partition,
+    outputs: &mut VecDeque<Output>,
+    released: &mut Vec<Envelope>,
+) {
+    outputs.extend(partition.cx.disk_ops.drain(..).map(|op| Output::Disk { partition: id, op }));
+    outputs.extend(partition.cx.traces.drain(..).map(Output::Trace));
+    released.extend(std::iter::from_fn(|| partition.cx.outbox.next()));
 }
