@@ -33,11 +33,14 @@ impl Family for Matrix {
 
     /// After the matrix, and everything before it in its origin's stream.
     fn visibility(&self, operation: OperationId, dependencies: &Causes) -> Result<Visibility, Malformed> {
-        let mut elements = dependencies.operations()?.to_vec();
+        let carried = dependencies.operations()?;
+        // The waits for these end one by one: that one of them covers another one does not matter.
+        let mut elements = Vec::with_capacity(carried.len() + 1);
         if operation.position.number() > 1 && Rule::ApplyInTheOriginsOrder.holds() {
             let before = OperationId { position: Position(operation.position.0 - 1), ..operation };
-            dependency_set::add(&mut elements, [element(before)], usize::MAX);
+            elements.push(element(before));
         }
+        elements.extend_from_slice(carried);
         Ok(if elements.is_empty() { Visibility::Now } else { Visibility::After(elements) })
     }
 

@@ -250,13 +250,18 @@ impl Times {
         if !self.has_snapshot_vectors {
             return;
         }
-        let (received, stable) = (self.received.clone(), self.stable.clone());
-        let known = self.logged.as_ref().is_some_and(|(r, s, _)| (r, s) == (&received, &stable));
-        if !known {
-            let (received, stable) = (received.clone(), stable.clone());
-            cx.journal.log(&Record::Times { received, stable });
+        let is_known = |logged: &&mut (TimeVector, TimeVector, u64)| {
+            (&logged.0, &logged.1) == (&self.received, &self.stable)
+        };
+        if let Some(logged) = self.logged.as_mut().filter(is_known) {
+            logged.2 = cx.journal.log_end();
+            return;
         }
-        self.logged = Some((received, stable, cx.journal.log_end()));
+        let record = Record::Times { received: self.received.clone(), stable: self.stable.clone() };
+        cx.journal.log(&record);
+        if let Record::Times { received, stable } = record {
+            self.logged = Some((received, stable, cx.journal.log_end()));
+        }
     }
 
     /// An entry of another datacenter is in the log.
