@@ -2,7 +2,7 @@
 
 use crate::world::{LOCAL, REMOTE, World};
 use bytes::Bytes;
-use ensue_node::Input;
+use ensue_node::{Input, Tuning};
 use std::fmt::Write;
 
 /// Commands that a client sends at once.
@@ -13,6 +13,8 @@ const PARTITIONS: u16 = 16;
 /// Keys, fields or members that are there before.
 const ELEMENTS: usize = 1_000;
 const ENTRIES: usize = 200;
+/// So many writes that the session of an entry has read are named by it.
+const DEPENDENCIES_MAX: usize = 1_000;
 
 /// Batches of each client of both datacenters, where a protocol is counted, and before that.
 const BATCHES: usize = 20;
@@ -77,7 +79,7 @@ fn measured_messages(world: &mut World, inputs: Vec<Input>) {
 
 /// A pattern is one command, in which `@` is the next element and `%` a value of 64 bytes.
 fn commands(before: &[&str], pattern: &str) -> usize {
-    let mut world = World::new(ensue_protocol::NAMES[0], 1);
+    let mut world = World::new(ensue_protocol::NAMES[0], 1, &Tuning::default());
     world.connect(LOCAL);
     for pattern in before {
         let mut elements = Elements::default();
@@ -93,7 +95,8 @@ fn commands(before: &[&str], pattern: &str) -> usize {
 
 /// Entries of another datacenter arrive, each of a session that has read so many others.
 fn applied(dependencies: usize) -> usize {
-    let mut world = World::new(ensue_protocol::NAMES[0], PARTITIONS);
+    let tuning = Tuning { context_operations_max: DEPENDENCIES_MAX, ..Tuning::default() };
+    let mut world = World::new(ensue_protocol::NAMES[0], PARTITIONS, &tuning);
     for element in 0..dependencies {
         // A session of its own: none depends on another one.
         world.connect(REMOTE);
@@ -129,7 +132,7 @@ fn measured_clients(world: &mut World, requests: &[(usize, u64, Bytes)]) {
 
 /// Clients of both datacenters read and write keys of two partitions, some much more often than others.
 fn mixed(protocol: &str, gets: u64) -> usize {
-    let mut world = World::new(protocol, 2);
+    let mut world = World::new(protocol, 2, &Tuning::default());
     (0..CLIENTS).for_each(|_| [LOCAL, REMOTE].into_iter().for_each(|site| world.connect(site)));
     let mut elements = Elements::default();
     for batch in requests(&mut elements, "SET @ %", ELEMENTS) {

@@ -22,8 +22,6 @@ const EXCHANGE_US: u64 = 300;
 const LINK_US: u64 = 1_000;
 /// After this long without a client nothing moves any more but what always does.
 const QUIET_US: u64 = 3_000_000;
-/// So many writes that a session has read are named by its next one.
-const DEPENDENCIES_MAX: usize = 1_000;
 
 struct Site {
     node: Node,
@@ -46,12 +44,10 @@ pub struct World {
 
 impl World {
     /// Both serve so many partitions, and know each other.
-    pub fn new(protocol: &str, partitions: u16) -> World {
+    pub fn new(protocol: &str, partitions: u16, tuning: &Tuning) -> World {
         let now = Now { monotonic_us: 1, wall_ms: WALL_MS };
-        let mut world = World {
-            sites: [LOCAL, REMOTE].map(|site| Site::new(site, protocol, partitions, now)),
-            elapsed_us: 1,
-        };
+        let site = |site| Site::new(config(site, protocol, partitions, tuning), now);
+        let mut world = World { sites: [LOCAL, REMOTE].map(site), elapsed_us: 1 };
         for site in [LOCAL, REMOTE] {
             world.sites[site].drain(now);
             let other = DatacenterId(1 - site as u8);
@@ -165,8 +161,9 @@ impl World {
 }
 
 impl Site {
-    fn new(number: usize, protocol: &str, partitions: u16, now: Now) -> Site {
-        let node = Node::new(config(number, protocol, partitions), now).expect("the protocol exists");
+    fn new(config: NodeConfig, now: Now) -> Site {
+        let partitions = config.topology.partitions;
+        let node = Node::new(config, now).expect("the protocol exists");
         Site {
             node,
             files: (0..partitions).map(|_| Files::default()).collect(),
@@ -208,7 +205,7 @@ impl Site {
     }
 }
 
-fn config(number: usize, protocol: &str, partitions: u16) -> NodeConfig {
+fn config(number: usize, protocol: &str, partitions: u16, tuning: &Tuning) -> NodeConfig {
     let datacenter = |number: usize| DatacenterTopology {
         name: DatacenterId(number as u8).to_string(),
         cores: 1,
@@ -220,6 +217,8 @@ fn config(number: usize, protocol: &str, partitions: u16) -> NodeConfig {
         datacenters: [LOCAL, REMOTE].map(datacenter).into(),
     };
     let protocols = vec![protocol.to_owned(); usize::from(limits::KEYSPACES)];
-    let tuning = Tuning { context_operations_max: DEPENDENCIES_MAX, ..Tuning::default() };
-    NodeConfig { tuning, ..NodeConfig::new(topology, CoreId(0), &ensue_protocol::REGISTRY, protocols) }
+    NodeConfig {
+        tuning: tuning.clone(),
+        ..NodeConfig::new(topology, CoreId(0), &ensue_protocol::REGISTRY, protocols)
+    }
 }
