@@ -47,6 +47,12 @@ rules! {
     AskTheCoordinator,
     /// A coordinator that says "not committed at t" never commits at or before t (trap 4).
     KeepTheDenial,
+    /// A decision that a coordinator found in its log may have been announced, and seen, before it restarted: readers
+    /// wait until it is announced again (decision 37).
+    FoundDecisionsMayBeKnown,
+    /// A read passes over a transaction that nobody has seen only if all that it reads was valid before that commits
+    /// (decision 37).
+    PassOverOnlyFromBefore,
     /// A read transaction whose first round shares no logical time reads again (Eiger 4.2).
     SecondRound,
     /// A second round reads at the effective time, or what the first has named, not the newest value (Eiger 4.2; COPS
