@@ -41,7 +41,8 @@ rules! {
     DecideAfterEveryVote,
     /// The coordinator of a replicated transaction waits until every part has arrived (Eiger 5.3; trap 63).
     WaitForEveryPart,
-    /// A location with an undecided transaction answers a first round without a value (Eiger 5.4; trap 61).
+    /// What meets an undecided transaction is not answered as if it were not there: its coordinator is asked first
+    /// (Eiger 5.4; trap 61).
     PendingAnswersNothing,
     /// A second round asks the coordinator about every undecided transaction that may come before its time (5.4).
     AskTheCoordinator,
