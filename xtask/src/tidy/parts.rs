@@ -229,21 +229,29 @@ const PARTITION: Table = Table {
         ("maintenance", &["cx", "keyspaces", "others", "peers", "reads", "transactions"]),
     ],
     plain: Some(&[
+        // What every part is lent.
         "Cx",
+        // Loans of several parts, for one step.
         "Executor",
         "Metrics",
         "Peering",
         "Visibility",
+        // Work, and its place among other work.
         "Execution",
         "Moment",
         "Served",
         "Used",
+        // What a log began, and what a checkpoint holds of a stream.
         "AppliedSet",
         "Begun",
         "Open",
+        // What messages say, and what those wait for that sent them.
         "Announced",
+        "Answered",
         "AwaitedTimes",
         "Batch",
+        "CommitCheck",
+        "FirstRead",
         "Have",
         "ReplicaWait",
         "SecondRead",
@@ -252,13 +260,11 @@ const PARTITION: Table = Table {
         "Unblocked",
         "Wait",
         "Wanted",
+        // What was counted, or is answered.
         "LossCounts",
         "Refusals",
         "RowCounts",
         "Shown",
-        "Answered",
-        "CommitCheck",
-        "FirstRead",
     ]),
 };
 
