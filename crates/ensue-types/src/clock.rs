@@ -35,11 +35,6 @@ impl LogicalTime {
     pub fn next(self) -> LogicalTime {
         LogicalTime(self.0.saturating_add(1))
     }
-
-    /// The latest time before this one.
-    pub fn previous(self) -> LogicalTime {
-        LogicalTime(self.0.saturating_sub(1))
-    }
 }
 
 impl fmt::Display for LogicalTime {

@@ -26,7 +26,6 @@ impl Mark {
             Mark::SecondRound
             | Mark::ReadRestarted
             | Mark::CommitCheck
-            | Mark::PassedOver
             | Mark::LosingWriteInTransaction
             | Mark::DependencyWaited
             | Mark::Crash { .. } => promises.writes_together(),
@@ -48,7 +47,6 @@ impl Mark {
             Mark::SecondRound,
             Mark::ReadRestarted,
             Mark::CommitCheck,
-            Mark::PassedOver,
             Mark::LosingWriteInTransaction,
             Mark::TornTail,
             Mark::TombstonesCollected,

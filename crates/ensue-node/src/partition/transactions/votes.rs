@@ -119,7 +119,6 @@ impl Transactions {
                 Committing::new(decision, keyspace, participants, Vec::new())
             }
         };
-        let committing = Committing { is_fresh: true, ..committing };
         let local = transaction.datacenter == cx.datacenter;
         let place: Option<Position> = local.then_some(committing.decision.operation.position);
         self.coordinated.insert(transaction, Coordinated::Committing(committing));
