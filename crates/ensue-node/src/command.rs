@@ -8,18 +8,23 @@
 
 mod bits;
 mod blocking;
+mod cardinality;
+mod common;
 mod counter;
 mod digest;
 mod draw;
+pub(crate) mod dump;
 mod fingerprint;
 mod geo;
 mod hashes;
 mod keys;
 mod lists;
 mod sets;
+mod sort;
 mod sorted_sets;
 pub(crate) mod streams;
 mod strings;
+mod values;
 mod walk;
 
 pub(crate) use digest::digest;
@@ -106,6 +111,9 @@ fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply,
         Geo(geo) => geo::evaluate(geo, evaluation),
         Elements(elements) => lists::evaluate(elements, evaluation),
         Streams(stream) => streams::evaluate(stream, evaluation),
+        Cardinality(cardinality) => cardinality::evaluate(cardinality, evaluation),
+        Common { keys, part } => common::evaluate(evaluation, keys, *part),
+        Whole(whole) => values::evaluate(whole, evaluation),
         Blocking(blocking) => blocking::evaluate(&blocking.pop, evaluation),
         hash => evaluate_hash(hash, evaluation),
     }
@@ -130,6 +138,7 @@ fn evaluate_hash(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<R
         HashIncrementByFloat { key, field, amount } => {
             counter::add_decimal(evaluation, key, Column::Field(field.clone()), *amount)
         }
+        HashRandom { key, count, with_values } => hashes::random(evaluation, key, *count, *with_values),
         HashScan { key, options } => walk::scan_columns(evaluation, key, Kind::Hash, options),
         _ => unreachable!("`evaluate` has an arm for every other request"),
     }

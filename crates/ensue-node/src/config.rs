@@ -202,6 +202,8 @@ pub struct NodeConfig {
     pub home_reads: Vec<KeyspaceId>,
     pub append_fsync: AppendFsync,
     pub password: Option<String>,
+    /// Cores of this node, which share its memory.
+    pub node_cores: u16,
     /// Bytes of rows that this core's partitions may hold before local writes are refused; 0 is no bound.
     pub maxmemory: u64,
     /// Bytes of log not yet synced everywhere, a partition, before local writes are refused.
@@ -240,6 +242,7 @@ impl NodeConfig {
             home_reads: Vec::new(),
             append_fsync: AppendFsync::default(),
             password: None,
+            node_cores: 1,
             maxmemory: 0,
             replication_backlog_max: 0,
             boot: 1,

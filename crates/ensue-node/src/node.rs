@@ -143,6 +143,7 @@ impl Node {
             partition.cx.statistics.charge(took_us, commands);
         }
         self.sessions.statistics().charge(took_us, commands);
+        self.sessions.on_turn_end(self.now, took_us / commands);
     }
 
     /// Panics if a partition contradicts itself, or what sessions share. It walks every row.
@@ -180,6 +181,12 @@ impl Node {
             }
             if self.sessions.take_reset() {
                 self.partitions.values_mut().for_each(|partition| partition.cx.statistics.reset());
+            }
+            if let Some(parameters) = self.sessions.take_parameters() {
+                let maxmemory = u64::try_from(parameters.number("maxmemory")).unwrap_or(0);
+                let share = maxmemory.div_ceil(u64::from(self.config.node_cores.max(1)));
+                let owned = self.partitions.len() as u64;
+                self.partitions.values_mut().for_each(|one| one.keyspaces.share_memory(share, owned));
             }
             self.finish_stopping();
         }

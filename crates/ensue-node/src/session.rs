@@ -29,10 +29,13 @@ mod inquiry;
 mod known_scripts;
 mod links;
 mod output;
+mod parameters;
+mod pause;
 mod plan;
 mod pubsub;
 mod reply_buffer;
 mod requests;
+mod slow_log;
 mod step;
 mod timers;
 mod transactions;
@@ -44,10 +47,13 @@ use crate::links::LinkReport;
 use crate::memory::MemoryReport;
 use crate::statistics::Statistics;
 use crate::{Dropped, NodeConfig, Trace};
+use admin::order::{self, OfSessions};
+use bytes::Bytes;
 use connection::Session;
 use core_state::{CoreState, Counters, Publisher, Waiter};
 use ensue_protocol::Protocol;
-use ensue_types::{Args, CoreId, LogicalTime, Now, RequestId, Rule, SessionId};
+use ensue_resp::ProtocolVersion;
+use ensue_types::{Args, CoreId, LogicalTime, Now, Reply, RequestId, Rule, SessionId};
 use ensue_wire::{
     Address, ChannelKind, CoreName, CoreQuery, Envelope, HomeOutcome, HomeRequest, Interest, Message,
 };
@@ -55,6 +61,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use home_requests::Reconnected;
 use home_serving::{Running, Taken};
+use parameters::Parameters;
 use pubsub::deliveries::{Deliveries, Published};
 use std::sync::Arc;
 use turn::Turn;
@@ -294,6 +301,11 @@ impl Sessions {
         self.core.cpu = report;
     }
 
+    /// A turn is over; each of its commands took so long.
+    pub(crate) fn on_turn_end(&mut self, now: Now, took_us: u64) {
+        self.core.on_turn_end(now, took_us);
+    }
+
     /// What is counted of commands that no partition counts.
     pub(crate) fn statistics(&mut self) -> &mut Statistics {
         &mut self.core.counters.statistics
@@ -302,6 +314,11 @@ impl Sessions {
     /// Whether somebody has asked since the last call to count from zero again, partitions too.
     pub(crate) fn take_reset(&mut self) -> bool {
         std::mem::take(&mut self.core.counters.reset)
+    }
+
+    /// The parameters, if they were set since the last call: partitions have to be told.
+    pub(crate) fn take_parameters(&mut self) -> Option<&Parameters> {
+        self.core.take_parameters_changed().then_some(&self.core.parameters)
     }
 
     /// What this core took for known in the whole datacenter need not be known any more.
@@ -360,15 +377,14 @@ impl Sessions {
         match query {
             CoreQuery::ClientList => {
                 for id in self.in_order() {
-                    if let Some(line) = self.sessions.get(&id).and_then(|session| session.line(now)) {
-                        text.push_str(&line);
-                        text.push('\n');
-                    }
+                    text.extend(self.line(now, id).map(|line| line + "\n"));
                 }
             }
             CoreQuery::Metrics => {
                 text = self.core.link_reports().map(crate::links::line).collect();
                 metrics.push(("connected_clients".to_owned(), self.core.clients() as i64));
+                let paused = self.sessions.values().filter(|session| session.is_paused()).count();
+                metrics.push(("blocked_clients".to_owned(), paused as i64));
                 metrics.extend(self.core.counters.metrics(now));
                 metrics.extend(self.channel_metrics());
                 metrics.extend(self.home_metrics());
@@ -380,9 +396,48 @@ impl Sessions {
                 self.core.counters = Counters::default();
                 self.core.counters.reset = true;
             }
+            CoreQuery::Order(words) => {
+                let mut encoded = Vec::new();
+                ensue_resp::encode(&self.on_order(now, words), ProtocolVersion::Resp3, &mut encoded);
+                let answer = Message::CoreAnswer { request, text: encoded.into(), metrics };
+                return self.core.send(from, LogicalTime::ZERO, answer);
+            }
         }
         let answer = Message::CoreAnswer { request, text: text.into(), metrics };
         self.core.send(from, ensue_types::LogicalTime::ZERO, answer);
+    }
+
+    /// The line of a connected client in `CLIENT LIST`.
+    fn line(&self, now: Now, id: SessionId) -> Option<String> {
+        self.sessions.get(&id)?.line(now, &self.core.channels)
+    }
+
+    /// What a session has the sessions of all cores do.
+    fn on_order(&mut self, now: Now, words: &[Bytes]) -> Reply {
+        match order::carry_out(&mut self.core, now, words) {
+            Ok(reply) => reply,
+            Err(OfSessions::Unpause) => {
+                for id in self.in_order() {
+                    self.with(now, id, |turn| turn.on_unpaused());
+                }
+                Reply::OK
+            }
+            Err(OfSessions::Unblock(id, with_error)) => {
+                let mut is_blocked = false;
+                self.with(now, id, |turn| is_blocked = turn.unblock(with_error));
+                Reply::Integer(i64::from(is_blocked))
+            }
+            Err(OfSessions::Kill(asker, kill)) => {
+                let is_meant = |id: &SessionId| {
+                    *id != asker && self.line(now, *id).is_some_and(|line| kill.filter.accepts(&line))
+                };
+                let doomed: Vec<SessionId> = self.in_order().into_iter().filter(is_meant).collect();
+                for id in &doomed {
+                    self.with(now, *id, |turn| turn.close());
+                }
+                Reply::Integer(doomed.len() as i64)
+            }
+        }
     }
 
     /// How many channels there are, each counted by one core of the datacenter, and who subscribes.

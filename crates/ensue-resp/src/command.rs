@@ -254,11 +254,34 @@ fn keys_of_streams<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> Option<&'a [Byt
     (named.len() % 2 == 0).then(|| &named[..named.len() / 2])
 }
 
+/// For patterns behind `BY` and `GET` of `SORT`, what tells where the keys are that they make: a hash tag before the
+/// star. Without one nothing does, and the answer is no bytes.
+pub fn key_patterns<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    let has_patterns = matches!(spec.name, "sort" | "sort_ro");
+    let args = if has_patterns { args.get(2..).unwrap_or_default() } else { &[] };
+    let is_behind =
+        |pair: &&[Bytes]| [&b"by"[..], b"get"].iter().any(|word| pair[0].eq_ignore_ascii_case(word));
+    args.windows(2).filter(is_behind).filter_map(|pair| {
+        let star = pair[1].iter().position(|&byte| byte == b'*')?;
+        let before = &pair[1][..star];
+        let open = before.iter().position(|&byte| byte == b'{');
+        let close = open.and_then(|open| before[open..].iter().position(|&byte| byte == b'}'));
+        Some(if close.is_some_and(|length| length > 1) { before } else { b"" })
+    })
+}
+
 /// Where the keys of a script stand among its arguments; what follows them are its own arguments.
 pub fn script_keys(args: &[Bytes]) -> Result<Range<usize>, CommandError> {
     const FIRST: usize = 3;
     let number = args.get(FIRST - 1).and_then(|number| number::parse_i64(number));
-    match number.ok_or(CommandError::NotInteger)? {
+    let is_call =
+        args.first().is_some_and(|name| name.len() >= 5 && name[..5].eq_ignore_ascii_case(b"fcall"));
+    let no_number = if is_call {
+        CommandError::Argument("Bad number of keys provided")
+    } else {
+        CommandError::NotInteger
+    };
+    match number.ok_or(no_number)? {
         ..0 => Err(CommandError::NegativeKeys),
         count => match usize::try_from(count) {
             Ok(count) if count <= args.len() - FIRST => Ok(FIRST..FIRST + count),

@@ -305,7 +305,11 @@ fn key_specs(spec: &CommandSpec) -> Vec<Reply> {
 }
 
 fn key_flags(spec: &CommandSpec) -> [&'static str; 2] {
-    if spec.flags.contains(Flags::READONLY) { ["RO", "access"] } else { ["RW", "update"] }
+    match spec.name {
+        "set" | "setex" | "psetex" | "mset" => ["OW", "update"],
+        _ if spec.flags.contains(Flags::READONLY) => ["RO", "access"],
+        _ => ["RW", "update"],
+    }
 }
 
 fn full_name(spec: &CommandSpec, subcommand: &str) -> String {

@@ -75,6 +75,15 @@ pub enum CommandError {
     /// The command has no such subcommand; the text holds both.
     #[error("{0}")]
     UnknownSubcommand(String),
+    /// `COPY` with `DB`.
+    #[error(
+        "ERR COPY with DB is refused: each keyspace has a protocol and partitions of its own; without DB the copy \
+         stays in the keyspace that is selected"
+    )]
+    OtherKeyspace,
+    /// `PFDEBUG` has no such subcommand.
+    #[error("ERR Unknown PFDEBUG subcommand '{0}'")]
+    UnknownInspection(String),
     /// Too few or too many arguments.
     #[error("ERR wrong number of arguments for '{0}' command")]
     WrongArity(Cow<'static, str>),
@@ -239,6 +248,13 @@ impl CommandError {
     /// For a command, by its name in lower case, or a subcommand such as `config|get`.
     pub fn wrong_arity(name: impl Into<Cow<'static, str>>) -> CommandError {
         CommandError::WrongArity(name.into())
+    }
+
+    /// For the second word of `PFDEBUG`.
+    pub fn unknown_inspection(word: &[u8]) -> CommandError {
+        CommandError::UnknownInspection(
+            String::from_utf8_lossy(shown_part(word, SHOWN_BYTES_MAX)).into_owned(),
+        )
     }
 
     /// For a word after `EXPIRE` that is no condition.

@@ -15,7 +15,9 @@ pub mod number;
 pub mod parse;
 pub mod request;
 
-pub use command::{Combine, CommandSpec, Flags, Route, TABLE, check_arity, keys, lookup, script_keys};
+pub use command::{
+    Combine, CommandSpec, Flags, Route, TABLE, check_arity, key_patterns, keys, lookup, script_keys,
+};
 pub use decode::{Decoder, decode};
 pub use encode::{ProtocolVersion, encode};
 pub use error::{CommandError, ParseError};

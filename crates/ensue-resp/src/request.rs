@@ -7,6 +7,7 @@
 
 mod bits;
 mod blocking;
+mod cardinality;
 mod geo;
 mod hashes;
 mod keys;
@@ -15,6 +16,7 @@ mod sets;
 mod sorted_sets;
 mod streams;
 mod strings;
+mod values;
 
 use crate::{CommandError, CommandSpec, Flags, command, glob, number};
 use bytes::Bytes;
@@ -22,6 +24,7 @@ use ensue_types::{Decimal, limits};
 
 pub use bits::{BitField, BitOperator, BitRange, BitUnit, Bits, FieldStep, Overflow};
 pub use blocking::{Awaited, Blocking, WaitingPop};
+pub use cardinality::{Cardinality, Inspection};
 pub use geo::{Geo, GeoFields, GeoLimit, GeoOrigin, GeoSearch};
 pub use lists::{End, List, ListSearch};
 pub use sets::{SetAlgebra, SetOperator};
@@ -32,6 +35,8 @@ pub use sorted_sets::{
 pub use streams::{
     Claim, ClaimTime, GroupChange, GroupRead, GroupStart, Kept, NewId, PendingRange, Stream, StreamRead, Trim,
 };
+pub use strings::CommonPart;
+pub use values::{Property, Sort, Whole};
 
 /// A command that owners of keys evaluate, by group in the order of the table's documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +88,8 @@ pub enum Request {
     SetManyIfAbsent { pairs: Vec<(Bytes, Bytes)> },
     /// A command on bits.
     Bits(Bits),
+    /// `LCS`: the longest common subsequence of two strings.
+    Common { keys: [Bytes; 2], part: CommonPart },
     /// `APPEND`: the new length.
     Append { key: Bytes, value: Bytes },
     /// `STRLEN`.
@@ -118,6 +125,8 @@ pub enum Request {
     HashIncrementBy { key: Bytes, field: Bytes, amount: i64 },
     /// `HINCRBYFLOAT`.
     HashIncrementByFloat { key: Bytes, field: Bytes, amount: Decimal },
+    /// `HRANDFIELD`: a field or nil; with a count an array of different ones, or of so many if it is negative.
+    HashRandom { key: Bytes, count: Option<i64>, with_values: bool },
     /// `HSCAN`: the next cursor, fields and values.
     HashScan { key: Bytes, options: ScanOptions },
 
@@ -150,6 +159,10 @@ pub enum Request {
     Streams(Stream),
     /// A pop that may wait.
     Blocking(Blocking),
+    /// A command on HyperLogLogs.
+    Cardinality(Cardinality),
+    /// A command on values as a whole.
+    Whole(Whole),
 }
 
 /// A time at which a key ceases to exist, as the client gave it.
@@ -292,6 +305,7 @@ impl Request {
             "sorted-set" => sorted_sets::parse(spec.name, args)?.map(Request::Sorted),
             "geo" => geo::parse(spec.name, args)?,
             "list" => lists::parse(spec.name, args)?.map(Request::Elements),
+            "hyperloglog" => cardinality::parse(spec.name, args)?.map(Request::Cardinality),
             _ => keys::parse(spec.name, args)?,
         };
         request.ok_or(CommandError::NotAnOwnersCommand(spec.name))
@@ -303,9 +317,9 @@ impl Request {
         match self {
             Exists { .. } | Touch { .. } | Type { .. } | Lifetime { .. } => false,
             Scan { .. } | Keys { .. } | RandomKey | Size | Watch { .. } => false,
-            Get { .. } | GetMany { .. } | Length { .. } | GetRange { .. } => false,
+            Get { .. } | GetMany { .. } | Length { .. } | GetRange { .. } | Common { .. } => false,
             HashGet { .. } | HashGetMany { .. } | HashGetAll { .. } | HashExists { .. } => false,
-            HashLength { .. } | HashFieldLength { .. } | HashScan { .. } => false,
+            HashLength { .. } | HashFieldLength { .. } | HashScan { .. } | HashRandom { .. } => false,
             SetMembers { .. } | SetContains { .. } | SetContainsMany { .. } => false,
             SetLength { .. } | SetRandom { .. } | SetScan { .. } => false,
             Delete { .. } | Expire { .. } | Persist { .. } | Rename { .. } | Flush { .. } => true,
@@ -321,6 +335,8 @@ impl Request {
             Elements(elements) => elements.is_write(),
             Streams(stream) => stream.is_write(),
             Blocking(blocking) => blocking.pop.is_write(),
+            Cardinality(cardinality) => cardinality.is_write(),
+            Whole(whole) => whole.is_write(),
         }
     }
 
@@ -335,9 +351,8 @@ impl Request {
             HashSet { key, .. } | HashSetIfAbsent { key, .. } | HashGet { key, .. } => Some(key),
             HashGetMany { key, .. } | HashGetAll { key, .. } | HashDelete { key, .. } => Some(key),
             HashExists { key, .. } | HashLength { key } | HashFieldLength { key, .. } => Some(key),
-            HashIncrementBy { key, .. } | HashIncrementByFloat { key, .. } | HashScan { key, .. } => {
-                Some(key)
-            }
+            HashIncrementBy { key, .. } | HashIncrementByFloat { key, .. } => Some(key),
+            HashScan { key, .. } | HashRandom { key, .. } => Some(key),
             SetAdd { key, .. } | SetRemove { key, .. } | SetMembers { key } => Some(key),
             SetContains { key, .. } | SetContainsMany { key, .. } => Some(key),
             SetLength { key } | SetRandom { key, .. } | SetScan { key, .. } => Some(key),
@@ -347,7 +362,9 @@ impl Request {
             Geo(geo) => geo.key(),
             Elements(elements) => elements.key(),
             Streams(stream) => stream.key(),
-            Blocking(_) => None,
+            Cardinality(cardinality) => cardinality.key(),
+            Whole(whole) => whole.key(),
+            Blocking(_) | Common { .. } => None,
             Delete { .. } | Exists { .. } | Touch { .. } | Rename { .. } | Scan { .. } | Keys { .. } => None,
             RandomKey | Size | Flush { .. } | GetMany { .. } | SetMany { .. } => None,
             SetManyIfAbsent { .. } | Watch { .. } => None,

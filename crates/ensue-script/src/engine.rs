@@ -13,12 +13,13 @@ mod msgpack;
 mod packed;
 mod random;
 
+use crate::libraries::Function;
 use crate::scripts::{Call, Called, Calls, Invocation, Outcome, Run, Script};
 use crate::sha1::Sha1;
 use budget::{Budget, Stop};
 use bytes::Bytes;
 use ensue_types::Reply;
-use mlua::{ChunkMode, Compiler, Function, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
+use mlua::{ChunkMode, Compiler, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
 use random::Random;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -40,8 +41,8 @@ pub struct Engine {
     resp3: Arc<AtomicBool>,
     globals: Table,
     /// Of the prelude: calls a script, and says what came of it.
-    run: Function,
-    compiled: BTreeMap<Sha1, Function>,
+    run: mlua::Function,
+    compiled: BTreeMap<Sha1, mlua::Function>,
 }
 
 impl Engine {
@@ -59,7 +60,7 @@ impl Engine {
         let natives = lua.create_table()?;
         libraries::register(&lua, &natives, (&budget, &random, &resp3))?;
         let prelude = lua.load(PRELUDE).set_name("=script").set_mode(ChunkMode::Text).into_function()?;
-        let run: Function = prelude.call(natives)?;
+        let run: mlua::Function = prelude.call(natives)?;
         globals.set_readonly(true);
         globals.set_safeenv(true);
         lua.set_memory_limit(memory_bytes_max)?;
@@ -77,11 +78,15 @@ impl Engine {
 
     /// Compiles a script, or says what is wrong with its text.
     pub fn compile(&mut self, script: &Script) -> Result<(), Reply> {
+        self.compile_as(script, "script (new function)")
+    }
+
+    fn compile_as(&mut self, script: &Script, what: &str) -> Result<(), Reply> {
         if self.compiled.contains_key(&script.sha) {
             return Ok(());
         }
         let function = load(&self.lua, without_first_line(&script.text), CHUNK).map_err(|problem| {
-            let words = format!("ERR Error compiling script (new function): {problem}");
+            let words = format!("ERR Error compiling {what}: {problem}");
             Reply::Error(one_line(words.as_bytes()))
         })?;
         self.compiled.insert(script.sha, function);
@@ -90,6 +95,51 @@ impl Engine {
 
     pub fn forget(&mut self, sha: &Sha1) {
         self.compiled.remove(sha);
+    }
+
+    /// The functions that a library registers, by name, or what is wrong with it.
+    pub fn functions(&mut self, script: &Script, steps_max: u64) -> Result<Vec<Function>, Reply> {
+        self.compile_as(script, "function")?;
+        self.budget.begin(steps_max, self.lua.used_memory());
+        self.random.begin();
+        let result = self.registered(script);
+        let stopped = self.budget.stopped();
+        self.budget.begin(u64::MAX, 0);
+        let failed = |words: &str| {
+            let words = format!("ERR Error registering functions: {words}");
+            Reply::Error(one_line(words.as_bytes()))
+        };
+        match (stopped, result) {
+            (Some(stop), _) => Err(stop.reply()),
+            (None, Ok(Ok(functions))) => Ok(functions),
+            (None, Ok(Err(words))) => Err(failed(&words)),
+            (None, Err(error)) => Err(failed(&error.to_string())),
+        }
+    }
+
+    fn registered(&self, script: &Script) -> mlua::Result<Result<Vec<Function>, String>> {
+        let function = self.compiled.get(&script.sha).expect("compiled by the caller").clone();
+        let (ended, value, _): (bool, Value, Option<i64>) =
+            self.run.call((Value::Nil, function, "", Value::Nil, Value::Nil))?;
+        let made = match (ended, value) {
+            (true, Value::Table(made)) => made,
+            (_, Value::String(words)) => {
+                let words = words.to_string_lossy();
+                return Ok(Err(words.strip_prefix("ERR ").unwrap_or(&words).to_owned()));
+            }
+            _ => return Ok(Err("ERR unknown error".to_owned())),
+        };
+        let mut functions = Vec::new();
+        for function in made.sequence_values::<Table>() {
+            let function = function?;
+            functions.push(Function {
+                name: function.raw_get("name")?,
+                description: function.raw_get("description")?,
+                flags: function.raw_get("flags")?,
+            });
+        }
+        functions.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(Ok(functions))
     }
 
     pub fn run(
@@ -128,10 +178,14 @@ impl Engine {
     fn evaluate(&self, script: &Script, with: Invocation<'_>, calls: &mut dyn Calls) -> mlua::Result<Reply> {
         let (lua, budget) = (&self.lua, &*self.budget);
         let function = self.compiled.get(&script.sha).expect("compiled by the caller").clone();
-        self.globals.set_readonly(false);
-        let named = self.name("KEYS", with.keys).and_then(|()| self.name("ARGV", with.args));
-        self.globals.set_readonly(true);
-        named?;
+        let (keys, args) = (self.table(with.keys)?, self.table(with.args)?);
+        if with.function.is_none() {
+            self.globals.set_readonly(false);
+            let named =
+                self.globals.raw_set("KEYS", &keys).and_then(|()| self.globals.raw_set("ARGV", &args));
+            self.globals.set_readonly(true);
+            named?;
+        }
         let read_only = with.read_only || script.read_only;
         let is_resp3 = || self.resp3.load(Ordering::Relaxed);
         let (ended, value, line): (bool, Value, Option<i64>) = lua.scope(|scope| {
@@ -151,7 +205,7 @@ impl Engine {
                     Called::Stop(reply) => Err(budget.stop(Stop::Told(reply))),
                 }
             })?;
-            self.run.call((call, function))
+            self.run.call((call, function, with.function, keys, args))
         })?;
         if ended {
             return convert::from_lua(budget, value, is_resp3());
@@ -164,20 +218,23 @@ impl Engine {
             return Err(budget.stop(Stop::Memory));
         }
         let mut words = one_line(&words).into_owned();
-        if let Some(line) = line {
-            words += &format!(" script: {}, on {CHUNK}:{line}.", script.sha);
-        } else {
-            words += &format!(" script: {}", script.sha);
+        let (name, chunk) = match with.function {
+            Some(name) => (name, "@user_function"),
+            None => (script.sha.as_str(), CHUNK),
+        };
+        match line {
+            Some(line) => words += &format!(" script: {name}, on {chunk}:{line}."),
+            None => words += &format!(" script: {name}"),
         }
         Ok(Reply::Error(words.into()))
     }
 
-    fn name(&self, name: &str, values: &[Bytes]) -> mlua::Result<()> {
+    fn table(&self, values: &[Bytes]) -> mlua::Result<Table> {
         let table = self.lua.create_table_with_capacity(values.len(), 0)?;
         for value in values {
             table.raw_push(self.lua.create_string(value)?)?;
         }
-        self.globals.raw_set(name, table)
+        Ok(table)
     }
 }
 
@@ -192,7 +249,7 @@ fn compiler() -> Compiler {
 }
 
 /// Compiles a text under a name; what is wrong with it otherwise.
-fn load(lua: &Lua, text: &[u8], name: &str) -> Result<Function, String> {
+fn load(lua: &Lua, text: &[u8], name: &str) -> Result<mlua::Function, String> {
     let chunk = lua.load(text).set_name(name).set_mode(ChunkMode::Text);
     chunk.into_function().map_err(|error| match error {
         mlua::Error::SyntaxError { message, .. } => message,

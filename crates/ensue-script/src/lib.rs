@@ -6,6 +6,7 @@
 //! stopped there is told apart from what failed by itself, so that the caller can undo it. This crate knows no rows, no
 //! partitions and no sessions; which commands there are is the caller's matter.
 
+mod libraries;
 #[cfg(feature = "luau")]
 mod number;
 mod scripts;
@@ -17,6 +18,7 @@ mod engine;
 #[path = "engine/absent.rs"]
 mod engine;
 
+pub use libraries::{Function, Libraries, Library};
 pub use scripts::{Call, Called, Calls, Invocation, Limits, Outcome, Run, Script, Scripts};
 pub use sha1::Sha1;
 

@@ -4,6 +4,7 @@
 //! sends its text again. Compiled code is a cache and no state: a copy has the same texts and compiles them again.
 
 use crate::engine::Engine;
+use crate::libraries::{self, Libraries, Library};
 use crate::sha1::Sha1;
 use bytes::Bytes;
 use ensue_types::Reply;
@@ -40,6 +41,8 @@ pub struct Invocation<'a> {
     pub args: &'a [Bytes],
     /// It was asked to write nothing.
     pub read_only: bool,
+    /// The script is a library, and this the function that is called.
+    pub function: Option<&'a str>,
 }
 
 /// A command of a script.
@@ -88,6 +91,7 @@ pub struct Scripts {
     /// The oldest first.
     queue: VecDeque<Sha1>,
     bytes: usize,
+    libraries: Libraries,
     engine: Option<Box<Engine>>,
 }
 
@@ -99,6 +103,7 @@ impl Scripts {
             by_text: BTreeMap::new(),
             queue: VecDeque::new(),
             bytes: 0,
+            libraries: Libraries::default(),
             engine: None,
         }
     }
@@ -137,9 +142,52 @@ impl Scripts {
         Ok(script)
     }
 
-    /// Forgets all of them, and whatever the interpreter holds.
+    /// Forgets all scripts, and whatever the interpreter holds. Libraries stay.
     pub fn flush(&mut self) {
-        *self = Scripts::new(self.limits);
+        let libraries = std::mem::take(&mut self.libraries);
+        *self = Scripts { libraries, ..Scripts::new(self.limits) };
+    }
+
+    /// The libraries of functions.
+    pub fn libraries(&self) -> &Libraries {
+        &self.libraries
+    }
+
+    /// Loads a library of functions, in the place of one of its name if that is wanted; answers its name.
+    pub fn load_library(&mut self, text: &Bytes, replace: bool) -> Result<String, Reply> {
+        let name = libraries::name_in(text)?;
+        if self.libraries.contains(&name) && !replace {
+            return Err(Reply::Error(format!("ERR Library '{name}' already exists").into()));
+        }
+        if self.libraries.text_bytes() + text.len() > self.limits.text_bytes_max {
+            return Err(Reply::error("ERR the libraries of functions are too long together"));
+        }
+        let text = Bytes::copy_from_slice(text);
+        let script = Arc::new(Script { sha: Sha1::of(&text), text, read_only: false });
+        let steps_max = self.limits.steps_max;
+        let functions = self.engine().functions(&script, steps_max)?;
+        if functions.is_empty() {
+            return Err(Reply::error("ERR No functions registered"));
+        }
+        self.libraries.insert(Library { name: name.clone(), script, functions })?;
+        Ok(name)
+    }
+
+    /// Forgets a library; false if there is none of this name.
+    pub fn remove_library(&mut self, name: &str) -> bool {
+        let Some(library) = self.libraries.remove(name) else { return false };
+        if !self.by_sha.contains_key(&library.script.sha) {
+            self.engine().forget(&library.script.sha);
+        }
+        true
+    }
+
+    /// Forgets all libraries.
+    pub fn flush_libraries(&mut self) {
+        let names: Vec<String> = self.libraries.iter().map(|library| library.name.clone()).collect();
+        names.iter().for_each(|name| {
+            self.remove_library(name);
+        });
     }
 
     /// Runs a script; it calls for as many commands as it likes.
@@ -207,6 +255,7 @@ impl Clone for Scripts {
             by_text: self.by_text.clone(),
             queue: self.queue.clone(),
             bytes: self.bytes,
+            libraries: self.libraries.clone(),
             engine: None,
         }
     }

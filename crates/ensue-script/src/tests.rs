@@ -21,7 +21,7 @@ fn run_on(scripts: &mut Scripts, text: &str, calls: &mut dyn Calls) -> Run {
         Err(reply) => return Run { outcome: Outcome::Ended(reply), steps: 0 },
     };
     let (keys, args) = ([Bytes::from("key")], [Bytes::from("arg")]);
-    scripts.run(&script, Invocation { keys: &keys, args: &args, read_only: false }, calls)
+    scripts.run(&script, Invocation { keys: &keys, args: &args, read_only: false, function: None }, calls)
 }
 
 fn run(text: &str) -> Run {
@@ -63,7 +63,7 @@ fn a_copy_knows_the_same_scripts_and_runs_them() {
     assert_eq!(format!("{scripts:?}"), format!("{copy:?}"));
     let run = copy.run(
         &script,
-        Invocation { keys: &[], args: &[Bytes::from("x")], read_only: false },
+        Invocation { keys: &[], args: &[Bytes::from("x")], read_only: false, function: None },
         &mut Store::default(),
     );
     assert_eq!(run.outcome, Outcome::Ended(Reply::bulk("x")));
@@ -85,7 +85,7 @@ fn nothing_is_left_between_two_runs() {
     let script = scripts.load(&text).expect("it compiles");
     for key in ["a", "b"] {
         let keys = [Bytes::from(key)];
-        let invocation = Invocation { keys: &keys, args: &[], read_only: false };
+        let invocation = Invocation { keys: &keys, args: &[], read_only: false, function: None };
         let run = scripts.run(&script, invocation, &mut Store::default());
         assert_eq!(run.outcome, Outcome::Ended(Reply::bulk(key)));
     }
@@ -112,7 +112,7 @@ fn what_a_script_may_write_is_said_with_each_command() {
     run_on(&mut scripts, "redis.call('x')", &mut asked);
     run_on(&mut scripts, "#!lua flags=no-writes\nredis.call('x')", &mut asked);
     let script = scripts.load(&Bytes::from("redis.call('x')")).expect("known");
-    scripts.run(&script, Invocation { keys: &[], args: &[], read_only: true }, &mut asked);
+    scripts.run(&script, Invocation { keys: &[], args: &[], read_only: true, function: None }, &mut asked);
     assert_eq!(asked.0, [false, true, true]);
 }
 

@@ -57,6 +57,8 @@ pub struct Config {
     pub peer_unauthenticated: bool,
     pub protected_mode: bool,
     pub requirepass: Option<String>,
+    /// Who may send `DEBUG`: `no` (nobody), `local` (this machine) or `yes`.
+    pub enable_debug_command: String,
     pub maxclients: usize,
     /// Seconds after which an idle client is disconnected; zero is never.
     pub timeout_s: u64,
@@ -138,6 +140,7 @@ impl Default for Config {
             peer_unauthenticated: false,
             protected_mode: true,
             requirepass: None,
+            enable_debug_command: "no".into(),
             maxclients: 10_000,
             timeout_s: 0,
             subscriber_limit: OutputLimit::default(),

@@ -609,4 +609,6 @@ pub enum CoreQuery {
     Metrics,
     /// Count from zero again, sessions and partitions.
     ResetStatistics,
+    /// Do this, and answer a reply as it is encoded for a client.
+    Order(Args),
 }

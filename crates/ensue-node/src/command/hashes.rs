@@ -3,6 +3,7 @@
 //! Fields merge one by one, so writes to different fields in different datacenters all stay. Counters in fields are
 //! in `counter`, walks over a large hash in `walk`.
 
+use crate::command::draw::{self, Drawn};
 use crate::command::{bulk_or_nil, flag, integer, leave_no_empty_row, name_of, text_of};
 use crate::evaluate::{Evaluation, Halt, element_bytes};
 use bytes::Bytes;
@@ -126,4 +127,20 @@ pub(super) fn field_length(
 ) -> Result<Reply, Halt> {
     let content = evaluation.content(key, &Column::Field(name.clone()))?;
     Ok(integer(text_of(content).unwrap_or_default().len()))
+}
+
+/// `HRANDFIELD`. It looks at all of the hash.
+pub(super) fn random(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    count: Option<i64>,
+    with_values: bool,
+) -> Result<Reply, Halt> {
+    let all = evaluation.columns(key, Kind::Hash)?;
+    let named = |(column, content)| (Reply::Bulk(name_of(column)), bulk_or_nil(content));
+    Ok(match draw::some_of(evaluation, all, count)? {
+        Drawn::One(field) => field.map_or(Reply::Nil, |field| named(field).0),
+        Drawn::Several(fields) if with_values => Reply::Pairs(fields.into_iter().map(named).collect()),
+        Drawn::Several(fields) => Reply::Array(fields.into_iter().map(|field| named(field).0).collect()),
+    })
 }

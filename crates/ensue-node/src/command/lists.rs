@@ -68,8 +68,7 @@ fn add(
     values: &[Bytes],
     outermost: Option<Element>,
 ) -> Result<(), Halt> {
-    let bytes = |value: &Bytes| element_bytes(key, value, NAME_BYTES);
-    evaluation.check_room(values.iter().map(bytes).sum())?;
+    evaluation.check_room(values.iter().map(|value| pushed_bytes(key, value)).sum())?;
     evaluation.begin_write(key)?;
     let mut outermost = outermost.map(|element| element.name);
     for value in values {
@@ -82,6 +81,16 @@ fn add(
         outermost = Some(name);
     }
     Ok(())
+}
+
+/// Fills a list that is empty.
+pub(super) fn fill(evaluation: &mut Evaluation<'_>, key: &Bytes, values: &[Bytes]) -> Result<(), Halt> {
+    add(evaluation, key, End::Right, values, None)
+}
+
+/// What an element takes that is pushed.
+pub(super) fn pushed_bytes(key: &Bytes, value: &Bytes) -> usize {
+    element_bytes(key, value, NAME_BYTES)
 }
 
 fn no_room() -> Halt {

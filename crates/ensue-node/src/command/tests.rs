@@ -15,6 +15,7 @@ mod sets;
 mod sorted_sets;
 mod streams;
 mod strings;
+mod values;
 mod views;
 mod walks;
 

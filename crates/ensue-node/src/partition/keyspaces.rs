@@ -6,6 +6,7 @@ pub(in crate::partition) mod conflicts;
 pub(in crate::partition) mod contexts;
 pub(in crate::partition) mod execute;
 pub(in crate::partition) mod failed;
+pub(in crate::partition) mod functions;
 pub(in crate::partition) mod metrics;
 pub(in crate::partition) mod replay;
 pub(in crate::partition) mod scripts;
@@ -97,6 +98,11 @@ impl Keyspaces {
     /// Whether the scripts were forgotten since this was last asked: the sessions of this core have yet to learn it.
     pub(crate) fn take_scripts_flushed(&mut self) -> bool {
         std::mem::take(&mut self.scripts_flushed)
+    }
+
+    /// So many bytes may be held by all partitions of the core, which are so many; 0 is no bound.
+    pub(crate) fn share_memory(&mut self, bytes: u64, partitions: u64) {
+        self.memory_max = bytes.div_ceil(partitions.max(1));
     }
 
     pub(crate) fn keyspace(&mut self, keyspace: KeyspaceId) -> &mut Keyspace {

@@ -6,6 +6,8 @@ pub(crate) mod client;
 pub(crate) mod cluster_query;
 pub(crate) mod config;
 pub(crate) mod dead;
+pub(crate) mod debug;
 pub(crate) mod filter;
 pub(crate) mod handshake;
 pub(crate) mod info;
+pub(crate) mod order;

@@ -64,6 +64,19 @@ impl Exchange {
         }
     }
 
+    /// Ends what waits, as its own time does, or with an error; false if nothing waits.
+    pub(crate) fn unblock(&mut self, cx: &mut Cx<'_>, with_error: bool) -> bool {
+        match self {
+            Exchange::Blocked(blocked) => blocked.unblock(cx, with_error),
+            _ => false,
+        }
+    }
+
+    /// Whether the client waits for somebody else.
+    pub(crate) fn is_blocked(&self) -> bool {
+        matches!(self, Exchange::Blocked(_))
+    }
+
     /// Partitions whose answer is still missing.
     pub(crate) fn unanswered(&self) -> Vec<PartitionId> {
         match self {

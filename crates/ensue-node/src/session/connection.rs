@@ -4,6 +4,7 @@
 
 use super::admin::client::{Activity, Client};
 use super::causal::shared::SharedContext;
+use super::channels::{Channels, KINDS};
 use super::commands::queue::Queue;
 use super::contexts::Contexts;
 use super::exchange::{Exchange, Then};
@@ -172,10 +173,15 @@ impl Session {
     }
 
     /// Its line in `CLIENT LIST`, if it is connected.
-    pub(super) fn line(&self, now: Now) -> Option<String> {
+    pub(super) fn line(&self, now: Now, channels: &Channels) -> Option<String> {
         let parts = &self.parts;
         let open = parts.life == Life::Open;
-        open.then(|| parts.client.line(now, parts.activity(self.contexts.selected())))
+        open.then(|| parts.client.line(now, parts.activity(self.contexts.selected(), channels)))
+    }
+
+    /// Whether it begins nothing because of a pause.
+    pub(super) fn is_paused(&self) -> bool {
+        matches!(self.parts.exchange, Exchange::Paused(_))
     }
 }
 
@@ -207,8 +213,10 @@ impl Parts {
         self.restricted = subscribes && self.client.version() == ProtocolVersion::Resp2;
     }
 
-    pub(super) fn activity(&self, keyspace: KeyspaceId) -> Activity {
+    pub(super) fn activity(&self, keyspace: KeyspaceId, channels: &Channels) -> Activity {
         let multi = self.multi.as_ref().map(Multi::len);
-        Activity { keyspace, multi, reply_bytes: self.replies.len() }
+        let subscriptions = KINDS.map(|kind| channels.count(self.client.id(), kind));
+        let waits = matches!(&self.exchange, Exchange::Commands(exchange) if exchange.is_blocked());
+        Activity { keyspace, multi, reply_bytes: self.replies.len(), subscriptions, waits }
     }
 }

@@ -8,6 +8,9 @@ use super::home_serving::HomeServing;
 use super::known_scripts::KnownScripts;
 use super::links::Links;
 use super::output::SessionOutput;
+use super::parameters::{Parameters, Setting};
+use super::pause::Pause;
+use super::slow_log::SlowLog;
 use super::timers::Timers;
 use crate::cpu::CpuReport;
 use crate::links::LinkReport;
@@ -18,7 +21,7 @@ use bytes::Bytes;
 use ensue_protocol::Protocol;
 use ensue_resp::CommandSpec;
 use ensue_types::{
-    CoreId, DatacenterId, KeyspaceId, LogicalTime, Now, PartitionId, Reply, RequestId, SessionId,
+    Args, CoreId, DatacenterId, KeyspaceId, LogicalTime, Now, PartitionId, Reply, RequestId, SessionId,
 };
 use ensue_wire::{Address, CoreName, Envelope, Interest, Message};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -42,6 +45,16 @@ pub(super) struct CoreState {
     pub(super) home_requests: HomeRequests,
     /// What other datacenters have asked this one, a home of keys, to execute.
     pub(super) home_serving: HomeServing,
+    /// What `CONFIG SET` changes.
+    pub(super) parameters: Parameters,
+    /// Partitions have to be told of them.
+    parameters_changed: bool,
+    /// The parameter by which commands are noted as slow, which every command looks at.
+    slower_than_us: i64,
+    /// Until when sessions begin nothing.
+    pub(super) pause: Pause,
+    /// Commands that took long.
+    pub(super) slow_log: SlowLog,
     /// Scripts that every partition of the datacenter was told of.
     pub(super) scripts: KnownScripts,
     /// Sessions that `CLIENT KILL` can name.
@@ -135,6 +148,8 @@ impl Messages {
     }
 }
 
+const SLOWER_THAN: &str = "slowlog-log-slower-than";
+
 /// Names that a core is told in one message when it knows none.
 const INTERESTS_TOLD_AT_ONCE: usize = 4_096;
 
@@ -200,7 +215,13 @@ impl CoreState {
 
     pub(super) fn new(config: Arc<NodeConfig>, protocols: Arc<Vec<Box<dyn Protocol>>>) -> CoreState {
         assert!(!protocols.is_empty(), "there is at least keyspace 0");
+        let parameters = Parameters::of_directives(&config.directives);
         CoreState {
+            parameters_changed: false,
+            slow_log: SlowLog::default(),
+            slower_than_us: parameters.number(SLOWER_THAN),
+            parameters,
+            pause: Pause::default(),
             config,
             protocols,
             timers: Timers::default(),
@@ -286,6 +307,40 @@ impl CoreState {
 
     pub(super) fn on_link_report(&mut self, report: LinkReport) {
         self.link_reports.insert(report.datacenter, report);
+    }
+
+    pub(super) fn set_parameters(&mut self, settings: &[Setting]) {
+        self.parameters.set(settings);
+        self.slower_than_us = self.parameters.number(SLOWER_THAN);
+        self.parameters_changed = true;
+    }
+
+    /// A command begins that may turn out to be slow.
+    pub(super) fn note_slow(&mut self, spec: &CommandSpec, args: &Args, address: &str, name: &Bytes) {
+        if self.slow_log.wants(spec, self.slower_than_us) {
+            self.slow_log.note(args, address, name);
+        }
+    }
+
+    /// The commands of a turn took so long each.
+    pub(super) fn on_turn_end(&mut self, now: Now, took_us: u64) {
+        let entries_max = self.slow_entries_max();
+        self.slow_log.on_turn_end(now, took_us, self.slower_than_us, entries_max);
+    }
+
+    /// The present command makes all wait for so long.
+    pub(super) fn on_slept(&mut self, now: Now, ms: u64) {
+        let entries_max = self.slow_entries_max();
+        self.slow_log.on_slept(now, ms.saturating_mul(1_000), self.slower_than_us, entries_max);
+    }
+
+    fn slow_entries_max(&self) -> usize {
+        usize::try_from(self.parameters.number("slowlog-max-len")).unwrap_or(0)
+    }
+
+    /// Whether parameters were set since the last call.
+    pub(super) fn take_parameters_changed(&mut self) -> bool {
+        std::mem::take(&mut self.parameters_changed)
     }
 
     pub(super) fn on_shutdown(&mut self) {

@@ -25,6 +25,8 @@ pub(super) enum Exchange {
     Causal(causal::Exchange),
     Admin(Box<ClusterQuery>),
     AtHome(AtHome),
+    /// For a pause to end; then this is answered, if it is anything.
+    Paused(Option<Reply>),
 }
 
 /// What becomes of the answers to a plan.
@@ -51,7 +53,7 @@ impl Exchange {
     /// Partitions whose answer is still missing.
     fn unanswered(&self) -> Vec<PartitionId> {
         match self {
-            Exchange::None | Exchange::Admin(_) | Exchange::AtHome(_) => Vec::new(),
+            Exchange::None | Exchange::Admin(_) | Exchange::AtHome(_) | Exchange::Paused(_) => Vec::new(),
             Exchange::Commands(exchange) => exchange.unanswered(),
             Exchange::Transactions(exchange) => exchange.unanswered(),
             Exchange::Causal(exchange) => exchange.unanswered(),
@@ -84,11 +86,17 @@ impl Exchange {
             Exchange::Commands(exchange) => exchange.on_timeout(cx).map(Exchange::from),
             Exchange::Admin(query) => query.on_timeout(cx).map(Exchange::from),
             Exchange::AtHome(waiting) => waiting.on_timeout(cx).map(Exchange::from),
+            Exchange::Paused(reply) => Exchange::after_pause(reply),
             exchange => {
                 let silent = exchange.unanswered().first().copied().unwrap_or_default();
                 Step::Failed(cx.no_answer(silent, Reason::Timeout))
             }
         }
+    }
+
+    /// A pause is over.
+    pub(super) fn after_pause(reply: Option<Reply>) -> Step<Exchange> {
+        reply.map_or(Step::Ready, Step::answer)
     }
 
     /// A core of this datacenter became unreachable.

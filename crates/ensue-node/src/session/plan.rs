@@ -4,6 +4,7 @@
 //! travels with the piece and comes back with its answer. Nothing is sent here.
 
 pub(super) mod combine;
+pub(super) mod functions;
 pub(super) mod scripts;
 
 use crate::evaluate::ANSWER_TOO_LONG;
@@ -58,6 +59,8 @@ enum Shape {
     Checked,
     /// `OK`, or the first error.
     Ok,
+    /// 1, or the first error.
+    One,
 }
 
 /// A part of one command for one owner.
@@ -79,6 +82,12 @@ enum Planned {
         how: Combination,
         keys: usize,
     },
+}
+
+/// Whether the keys that patterns of a command make are of one partition, too.
+pub(super) fn patterns_stay(spec: &CommandSpec, args: &Args, owner: PartitionId, partitions: u16) -> bool {
+    let is_there = |pattern: &[u8]| !pattern.is_empty() && partition_of(pattern, partitions) == owner;
+    partitions == 1 || ensue_resp::key_patterns(spec, args).all(is_there)
 }
 
 impl Plan {
@@ -109,6 +118,11 @@ impl Plan {
     /// A plan of several commands that the client sees as one.
     pub(super) fn all_ok(partitions: u16) -> Plan {
         Plan { shape: Shape::Ok, ..Plan::single(partitions) }
+    }
+
+    /// The same, answered with 1.
+    pub(super) fn all_done(partitions: u16) -> Plan {
+        Plan { shape: Shape::One, ..Plan::single(partitions) }
     }
 
     /// What an `EXEC` asks before its commands.
@@ -168,7 +182,7 @@ impl Plan {
         Request::parse_as(spec, args).map_err(|error| error.reply())?;
         let mut owners = ensue_resp::keys(spec, args).map(|key| partition_of(key, self.partitions));
         let owner = owners.next().ok_or(UNANSWERED)?;
-        let is_one = owners.all(|other| other == owner);
+        let is_one = owners.all(|other| other == owner) && patterns_stay(spec, args, owner, self.partitions);
         if is_one { Ok(owner) } else { Err(CommandError::SeveralOwners(spec.name).reply()) }
     }
 
@@ -293,6 +307,7 @@ impl Plan {
             }
             Shape::Checked => Reply::NilArray,
             Shape::Ok => replies.into_iter().find(Reply::is_error).unwrap_or(Reply::OK),
+            Shape::One => replies.into_iter().find(Reply::is_error).unwrap_or(Reply::Integer(1)),
         }
     }
 

@@ -6,6 +6,16 @@ use ensue_types::Reply;
 /// A guess that spares most growing of the buffer.
 const REPLY_BYTES_EXPECTED: usize = 16;
 
+/// Whether a client wants answers: `CLIENT REPLY`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Muted {
+    #[default]
+    No,
+    Always,
+    /// So many answers.
+    Next(u32),
+}
+
 /// Encoded answers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReplyBuffer {
@@ -13,6 +23,7 @@ pub(super) struct ReplyBuffer {
     answered: u32,
     /// The last answer, where nothing is encoded: it goes to another datacenter.
     kept: Option<Option<Reply>>,
+    muted: Muted,
 }
 
 impl ReplyBuffer {
@@ -26,6 +37,27 @@ impl ReplyBuffer {
         self.kept.as_mut().and_then(Option::take)
     }
 
+    /// From now on the client wants its answers, or does not.
+    pub(super) fn mute(&mut self, muted: Muted) {
+        // To skip an answer means nothing where all are skipped.
+        if !matches!((self.muted, muted), (Muted::Always, Muted::Next(_))) {
+            self.muted = muted;
+        }
+    }
+
+    /// Whether the next answer is not sent; it counts as one.
+    fn skips(&mut self) -> bool {
+        let (skips, muted) = match self.muted {
+            Muted::No => return false,
+            Muted::Always => (true, Muted::Always),
+            Muted::Next(0) => (false, Muted::No),
+            Muted::Next(count) => (true, Muted::Next(count - 1)),
+        };
+        self.muted = muted;
+        self.answered += u32::from(skips);
+        skips
+    }
+
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -36,13 +68,16 @@ impl ReplyBuffer {
             *kept = Some(reply.clone());
             return;
         }
+        if self.skips() {
+            return;
+        }
         ensue_resp::encode(reply, version, &mut self.bytes);
         self.answered += 1;
     }
 
     /// The answers to several commands.
     pub(super) fn push_all(&mut self, version: ProtocolVersion, replies: &[Reply]) {
-        if self.kept.is_some() {
+        if self.kept.is_some() || self.muted != Muted::No {
             return replies.iter().for_each(|reply| self.push(version, reply));
         }
         self.bytes.reserve(replies.len() * REPLY_BYTES_EXPECTED);
@@ -54,6 +89,9 @@ impl ReplyBuffer {
 
     /// Frames that are the answer to one command.
     pub(super) fn push_frames(&mut self, version: ProtocolVersion, frames: &[Vec<Reply>]) {
+        if self.skips() {
+            return;
+        }
         for items in frames {
             ensue_resp::encode::encode_push(items, version, &mut self.bytes);
         }

@@ -10,7 +10,8 @@
 //! knows more than one of the parts: it gives each what it owns, and goes on by the `Step` that comes back.
 
 use super::admin::dead::Declaring;
-use super::admin::{cluster_query, config};
+use super::admin::debug::Debugged;
+use super::admin::{client, cluster_query, config, debug, order};
 use super::causal::merge::TokenMerge;
 use super::causal::{self, shared};
 use super::commands::batch::Run;
@@ -24,8 +25,10 @@ use super::exchange::{Exchange, Then};
 use super::failure::Failure;
 use super::homes::{self, Place};
 use super::output::SessionOutput;
-use super::plan::{Answers, Plan, scripts};
+use super::pause::{self, Paused};
+use super::plan::{Answers, Plan, functions, scripts};
 use super::pubsub;
+use super::reply_buffer::Muted;
 use super::requests::Asked;
 use super::step::Step;
 use super::transactions::exec::{self, Exec};
@@ -122,7 +125,7 @@ impl<'a> Turn<'a> {
                 let step = query.on_answer(cx, share, message);
                 self.follow(step);
             }
-            (Exchange::AtHome(waiting), _) => session.exchange = Exchange::AtHome(waiting),
+            (waiting @ (Exchange::AtHome(_) | Exchange::Paused(_)), _) => session.exchange = waiting,
             (Exchange::None, _) => {}
         }
         self.advance();
@@ -161,6 +164,22 @@ impl<'a> Turn<'a> {
             let step = exchange.on_timeout(&mut self.cx);
             self.follow(step);
             self.advance();
+        }
+    }
+
+    /// A pause has ended before its time.
+    pub(super) fn on_unpaused(&mut self) {
+        match std::mem::take(&mut self.session.exchange) {
+            Exchange::Paused(None) => self.advance(),
+            exchange => self.session.exchange = exchange,
+        }
+    }
+
+    /// Another client ends what this one waits for; false if it waits for nothing.
+    pub(super) fn unblock(&mut self, with_error: bool) -> bool {
+        match &mut self.session.exchange {
+            Exchange::Commands(exchange) => exchange.unblock(&mut self.cx, with_error),
+            _ => false,
         }
     }
 
@@ -220,6 +239,12 @@ impl Turn<'_> {
 
     fn take_commands(&mut self) {
         let session = &mut *self.session;
+        if let Some(remaining_ms) = paused_ms(&self.cx, session) {
+            self.cx.requests.ask(0);
+            self.cx.begin(0, remaining_ms);
+            session.exchange = Exchange::Paused(None);
+            return;
+        }
         let in_multi = session.multi.is_some();
         if session.client.is_authenticated() && !self.cx.core.is_stopping() {
             if let Some(keyspace) = awaited(&self.cx, session) {
@@ -253,6 +278,12 @@ impl Turn<'_> {
     fn run(&mut self, run: Run) {
         let session = &mut *self.session;
         session.client.on_command(run.latest(), None);
+        for args in session.queue.iter().take(run.commands()) {
+            let spec = args.first().and_then(|name| ensue_resp::lookup(name));
+            spec.into_iter().for_each(|spec| {
+                self.cx.core.note_slow(spec, args, session.client.address(), session.client.name());
+            });
+        }
         if session.shared.must_fetch(&self.cx) {
             let step = session.shared.fetch(&mut self.cx, run.commands());
             return self.follow(step);
@@ -333,6 +364,8 @@ impl Turn<'_> {
             self.cx.core.counters.on_rejected(Some(spec));
             return self.reply(&refusal);
         }
+        let client = &self.session.client;
+        self.cx.core.note_slow(spec, &args, client.address(), client.name());
         self.session.counted.push_back(Counted { subcommand, ..Counted::new(spec) });
         match homes::place(self.cx.core, self.cx.contexts, [(spec, &args)]) {
             Place::Here => {}
@@ -462,13 +495,27 @@ impl Turn<'_> {
                 reply
             }
             "ping" if session.restricted && args.len() <= 2 => pubsub::command::pong(args),
+            "debug" => match debug::on_command(&cx.core.config.directives, session.client.address(), args) {
+                Debugged::Answered(reply) => reply,
+                Debugged::Sleeps(ms) => {
+                    cx.core.on_slept(cx.now, ms);
+                    cx.core.pause.begin(cx.now, Paused::All, ms);
+                    cx.requests.ask(1);
+                    cx.begin(0, ms);
+                    return session.exchange = Exchange::Paused(Some(Reply::OK));
+                }
+            },
             "config" => {
                 let step = config::on_command(cx, args);
                 return self.follow(step);
             }
             "select" => local::select(cx.contexts, args),
+            "client" if client::reply_mode(args).is_some() => {
+                session.replies.mute(client::reply_mode(args).unwrap_or_default());
+                Reply::OK
+            }
             "client" => {
-                let activity = session.activity(cx.keyspace());
+                let activity = session.activity(cx.keyspace(), &cx.core.channels);
                 let step = session.client.on_client_command(cx, activity, args);
                 return self.follow(step);
             }
@@ -477,7 +524,22 @@ impl Turn<'_> {
                 return self.follow(step);
             }
             "causal" => return self.causal_command(args),
+            "wait" => {
+                let step = causal::command::wait(cx, args);
+                return self.follow(step);
+            }
+            "slowlog" => {
+                let step = order::slow_log(cx, args);
+                return self.follow(step);
+            }
             "script" => match scripts::admin(cx.core.partitions(), args) {
+                Err(reply) => reply,
+                Ok(plan) => {
+                    cx.requests.ask(1);
+                    return self.execute(plan, Then::Answer);
+                }
+            },
+            "function" => match functions::admin(cx.core.partitions(), args) {
                 Err(reply) => reply,
                 Ok(plan) => {
                     cx.requests.ask(1);
@@ -510,6 +572,7 @@ impl Turn<'_> {
                 session.watched.clear();
                 session.shared.leave();
                 session.restricted = false;
+                session.replies.mute(Muted::No);
                 cx.core.unsubscribe(session.client.id());
                 cx.contexts.reset();
                 Reply::Status("RESET".into())
@@ -735,6 +798,18 @@ fn awaited(cx: &Cx<'_>, session: &Parts) -> Option<KeyspaceId> {
         _ if is_about_all => Some(first),
         _ => cx.contexts.awaited(cx.keyspace()).map(|_| cx.keyspace()),
     }
+}
+
+/// For how long the next command of a client is held back by a pause, if it is.
+fn paused_ms(cx: &Cx<'_>, session: &Parts) -> Option<u64> {
+    let remaining_ms = |writes| cx.core.pause.remaining_ms(cx.now, writes);
+    remaining_ms(true)?;
+    let spec = session.queue.front()?.first().and_then(|name| ensue_resp::lookup(name));
+    let writes = spec.is_some_and(|spec| match (&session.multi, spec.name) {
+        (Some(multi), "exec") => multi.specs().into_iter().any(pause::counts_as_write),
+        _ => pause::counts_as_write(spec),
+    });
+    remaining_ms(writes).filter(|_| session.life == Life::Open)
 }
 
 /// What tells all partitions of the script of a command, if they need not know it.

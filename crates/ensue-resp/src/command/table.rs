@@ -12,6 +12,7 @@ mod lists;
 mod made;
 mod sorted_sets;
 mod streams;
+mod values;
 
 use super::{Combine, CommandSpec, Flags, Route};
 use made::{flags, row};
@@ -27,6 +28,7 @@ pub static TABLE: [CommandSpec; ROWS] = {
     count = place(&mut all, count, &lists::ROWS);
     count = place(&mut all, count, &sorted_sets::ROWS);
     count = place(&mut all, count, &streams::ROWS);
+    count = place(&mut all, count, &values::ROWS);
     assert!(count == ROWS);
     all
 };
@@ -38,7 +40,8 @@ const ROWS: usize = OTHERS.len()
     + hashes::ROWS.len()
     + lists::ROWS.len()
     + sorted_sets::ROWS.len()
-    + streams::ROWS.len();
+    + streams::ROWS.len()
+    + values::ROWS.len();
 
 /// Inserts rows where they stand by name among the first `count`; answers how many there are then.
 const fn place(all: &mut [CommandSpec; ROWS], mut count: usize, rows: &[CommandSpec]) -> usize {
@@ -84,7 +87,7 @@ const RUNS_SCRIPT: Flags = flags(&[
 const RUNS_READING: Flags = flags(&[Flags::READONLY, RUNS_SCRIPT]);
 
 /// All that have no file of their own.
-const OTHERS: [CommandSpec; 83] = [
+const OTHERS: [CommandSpec; 93] = [
     row("append", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("string", "2.0.0")
@@ -149,6 +152,9 @@ const OTHERS: [CommandSpec; 83] = [
             "Number of keys in the keyspace.",
             "Counts what this datacenter has received; equal everywhere once writes cease.",
         ),
+    row("debug", -2, flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE]), Route::Session)
+        .listed("server", "1.0.0")
+        .says("What test suites ask of a server.", "Answered by the session alone."),
     row("decr", 2, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("string", "1.0.0")
@@ -244,6 +250,20 @@ const OTHERS: [CommandSpec; 83] = [
             "The deadline of a key in seconds since 1970.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
         ),
+    row("fcall", -3, RUNS_SCRIPT, Route::Script)
+        .counted_keys(2)
+        .listed("scripting", "7.0.0")
+        .says(
+            "Call a function of a library.",
+            SCRIPT,
+        ),
+    row("fcall_ro", -3, RUNS_READING, Route::Script)
+        .counted_keys(2)
+        .listed("scripting", "7.0.0")
+        .says(
+            "Call a function that does not write.",
+            "Reads what the owner of its keys has received; equal everywhere once writes cease.",
+        ),
     row("flushall", -1, flags(&[Flags::WRITE, Flags::DANGEROUS]), Route::Everywhere)
         .listed("server", "1.0.0")
         .says(
@@ -255,6 +275,13 @@ const OTHERS: [CommandSpec; 83] = [
         .says(
             "Delete every key of the keyspace.",
             "Deletes what this datacenter has received; unseen writes and later ones stay.",
+        ),
+    row("function", -2, flags(&[Flags::NOSCRIPT]), Route::Session)
+        .listed("scripting", "7.0.0")
+        .subcommands(&["delete", "dump", "flush", "help", "kill", "list", "load", "restore", "stats"])
+        .says(
+            "Make libraries of functions known and forget them.",
+            "Libraries are known in one datacenter, in all of its partitions; a restarted node has forgotten them.",
         ),
     row("get", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
@@ -330,6 +357,9 @@ const OTHERS: [CommandSpec; 83] = [
             "Every key that matches a pattern.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
         ),
+    row("lolwut", -1, flags(&[Flags::FAST]), Route::Session)
+        .listed("server", "5.0.0")
+        .says("The version, in a friendly way.", "Answered by the session alone."),
     row("mget", -2, flags(&[Flags::READONLY, Flags::FAST]), Route::Split(Combine::Gather))
         .keys(1, -1, 1)
         .listed("string", "1.0.0")
@@ -436,12 +466,25 @@ const OTHERS: [CommandSpec; 83] = [
             "Some key of the keyspace.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
         ),
+    row("readonly", 1, flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
+        .listed("cluster", "3.0.0")
+        .says("Refused: every node reads and writes.", "Answered by the session alone."),
+    row("readwrite", 1, flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
+        .listed("cluster", "3.0.0")
+        .says("Refused: every node reads and writes.", "Answered by the session alone."),
     row("rename", 3, flags(&[Flags::WRITE]), Route::Rename)
         .keys(1, 2, 1)
         .listed("generic", "1.0.0")
         .says(
             "Move a value to another key.",
             "Copies what was seen and deletes it at the source; two concurrent ones to different targets leave both. Between keys of two partitions it needs a protocol with write transactions, or one without causality, where it is parallel writes; elsewhere it is refused. `INFO keyspaces` says which.",
+        ),
+    row("renamenx", 3, flags(&[Flags::WRITE, Flags::FAST]), Route::Rename)
+        .keys(1, 2, 1)
+        .listed("generic", "1.0.0")
+        .says(
+            "Move a value to a key that does not exist.",
+            "As RENAME; two concurrent ones to the same target may both answer 1.",
         ),
     row("reset", 1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::NO_AUTH, Flags::ALLOW_BUSY]), Route::Session)
         .listed("connection", "6.2.0")
@@ -517,6 +560,10 @@ const OTHERS: [CommandSpec; 83] = [
             "Whether a set has a member.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
         ),
+    row("slowlog", -2, flags(&[Flags::ADMIN, Flags::LOADING, Flags::STALE]), Route::Session)
+        .subcommands(&["get", "help", "len", "reset"])
+        .listed("server", "2.2.12")
+        .says("Commands that took long.", "Tells of the datacenter that is asked."),
     row("smembers", 2, flags(&[Flags::READONLY]), Route::Key)
         .keys(1, 1, 1)
         .listed("set", "1.0.0")
@@ -635,6 +682,12 @@ const OTHERS: [CommandSpec; 83] = [
         .says(
             "Forget the watched keys.",
             "Answered by the session alone.",
+        ),
+    row("wait", 3, flags(&[]), Route::Session)
+        .listed("generic", "3.0.0")
+        .says(
+            "Wait until other datacenters have what the session has written and seen.",
+            "Answers how many other datacenters have all of the session's past in the keyspace.",
         ),
     row("watch", -2, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY]), Route::Session)
         .keys(1, -1, 1)

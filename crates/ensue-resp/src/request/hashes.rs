@@ -29,6 +29,10 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Request
             let amount = number::parse_decimal(&args[3], CommandError::NotFinite)?;
             Request::HashIncrementByFloat { key, field: field(), amount }
         }
+        "hrandfield" => {
+            let (count, with_values) = super::sorted_sets::random(&args[2..], "WITHVALUES")?;
+            Request::HashRandom { key, count, with_values }
+        }
         "hscan" => Request::HashScan { key, options: scan_options(&args[2], &args[3..], false)?.0 },
         _ => return Ok(None),
     }))

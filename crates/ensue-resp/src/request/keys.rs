@@ -5,7 +5,7 @@
 
 use super::{
     Deadline, ExpireCondition, LifetimeForm, Request, TimeBase, TimeUnit, bounded_pattern, deadline_ms,
-    integer, is_word, scan_options,
+    integer, is_word, scan_options, values,
 };
 use crate::CommandError;
 use bytes::Bytes;
@@ -26,7 +26,7 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Request
         "expiretime" => Request::Lifetime { key: key(), form: LifetimeForm::AtSeconds },
         "pexpiretime" => Request::Lifetime { key: key(), form: LifetimeForm::AtMs },
         "persist" => Request::Persist { key: key() },
-        "rename" => Request::Rename { key: key(), target: args[2].clone() },
+        "rename" | "renamenx" => Request::Rename { key: key(), target: args[2].clone() },
         "scan" => {
             let (options, type_name) = scan_options(&args[1], &args[2..], true)?;
             Request::Scan { options, type_name }
@@ -37,7 +37,7 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Request
         "watch" => Request::Watch { keys: args[1..].to_vec() },
         "flushall" => flush(args, true)?,
         "flushdb" => flush(args, false)?,
-        _ => return Ok(None),
+        _ => return Ok(values::parse(name, args)?.map(Request::Whole)),
     }))
 }
 

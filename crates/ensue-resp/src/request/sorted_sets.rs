@@ -106,7 +106,10 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<SortedS
             SortedSet::Pop { key, highest: name == "zpopmax", count: pop_count(&args[2..])? }
         }
         "zmpop" => pop_first(&args[1..])?,
-        "zrandmember" => random(key, &args[2..])?,
+        "zrandmember" => {
+            let (count, with_scores) = random(&args[2..], "WITHSCORES")?;
+            SortedSet::Random { key, count, with_scores }
+        }
         "zscan" => SortedSet::Scan { key, options: scan_options(&args[2], &args[3..], false)?.0 },
         "zunion" | "zinter" | "zdiff" => {
             let (operation, with_scores) = combine(name, false, &args[1..])?;
@@ -263,20 +266,21 @@ pub(super) fn pop_first_of<End>(
     Ok((names.to_vec(), end, count))
 }
 
-fn random(key: Bytes, args: &[Bytes]) -> Result<SortedSet, CommandError> {
+/// How many elements are drawn, and whether a word asks for what belongs to them.
+pub(super) fn random(args: &[Bytes], with: &str) -> Result<(Option<i64>, bool), CommandError> {
     let count = match args.first().map(|count| integer(count)).transpose()? {
         Some(i64::MIN) => return Err(CommandError::CountOutOfRange),
         count => count,
     };
-    let with_scores = match args {
+    let is_with = match args {
         [] | [_] => false,
-        [_, word] if is_word(word, "WITHSCORES") => true,
+        [_, word] if is_word(word, with) => true,
         _ => return Err(CommandError::Syntax),
     };
-    if with_scores && count.is_some_and(|count| count.unsigned_abs() > i64::MAX as u64 / 2) {
+    if is_with && count.is_some_and(|count| count.unsigned_abs() > i64::MAX as u64 / 2) {
         return Err(CommandError::Argument("value is out of range"));
     }
-    Ok(SortedSet::Random { key, count, with_scores })
+    Ok((count, is_with))
 }
 
 /// So many keys, which are counted first, and what follows them.

@@ -49,8 +49,58 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Request
             let amount = number::parse_decimal(&args[2], CommandError::IncrementNotFinite)?;
             Request::IncrementByFloat { key: key(), amount }
         }
+        "lcs" => common(args)?,
         _ => return Ok(None),
     }))
+}
+
+/// What `LCS` answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommonPart {
+    Text,
+    Length,
+    /// The places of its pieces that are so long, and if asked their lengths.
+    Places {
+        length_min: usize,
+        with_lengths: bool,
+    },
+}
+
+fn common(args: &[Bytes]) -> Result<Request, CommandError> {
+    let (mut length, mut places, mut length_min, mut with_lengths) = (false, false, 0, false);
+    let mut rest = &args[3..];
+    while let [word, others @ ..] = rest {
+        rest = match others {
+            others if is_word(word, "IDX") => {
+                places = true;
+                others
+            }
+            others if is_word(word, "LEN") => {
+                length = true;
+                others
+            }
+            others if is_word(word, "WITHMATCHLEN") => {
+                with_lengths = true;
+                others
+            }
+            [least, others @ ..] if is_word(word, "MINMATCHLEN") => {
+                length_min = usize::try_from(integer(least)?).unwrap_or(0);
+                others
+            }
+            _ => return Err(CommandError::Syntax),
+        };
+    }
+    let part = match (length, places) {
+        (true, true) => {
+            return Err(CommandError::Argument(
+                "If you want both the length and indexes, please just use IDX.",
+            ));
+        }
+        (true, false) => CommonPart::Length,
+        (false, true) => CommonPart::Places { length_min, with_lengths },
+        (false, false) => CommonPart::Text,
+    };
+    Ok(Request::Common { keys: [args[1].clone(), args[2].clone()], part })
 }
 
 /// A time of an option, not yet read as a number: options are checked before numbers.

@@ -33,6 +33,8 @@ fn words_of(name: &str) -> Option<&'static str> {
     Some(match name {
         "zunion" | "zinter" | "zdiff" | "zintercard" | "sintercard" => "1 7",
         "setbit" => "7 7 1",
+        "object" => "ENCODING 7",
+        "pfdebug" => "GETREG 7",
         "bitpos" => "7 1",
         "bitop" => "and 7 7",
         "zunionstore" | "zinterstore" | "zdiffstore" => "7 1 7",

@@ -89,6 +89,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         set: |c, v| set_option(&mut c.requirepass, &v[0]),
         show: |c| option(&c.requirepass),
     },
+    word("enable-debug-command", set_debug, |c| one(&c.enable_debug_command)),
     word(
         "maxclients",
         |c, v| number(&v[0], 1, 1_000_000).map(|n| c.maxclients = n as usize),
@@ -282,6 +283,14 @@ fn set_bind(config: &mut Config, words: &[String]) -> Result<(), String> {
         }
     }
     config.bind = words.to_vec();
+    Ok(())
+}
+
+fn set_debug(config: &mut Config, words: &[String]) -> Result<(), String> {
+    match words[0].as_str() {
+        word @ ("no" | "local" | "yes") => config.enable_debug_command = word.to_owned(),
+        other => return Err(format!("'{other}' is none of no, local and yes")),
+    }
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use crate::message::{CoreQuery, Message};
 const QUERY_CLIENT_LIST: u8 = 1;
 const QUERY_METRICS: u8 = 2;
 const QUERY_RESET_STATISTICS: u8 = 3;
+const QUERY_ORDER: u8 = 4;
 
 pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
     match message {
@@ -28,11 +29,15 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         Message::ContextMerged { request } => w.request(*request),
         Message::MetricsQuery { request } => w.request(*request),
         Message::MetricsAnswer { request, metrics } => w.request(*request).metrics(metrics),
-        Message::CoreQuery { request, query } => w.request(*request).u8(match query {
-            CoreQuery::ClientList => QUERY_CLIENT_LIST,
-            CoreQuery::Metrics => QUERY_METRICS,
-            CoreQuery::ResetStatistics => QUERY_RESET_STATISTICS,
-        }),
+        Message::CoreQuery { request, query } => {
+            w.request(*request);
+            match query {
+                CoreQuery::ClientList => w.u8(QUERY_CLIENT_LIST),
+                CoreQuery::Metrics => w.u8(QUERY_METRICS),
+                CoreQuery::ResetStatistics => w.u8(QUERY_RESET_STATISTICS),
+                CoreQuery::Order(words) => w.u8(QUERY_ORDER).args(words),
+            }
+        }
         Message::CoreAnswer { request, text, metrics } => {
             w.request(*request).bytes(limits::ANSWER_BYTES, text).metrics(metrics)
         }
@@ -77,6 +82,7 @@ fn read_query(r: &mut Reader<'_>) -> Result<CoreQuery, Malformed> {
         QUERY_CLIENT_LIST => Ok(CoreQuery::ClientList),
         QUERY_METRICS => Ok(CoreQuery::Metrics),
         QUERY_RESET_STATISTICS => Ok(CoreQuery::ResetStatistics),
+        QUERY_ORDER => Ok(CoreQuery::Order(r.args()?)),
         value => Err(Malformed::UnknownKind { what: "question to a core", value }),
     }
 }

@@ -125,7 +125,8 @@ fn control() -> BoxedStrategy<Message> {
             prop_oneof![
                 Just(CoreQuery::ClientList),
                 Just(CoreQuery::Metrics),
-                Just(CoreQuery::ResetStatistics)
+                Just(CoreQuery::ResetStatistics),
+                args().prop_map(CoreQuery::Order)
             ]
         )
             .prop_map(|(request, query)| Message::CoreQuery { request, query }),

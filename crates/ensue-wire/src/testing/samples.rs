@@ -150,6 +150,10 @@ fn control() -> Vec<(&'static str, Message)> {
         ("metrics-query", Message::MetricsQuery { request }),
         ("metrics-answer", Message::MetricsAnswer { request, metrics: metrics.clone() }),
         ("core-query-client-list", Message::CoreQuery { request, query: CoreQuery::ClientList }),
+        (
+            "core-query-order",
+            Message::CoreQuery { request, query: CoreQuery::Order(vec![Bytes::from_static(b"unpause")]) },
+        ),
         ("core-query-metrics", Message::CoreQuery { request, query: CoreQuery::Metrics }),
         ("core-query-reset-statistics", Message::CoreQuery { request, query: CoreQuery::ResetStatistics }),
         (

@@ -206,6 +206,9 @@ impl Executor<'_> {
         if spec.name == "script" {
             return Step::Done(self.keyspaces.execute_script(&args));
         }
+        if spec.name == "function" {
+            return Step::Done(self.keyspaces.execute_function(&args));
+        }
         if self.keyspaces.branching.is_branching(execution.keyspace) {
             return Step::Done(self.keyspaces.step_branching(self.cx, self.others, execution, spec, &args));
         }

@@ -62,11 +62,13 @@ impl Keyspaces {
         (shown, refusals): (&Option<Shown<'_>>, Refusals),
         args: &Args,
     ) -> Reply {
-        let (script, keys) = match self.script_of(args).and_then(|script| Ok((script, keys_of(args)?))) {
+        let asks_read_only =
+            ensue_resp::lookup(&args[0]).is_some_and(|spec| spec.flags.contains(Flags::READONLY));
+        let found = self.script_of(args, asks_read_only).and_then(|found| Ok((found, keys_of(args)?)));
+        let (Found { script, function, read_only }, keys) = match found {
             Ok(found) => found,
             Err(reply) => return reply,
         };
-        let read_only = ensue_resp::lookup(&args[0]).is_some_and(|spec| spec.flags.contains(Flags::READONLY));
         let before = writer.clone();
         writer.keep();
         let rows = &mut self.keyspaces[usize::from(keyspace.0)];
@@ -82,7 +84,8 @@ impl Keyspaces {
             observed: Observed::default(),
             calls: 0,
         };
-        let invocation = Invocation { keys: &args[keys.clone()], args: &args[keys.end..], read_only };
+        let (keys, args) = (&args[keys.clone()], &args[keys.end..]);
+        let invocation = Invocation { keys, args, read_only, function: function.as_deref() };
         let run = self.scripts.run(&script, invocation, &mut commands);
         let pieces = (run.steps / STEPS_PER_CELL) as usize;
         let of_script = commands.observed;
@@ -99,8 +102,21 @@ impl Keyspaces {
         }
     }
 
-    fn script_of(&mut self, args: &Args) -> Result<Arc<Script>, Reply> {
+    fn script_of(&mut self, args: &Args, read_only: bool) -> Result<Found, Reply> {
         let text = args.get(1).ok_or_else(|| CommandError::wrong_arity("eval").reply())?;
+        if args[0].get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case(b"fcall")) {
+            let (library, function) = self.scripts.libraries().find(text).ok_or(NO_FUNCTION)?;
+            if read_only && !function.is_read_only() {
+                return Err(MAY_WRITE);
+            }
+            let (script, name) = (library.script.clone(), function.name.clone());
+            return Ok(Found { script, read_only: function.is_read_only(), function: Some(name) });
+        }
+        let script = self.script_named(args, text)?;
+        Ok(Found { script, function: None, read_only })
+    }
+
+    fn script_named(&mut self, args: &Args, text: &Bytes) -> Result<Arc<Script>, Reply> {
         let is_named = args[0].len() > "eval_ro".len() || args[0].eq_ignore_ascii_case(b"evalsha");
         match is_named {
             true => self.scripts.find(text).ok_or(NO_SCRIPT),
@@ -138,6 +154,14 @@ impl Keyspaces {
             _ => CommandError::wrong_arity("script").reply(),
         }
     }
+}
+
+/// What a command runs.
+struct Found {
+    script: Arc<Script>,
+    /// The script is a library, and this the function that is called.
+    function: Option<String>,
+    read_only: bool,
 }
 
 fn keys_of(args: &Args) -> Result<std::ops::Range<usize>, Reply> {
@@ -263,6 +287,8 @@ impl Commands<'_> {
         let reply = match (spec.name, &args[1..]) {
             ("ping", []) => Reply::Status("PONG".into()),
             ("ping" | "echo", [message]) => Reply::Bulk(message.clone()),
+            // Nobody waits in a script.
+            ("wait", [_, _]) => Reply::Integer(0),
             ("time", []) => {
                 let ms = self.writer.write.at.ms();
                 let parts = [ms / 1_000, ms % 1_000 * 1_000];
@@ -279,6 +305,8 @@ impl Commands<'_> {
 }
 
 const NO_SCRIPT: Reply = Reply::error("NOSCRIPT No matching script. Please use EVAL.");
+const NO_FUNCTION: Reply = Reply::error("ERR Function not found");
+const MAY_WRITE: Reply = Reply::error("ERR Can not execute a script with write flag using *_ro command.");
 const TOO_LONG: Reply = Reply::error("ERR the script is too long: its text takes more than 1 MiB");
 const UNKNOWN: Reply = Reply::error("ERR Unknown Redis command called from script");
 const WRONG_ARITY: Reply = Reply::error("ERR Wrong number of args calling Redis command from script");

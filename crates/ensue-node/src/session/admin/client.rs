@@ -1,11 +1,13 @@
 //! `CLIENT` and its subcommands: what a connection is called, who is connected, and closing one.
 //!
-//! `CLIENT LIST` shows the connections of every core of the datacenter; `KILL` reaches those of this core.
+//! `CLIENT LIST` shows the connections of every core of the datacenter, and `KILL`, `PAUSE` and `UNBLOCK` reach them.
 
 use super::cluster_query::{ClusterQuery, Purpose};
 use super::filter::Filter;
-use crate::session::core_state::CoreState;
+use super::order;
 use crate::session::cx::Cx;
+use crate::session::pause::Paused;
+use crate::session::reply_buffer::Muted;
 use crate::session::step::Step;
 use bytes::Bytes;
 use ensue_resp::{CommandError, ProtocolVersion, number};
@@ -36,6 +38,10 @@ pub(crate) struct Activity {
     pub(crate) multi: Option<usize>,
     /// Bytes of answers that have not left.
     pub(crate) reply_bytes: usize,
+    /// Channels, patterns and shard channels that it subscribes to.
+    pub(crate) subscriptions: [usize; 3],
+    /// It waits for somebody else.
+    pub(crate) waits: bool,
 }
 
 impl Client {
@@ -58,6 +64,16 @@ impl Client {
 
     pub(crate) fn id(&self) -> SessionId {
         self.id
+    }
+
+    /// How it has called itself.
+    pub(crate) fn name(&self) -> &Bytes {
+        &self.name
+    }
+
+    /// Where it comes from.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     /// The version of the protocol that it speaks.
@@ -105,17 +121,24 @@ impl Client {
                 Ok(filter) => return ClusterQuery::begin(cx, Purpose::ClientList(filter)),
                 Err(error) => error,
             },
-            // There is no client-side caching, no pause, and no client without answers.
+            (b"kill", words @ [_, ..]) => {
+                let line = self.line(cx.now, activity);
+                return order::kill(cx, words, &line);
+            }
+            (b"pause", words @ ([_] | [_, _])) => match pause(words) {
+                Ok((what, ms)) => return order::pause(cx, what, ms),
+                Err(refusal) => refusal,
+            },
+            (b"unpause", []) => return order::unpause(cx),
+            (b"unblock", words @ ([_] | [_, _])) => return order::unblock(cx, words),
+            // There is no client-side caching.
             (b"getredir", []) => Reply::Integer(-1),
             (b"trackinginfo", []) => Reply::Map(vec![
                 (Reply::bulk("flags"), Reply::Set(vec![Reply::bulk("off")])),
                 (Reply::bulk("redirect"), Reply::Integer(-1)),
                 (Reply::bulk("prefixes"), Reply::Array(Vec::new())),
             ]),
-            (b"unpause", []) => Reply::OK,
-            (b"reply", [word]) if word.eq_ignore_ascii_case(b"on") => Reply::OK,
-            (b"reply", [_]) => Reply::error("ERR only CLIENT REPLY ON is supported"),
-            (b"kill", filter @ [_, ..]) => kill(cx.core, filter),
+            (b"reply", [_]) => CommandError::Syntax.reply(),
             (b"no-evict" | b"no-touch", [word]) if is_switch(word) => Reply::OK,
             (b"no-evict" | b"no-touch", [_]) => CommandError::Syntax.reply(),
             (b"help", []) => Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect()),
@@ -159,7 +182,7 @@ impl Client {
         };
         let seconds_since = |us: u64| now.monotonic_us.saturating_sub(us) / 1_000_000;
         format!(
-            "id={} addr={} laddr={} fd=0 name={} age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 multi={} qbuf=0 \
+            "id={} addr={} laddr={} fd=0 name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf=0 \
              qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll=0 omem=0 tot-mem=0 events=r cmd={} user=default \
              redir=-1 resp={} lib-name={} lib-ver={}",
             self.id.0,
@@ -168,8 +191,11 @@ impl Client {
             String::from_utf8_lossy(&self.name),
             seconds_since(self.connected_us),
             seconds_since(self.active_us),
-            if activity.multi.is_some() { "x" } else { "N" },
+            flags_of(activity),
             activity.keyspace.0,
+            activity.subscriptions[0],
+            activity.subscriptions[1],
+            activity.subscriptions[2],
             activity.multi.map_or(-1, |commands| commands as i64),
             activity.reply_bytes,
             latest,
@@ -180,18 +206,44 @@ impl Client {
     }
 }
 
-/// `KILL ID id`: how many connections were closed.
-fn kill(core: &mut CoreState, filter: &[Bytes]) -> Reply {
-    let [word, id] = filter else {
-        return Reply::error("ERR only CLIENT KILL ID <client-id> is supported");
-    };
-    if !word.eq_ignore_ascii_case(b"id") {
-        return Reply::error("ERR only CLIENT KILL ID <client-id> is supported");
+/// What `CLIENT REPLY` asks for, if that is the command.
+pub(crate) fn reply_mode(args: &Args) -> Option<Muted> {
+    let is_reply = args.len() == 3 && args[1].eq_ignore_ascii_case(b"reply");
+    match args.get(2).filter(|_| is_reply)?.to_ascii_lowercase().as_slice() {
+        b"on" => Some(Muted::No),
+        b"off" => Some(Muted::Always),
+        // This answer, and the next one.
+        b"skip" => Some(Muted::Next(2)),
+        _ => None,
     }
-    let Some(id) = number::parse_i64(id).and_then(|id| u64::try_from(id).ok()).filter(|&id| id > 0) else {
-        return Reply::error("ERR client-id should be greater than 0");
+}
+
+/// The letters of what a client is doing.
+fn flags_of(activity: Activity) -> String {
+    let letters = [
+        (activity.multi.is_some(), 'x'),
+        (activity.waits, 'b'),
+        (activity.subscriptions.iter().any(|&count| count > 0), 'P'),
+    ];
+    let flags: String = letters.iter().filter(|(is_so, _)| *is_so).map(|(_, letter)| letter).collect();
+    if flags.is_empty() { "N".to_owned() } else { flags }
+}
+
+/// What `CLIENT PAUSE` holds back, and for how long.
+fn pause(words: &[Bytes]) -> Result<(Paused, u64), Reply> {
+    let what = match words.get(1) {
+        None => Paused::All,
+        Some(word) if word.eq_ignore_ascii_case(b"all") => Paused::All,
+        Some(word) if word.eq_ignore_ascii_case(b"write") => Paused::Writes,
+        Some(_) => return Err(Reply::error("ERR CLIENT PAUSE mode must be WRITE or ALL")),
     };
-    Reply::Integer(i64::from(core.close_later(SessionId(id))))
+    match number::parse_i64(&words[0]) {
+        None => Err(Reply::error("ERR timeout is not an integer or out of range")),
+        Some(ms) => match u64::try_from(ms) {
+            Ok(ms) => Ok((what, ms)),
+            Err(_) => Err(Reply::error("ERR timeout is negative")),
+        },
+    }
 }
 
 /// Whether a name or version has only printable characters without blanks.
@@ -206,7 +258,7 @@ fn is_switch(word: &[u8]) -> bool {
 pub(crate) const BAD_CLIENT_NAME: Reply =
     Reply::error("ERR Client names cannot contain spaces, newlines or special characters.");
 
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 16] = [
     "getname",
     "getredir",
     "help",
@@ -216,14 +268,16 @@ const KNOWN: [&str; 14] = [
     "list",
     "no-evict",
     "no-touch",
+    "pause",
     "reply",
     "setinfo",
     "setname",
     "trackinginfo",
+    "unblock",
     "unpause",
 ];
 
-const HELP: [&str; 29] = [
+const HELP: [&str; 33] = [
     "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "GETNAME",
     "    Return the name of the current connection.",
@@ -233,24 +287,28 @@ const HELP: [&str; 29] = [
     "    Return the ID of the current connection.",
     "INFO",
     "    Return information about the current client connection.",
-    "KILL ID <client-id>",
-    "    Close a connection of the same core.",
-    "LIST [TYPE NORMAL | ID <client-id> ...]",
+    "KILL <ip:port> | <option> <value> [<option> <value> [...]]",
+    "    Close connections. Options are ADDR, LADDR, ID, TYPE, USER and SKIPME.",
+    "LIST [TYPE NORMAL|PUBSUB | ID <client-id> ...]",
     "    Return information about client connections.",
     "NO-EVICT (ON|OFF)",
     "    Accepted; connections are never evicted.",
     "NO-TOUCH (ON|OFF)",
     "    Accepted; reads do not touch keys.",
-    "REPLY ON",
-    "    Accepted; every command is answered.",
+    "PAUSE <timeout> [WRITE|ALL]",
+    "    Suspend all, or just writes, of all clients for <timeout> milliseconds.",
+    "REPLY (ON|OFF|SKIP)",
+    "    Control the replies sent to the current connection.",
     "SETINFO <option> <value>",
     "    Set LIB-NAME or LIB-VER of the current connection.",
     "SETNAME <name>",
     "    Assign a name to the current connection.",
     "TRACKINGINFO",
     "    Report that client-side caching is off.",
+    "UNBLOCK <client-id> [TIMEOUT|ERROR]",
+    "    Unblock the specified blocked client.",
     "UNPAUSE",
-    "    Accepted; clients are never paused.",
+    "    Stop the current client pause.",
     "HELP",
     "    Print this help.",
 ];

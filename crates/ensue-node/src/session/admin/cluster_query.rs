@@ -4,10 +4,11 @@
 
 use super::filter::Filter;
 use super::info::{self, Findings, Metrics};
+use super::order::Gathering;
 use crate::links;
 use crate::session::cx::Cx;
 use crate::session::step::Step;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use ensue_types::{Args, CoreId, PartitionId, Reply};
 use ensue_wire::{Address, CoreQuery, Message};
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ pub(crate) enum Purpose {
     ClientList(Filter),
     /// `CONFIG RESETSTAT`.
     ResetStatistics,
+    /// Every core does this.
+    Order(Args, Gathering),
 }
 
 /// Who is asked.
@@ -61,10 +64,11 @@ impl ClusterQuery {
         if let Purpose::Info(_) = purpose {
             peers.extend((0..topology.partitions).map(PartitionId).map(Peer::Partition));
         }
-        let core_query = match purpose {
+        let core_query = match &purpose {
             Purpose::Info(_) => CoreQuery::Metrics,
             Purpose::ClientList(_) => CoreQuery::ClientList,
             Purpose::ResetStatistics => CoreQuery::ResetStatistics,
+            Purpose::Order(words, _) => CoreQuery::Order(words.clone()),
         };
         let missing: Vec<Option<Peer>> = peers.iter().copied().map(Some).collect();
         let mut query =
@@ -151,6 +155,11 @@ impl ClusterQuery {
         let text = match purpose {
             Purpose::ResetStatistics if silent > 0 => return Step::answer(NOT_RESET),
             Purpose::ResetStatistics => return Step::answer(Reply::OK),
+            Purpose::Order(..) if silent > 0 => return Step::answer(NOT_CARRIED_OUT),
+            Purpose::Order(_, gathering) => {
+                let replies: Vec<Reply> = texts.into_values().filter_map(decoded).collect();
+                return Step::answer(gathering.answer(cx, &replies));
+            }
             Purpose::Info(sections) => {
                 metrics.insert("silent_peers".to_owned(), silent);
                 let texts: Vec<_> = texts.values().map(|text| String::from_utf8_lossy(text)).collect();
@@ -165,6 +174,15 @@ impl ClusterQuery {
         Step::answer(Reply::Verbatim(text.into()))
     }
 }
+
+/// What a core has answered to an order.
+fn decoded(text: Bytes) -> Option<Reply> {
+    ensue_resp::decode(&mut BytesMut::from(&text[..])).ok().flatten()
+}
+
+const NOT_CARRIED_OUT: Reply = Reply::error(
+    "UNAVAILABLE a core of this datacenter did not answer: it may not have done this, try again",
+);
 
 const NOT_RESET: Reply = Reply::error(
     "UNAVAILABLE a core of this datacenter did not answer: its statistics may not have been reset, try again",

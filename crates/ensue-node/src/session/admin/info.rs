@@ -7,6 +7,7 @@ use crate::cpu;
 use crate::links::{self, Linked};
 use crate::memory;
 use crate::session::cx::Cx;
+use crate::session::parameters::Parameters;
 use crate::statistics;
 use crate::{AppendFsync, NodeConfig};
 use ensue_protocol::{Capabilities, Protocol, SnapshotReads};
@@ -81,6 +82,7 @@ pub(crate) fn text(cx: &Cx<'_>, sections: &[String], findings: Findings<'_>) -> 
     let Findings { metrics, linked } = findings;
     let mut lines = Lines {
         config: &cx.core.config,
+        parameters: &cx.core.parameters,
         protocols: &cx.core.protocols,
         now: cx.now,
         metrics,
@@ -105,6 +107,7 @@ fn is_wanted(sections: &[String], section: &Section) -> bool {
 
 struct Lines<'a> {
     config: &'a NodeConfig,
+    parameters: &'a Parameters,
     protocols: &'a [Box<dyn Protocol>],
     now: Now,
     metrics: &'a Metrics,
@@ -187,7 +190,7 @@ impl Lines<'_> {
             self.line("mem_fragmentation_ratio", format!("{:.2}", resident as f64 / allocated as f64));
             self.line("mem_allocator", "jemalloc");
         }
-        self.bytes("maxmemory", self.config.maxmemory as i64);
+        self.bytes("maxmemory", self.parameters.number("maxmemory"));
         self.line("maxmemory_policy", "noeviction");
     }
 

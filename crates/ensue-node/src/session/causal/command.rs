@@ -58,6 +58,25 @@ pub(crate) fn on_command(cx: &mut Cx<'_>, shared: &mut SharedContext, args: &Arg
     Step::answer(answered)
 }
 
+/// `WAIT`: how many other datacenters have all of the session's past. A timeout of zero is none.
+pub(crate) fn wait(cx: &mut Cx<'_>, args: &Args) -> Step<Exchange> {
+    if !cx.protocol().capabilities().causality {
+        return Step::answer(no_causality(cx));
+    }
+    match (number::parse_i64(&args[1]), number::parse_i64(&args[2])) {
+        (None, _) => Step::answer(CommandError::NotInteger.reply()),
+        (_, None) => Step::answer(Reply::error("ERR timeout is not an integer or out of range")),
+        (_, Some(..0)) => Step::answer(Reply::error("ERR timeout is negative")),
+        (Some(wanted), Some(0)) => {
+            ReplicaWait::begin_for_others(cx, wanted.max(0), limits::CAUSAL_TIMEOUT_MS_MAX)
+        }
+        (Some(wanted), Some(ms)) => {
+            let timeout_ms = (ms as u64).min(limits::CAUSAL_TIMEOUT_MS_MAX);
+            ReplicaWait::begin_for_others(cx, wanted.max(0), timeout_ms)
+        }
+    }
+}
+
 /// Has every partition execute this subcommand.
 fn fan_out(cx: &mut Cx<'_>, how: Combination, writes: bool, words: &[&[u8]]) -> Step<Exchange> {
     cx.requests.ask(1);

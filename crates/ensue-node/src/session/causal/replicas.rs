@@ -28,22 +28,34 @@ pub(crate) struct ReplicaWait {
     counts: Vec<Option<u8>>,
     /// The client's time is over: each answer says how many there are now.
     counting: bool,
+    /// `WAIT`, whose answer does not count this datacenter.
+    others_only: bool,
 }
 
 impl ReplicaWait {
     pub(crate) fn begin(cx: &mut Cx<'_>, wanted: i64, timeout_ms: u64) -> Step<Exchange> {
+        ReplicaWait::begin_for(cx, wanted, timeout_ms, false)
+    }
+
+    /// The same for `WAIT`: so many datacenters beside this one.
+    pub(crate) fn begin_for_others(cx: &mut Cx<'_>, wanted: i64, timeout_ms: u64) -> Step<Exchange> {
+        ReplicaWait::begin_for(cx, wanted.saturating_add(1), timeout_ms, true)
+    }
+
+    fn begin_for(cx: &mut Cx<'_>, wanted: i64, timeout_ms: u64, others_only: bool) -> Step<Exchange> {
         let datacenters = cx.core.config.topology.datacenters.len() as u8;
         // More than there are will never come: as many as there are is the truth soonest.
         let wanted = u8::try_from(wanted).unwrap_or(datacenters).min(datacenters);
         let (groups, times) = groups(cx);
         if groups.is_empty() {
-            return Step::answer(Reply::Integer(i64::from(datacenters)));
+            return Step::answer(Reply::Integer(i64::from(datacenters) - i64::from(others_only)));
         }
         cx.requests.ask(1);
         if let Some(failure) = cx.refusal(groups.iter().map(|(partition, _)| *partition)) {
             return Step::Failed(failure);
         }
-        let wait = ReplicaWait { counts: vec![None; groups.len()], groups, times, counting: false };
+        let wait =
+            ReplicaWait { counts: vec![None; groups.len()], groups, times, counting: false, others_only };
         if wanted == 0 {
             return wait.count(cx);
         }
@@ -104,8 +116,8 @@ impl ReplicaWait {
         if self.counts.iter().any(Option::is_none) {
             return Step::Waits(Exchange::Replicas(self));
         }
-        let least = self.counts.into_iter().flatten().min().unwrap_or(0);
-        Step::answer(Reply::Integer(i64::from(least)))
+        let least = self.counts.iter().flatten().copied().min().unwrap_or(0);
+        Step::answer(Reply::Integer((i64::from(least) - i64::from(self.others_only)).max(0)))
     }
 }
 

@@ -13,7 +13,7 @@ use super::queue::Queue;
 use crate::session::cx::Cx;
 use crate::session::failure::UNANSWERED;
 use crate::session::homes::{self, Place};
-use crate::session::plan::{Plan, scripts};
+use crate::session::plan::{Plan, patterns_stay, scripts};
 use crate::session::step::Step;
 use crate::session::write_marks::{BATCH_COMMANDS_MAX, WriteMarks};
 use ensue_protocol::SnapshotReads;
@@ -220,7 +220,8 @@ fn single_owner(args: &Args, partitions: u16) -> Option<(&'static CommandSpec, P
         Route::Split(_) | Route::Together => {
             let mut keys = ensue_resp::keys(spec, args).map(|key| partition_of(key, partitions));
             let owner = keys.next()?;
-            keys.all(|other| other == owner).then_some((spec, owner))
+            let is_one = keys.all(|other| other == owner) && patterns_stay(spec, args, owner, partitions);
+            is_one.then_some((spec, owner))
         }
         _ => None,
     }

@@ -28,6 +28,8 @@ pub(crate) struct Blocked {
     pop: WaitingPop,
     withdrawals: u32,
     is_gone: bool,
+    /// Another client has ended it, and wants it to be an error.
+    ends_with_error: bool,
     /// What was popped is being put back.
     puts_back: bool,
 }
@@ -53,8 +55,14 @@ impl Blocked {
         if let Some(failure) = cx.refusal([partition]) {
             return Step::Failed(failure);
         }
-        let blocked =
-            Blocked { partition, pop: blocking.pop, withdrawals: 0, is_gone: false, puts_back: false };
+        let blocked = Blocked {
+            partition,
+            pop: blocking.pop,
+            withdrawals: 0,
+            is_gone: false,
+            ends_with_error: false,
+            puts_back: false,
+        };
         blocked.send(cx, 0, cx.contexts.own().clone(), args);
         Step::Waits(Exchange::Blocked(Box::new(blocked)))
     }
@@ -90,8 +98,21 @@ impl Blocked {
                 self.send(cx, 0, cx.contexts.own().clone(), args);
                 Step::Waits(Exchange::Blocked(self))
             }
+            None if self.ends_with_error && matches!(reply, Reply::Nil | Reply::NilArray) => {
+                Step::complete(UNBLOCKED)
+            }
             None => Step::complete(reply),
         }
+    }
+
+    /// Another client ends it: it is withdrawn as when its time is over.
+    pub(crate) fn unblock(&mut self, cx: &mut Cx<'_>, with_error: bool) -> bool {
+        if self.is_gone || self.withdrawals > 0 || self.puts_back {
+            return false;
+        }
+        self.ends_with_error = with_error;
+        self.withdraw(cx);
+        true
     }
 
     /// The client's time is over.
@@ -152,6 +173,8 @@ impl Blocked {
         Some(args)
     }
 }
+
+const UNBLOCKED: Reply = Reply::error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
 
 fn push_at(end: End) -> Bytes {
     Bytes::from_static(if end == End::Left { b"lpush" } else { b"rpush" })

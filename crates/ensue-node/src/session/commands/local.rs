@@ -16,7 +16,10 @@ pub(crate) fn answer(now: Now, spec: &CommandSpec, args: &Args) -> Reply {
         "echo" => Reply::Bulk(args[1].clone()),
         "time" => time(now),
         "command" => describe::command(args),
-        "cluster" => Reply::error("ERR This instance has cluster support disabled"),
+        "lolwut" => Reply::Verbatim("Redis ver. 7.2.4\n".into()),
+        "cluster" | "readonly" | "readwrite" => {
+            Reply::error("ERR This instance has cluster support disabled")
+        }
         // Only inside MULTI, whose watched keys EXEC has asked for.
         "unwatch" => Reply::OK,
         // Only inside MULTI, where it was checked to name the selected keyspace.

@@ -15,12 +15,15 @@ use ensue_types::{Args, Column, Reply, limits, partition_of};
 pub(crate) struct Renaming {
     source: Bytes,
     target: Bytes,
+    /// `RENAMENX`.
+    if_absent: bool,
 }
 
 impl Renaming {
     /// A RENAME in a keyspace that is spread over so many partitions, and the plan that reads its source.
     pub(crate) fn begin(spread: u16, args: &Args) -> (Renaming, Plan) {
         let (source, target) = (args[1].clone(), args[2].clone());
+        let if_absent = args[0].len() > "rename".len();
         let owner = partition_of(&source, spread);
         let mut plan = Plan::exec(spread);
         for (name, options) in READS {
@@ -28,15 +31,23 @@ impl Renaming {
             read.extend(options.iter().map(|option| Bytes::from_static(option)));
             plan.add_at(owner, false, read);
         }
-        (Renaming { source, target }, plan)
+        if if_absent {
+            let exists = vec![Bytes::from_static(b"exists"), target.clone()];
+            plan.add_at(partition_of(&target, spread), false, exists);
+        }
+        (Renaming { source, target, if_absent }, plan)
     }
 
     /// The source has been read: the plan that writes, or the answer if nothing is written.
-    pub(crate) fn into_write(self, spread: u16, replies: Vec<Reply>) -> Result<Plan, Reply> {
+    pub(crate) fn into_write(self, spread: u16, mut replies: Vec<Reply>) -> Result<Plan, Reply> {
+        let Renaming { source, target, if_absent } = self;
+        let is_taken = if if_absent { replies.pop() } else { None };
         let row = Row::new(replies)?;
-        let Renaming { source, target } = self;
-        if source == target {
-            return Err(Reply::OK);
+        match is_taken {
+            None if source == target => return Err(Reply::OK),
+            None | Some(Reply::Integer(0)) => {}
+            Some(error @ Reply::Error(_)) => return Err(error),
+            Some(_) => return Err(Reply::Integer(0)),
         }
         // Part of it may be refused by one owner only when the other has moved its part: so it is refused here, as a
         // whole.
@@ -48,7 +59,7 @@ impl Renaming {
         let source_owner = partition_of(&source, spread);
         let target_owner = partition_of(&target, spread);
         let del = Bytes::from_static(b"del");
-        let mut plan = Plan::all_ok(spread);
+        let mut plan = if if_absent { Plan::all_done(spread) } else { Plan::all_ok(spread) };
         plan.add_at(target_owner, true, vec![del.clone(), target.clone()]);
         plan.add_at(source_owner, true, vec![del, source]);
         let mut write = vec![Bytes::from_static(row.command), target.clone()];

@@ -3,7 +3,7 @@
 use super::{flags, row};
 use crate::command::{CommandSpec, Flags, Route};
 
-pub(super) const ROWS: [CommandSpec; 15] = [
+pub(super) const ROWS: [CommandSpec; 16] = [
     row("hdel", -3, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("hash", "2.0.0")
@@ -79,6 +79,13 @@ pub(super) const ROWS: [CommandSpec; 15] = [
         .listed("hash", "2.8.0")
         .says(
             "Iterate over the fields of a hash.",
+            "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("hrandfield", -2, flags(&[Flags::READONLY]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "6.2.0")
+        .says(
+            "Some field of a hash, or several.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
         ),
     row("hset", -4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)

@@ -1,0 +1,105 @@
+//! Commands on HyperLogLogs: strings of 16,384 registers, each the longest run of zeros that was hashed to it.
+//!
+//! The layout is that of Redis, dense or sparse, so that a value can be read, dumped and moved there (`registers`). A
+//! count is estimated from how many registers have which value, after Ertl, "New cardinality estimation algorithms for
+//! HyperLogLog sketches", 2017 (`estimate`).
+
+mod estimate;
+mod registers;
+
+use super::{flag, text_of};
+use crate::evaluate::{Evaluation, Halt, effect_bytes};
+use bytes::Bytes;
+use ensue_resp::request::{Cardinality, Inspection};
+use ensue_types::{Column, Reply};
+use registers::{Encoding, Registers};
+
+pub(super) fn evaluate(request: &Cardinality, evaluation: &mut Evaluation<'_>) -> Result<Reply, Halt> {
+    match request {
+        Cardinality::Add { key, elements } => add(evaluation, key, elements),
+        Cardinality::Count { keys } => {
+            let (union, _) = union(evaluation, keys)?;
+            Ok(Reply::Integer(estimate::cardinality(&union) as i64))
+        }
+        Cardinality::Merge { target, sources } => merge(evaluation, target, sources),
+        Cardinality::Inspect { key, what } => inspect(evaluation, key, *what),
+    }
+}
+
+/// The registers of a key, and how they stand there; nothing if the key is not there.
+fn registers(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Option<(Registers, Encoding)>, Halt> {
+    match text_of(evaluation.content(key, &Column::Text)?) {
+        Some(text) => Registers::read(&text).map(Some).map_err(Halt::Error),
+        None => Ok(None),
+    }
+}
+
+/// `PFADD`. Without elements it only makes the key.
+fn add(evaluation: &mut Evaluation<'_>, key: &Bytes, elements: &[Bytes]) -> Result<Reply, Halt> {
+    let found = registers(evaluation, key)?;
+    let mut changes = found.is_none();
+    let (mut registers, encoding) = found.unwrap_or((Registers::default(), Encoding::Sparse));
+    for element in elements {
+        changes |= registers.add(element);
+    }
+    if changes {
+        put(evaluation, key, &registers, encoding)?;
+    }
+    Ok(flag(changes))
+}
+
+fn put(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    registers: &Registers,
+    encoding: Encoding,
+) -> Result<(), Halt> {
+    let text = registers.write(encoding);
+    evaluation.check_room(effect_bytes(key, &Column::Text, text.len()))?;
+    evaluation.begin_write(key)?;
+    evaluation.put(key, Column::Text, text);
+    Ok(())
+}
+
+/// The highest of each register, and whether one of them is dense.
+fn union(evaluation: &mut Evaluation<'_>, keys: &[Bytes]) -> Result<(Registers, Encoding), Halt> {
+    let (mut all, mut encoding) = (Registers::default(), Encoding::Sparse);
+    for key in keys {
+        if let Some((one, found)) = registers(evaluation, key)? {
+            all.rise_to(&one);
+            encoding = encoding.max(found);
+        }
+    }
+    Ok((all, encoding))
+}
+
+/// `PFMERGE`. The target is one of the sources.
+fn merge(evaluation: &mut Evaluation<'_>, target: &Bytes, sources: &[Bytes]) -> Result<Reply, Halt> {
+    let (mut all, encoding) = union(evaluation, std::slice::from_ref(target))?;
+    let (others, other_encoding) = union(evaluation, sources)?;
+    all.rise_to(&others);
+    put(evaluation, target, &all, encoding.max(other_encoding))?;
+    Ok(Reply::OK)
+}
+
+/// `PFDEBUG`.
+fn inspect(evaluation: &mut Evaluation<'_>, key: &Bytes, what: Inspection) -> Result<Reply, Halt> {
+    let Some((registers, encoding)) = registers(evaluation, key)? else { return Err(Halt::Error(ABSENT)) };
+    Ok(match what {
+        Inspection::Encoding => Reply::Status(encoding.word().into()),
+        Inspection::Registers => {
+            Reply::Array(registers.values().map(|value| Reply::Integer(value.into())).collect())
+        }
+        Inspection::ToDense => {
+            if encoding == Encoding::Sparse {
+                put(evaluation, key, &registers, Encoding::Dense)?;
+            }
+            flag(encoding == Encoding::Sparse)
+        }
+        Inspection::Decode if encoding == Encoding::Dense => return Err(Halt::Error(NOT_SPARSE)),
+        Inspection::Decode => Reply::bulk(registers.runs_in_words()),
+    })
+}
+
+const ABSENT: Reply = Reply::error("ERR The specified key does not exist");
+const NOT_SPARSE: Reply = Reply::error("ERR HLL encoding is not sparse");

@@ -1,0 +1,229 @@
+//! Commands on values as a whole: copies, dumps, and what `OBJECT` tells.
+//!
+//! A value is read with all of its elements, and written as a new one: what was seen at the target is deleted. How
+//! Redis would keep it in memory is told by its size, since clients and tools ask for it; it is not how it is kept
+//! here.
+
+use super::dump::{self, Value};
+use super::keys::{put_deadline, set_deadline_or_delete};
+use super::sorted_sets::store as store_sorted;
+use super::{flag, lists, name_of, text_of};
+use crate::evaluate::{Evaluation, Halt, Scored, effect_bytes, element_bytes};
+use bytes::Bytes;
+use ensue_resp::request::{Deadline, Property, Whole};
+use ensue_resp::{CommandError, number};
+use ensue_store::row::Kind;
+use ensue_types::{Column, Reply, Score};
+
+pub(super) fn evaluate(request: &Whole, evaluation: &mut Evaluation<'_>) -> Result<Reply, Halt> {
+    match request {
+        Whole::Copy { source, target, replace } => copy(evaluation, source, target, *replace),
+        Whole::Dump { key } => {
+            let value = read(evaluation, key)?;
+            Ok(value.map_or(Reply::Nil, |value| Reply::Bulk(dump::write(&value))))
+        }
+        Whole::Restore { key, deadline, dump, replace } => {
+            restore(evaluation, key, *deadline, dump, *replace)
+        }
+        Whole::Describe { key, property } => describe(evaluation, key, *property),
+        Whole::DescribeHelp => {
+            Ok(Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect()))
+        }
+        Whole::Sort(sort) => super::sort::evaluate(evaluation, sort),
+    }
+}
+
+/// The value of a key, whole.
+fn read(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Option<Value>, Halt> {
+    let Some(kind) = evaluation.kind(key)? else { return Ok(None) };
+    let named = |columns: Vec<(Column, _)>| columns.into_iter().map(|(column, _)| name_of(column)).collect();
+    Ok(Some(match kind {
+        Kind::Text => Value::Text(text_of(evaluation.content(key, &Column::Text)?).unwrap_or_default()),
+        Kind::Set => Value::Set(named(evaluation.columns(key, kind)?)),
+        Kind::Hash => {
+            let pair = |(column, content)| (name_of(column), text_of(content).unwrap_or_default());
+            Value::Hash(evaluation.columns(key, kind)?.into_iter().map(pair).collect())
+        }
+        Kind::SortedSet => {
+            let all = evaluation.ordered(key)?;
+            Value::Sorted(all.members(0..all.len()))
+        }
+        Kind::List => {
+            let elements = evaluation.elements(key, |len| 0..len)?.0;
+            Value::List(elements.into_iter().map(|element| element.value).collect())
+        }
+        Kind::Stream => return Err(Halt::Error(STREAMS)),
+    }))
+}
+
+/// Makes a row this value and nothing else.
+pub(super) fn write(evaluation: &mut Evaluation<'_>, key: &Bytes, value: Value) -> Result<(), Halt> {
+    if let Value::Sorted(members) = value {
+        store_sorted(evaluation, key, members)?;
+        return Ok(());
+    }
+    let bytes = match &value {
+        Value::Text(text) => effect_bytes(key, &Column::Text, text.len()),
+        Value::List(values) => values.iter().map(|one| lists::pushed_bytes(key, one)).sum(),
+        Value::Set(members) => members.iter().map(|one| element_bytes(key, one, 0)).sum(),
+        Value::Hash(pairs) => pairs.iter().map(|(name, one)| element_bytes(key, name, one.len())).sum(),
+        Value::Sorted(_) => 0,
+    };
+    evaluation.check_room(bytes.saturating_add(evaluation.bytes_to_clear(key)))?;
+    evaluation.begin_write(key)?;
+    // What is put again covers what it replaces.
+    let text = matches!(value, Value::Text(_));
+    evaluation.clear_row(key, |column| !text || *column != Column::Text)?;
+    match value {
+        Value::Text(text) => evaluation.put(key, Column::Text, text),
+        Value::List(values) => lists::fill(evaluation, key, &values)?,
+        Value::Set(members) => {
+            for name in members {
+                evaluation.put(key, Column::Member(name), Bytes::new());
+            }
+        }
+        Value::Hash(pairs) => {
+            for (name, value) in pairs {
+                evaluation.put(key, Column::Field(name), value);
+            }
+        }
+        Value::Sorted(_) => {}
+    }
+    Ok(())
+}
+
+/// `COPY`. The deadline goes along.
+fn copy(
+    evaluation: &mut Evaluation<'_>,
+    source: &Bytes,
+    target: &Bytes,
+    replace: bool,
+) -> Result<Reply, Halt> {
+    if source == target {
+        return Err(CommandError::Argument("source and destination objects are the same").into());
+    }
+    let Some(value) = read(evaluation, source)? else { return Ok(flag(false)) };
+    let deadline = evaluation.deadline(source)?;
+    if evaluation.kind(target)?.is_some() && !replace {
+        return Ok(flag(false));
+    }
+    write(evaluation, target, value)?;
+    if let Some(deadline) = deadline {
+        put_deadline(evaluation, target, i64::try_from(deadline).unwrap_or(i64::MAX));
+    }
+    Ok(flag(true))
+}
+
+/// `RESTORE`.
+fn restore(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    deadline: Option<Deadline>,
+    dump: &Bytes,
+    replace: bool,
+) -> Result<Reply, Halt> {
+    let is_there = evaluation.kind(key)?.is_some();
+    if is_there && !replace {
+        return Err(Halt::Error(BUSY_KEY));
+    }
+    let value = dump::read(dump).map_err(Halt::Error)?;
+    write(evaluation, key, value)?;
+    let now_ms = super::keys::now_ms(evaluation);
+    match deadline {
+        None => {}
+        Some(Deadline::InMs(ms)) => put_deadline(evaluation, key, now_ms.saturating_add(ms)),
+        Some(Deadline::AtMs(ms)) => set_deadline_or_delete(evaluation, key, ms)?,
+    }
+    Ok(Reply::OK)
+}
+
+/// `OBJECT`.
+fn describe(evaluation: &mut Evaluation<'_>, key: &Bytes, property: Property) -> Result<Reply, Halt> {
+    let Some(kind) = evaluation.kind(key)? else { return Ok(Reply::Nil) };
+    Ok(match property {
+        Property::Encoding => Reply::bulk(encoding(evaluation, key, kind)?),
+        Property::Frequency => return Err(Halt::Error(NO_FREQUENCY)),
+        Property::IdleTime => Reply::Integer(0),
+        Property::References => Reply::Integer(1),
+    })
+}
+
+/// How Redis 7.2 would keep the value, with its default bounds of sizes.
+pub(super) fn encoding(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    kind: Kind,
+) -> Result<&'static str, Halt> {
+    if kind == Kind::Stream {
+        return Ok("stream");
+    }
+    Ok(match read(evaluation, key)? {
+        None => "none",
+        Some(Value::Text(text)) if number::parse_i64(&text).is_some() => "int",
+        Some(Value::Text(text)) if text.len() <= EMBEDDED_BYTES_MAX => "embstr",
+        Some(Value::Text(_)) => "raw",
+        Some(Value::List(values)) => {
+            let bytes: usize = values.iter().map(|value| value.len() + LISTED_BYTES).sum();
+            if bytes <= LIST_BYTES_MAX { "listpack" } else { "quicklist" }
+        }
+        Some(Value::Set(members)) => {
+            if members.len() <= INTEGERS_MAX && members.iter().all(|one| number::parse_i64(one).is_some()) {
+                "intset"
+            } else if members.len() <= LISTED_MAX && members.iter().all(is_short) {
+                "listpack"
+            } else {
+                "hashtable"
+            }
+        }
+        Some(Value::Hash(pairs)) => {
+            let is_listed = |(name, value): &(Bytes, Bytes)| is_short(name) && is_short(value);
+            if pairs.len() <= LISTED_MAX && pairs.iter().all(is_listed) { "listpack" } else { "hashtable" }
+        }
+        Some(Value::Sorted(members)) => {
+            let is_listed = |(_, name): &(Score, Bytes)| is_short(name);
+            if members.len() <= LISTED_MAX && members.iter().all(is_listed) { "listpack" } else { "skiplist" }
+        }
+    })
+}
+
+fn is_short(text: &Bytes) -> bool {
+    text.len() <= LISTED_BYTES_MAX
+}
+
+/// Members with their scores, for `SORT`.
+pub(super) fn scored_names(members: Vec<Scored>) -> Vec<Bytes> {
+    members.into_iter().map(|(_, name)| name).collect()
+}
+
+/// The bounds of Redis 7.2, as it is configured by default.
+const EMBEDDED_BYTES_MAX: usize = 44;
+const LIST_BYTES_MAX: usize = 8_192;
+/// What an element of a list takes beside its text, about.
+const LISTED_BYTES: usize = 2;
+const INTEGERS_MAX: usize = 512;
+const LISTED_MAX: usize = 128;
+const LISTED_BYTES_MAX: usize = 64;
+
+const STREAMS: Reply =
+    Reply::error("ERR a stream is not copied, dumped or sorted: it is read entry by entry");
+const BUSY_KEY: Reply = Reply::error("BUSYKEY Target key name already exists.");
+const NO_FREQUENCY: Reply = Reply::error(
+    "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching \
+     between policies at runtime LRU and LFU data will take some time to adjust.",
+);
+
+const HELP: [&str; 13] = [
+    "OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "ENCODING <key>",
+    "    Return the kind of internal representation used in order to store the value",
+    "    associated with a <key>.",
+    "FREQ <key>",
+    "    Return the access frequency index of the <key>. The returned integer is",
+    "    proportional to the logarithm of the recent access frequency of the key.",
+    "IDLETIME <key>",
+    "    Return the idle time of the <key>, that is the approximated number of",
+    "    seconds elapsed since the last access to the key.",
+    "REFCOUNT <key>",
+    "    Return the number of references of the value associated with the specified",
+    "    <key>.",
+];

@@ -1,0 +1,104 @@
+//! `DEBUG`: what the test suites of Redis and of its clients ask of a server. It has to be allowed by
+//! `enable-debug-command`.
+
+use ensue_resp::{CommandError, number};
+use ensue_types::{Args, Reply};
+
+/// What a `DEBUG` comes to.
+pub(crate) enum Debugged {
+    Answered(Reply),
+    /// Nothing is begun on this core for so many milliseconds; then it is answered.
+    Sleeps(u64),
+}
+
+/// `DEBUG`, of a client that comes from this address.
+pub(crate) fn on_command(directives: &[(String, String)], address: &str, args: &Args) -> Debugged {
+    let allowed = directives.iter().find(|(name, _)| name == "enable-debug-command");
+    let is_local = address.starts_with("127.") || address.starts_with("[::1]");
+    let may = match allowed.map(|(_, value)| value.as_str()) {
+        Some("yes") => true,
+        Some("local") => is_local,
+        _ => false,
+    };
+    if !may {
+        return Debugged::Answered(NOT_ALLOWED);
+    }
+    let word = args[1].to_ascii_lowercase();
+    Debugged::Answered(match (word.as_slice(), &args[2..]) {
+        (b"sleep", [seconds]) => match number::parse_score(seconds) {
+            Some(seconds) => return Debugged::Sleeps((seconds.clamp(0.0, SLEEP_S_MAX) * 1_000.0) as u64),
+            None => CommandError::NotFloat.reply(),
+        },
+        (b"protocol", [kind]) => protocol(&kind.to_ascii_lowercase()),
+        (b"error", [words]) => {
+            let words = String::from_utf8_lossy(words).replace(['\r', '\n'], " ");
+            Reply::Error(words.into())
+        }
+        (b"log", [_]) => Reply::OK,
+        // What is on the disk is what is in memory: there is nothing else to load.
+        (b"reload", []) | (b"loadaof", []) => Reply::OK,
+        // Rows are absent from their deadline on, deleted or not.
+        (b"set-active-expire", [word]) if number::parse_i64(word).is_some() => Reply::OK,
+        // There is nothing that these would change.
+        (b"quicklist-packed-threshold" | b"pause-cron" | b"set-disable-deny-scripts", [_]) => Reply::OK,
+        (b"jmap", _) => Reply::error("ERR DEBUG JMAP is not supported"),
+        (b"help", []) => Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect()),
+        _ => {
+            let word = String::from_utf8_lossy(&args[1]);
+            let words =
+                format!("ERR unknown subcommand or wrong number of arguments for '{word}'. Try DEBUG HELP.");
+            Reply::Error(words.into())
+        }
+    })
+}
+
+/// One answer of each kind.
+fn protocol(kind: &[u8]) -> Reply {
+    let counted = || (0..3).map(Reply::Integer).collect::<Vec<_>>();
+    match kind {
+        b"string" => Reply::bulk("Hello World"),
+        b"integer" => Reply::Integer(12345),
+        b"double" => Reply::Double(3.141),
+        b"null" => Reply::Nil,
+        b"array" => Reply::Array(counted()),
+        b"set" => Reply::Set(counted()),
+        b"map" => {
+            Reply::Map((0..3).map(|number| (Reply::Integer(number), Reply::Boolean(number == 1))).collect())
+        }
+        b"verbatim" => Reply::Verbatim("This is a verbatim\nstring".into()),
+        b"true" => Reply::Boolean(true),
+        b"false" => Reply::Boolean(false),
+        _ => Reply::error(
+            "ERR Wrong protocol type name. Please use one of the following: \
+             string|integer|double|null|array|set|map|verbatim|true|false",
+        ),
+    }
+}
+
+/// An operator who makes a core sleep for longer has made a mistake.
+const SLEEP_S_MAX: f64 = 600.0;
+
+const NOT_ALLOWED: Reply = Reply::error(
+    "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a \
+     local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
+);
+
+const HELP: [&str; 17] = [
+    "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "ERROR <string>",
+    "    Return an error with these words.",
+    "LOADAOF",
+    "RELOAD",
+    "    Accepted: what is on the disk is what is in memory.",
+    "LOG <message>",
+    "    Accepted; nothing is logged.",
+    "PROTOCOL <type>",
+    "    Reply with a test value of the specified type.",
+    "SET-ACTIVE-EXPIRE <0|1>",
+    "    Accepted: keys are absent from their deadline on.",
+    "SLEEP <seconds>",
+    "    Begin no command on this core for so long.",
+    "QUICKLIST-PACKED-THRESHOLD | PAUSE-CRON | SET-DISABLE-DENY-SCRIPTS <value>",
+    "    Accepted.",
+    "HELP",
+];

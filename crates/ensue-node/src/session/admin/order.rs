@@ -1,0 +1,216 @@
+//! What one session has all cores of the datacenter do: set parameters, pause or unpause, close or unblock clients.
+//!
+//! An order is words, as a command is; each core answers with one number or status, and they are put together here.
+
+use super::cluster_query::{ClusterQuery, Purpose};
+use super::filter::Kill;
+use crate::session::core_state::CoreState;
+use crate::session::cx::Cx;
+use crate::session::parameters::Setting;
+use crate::session::pause::Paused;
+use crate::session::step::Step;
+use bytes::Bytes;
+use ensue_resp::{CommandError, number};
+use ensue_types::{Args, Now, Reply, SessionId};
+
+/// How the answers of the cores become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gathering {
+    AllOk,
+    /// How many connections were closed, the one that asks among them if it closes itself.
+    Killed {
+        itself: bool,
+        by_address: bool,
+    },
+    /// 1 if one of them has it.
+    Any,
+    Sum,
+    /// So many entries with their times, of all together the latest; fewer than none is all.
+    Latest(i64),
+}
+
+impl Gathering {
+    pub(crate) fn answer(self, cx: &mut Cx<'_>, replies: &[Reply]) -> Reply {
+        let sum: i64 =
+            replies.iter().map(|reply| if let Reply::Integer(count) = reply { *count } else { 0 }).sum();
+        match self {
+            Gathering::AllOk => Reply::OK,
+            Gathering::Any => Reply::Integer(sum.min(1)),
+            Gathering::Sum => Reply::Integer(sum),
+            Gathering::Latest(count) => latest(replies, count),
+            Gathering::Killed { itself, by_address } => {
+                if itself {
+                    // When it has its answer.
+                    let own = cx.requests.session();
+                    cx.core.close_later(own);
+                }
+                match (sum + i64::from(itself), by_address) {
+                    (0, true) => Reply::error("ERR No such client"),
+                    (_, true) => Reply::OK,
+                    (count, false) => Reply::Integer(count),
+                }
+            }
+        }
+    }
+}
+
+/// Has every core set these parameters.
+pub(crate) fn set(cx: &mut Cx<'_>, settings: Vec<Setting>) -> Step<Box<ClusterQuery>> {
+    let words = settings.into_iter().flat_map(|(name, value)| [Bytes::from(name), Bytes::from(value)]);
+    give(cx, "set", words.collect(), Gathering::AllOk)
+}
+
+/// Has every core pause.
+pub(crate) fn pause(cx: &mut Cx<'_>, what: Paused, ms: u64) -> Step<Box<ClusterQuery>> {
+    let word: &'static str = if what == Paused::All { "all" } else { "writes" };
+    give(cx, "pause", vec![Bytes::from(word), Bytes::from(ms.to_string())], Gathering::AllOk)
+}
+
+pub(crate) fn unpause(cx: &mut Cx<'_>) -> Step<Box<ClusterQuery>> {
+    give(cx, "unpause", Vec::new(), Gathering::AllOk)
+}
+
+/// Has every core close the clients that `CLIENT KILL` means. The one that asks, whose line this is, closes itself.
+pub(crate) fn kill(cx: &mut Cx<'_>, words: &[Bytes], own_line: &str) -> Step<Box<ClusterQuery>> {
+    let kill = match Kill::new(words) {
+        Ok(kill) => kill,
+        Err(refusal) => return Step::answer(refusal),
+    };
+    let itself = !kill.skip_me && kill.filter.accepts(own_line);
+    let mut order = vec![Bytes::from(cx.requests.session().0.to_string())];
+    order.extend_from_slice(words);
+    give(cx, "kill", order, Gathering::Killed { itself, by_address: kill.by_address })
+}
+
+/// Has the core of a client end what it waits for.
+pub(crate) fn unblock(cx: &mut Cx<'_>, words: &[Bytes]) -> Step<Box<ClusterQuery>> {
+    let with_error = match words {
+        [_] => false,
+        [_, word] if word.eq_ignore_ascii_case(b"timeout") => false,
+        [_, word] if word.eq_ignore_ascii_case(b"error") => true,
+        _ => {
+            return Step::answer(Reply::error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
+        }
+    };
+    if number::parse_i64(&words[0]).is_none() {
+        return Step::answer(CommandError::NotInteger.reply());
+    }
+    let word: &'static str = if with_error { "error" } else { "timeout" };
+    give(cx, "unblock", vec![words[0].clone(), Bytes::from(word)], Gathering::Any)
+}
+
+/// `SLOWLOG`.
+pub(crate) fn slow_log(cx: &mut Cx<'_>, args: &Args) -> Step<Box<ClusterQuery>> {
+    let wrong_arity = |name: &'static str| Step::answer(CommandError::wrong_arity(name).reply());
+    match (args[1].to_ascii_lowercase().as_slice(), &args[2..]) {
+        (b"get", words @ ([] | [_])) => {
+            let count = words.first().map_or(Some(SLOW_ENTRIES), |count| number::parse_i64(count));
+            match count {
+                Some(count @ -1..) => give(cx, "slow-get", Vec::new(), Gathering::Latest(count)),
+                Some(_) => Step::answer(Reply::error("ERR count should be greater than or equal to -1")),
+                None => Step::answer(CommandError::NotInteger.reply()),
+            }
+        }
+        (b"len", []) => give(cx, "slow-len", Vec::new(), Gathering::Sum),
+        (b"reset", []) => give(cx, "slow-reset", Vec::new(), Gathering::AllOk),
+        (b"help", []) => {
+            Step::answer(Reply::Array(SLOW_HELP.iter().map(|&line| Reply::Status(line.into())).collect()))
+        }
+        (b"get", _) => wrong_arity("slowlog|get"),
+        (b"len", _) => wrong_arity("slowlog|len"),
+        (b"reset", _) => wrong_arity("slowlog|reset"),
+        _ => Step::answer(CommandError::unknown_subcommand("slowlog", &args[1]).reply()),
+    }
+}
+
+/// Entries of all cores, the latest first.
+fn latest(replies: &[Reply], count: i64) -> Reply {
+    let time = |entry: &Reply| match entry {
+        Reply::Array(parts) => match parts.get(1) {
+            Some(Reply::Integer(time)) => *time,
+            _ => 0,
+        },
+        _ => 0,
+    };
+    let mut entries: Vec<Reply> = Vec::new();
+    for reply in replies {
+        if let Reply::Array(some) = reply {
+            entries.extend_from_slice(some);
+        }
+    }
+    // Those of one core are in order already.
+    entries.sort_by_key(|entry| std::cmp::Reverse(time(entry)));
+    entries.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+    Reply::Array(entries)
+}
+
+/// Entries that are shown unless told.
+const SLOW_ENTRIES: i64 = 10;
+
+const SLOW_HELP: [&str; 12] = [
+    "SLOWLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "GET [<count>]",
+    "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
+    "    Entries are made of:",
+    "    id, timestamp, time in microseconds, arguments array, client IP and port,",
+    "    client name",
+    "LEN",
+    "    Return the length of the slowlog.",
+    "RESET",
+    "    Reset the slowlog.",
+    "HELP",
+    "    Print this help.",
+];
+
+fn give(
+    cx: &mut Cx<'_>,
+    name: &'static str,
+    mut words: Args,
+    gathering: Gathering,
+) -> Step<Box<ClusterQuery>> {
+    words.insert(0, Bytes::from(name));
+    ClusterQuery::begin(cx, Purpose::Order(words, gathering))
+}
+
+/// What a core does with an order that is about its sessions.
+#[derive(Debug)]
+pub(crate) enum OfSessions {
+    Unpause,
+    Kill(SessionId, Kill),
+    Unblock(SessionId, bool),
+}
+
+/// Carries out an order, or says what its sessions have to do.
+pub(crate) fn carry_out(core: &mut CoreState, now: Now, words: &[Bytes]) -> Result<Reply, OfSessions> {
+    let text = |word: &Bytes| String::from_utf8_lossy(word).into_owned();
+    match words {
+        [name, pairs @ ..] if name[..] == b"set"[..] => {
+            if let Ok(settings) = crate::session::parameters::check(pairs, &[]) {
+                core.set_parameters(&settings);
+            }
+        }
+        [name, word, ms] if name[..] == b"pause"[..] => {
+            let what = if word[..] == b"all"[..] { Paused::All } else { Paused::Writes };
+            core.pause.begin(now, what, text(ms).parse().unwrap_or(0));
+        }
+        [name] if name[..] == b"slow-get"[..] => return Ok(core.slow_log.replies()),
+        [name] if name[..] == b"slow-len"[..] => return Ok(Reply::Integer(core.slow_log.len() as i64)),
+        [name] if name[..] == b"slow-reset"[..] => core.slow_log.clear(),
+        [name] if name[..] == b"unpause"[..] => {
+            core.pause.end();
+            return Err(OfSessions::Unpause);
+        }
+        [name, asker, words @ ..] if name[..] == b"kill"[..] => {
+            if let (Ok(asker), Ok(kill)) = (text(asker).parse(), Kill::new(words)) {
+                return Err(OfSessions::Kill(SessionId(asker), kill));
+            }
+        }
+        [name, id, how] if name[..] == b"unblock"[..] => {
+            if let Ok(id) = text(id).parse() {
+                return Err(OfSessions::Unblock(SessionId(id), how[..] == b"error"[..]));
+            }
+        }
+        _ => {}
+    }
+    Ok(Reply::OK)
+}
