@@ -162,7 +162,7 @@ impl Admission<'_> {
                 past(context)?;
                 self.protocol(name.keyspace).map(drop)
             }
-            Message::MetricsQuery { .. } => Ok(()),
+            Message::MetricsQuery { .. } | Message::ReportChanges { .. } => Ok(()),
             Message::CheckDependencies { dependencies, .. } => self.asked(own, dependencies),
             Message::AwaitTimes { times, readers, .. } => {
                 self.times(times)?;
@@ -265,6 +265,7 @@ impl Admission<'_> {
             | Message::ReplicasReached { .. }
             | Message::ContextMerged { .. }
             | Message::MetricsAnswer { .. } => Ok(()),
+            Message::Changed { keyspace, .. } => self.protocol(*keyspace).map(drop),
             Message::DependenciesMet { unrecoverable, .. } => self.dependencies(unrecoverable),
             _ => Err("a message that no partition answers"),
         }

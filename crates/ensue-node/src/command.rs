@@ -14,6 +14,7 @@ mod counter;
 mod digest;
 mod draw;
 pub(crate) mod dump;
+pub(crate) mod events;
 mod fingerprint;
 mod geo;
 mod hashes;
@@ -40,7 +41,11 @@ use ensue_types::{Column, Decimal, Reply};
 
 /// Evaluates a request. Errors of the command are answers; what escapes is only a past that is no longer known.
 pub(crate) fn run(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply, Gone> {
+    let written = evaluation.written_count();
     let answer = evaluate(request, evaluation);
+    if let Some(before) = written {
+        events::name(request, evaluation, before);
+    }
     evaluation.end_command(looks_up(request));
     match answer {
         Ok(reply) | Err(Halt::Error(reply)) => Ok(reply),

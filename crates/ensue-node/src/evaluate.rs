@@ -13,7 +13,7 @@ mod writer;
 use bytes::Bytes;
 use ensue_store::cell::{Addition, Cell, Content, SourceRef, State};
 use ensue_store::compact::{Compact, RowRef};
-use ensue_store::keyspace::Keyspace;
+use ensue_store::keyspace::{Keyspace, Written};
 use ensue_store::row::{Gone, Kind};
 use ensue_store::view::{Shown, View};
 use ensue_types::{
@@ -242,6 +242,26 @@ impl<'a> Evaluation<'a> {
             writer: Some(writer),
             observed: Observed::default(),
         }
+    }
+
+    /// How many changes of rows have been noted, if they are.
+    pub fn written_count(&self) -> Option<usize> {
+        self.keyspace.written_count()
+    }
+
+    /// Takes the changes out that were noted after so many.
+    pub fn take_written(&mut self, after: usize) -> Vec<Written> {
+        self.keyspace.take_written(after)
+    }
+
+    /// Puts changes back, named.
+    pub fn put_written(&mut self, written: Vec<Written>) {
+        self.keyspace.put_written(written);
+    }
+
+    /// Whether a row shows nothing, without observing it.
+    pub fn is_absent(&self, key: &[u8]) -> bool {
+        self.keyspace.another_row(key).is_none_or(|row| self.visible_kind(row).is_none())
     }
 
     /// The logical time of the evaluation; its physical part is the time that `EXPIRE` counts from.

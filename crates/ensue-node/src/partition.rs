@@ -569,6 +569,7 @@ impl Partition {
         self.visibility().report_failed();
         self.maintenance.collect(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.visibility().maintain_branches();
+        self.executor().tell_changes();
         self.keyspaces.sweep(&self.cx, &self.others);
         self.keyspaces.contexts.forget_unused_contexts(&self.cx);
         self.reads.snapshots.forget_old_reads(&self.cx);

@@ -38,6 +38,7 @@ mod requests;
 mod slow_log;
 mod step;
 mod timers;
+mod tracking;
 mod transactions;
 mod turn;
 mod write_marks;
@@ -147,6 +148,9 @@ impl Sessions {
         match message {
             Message::Interest { .. } | Message::Publish { .. } => {
                 return self.on_peer_message(now, from, message);
+            }
+            Message::Changed { keyspace, key, event, writer } => {
+                return self.core.on_changed(keyspace, (key, event, writer));
             }
             Message::HomeReady { .. } | Message::HomeRequest(_) | Message::HomeAnswer { .. } => {
                 return self.on_home_message(now, from, message);
@@ -383,8 +387,10 @@ impl Sessions {
             CoreQuery::Metrics => {
                 text = self.core.link_reports().map(crate::links::line).collect();
                 metrics.push(("connected_clients".to_owned(), self.core.clients() as i64));
-                let paused = self.sessions.values().filter(|session| session.is_paused()).count();
-                metrics.push(("blocked_clients".to_owned(), paused as i64));
+                let blocked = self.sessions.values().filter(|session| session.is_blocked()).count();
+                metrics.push(("blocked_clients".to_owned(), blocked as i64));
+                let tracking = self.core.tracking.metrics();
+                metrics.extend(tracking.map(|(name, value)| (name.to_owned(), value as i64)));
                 metrics.extend(self.core.counters.metrics(now));
                 metrics.extend(self.channel_metrics());
                 metrics.extend(self.home_metrics());

@@ -29,6 +29,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use watches::Watches;
+use written::WrittenLog;
+pub use written::{Happened, Writer, Written};
 
 mod awaited;
 mod filled;
@@ -36,6 +38,7 @@ mod slots;
 mod spent;
 pub mod undo;
 mod watches;
+mod written;
 
 pub use spent::{Collected, Spent};
 
@@ -101,6 +104,7 @@ pub struct Keyspace {
     /// Who folds values that stand beside each other; nothing if the last writer's stands alone.
     handlers: Option<Arc<dyn Handlers>>,
     watches: Watches,
+    written: WrittenLog,
 }
 
 /// Keys whose past states are kept, until when.
@@ -306,6 +310,7 @@ impl Keyspace {
             self.watches.on_change(hash(&change.key));
         }
         self.awaited.note(&change.key);
+        self.written.note(change, write);
         let (ended, hidden) = self.late_put(change, write, self.keeps_versions);
         if let Some(ended) = ended {
             self.apply(&ended, previous, write);
@@ -400,6 +405,7 @@ impl Keyspace {
     /// arrive, as for any tombstone: a late write below it must lose against it here, too.
     pub fn flush(&mut self, flush: &Write) {
         self.watches.clear();
+        self.written.note_everything(flush);
         let known = |known: &Write| known.stamp == flush.stamp;
         if self.flushes.iter().any(known) {
             return;

@@ -159,6 +159,19 @@ pub enum Message {
         request: RequestId,
         metrics: Vec<(String, i64)>,
     },
+    /// Tell this core what is written to rows from now on, or no longer.
+    ReportChanges {
+        wanted: bool,
+    },
+    /// Something was written to this row, or to all rows if none is named, and readers of this datacenter can see it.
+    Changed {
+        keyspace: KeyspaceId,
+        key: Option<Bytes>,
+        /// What keyspace events call it.
+        event: Bytes,
+        /// The session that wrote it, if it is one of the core that is told.
+        writer: Option<SessionId>,
+    },
     /// A question to all sessions of a core (`CLIENT LIST`, connection counts).
     CoreQuery {
         request: RequestId,

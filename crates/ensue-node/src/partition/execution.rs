@@ -11,11 +11,13 @@ use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
 use crate::partition::reads::Reads;
 use crate::partition::reads::blocked::{AwaitedTimes, SnapshotPart};
+use crate::partition::reads::changes::Seen;
 use crate::partition::transactions::Transactions;
 use crate::partition::visibility::Visibility;
 use crate::partition::work::Work;
 use crate::trace::Trace;
-use ensue_types::LogicalTime;
+use ensue_protocol::Choice;
+use ensue_types::{Causes, LogicalTime};
 use ensue_wire::{Address, Message};
 
 /// Commands of sessions on their way: executed, or waiting for coordinators, times, or their turn in a row.
@@ -87,6 +89,9 @@ impl Executor<'_> {
             (_, Message::ClockAhead { ahead_ms }) => {
                 self.others.ahead.on_clock_ahead(self.cx, from.datacenter(), ahead_ms)
             }
+            (Address::Core { core, .. }, Message::ReportChanges { wanted }) => {
+                self.reads.changes.on_wanted(self.keyspaces, core, wanted);
+            }
             (_, Message::AskTime) => self.others.send_heartbeat(self.cx, from.datacenter()),
             (_, Message::Heartbeat { end }) => self.others.on_heartbeat(from.datacenter(), end, time),
             // Answers to sessions never come to a partition; a peer that sends one is wrong.
@@ -107,5 +112,29 @@ impl Executor<'_> {
             }
         }
         self.serve_pops();
+        self.tell_changes();
+    }
+
+    /// Tells those who want to know what has been written.
+    pub(crate) fn tell_changes(&mut self) {
+        if !self.reads.changes.is_wanted() {
+            return;
+        }
+        for (keyspace, written) in self.keyspaces.take_all_written() {
+            let times = &self.others.stable_time.times;
+            let now = self.cx.promise();
+            let stability = times.stability(self.cx, now);
+            let is_merged = !self.keyspaces.keyspace(keyspace).keeps_versions();
+            let is_stable = times.stable.at(written.datacenter) >= written.time;
+            let seen = match written.datacenter == self.cx.datacenter || is_merged || is_stable {
+                true => Seen::ByAll,
+                false => match self.cx.protocol(keyspace).choose(&mut Causes::default(), &stability) {
+                    Choice::Newest | Choice::NewestIfWhole(_) => Seen::BySome,
+                    Choice::Shown(_) | Choice::Wait => Seen::ByNobody,
+                },
+            };
+            self.reads.changes.on_written(self.cx, keyspace, written, seen);
+        }
+        self.reads.changes.on_stable(self.cx, &self.others.stable_time.times.stable);
     }
 }

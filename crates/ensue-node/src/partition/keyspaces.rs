@@ -24,7 +24,7 @@ use crate::partition::work::Work;
 use conflicts::ConflictLog;
 use contexts::Contexts;
 use ensue_script::Scripts;
-use ensue_store::keyspace::Keyspace;
+use ensue_store::keyspace::{Keyspace, Written};
 use ensue_types::{KeyspaceId, PartitionId, limits};
 use snapshot::ReadCounts;
 use std::sync::Arc;
@@ -98,6 +98,19 @@ impl Keyspaces {
     /// Whether the scripts were forgotten since this was last asked: the sessions of this core have yet to learn it.
     pub(crate) fn take_scripts_flushed(&mut self) -> bool {
         std::mem::take(&mut self.scripts_flushed)
+    }
+
+    /// From now on changes of rows are noted, or no longer.
+    pub(in crate::partition) fn note_written(&mut self, is_wanted: bool) {
+        self.keyspaces.iter_mut().for_each(|rows| rows.note_written(is_wanted));
+    }
+
+    /// The changes of rows that have been noted since the last call.
+    pub(in crate::partition) fn take_all_written(&mut self) -> Vec<(KeyspaceId, Written)> {
+        let numbered = (0..).map(KeyspaceId).zip(&mut self.keyspaces);
+        numbered
+            .flat_map(|(number, rows)| rows.take_written(0).into_iter().map(move |one| (number, one)))
+            .collect()
     }
 
     /// So many bytes may be held by all partitions of the core, which are so many; 0 is no bound.

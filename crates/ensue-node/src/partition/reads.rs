@@ -1,6 +1,7 @@
 //! Reads that wait: for coordinators, for shares of a snapshot, for times, for something to pop.
 
 pub(in crate::partition) mod blocked;
+pub(in crate::partition) mod changes;
 pub(in crate::partition) mod pops;
 pub(in crate::partition) mod snapshot;
 pub(in crate::partition) mod snapshot_reads;
@@ -8,6 +9,7 @@ pub(in crate::partition) mod times;
 
 use crate::partition::keyspaces::Keyspaces;
 use blocked::BlockedReads;
+use changes::Changes;
 use pops::WaitingPops;
 use snapshot::Snapshots;
 use snapshot_reads::SnapshotReads;
@@ -19,6 +21,7 @@ pub(crate) struct Reads {
     pub(in crate::partition) blocked: BlockedReads,
     pub(in crate::partition) pops: WaitingPops,
     pub(in crate::partition) snapshot_reads: SnapshotReads,
+    pub(in crate::partition) changes: Changes,
 }
 
 impl Reads {

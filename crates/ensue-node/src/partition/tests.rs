@@ -6,6 +6,7 @@ mod branches;
 mod buffered;
 mod catch_up;
 mod chains;
+mod changes;
 mod checkpoints;
 mod collecting;
 mod conflicts;
@@ -125,6 +126,7 @@ impl World {
                     self.wants_turn = wants_turn;
                     self.replies.extend_from_slice(&bytes);
                 }
+                Output::Push { bytes, .. } => self.replies.extend_from_slice(&bytes),
                 Output::Send { envelope, .. } => self.sent.push(envelope.message),
                 Output::Trace(trace) => self.traces.push(trace),
                 Output::Stopped => self.stopped = true,

@@ -11,3 +11,4 @@ pub(crate) mod filter;
 pub(crate) mod handshake;
 pub(crate) mod info;
 pub(crate) mod order;
+mod tracking;

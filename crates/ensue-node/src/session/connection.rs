@@ -179,9 +179,13 @@ impl Session {
         open.then(|| parts.client.line(now, parts.activity(self.contexts.selected(), channels)))
     }
 
-    /// Whether it begins nothing because of a pause.
-    pub(super) fn is_paused(&self) -> bool {
-        matches!(self.parts.exchange, Exchange::Paused(_))
+    /// Whether it waits for another client, or for a pause to end.
+    pub(super) fn is_blocked(&self) -> bool {
+        match &self.parts.exchange {
+            Exchange::Paused(_) => true,
+            Exchange::Commands(exchange) => exchange.is_blocked(),
+            _ => false,
+        }
     }
 }
 

@@ -12,6 +12,8 @@ use super::parameters::{Parameters, Setting};
 use super::pause::Pause;
 use super::slow_log::SlowLog;
 use super::timers::Timers;
+use super::tracking::{Options, Push, Tracking};
+use crate::command::events;
 use crate::cpu::CpuReport;
 use crate::links::LinkReport;
 use crate::memory::Memory;
@@ -19,11 +21,11 @@ use crate::statistics::{self, Rate, Statistics};
 use crate::{NodeConfig, Trace};
 use bytes::Bytes;
 use ensue_protocol::Protocol;
-use ensue_resp::CommandSpec;
+use ensue_resp::{CommandSpec, ProtocolVersion};
 use ensue_types::{
     Args, CoreId, DatacenterId, KeyspaceId, LogicalTime, Now, PartitionId, Reply, RequestId, SessionId,
 };
-use ensue_wire::{Address, CoreName, Envelope, Interest, Message};
+use ensue_wire::{Address, ChannelKind, CoreName, Envelope, Interest, Message};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
@@ -53,6 +55,10 @@ pub(super) struct CoreState {
     slower_than_us: i64,
     /// Until when sessions begin nothing.
     pub(super) pause: Pause,
+    /// Which clients cache what they have read.
+    pub(super) tracking: Tracking,
+    /// The partitions of the datacenter tell this core what is written.
+    is_told_changes: bool,
     /// Commands that took long.
     pub(super) slow_log: SlowLog,
     /// Scripts that every partition of the datacenter was told of.
@@ -148,6 +154,7 @@ impl Messages {
     }
 }
 
+const EVENTS: &str = "notify-keyspace-events";
 const SLOWER_THAN: &str = "slowlog-log-slower-than";
 
 /// Names that a core is told in one message when it knows none.
@@ -218,6 +225,8 @@ impl CoreState {
         let parameters = Parameters::of_directives(&config.directives);
         CoreState {
             parameters_changed: false,
+            tracking: Tracking::default(),
+            is_told_changes: false,
             slow_log: SlowLog::default(),
             slower_than_us: parameters.number(SLOWER_THAN),
             parameters,
@@ -251,6 +260,9 @@ impl CoreState {
     pub(super) fn on_gone(&mut self, session: SessionId) {
         self.connected.remove(&session);
         self.unsubscribe(session);
+        let pushes = self.tracking.on_gone(session);
+        self.push_all(pushes);
+        self.want_changes();
     }
 
     /// A session wants no message any more.
@@ -299,10 +311,16 @@ impl CoreState {
         // It may have been started anew, and know no script.
         self.scripts.forget();
         self.links.on_up(core);
+        if self.is_told_changes {
+            self.report_changes(true, Some(core));
+        }
     }
 
     pub(super) fn on_link_down(&mut self, core: CoreId) {
         self.links.on_down(core);
+        // What its partitions had to tell may be lost.
+        let pushes = self.tracking.on_everything();
+        self.push_all(pushes);
     }
 
     pub(super) fn on_link_report(&mut self, report: LinkReport) {
@@ -313,6 +331,7 @@ impl CoreState {
         self.parameters.set(settings);
         self.slower_than_us = self.parameters.number(SLOWER_THAN);
         self.parameters_changed = true;
+        self.want_changes();
     }
 
     /// A command begins that may turn out to be slow.
@@ -336,6 +355,85 @@ impl CoreState {
 
     fn slow_entries_max(&self) -> usize {
         usize::try_from(self.parameters.number("slowlog-max-len")).unwrap_or(0)
+    }
+
+    /// A client is told from now on when what it reads changes.
+    pub(super) fn start_tracking(&mut self, client: SessionId, version: ProtocolVersion, options: Options) {
+        self.tracking.start(client, version, options);
+        self.want_changes();
+    }
+
+    pub(super) fn stop_tracking(&mut self, client: SessionId) {
+        self.tracking.stop(client);
+        self.want_changes();
+    }
+
+    /// A client that is told of changes reads these keys.
+    pub(super) fn note_reads<'k>(&mut self, client: SessionId, keys: impl Iterator<Item = &'k Bytes>) {
+        let keys_max = usize::try_from(self.parameters.number("tracking-table-max-keys")).unwrap_or(0);
+        let pushes = self.tracking.note(client, keys, keys_max);
+        self.push_all(pushes);
+    }
+
+    /// Something was written: clients that cache it are told, and those that subscribe to keyspace events.
+    pub(super) fn on_changed(
+        &mut self,
+        keyspace: KeyspaceId,
+        change: (Option<Bytes>, Bytes, Option<SessionId>),
+    ) {
+        let (key, event, writer) = change;
+        let pushes = self.tracking.on_change(key.as_ref(), writer);
+        self.push_all(pushes);
+        let flags = self.parameters.value(EVENTS);
+        let Some(key) = key.filter(|_| !flags.is_empty() && !event.is_empty()) else { return };
+        let class = events::class_of(std::str::from_utf8(&event).unwrap_or_default());
+        if !flags.contains(class) && !flags.contains('A') {
+            return;
+        }
+        let (of_keys, of_events) = (flags.contains('K'), flags.contains('E'));
+        let channel = |of: &str, name: &Bytes| {
+            let mut channel = format!("__{of}@{}__:", keyspace.0).into_bytes();
+            channel.extend_from_slice(name);
+            Bytes::from(channel)
+        };
+        let mut frames = Vec::new();
+        if of_keys {
+            frames = self.channels.frames(ChannelKind::Channel, &channel("keyspace", &key), &event);
+        }
+        if of_events {
+            frames.extend(self.channels.frames(ChannelKind::Channel, &channel("keyevent", &event), &key));
+        }
+        self.push_all(frames);
+    }
+
+    fn push_all(&mut self, pushes: Vec<Push>) {
+        for (session, bytes) in pushes {
+            self.output(SessionOutput::Push { session, bytes });
+        }
+    }
+
+    /// Has the partitions tell this core what is written, if anybody here wants to know.
+    fn want_changes(&mut self) {
+        let wanted = !self.tracking.is_empty() || !self.parameters.value(EVENTS).is_empty();
+        if wanted != self.is_told_changes {
+            self.is_told_changes = wanted;
+            self.report_changes(wanted, None);
+        }
+    }
+
+    /// The same of the partitions of one core, or of all that can be asked.
+    fn report_changes(&mut self, wanted: bool, of: Option<CoreId>) {
+        for partition in (0..self.partitions()).map(PartitionId) {
+            if of.is_none_or(|core| self.owner(partition) == core) && self.reaches(partition) {
+                let to = self.partition_address(partition);
+                self.send(to, LogicalTime::ZERO, Message::ReportChanges { wanted });
+            }
+        }
+    }
+
+    /// Whether there is a client of this name.
+    pub(super) fn is_connected(&self, session: SessionId) -> bool {
+        self.connected.contains(&session)
     }
 
     /// Whether parameters were set since the last call.

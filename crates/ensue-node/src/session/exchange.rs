@@ -39,6 +39,8 @@ pub(super) enum Then {
     Each,
     /// They are what the second half of `RENAME` writes.
     Rename(Renaming),
+    /// They are the encoding of a value, for `DEBUG OBJECT`.
+    Debug,
     /// They are the numbers under which the keys of this `WATCH` are watched.
     Watch(Args),
     /// Every partition was told of the script of this command, which is executed now.

@@ -9,6 +9,7 @@ pub(super) mod scripts;
 
 use crate::evaluate::ANSWER_TOO_LONG;
 use crate::session::failure::UNANSWERED;
+use bytes::Bytes;
 use combine::Combination;
 use ensue_resp::{Combine, CommandError, CommandSpec, Request, Route};
 use ensue_types::{Args, KeyspaceId, Part, PartitionId, Reply, partition_of};
@@ -123,6 +124,14 @@ impl Plan {
     /// The same, answered with 1.
     pub(super) fn all_done(partitions: u16) -> Plan {
         Plan { shape: Shape::One, ..Plan::single(partitions) }
+    }
+
+    /// Asks the owner of a key how its value is kept.
+    pub(super) fn of_object(partitions: u16, key: Bytes) -> Plan {
+        let owner = partition_of(&key, partitions);
+        let mut plan = Plan::single(partitions);
+        plan.add_at(owner, false, vec![Bytes::from_static(b"object"), Bytes::from_static(b"encoding"), key]);
+        plan
     }
 
     /// What an `EXEC` asks before its commands.

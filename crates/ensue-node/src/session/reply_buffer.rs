@@ -98,6 +98,14 @@ impl ReplyBuffer {
         self.answered += 1;
     }
 
+    /// The answer to one command, encoded.
+    pub(super) fn push_raw(&mut self, bytes: &[u8]) {
+        if !self.skips() {
+            self.bytes.extend_from_slice(bytes);
+            self.answered += 1;
+        }
+    }
+
     /// Bytes that answer no command.
     pub(super) fn push_bytes(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);

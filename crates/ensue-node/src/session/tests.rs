@@ -16,6 +16,7 @@ mod reads;
 mod scripts;
 mod shared;
 mod tokens;
+mod tracking;
 mod turns;
 mod watch;
 mod writes;

@@ -282,6 +282,7 @@ impl Turn<'_> {
             let spec = args.first().and_then(|name| ensue_resp::lookup(name));
             spec.into_iter().for_each(|spec| {
                 self.cx.core.note_slow(spec, args, session.client.address(), session.client.name());
+                note_reads(&mut self.cx, [(spec, args)].into_iter());
             });
         }
         if session.shared.must_fetch(&self.cx) {
@@ -366,6 +367,9 @@ impl Turn<'_> {
         }
         let client = &self.session.client;
         self.cx.core.note_slow(spec, &args, client.address(), client.name());
+        if spec.route != Route::Session {
+            note_reads(&mut self.cx, [(spec, &args)].into_iter());
+        }
         self.session.counted.push_back(Counted { subcommand, ..Counted::new(spec) });
         match homes::place(self.cx.core, self.cx.contexts, [(spec, &args)]) {
             Place::Here => {}
@@ -462,6 +466,7 @@ impl Turn<'_> {
                     Ok(check) => check,
                     Err(refusal) => return self.reply(&refusal),
                 };
+                note_reads(&mut self.cx, multi.commands());
                 match homes::place(self.cx.core, self.cx.contexts, multi.commands()) {
                     Place::Here => {}
                     Place::Refused(reply) => return self.reply(&reply),
@@ -491,12 +496,19 @@ impl Turn<'_> {
             "hello" => {
                 let reply = session.client.hello(&cx.core.config, args);
                 cx.core.channels.set_version(session.client.id(), session.client.version());
+                cx.core.tracking.set_version(session.client.id(), session.client.version());
                 session.restrict(pubsub::command::is_subscribed(cx));
                 reply
             }
             "ping" if session.restricted && args.len() <= 2 => pubsub::command::pong(args),
-            "debug" => match debug::on_command(&cx.core.config.directives, session.client.address(), args) {
+            "debug" => match debug::on_command(&cx.core.config.directives, session.client.origin(), args) {
                 Debugged::Answered(reply) => reply,
+                Debugged::Raw(bytes) => return session.replies.push_raw(bytes),
+                Debugged::Object(key) => {
+                    cx.requests.ask(1);
+                    let plan = Plan::of_object(cx.spread(), key);
+                    return self.execute(plan, Then::Debug);
+                }
                 Debugged::Sleeps(ms) => {
                     cx.core.on_slept(cx.now, ms);
                     cx.core.pause.begin(cx.now, Paused::All, ms);
@@ -574,6 +586,7 @@ impl Turn<'_> {
                 session.restricted = false;
                 session.replies.mute(Muted::No);
                 cx.core.unsubscribe(session.client.id());
+                cx.core.stop_tracking(session.client.id());
                 cx.contexts.reset();
                 Reply::Status("RESET".into())
             }
@@ -660,6 +673,7 @@ impl Turn<'_> {
                     }
                 }
             }
+            Then::Debug => self.complete(vec![debug::object(plan.assemble(answers))]),
             Then::Watch(args) => {
                 let reply = self.session.watched.on_numbers(self.cx.keyspace(), args, plan.assemble(answers));
                 self.complete(vec![reply]);
@@ -768,6 +782,14 @@ impl Turn<'_> {
         let (cx, session) = (&mut self.cx, &mut *self.session);
         let bytes_max = cx.core.config.tuning.turn_answer_bytes;
         let wants_turn = session.is_idle() && session.has_work() && session.has_used_its_turn(bytes_max);
+        if session.is_idle() && !cx.core.tracking.is_empty() {
+            for (told, bytes) in cx.core.tracking.on_answered(session.client.id()) {
+                match told == session.client.id() {
+                    true => session.replies.push_bytes(&bytes),
+                    false => cx.core.output(SessionOutput::Push { session: told, bytes }),
+                }
+            }
+        }
         let (bytes, answered) = session.replies.take();
         let announces = session.queue.on_answers(bytes.len(), wants_turn);
         if session.life == Life::Open && (!bytes.is_empty() || announces) {
@@ -797,6 +819,19 @@ fn awaited(cx: &Cx<'_>, session: &Parts) -> Option<KeyspaceId> {
         Place::Away(_) => None,
         _ if is_about_all => Some(first),
         _ => cx.contexts.awaited(cx.keyspace()).map(|_| cx.keyspace()),
+    }
+}
+
+/// Notes which keys a client reads that is told of changes, before they are read.
+fn note_reads<'c>(cx: &mut Cx<'_>, commands: impl Iterator<Item = (&'static CommandSpec, &'c Args)>) {
+    let client = cx.requests.session();
+    if cx.core.tracking.is_empty() || !cx.core.tracking.notes_next(client) {
+        return;
+    }
+    for (spec, args) in commands {
+        if spec.flags.contains(Flags::READONLY) || spec.route == Route::Script {
+            cx.core.note_reads(client, ensue_resp::keys(spec, args));
+        }
     }
 }
 

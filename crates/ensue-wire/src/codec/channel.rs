@@ -1,4 +1,4 @@
-//! Layouts of what the sessions of cores say to each other about channels.
+//! Layouts of what the sessions of cores say to each other about channels, and partitions to cores about changes.
 
 use super::reader::Reader;
 use super::tag;
@@ -31,6 +31,14 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
             .list(limits::PASTS, past, |w, (keyspace, context)| {
                 w.keyspace(*keyspace).context(context);
             }),
+        Message::ReportChanges { wanted } => w.u8(u8::from(*wanted)),
+        Message::Changed { keyspace, key, event, writer } => w
+            .keyspace(*keyspace)
+            .u8(u8::from(key.is_some()))
+            .bytes(limits::ARGUMENT_BYTES, key.as_deref().unwrap_or_default())
+            .bytes(limits::CHANNEL_BYTES, event)
+            .u8(u8::from(writer.is_some()))
+            .u64(writer.map_or(0, |writer| writer.0)),
         other => unreachable!("no message about channels: {:#06x}", tag::tag_of(other)),
     };
 }
@@ -38,11 +46,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
 pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
     Ok(match tag {
         tag::INTEREST => Message::Interest {
-            all: match r.u8()? {
-                0 => false,
-                1 => true,
-                value => return Err(Malformed::UnknownKind { what: "all", value }),
-            },
+            all: flag(r)?,
             changes: r.list(limits::INTERESTS, INTEREST_BYTES_MIN, |r| {
                 let kind = kind(r)?;
                 Ok(Interest { kind, name: r.bytes(limits::CHANNEL_BYTES)?, sessions: r.u32()? })
@@ -55,8 +59,24 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             payload: r.bytes(limits::ARGUMENT_BYTES)?,
             past: r.list(limits::PASTS, PAST_BYTES_MIN, |r| Ok((r.keyspace()?, r.context()?)))?,
         },
+        tag::REPORT_CHANGES => Message::ReportChanges { wanted: flag(r)? },
+        tag::CHANGED => {
+            let (keyspace, has_key) = (r.keyspace()?, flag(r)?);
+            let key = Some(r.bytes(limits::ARGUMENT_BYTES)?).filter(|_| has_key);
+            let (event, has_writer) = (r.bytes(limits::CHANNEL_BYTES)?, flag(r)?);
+            let writer = Some(SessionId(r.u64()?)).filter(|_| has_writer);
+            Message::Changed { keyspace, key, event, writer }
+        }
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
+}
+
+fn flag(r: &mut Reader<'_>) -> Result<bool, Malformed> {
+    match r.u8()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        value => Err(Malformed::UnknownKind { what: "yes or no", value }),
+    }
 }
 
 fn number(kind: ChannelKind) -> u8 {

@@ -124,6 +124,8 @@ tags! {
 
     INTEREST = 0x0701 => Interest,
     PUBLISH = 0x0702 => Publish,
+    REPORT_CHANGES = 0x0703 => ReportChanges,
+    CHANGED = 0x0704 => Changed,
 
     HOME_READY = 0x0801 => HomeReady,
     HOME_REQUEST = 0x0802 => HomeRequest,

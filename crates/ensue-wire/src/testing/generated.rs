@@ -151,6 +151,15 @@ fn channels() -> BoxedStrategy<Message> {
     let past = vec((keyspace(), context()), 0..4);
     prop_oneof![
         (any::<bool>(), vec(interest, 0..8)).prop_map(|(all, changes)| Message::Interest { all, changes }),
+        any::<bool>().prop_map(|wanted| Message::ReportChanges { wanted }),
+        (keyspace(), proptest::option::of(string()), string(), proptest::option::of(any::<u64>())).prop_map(
+            |(keyspace, key, event, writer)| Message::Changed {
+                keyspace,
+                key,
+                event,
+                writer: writer.map(SessionId),
+            }
+        ),
         (any::<u64>(), kind(), string(), string(), past).prop_map(
             |(publisher, kind, channel, payload, past)| {
                 Message::Publish { publisher: SessionId(publisher), kind, channel, payload, past }

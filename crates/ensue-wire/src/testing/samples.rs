@@ -285,6 +285,20 @@ fn channel() -> Vec<(&'static str, Message)> {
     let (payload, past) = (Bytes::from_static(b"rain"), vec![(KeyspaceId(3), context())]);
     vec![
         ("interest", Message::Interest { all: true, changes }),
+        ("report-changes", Message::ReportChanges { wanted: true }),
+        (
+            "changed",
+            Message::Changed {
+                keyspace: KeyspaceId(3),
+                key: Some(Bytes::from_static(b"k")),
+                event: Bytes::from_static(b"set"),
+                writer: Some(SessionId(7)),
+            },
+        ),
+        (
+            "changed-everything",
+            Message::Changed { keyspace: KeyspaceId(3), key: None, event: Bytes::new(), writer: None },
+        ),
         ("publish", Message::Publish { publisher, kind: ChannelKind::Channel, channel, payload, past }),
     ]
 }

@@ -190,7 +190,17 @@ impl Executor<'_> {
             return Step::Done(Reply::error("ERR unknown command"));
         };
         let together = execution.together;
-        let step = self.step_command(execution, spec, args);
+        let step = match self.reads.changes.is_wanted() {
+            true => {
+                let RequestId { core, session, .. } = execution.request;
+                let keyspace = execution.keyspace;
+                self.keyspaces.keyspace(keyspace).written_by(Some((core, session)));
+                let step = self.step_command(execution, spec, args);
+                self.keyspaces.keyspace(keyspace).written_by(None);
+                step
+            }
+            false => self.step_command(execution, spec, args),
+        };
         match &step {
             // Parts of a command of several owners are counted as one by their session.
             Step::Done(reply) if !together => self.cx.statistics.count(spec, None, reply.is_error()),

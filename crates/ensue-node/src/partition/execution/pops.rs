@@ -154,6 +154,9 @@ impl Executor<'_> {
     /// The sessions of a core have given up what they asked.
     pub(crate) fn drop_pops_of(&mut self, core: Address) {
         self.reads.pops.forget_withdrawn_of(core);
+        if let Address::Core { core, .. } = core {
+            self.reads.changes.on_wanted(self.keyspaces, core, false);
+        }
         for id in self.reads.pops.of_core(core) {
             self.take_pop(id);
         }

@@ -125,6 +125,7 @@ impl Executor<'_> {
             return;
         }
         self.others.answer_replica_waits(self.cx);
+        self.tell_changes();
         self.reads.pops.look_again();
         for Wait { since_us, what } in self.reads.blocked.take_all() {
             let ready = match &what {

@@ -15,6 +15,7 @@
 //! standing where it is kept, and not where it was forgotten.
 
 use super::Maintenance;
+use crate::command::events;
 use crate::evaluate::Evaluation;
 use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
@@ -126,9 +127,13 @@ impl Maintenance {
         let write = Write { stamp, at, operation, dependencies: None };
         let mut writer = cx.writer(keyspace, write, &Choice::Newest);
         let mut evaluation = Evaluation::writing(keyspaces.keyspace(keyspace), &mut writer, View::Newest);
+        let written = evaluation.written_count();
         let is_too_large = evaluation.begin_write(&expiry.key).is_err();
         if is_too_large {
             evaluation.clear_some_expired(&expiry.key);
+        }
+        if let Some(before) = written {
+            events::name_expired(&mut evaluation, before);
         }
         let observed = evaluation.observed;
         keyspaces.log_write(cx, others, &mut Context::default(), keyspace, stamp, (writer.changes, observed));

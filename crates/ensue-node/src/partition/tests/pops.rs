@@ -12,10 +12,10 @@ use ensue_types::{
 use ensue_wire::Address;
 use std::collections::BTreeSet;
 
-struct Clients(World, BTreeSet<u64>);
+pub(super) struct Clients(pub(super) World, BTreeSet<u64>);
 
 impl Clients {
-    fn new(protocol: &str) -> Clients {
+    pub(super) fn new(protocol: &str) -> Clients {
         let mut world = World::with(NodeConfig {
             protocols: vec![protocol.into(); usize::from(limits::KEYSPACES)],
             ..super::config(AppendFsync::EverySecond)
@@ -26,7 +26,7 @@ impl Clients {
     }
 
     /// Commands of a client, which is connected by its first ones; semicolons stand between them.
-    fn ask(&mut self, client: u64, lines: &str) -> String {
+    pub(super) fn ask(&mut self, client: u64, lines: &str) -> String {
         let (session, address, local_address) = (SessionId(client), String::new(), String::new());
         if self.1.insert(client) {
             self.0.give(Input::ClientConnected { session, address, local_address });
@@ -40,7 +40,7 @@ impl Clients {
     }
 
     /// What all clients were answered since the last call; `|` stands for the ends of lines.
-    fn answers(&mut self) -> String {
+    pub(super) fn answers(&mut self) -> String {
         self.0.calm_down();
         let replies = std::mem::take(&mut self.0.replies);
         String::from_utf8_lossy(&replies).replace("\r\n", "|")
@@ -51,7 +51,7 @@ impl Clients {
         self.0.give(Input::TurnEnd);
     }
 
-    fn pass_ms(&mut self, ms: u64) -> String {
+    pub(super) fn pass_ms(&mut self, ms: u64) -> String {
         self.0.now.monotonic_us += 1_000 * ms;
         self.0.now.wall_ms += ms;
         self.0.give(Input::Timer);
@@ -61,7 +61,7 @@ impl Clients {
 }
 
 /// Every protocol in which keys have rows.
-fn each(check: impl Fn(Clients)) {
+pub(super) fn each(check: impl Fn(Clients)) {
     for registration in ensue_protocol::REGISTRY.iter().filter(|one| one.name != "tardis") {
         check(Clients::new(registration.name));
     }

@@ -4,7 +4,7 @@
 
 use super::cluster_query::{ClusterQuery, Purpose};
 use super::filter::Filter;
-use super::order;
+use super::{order, tracking};
 use crate::session::cx::Cx;
 use crate::session::pause::Paused;
 use crate::session::reply_buffer::Muted;
@@ -26,6 +26,8 @@ pub(crate) struct Client {
     library_version: Bytes,
     /// The name of the latest command, and of its subcommand, for `CLIENT LIST`.
     latest: (&'static str, Option<&'static str>),
+    /// What that command took as it was sent, where `CLIENT` asks.
+    query_bytes: usize,
     pub(super) version: ProtocolVersion,
     pub(super) authenticated: bool,
 }
@@ -57,6 +59,7 @@ impl Client {
             library_name: Bytes::new(),
             library_version: Bytes::new(),
             latest: ("NULL", None),
+            query_bytes: 0,
             version: ProtocolVersion::default(),
             authenticated,
         }
@@ -69,6 +72,11 @@ impl Client {
     /// How it has called itself.
     pub(crate) fn name(&self) -> &Bytes {
         &self.name
+    }
+
+    /// Where it comes from, and the version of the protocol that it speaks.
+    pub(crate) fn origin(&self) -> (&str, ProtocolVersion) {
+        (&self.address, self.version)
     }
 
     /// Where it comes from.
@@ -93,6 +101,7 @@ impl Client {
     /// A command of this name begins.
     pub(crate) fn on_command(&mut self, name: &'static str, subcommand: Option<&'static str>) {
         self.latest = (name, subcommand);
+        self.query_bytes = 0;
     }
 
     /// Back to what it was when it connected: `RESET`.
@@ -109,6 +118,7 @@ impl Client {
         activity: Activity,
         args: &Args,
     ) -> Step<Box<ClusterQuery>> {
+        self.query_bytes = encoded_bytes(args);
         let subcommand = args[1].to_ascii_lowercase();
         Step::answer(match (subcommand.as_slice(), &args[2..]) {
             (b"id", []) => Reply::Integer(self.id.0 as i64),
@@ -131,13 +141,10 @@ impl Client {
             },
             (b"unpause", []) => return order::unpause(cx),
             (b"unblock", words @ ([_] | [_, _])) => return order::unblock(cx, words),
-            // There is no client-side caching.
-            (b"getredir", []) => Reply::Integer(-1),
-            (b"trackinginfo", []) => Reply::Map(vec![
-                (Reply::bulk("flags"), Reply::Set(vec![Reply::bulk("off")])),
-                (Reply::bulk("redirect"), Reply::Integer(-1)),
-                (Reply::bulk("prefixes"), Reply::Array(Vec::new())),
-            ]),
+            (b"tracking", words @ [_, ..]) => tracking::track(cx, self.version, words),
+            (b"caching", [word]) => tracking::caching(cx, word),
+            (b"getredir", []) => tracking::redirect(cx),
+            (b"trackinginfo", []) => tracking::info(cx),
             (b"reply", [_]) => CommandError::Syntax.reply(),
             (b"no-evict" | b"no-touch", [word]) if is_switch(word) => Reply::OK,
             (b"no-evict" | b"no-touch", [_]) => CommandError::Syntax.reply(),
@@ -182,7 +189,7 @@ impl Client {
         };
         let seconds_since = |us: u64| now.monotonic_us.saturating_sub(us) / 1_000_000;
         format!(
-            "id={} addr={} laddr={} fd=0 name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf=0 \
+            "id={} addr={} laddr={} fd=0 name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} \
              qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll=0 omem=0 tot-mem=0 events=r cmd={} user=default \
              redir=-1 resp={} lib-name={} lib-ver={}",
             self.id.0,
@@ -197,6 +204,7 @@ impl Client {
             activity.subscriptions[1],
             activity.subscriptions[2],
             activity.multi.map_or(-1, |commands| commands as i64),
+            self.query_bytes,
             activity.reply_bytes,
             latest,
             self.version.number(),
@@ -204,6 +212,13 @@ impl Client {
             String::from_utf8_lossy(&self.library_version),
         )
     }
+}
+
+/// The length of a command as a client sends it.
+fn encoded_bytes(args: &Args) -> usize {
+    let mut encoded = Vec::new();
+    ensue_resp::encode::encode_command(args, &mut encoded);
+    encoded.len()
 }
 
 /// What `CLIENT REPLY` asks for, if that is the command.
@@ -258,7 +273,8 @@ fn is_switch(word: &[u8]) -> bool {
 pub(crate) const BAD_CLIENT_NAME: Reply =
     Reply::error("ERR Client names cannot contain spaces, newlines or special characters.");
 
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 18] = [
+    "caching",
     "getname",
     "getredir",
     "help",
@@ -272,17 +288,20 @@ const KNOWN: [&str; 16] = [
     "reply",
     "setinfo",
     "setname",
+    "tracking",
     "trackinginfo",
     "unblock",
     "unpause",
 ];
 
-const HELP: [&str; 33] = [
+const HELP: [&str; 38] = [
     "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "GETNAME",
     "    Return the name of the current connection.",
+    "CACHING (YES|NO)",
+    "    Enable/disable tracking of the keys for next command in OPTIN/OPTOUT modes.",
     "GETREDIR",
-    "    Return -1: there is no client-side caching.",
+    "    Return the client ID we are redirecting to when tracking is enabled.",
     "ID",
     "    Return the ID of the current connection.",
     "INFO",
@@ -303,8 +322,11 @@ const HELP: [&str; 33] = [
     "    Set LIB-NAME or LIB-VER of the current connection.",
     "SETNAME <name>",
     "    Assign a name to the current connection.",
+    "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]",
+    "         [OPTIN] [OPTOUT] [NOLOOP]",
+    "    Control server assisted client side caching.",
     "TRACKINGINFO",
-    "    Report that client-side caching is off.",
+    "    Report tracking status for the current connection.",
     "UNBLOCK <client-id> [TIMEOUT|ERROR]",
     "    Unblock the specified blocked client.",
     "UNPAUSE",

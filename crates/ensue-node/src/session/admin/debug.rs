@@ -1,18 +1,27 @@
 //! `DEBUG`: what the test suites of Redis and of its clients ask of a server. It has to be allowed by
 //! `enable-debug-command`.
 
-use ensue_resp::{CommandError, number};
+use bytes::Bytes;
+use ensue_resp::{CommandError, ProtocolVersion, number};
 use ensue_types::{Args, Reply};
 
 /// What a `DEBUG` comes to.
 pub(crate) enum Debugged {
     Answered(Reply),
+    /// Bytes that no other command answers.
+    Raw(&'static [u8]),
     /// Nothing is begun on this core for so many milliseconds; then it is answered.
     Sleeps(u64),
+    /// What is told of the value of this key.
+    Object(Bytes),
 }
 
 /// `DEBUG`, of a client that comes from this address.
-pub(crate) fn on_command(directives: &[(String, String)], address: &str, args: &Args) -> Debugged {
+pub(crate) fn on_command(
+    directives: &[(String, String)],
+    (address, version): (&str, ProtocolVersion),
+    args: &Args,
+) -> Debugged {
     let allowed = directives.iter().find(|(name, _)| name == "enable-debug-command");
     let is_local = address.starts_with("127.") || address.starts_with("[::1]");
     let may = match allowed.map(|(_, value)| value.as_str()) {
@@ -29,7 +38,11 @@ pub(crate) fn on_command(directives: &[(String, String)], address: &str, args: &
             Some(seconds) => return Debugged::Sleeps((seconds.clamp(0.0, SLEEP_S_MAX) * 1_000.0) as u64),
             None => CommandError::NotFloat.reply(),
         },
-        (b"protocol", [kind]) => protocol(&kind.to_ascii_lowercase()),
+        (b"object", [key, ..]) => return Debugged::Object(key.clone()),
+        (b"protocol", [kind]) => match raw(&kind.to_ascii_lowercase(), version) {
+            Some(bytes) => return Debugged::Raw(bytes),
+            None => protocol(&kind.to_ascii_lowercase()),
+        },
         (b"error", [words]) => {
             let words = String::from_utf8_lossy(words).replace(['\r', '\n'], " ");
             Reply::Error(words.into())
@@ -41,6 +54,8 @@ pub(crate) fn on_command(directives: &[(String, String)], address: &str, args: &
         (b"set-active-expire", [word]) if number::parse_i64(word).is_some() => Reply::OK,
         // There is nothing that these would change.
         (b"quicklist-packed-threshold" | b"pause-cron" | b"set-disable-deny-scripts", [_]) => Reply::OK,
+        (b"change-repl-id", []) | (b"replybuffer" | b"dict-resizing", [_, ..]) => Reply::OK,
+        (b"stringmatch-len", [_, _]) => Reply::OK,
         (b"jmap", _) => Reply::error("ERR DEBUG JMAP is not supported"),
         (b"help", []) => Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect()),
         _ => {
@@ -52,13 +67,46 @@ pub(crate) fn on_command(directives: &[(String, String)], address: &str, args: &
     })
 }
 
+/// Answers of kinds that nothing else has: attributes, pushes and big numbers.
+fn raw(kind: &[u8], version: ProtocolVersion) -> Option<&'static [u8]> {
+    let is_new = version == ProtocolVersion::Resp3;
+    Some(match kind {
+        b"attrib" if is_new => {
+            b"|1\r\n$14\r\nkey-popularity\r\n*2\r\n$7\r\nkey:123\r\n:90\r\n$39\r\n\
+              Some real reply following the attribute\r\n"
+        }
+        b"attrib" => b"$39\r\nSome real reply following the attribute\r\n",
+        b"push" if is_new => {
+            b">2\r\n$16\r\nserver-cpu-usage\r\n:42\r\n$40\r\nSome real reply following the push reply\r\n"
+        }
+        b"bignum" if is_new => b"(1234567999999999999999999999999999999\r\n",
+        b"bignum" => b"$37\r\n1234567999999999999999999999999999999\r\n",
+        _ => return None,
+    })
+}
+
+/// What `DEBUG OBJECT` tells, of the answer to `OBJECT ENCODING`.
+pub(crate) fn object(encoding: Reply) -> Reply {
+    match encoding {
+        Reply::Bulk(encoding) => {
+            let encoding = String::from_utf8_lossy(&encoding).into_owned();
+            let words = format!(
+                "Value at:0x0 refcount:1 encoding:{encoding} serializedlength:0 lru:0 lru_seconds_idle:0"
+            );
+            Reply::Status(words.into())
+        }
+        Reply::Nil => CommandError::NoSuchKey.reply(),
+        reply => reply,
+    }
+}
+
 /// One answer of each kind.
 fn protocol(kind: &[u8]) -> Reply {
     let counted = || (0..3).map(Reply::Integer).collect::<Vec<_>>();
     match kind {
         b"string" => Reply::bulk("Hello World"),
         b"integer" => Reply::Integer(12345),
-        b"double" => Reply::Double(3.141),
+        b"double" => Reply::Double(3_141.0 / 1_000.0),
         b"null" => Reply::Nil,
         b"array" => Reply::Array(counted()),
         b"set" => Reply::Set(counted()),
@@ -70,7 +118,7 @@ fn protocol(kind: &[u8]) -> Reply {
         b"false" => Reply::Boolean(false),
         _ => Reply::error(
             "ERR Wrong protocol type name. Please use one of the following: \
-             string|integer|double|null|array|set|map|verbatim|true|false",
+             string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false",
         ),
     }
 }
@@ -83,13 +131,15 @@ const NOT_ALLOWED: Reply = Reply::error(
      local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
 );
 
-const HELP: [&str; 17] = [
+const HELP: [&str; 19] = [
     "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "ERROR <string>",
     "    Return an error with these words.",
     "LOADAOF",
     "RELOAD",
     "    Accepted: what is on the disk is what is in memory.",
+    "OBJECT <key>",
+    "    Show low level info about <key> and the associated value.",
     "LOG <message>",
     "    Accepted; nothing is logged.",
     "PROTOCOL <type>",

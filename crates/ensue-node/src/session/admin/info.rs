@@ -174,6 +174,7 @@ impl Lines<'_> {
     fn clients(&mut self) {
         self.line("connected_clients", self.metric("connected_clients"));
         self.line("blocked_clients", self.metric("blocked_clients"));
+        self.line("tracking_clients", self.metric("tracking_clients"));
         self.line("pubsub_clients", self.metric("pubsub_clients"));
     }
 
@@ -355,7 +356,7 @@ fn offer(protocol: &dyn Protocol) -> String {
 }
 
 /// Metrics that have a line of this name in `Stats`, present or not.
-const STATS: [&str; 12] = [
+const STATS: [&str; 15] = [
     "total_connections_received",
     "total_commands_processed",
     "instantaneous_ops_per_sec",
@@ -368,6 +369,9 @@ const STATS: [&str; 12] = [
     "pubsub_patterns",
     "pubsubshard_channels",
     "client_output_buffer_limit_disconnections",
+    "tracking_total_keys",
+    "tracking_total_items",
+    "tracking_total_prefixes",
 ];
 
 const SECONDS_A_DAY: u64 = 86_400;

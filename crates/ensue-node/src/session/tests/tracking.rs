@@ -1,0 +1,164 @@
+//! Client-side caching at the session: what is noted, who is told what, and what partitions are asked for.
+
+use super::*;
+use ensue_types::KeyspaceId;
+
+fn changed(world: &mut World, key: Option<&str>, writer: Option<SessionId>) {
+    let key = key.map(|key| Bytes::copy_from_slice(key.as_bytes()));
+    let message =
+        Message::Changed { keyspace: KeyspaceId(0), key, event: Bytes::from_static(b"set"), writer };
+    let from = Address::Partition { datacenter: DatacenterId(0), partition: PartitionId(0) };
+    let to = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+    world.sessions.on_message(world.now, Envelope { from, to, time: LogicalTime::ZERO, message });
+    world.drain();
+}
+
+fn told(world: &mut World) -> String {
+    std::mem::take(&mut world.pushed).into_iter().map(|(_, text)| text).collect()
+}
+
+/// Whether the partitions of the datacenter were told to report changes, and nothing else was sent.
+fn reports(world: &mut World) -> Vec<bool> {
+    let wanted = |envelope: &Envelope| match envelope.message {
+        Message::ReportChanges { wanted } => wanted,
+        ref other => panic!("{other:?}"),
+    };
+    world.sent.drain(..).map(|envelope| wanted(&envelope)).collect()
+}
+
+fn tracking(options: &str) -> World {
+    let mut world = World::new();
+    world.ask("HELLO 3");
+    world.send(&[&format!("CLIENT TRACKING ON{options}")]);
+    assert_eq!(world.received(), "+OK|");
+    assert_eq!(reports(&mut world), [true; 4]);
+    world
+}
+
+/// Reads a key of partition 0, which is answered.
+fn read(world: &mut World, key: &str) {
+    world.send(&[&format!("GET {key}")]);
+    world.executed(vec![bulk("value")]);
+    world.received();
+}
+
+#[test]
+fn partitions_report_as_long_as_somebody_wants_to_know() {
+    let mut world = tracking("");
+    world.sessions.on_link_up(CoreId(1));
+    world.drain();
+    assert_eq!(reports(&mut world), [true; 2], "those of the core that is linked again");
+    world.send(&["CLIENT TRACKING OFF"]);
+    assert_eq!(reports(&mut world), [false; 4]);
+    world.send(&["CLIENT TRACKING ON"]);
+    world.sent.clear();
+    world.leave();
+    assert_eq!(reports(&mut world), [false; 4]);
+    world.sessions.core.set_parameters(&[("notify-keyspace-events", "AK".to_owned())]);
+    world.drain();
+    assert_eq!(reports(&mut world), [true; 4]);
+}
+
+#[test]
+fn what_changes_before_the_answer_is_told_behind_it_again() {
+    let mut world = tracking("");
+    let key = key(0, 0);
+    world.send(&[&format!("GET {key}")]);
+    changed(&mut world, Some(&key), None);
+    let news = format!(">2|$10|invalidate|*1|$2|{key}|");
+    assert_eq!(told(&mut world), news);
+    world.executed(vec![bulk("old")]);
+    assert_eq!(world.received(), format!("$3|old|{news}"));
+    changed(&mut world, Some(&key), None);
+    assert_eq!(told(&mut world), "", "it does not count as read");
+}
+
+#[test]
+fn a_lost_link_counts_as_a_change_of_everything() {
+    let mut world = tracking("");
+    read(&mut world, &key(0, 0));
+    world.sessions.on_link_down(world.now, CoreId(1));
+    world.drain();
+    assert_eq!(told(&mut world), ">2|$10|invalidate|_|");
+    changed(&mut world, None, None);
+    assert_eq!(told(&mut world), ">2|$10|invalidate|_|");
+}
+
+#[test]
+fn options() {
+    let (one, other) = (key(0, 0), key(0, 1));
+    let news = |key: &str| format!(">2|$10|invalidate|*1|$2|{key}|");
+    let mut world = tracking(&format!(" BCAST PREFIX {one}"));
+    changed(&mut world, Some(&one), None);
+    changed(&mut world, Some(&other), None);
+    assert_eq!(told(&mut world), news(&one));
+
+    let mut world = tracking(" OPTIN");
+    read(&mut world, &one);
+    assert_eq!(world.ask("CLIENT CACHING YES"), "+OK|");
+    read(&mut world, &other);
+    changed(&mut world, Some(&one), None);
+    changed(&mut world, Some(&other), None);
+    assert_eq!(told(&mut world), news(&other));
+
+    let mut world = tracking(" OPTOUT");
+    assert_eq!(world.ask("CLIENT CACHING NO"), "+OK|");
+    read(&mut world, &one);
+    read(&mut world, &other);
+    changed(&mut world, Some(&one), None);
+    changed(&mut world, Some(&other), None);
+    assert_eq!(told(&mut world), news(&other));
+
+    let mut world = tracking(" NOLOOP");
+    read(&mut world, &one);
+    changed(&mut world, Some(&one), Some(CLIENT));
+    assert_eq!(told(&mut world), "");
+}
+
+#[test]
+fn beyond_the_bound_keys_are_given_up() {
+    let mut world = tracking("");
+    world.sessions.core.set_parameters(&[("tracking-table-max-keys", "1".to_owned())]);
+    read(&mut world, &key(0, 0));
+    read(&mut world, &key(0, 1));
+    assert!(told(&mut world).starts_with(">2|$10|invalidate|*1|$2|k"), "one of both");
+}
+
+#[test]
+fn a_client_of_resp2_has_another_one_told() {
+    const OTHER: SessionId = SessionId(8);
+    let mut world = World::new();
+    world.sessions.on_connected(world.now, OTHER, "10.0.0.1:5001".into(), "10.0.0.2:6379".into());
+    world.send(&["CLIENT TRACKING ON REDIRECT 8"]);
+    assert_eq!(world.received(), "+OK|");
+    world.sent.clear();
+    let key = key(0, 0);
+    read(&mut world, &key);
+    changed(&mut world, Some(&key), None);
+    let text = format!("*3|$7|message|$20|__redis__:invalidate|*1|$2|{key}|");
+    assert_eq!(std::mem::take(&mut world.pushed), [(OTHER, text)]);
+    world.sessions.on_gone(world.now, OTHER);
+    world.drain();
+    assert!(world.ask("CLIENT TRACKINGINFO").contains("broken_redirect"));
+}
+
+#[test]
+fn refusals() {
+    let mut world = World::new();
+    let mut check = |command: &str, expected: &str| {
+        let answer = world.ask(command);
+        assert!(answer.starts_with(expected), "{command}: {answer}");
+    };
+    check("CLIENT TRACKING ON PREFIX a", "-ERR PREFIX option requires BCAST mode to be enabled|");
+    check("CLIENT TRACKING ON OPTIN OPTOUT", "-ERR You can't use both OPTIN mode and OPTOUT mode|");
+    check("CLIENT TRACKING ON BCAST OPTIN", "-ERR OPTIN and OPTOUT are not compatible with BCAST|");
+    check("CLIENT TRACKING ON REDIRECT 99", "-ERR The client ID you want redirect to does not exist|");
+    check(
+        "CLIENT TRACKING ON BCAST PREFIX a PREFIX ab",
+        "-ERR Prefix 'a' overlaps with another provided prefix 'ab'.",
+    );
+    check("CLIENT TRACKING MAYBE", "-ERR syntax error|");
+    check("CLIENT CACHING YES", "-ERR CLIENT CACHING can be called only when");
+    check("CLIENT GETREDIR", ":-1|");
+    check("CLIENT TRACKINGINFO", "*6|$5|flags|*1|$3|off|$8|redirect|:-1|$8|prefixes|*0|");
+}

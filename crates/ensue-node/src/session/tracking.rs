@@ -1,0 +1,242 @@
+//! Client-side caching: which clients of this core have read which keys, and are told when these change.
+//!
+//! Keys that a command reads are noted before it is sent to their owner, and what the owner says of changes comes
+//! behind its answers, so a client is told of every change of what it has been answered. A client may be told too
+//! often, never too seldom: when too many keys are noted, or news may have been lost, it is told that keys, or all
+//! keys, have changed.
+
+use bytes::Bytes;
+use ensue_resp::{ProtocolVersion, encode};
+use ensue_types::{Reply, SessionId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a client has asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Options {
+    /// Another client of this core is told in its place; 0 is none.
+    pub(super) redirect: u64,
+    /// All keys with these beginnings, read or not.
+    pub(super) broadcast: bool,
+    pub(super) prefixes: Vec<Bytes>,
+    /// Keys of a command are noted only if the one before it says so.
+    pub(super) opt_in: bool,
+    /// They are noted unless the one before it says no.
+    pub(super) opt_out: bool,
+    /// It is not told of what it writes itself.
+    pub(super) no_loop: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Tracked {
+    options: Options,
+    /// What `CLIENT CACHING` has said of the next command.
+    caching: Option<bool>,
+    version: ProtocolVersion,
+    /// The client that is told in its place is gone.
+    is_broken: bool,
+    /// What it reads now, and what of that has changed since it asked: its answer may be older than the change.
+    reading: BTreeSet<Bytes>,
+    changed: BTreeSet<Bytes>,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tracking {
+    clients: BTreeMap<SessionId, Tracked>,
+    readers: BTreeMap<Bytes, BTreeSet<SessionId>>,
+    items: usize,
+    /// The version of those that are told for others.
+    versions: BTreeMap<SessionId, ProtocolVersion>,
+}
+
+/// Bytes that answer no command, for a client.
+pub(super) type Push = (SessionId, Bytes);
+
+impl Tracking {
+    pub(super) fn is_empty(&self) -> bool {
+        self.clients.is_empty()
+    }
+
+    pub(super) fn options(&self, client: SessionId) -> Option<&Options> {
+        self.clients.get(&client).map(|tracked| &tracked.options)
+    }
+
+    /// What `CLIENT CACHING` has said of the next command, and whether the client that is told instead is gone.
+    pub(super) fn state(&self, client: SessionId) -> (Option<bool>, bool) {
+        self.clients.get(&client).map_or((None, false), |tracked| (tracked.caching, tracked.is_broken))
+    }
+
+    pub(super) fn start(&mut self, client: SessionId, version: ProtocolVersion, options: Options) {
+        // The prefixes of a client that asks again are added to.
+        let mut options = options;
+        if let Some(before) = self.clients.get(&client) {
+            options.prefixes.extend(before.options.prefixes.iter().cloned());
+        }
+        let (reading, changed) = Default::default();
+        let tracked = Tracked { options, caching: None, version, is_broken: false, reading, changed };
+        self.clients.insert(client, tracked);
+    }
+
+    pub(super) fn stop(&mut self, client: SessionId) {
+        if self.clients.remove(&client).is_some() {
+            self.readers.retain(|_, readers| {
+                self.items -= usize::from(readers.remove(&client));
+                !readers.is_empty()
+            });
+        }
+    }
+
+    pub(super) fn set_version(&mut self, client: SessionId, version: ProtocolVersion) {
+        if let Some(tracked) = self.clients.get_mut(&client) {
+            tracked.version = version;
+        }
+        self.versions.insert(client, version);
+    }
+
+    pub(super) fn set_caching(&mut self, client: SessionId, caching: bool) {
+        if let Some(tracked) = self.clients.get_mut(&client) {
+            tracked.caching = Some(caching);
+        }
+    }
+
+    /// A client is gone, and those for which it was told are told so.
+    pub(super) fn on_gone(&mut self, client: SessionId) -> Vec<Push> {
+        self.stop(client);
+        self.versions.remove(&client);
+        let mut pushes = Vec::new();
+        for (&id, tracked) in &mut self.clients {
+            if tracked.options.redirect == client.0 && !tracked.is_broken {
+                tracked.is_broken = true;
+                if tracked.version == ProtocolVersion::Resp3 {
+                    let items = [Reply::bulk("tracking-redir-broken"), Reply::Integer(client.0 as i64)];
+                    pushes.push((id, push(&items, ProtocolVersion::Resp3)));
+                }
+            }
+        }
+        pushes
+    }
+
+    /// Whether the keys of the client's next command are to be noted; what was said of it counts once.
+    pub(super) fn notes_next(&mut self, client: SessionId) -> bool {
+        let Some(tracked) = self.clients.get_mut(&client) else { return false };
+        let caching = tracked.caching.take();
+        match &tracked.options {
+            Options { broadcast: true, .. } => false,
+            Options { opt_in: true, .. } => caching == Some(true),
+            Options { opt_out: true, .. } => caching != Some(false),
+            _ => true,
+        }
+    }
+
+    /// A client reads keys. Beyond so many keys others are given up, and their readers told that they have changed.
+    pub(super) fn note<'k>(
+        &mut self,
+        client: SessionId,
+        keys: impl Iterator<Item = &'k Bytes>,
+        keys_max: usize,
+    ) -> Vec<Push> {
+        let mut reading = BTreeSet::new();
+        for key in keys {
+            reading.insert(key.clone());
+            if let Some(readers) = self.readers.get_mut(key) {
+                self.items += usize::from(readers.insert(client));
+            } else {
+                // A copy of its own, so that it does not keep a client's whole read buffer alive.
+                self.readers.insert(Bytes::copy_from_slice(key), BTreeSet::from([client]));
+                self.items += 1;
+            }
+        }
+        if let Some(tracked) = self.clients.get_mut(&client) {
+            tracked.reading.append(&mut reading);
+        }
+        let mut pushes = Vec::new();
+        while keys_max > 0 && self.readers.len() > keys_max {
+            let Some(key) = self.readers.keys().next().cloned() else { break };
+            pushes.extend(self.take_readers(&key).into_iter().filter_map(|id| self.told(id, Some(&key))));
+        }
+        pushes
+    }
+
+    /// A key has changed, by a session of this core if one is named; all keys have if none is.
+    pub(super) fn on_change(&mut self, key: Option<&Bytes>, writer: Option<SessionId>) -> Vec<Push> {
+        let Some(key) = key else { return self.on_everything() };
+        let mut told = self.take_readers(key);
+        for id in &told {
+            if let Some(tracked) = self.clients.get_mut(id).filter(|tracked| tracked.reading.contains(key)) {
+                tracked.changed.insert(key.clone());
+            }
+        }
+        let is_broadcast = |tracked: &&Tracked| {
+            let Options { broadcast, prefixes, .. } = &tracked.options;
+            *broadcast && (prefixes.is_empty() || prefixes.iter().any(|prefix| key.starts_with(prefix)))
+        };
+        told.extend(self.clients.iter().filter(|(_, tracked)| is_broadcast(tracked)).map(|(id, _)| *id));
+        let is_meant = |id: &SessionId| {
+            let no_loop = self.clients.get(id).is_some_and(|tracked| tracked.options.no_loop);
+            !(no_loop && writer == Some(*id))
+        };
+        told.into_iter().filter(is_meant).filter_map(|id| self.told(id, Some(key))).collect()
+    }
+
+    /// All keys may have changed.
+    pub(super) fn on_everything(&mut self) -> Vec<Push> {
+        self.readers.clear();
+        self.items = 0;
+        self.clients.keys().filter_map(|id| self.told(*id, None)).collect()
+    }
+
+    /// A client has its answers: what has changed meanwhile is told behind them once more.
+    pub(super) fn on_answered(&mut self, client: SessionId) -> Vec<Push> {
+        let Some(tracked) = self.clients.get_mut(&client) else { return Vec::new() };
+        tracked.reading.clear();
+        let changed = std::mem::take(&mut tracked.changed);
+        changed.iter().filter_map(|key| self.told(client, Some(key))).collect()
+    }
+
+    pub(super) fn metrics(&self) -> [(&'static str, usize); 4] {
+        let prefixes: BTreeSet<&Bytes> =
+            self.clients.values().flat_map(|tracked| &tracked.options.prefixes).collect();
+        [
+            ("tracking_clients", self.clients.len()),
+            ("tracking_total_keys", self.readers.len()),
+            ("tracking_total_items", self.items),
+            ("tracking_total_prefixes", prefixes.len()),
+        ]
+    }
+
+    fn take_readers(&mut self, key: &Bytes) -> BTreeSet<SessionId> {
+        let readers = self.readers.remove(key).unwrap_or_default();
+        self.items -= readers.len();
+        readers
+    }
+
+    /// What tells a client, or who is told for it, that a key has changed. A client of RESP2 that is told by nobody
+    /// else learns nothing, as in Redis.
+    fn told(&self, id: SessionId, key: Option<&Bytes>) -> Option<Push> {
+        let tracked = self.clients.get(&id)?;
+        let keys = key.map_or(Reply::Nil, |key| Reply::Array(vec![Reply::Bulk(key.clone())]));
+        let (id, version) = match tracked.options.redirect {
+            0 => (id, tracked.version),
+            _ if tracked.is_broken => return None,
+            other => {
+                let other = SessionId(other);
+                (other, self.versions.get(&other).copied().unwrap_or_default())
+            }
+        };
+        match (tracked.options.redirect, version) {
+            (0, ProtocolVersion::Resp2) => None,
+            (0, ProtocolVersion::Resp3) => Some((id, push(&[Reply::bulk("invalidate"), keys], version))),
+            (_, version) => {
+                let channel = Reply::bulk("__redis__:invalidate");
+                let keys = if keys == Reply::Nil { Reply::NilArray } else { keys };
+                Some((id, push(&[Reply::bulk("message"), channel, keys], version)))
+            }
+        }
+    }
+}
+
+fn push(items: &[Reply], version: ProtocolVersion) -> Bytes {
+    let mut bytes = Vec::new();
+    encode::encode_push(items, version, &mut bytes);
+    bytes.into()
+}
